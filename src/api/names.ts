@@ -1,0 +1,23 @@
+/** Every name under our API group: the kind, the finalizer, the annotations. Nothing else in the code spells them out. */
+
+export const GROUP = 'vps-operator.dev';
+export const VERSION = 'v1alpha1';
+export const API_VERSION = `${GROUP}/${VERSION}`;
+export const KIND = 'VirtualServer';
+export const PLURAL = 'virtualservers';
+
+/** Held from the claim until the outcome for the server is known. */
+export const FINALIZER = `${GROUP}/virtualserver`;
+
+/** The record (see record.ts); the one annotation that the operator writes. */
+export const RECORD_ANNOTATION = `${GROUP}/record`;
+
+/** Annotations that people write and the operator only reads: GitOps tools would put a removed one back. */
+export const ADOPT_ANNOTATION = `${GROUP}/adopt`;
+export const NOT_CREATED_ANNOTATION = `${GROUP}/not-created`;
+export const START_ANEW_ANNOTATION = `${GROUP}/start-anew`;
+export const PAUSED_ANNOTATION = `${GROUP}/paused`;
+export const RECONCILE_AT_ANNOTATION = `${GROUP}/reconcile-at`;
+
+/** Name of the Secret that is read when `spec.apiKeySecretRef` is not given. */
+export const DEFAULT_API_KEY_SECRET = 'vps-api-key';

@@ -1,0 +1,54 @@
+/**
+ * The record: what the operator knows of the server that it may have ordered for one object.
+ * It stands in one metadata annotation and, whole, in `status.record`, since either of the two can be lost and the
+ * service has no call that finds a server again.
+ */
+import { z } from 'zod';
+
+/** Longest identifier that is stored. It is a host label at the service; a longer one is refused, never cut. */
+export const MAX_IDENTIFIER = 253;
+const MAX_ORPHANS = 16;
+
+const identifier = z.string().min(1).max(MAX_IDENTIFIER).describe("The service's identifier of the server.");
+const task = z.int().min(0).describe("The service's number of the task that creates the server.");
+const attempt = z.string().min(1).max(64).describe('Name of one attempt to create the server, minted by the operator.');
+
+export const orphanSchema = z
+  .object({ attempt: attempt.optional(), task: task.optional(), identifier: identifier.optional() })
+  .describe('A server, or a task that creates one, that the object no longer refers to.');
+
+export const recordSchema = z.object({
+  owner: z.string().min(1).max(128).describe('uid of the object that the record was written for.'),
+  mode: z.enum(['create', 'adopt']).describe('Whether the operator ordered the server or took over an existing one.'),
+  account: z.string().max(64).optional().describe('Hash of the base URL and key ID that the server was last seen with.'),
+  attempt: attempt.optional(),
+  attemptedAt: z.iso.datetime().max(64).optional().describe('When the attempt was claimed.'),
+  task: task.optional(),
+  identifier: identifier.optional(),
+  orphans: z.array(orphanSchema).max(MAX_ORPHANS).optional().describe('Servers to look for by hand.'),
+});
+
+export type ServerRecord = z.infer<typeof recordSchema>;
+export type Orphan = z.infer<typeof orphanSchema>;
+
+export type ParsedRecord = { ok: true; record: ServerRecord | undefined } | { ok: false; problem: string };
+
+/** Reads the record annotation; an absent one is `undefined`, one that is not a record is a problem, never a throw. */
+export function parseRecord(text: string | undefined): ParsedRecord {
+  if (text === undefined) return { ok: true, record: undefined };
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return { ok: false, problem: 'it is not JSON' };
+  }
+  const parsed = recordSchema.safeParse(value);
+  if (parsed.success) return { ok: true, record: parsed.data };
+  return { ok: false, problem: z.prettifyError(parsed.error).replaceAll(/\s+/g, ' ').slice(0, 300) };
+}
+
+/** The record as annotation text; keys in a fixed order, so that equal records are equal texts. */
+export function formatRecord(record: ServerRecord): string {
+  const { owner, mode, account, attempt: a, attemptedAt, task: t, identifier: i, orphans } = record;
+  return JSON.stringify({ owner, mode, account, attempt: a, attemptedAt, task: t, identifier: i, orphans });
+}

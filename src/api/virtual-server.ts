@@ -1,0 +1,153 @@
+/**
+ * VirtualServer: one zod schema that the types and the CustomResourceDefinition come from.
+ * Every string, list and number is bounded: a status over its bounds is refused whole, and CEL's cost limit needs bounds.
+ */
+import { z } from 'zod';
+import { CONDITION_TYPES } from './conditions.ts';
+import { DEFAULT_API_KEY_SECRET } from './names.ts';
+import { MAX_IDENTIFIER, recordSchema } from './record.ts';
+
+/** Bounds of the status: text from the service is clamped to them before it is written. */
+export const BOUNDS = {
+  address: 64,
+  addresses: 16,
+  hostname: 253,
+  identifier: MAX_IDENTIFIER,
+  message: 1024,
+  text: 256,
+} as const;
+
+const secretName = z.string().min(1).max(253).regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/);
+const text = z.string().max(BOUNDS.text);
+const port = z.int().min(1).max(65535);
+const count = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
+
+const sshKey = z
+  .string()
+  .min(1)
+  .max(8192)
+  .regex(/^(ssh-|ecdsa-|sk-)[^ \t\r\n]+[ \t]+[A-Za-z0-9+\/=]+([ \t][^\r\n]*)?$/)
+  .describe('One line as in authorized_keys, such as "ssh-ed25519 AAAA... me@example.org".');
+
+export const specSchema = z
+  .object({
+    product: z.string().min(1).max(128).describe("Product code, from the service's list of products."),
+    image: z
+      .string()
+      .min(3)
+      .max(256)
+      .regex(/^[^\/\s]+\/\S+$/)
+      .describe("Image name in the form file/variant, from the service's list of images."),
+    diskSize: z
+      .int()
+      .min(1)
+      .max(2147483647)
+      .describe("Disk size, one of the service's list of sizes for disk type ssd, in the unit of that list."),
+    sshKeys: z.array(sshKey).max(16).optional().describe('SSH public keys to be authorised for root.'),
+    sshKeysFrom: z
+      .array(
+        z.object({
+          name: secretName.describe('Name of a Secret in the namespace of the object.'),
+          key: z.string().min(1).max(253).regex(/^[-._a-zA-Z0-9]+$/).describe('Key in that Secret.'),
+        }),
+      )
+      .max(16)
+      .optional()
+      .describe('Keys of Secrets in the same namespace that hold SSH public keys to be authorised for root.'),
+    apiKeySecretRef: z
+      .object({ name: secretName.default(DEFAULT_API_KEY_SECRET).describe('Name of the Secret.') })
+      .default({ name: DEFAULT_API_KEY_SECRET })
+      .describe('Secret in the same namespace with the API key of the service, in the keys "keyId" and "secret".'),
+    deletionPolicy: z
+      .enum(['Delete', 'Retain'])
+      .default('Delete')
+      .describe('What happens to the server when the object is deleted: Delete cancels it, Retain leaves it alone.'),
+    deletionProtection: z
+      .boolean()
+      .default(false)
+      .describe('While true the operator never cancels the server; a deleted object waits until it is set to false.'),
+  })
+  .describe('The server that is wanted.');
+
+const conditionSchema = z.object({
+  type: z.string().min(1).max(64).describe(`One of ${CONDITION_TYPES.join(', ')}.`),
+  status: z.enum(['True', 'False', 'Unknown']).describe('Whether the condition holds.'),
+  reason: z.string().min(1).max(128).regex(/^[A-Za-z]+$/).describe('One CamelCase word for why.'),
+  message: z.string().max(BOUNDS.message).describe('The same for people, with what to do.'),
+  lastTransitionTime: z.iso.datetime().max(64).describe('When status last changed.'),
+  observedGeneration: z.int().min(-1).optional().describe('The generation that the condition speaks of.'),
+});
+
+export const statusSchema = z
+  .object({
+    identifier: z.string().max(BOUNDS.identifier).optional().describe("The service's identifier of the server."),
+    ipv6: z.array(z.string().max(BOUNDS.address)).max(BOUNDS.addresses).optional().describe('IPv6 addresses.'),
+    ipv4: z.array(z.string().max(BOUNDS.address)).max(BOUNDS.addresses).optional().describe('IPv4 addresses.'),
+    sshProxy: z
+      .object({ hostname: z.string().max(BOUNDS.hostname).describe('Host.'), port: port.describe('Port.') })
+      .optional()
+      .describe('Proxy through which the server is reached over SSH.'),
+    ssh: z.string().max(300).optional().describe('Arguments for ssh: "root@host -p port".'),
+    serverStatus: text.optional().describe("The service's word for the state of the server, such as running."),
+    task: z
+      .object({
+        id: z.int().min(0).describe('Number of the task.'),
+        message: text.optional().describe("The service's words for the progress."),
+        percent: z.int().min(0).max(100).optional().describe('Percent complete, when the message says so.'),
+        secondsRemaining: count.optional().describe('Seconds remaining, when the message says so.'),
+      })
+      .optional()
+      .describe('The task that creates the server, while it runs.'),
+    name: text.optional().describe('Name of the server at the service.'),
+    zone: z
+      .object({ name: text.optional().describe('Name.'), code: text.optional().describe('Code.') })
+      .optional()
+      .describe('Zone that the server is in.'),
+    hostServer: text.optional().describe('Name of the host machine.'),
+    product: text.optional().describe('Product code that the server has.'),
+    specs: z
+      .object({
+        cores: count.optional().describe('Number of cores.'),
+        ram: count.optional().describe('Memory; a product with 1 GB has 1024.'),
+        diskSize: count.optional().describe("Disk size in the service's unit."),
+        diskType: text.optional().describe('Disk type, such as ssd.'),
+      })
+      .optional()
+      .describe('What the server has.'),
+    price: z.number().optional().describe("Price in the service's unit."),
+    macs: z.array(z.string().max(BOUNDS.address)).max(BOUNDS.addresses).optional().describe('Hardware addresses.'),
+    adminConsole: z
+      .object({ hostname: z.string().max(BOUNDS.hostname).describe('Host.'), username: text.describe('User.') })
+      .optional()
+      .describe('Admin console of the server.'),
+    record: recordSchema.optional().describe('What the operator knows of the server that it may have ordered.'),
+    observedGeneration: z.int().min(-1).optional().describe('The generation that the status speaks of.'),
+    conditions: z.array(conditionSchema).max(16).optional().describe('Conditions, after kstatus.'),
+  })
+  .describe('What the operator knows of the server.');
+
+export type VirtualServerSpec = z.infer<typeof specSchema>;
+export type VirtualServerStatus = z.infer<typeof statusSchema>;
+export type Condition = z.infer<typeof conditionSchema>;
+
+/** The part of Kubernetes' ObjectMeta that the operator uses; timestamps are RFC 3339. */
+export interface ObjectMeta {
+  name: string;
+  namespace: string;
+  uid: string;
+  resourceVersion: string;
+  generation: number;
+  creationTimestamp: string;
+  deletionTimestamp?: string;
+  finalizers?: string[];
+  annotations?: Record<string, string>;
+}
+
+/** An object as the API server returns it: defaults are filled in, the schema has been enforced. */
+export interface VirtualServer {
+  apiVersion: string;
+  kind: string;
+  metadata: ObjectMeta;
+  spec: VirtualServerSpec;
+  status?: VirtualServerStatus;
+}

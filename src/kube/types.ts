@@ -1,0 +1,79 @@
+/** What the controller sees of Kubernetes. */
+import type { VirtualServer, VirtualServerStatus } from '../api/virtual-server.ts';
+
+/** Names exactly one version of one object: every write carries uid and resourceVersion. */
+export interface ObjectVersion {
+  namespace: string;
+  name: string;
+  uid: string;
+  resourceVersion: string;
+}
+
+export interface MetadataPatch {
+  /** The whole new list; left out: unchanged. */
+  finalizers?: string[];
+  /** Values to set; `null` removes. */
+  annotations?: Record<string, string | null>;
+}
+
+/** Values of a Secret, decoded as UTF-8. */
+export type SecretData = Record<string, string>;
+
+export interface EventInput {
+  regarding: { namespace: string; name: string; uid: string; resourceVersion: string };
+  type: 'Normal' | 'Warning';
+  /** CamelCase, of api/conditions.ts. */
+  reason: string;
+  /** What was done or tried, CamelCase verb; at most 128 characters. */
+  action: string;
+  /** At most 1024 characters. */
+  note: string;
+}
+
+/** Calls throw KubeError (see kube/error.ts); each has a deadline. */
+export interface Kube {
+  /** Undefined when there is no such object. A read of the newest version, never a cached one. */
+  getVirtualServer(namespace: string, name: string): Promise<VirtualServer | undefined>;
+  /** One merge patch with uid and resourceVersion; returns the new object. 409 stale, 422 wrong uid, 404 gone. */
+  patchMetadata(version: ObjectVersion, patch: MetadataPatch): Promise<VirtualServer>;
+  /** Makes the status exactly `status` (fields that were there and are not in it are removed); same errors. */
+  writeStatus(version: ObjectVersion, previous: VirtualServerStatus | undefined, status: VirtualServerStatus): Promise<VirtualServer>;
+  /** Undefined when there is no such Secret; KubeError `Forbidden` where the operator may not read it. */
+  getSecret(namespace: string, name: string): Promise<SecretData | undefined>;
+  /** Creates an events.k8s.io/v1 Event. */
+  createEvent(event: EventInput): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Kinds of failure of a call to the API server. */
+export type KubeErrorCode =
+  | 'Conflict' // 409: the version is stale
+  | 'Invalid' // 422: a wrong uid, or refused by the schema
+  | 'NotFound' // 404
+  | 'Forbidden' // 401 and 403
+  | 'Expired' // 410: the resourceVersion is too old
+  | 'TooManyRequests' // 429
+  | 'Rejected' // any other 4xx
+  | 'ServerError' // 5xx
+  | 'Unreachable' // no answer: connection, TLS, deadline
+  | 'BadResponse'; // an answer that is not what it should be
+
+/** Called synchronously; must not throw. `key` is `namespace/name`. */
+export interface InformerHandler {
+  /** Added or updated. `previous` is the cached object of the same uid, if there was one. */
+  onUpsert(key: string, object: VirtualServer, previous: VirtualServer | undefined): void;
+  /** The object with this uid is gone: seen deleted, missing from a relist, or replaced by one with another uid. */
+  onGone(key: string, last: VirtualServer): void;
+}
+
+/** A supervised reflector per watched namespace (or one for all), with a cache of objects without managedFields. */
+export interface Informer {
+  /** Starts to list and watch; goes on through every error until `stop`. */
+  start(): void;
+  /** Resolves when the first list of every watched namespace is in the cache. */
+  synced(): Promise<void>;
+  get(key: string): VirtualServer | undefined;
+  list(): VirtualServer[];
+  /** Resolves when nothing runs any more; no handler is called after that. */
+  stop(): Promise<void>;
+}

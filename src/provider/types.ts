@@ -1,0 +1,108 @@
+/** What the rest of the operator sees of the service: plain data, and one interface with the obligations of each call. */
+
+/** An API key as it stands in the Secret; never logged, never part of an error. */
+export interface ApiKey {
+  keyId: string;
+  secret: string;
+}
+
+export interface Product {
+  code: string;
+  /** `specs.ram`, when the service gives it; 1024 for 1 GB. */
+  ram?: number | undefined;
+}
+export interface Image {
+  name: string;
+  description?: string | undefined;
+}
+/** The service's lists; `diskSizes` maps a disk type to its permitted sizes (`ssd` is the default type). */
+export interface Catalog {
+  products: Product[];
+  images: Image[];
+  diskSizes: Record<string, number[]>;
+}
+
+export interface CreateServerRequest {
+  product: string;
+  image: string;
+  /** Text of the SSH public keys, one a line. */
+  sshKeys: string;
+  diskSize: number;
+}
+
+/** What an answer to the create means (design.md, "What an answer to the create means"). */
+export type CreateOutcome =
+  /** The service accepted the create. */
+  | { kind: 'created'; task: number }
+  /** No server came of it, for certain, and the same request may be sent again. */
+  | { kind: 'notCreated'; error: ProviderErrorLike }
+  /** The service read the request and refused it. */
+  | { kind: 'refused'; status: number; error: ProviderErrorLike }
+  /** Nobody can know: never send it again by yourself. */
+  | { kind: 'unknown'; error: ProviderErrorLike };
+
+/** `src/provider/errors/`: every error of this room. `message` carries no credential and is at most 512 characters. */
+export interface ProviderErrorLike extends Error {
+  /** Stable code, such as `PROVIDER_UNREACHABLE`. */
+  readonly code: string;
+  /** How long the service asked to wait, in milliseconds. */
+  readonly retryAfterMs?: number | undefined;
+}
+
+export type TaskState =
+  | { state: 'pending'; identifier?: string | undefined; status?: string | undefined }
+  | { state: 'complete'; identifier: string };
+
+/** A server as read; a field that is missing or of a wrong type is left out, only `identifier` is required. */
+export interface Server {
+  identifier: string;
+  name?: string | undefined;
+  status?: string | undefined;
+  product?: string | undefined;
+  price?: number | undefined;
+  zone?: { name?: string | undefined; code?: string | undefined } | undefined;
+  hostServer?: string | undefined;
+  specs?:
+    | { cores?: number | undefined; ram?: number | undefined; diskSize?: number | undefined; diskType?: string | undefined }
+    | undefined;
+  ipv4: string[];
+  ipv6: string[];
+  macs: string[];
+  adminConsole?: { hostname: string; username: string } | undefined;
+  sshProxy?: { hostname: string; port: number } | undefined;
+}
+
+/** Creates, deletes and task polls go before resync reads when requests have to wait for the token bucket. */
+export type Priority = 'high' | 'low';
+
+/**
+ * One API key at the service. All calls but `createServer` are safe to repeat and throw a ProviderError.
+ * Each obtains a token where it has none, renews it in time, and on a 401 logs in once more and repeats the call once.
+ */
+export interface Session {
+  /** Hash of the base URL and the key ID: tells whether two keys see the same account. No secret is part of it. */
+  readonly account: string;
+  /** Resolves with a token in hand; throws InvalidCredentialsError for a key that was refused, without another login. */
+  ensureToken(): Promise<void>;
+  /** The three lists, from one shared call that answered at most `maxAgeMs` ago. */
+  catalog(maxAgeMs: number): Promise<Catalog>;
+  /** A fresh read of the products list: the proof that this key and URL are in order. */
+  products(): Promise<Product[]>;
+  /** Sends the create at most once, save for one repetition after a 401; never throws. */
+  createServer(request: CreateServerRequest): Promise<CreateOutcome>;
+  /** Throws NotFoundError when the service does not know the task. */
+  pollTask(task: number): Promise<TaskState>;
+  /** Throws NotFoundError when the service does not know the server. */
+  readServer(identifier: string, priority: Priority): Promise<Server>;
+  /** Resolves when the service answered 200. Throws NotFoundError when it does not know the server. */
+  deleteServer(identifier: string): Promise<void>;
+}
+
+/** The service, for one process: one base URL, one token bucket, one source address. */
+export interface Provider {
+  /** The session of a key; the same key gives the same session. */
+  session(key: ApiKey): Session;
+  /** Forgets the session of a key and its token. */
+  forget(key: ApiKey): void;
+  close(): Promise<void>;
+}
