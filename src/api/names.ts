@@ -5,6 +5,10 @@ export const VERSION = 'v1alpha1';
 export const API_VERSION = `${GROUP}/${VERSION}`;
 export const KIND = 'VirtualServer';
 export const PLURAL = 'virtualservers';
+export const SINGULAR = 'virtualserver';
+
+/** Not `vs`, which is VolumeSnapshot's. */
+export const SHORT_NAME = 'vps';
 
 /** Held from the claim until the outcome for the server is known. */
 export const FINALIZER = `${GROUP}/virtualserver`;

@@ -20,7 +20,11 @@ export const orphanSchema = z
 export const recordSchema = z.object({
   owner: z.string().min(1).max(128).describe('uid of the object that the record was written for.'),
   mode: z.enum(['create', 'adopt']).describe('Whether the operator ordered the server or took over an existing one.'),
-  account: z.string().max(64).optional().describe('Hash of the base URL and key ID that the server was last seen with.'),
+  account: z
+    .string()
+    .max(64)
+    .optional()
+    .describe('Hash of the base URL and key ID that the server was last seen with.'),
   attempt: attempt.optional(),
   attemptedAt: z.iso.datetime().max(64).optional().describe('When the attempt was claimed.'),
   task: task.optional(),

@@ -17,7 +17,16 @@ export const BOUNDS = {
   text: 256,
 } as const;
 
-const secretName = z.string().min(1).max(253).regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/);
+/** A rule for the API server instead of a pattern, whose error would show nothing but the expression (RE2, raw). */
+const matching = (expression: string, message: string) => ({
+  'x-kubernetes-validations': [{ rule: `self.matches(r'${expression}')`, message }],
+});
+
+const secretName = z
+  .string()
+  .min(1)
+  .max(253)
+  .regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/);
 const text = z.string().max(BOUNDS.text);
 const port = z.int().min(1).max(65535);
 const count = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
@@ -26,7 +35,12 @@ const sshKey = z
   .string()
   .min(1)
   .max(8192)
-  .regex(/^(ssh-|ecdsa-|sk-)[^ \t\r\n]+[ \t]+[A-Za-z0-9+\/=]+([ \t][^\r\n]*)?$/)
+  .meta(
+    matching(
+      '^(ssh-|ecdsa-|sk-)[^ \\t\\r\\n]+[ \\t]+[A-Za-z0-9+/=]+([ \\t][^\\r\\n]*)?$',
+      'must be one public key in one line, as in authorized_keys, e.g. "ssh-ed25519 AAAA... me@example.org"',
+    ),
+  )
   .describe('One line as in authorized_keys, such as "ssh-ed25519 AAAA... me@example.org".');
 
 export const specSchema = z
@@ -36,7 +50,7 @@ export const specSchema = z
       .string()
       .min(3)
       .max(256)
-      .regex(/^[^\/\s]+\/\S+$/)
+      .meta(matching('^[^/\\s]+/\\S+$', 'image must have the form file/variant, e.g. debian-12/minimal'))
       .describe("Image name in the form file/variant, from the service's list of images."),
     diskSize: z
       .int()
@@ -48,7 +62,12 @@ export const specSchema = z
       .array(
         z.object({
           name: secretName.describe('Name of a Secret in the namespace of the object.'),
-          key: z.string().min(1).max(253).regex(/^[-._a-zA-Z0-9]+$/).describe('Key in that Secret.'),
+          key: z
+            .string()
+            .min(1)
+            .max(253)
+            .regex(/^[-._a-zA-Z0-9]+$/)
+            .describe('Key in that Secret.'),
         }),
       )
       .max(16)
@@ -67,12 +86,29 @@ export const specSchema = z
       .default(false)
       .describe('While true the operator never cancels the server; a deleted object waits until it is set to false.'),
   })
+  .meta({
+    'x-kubernetes-validations': [
+      {
+        rule: '(has(self.sshKeys) && size(self.sshKeys) > 0) || (has(self.sshKeysFrom) && size(self.sshKeysFrom) > 0)',
+        message: 'at least one SSH key is needed, in sshKeys or sshKeysFrom: nobody could log in without one',
+      },
+    ],
+  })
   .describe('The server that is wanted.');
 
 const conditionSchema = z.object({
-  type: z.string().min(1).max(64).describe(`One of ${CONDITION_TYPES.join(', ')}.`),
+  type: z
+    .string()
+    .min(1)
+    .max(64)
+    .describe(`One of ${CONDITION_TYPES.join(', ')}.`),
   status: z.enum(['True', 'False', 'Unknown']).describe('Whether the condition holds.'),
-  reason: z.string().min(1).max(128).regex(/^[A-Za-z]+$/).describe('One CamelCase word for why.'),
+  reason: z
+    .string()
+    .min(1)
+    .max(128)
+    .regex(/^[A-Za-z]+$/)
+    .describe('One CamelCase word for why.'),
   message: z.string().max(BOUNDS.message).describe('The same for people, with what to do.'),
   lastTransitionTime: z.iso.datetime().max(64).describe('When status last changed.'),
   observedGeneration: z.int().min(-1).optional().describe('The generation that the condition speaks of.'),
@@ -122,7 +158,12 @@ export const statusSchema = z
       .describe('Admin console of the server.'),
     record: recordSchema.optional().describe('What the operator knows of the server that it may have ordered.'),
     observedGeneration: z.int().min(-1).optional().describe('The generation that the status speaks of.'),
-    conditions: z.array(conditionSchema).max(16).optional().describe('Conditions, after kstatus.'),
+    conditions: z
+      .array(conditionSchema)
+      .max(16)
+      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
+      .optional()
+      .describe('Conditions, after kstatus.'),
   })
   .describe('What the operator knows of the server.');
 

@@ -1,0 +1,72 @@
+/** Turns a zod schema into a structural schema, the dialect of OpenAPI 3.0 that a CustomResourceDefinition takes. */
+import { z } from 'zod';
+
+/** A node of a structural schema, as far as this project reads or changes one. */
+export interface StructuralSchema {
+  type?: string;
+  description?: string;
+  format?: string;
+  pattern?: string;
+  default?: unknown;
+  minimum?: number;
+  maximum?: number;
+  exclusiveMinimum?: boolean;
+  exclusiveMaximum?: boolean;
+  required?: string[];
+  properties?: Record<string, StructuralSchema>;
+  items?: StructuralSchema;
+  additionalProperties?: boolean | StructuralSchema;
+  'x-kubernetes-preserve-unknown-fields'?: boolean;
+  'x-kubernetes-list-type'?: string;
+  'x-kubernetes-list-map-keys'?: string[];
+  'x-kubernetes-validations'?: ValidationRule[];
+}
+
+/** A rule in CEL; `fieldPath` says which field the message speaks of. */
+export interface ValidationRule {
+  rule: string;
+  message: string;
+  fieldPath?: string;
+}
+
+const INT32 = 2 ** 31;
+
+/** Unions, tuples, lookaheads and `.meta({ id })` pass through here and are refused by the API server. */
+export function structuralSchema(schema: z.ZodType): StructuralSchema {
+  const converted = z.toJSONSchema(schema, {
+    io: 'input',
+    target: 'openapi-3.0',
+    override: ({ jsonSchema }) => {
+      const node = jsonSchema as StructuralSchema;
+      if (node.type === 'integer') adaptInteger(node);
+      if (node.format === 'date-time') delete node.pattern;
+      adaptAdditionalProperties(node);
+    },
+  }) as StructuralSchema & { $schema?: string };
+  delete converted.$schema;
+  return converted;
+}
+
+/** zod bounds every integer by what a double holds, which says nothing; Kubernetes wants to know the width instead. */
+function adaptInteger(node: StructuralSchema): void {
+  if (node.minimum === Number.MIN_SAFE_INTEGER) delete node.minimum;
+  if (node.maximum === Number.MAX_SAFE_INTEGER) delete node.maximum;
+  if (node.exclusiveMinimum === true && node.minimum !== undefined) node.minimum += 1;
+  if (node.exclusiveMaximum === true && node.maximum !== undefined) node.maximum -= 1;
+  delete node.exclusiveMinimum;
+  delete node.exclusiveMaximum;
+  const narrow = (node.minimum ?? -Infinity) >= -INT32 && (node.maximum ?? Infinity) < INT32;
+  node.format = narrow ? 'int32' : 'int64';
+}
+
+/** A structural schema must not forbid further fields (the API server prunes them), nor allow them without a type. */
+function adaptAdditionalProperties(node: StructuralSchema): void {
+  const further = node.additionalProperties;
+  if (further === undefined) return;
+  if (further === false) {
+    delete node.additionalProperties;
+  } else if (further === true || Object.keys(further).length === 0) {
+    delete node.additionalProperties;
+    node['x-kubernetes-preserve-unknown-fields'] = true;
+  }
+}
