@@ -1,0 +1,316 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { WorkQueue } from '../../../src/controller/queue.ts';
+import { FakeTimers } from '../../gen/timers.ts';
+
+describe('WorkQueue', () => {
+  let timers: FakeTimers;
+  let queue: WorkQueue;
+
+  beforeEach(() => {
+    timers = new FakeTimers();
+    queue = new WorkQueue({ timers, baseMs: 500, maxMs: 60_000 });
+  });
+
+  /** Every key that is ready, in order; the keys stay with this worker. */
+  async function take(): Promise<string[]> {
+    const keys = [];
+    while (queue.length > 0) keys.push((await queue.get()) ?? 'shut down');
+    return keys;
+  }
+
+  describe('ready keys', () => {
+    it('come out in the order in which they were added', async () => {
+      for (const key of ['c', 'a', 'b']) queue.add(key);
+      expect(await take()).toEqual(['c', 'a', 'b']);
+    });
+
+    it('are handed out once, however often they were added', async () => {
+      for (const key of ['a', 'b', 'a', 'a']) queue.add(key);
+      expect(queue.length).toBe(2);
+      expect(await take()).toEqual(['a', 'b']);
+    });
+
+    it('reach workers that wait, in the order in which these began to wait', async () => {
+      const gets = [queue.get(), queue.get()];
+      queue.add('a');
+      queue.add('b');
+      expect(await Promise.all(gets)).toEqual(['a', 'b']);
+      expect(queue.length).toBe(0);
+    });
+  });
+
+  describe('a key that a worker has', () => {
+    it('is not handed to another one, and is ready again at done when it was added meanwhile', async () => {
+      queue.add('a');
+      await queue.get();
+      queue.add('a');
+      queue.add('a');
+      expect(queue.length).toBe(0);
+      queue.done('a');
+      expect(await take()).toEqual(['a']);
+      queue.done('a');
+      expect(queue.length).toBe(0);
+    });
+
+    it('is not handed to a worker that waits before done', async () => {
+      queue.add('a');
+      await queue.get();
+      const second = queue.get();
+      queue.add('a');
+      queue.add('b');
+      expect(await second).toBe('b');
+      const third = queue.get();
+      queue.done('a');
+      expect(await third).toBe('a');
+    });
+
+    it('stays away when its delay ends before done', async () => {
+      queue.add('a');
+      await queue.get();
+      queue.addAfter('a', 1_000);
+      timers.advance(1_000);
+      expect(queue.length).toBe(0);
+      queue.done('a');
+      expect(await take()).toEqual(['a']);
+    });
+
+    it('takes no harm from a done that nobody owed', async () => {
+      queue.done('a');
+      queue.add('a');
+      queue.done('a');
+      expect(await take()).toEqual(['a']);
+    });
+  });
+
+  describe('delays', () => {
+    it('make a key ready when they end and not before', () => {
+      queue.addAfter('a', 1_000);
+      expect(queue.waiting).toBe(1);
+      timers.advance(999);
+      expect(queue.length).toBe(0);
+      timers.advance(1);
+      expect(queue).toMatchObject({ length: 1, waiting: 0 });
+    });
+
+    it.each([0, -5])('of %i ms make a key ready at once', (ms) => {
+      queue.addAfter('a', ms);
+      expect(queue).toMatchObject({ length: 1, waiting: 0 });
+    });
+
+    it('of one key: the earliest counts, whichever was added first', async () => {
+      queue.addAfter('a', 1_000);
+      queue.addAfter('a', 5_000);
+      queue.addAfter('b', 5_000);
+      queue.addAfter('b', 2_000);
+      expect(queue.waiting).toBe(2);
+      timers.advance(1_000);
+      expect(await take()).toEqual(['a']);
+      timers.advance(1_000);
+      expect(await take()).toEqual(['b']);
+      timers.advance(10_000);
+      expect(queue.length).toBe(0);
+      queue.done('a');
+      queue.done('b');
+      expect(queue).toMatchObject({ length: 0, waiting: 0 });
+    });
+
+    it('of a key are dropped when it is handed to a worker, since the visit sets a new one', async () => {
+      queue.addAfter('a', 5_000);
+      queue.add('a');
+      await queue.get();
+      expect(queue.waiting).toBe(0);
+      queue.addAfter('a', 60_000);
+      queue.done('a');
+      timers.advance(59_999);
+      expect(queue.length).toBe(0);
+      timers.advance(1);
+      expect(queue.length).toBe(1);
+    });
+
+    it('are not kept for a key that is to be visited anyway', async () => {
+      queue.add('a');
+      queue.addAfter('a', 1_000);
+      await queue.get();
+      queue.add('a');
+      queue.addAfter('a', 1_000);
+      expect(queue.waiting).toBe(0);
+      queue.done('a');
+      expect(queue.length).toBe(1);
+    });
+
+    it('longer than a timer can wait are waited for in full', () => {
+      const days = 86_400_000;
+      queue.addAfter('a', 60 * days);
+      timers.advance(60 * days - 1);
+      expect(queue.length).toBe(0);
+      timers.advance(1);
+      expect(queue.length).toBe(1);
+    });
+
+    it('of 10,000 keys end in order behind one timer', async () => {
+      const delays = Array.from({ length: 10_000 }, (_, index) => ((index * 7_919) % 10_000) + 1);
+      for (const ms of delays) queue.addAfter(String(ms), ms);
+      expect(queue.waiting).toBe(10_000);
+      expect(timers.pending).toBe(1);
+      timers.advance(4_000);
+      expect(queue).toMatchObject({ length: 4_000, waiting: 6_000 });
+      timers.advance(6_000);
+      expect((await take()).map(Number)).toEqual(delays.toSorted((a, b) => a - b));
+      expect(timers.pending).toBe(0);
+    });
+
+    it('that were dropped and set again many times leave nothing behind', async () => {
+      for (let visit = 0; visit < 1_000; visit++) {
+        queue.add('a');
+        await queue.get();
+        queue.addAfter('a', 600_000 + visit);
+        queue.done('a');
+      }
+      expect(queue.waiting).toBe(1);
+      timers.advance(600_998);
+      expect(queue.length).toBe(0);
+      timers.advance(1);
+      expect(await take()).toEqual(['a']);
+      expect(timers.pending).toBe(0);
+    });
+  });
+
+  describe('backoff', () => {
+    /** Fails the key once and says after how many ms it is ready. */
+    async function failOnce(): Promise<number> {
+      const before = timers.monotonic();
+      queue.addRateLimited('a');
+      while (queue.length === 0) timers.advance(1);
+      queue.done((await queue.get()) ?? '');
+      return timers.monotonic() - before;
+    }
+
+    it('doubles with each failure of the key up to the maximum', async () => {
+      const delays = [];
+      for (let failure = 0; failure < 9; failure++) delays.push(await failOnce());
+      expect(delays).toEqual([250, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000]);
+      expect(queue.retries('a')).toBe(9);
+    });
+
+    it('begins anew after forget', async () => {
+      await failOnce();
+      await failOnce();
+      queue.forget('a');
+      expect(queue.retries('a')).toBe(0);
+      expect(await failOnce()).toBe(250);
+    });
+
+    it('belongs to one key', async () => {
+      await failOnce();
+      expect(queue.retries('b')).toBe(0);
+    });
+
+    it('has jitter, so that keys that failed together come back apart', () => {
+      timers.chance = 0;
+      queue.addRateLimited('a');
+      timers.chance = 0.9;
+      queue.addRateLimited('b');
+      timers.advance(250);
+      expect(queue).toMatchObject({ length: 1, waiting: 1 });
+      timers.advance(225);
+      expect(queue).toMatchObject({ length: 2, waiting: 0 });
+    });
+
+    it('counts a failure even if the key was added meanwhile and is visited at once', async () => {
+      queue.add('a');
+      await queue.get();
+      queue.add('a');
+      queue.addRateLimited('a');
+      queue.done('a');
+      expect(queue.length).toBe(1);
+      expect(queue.retries('a')).toBe(1);
+    });
+
+    it('is left alone by forget where the key waits already', () => {
+      queue.addRateLimited('a');
+      queue.forget('a');
+      timers.advance(250);
+      expect(queue.length).toBe(1);
+    });
+  });
+
+  describe('drop', () => {
+    it('forgets a ready key and leaves its neighbours', async () => {
+      for (const key of ['a', 'b', 'c']) queue.add(key);
+      queue.drop('a');
+      queue.drop('c');
+      expect(queue.length).toBe(1);
+      expect(await take()).toEqual(['b']);
+    });
+
+    it('forgets delay and backoff', () => {
+      queue.addRateLimited('a');
+      queue.drop('a');
+      expect(queue.waiting).toBe(0);
+      expect(queue.retries('a')).toBe(0);
+      timers.advance(60_000);
+      expect(queue.length).toBe(0);
+    });
+
+    it('forgets that a key was added while a worker had it, and keeps it from other workers until done', async () => {
+      queue.add('a');
+      await queue.get();
+      queue.add('a');
+      queue.drop('a');
+      queue.add('b');
+      expect(await take()).toEqual(['b']);
+      queue.done('a');
+      expect(queue.length).toBe(0);
+    });
+
+    it('does not keep the key from being added again, once and last', async () => {
+      queue.add('a');
+      queue.add('b');
+      queue.drop('a');
+      queue.add('a');
+      expect(await take()).toEqual(['b', 'a']);
+      queue.add('a');
+      expect(queue.length).toBe(0);
+    });
+
+    it('of the last ready key leaves a queue that works', async () => {
+      queue.add('a');
+      queue.drop('a');
+      const get = queue.get();
+      queue.add('b');
+      expect(await get).toBe('b');
+    });
+  });
+
+  describe('shutDown', () => {
+    it('answers workers that wait and workers that come with undefined', async () => {
+      const waiting = queue.get();
+      queue.shutDown();
+      expect(await waiting).toBeUndefined();
+      expect(await queue.get()).toBeUndefined();
+    });
+
+    it('ends the hand-out of ready keys and the timer, and ignores what is added', async () => {
+      queue.add('a');
+      queue.addAfter('b', 1_000);
+      queue.shutDown();
+      queue.add('c');
+      queue.addAfter('d', 0);
+      queue.addAfter('e', 1_000);
+      queue.addRateLimited('f');
+      expect(timers.pending).toBe(0);
+      expect(queue.waiting).toBe(0);
+      expect(await queue.get()).toBeUndefined();
+    });
+
+    it('lets a worker finish its key without making it ready again', async () => {
+      queue.add('a');
+      await queue.get();
+      queue.add('a');
+      queue.shutDown();
+      queue.done('a');
+      expect(await queue.get()).toBeUndefined();
+      expect(queue.processing).toBe(0);
+    });
+  });
+});
