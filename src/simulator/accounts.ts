@@ -1,0 +1,149 @@
+/** Accounts, their keys, and the tokens that the authentication service has issued for them. */
+import { Buffer } from 'node:buffer';
+
+import type { Ledger } from './ledger.ts';
+import type { Key, Settings, TokenExpiry } from './options.ts';
+import { json, mediaType } from './wire.ts';
+import type { WireRequest, WireResponse } from './wire.ts';
+
+interface Token {
+  account: string;
+  keyId: string;
+  sourceAddress: string;
+  /** From here the lifetime counts: the issue, or with sliding expiry the most recent use. */
+  countsFrom: number;
+}
+
+export interface Identity {
+  account: string;
+  keyId: string;
+}
+
+export class Accounts {
+  readonly #settings: Settings;
+  readonly #ledger: Ledger;
+  readonly #keys = new Map<string, { account: string; secret: string }>();
+  readonly #tokens = new Map<string, Token>();
+  #expiry: TokenExpiry;
+  #lifetimeSeconds: number;
+
+  constructor(settings: Settings, ledger: Ledger) {
+    this.#settings = settings;
+    this.#ledger = ledger;
+    this.#expiry = settings.tokenExpiry;
+    this.#lifetimeSeconds = settings.tokenLifetimeSeconds;
+    for (const account of settings.accounts) for (const key of account.keys) this.addKey(account.name, key);
+  }
+
+  /** Makes the account too, when there is none of that name. */
+  addKey(account: string, key: Key): void {
+    if (key.keyId.includes(':')) throw new Error('A key id cannot hold a colon: Basic credentials end it there');
+    if (this.#keys.has(key.keyId)) throw new Error(`Key ${key.keyId} exists already`);
+    this.#keys.set(key.keyId, { account, secret: key.secret });
+  }
+
+  /** The key no longer logs in; its tokens end with it unless `keepTokens` (the documentation does not say). */
+  revokeKey(keyId: string, options: { keepTokens?: boolean } = {}): void {
+    if (!this.#keys.delete(keyId)) throw new Error(`There is no key ${keyId}`);
+    if (!options.keepTokens) this.#forget((token) => token.keyId === keyId);
+  }
+
+  /** Gives the key another secret; tokens stay. */
+  rotateKey(keyId: string, secret: string): void {
+    const key = this.#keys.get(keyId);
+    if (!key) throw new Error(`There is no key ${keyId}`);
+    key.secret = secret;
+  }
+
+  /** Every token, or those of one account, is refused from now on. */
+  forgetTokens(account?: string): void {
+    this.#forget((token) => account === undefined || token.account === account);
+  }
+
+  setTokenExpiry(expiry: TokenExpiry): void {
+    this.#expiry = expiry;
+  }
+
+  /** Of tokens that are out already, too. */
+  setTokenLifetime(seconds: number): void {
+    this.#lifetimeSeconds = seconds;
+  }
+
+  /** POST {auth_url}/login. */
+  login(request: WireRequest): WireResponse {
+    if (mediaType(request.contentType) !== 'application/x-www-form-urlencoded') {
+      return loginError(400, 'invalid_request', 'The body must be a form');
+    }
+    if (new URLSearchParams(request.body).get('grant_type') !== 'client_credentials') {
+      return loginError(400, 'unsupported_grant_type', 'grant_type must be client_credentials');
+    }
+    const credentials = basicCredentials(request.authorization);
+    const key = credentials && this.#keys.get(credentials.keyId);
+    const ok = key !== undefined && key.secret === credentials?.secret;
+    this.#ledger.append({
+      kind: 'login',
+      at: this.#settings.clock.now(),
+      ok,
+      keyId: credentials?.keyId,
+      account: key?.account,
+      sourceAddress: request.sourceAddress,
+    });
+    if (!ok) {
+      return loginError(this.#settings.loginFailureStatus, 'invalid_client', 'Unknown key or wrong secret');
+    }
+    const access_token = this.#issue({ account: key.account, keyId: credentials.keyId }, request.sourceAddress);
+    return json(200, { access_token, expires_in: this.#lifetimeSeconds, token_type: 'bearer' });
+  }
+
+  /** Undefined unless the token is valid now and from this address; a valid use counts for sliding expiry. */
+  authenticate(request: WireRequest): Identity | undefined {
+    const value = bearerToken(request.authorization);
+    const token = value === undefined ? undefined : this.#tokens.get(value);
+    if (value === undefined || !token || token.sourceAddress !== request.sourceAddress) return undefined;
+    const now = this.#settings.clock.now();
+    if (now - token.countsFrom >= this.#lifetimeSeconds * 1000) {
+      this.#tokens.delete(value);
+      return undefined;
+    }
+    if (this.#expiry === 'sliding') token.countsFrom = now;
+    return token;
+  }
+
+  /** Whose request this is, valid credentials or not, without any effect. */
+  identify(request: WireRequest): Identity | undefined {
+    const token = bearerToken(request.authorization);
+    if (token !== undefined) return this.#tokens.get(token);
+    const credentials = basicCredentials(request.authorization);
+    const key = credentials && this.#keys.get(credentials.keyId);
+    return key && { account: key.account, keyId: credentials.keyId };
+  }
+
+  #issue(identity: Identity, sourceAddress: string): string {
+    const token = this.#settings.newToken();
+    this.#tokens.set(token, { ...identity, sourceAddress, countsFrom: this.#settings.clock.now() });
+    return token;
+  }
+
+  #forget(which: (token: Token) => boolean): void {
+    for (const [value, token] of this.#tokens) if (which(token)) this.#tokens.delete(value);
+  }
+}
+
+function loginError(status: number, error: string, error_description: string): WireResponse {
+  return json(status, { error, error_description });
+}
+
+/** The key id ends at the first colon (RFC 7617), so a secret may hold colons; both are taken as they are, in UTF-8. */
+function basicCredentials(authorization: string | undefined): Key | undefined {
+  const encoded = /^Basic +([A-Za-z0-9+/]+=*) *$/i.exec(authorization ?? '')?.[1];
+  if (encoded === undefined) return undefined;
+  const text = Buffer.from(encoded, 'base64').toString('utf8');
+  const colon = text.indexOf(':');
+  return colon < 0 ? undefined : { keyId: text.slice(0, colon), secret: text.slice(colon + 1) };
+}
+
+function bearerToken(authorization: string | undefined): string | undefined {
+  return authorization !== undefined && /^Bearer /i.test(authorization)
+    ? authorization.slice('Bearer '.length).trim()
+    : undefined;
+}

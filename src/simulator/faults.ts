@@ -1,0 +1,180 @@
+/** Faults to order: which requests they meet, what happens to those, and whether every one of them was met. */
+import type { Garbage } from './garbage.ts';
+import type { RequestEntry } from './ledger.ts';
+import type { Route } from './routes.ts';
+import type { WireResponse } from './wire.ts';
+
+export interface FaultMatch {
+  method?: string;
+  route?: Route;
+  /** The decoded identifier or task number in the path. */
+  param?: string;
+  account?: string;
+  /** Only for faults that strike after processing: the status that the service would answer. */
+  status?: number;
+  /** Strikes from the nth such request on, counted from 1 since the injection. */
+  nth?: number;
+}
+
+/**
+ * `after: true` strikes once the service has acted on the request, so the client does not learn what happened;
+ * otherwise the service has not acted. `garbage`, `location` and `body` change an answer, so they strike after.
+ */
+export type FaultAction =
+  /** Answers this. `body`: a string as it is, anything else as JSON. */
+  | { kind: 'status'; status: number; headers?: Record<string, string>; body?: unknown; after?: boolean }
+  /** Ends the connection in an orderly way (FIN), without an answer. */
+  | { kind: 'drop'; after?: boolean }
+  /** Resets the connection (RST); over TLS it is dropped instead, as Node.js offers no reset there. */
+  | { kind: 'reset'; after?: boolean }
+  /** Waits until `release()`, then goes on, even if the client has left; never goes on after `close()`. */
+  | { kind: 'hang'; after?: boolean }
+  | { kind: 'delay'; ms: number; after?: boolean }
+  | ({ kind: 'garbage' } & Garbage)
+  /** Meets only answers with a Location (202 and 303): replaces it, or removes it with null. */
+  | { kind: 'location'; location: string | null | ((original: string) => string) }
+  /** Replaces the JSON body, or maps it. */
+  | { kind: 'body'; body: unknown };
+
+export interface FaultInput {
+  match?: FaultMatch;
+  /** How many requests it strikes; 1 by default. With Infinity it is met after the first. */
+  times?: number;
+  action: FaultAction;
+}
+
+export interface FaultHandle {
+  /** Resolves when it has struck as often as it should, after the processing for faults that strike after it. */
+  readonly met: Promise<void>;
+  /** How often it has struck. */
+  readonly count: number;
+  /** Lets requests that hang in it go on, now and later. */
+  release(): void;
+  /** Strikes no more and need not be met; requests that hang in it go on hanging. */
+  remove(): void;
+}
+
+export class Fault implements FaultHandle {
+  readonly action: FaultAction;
+  readonly met: Promise<void>;
+  /** Resolves to whether a request that hangs may go on. */
+  readonly gate: Promise<boolean>;
+  readonly #match: FaultMatch;
+  readonly #times: number;
+  readonly #resolveMet: () => void;
+  readonly #openGate: (goOn: boolean) => void;
+  readonly #onEnd: (fault: Fault) => void;
+  #seen = 0;
+  #count = 0;
+
+  constructor(input: FaultInput, onEnd: (fault: Fault) => void) {
+    this.action = input.action;
+    this.#match = input.match ?? {};
+    this.#times = input.times ?? 1;
+    this.#onEnd = onEnd;
+    const met = Promise.withResolvers<undefined>();
+    const gate = Promise.withResolvers<boolean>();
+    this.met = met.promise;
+    this.gate = gate.promise;
+    this.#resolveMet = () => met.resolve(undefined);
+    this.#openGate = gate.resolve;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  get isMet(): boolean {
+    return this.#count >= (this.#times === Infinity ? 1 : this.#times);
+  }
+
+  release(): void {
+    this.#openGate(true);
+  }
+
+  /** Requests that hang do not go on: their connections are closing. */
+  shut(): void {
+    this.#openGate(false);
+  }
+
+  remove(): void {
+    this.#onEnd(this);
+  }
+
+  sees(entry: RequestEntry, response: WireResponse | undefined): boolean {
+    const { method, route, param, account, status, nth } = this.#match;
+    if (this.#strikesAfter() !== (response !== undefined)) return false;
+    if (method !== undefined && method !== entry.method) return false;
+    if (route !== undefined && route !== entry.route) return false;
+    if (param !== undefined && param !== entry.param) return false;
+    if (account !== undefined && account !== entry.account) return false;
+    if (status !== undefined && status !== response?.status) return false;
+    if (this.action.kind === 'location' && response?.headers['location'] === undefined) return false;
+    this.#seen += 1;
+    return this.#seen >= (nth ?? 1);
+  }
+
+  strike(): void {
+    this.#count += 1;
+    if (this.isMet) this.#resolveMet();
+    if (this.#count >= this.#times) this.#onEnd(this);
+  }
+
+  describe(): string {
+    const times = this.#times === Infinity ? 'at least once' : `${this.#times}x`;
+    return `${this.action.kind} on ${JSON.stringify(this.#match)} (struck ${this.#count}x, wanted ${times})`;
+  }
+
+  #strikesAfter(): boolean {
+    const { action } = this;
+    switch (action.kind) {
+      case 'garbage':
+      case 'location':
+      case 'body':
+        return true;
+      case 'status':
+      case 'drop':
+      case 'reset':
+      case 'hang':
+      case 'delay':
+        return action.after ?? false;
+    }
+  }
+}
+
+export class Faults {
+  readonly #active = new Set<Fault>();
+  readonly #all = new Set<Fault>();
+
+  /** Where several match a request, the one injected first strikes; the others wait for the next. */
+  inject(input: FaultInput): FaultHandle {
+    const fault = new Fault(input, (ended) => this.#active.delete(ended));
+    this.#active.add(fault);
+    this.#all.add(fault);
+    return fault;
+  }
+
+  /** The fault that strikes this request now: before processing without a response, after it with one. */
+  take(entry: RequestEntry, response: WireResponse | undefined): Fault | undefined {
+    if (this.#active.size === 0) return undefined;
+    let chosen: Fault | undefined;
+    for (const fault of this.#active) if (fault.sees(entry, response)) chosen ??= fault;
+    chosen?.strike();
+    return chosen;
+  }
+
+  /** Descriptions of the faults that have not been met. */
+  unmet(): string[] {
+    return [...this.#active].filter((fault) => !fault.isMet).map((fault) => fault.describe());
+  }
+
+  assertMet(): void {
+    const unmet = this.unmet();
+    if (unmet.length > 0) throw new Error(`Faults were injected and never met: ${unmet.join('; ')}`);
+  }
+
+  /** Ends every wait; for `close()`. */
+  shut(): void {
+    for (const fault of this.#all) fault.shut();
+  }
+}

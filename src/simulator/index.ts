@@ -1,0 +1,35 @@
+/**
+ * A simulator of the whole provisioning service, for the demo and the tests, after the service's documentation.
+ *
+ * What the documentation does not show it answers by an option, or in the way least convenient for a client:
+ * bodies of provisioning errors, reads and deletes during a task, other statuses of a server, failures of a task.
+ *
+ * It does not model: machines that run or accept SSH, IPv4 requests, other fields of the create, lists of servers,
+ * changes to a server, quotas and payment, webhooks, maintenance of the service, and eventual consistency between
+ * its calls (a server can be read from the very moment that its task is finished).
+ */
+export type { Identity } from './accounts.ts';
+export type { Clock } from './clock.ts';
+export { systemClock } from './clock.ts';
+export type { FaultAction, FaultHandle, FaultInput, FaultMatch, Faults } from './faults.ts';
+export type { AliveServer, Fleet } from './fleet.ts';
+export type { Garbage } from './garbage.ts';
+export { ConnectionLostError, createHandler } from './handler.ts';
+export type { Handler, RequestContext } from './handler.ts';
+export type * from './ledger.ts';
+export { DEFAULT_KEY } from './options.ts';
+export type {
+  AccountOptions,
+  ErrorBodies,
+  Key,
+  SimulatedImage,
+  SimulatedProduct,
+  SimulationOptions,
+  TokenExpiry,
+} from './options.ts';
+export type { Route } from './routes.ts';
+export type { ServerObject } from './server-object.ts';
+export { startSimulator } from './server.ts';
+export type { Simulator, SimulatorOptions } from './server.ts';
+export type { CatalogPatch } from './service.ts';
+export { Simulation } from './simulation.ts';

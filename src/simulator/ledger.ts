@@ -1,0 +1,156 @@
+/** The list of everything that the simulator did, in order, and questions to ask of it. */
+import type { Route } from './routes.ts';
+
+interface Timed {
+  /** Milliseconds since the epoch, by the simulator's clock. */
+  readonly at: number;
+}
+
+export interface ConnectionEntry extends Timed {
+  readonly kind: 'connection';
+  readonly connection: number;
+  readonly sourceAddress: string;
+}
+
+export interface LoginEntry extends Timed {
+  readonly kind: 'login';
+  readonly ok: boolean;
+  /** Undefined when no Basic credentials could be read. */
+  readonly keyId: string | undefined;
+  readonly account: string | undefined;
+  readonly sourceAddress: string;
+}
+
+/** One for each request to a known route, from its arrival on; `status`, `processed` and `fault` are filled in later. */
+export interface RequestEntry extends Timed {
+  readonly kind: 'request';
+  readonly method: string;
+  readonly route: Route;
+  readonly param: string;
+  /** Undefined while there is no answer, and for ever when none was sent. */
+  status: number | undefined;
+  /** False when a fault kept the service from acting on it. */
+  processed: boolean;
+  /** Kind of the last fault that it met. */
+  fault: string | undefined;
+  readonly account: string | undefined;
+  readonly keyId: string | undefined;
+  readonly connection: number;
+  readonly sourceAddress: string;
+}
+
+export interface CreateEntry extends Timed {
+  readonly kind: 'create';
+  readonly task: number;
+  readonly identifier: string;
+  readonly account: string;
+  /** The request body, as received. */
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** Written when the first request sees the task finished; `completedAt` says when that was. */
+export interface TaskCompletedEntry extends Timed {
+  readonly kind: 'taskCompleted';
+  readonly task: number;
+  readonly identifier: string;
+  readonly completedAt: number;
+}
+
+export interface CancelEntry extends Timed {
+  readonly kind: 'cancel';
+  readonly identifier: string;
+  readonly account: string;
+}
+
+export interface UnknownRouteEntry extends Timed {
+  readonly kind: 'unknownRoute';
+  readonly method: string;
+  readonly path: string;
+}
+
+export type LedgerEntry =
+  ConnectionEntry | LoginEntry | RequestEntry | CreateEntry | TaskCompletedEntry | CancelEntry | UnknownRouteEntry;
+
+type Kind = LedgerEntry['kind'];
+type Of<K extends Kind> = Extract<LedgerEntry, { kind: K }>;
+
+export interface RequestFilter {
+  method?: string;
+  route?: Route;
+  param?: string;
+  status?: number;
+  account?: string;
+  keyId?: string;
+  connection?: number;
+  processed?: boolean;
+}
+
+export class Ledger {
+  readonly #all: LedgerEntry[] = [];
+  readonly #byKind = new Map<Kind, LedgerEntry[]>();
+  readonly #recordRequests: boolean;
+  #requestCount = 0;
+
+  constructor(recordRequests: boolean) {
+    this.#recordRequests = recordRequests;
+  }
+
+  append(entry: LedgerEntry): void {
+    if (entry.kind === 'request') this.#requestCount += 1;
+    if (!this.#recordRequests && (entry.kind === 'request' || entry.kind === 'connection' || entry.kind === 'login')) {
+      return;
+    }
+    this.#all.push(entry);
+    const list = this.#byKind.get(entry.kind);
+    if (list) list.push(entry);
+    else this.#byKind.set(entry.kind, [entry]);
+  }
+
+  /** Everything, in order; a live view. */
+  entries(): readonly LedgerEntry[] {
+    return this.#all;
+  }
+
+  /** Requests so far, to known routes, whether entries are kept for them or not. */
+  get requestCount(): number {
+    return this.#requestCount;
+  }
+
+  /** TCP connections that were accepted. */
+  connections(): readonly ConnectionEntry[] {
+    return this.#of('connection');
+  }
+
+  logins(filter: { ok?: boolean; keyId?: string } = {}): LoginEntry[] {
+    return this.#of('login').filter((entry) => fits(entry, filter));
+  }
+
+  requests(filter: RequestFilter = {}): RequestEntry[] {
+    return this.#of('request').filter((entry) => fits(entry, filter));
+  }
+
+  creates(filter: { account?: string; identifier?: string } = {}): CreateEntry[] {
+    return this.#of('create').filter((entry) => fits(entry, filter));
+  }
+
+  taskCompletions(): readonly TaskCompletedEntry[] {
+    return this.#of('taskCompleted');
+  }
+
+  cancels(filter: { account?: string; identifier?: string } = {}): CancelEntry[] {
+    return this.#of('cancel').filter((entry) => fits(entry, filter));
+  }
+
+  unknownRoutes(): readonly UnknownRouteEntry[] {
+    return this.#of('unknownRoute');
+  }
+
+  #of<K extends Kind>(kind: K): Of<K>[] {
+    return (this.#byKind.get(kind) ?? []) as Of<K>[];
+  }
+}
+
+function fits(entry: object, filter: object): boolean {
+  const values = entry as Record<string, unknown>;
+  return Object.entries(filter).every(([name, wanted]) => wanted === undefined || values[name] === wanted);
+}

@@ -1,0 +1,67 @@
+/** The server resource as the documentation lists it, every field filled in. */
+import type { SimulatedProduct } from './options.ts';
+
+export interface ServerObject {
+  identifier: string;
+  name: string | null;
+  status: string;
+  product: string;
+  price: number;
+  zone: { name: string; code: string };
+  host_server: string;
+  specs: { cores: number; disk_size: number; ram: number; disk_type: string };
+  boot_device: string;
+  net_device: string;
+  disk_bus: string;
+  cpu_mode: string;
+  iso_image: string;
+  ipv4: unknown[];
+  ipv6: string[];
+  macs: string[];
+  vnc: { mode: string; password: string; display: number; port: number; ipv4: string; ipv6: string };
+  admin_console: { hostname: string; username: string };
+  ssh_proxy: { hostname: string; port: number };
+}
+
+/** An IPv6-only server; `ordinal` (from 1) makes its addresses and ports its own. */
+export function newServerObject(
+  identifier: string,
+  ordinal: number,
+  product: SimulatedProduct,
+  diskSize: number,
+): ServerObject {
+  const host = encodeURIComponent(identifier);
+  return {
+    identifier,
+    name: null,
+    status: 'running',
+    product: product.code,
+    price: product.price,
+    zone: { name: 'Simulated Zone One', code: 'SIM1' },
+    host_server: `host${(ordinal % 7) + 1}`,
+    specs: { cores: product.cores, disk_size: diskSize, ram: product.ram, disk_type: 'ssd' },
+    boot_device: 'hd',
+    net_device: 'virtio',
+    disk_bus: 'virtio',
+    cpu_mode: 'performance',
+    iso_image: '',
+    ipv4: [],
+    ipv6: [`2001:db8:${(ordinal >>> 16).toString(16)}:${(ordinal & 0xffff).toString(16)}::2`],
+    macs: [macOf(ordinal)],
+    vnc: {
+      mode: 'disabled',
+      password: `vnc-password-${ordinal}`,
+      display: ordinal % 100,
+      port: 5900 + (ordinal % 100),
+      ipv4: '192.0.2.10',
+      ipv6: '2001:db8:ffff::10',
+    },
+    admin_console: { hostname: `admin.${host}.vs.example.com`, username: identifier },
+    ssh_proxy: { hostname: `ssh-proxy${(ordinal % 3) + 1}.example.com`, port: 20_000 + (ordinal % 40_000) },
+  };
+}
+
+function macOf(ordinal: number): string {
+  const hex = (ordinal & 0xffffff).toString(16).padStart(6, '0');
+  return `52:54:00:${hex.slice(0, 2)}:${hex.slice(2, 4)}:${hex.slice(4, 6)}`;
+}

@@ -1,0 +1,174 @@
+/** The service without a socket: requests go through the faults to the endpoints, and everything is written down. */
+import { Accounts } from './accounts.ts';
+import type { Fault } from './faults.ts';
+import { Faults } from './faults.ts';
+import type { AliveServer } from './fleet.ts';
+import { Fleet } from './fleet.ts';
+import { spoil } from './garbage.ts';
+import type { RequestEntry } from './ledger.ts';
+import { Ledger } from './ledger.ts';
+import type { Settings, SimulationOptions } from './options.ts';
+import { resolveOptions } from './options.ts';
+import type { RouteMatch } from './routes.ts';
+import { matchRoute } from './routes.ts';
+import { Service } from './service.ts';
+import type { Delivery, WireRequest, WireResponse } from './wire.ts';
+import { json } from './wire.ts';
+
+export class Simulation {
+  readonly ledger: Ledger;
+  readonly faults = new Faults();
+  /** Keys and tokens: `addKey`, `revokeKey`, `rotateKey`, `forgetTokens`, `setTokenExpiry`, `setTokenLifetime`. */
+  readonly accounts: Accounts;
+  /** Servers and tasks: `addServer`, `updateServer`, `removeServer`, `completeTask`, `stallTask` ... */
+  readonly fleet: Fleet;
+  /** The endpoints: `setCatalog`. */
+  readonly service: Service;
+  readonly #settings: Settings;
+
+  constructor(options: SimulationOptions = {}) {
+    const settings = { ...resolveOptions(options) };
+    this.#settings = settings;
+    this.ledger = new Ledger(settings.recordRequests);
+    this.accounts = new Accounts(settings, this.ledger);
+    this.fleet = new Fleet(settings, this.ledger);
+    this.service = new Service(settings, this.accounts, this.fleet, () => this.baseUrl);
+  }
+
+  get baseUrl(): string {
+    return this.#settings.origin + this.#settings.basePrefix;
+  }
+
+  get authUrl(): string {
+    return this.#settings.origin + this.#settings.authPrefix;
+  }
+
+  /** Servers that exist or are being created. */
+  aliveServers(account?: string): AliveServer[] {
+    return this.fleet.aliveServers(account);
+  }
+
+  /** Scheme, host and port, once the socket server knows them. */
+  setOrigin(origin: string): void {
+    this.#settings.origin = origin;
+  }
+
+  /** Writes a new connection down; returns its number. */
+  connected(sourceAddress: string, connection: number): void {
+    this.ledger.append({ kind: 'connection', at: this.#settings.clock.now(), connection, sourceAddress });
+  }
+
+  async exchange(request: WireRequest): Promise<Delivery> {
+    const { basePrefix, authPrefix } = this.#settings;
+    const match = matchRoute(request.method, request.path, basePrefix, authPrefix);
+    if (!match) return this.#unknownRoute(request);
+    const entry = this.#enter(request, match);
+    const before = this.faults.take(entry, undefined);
+    if (before) {
+      const delivery = await this.#strike(before, entry, undefined);
+      if (delivery) return delivery;
+    }
+    const response = this.service.handle(request, match);
+    entry.processed = true;
+    const after = this.faults.take(entry, response);
+    if (after) {
+      const delivery = await this.#strike(after, entry, response);
+      if (delivery) return delivery;
+    }
+    return sent(entry, { kind: 'answer', ...response });
+  }
+
+  /** Throws an error that names the faults that were never met, and the requests to routes that do not exist. */
+  assertClean(): void {
+    const unknown = this.#settings.allowUnknownRoutes ? [] : this.ledger.unknownRoutes();
+    if (unknown.length > 0) {
+      const names = unknown.slice(0, 5).map(({ method, path }) => `${method} ${path}`);
+      throw new Error(`${unknown.length} requests to unknown routes: ${names.join(', ')}`);
+    }
+    this.faults.assertMet();
+  }
+
+  /** Ends every wait, then `assertClean()`. */
+  finish(): void {
+    this.faults.shut();
+    this.assertClean();
+  }
+
+  #enter(request: WireRequest, { route, param }: RouteMatch): RequestEntry {
+    const identity = this.accounts.identify(request);
+    const entry: RequestEntry = {
+      kind: 'request',
+      at: this.#settings.clock.now(),
+      method: request.method,
+      route,
+      param,
+      status: undefined,
+      processed: false,
+      fault: undefined,
+      account: identity?.account,
+      keyId: identity?.keyId,
+      connection: request.connection,
+      sourceAddress: request.sourceAddress,
+    };
+    this.ledger.append(entry);
+    return entry;
+  }
+
+  /** What the client gets because of the fault; undefined when things go on as usual. */
+  async #strike(fault: Fault, entry: RequestEntry, response: WireResponse | undefined): Promise<Delivery | undefined> {
+    const { action } = fault;
+    entry.fault = action.kind;
+    switch (action.kind) {
+      case 'status':
+        return sent(entry, statusAnswer(action.status, action.headers, action.body));
+      case 'drop':
+      case 'reset':
+        return { kind: 'disconnect', reset: action.kind === 'reset' };
+      case 'hang':
+        return (await fault.gate) ? undefined : { kind: 'disconnect', reset: false };
+      case 'delay':
+        await this.#settings.clock.sleep(action.ms);
+        return undefined;
+      case 'garbage':
+        return response && sent(entry, spoil(response, action, this.#settings.clock));
+      case 'location':
+        return response && sent(entry, relocate(response, action.location));
+      case 'body':
+        return response && sent(entry, { kind: 'answer', ...response, body: mapBody(response.body, action.body) });
+    }
+  }
+
+  #unknownRoute({ method, path }: WireRequest): Delivery {
+    this.ledger.append({ kind: 'unknownRoute', at: this.#settings.clock.now(), method, path });
+    return { kind: 'answer', ...json(501, { error: `The simulator has no route ${method} ${path}` }) };
+  }
+}
+
+function sent(entry: RequestEntry, delivery: Delivery): Delivery {
+  if (delivery.kind === 'answer') entry.status = delivery.status;
+  return delivery;
+}
+
+function statusAnswer(status: number, headers: Record<string, string> | undefined, body: unknown): Delivery {
+  if (body === undefined) return { kind: 'answer', status, headers: lowerCase(headers), body: '' };
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  const type = typeof body === 'string' ? 'text/plain' : 'application/json';
+  return { kind: 'answer', status, headers: { 'content-type': type, ...lowerCase(headers) }, body: text };
+}
+
+function lowerCase(headers: Record<string, string> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+function relocate(response: WireResponse, location: string | null | ((original: string) => string)): Delivery {
+  const { location: original = '', ...headers } = response.headers;
+  if (location === null) return { kind: 'answer', ...response, headers };
+  const changed = typeof location === 'string' ? location : location(original);
+  return { kind: 'answer', ...response, headers: { ...headers, location: changed } };
+}
+
+function mapBody(text: string, change: unknown): string {
+  if (typeof change !== 'function') return JSON.stringify(change);
+  const map = change as (body: unknown) => unknown;
+  return JSON.stringify(map(text === '' ? undefined : (JSON.parse(text) as unknown)));
+}
