@@ -11,12 +11,12 @@ export const REASONS = {
   TaskOverdue: 'The task has run for more than an hour.',
   TaskNotFound: 'The service no longer knows the task.',
   ServerNotRunning: 'The server exists, the service reports another status than running.',
+  AddressPending: 'The server runs and the service shows no way to reach it yet.',
   ServerMissing: 'The server is gone from the service; it is not ordered again.',
   ServerNotVisible: 'The server cannot be seen with this key; nobody knows whether it exists.',
   Deleting: 'The object is being deleted; the server is about to be cancelled.',
   DeletionProtected: 'The object is being deleted, spec.deletionProtection forbids to cancel the server.',
   Drifted: 'The server differs from spec.',
-  AsSpecified: 'The server is as spec asks.',
   Paused: 'The annotation vps-operator.dev/paused is set; nothing is done.',
   SecretNotFound: 'The Secret with the API key does not exist.',
   SecretInvalid: 'The Secret with the API key lacks a key.',
@@ -42,7 +42,6 @@ export const REASONS = {
   OrphanedServer: 'There may be a server that no object refers to.',
   RetainedServer: 'The object was deleted, its server lives on.',
   ServerCancelled: 'The server was cancelled.',
-  CreateAccepted: 'The service accepted the create.',
   ServerAdopted: 'The object took over an existing server.',
 } as const;
 export type Reason = keyof typeof REASONS;

@@ -21,6 +21,8 @@ export const ADOPT_ANNOTATION = `${GROUP}/adopt`;
 export const NOT_CREATED_ANNOTATION = `${GROUP}/not-created`;
 export const START_ANEW_ANNOTATION = `${GROUP}/start-anew`;
 export const PAUSED_ANNOTATION = `${GROUP}/paused`;
+/** Task numbers of orphans that a person has dealt with, separated by commas. */
+export const ORPHAN_HANDLED_ANNOTATION = `${GROUP}/orphan-handled`;
 export const RECONCILE_AT_ANNOTATION = `${GROUP}/reconcile-at`;
 
 /** Name of the Secret that is read when `spec.apiKeySecretRef` is not given. */

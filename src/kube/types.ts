@@ -37,7 +37,11 @@ export interface Kube {
   /** One merge patch with uid and resourceVersion; returns the new object. 409 stale, 422 wrong uid, 404 gone. */
   patchMetadata(version: ObjectVersion, patch: MetadataPatch): Promise<VirtualServer>;
   /** Makes the status exactly `status` (fields that were there and are not in it are removed); same errors. */
-  writeStatus(version: ObjectVersion, previous: VirtualServerStatus | undefined, status: VirtualServerStatus): Promise<VirtualServer>;
+  writeStatus(
+    version: ObjectVersion,
+    previous: VirtualServerStatus | undefined,
+    status: VirtualServerStatus,
+  ): Promise<VirtualServer>;
   /** Undefined when there is no such Secret; KubeError `Forbidden` where the operator may not read it. */
   getSecret(namespace: string, name: string): Promise<SecretData | undefined>;
   /** Creates an events.k8s.io/v1 Event. */
@@ -70,10 +74,15 @@ export interface InformerHandler {
 export interface Informer {
   /** Starts to list and watch; goes on through every error until `stop`. */
   start(): void;
-  /** Resolves when the first list of every watched namespace is in the cache. */
+  /** Resolves when the first list of every watched namespace is in the cache; rejects if it is stopped before that. */
   synced(): Promise<void>;
   get(key: string): VirtualServer | undefined;
   list(): VirtualServer[];
+  /**
+   * When the API server was last heard of, in ms since the epoch: the oldest of all watched namespaces, undefined before
+   * the first answer. A watch in order brings a bookmark about once a minute.
+   */
+  lastContactAt(): number | undefined;
   /** Resolves when nothing runs any more; no handler is called after that. */
   stop(): Promise<void>;
 }

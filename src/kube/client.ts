@@ -1,0 +1,102 @@
+/** The calls of the controller to the API server; each is one request. */
+import { hostname } from 'node:os';
+import { API_VERSION, GROUP, KIND } from '../api/names.ts';
+import type { KubeHttp } from './http.ts';
+import { mergePatch } from './merge-patch.ts';
+import type { EventInput, Kube, ObjectVersion } from './types.ts';
+import { asVirtualServer, objectPath } from './virtual-server-api.ts';
+
+/** Owner of what we write, in managedFields. */
+const FIELD_MANAGER = 'vps-operator';
+const MERGE_PATCH = 'application/merge-patch+json';
+/** Bounds of events.k8s.io/v1; the API server refuses a longer one. */
+const MAX_NOTE_BYTES = 1024;
+const MAX_EVENT_WORD = 128;
+
+export interface KubeOptions {
+  /** Shared with the informer; `Kube.close` closes it. */
+  http: KubeHttp;
+  now?: () => Date;
+}
+
+export function createKube({ http, now = () => new Date() }: KubeOptions): Kube {
+  const patch = async (path: string, body: object) =>
+    asVirtualServer(
+      await http.call({
+        method: 'PATCH',
+        path,
+        query: { fieldManager: FIELD_MANAGER },
+        body,
+        contentType: MERGE_PATCH,
+      }),
+    );
+
+  return {
+    async getVirtualServer(namespace, name) {
+      const object = await http.call({ path: objectPath(namespace, name), absent: name });
+      return object === undefined ? undefined : asVirtualServer(object);
+    },
+
+    patchMetadata: (version, changes) =>
+      patch(objectPath(version.namespace, version.name), { metadata: { ...precondition(version), ...changes } }),
+
+    writeStatus: (version, previous, status) =>
+      patch(`${objectPath(version.namespace, version.name)}/status`, {
+        metadata: precondition(version),
+        status: mergePatch(previous ?? {}, status),
+      }),
+
+    async getSecret(namespace, name) {
+      const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets/${encodeURIComponent(name)}`;
+      const secret = (await http.call({ path, absent: name })) as { data?: Record<string, string> } | undefined;
+      if (secret === undefined) return undefined;
+      const decoded = Object.entries(secret.data ?? {}).map(([key, value]) => [
+        key,
+        Buffer.from(value, 'base64').toString(),
+      ]);
+      return Object.fromEntries(decoded) as Record<string, string>;
+    },
+
+    async createEvent(event) {
+      const path = `/apis/events.k8s.io/v1/namespaces/${encodeURIComponent(event.regarding.namespace)}/events`;
+      await http.call({
+        method: 'POST',
+        path,
+        query: { fieldManager: FIELD_MANAGER },
+        body: eventObject(event, now()),
+      });
+    },
+
+    close: () => http.close(),
+  };
+}
+
+/** Both are compared by the API server before it applies the patch: 409 for another version, 422 for another uid. */
+function precondition({ uid, resourceVersion }: ObjectVersion): object {
+  return { uid, resourceVersion };
+}
+
+function eventObject({ regarding, type, reason, action, note }: EventInput, now: Date): object {
+  return {
+    apiVersion: 'events.k8s.io/v1',
+    kind: 'Event',
+    metadata: { namespace: regarding.namespace, generateName: `${regarding.name}-` },
+    eventTime: now.toISOString().replace('Z', '000Z'),
+    reportingController: `${GROUP}/operator`,
+    reportingInstance: `${hostname()}-${process.pid}`.slice(-MAX_EVENT_WORD),
+    regarding: { apiVersion: API_VERSION, kind: KIND, ...regarding },
+    type,
+    reason,
+    action: action.slice(0, MAX_EVENT_WORD),
+    note: clampBytes(note, MAX_NOTE_BYTES),
+  };
+}
+
+function clampBytes(text: string, limit: number): string {
+  const bytes = Buffer.from(text);
+  if (bytes.length <= limit) return text;
+  let end = limit;
+  // Back to the start of a character: continuation bytes are 10xxxxxx.
+  while (((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
+  return bytes.subarray(0, end).toString();
+}

@@ -1,0 +1,93 @@
+/** Where the API server is and how to authenticate, from a kubeconfig or from the Pod's service account. */
+import { KubeConfig } from '@kubernetes/client-node';
+import { KubeError } from './error.ts';
+
+/** What a TLS connection to the API server needs. */
+export interface TlsMaterial {
+  ca?: string | Buffer;
+  cert?: string | Buffer;
+  key?: string | Buffer;
+  servername?: string;
+  rejectUnauthorized?: boolean;
+}
+
+export interface Credentials {
+  headers: Record<string, string>;
+  tls: TlsMaterial;
+}
+
+export interface Cluster {
+  /** Origin and optional path prefix, without a slash at the end. */
+  server: string;
+  /** The namespace of the current context, or of the Pod. */
+  namespace: string | undefined;
+  /** HTTP proxy of the kubeconfig. */
+  proxyUrl: string | undefined;
+  /** Reads files and runs plugins anew when they have expired; throws KubeError `Unreachable` if that fails. */
+  credentials(): Promise<Credentials>;
+}
+
+/** The options that KubeConfig fills in; a subset of node's `https.RequestOptions`. */
+interface FilledOptions extends TlsMaterial {
+  auth?: string;
+  headers: Record<string, string | number | readonly string[]>;
+}
+
+/**
+ * Loads `path`, else what `$KUBECONFIG` names, else `~/.kube/config`, else the Pod's service account.
+ * Throws an Error that says what is wrong with it.
+ */
+export function loadCluster(path?: string): Cluster {
+  const config = new KubeConfig();
+  try {
+    if (path === undefined) config.loadFromDefault();
+    else config.loadFromFile(path);
+  } catch (error) {
+    throw new Error(`cannot load the kubeconfig: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    });
+  }
+  return clusterOf(config);
+}
+
+export function clusterOf(config: KubeConfig): Cluster {
+  const context = config.getContextObject(config.currentContext);
+  const cluster = config.getCurrentCluster();
+  if (!config.currentContext) throw new Error('the kubeconfig has no current-context');
+  if (context === null) throw new Error(`the kubeconfig has no context "${config.currentContext}"`);
+  if (cluster === null) throw new Error(`the kubeconfig has no cluster "${context.cluster}"`);
+  if (config.getCurrentUser() === null) throw new Error(`the kubeconfig has no user "${context.user}"`);
+  if (!URL.canParse(cluster.server)) throw new Error(`the kubeconfig names no valid server: "${cluster.server}"`);
+  return {
+    server: cluster.server.replace(/\/+$/, ''),
+    namespace: context.namespace?.trim(),
+    proxyUrl: cluster.proxyUrl,
+    credentials: () => readCredentials(config),
+  };
+}
+
+async function readCredentials(config: KubeConfig): Promise<Credentials> {
+  const options: FilledOptions = { headers: {} };
+  try {
+    await config.applyToHTTPSOptions(options);
+  } catch (error) {
+    // A JSON error quotes the plugin's output, which is where the token stands.
+    const why = error instanceof SyntaxError ? 'the credential plugin wrote no JSON' : (error as Error).message;
+    throw new KubeError('Unreachable', `cannot obtain credentials for the API server: ${why}`);
+  }
+  const headers: Record<string, string> = {};
+  // A token file may end in a newline, which no header may contain.
+  for (const [name, value] of Object.entries(options.headers)) headers[name.toLowerCase()] = String(value).trim();
+  if (options.auth !== undefined) headers['authorization'] = `Basic ${Buffer.from(options.auth).toString('base64')}`;
+  const { ca, cert, key, servername, rejectUnauthorized } = options;
+  return {
+    headers,
+    tls: {
+      ...(ca !== undefined && { ca }),
+      ...(cert !== undefined && { cert }),
+      ...(key !== undefined && { key }),
+      ...(servername !== undefined && { servername }),
+      ...(rejectUnauthorized !== undefined && { rejectUnauthorized }),
+    },
+  };
+}

@@ -1,0 +1,101 @@
+/** The one error that calls to the API server throw. */
+import type { KubeErrorCode } from './types.ts';
+
+const MAX_MESSAGE = 1024;
+
+export interface KubeErrorDetails {
+  /** HTTP status, where there was an answer. */
+  status?: number | undefined;
+  /** The API server's word, such as `AlreadyExists`. */
+  reason?: string | undefined;
+  /** How long the API server asked to wait. */
+  retryAfterMs?: number | undefined;
+  cause?: unknown;
+}
+
+/** `message` is the API server's or the network's, at most 1024 characters; it never carries a request's headers. */
+export class KubeError extends Error {
+  override readonly name = 'KubeError';
+  readonly code: KubeErrorCode;
+  readonly status: number | undefined;
+  readonly reason: string | undefined;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(code: KubeErrorCode, message: string, details: KubeErrorDetails = {}) {
+    super(message.slice(0, MAX_MESSAGE), details.cause === undefined ? undefined : { cause: details.cause });
+    this.code = code;
+    this.status = details.status;
+    this.reason = details.reason;
+    this.retryAfterMs = details.retryAfterMs;
+  }
+}
+
+/** The part of a `v1.Status` that is read; it is the body of an error and the object of a watch's ERROR event. */
+export interface StatusBody {
+  kind?: string;
+  code?: number;
+  reason?: string;
+  message?: string;
+  details?: { name?: string; retryAfterSeconds?: number };
+}
+
+/** An answer that is not 2xx; `body` is its text, a `v1.Status` if it came from the API server itself. */
+export function errorOfAnswer(status: number, body: string, retryAfter: string | undefined): KubeError {
+  const parsed = parseStatus(body);
+  const message = parsed?.message ?? body.trim().slice(0, 200);
+  return statusError(status, { ...parsed, message: message === '' ? `HTTP status ${status}` : message }, retryAfter);
+}
+
+export function statusError(status: number, body: StatusBody, retryAfter?: string): KubeError {
+  const seconds = Number(retryAfter ?? body.details?.retryAfterSeconds ?? Number.NaN);
+  return new KubeError(codeOfStatus(status), body.message ?? `status ${status}`, {
+    status,
+    reason: body.reason,
+    retryAfterMs: Number.isFinite(seconds) && seconds >= 0 ? seconds * 1000 : undefined,
+  });
+}
+
+/** A fault before or instead of an answer: DNS, connection, TLS, deadline. */
+export function networkError(what: string, cause: unknown): KubeError {
+  const message = cause instanceof Error && cause.message !== '' ? cause.message : String(cause);
+  return new KubeError('Unreachable', `${what}: ${message}`, { cause });
+}
+
+/**
+ * Whether a 404 speaks of the named object. A 404 for an unknown kind, or from something in between, does not, and must
+ * not be read as "the object is gone".
+ */
+export function isAbsence(status: number, body: string, name: string): boolean {
+  const parsed = status === 404 ? parseStatus(body) : undefined;
+  return parsed?.reason === 'NotFound' && parsed.details?.name === name;
+}
+
+function parseStatus(body: string): StatusBody | undefined {
+  try {
+    const value = JSON.parse(body) as StatusBody | null;
+    return value?.kind === 'Status' ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function codeOfStatus(status: number): KubeErrorCode {
+  switch (status) {
+    case 401:
+    case 403:
+      return 'Forbidden';
+    case 404:
+      return 'NotFound';
+    case 409:
+      return 'Conflict';
+    case 410:
+      return 'Expired';
+    case 422:
+      return 'Invalid';
+    case 429:
+      return 'TooManyRequests';
+    default:
+      if (status >= 500) return 'ServerError';
+      return status >= 400 ? 'Rejected' : 'BadResponse';
+  }
+}

@@ -1,0 +1,149 @@
+/** HTTP to the API server over shared connections: one deadline over the whole of a call, bounded bodies, KubeErrors. */
+import type { Dispatcher } from 'undici';
+import type { Cluster } from './config.ts';
+import { createConnections } from './connections.ts';
+import { errorOfAnswer, isAbsence, KubeError, networkError } from './error.ts';
+
+/** A page of 500 objects with managedFields is about 3 MB. */
+const MAX_BODY_BYTES = 64 * 1024 * 1024;
+const MAX_ERROR_BYTES = 64 * 1024;
+
+export interface CallOptions {
+  method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Absolute path, each part already encoded. */
+  path: string;
+  query?: Record<string, string | number | boolean | undefined>;
+  /** Sent as JSON. */
+  body?: object;
+  /** Default `application/json`. */
+  contentType?: string;
+  signal?: AbortSignal;
+  /** Name whose absence is an answer: a 404 that speaks of it gives `undefined` instead of an error. */
+  absent?: string;
+}
+
+export interface KubeHttp {
+  /** The parsed body. Throws KubeError. */
+  call(options: CallOptions): Promise<unknown>;
+  /** A GET whose body goes on; the deadline covers the time until its headers. Throws KubeError; so may the body. */
+  stream(options: Pick<CallOptions, 'path' | 'query'> & { signal: AbortSignal }): Promise<AsyncIterable<Buffer>>;
+  close(): Promise<void>;
+}
+
+export interface KubeHttpOptions {
+  cluster: Cluster;
+  /** Deadline of a call in milliseconds, default 15 s. */
+  timeoutMs?: number | undefined;
+}
+
+type Answer = Dispatcher.ResponseData;
+
+export function createKubeHttp({ cluster, timeoutMs = 15_000 }: KubeHttpOptions): KubeHttp {
+  const { origin, pathname } = new URL(cluster.server);
+  const prefix = pathname.replace(/\/+$/, '');
+  const connections = createConnections(cluster);
+
+  async function send(options: CallOptions, use: 'call' | 'watch', signal: AbortSignal): Promise<Answer> {
+    const { headers, dispatcher } = await connections.get(use);
+    return dispatcher.request({
+      origin,
+      path: prefix + options.path + queryText(options.query),
+      method: options.method ?? 'GET',
+      headers: {
+        accept: 'application/json',
+        'user-agent': 'vps-operator',
+        ...(options.body !== undefined && { 'content-type': options.contentType ?? 'application/json' }),
+        ...headers,
+      },
+      body: options.body === undefined ? null : JSON.stringify(options.body),
+      signal,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+  }
+
+  /** A 401 was not acted upon, so the call may be repeated, once, with credentials that are read anew. */
+  async function sendWithFreshCredentials(
+    options: CallOptions,
+    use: 'call' | 'watch',
+    signal: AbortSignal,
+  ): Promise<Answer> {
+    const answer = await send(options, use, signal);
+    if (answer.statusCode !== 401) return answer;
+    await answer.body.dump();
+    connections.invalidate();
+    return send(options, use, signal);
+  }
+
+  /** Runs `work` with a signal that fires at the deadline or with `outer`; whatever it throws becomes a KubeError. */
+  async function withDeadline<T>(
+    { method = 'GET', path, signal: outer }: CallOptions,
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const deadline = new AbortController();
+    const timer = setTimeout(() => deadline.abort(), timeoutMs);
+    try {
+      return await work(outer === undefined ? deadline.signal : AbortSignal.any([deadline.signal, outer]));
+    } catch (error) {
+      if (error instanceof KubeError) throw error;
+      if (deadline.signal.aborted)
+        throw new KubeError('Unreachable', `${method} ${path}: no answer within ${timeoutMs} ms`);
+      throw networkError(`${method} ${path}`, error);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  return {
+    call: (options) =>
+      withDeadline(options, async (signal) => {
+        const answer = await sendWithFreshCredentials(options, 'call', signal);
+        const ok = answer.statusCode >= 200 && answer.statusCode < 300;
+        const text = await readText(answer, ok ? MAX_BODY_BYTES : MAX_ERROR_BYTES);
+        if (ok) return parseJson(text);
+        if (options.absent !== undefined && isAbsence(answer.statusCode, text, options.absent)) return undefined;
+        throw errorOfAnswer(answer.statusCode, text, retryAfter(answer));
+      }),
+
+    stream: (options) =>
+      withDeadline(options, async (signal) => {
+        const answer = await sendWithFreshCredentials(options, 'watch', signal);
+        if (answer.statusCode === 200) return answer.body;
+        throw errorOfAnswer(answer.statusCode, await readText(answer, MAX_ERROR_BYTES), retryAfter(answer));
+      }),
+
+    close: () => connections.close(),
+  };
+}
+
+function queryText(query: CallOptions['query']): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query ?? {})) if (value !== undefined) parameters.set(name, String(value));
+  return parameters.size === 0 ? '' : `?${parameters.toString()}`;
+}
+
+function retryAfter(answer: Answer): string | undefined {
+  const value = answer.headers['retry-after'];
+  return Array.isArray(value) ? value[0] : value;
+}
+
+async function readText(answer: Answer, limit: number): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of answer.body as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > limit)
+      throw new KubeError('BadResponse', `an answer of more than ${limit} bytes`, { status: answer.statusCode });
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The parser's own message quotes the text, and the text may be a Secret.
+    throw new KubeError('BadResponse', 'the answer is not JSON');
+  }
+}

@@ -1,0 +1,132 @@
+/** A cache of VirtualServers that follows the API server, and tells a handler of every change. */
+import type { VirtualServer } from '../api/virtual-server.ts';
+import type { KubeHttp } from './http.ts';
+import { runReflector, type ReflectorSink, type ReflectorTuning } from './reflector.ts';
+import type { Informer, InformerHandler, KubeErrorCode } from './types.ts';
+import { keyOf } from './virtual-server-api.ts';
+
+/** Satisfied by a pino logger. */
+export interface InformerLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+export interface InformerOptions extends ReflectorTuning {
+  http: KubeHttp;
+  namespaces: readonly string[] | 'all';
+  handler: InformerHandler;
+  log?: InformerLog;
+  /** Milliseconds since the epoch. */
+  now?: () => number;
+}
+
+const PROBLEMS: Partial<Record<KubeErrorCode, string>> = {
+  NotFound: 'the CustomResourceDefinition of VirtualServer is not installed; waiting for it',
+  Forbidden: 'not allowed to list and watch VirtualServers; waiting for it',
+  Expired: 'the watched version is too old; listing again',
+};
+
+export function createInformer(options: InformerOptions): Informer {
+  const { http, handler, log, now = Date.now } = options;
+  const namespaces = options.namespaces === 'all' ? [undefined] : [...new Set(options.namespaces)];
+  const stopping = new AbortController();
+  const firstLists = namespaces.map(() => Promise.withResolvers<undefined>());
+  const lastContacts = namespaces.map((): number | undefined => undefined);
+  const cache = new Map<string, VirtualServer>();
+  let running: Promise<unknown> | undefined;
+
+  /** A handler's exception is a bug of the handler and must not end the watch. */
+  function notify(key: string, call: () => void): void {
+    if (stopping.signal.aborted) return;
+    try {
+      call();
+    } catch (error) {
+      log?.error({ err: error, key }, 'informer handler failed');
+    }
+  }
+
+  function remove(key: string, last: VirtualServer): void {
+    cache.delete(key);
+    notify(key, () => handler.onGone(key, last));
+  }
+
+  function upsert(object: VirtualServer): void {
+    const key = keyOf(object);
+    const cached = cache.get(key);
+    const same = cached?.metadata.uid === object.metadata.uid;
+    if (same && cached.metadata.resourceVersion === object.metadata.resourceVersion) return;
+    if (cached !== undefined && !same) remove(key, cached);
+    cache.set(key, object);
+    notify(key, () => handler.onUpsert(key, object, same ? cached : undefined));
+  }
+
+  function gone(object: VirtualServer): void {
+    const key = keyOf(object);
+    const cached = cache.get(key);
+    if (cached === undefined) return;
+    remove(key, cached.metadata.uid === object.metadata.uid ? object : cached);
+  }
+
+  function replace(namespace: string | undefined, objects: VirtualServer[]): void {
+    const present = new Set(objects.map(keyOf));
+    for (const [key, object] of cache) {
+      const covered = namespace === undefined || object.metadata.namespace === namespace;
+      if (covered && !present.has(key)) remove(key, object);
+    }
+    for (const object of objects) upsert(object);
+  }
+
+  function sinkOf(namespace: string | undefined, index: number): ReflectorSink {
+    const scope = namespace ?? 'all namespaces';
+    let lastProblem: string | undefined;
+    return {
+      upsert,
+      gone,
+      replace(objects) {
+        replace(namespace, objects);
+        firstLists[index]?.resolve(undefined);
+      },
+      contact: () => {
+        lastContacts[index] = now();
+      },
+      problem(error) {
+        const problem = PROBLEMS[error.code] ?? 'cannot follow the API server; trying again';
+        // An outage is one problem however many attempts it takes.
+        if (problem !== lastProblem) log?.warn({ scope, code: error.code, reason: error.message }, problem);
+        lastProblem = problem;
+      },
+      healthy() {
+        if (lastProblem !== undefined) log?.info({ scope }, 'informer is in order again');
+        lastProblem = undefined;
+      },
+    };
+  }
+
+  const synced = Promise.all(firstLists.map(({ promise }) => promise)).then(() => undefined);
+  // Whoever awaits it hears of the rejection; it is no fault if nobody does.
+  synced.catch(() => undefined);
+
+  return {
+    start() {
+      if (stopping.signal.aborted) return;
+      running ??= Promise.all(
+        namespaces.map((namespace, index) =>
+          runReflector({ ...options, http, namespace, sink: sinkOf(namespace, index), signal: stopping.signal }),
+        ),
+      );
+    },
+    synced: () => synced,
+    get: (key) => cache.get(key),
+    list: () => [...cache.values()],
+    lastContactAt() {
+      const known = lastContacts.filter((time) => time !== undefined);
+      return known.length < lastContacts.length ? undefined : Math.min(...known);
+    },
+    async stop() {
+      stopping.abort();
+      for (const { reject } of firstLists) reject(new Error('the informer was stopped'));
+      await running;
+    },
+  };
+}

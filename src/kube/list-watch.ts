@@ -1,0 +1,102 @@
+/** The two calls of a reflector: a list in pages, and one watch until it ends. */
+import type { VirtualServer } from '../api/virtual-server.ts';
+import { KubeError, networkError, statusError, type StatusBody } from './error.ts';
+import type { KubeHttp } from './http.ts';
+import { createLineSplitter } from './lines.ts';
+import { asVirtualServer, collectionPath } from './virtual-server-api.ts';
+
+export interface Listing {
+  objects: VirtualServer[];
+  resourceVersion: string;
+}
+
+interface ListPage {
+  metadata?: { resourceVersion?: string; continue?: string };
+  items?: (object | null)[];
+}
+
+/** Lists all objects as of one version; `onPage` is called after each page. Throws KubeError. */
+export async function listAll(
+  http: KubeHttp,
+  { namespace, pageSize, signal }: { namespace: string | undefined; pageSize: number; signal: AbortSignal },
+  onPage: () => void,
+): Promise<Listing> {
+  const path = collectionPath(namespace);
+  const objects: VirtualServer[] = [];
+  let next: string | undefined;
+  for (;;) {
+    const page = (await http.call({ path, query: { limit: pageSize, continue: next }, signal })) as ListPage | null;
+    const resourceVersion = page?.metadata?.resourceVersion;
+    if (!resourceVersion || !Array.isArray(page.items)) throw new KubeError('BadResponse', 'the answer is not a list');
+    onPage();
+    for (const item of page.items) objects.push(asVirtualServer(item));
+    next = page.metadata?.continue;
+    if (!next) return { objects, resourceVersion };
+  }
+}
+
+export type WatchEvent =
+  { type: 'upsert' | 'gone'; object: VirtualServer } | { type: 'bookmark'; resourceVersion: string };
+
+export interface WatchOptions {
+  namespace: string | undefined;
+  resourceVersion: string;
+  timeoutSeconds: number;
+  /** The watch is broken off when nothing at all, no bookmark either, has come for this long. */
+  silenceMs: number;
+  signal: AbortSignal;
+}
+
+/** Watches until the API server closes (then it returns); throws KubeError on anything else, `Expired` for a relist. */
+export async function watchOnce(
+  http: KubeHttp,
+  { namespace, resourceVersion, timeoutSeconds, silenceMs, signal: outer }: WatchOptions,
+  onEvent: (event: WatchEvent) => void,
+  onContact: () => void,
+): Promise<void> {
+  const silence = new AbortController();
+  const signal = AbortSignal.any([outer, silence.signal]);
+  const query = { watch: true, allowWatchBookmarks: true, resourceVersion, timeoutSeconds };
+  const split = createLineSplitter();
+  const body = await http.stream({ path: collectionPath(namespace), query, signal });
+  const timer = setTimeout(() => silence.abort(), silenceMs);
+  try {
+    onContact();
+    for await (const chunk of body) {
+      timer.refresh();
+      onContact();
+      for (const line of split(chunk)) {
+        // A handler may have stopped the informer in the middle of a chunk.
+        if (signal.aborted) return;
+        onEvent(parseEvent(line));
+      }
+    }
+  } catch (error) {
+    if (error instanceof KubeError) throw error;
+    if (silence.signal.aborted) throw new KubeError('Unreachable', `the watch was silent for ${silenceMs} ms`);
+    throw networkError('watch', error);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function parseEvent(line: string): WatchEvent {
+  const { type, object } = parseLine(line);
+  if (type === 'ADDED' || type === 'MODIFIED') return { type: 'upsert', object: asVirtualServer(object) };
+  if (type === 'DELETED') return { type: 'gone', object: asVirtualServer(object) };
+  if (type === 'ERROR') {
+    const status = (object ?? {}) as StatusBody;
+    throw statusError(status.code ?? 500, status);
+  }
+  const version = (object as { metadata?: { resourceVersion?: string } } | undefined)?.metadata?.resourceVersion;
+  if (type === 'BOOKMARK' && version) return { type: 'bookmark', resourceVersion: version };
+  throw new KubeError('BadResponse', 'the watch sent an event of an unknown form');
+}
+
+function parseLine(line: string): { type?: string; object?: unknown } {
+  try {
+    return (JSON.parse(line) as { type?: string; object?: unknown } | null) ?? {};
+  } catch {
+    throw new KubeError('BadResponse', 'a line of the watch is not JSON');
+  }
+}

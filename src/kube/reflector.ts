@@ -1,0 +1,122 @@
+/** Keeps one store equal to what the API server has: list, then watch from there, for as long as it is not stopped. */
+import type { VirtualServer } from '../api/virtual-server.ts';
+import { createBackoff, pause, type BackoffOptions } from './backoff.ts';
+import { KubeError } from './error.ts';
+import type { KubeHttp } from './http.ts';
+import { listAll, watchOnce, type WatchEvent } from './list-watch.ts';
+
+export interface ReflectorSink {
+  /** The whole of what exists now. */
+  replace(objects: VirtualServer[]): void;
+  upsert(object: VirtualServer): void;
+  gone(object: VirtualServer): void;
+  /** The API server has answered or sent something. */
+  contact: () => void;
+  problem(error: KubeError): void;
+  /** Everything is in order again after a problem, or for the first time. */
+  healthy: () => void;
+}
+
+export interface ReflectorTuning {
+  /** Objects per page of a list, default 500. */
+  pageSize?: number;
+  /** Pauses after failures, default 200 ms to 15 s. */
+  backoff?: BackoffOptions;
+  /** Asked for at each watch, default at random between 5 and 10 minutes. */
+  watchSeconds?: () => number;
+  /** A watch that is silent for this long is taken for dead, default 150 s; bookmarks come about once a minute. */
+  silenceMs?: number;
+}
+
+export interface ReflectorOptions extends ReflectorTuning {
+  http: KubeHttp;
+  /** Left out: all namespaces. */
+  namespace: string | undefined;
+  sink: ReflectorSink;
+  signal: AbortSignal;
+}
+
+/** Pauses grow no further than this while the CustomResourceDefinition is missing: it may be installed any second. */
+const MAX_PAUSE_NOT_INSTALLED_MS = 5_000;
+/** A watch that lived this long was in order, even if it said nothing. */
+const SETTLED_AFTER_MS = 5_000;
+/** However long the API server asks to wait. */
+const MAX_RETRY_AFTER_MS = 60_000;
+
+const randomWatchSeconds = () => Math.floor(300 + Math.random() * 300);
+
+/** Resolves when `signal` has fired and nothing runs any more; never rejects. */
+export async function runReflector(options: ReflectorOptions): Promise<void> {
+  const { http, namespace, sink, signal, pageSize = 500, silenceMs = 150_000 } = options;
+  const watchSeconds = options.watchSeconds ?? randomWatchSeconds;
+  const backoff = createBackoff(options.backoff ?? { minMs: 200, maxMs: 15_000 });
+  /** Where the next watch begins; undefined: a list is due. */
+  let resourceVersion: string | undefined;
+
+  async function list(): Promise<void> {
+    const listing = await listAll(http, { namespace, pageSize, signal }, sink.contact);
+    if (signal.aborted) return;
+    resourceVersion = listing.resourceVersion;
+    sink.replace(listing.objects);
+    sink.healthy();
+  }
+
+  function apply(event: WatchEvent): void {
+    if (event.type === 'bookmark') {
+      resourceVersion = event.resourceVersion;
+      return;
+    }
+    resourceVersion = event.object.metadata.resourceVersion;
+    if (event.type === 'upsert') sink.upsert(event.object);
+    else sink.gone(event.object);
+  }
+
+  /** Whether the API server closed a watch that was in order, so that the next one may begin at once. */
+  async function watch(from: string): Promise<boolean> {
+    const request = { namespace, resourceVersion: from, timeoutSeconds: watchSeconds(), silenceMs, signal };
+    let openedAt = Infinity;
+    let heard = false;
+    const isSettled = () => heard || performance.now() - openedAt >= SETTLED_AFTER_MS;
+    const onEvent = (event: WatchEvent) => {
+      heard = true;
+      apply(event);
+    };
+    const onContact = () => {
+      openedAt = Math.min(openedAt, performance.now());
+      sink.contact();
+      sink.healthy();
+    };
+    try {
+      await watchOnce(http, request, onEvent, onContact);
+      return isSettled();
+    } finally {
+      if (isSettled()) backoff.reset();
+    }
+  }
+
+  // A function, since the compiler would take a property for unchanged after the first look at it.
+  const stopped = () => signal.aborted;
+  while (!stopped()) {
+    try {
+      if (resourceVersion === undefined) await list();
+      else if (!(await watch(resourceVersion))) await pause(backoff.next(), signal);
+    } catch (thrown) {
+      if (stopped()) return;
+      const error =
+        thrown instanceof KubeError ? thrown : new KubeError('BadResponse', String(thrown), { cause: thrown });
+      if (!mayResume(error)) resourceVersion = undefined;
+      sink.problem(error);
+      await pause(pauseAfter(error), signal);
+    }
+  }
+
+  function pauseAfter(error: KubeError): number {
+    const ms = backoff.next(error.code === 'NotFound' ? MAX_PAUSE_NOT_INSTALLED_MS : undefined);
+    return Math.max(ms, Math.min(error.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS));
+  }
+}
+
+/** Faults of the way there and of a loaded server say nothing against our version; anything else calls for a list. */
+function mayResume(error: KubeError): boolean {
+  return error.code === 'Unreachable' || error.code === 'ServerError' || error.code === 'TooManyRequests';
+}
