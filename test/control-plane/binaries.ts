@@ -1,0 +1,119 @@
+/** Finds the programs of a control plane (kube-apiserver, etcd, kubectl): given, cached, downloaded, or built with Go. */
+import { access, constants, mkdir, readFile } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { buildPrograms } from './build-binaries.ts';
+import { downloadPrograms } from './download-binaries.ts';
+import { withLock } from './lock.ts';
+
+/** Absolute paths of executable files. */
+export interface Binaries {
+  kubeApiserver: string;
+  etcd: string;
+  kubectl: string;
+  /** Undefined where only the three others were given or downloaded: upstream's archives do not hold it. */
+  kubeControllerManager: string | undefined;
+}
+
+export interface ResolveOptions {
+  /** Read: KUBEBUILDER_ASSETS, XDG_CACHE_HOME, HOME, and what the go command reads. Default: this process' own. */
+  env?: NodeJS.ProcessEnv;
+  /** Where upstream's list of archives is fetched from; default: upstream's own address. */
+  indexUrl?: string;
+  /** Also build kube-controller-manager where it is missing; an error where that is impossible. Default false. */
+  controllerManager?: boolean;
+}
+
+export type Progress = (line: string) => void;
+
+const NEEDED = ['kube-apiserver', 'etcd', 'kubectl'];
+const CONTROLLER_MANAGER = 'kube-controller-manager';
+const MODULE = join(import.meta.dirname, 'go.mod');
+
+/**
+ * Looks in this order: the folder KUBEBUILDER_ASSETS, our cache, upstream's archive (internet), a build with Go.
+ * What was downloaded or built stays in the cache, so only the first call on a machine takes long (a build: minutes).
+ * Throws one Error that names every way that was tried and what to install.
+ */
+export async function resolveBinaries(progress: Progress, options: ResolveOptions = {}): Promise<Binaries> {
+  const env = options.env ?? process.env;
+  const wanted = options.controllerManager ? [...NEEDED, CONTROLLER_MANAGER] : NEEDED;
+  if (env['KUBEBUILDER_ASSETS']) return given(resolve(env['KUBEBUILDER_ASSETS']), wanted);
+
+  const { kubernetes, go } = await pinnedVersions();
+  const cache = join(
+    env['XDG_CACHE_HOME'] || join(env['HOME'] ?? homedir(), '.cache'),
+    'vps-operator',
+    'control-plane',
+  );
+  const folder = join(cache, kubernetes);
+  if ((await missing(folder, wanted)).length === 0) return paths(folder);
+
+  await mkdir(cache, { recursive: true });
+  return withLock(join(cache, `${kubernetes}.lock`), progress, async () => {
+    const failures: string[] = [];
+    if ((await missing(folder, NEEDED)).length > 0) {
+      const failure = await downloadPrograms({ version: kubernetes, folder, indexUrl: options.indexUrl, progress });
+      if (failure !== undefined) failures.push(failure);
+    }
+    const absent = await missing(folder, wanted);
+    if (absent.length > 0) {
+      // A build costs minutes: the controller manager comes along at the price of linking it.
+      const programs = [...new Set([...absent, ...(await missing(folder, [CONTROLLER_MANAGER]))])];
+      const failure = await buildPrograms({ programs, version: kubernetes, go, folder, env, progress });
+      if (failure !== undefined) throw new Error(explain(absent, [...failures, failure], go));
+    }
+    return paths(folder);
+  });
+}
+
+/** The versions that go.mod pins, so that every way yields the same minor version: `v1.36.3`, and Go's `1.26.0`. */
+export async function pinnedVersions(): Promise<{ kubernetes: string; go: string }> {
+  const text = await readFile(MODULE, 'utf8');
+  const kubernetes = /^\s*k8s\.io\/kubernetes (v\S+)/m.exec(text)?.[1];
+  const go = /^go (\S+)/m.exec(text)?.[1];
+  if (kubernetes === undefined || go === undefined) throw new Error(`${MODULE} names no version of Kubernetes or Go`);
+  return { kubernetes, go };
+}
+
+async function given(folder: string, wanted: string[]): Promise<Binaries> {
+  const absent = await missing(folder, wanted);
+  if (absent.length > 0) {
+    throw new Error(
+      `KUBEBUILDER_ASSETS is ${folder}, which holds no executable ${absent.join(', ')}. ` +
+        'Correct it, or unset it to have the programs downloaded or built.',
+    );
+  }
+  return paths(folder);
+}
+
+async function paths(folder: string): Promise<Binaries> {
+  const [absent] = await missing(folder, [CONTROLLER_MANAGER]);
+  return {
+    kubeApiserver: join(folder, 'kube-apiserver'),
+    etcd: join(folder, 'etcd'),
+    kubectl: join(folder, 'kubectl'),
+    kubeControllerManager: absent === undefined ? join(folder, CONTROLLER_MANAGER) : undefined,
+  };
+}
+
+async function missing(folder: string, names: string[]): Promise<string[]> {
+  const present = await Promise.all(
+    names.map((name) =>
+      access(join(folder, name), constants.X_OK).then(
+        () => true,
+        () => false,
+      ),
+    ),
+  );
+  return names.filter((_, index) => !present[index]);
+}
+
+function explain(absent: string[], failures: string[], go: string): string {
+  return [
+    `Cannot get ${absent.join(', ')} for the control plane of tests and demo:`,
+    ...failures.map((failure) => `  - ${failure}`),
+    `One of these helps: install Go ${go} or newer (1.21 is enough where it may fetch its own newer version);`,
+    `or set KUBEBUILDER_ASSETS to a folder that holds ${absent.join(', ')}; or give this machine access to the internet.`,
+  ].join('\n');
+}

@@ -1,0 +1,106 @@
+/** Builds the programs of the control plane from the Go modules that go.mod beside this file pins. */
+import { spawn } from 'node:child_process';
+import { mkdtemp, rename, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { install } from './install.ts';
+
+export interface BuildRequest {
+  /** Names out of PACKAGES. */
+  programs: string[];
+  /** Stamped into the programs, for example `v1.36.3`. */
+  version: string;
+  /** The version of Go that go.mod asks for. */
+  go: string;
+  folder: string;
+  env: NodeJS.ProcessEnv;
+  progress: (line: string) => void;
+}
+
+const PACKAGES: Record<string, string> = {
+  'kube-apiserver': 'k8s.io/kubernetes/cmd/kube-apiserver',
+  'kube-controller-manager': 'k8s.io/kubernetes/cmd/kube-controller-manager',
+  kubectl: 'k8s.io/kubernetes/cmd/kubectl',
+  etcd: 'go.etcd.io/etcd/server/v3',
+};
+const REPORT_MS = 15_000;
+
+/** Returns undefined when the programs lie in `folder`, else why they do not. Throws on an unknown program only. */
+export async function buildPrograms(request: BuildRequest): Promise<string | undefined> {
+  const { folder, programs, progress } = request;
+  const packages = programs.map((program) => {
+    const path = PACKAGES[program];
+    if (path === undefined) throw new Error(`no Go package is known for ${program}`);
+    return path;
+  });
+  const staging = await mkdtemp(join(dirname(folder), 'build-'));
+  const started = Date.now();
+  const what = `building ${programs.join(', ')} ${request.version} with Go`;
+  progress(`control plane: ${what} (once; about 7 minutes on 2 cores when nothing is cached)`);
+  const timer = setInterval(() => progress(`control plane: still ${what}, ${elapsed(started)}`), REPORT_MS);
+  try {
+    await goBuild(staging, packages, request);
+    // `go build` names a program after the last part of its module path.
+    if (programs.includes('etcd')) await rename(join(staging, 'server'), join(staging, 'etcd'));
+    await install(staging, folder, programs);
+    progress(`control plane: built in ${elapsed(started)}`);
+    return undefined;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    progress(`control plane: no build (${reason.split('\n')[0] ?? ''})`);
+    return reason;
+  } finally {
+    clearInterval(timer);
+    await rm(staging, { recursive: true, force: true });
+  }
+}
+
+async function goBuild(out: string, packages: string[], { version, go, env }: BuildRequest): Promise<void> {
+  const child = spawn('go', ['build', '-trimpath', '-ldflags', stamp(version), '-o', `${out}/`, ...packages], {
+    cwd: import.meta.dirname,
+    // No cgo: the programs then need no C compiler to build. A go.work or -mod=vendor of the user is none of ours.
+    env: { ...env, CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOWORK: 'off' },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const stop = () => child.kill('SIGTERM');
+  process.once('exit', stop);
+  const errors: Buffer[] = [];
+  child.stderr.on('data', (chunk: Buffer) => errors.push(chunk));
+  try {
+    await new Promise<void>((done, fail) => {
+      child.once('error', (error: NodeJS.ErrnoException) => {
+        const absent = error.code === 'ENOENT';
+        fail(new Error(absent ? `build with Go: there is no go command (go.mod asks for ${go})` : error.message));
+      });
+      child.once('close', (code, signal) => {
+        if (code === 0) done();
+        else fail(new Error(`build with Go: go build ended with ${signal ?? code ?? 'nothing'}: ${tail(errors)}`));
+      });
+    });
+  } finally {
+    process.removeListener('exit', stop);
+  }
+}
+
+/** Without it the API server says that it is v0.0.0, and clients that compare versions go wrong. */
+function stamp(version: string): string {
+  const [major = '', minor = ''] = version.replace(/^v/, '').split('.');
+  const base = 'k8s.io/component-base/version';
+  const values: [string, string][] = [
+    [`${base}.gitVersion`, version],
+    [`${base}.gitMajor`, major],
+    [`${base}.gitMinor`, minor],
+    [`${base}.gitTreeState`, 'clean'],
+    [`${base}.buildDate`, '2026-01-01T00:00:00Z'],
+    ['k8s.io/client-go/pkg/version.gitVersion', version],
+  ];
+  return ['-s', '-w', ...values.map(([name, value]) => `-X ${name}=${value}`)].join(' ');
+}
+
+function tail(chunks: Buffer[]): string {
+  return Buffer.concat(chunks).toString('utf8').trim().split('\n').slice(-8).join('\n    ');
+}
+
+function elapsed(since: number): string {
+  const seconds = Math.round((Date.now() - since) / 1000);
+  return `${Math.floor(seconds / 60)}m${String(seconds % 60).padStart(2, '0')}s`;
+}

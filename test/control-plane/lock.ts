@@ -1,0 +1,62 @@
+/** A lock between processes of one machine: a file that names the process which holds it. */
+import { link, readFile, rm, writeFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+const POLL_MS = 500;
+
+/**
+ * Runs `work` while no other process holds `file`; waits for a live holder without limit, takes over from a dead one.
+ * It saves work, it does not guard data: two that find the same dead holder at once may both run.
+ */
+export async function withLock<T>(file: string, progress: (line: string) => void, work: () => Promise<T>): Promise<T> {
+  for (let waited = 0; !(await acquire(file)); waited += 1) {
+    const holder = await readHolder(file);
+    if (holder !== undefined && !isAlive(holder)) {
+      await rm(file, { force: true });
+      continue;
+    }
+    if (waited === 0)
+      progress(`control plane: waiting for process ${holder ?? '?'}, which is fetching the same programs`);
+    await sleep(POLL_MS);
+  }
+  try {
+    return await work();
+  } finally {
+    await rm(file, { force: true });
+  }
+}
+
+async function acquire(file: string): Promise<boolean> {
+  const mine = `${file}.${process.pid}`;
+  await writeFile(mine, String(process.pid));
+  try {
+    // Unlike a file that is created and then written, a link is never seen empty.
+    await link(mine, file);
+    return true;
+  } catch (error) {
+    if (isErrno(error, 'EEXIST')) return false;
+    throw error;
+  } finally {
+    await rm(mine, { force: true });
+  }
+}
+
+/** Undefined when the file is gone. */
+async function readHolder(file: string): Promise<number | undefined> {
+  const text = await readFile(file, 'utf8').catch(() => '');
+  const pid = Number.parseInt(text, 10);
+  return Number.isNaN(pid) ? undefined : pid;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return !isErrno(error, 'ESRCH');
+  }
+}
+
+function isErrno(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code;
+}

@@ -1,0 +1,20 @@
+/** `npm run control-plane`: an API server with our CRDs until SIGINT or SIGTERM; one line of JSON says how to reach it. */
+import { startControlPlane } from './control-plane.ts';
+
+const progress = (line: string) => void process.stderr.write(`${line}\n`);
+
+// Until the control plane is up there is nothing to end in order: the exit itself takes everything along.
+const exit = () => process.exit(0);
+process.on('SIGINT', exit).on('SIGTERM', exit);
+const controlPlane = await startControlPlane({ progress });
+process.off('SIGINT', exit).off('SIGTERM', exit);
+
+// `on`, not `once`: a second Ctrl-C must not cut the orderly end short.
+const signalled = new Promise<NodeJS.Signals>((resolve) => {
+  process.on('SIGINT', resolve).on('SIGTERM', resolve);
+});
+process.stdout.write(`${JSON.stringify({ kubeconfig: controlPlane.kubeconfigPath, kubectl: controlPlane.kubectl })}\n`);
+progress(`control plane: ${controlPlane.server} is ready; Ctrl-C stops it`);
+progress(`control plane: ${await signalled}, stopping`);
+await controlPlane.stop();
+process.exit(0);

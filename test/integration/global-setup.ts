@@ -1,0 +1,25 @@
+/** Starts the one control plane that all integration files share; each test works in a namespace of its own. */
+import type { TestProject } from 'vitest/node';
+import { startControlPlane } from '../control-plane/control-plane.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** Of a member of system:masters. */
+    kubeconfigPath: string;
+    kubectl: string;
+    /** Path; one JSON object a line, with bodies for our objects and for events. */
+    auditLog: string;
+  }
+}
+
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const controlPlane = await startControlPlane({
+    audit: 'RequestResponse',
+    progress: (line) => process.stderr.write(`${line}\n`),
+  });
+  if (controlPlane.auditLog === undefined) throw new Error('the control plane writes no audit log');
+  project.provide('kubeconfigPath', controlPlane.kubeconfigPath);
+  project.provide('kubectl', controlPlane.kubectl);
+  project.provide('auditLog', controlPlane.auditLog);
+  return () => controlPlane.stop();
+}

@@ -1,0 +1,22 @@
+/** Two projects: `unit` needs nothing, `integration` shares one real API server between its files. */
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    retry: 0,
+    // A test that waits for a condition ends when it is met; these only bound a wait that is in vain.
+    testTimeout: 60_000,
+    hookTimeout: 90_000,
+    projects: [
+      { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'] } },
+      {
+        extends: true,
+        test: {
+          name: 'integration',
+          include: ['test/integration/**/*.test.ts'],
+          globalSetup: ['test/integration/global-setup.ts'],
+        },
+      },
+    ],
+  },
+});
