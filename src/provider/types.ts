@@ -63,7 +63,12 @@ export interface Server {
   zone?: { name?: string | undefined; code?: string | undefined } | undefined;
   hostServer?: string | undefined;
   specs?:
-    | { cores?: number | undefined; ram?: number | undefined; diskSize?: number | undefined; diskType?: string | undefined }
+    | {
+        cores?: number | undefined;
+        ram?: number | undefined;
+        diskSize?: number | undefined;
+        diskType?: string | undefined;
+      }
     | undefined;
   ipv4: string[];
   ipv6: string[];

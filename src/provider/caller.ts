@@ -1,0 +1,60 @@
+/** An authorised call with one API key: token, bucket, one more login and one repetition after a 401. */
+import type { Bucket } from './bucket.ts';
+import type { Target } from './endpoints.ts';
+import { UnauthorizedError } from './errors/unauthorized-error.ts';
+import type { Redactor } from './redact.ts';
+import type { TokenSource } from './token.ts';
+import type { Answer, Exchange, Operation, Transport } from './transport.ts';
+import type { Priority } from './types.ts';
+
+export interface Call {
+  operation: Operation;
+  method: 'GET' | 'POST' | 'DELETE';
+  target: Target;
+  body?: string;
+}
+
+export class Caller {
+  readonly redactor: Redactor;
+  readonly tokens: TokenSource;
+  readonly transport: Transport;
+  readonly #bucket: Bucket;
+
+  constructor(redactor: Redactor, tokens: TokenSource, transport: Transport, bucket: Bucket) {
+    this.redactor = redactor;
+    this.tokens = tokens;
+    this.transport = transport;
+    this.#bucket = bucket;
+  }
+
+  /**
+   * Resolves with any answer but a 401. `send` puts one exchange on the wire.
+   * Throws UnauthorizedError after a second 401, and what the login and `send` throw.
+   */
+  async authorized(call: Call, priority: Priority, send: (exchange: Exchange) => Promise<Answer>): Promise<Answer> {
+    const first = await this.#once(call, priority, send);
+    if (first.answer.status !== 401) return first.answer;
+    this.tokens.drop(first.token);
+    const second = await this.#once(call, priority, send);
+    if (second.answer.status !== 401) return second.answer;
+    // The token stays: the next call begins with it and renews it, so a refusing service sees one login a call.
+    throw new UnauthorizedError(`${call.operation}: the service refuses a token that it has just issued`);
+  }
+
+  async #once(
+    call: Call,
+    priority: Priority,
+    send: (exchange: Exchange) => Promise<Answer>,
+  ): Promise<{ answer: Answer; token: string }> {
+    // A refused key must not wait in line; after the wait the token may be another one.
+    await this.tokens.get();
+    await this.#bucket.acquire(priority);
+    const token = await this.tokens.get();
+    const headers = {
+      authorization: `Bearer ${token}`,
+      ...(call.body !== undefined && { 'content-type': 'application/json' }),
+    };
+    const answer = await send({ ...call, headers, redactor: this.redactor });
+    return { answer, token };
+  }
+}

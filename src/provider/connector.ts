@@ -1,0 +1,112 @@
+/**
+ * Connections to the service over one address family: tokens are bound to the source address that obtained them, so
+ * happy eyeballs would lose them at random. The family of the last connection that succeeded is tried first; the other
+ * one only after that failed, one after the other and before anything was sent.
+ */
+import { lookup as dnsLookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import type { Socket } from 'node:net';
+import { buildConnector } from 'undici';
+
+export type Family = 4 | 6;
+
+export interface ConnectorOptions {
+  /** For one attempt: TCP and TLS, in milliseconds. */
+  timeoutMs: number;
+  /** Connections now leave from another address: whatever was bound to the old one is void. */
+  onFamilyChange: () => void;
+  /** Replaces the system's resolver. */
+  lookup?: (hostname: string) => Promise<Address[]>;
+}
+
+export interface Address {
+  address: string;
+  family: number;
+}
+
+/** Failures of an address; a TLS failure is one of the service, and another family would not mend it. */
+const ADDRESS_FAILURES = new Set([
+  'ECONNREFUSED',
+  'ENETUNREACH',
+  'EHOSTUNREACH',
+  'ENETDOWN',
+  'EHOSTDOWN',
+  'EADDRNOTAVAIL',
+  'EAFNOSUPPORT',
+  'ETIMEDOUT',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+
+export class Connector {
+  readonly #options: ConnectorOptions;
+  readonly #connectAddress: buildConnector.connector;
+  #family: Family | undefined;
+
+  constructor(options: ConnectorOptions) {
+    this.#options = options;
+    this.#connectAddress = buildConnector({ allowH2: false, autoSelectFamily: false, timeout: options.timeoutMs });
+  }
+
+  /** The family in use; undefined before the first connection. */
+  get family(): Family | undefined {
+    return this.#family;
+  }
+
+  /** For undici's `connect` option. */
+  readonly connect: buildConnector.connector = (options, callback) => {
+    this.open(options).then(
+      (socket) => callback(null, socket),
+      (error: unknown) => callback(error as Error, null),
+    );
+  };
+
+  /** Resolves with an established connection, over TLS for https. Rejects before any byte of a request was sent. */
+  async open(options: buildConnector.Options): Promise<Socket> {
+    const candidates = await this.#candidates(options.hostname);
+    for (const [index, { address, family }] of candidates.entries()) {
+      try {
+        // `host` stays the name: undici takes the server name for TLS from it.
+        const socket = await this.#attempt({ ...options, hostname: address });
+        this.#succeeded(family === 6 ? 6 : 4);
+        return socket;
+      } catch (error) {
+        const { code } = error as NodeJS.ErrnoException;
+        if (index === candidates.length - 1 || !ADDRESS_FAILURES.has(code ?? '')) throw error;
+      }
+    }
+    throw Object.assign(new Error('the host has no address'), { code: 'ENOTFOUND' });
+  }
+
+  /** One address a family, the preferred family first. */
+  async #candidates(hostname: string): Promise<Address[]> {
+    const literal = isIP(hostname);
+    if (literal !== 0) return [{ address: hostname, family: literal }];
+    const lookup = this.#options.lookup ?? ((name: string) => dnsLookup(name, { all: true }));
+    const addresses = await lookup(hostname);
+    const first = this.#family ?? addresses[0]?.family;
+    const preferred = addresses.find(({ family }) => family === first);
+    const other = addresses.find(({ family }) => family !== first);
+    return [preferred, other].filter((address) => address !== undefined);
+  }
+
+  #attempt(options: buildConnector.Options): Promise<Socket> {
+    return new Promise((resolve, reject) => {
+      this.#connectAddress(options, (...[error, socket]) => {
+        if (error) reject(error);
+        else resolve(socket);
+      });
+    });
+  }
+
+  #succeeded(family: Family): void {
+    const changed = this.#family !== undefined && this.#family !== family;
+    this.#family = family;
+    if (changed) this.#options.onFamilyChange();
+  }
+}
+
+/** What undici gives a connector for an origin. */
+export function connectOptions(origin: string): buildConnector.Options {
+  const { protocol, hostname, host, port } = new URL(origin);
+  return { protocol, host, hostname: hostname.replace(/^\[(.*)\]$/, '$1'), port };
+}

@@ -1,0 +1,90 @@
+/** The create, and what its answer means: design.md, "What an answer to the create means". */
+import type { Caller } from './caller.ts';
+import { toTask } from './endpoints.ts';
+import type { Endpoints } from './endpoints.ts';
+import { ProtocolError } from './errors/protocol-error.ts';
+import { ProviderError } from './errors/provider-error.ts';
+import { TransportError } from './errors/transport-error.ts';
+import { failure } from './failure.ts';
+import { until } from './transport.ts';
+import type { Answer, Exchange } from './transport.ts';
+import type { CreateOutcome, CreateServerRequest } from './types.ts';
+import { objectIn } from './wire.ts';
+
+/** The service read the request and refused it. Not 408 and 409, which may come after the request had its effect. */
+const REFUSALS = new Set([400, 402, 403, 404, 405, 413, 415, 422]);
+
+/**
+ * Sends the create at most once, save for one repetition after a 401; never throws.
+ * `timeoutMs` covers everything: waiting for the bucket, logins, the connection and both requests.
+ */
+export async function createServer(
+  caller: Caller,
+  endpoints: Endpoints,
+  request: CreateServerRequest,
+  timeoutMs: number,
+): Promise<CreateOutcome> {
+  // Whether a request is out whose answer is not known.
+  const post = { isOut: false };
+  try {
+    return await caller.transport.within(timeoutMs, async (signal) => {
+      const send = async (exchange: Exchange): Promise<Answer> => {
+        signal.throwIfAborted();
+        // Checked in the same tick in which the request is written: after the deadline nothing may be sent any more.
+        const connected = () => {
+          signal.throwIfAborted();
+          post.isOut = true;
+        };
+        const answer = await caller.transport.sendFresh(exchange, signal, connected);
+        post.isOut = answer.status !== 401;
+        if (!post.isOut) signal.throwIfAborted();
+        return answer;
+      };
+      const call = caller.authorized(
+        { operation: 'createServer', method: 'POST', target: endpoints.servers, body: bodyOf(request) },
+        'high',
+        send,
+      );
+      const waiting = until(signal, call).catch((error: unknown) => {
+        // A request that is out ends by the same signal, with what has come of the answer until then.
+        if (post.isOut) return call;
+        throw error;
+      });
+      return outcomeOf(await waiting, caller, endpoints);
+    });
+  } catch (fault) {
+    const error = fault instanceof ProviderError ? fault : unexpected(fault, caller);
+    return { kind: post.isOut ? 'unknown' : 'notCreated', error };
+  }
+}
+
+function bodyOf(request: CreateServerRequest): string {
+  const { product, image, sshKeys, diskSize } = request;
+  return JSON.stringify({ product, image, ssh_keys: sshKeys, disk_size: diskSize });
+}
+
+function outcomeOf(answer: Answer, caller: Caller, endpoints: Endpoints): CreateOutcome {
+  const { status } = answer;
+  if (status === 202) return accepted(answer, endpoints);
+  const error = failure(answer, 'createServer', caller.redactor);
+  if (status === 429) return { kind: 'notCreated', error };
+  if (REFUSALS.has(status)) return { kind: 'refused', status, error };
+  return { kind: 'unknown', error };
+}
+
+function accepted({ body, headers }: Answer, endpoints: Endpoints): CreateOutcome {
+  const inBody = toTask(objectIn(body).task);
+  const inLocation = endpoints.taskOfLocation(headers.location);
+  if (inBody !== undefined && inLocation !== undefined && inBody !== inLocation) {
+    const message = `createServer: the body names task ${inBody}, the Location task ${inLocation}`;
+    return { kind: 'unknown', error: new ProtocolError(message) };
+  }
+  const task = inBody ?? inLocation;
+  if (task !== undefined) return { kind: 'created', task };
+  if (typeof body !== 'string') return { kind: 'unknown', error: body };
+  return { kind: 'unknown', error: new ProtocolError('createServer: the service accepted and named no task') };
+}
+
+function unexpected(fault: unknown, caller: Caller): ProviderError {
+  return new TransportError('createServer failed', { cause: caller.redactor.cause(fault) });
+}

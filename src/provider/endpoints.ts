@@ -1,0 +1,101 @@
+/** Where the service is: paths of the calls, and what a Location may name. */
+import { ProtocolError } from './errors/protocol-error.ts';
+
+export interface Target {
+  origin: string;
+  /** Sent as it stands; no URL parser may normalise it. */
+  path: string;
+}
+
+/** Longest identifier that is looked at, in characters; the record's own bound is smaller. */
+const MAX_IDENTIFIER = 4096;
+const TASKS = '/beta/queue/vps';
+const SERVERS = '/beta/vps/servers';
+
+export class Endpoints {
+  /** Base URL without trailing slash: the same service written in two ways has one normal form. */
+  readonly base: string;
+  readonly login: Target;
+  readonly products: Target;
+  readonly images: Target;
+  readonly diskSizes: Target;
+  readonly servers: Target;
+  readonly #origin: string;
+  readonly #prefix: string;
+
+  /** Throws TypeError for anything but http and https URLs without user, query and fragment. */
+  constructor(baseUrl: string, authUrl: string) {
+    const base = parse('baseUrl', baseUrl);
+    const auth = parse('authUrl', authUrl);
+    this.#origin = base.origin;
+    this.#prefix = base.path;
+    this.base = base.origin + base.path;
+    this.login = { origin: auth.origin, path: `${auth.path}/login` };
+    this.products = this.#at('/beta/vps/products');
+    this.images = this.#at('/beta/vps/images');
+    this.diskSizes = this.#at('/beta/vps/disk-sizes');
+    this.servers = this.#at(SERVERS);
+  }
+
+  task(task: number): Target {
+    return this.#at(`${TASKS}/${task}`);
+  }
+
+  /** Throws ProtocolError for an identifier that cannot be one segment of a path. */
+  server(identifier: string): Target {
+    // Both are steps between folders for URL parsers and servers, even percent-encoded.
+    const usable = isIdentifier(identifier) && identifier !== '.' && identifier !== '..' && identifier.isWellFormed();
+    if (!usable) throw new ProtocolError('the identifier cannot be part of a URL');
+    return this.#at(`${SERVERS}/${encodeURIComponent(identifier)}`);
+  }
+
+  /** The task that a Location names; undefined unless it lies in the queue under the base URL. */
+  taskOfLocation(location: unknown): number | undefined {
+    return toTask(this.#segment(location, TASKS));
+  }
+
+  /** The identifier that a Location names; undefined unless it is a server under the base URL. */
+  identifierOfLocation(location: unknown): string | undefined {
+    const segment = this.#segment(location, SERVERS);
+    return isIdentifier(segment) ? segment : undefined;
+  }
+
+  #at(path: string): Target {
+    return { origin: this.#origin, path: this.#prefix + path };
+  }
+
+  #segment(location: unknown, collection: string): string | undefined {
+    if (typeof location !== 'string') return undefined;
+    const url = URL.parse(location, `${this.base}/`);
+    const folder = `${this.#prefix}${collection}/`;
+    if (url?.origin !== this.#origin || url.username !== '' || url.password !== '') return undefined;
+    if (!url.pathname.startsWith(folder)) return undefined;
+    const segment = url.pathname.slice(folder.length).replace(/\/$/, '');
+    if (segment === '' || segment.includes('/')) return undefined;
+    try {
+      return decodeURIComponent(segment);
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+/** A task number as a JSON number or a decimal string; undefined for anything else. */
+export function toTask(value: unknown): number | undefined {
+  const task = typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value;
+  return typeof task === 'number' && Number.isSafeInteger(task) && task >= 0 ? Math.abs(task) : undefined;
+}
+
+export function isIdentifier(value: unknown): value is string {
+  return typeof value === 'string' && value !== '' && value.length <= MAX_IDENTIFIER;
+}
+
+function parse(name: string, text: string): { origin: string; path: string } {
+  const url = URL.parse(text);
+  const plain = url !== null && url.username === '' && url.password === '' && url.search === '' && url.hash === '';
+  // The text is not quoted: it may hold a password.
+  if (!plain || !/^https?:$/.test(url.protocol)) {
+    throw new TypeError(`${name} must be an http or https URL without user, query and fragment`);
+  }
+  return { origin: url.origin, path: url.pathname.replace(/\/+$/, '') };
+}

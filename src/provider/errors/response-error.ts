@@ -1,0 +1,13 @@
+/** The service answered with an error status; `status` is the HTTP status, the message quotes the service's words. */
+import { ProviderError } from './provider-error.ts';
+import type { ProviderErrorDetails } from './provider-error.ts';
+
+export class ResponseError extends ProviderError {
+  override readonly name = 'ResponseError';
+  readonly status: number;
+
+  constructor(status: number, message: string, details: ProviderErrorDetails = {}) {
+    super('PROVIDER_RESPONSE', message, details);
+    this.status = status;
+  }
+}

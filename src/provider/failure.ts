@@ -1,0 +1,62 @@
+/** Turns an answer that is not a success into an error that quotes the service's own words, redacted and bounded. */
+import { NotFoundError } from './errors/not-found-error.ts';
+import { ProtocolError } from './errors/protocol-error.ts';
+import type { ProviderError } from './errors/provider-error.ts';
+import { RateLimitedError } from './errors/rate-limited-error.ts';
+import { ResponseError } from './errors/response-error.ts';
+import type { Redactor } from './redact.ts';
+import type { Answer } from './transport.ts';
+import { objectIn } from './wire.ts';
+
+const MAX_EXCERPT = 200;
+/** Larger bodies are no error messages. */
+const MAX_ERROR_BODY = 64 * 1024;
+const MAX_RETRY_AFTER_MS = 60 * 60 * 1000;
+
+/** The error for any answer that `what` does not count as a success. */
+export function failure(answer: Answer, what: string, redactor: Redactor): ProviderError {
+  const { status } = answer;
+  const words = excerpt(answer.body, redactor);
+  const message = `${what}: the service answered ${status}${words === '' ? '' : `: ${words}`}`;
+  const retryAfterMs = retryAfter(answer.headers['retry-after']);
+  if (status === 429) return new RateLimitedError(message, { retryAfterMs });
+  if (status >= 400) return new ResponseError(status, message, { retryAfterMs });
+  if (status >= 300)
+    return new ProtocolError(`${what}: the service answered ${status}, a redirect that is not followed`);
+  return new ProtocolError(`${what}: the service answered ${status}, which is not expected`);
+}
+
+/** As `failure`, where a 404 means that the thing does not exist. */
+export function failureOf(answer: Answer, what: string, redactor: Redactor): ProviderError {
+  const error = failure(answer, what, redactor);
+  return answer.status === 404 ? new NotFoundError(error.message) : error;
+}
+
+/** Retry-After as seconds or as an HTTP date, in milliseconds from now, within an hour; undefined when unreadable. */
+export function retryAfter(header: string | string[] | undefined): number | undefined {
+  const value = (Array.isArray(header) ? header[0] : header)?.trim() ?? '';
+  // Date.parse takes many texts that are no dates, such as "-5"; every HTTP date has a month's name.
+  const ms = /^\d+$/.test(value)
+    ? Number(value) * 1000
+    : /[a-z]{3}/i.test(value)
+      ? Date.parse(value) - Date.now()
+      : NaN;
+  return Number.isNaN(ms) ? undefined : Math.min(MAX_RETRY_AFTER_MS, Math.max(0, ms));
+}
+
+/** The words for people in an error's body, in one line; empty when there are none. Never HTML. */
+export function excerpt(body: unknown, redactor: Redactor): string {
+  if (typeof body !== 'string' || body.length > MAX_ERROR_BODY) return '';
+  const text = redactor.clean(messageIn(body));
+  return text.slice(0, MAX_EXCERPT).toWellFormed();
+}
+
+function messageIn(body: string): string {
+  const { error, ...fields } = objectIn(body);
+  const nested = typeof error === 'object' && error !== null && 'message' in error ? error.message : error;
+  const { message, error_description: description, detail, title } = fields;
+  const words = [nested, message, description, detail, title].filter((value) => typeof value === 'string');
+  if (words.length > 0) return [...new Set(words)].slice(0, 2).join(': ');
+  const plain = body.trim();
+  return plain.length <= MAX_EXCERPT && !/^[[{"]|</.test(plain) ? plain : '';
+}

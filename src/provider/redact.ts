@@ -1,0 +1,66 @@
+/** Keeps credentials out of errors: text from the service and from libraries passes through here before it is quoted. */
+import type { ApiKey } from './types.ts';
+
+const MASK = '***';
+/** Tokens that may still be echoed by answers on their way; older ones have long expired. */
+const REMEMBERED_TOKENS = 4;
+/** A shorter key ID would blot out ordinary words, and it is no secret by itself. */
+const MIN_KEY_ID = 6;
+
+const CONTROL = /[\p{Cc}\p{Cf}\u2028\u2029]+/gu;
+const AUTHORIZATION = /\b(Bearer|Basic)\s+[\w.~+/=-]{6,}/gi;
+/** The body of a public key in OpenSSH's form: base64 of a length field, which begins with AAAA. */
+const SSH_KEY = /AAAA[A-Za-z0-9+/=]{16,}/g;
+
+export class Redactor {
+  readonly #forms: string[];
+  #tokens: string[] = [];
+
+  constructor(key: ApiKey) {
+    const pair = `${key.keyId}:${key.secret}`;
+    const plain = [pair, key.secret, key.secret.trim(), ...(key.keyId.length < MIN_KEY_ID ? [] : [key.keyId])];
+    const forms = plain.flatMap((text) => [text, ...encodings(text)]);
+    // The longest first, so that no part of a longer form is left when a shorter one has been masked.
+    this.#forms = [...new Set(forms)].filter((form) => form !== '').sort((a, b) => b.length - a.length);
+  }
+
+  addToken(token: string): void {
+    this.#tokens = [token, ...this.#tokens].slice(0, REMEMBERED_TOKENS);
+  }
+
+  /** One line without control characters, credentials, tokens and ssh keys; redact first, cut after. */
+  clean(text: string): string {
+    let result = text.toWellFormed();
+    for (const secret of [...this.#tokens, ...this.#forms]) result = result.replaceAll(secret, MASK);
+    result = result.replace(CONTROL, ' ');
+    // Again: what control characters had split, or what a secret with control characters has become.
+    for (const secret of [...this.#tokens, ...this.#forms]) {
+      const form = secret.replace(CONTROL, ' ').trim();
+      if (form !== '') result = result.replaceAll(form, MASK);
+    }
+    return result.replace(AUTHORIZATION, `$1 ${MASK}`).replace(SSH_KEY, MASK).trim();
+  }
+
+  /** A copy of an error as a cause: name, code and redacted message; libraries hang sockets and raw data on theirs. */
+  cause(error: unknown): Error {
+    const { name, message, code } =
+      error instanceof Error ? (error as NodeJS.ErrnoException) : new Error(String(error));
+    const copy = new Error(this.clean(message).slice(0, 512));
+    copy.name = name;
+    return typeof code === 'string' ? Object.assign(copy, { code }) : copy;
+  }
+}
+
+function encodings(text: string): string[] {
+  const wellFormed = text.toWellFormed();
+  const bytes = Buffer.from(wellFormed, 'utf8');
+  return [
+    wellFormed,
+    encodeURIComponent(wellFormed),
+    new URLSearchParams([['', wellFormed]]).toString().slice(1),
+    JSON.stringify(wellFormed).slice(1, -1),
+    bytes.toString('base64'),
+    bytes.toString('base64').replace(/=+$/, ''),
+    bytes.toString('base64url'),
+  ];
+}

@@ -1,0 +1,115 @@
+/** The bearer token of one API key: obtained once for all callers, kept in memory only, renewed in time. */
+import type { Endpoints } from './endpoints.ts';
+import { InvalidCredentialsError } from './errors/invalid-credentials-error.ts';
+import { ProtocolError } from './errors/protocol-error.ts';
+import { excerpt, failure } from './failure.ts';
+import type { Redactor } from './redact.ts';
+import type { Answer, Transport } from './transport.ts';
+import type { ApiKey } from './types.ts';
+import { asObject, objectIn, parseJson } from './wire.ts';
+
+/** For a lifetime that is missing or senseless; a 401 shows when it was too long. */
+const DEFAULT_LIFETIME_MS = 60_000;
+const MAX_LIFETIME_MS = 24 * 60 * 60 * 1000;
+const MIN_LIFETIME_MS = 1000;
+/** Renewed so long before expiry that a call under way can end, but never before 80 % of the lifetime. */
+const RENEW_BEFORE_MS = 30_000;
+const RENEW_BEFORE_SHARE = 0.2;
+const MAX_TOKEN = 8192;
+
+interface Token {
+  value: string;
+  /** On the injected clock. */
+  renewAt: number;
+  lifetimeMs: number;
+}
+
+export class TokenSource {
+  readonly #authorization: string;
+  readonly #endpoints: Endpoints;
+  readonly #transport: Transport;
+  readonly #redactor: Redactor;
+  readonly #now: () => number;
+  #token: Token | undefined;
+  #login: Promise<string> | undefined;
+  #refusal: string | undefined;
+
+  constructor(key: ApiKey, redactor: Redactor, endpoints: Endpoints, transport: Transport, now: () => number) {
+    // Raw, not form-encoded as OAuth has it: the service shows <KEY_ID>:<SECRET>.
+    this.#authorization = `Basic ${Buffer.from(`${key.keyId}:${key.secret}`, 'utf8').toString('base64')}`;
+    this.#redactor = redactor;
+    this.#endpoints = endpoints;
+    this.#transport = transport;
+    this.#now = now;
+  }
+
+  /** A token to use now. Throws InvalidCredentialsError, without another login, once the key was refused. */
+  async get(): Promise<string> {
+    if (this.#refusal !== undefined) throw new InvalidCredentialsError(this.#refusal);
+    if (this.#token && this.#now() < this.#token.renewAt) return this.#token.value;
+    this.#login ??= this.#renew().finally(() => (this.#login = undefined));
+    return this.#login;
+  }
+
+  /** Forgets the token if it is still `value`, or whichever it is: of many calls that got a 401 only one logs in. */
+  drop(value?: string): void {
+    if (value === undefined || this.#token?.value === value) this.#token = undefined;
+  }
+
+  async #renew(): Promise<string> {
+    try {
+      this.#token = await this.#logIn();
+      return this.#token.value;
+    } catch (error) {
+      const old = this.#token;
+      if (!old || error instanceof InvalidCredentialsError) throw error;
+      // Today expiry slides, so the old token may well work until the login does; a 401 would say otherwise.
+      old.renewAt = this.#now() + margin(old.lifetimeMs);
+      return old.value;
+    }
+  }
+
+  async #logIn(): Promise<Token> {
+    const start = this.#now();
+    const answer = await this.#transport.send({
+      operation: 'login',
+      method: 'POST',
+      target: this.#endpoints.login,
+      headers: { authorization: this.#authorization, 'content-type': 'application/x-www-form-urlencoded' },
+      body: 'grant_type=client_credentials',
+      redactor: this.#redactor,
+    });
+    if (answer.status !== 200) throw this.#failed(answer);
+    if (typeof answer.body !== 'string') throw answer.body;
+    const body = asObject(parseJson(answer.body, 'the login'), 'the login');
+    const value = body.access_token;
+    if (typeof value !== 'string' || !/^[\x21-\x7e]+$/.test(value) || value.length > MAX_TOKEN) {
+      throw new ProtocolError('the answer to the login holds no usable access token');
+    }
+    this.#redactor.addToken(value);
+    const lifetimeMs = lifetime(body.expires_in);
+    return { value, lifetimeMs, renewAt: start + lifetimeMs - margin(lifetimeMs) };
+  }
+
+  #failed(answer: Answer): Error {
+    const { status, body } = answer;
+    const refused = status >= 400 && status < 500 && status !== 429 && objectIn(body).error === 'invalid_client';
+    if (status !== 401 && !refused) return failure(answer, 'login', this.#redactor);
+    const words = excerpt(body, this.#redactor);
+    this.#refusal = `the service refuses the API key${words === '' ? '' : `: ${words}`}`;
+    return new InvalidCredentialsError(this.#refusal);
+  }
+}
+
+/** How long before its expiry a token is renewed. */
+function margin(lifetimeMs: number): number {
+  return Math.min(RENEW_BEFORE_MS, lifetimeMs * RENEW_BEFORE_SHARE);
+}
+
+/** `expires_in` in milliseconds, within bounds that keep a senseless value from causing a storm of logins. */
+function lifetime(expiresIn: unknown): number {
+  const numeric = typeof expiresIn === 'number' || (typeof expiresIn === 'string' && /^\s*\d/.test(expiresIn));
+  const ms = numeric ? Number(expiresIn) * 1000 : NaN;
+  if (Number.isNaN(ms) || ms <= 0) return DEFAULT_LIFETIME_MS;
+  return Math.min(MAX_LIFETIME_MS, Math.max(MIN_LIFETIME_MS, ms));
+}

@@ -1,0 +1,216 @@
+/** One HTTP exchange with the service: deadline, size limit, no redirects, and faults as ProviderErrors. */
+import { Agent, Client } from 'undici';
+import type { Dispatcher } from 'undici';
+import { Connector, connectOptions } from './connector.ts';
+import type { ConnectorOptions } from './connector.ts';
+import type { Target } from './endpoints.ts';
+import { ProtocolError } from './errors/protocol-error.ts';
+import { ProviderError } from './errors/provider-error.ts';
+import { TimeoutError } from './errors/timeout-error.ts';
+import { TransportError } from './errors/transport-error.ts';
+import type { Redactor } from './redact.ts';
+
+export type Operation =
+  'login' | 'products' | 'images' | 'diskSizes' | 'createServer' | 'pollTask' | 'readServer' | 'deleteServer';
+
+export interface Exchange {
+  operation: Operation;
+  method: 'GET' | 'POST' | 'DELETE';
+  target: Target;
+  headers: Record<string, string>;
+  body?: string;
+  redactor: Redactor;
+}
+
+export interface Answer {
+  status: number;
+  headers: Record<string, string | string[] | undefined>;
+  /** The body, or why it could not be read to its end. */
+  body: string | ProviderError;
+}
+
+/** What is told of each exchange; operation names, no URLs. */
+export interface RequestInfo {
+  operation: Operation;
+  /** HTTP status, when there was an answer. */
+  status?: number;
+  /** Code of the error, when there was no answer or its body was lost. */
+  code?: string;
+  durationMs: number;
+}
+
+export interface TransportOptions {
+  timeoutMs: number;
+  userAgent: string;
+  now: () => number;
+  onRequest?: ((info: RequestInfo) => void) | undefined;
+  onFamilyChange: () => void;
+  lookup?: ConnectorOptions['lookup'];
+}
+
+const CONNECTIONS_PER_ORIGIN = 8;
+const CONNECT_TIMEOUT_MS = 10_000;
+const MAX_RESPONSE = 8 * 1024 * 1024;
+/** The deadlines here cover the whole exchange, so undici's own timers are off. */
+const LIMITS = { allowH2: false, headersTimeout: 0, bodyTimeout: 0, maxResponseSize: MAX_RESPONSE };
+
+export class Transport {
+  readonly #options: TransportOptions;
+  readonly #connector: Connector;
+  readonly #open = new Set<AbortController>();
+  #agent: Agent;
+  #closed = false;
+
+  constructor(options: TransportOptions) {
+    this.#options = options;
+    this.#connector = new Connector({
+      timeoutMs: Math.min(CONNECT_TIMEOUT_MS, options.timeoutMs),
+      onFamilyChange: () => this.#familyChanged(),
+      ...(options.lookup && { lookup: options.lookup }),
+    });
+    this.#agent = this.#newAgent();
+  }
+
+  /** Safe to repeat calls, over shared connections. Throws ProviderError when there is no status line and headers. */
+  async send(exchange: Exchange): Promise<Answer> {
+    return this.within(this.#options.timeoutMs, (signal) =>
+      this.#observed(exchange, async () => {
+        // A request in the pool's queue does not hear the signal, hence `until`.
+        const response = await until(signal, this.#agent.request(this.#requestOptions(exchange, signal)));
+        return this.#answer(response, exchange.redactor);
+      }),
+    );
+  }
+
+  /**
+   * Over a connection of its own, in two steps: `connected` is called between them, when the connection stands and
+   * nothing was sent yet; it may throw to stop. The body is sent at most once, whatever happens to the connection.
+   */
+  async sendFresh(exchange: Exchange, signal: AbortSignal, connected: () => void): Promise<Answer> {
+    return this.#observed(exchange, async () => {
+      const { origin } = exchange.target;
+      const opening = this.#connector.open(connectOptions(origin));
+      const socket = await until(signal, opening).catch((error: unknown) => {
+        opening.then((late) => late.destroy()).catch(() => undefined);
+        throw error;
+      });
+      let unused = true;
+      const client = new Client(origin, {
+        ...LIMITS,
+        pipelining: 0,
+        connect: (_options, callback) => {
+          const hand = () => (unused ? callback(null, socket) : callback(new Error('the connection is lost'), null));
+          // undici forgets to go on when it is called back at once.
+          queueMicrotask(() => {
+            hand();
+            unused = false;
+          });
+        },
+      });
+      try {
+        connected();
+        const response = await until(signal, client.request(this.#requestOptions(exchange, signal)));
+        return await this.#answer(response, exchange.redactor);
+      } finally {
+        socket.destroy();
+        await client.destroy();
+      }
+    });
+  }
+
+  /** Runs `work` with a signal that fires after `ms` or on close; the reason is a ProviderError. */
+  async within<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    if (this.#closed) throw closedError();
+    const controller = new AbortController();
+    const timer = setTimeout(() => controller.abort(new TimeoutError(`no whole answer within ${ms} ms`)), ms);
+    this.#open.add(controller);
+    try {
+      return await work(controller.signal);
+    } finally {
+      clearTimeout(timer);
+      this.#open.delete(controller);
+    }
+  }
+
+  /** Fails what is under way and closes every connection. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const controller of this.#open) controller.abort(closedError());
+    await this.#agent.destroy();
+  }
+
+  #newAgent(): Agent {
+    return new Agent({ ...LIMITS, connections: CONNECTIONS_PER_ORIGIN, connect: this.#connector.connect });
+  }
+
+  #familyChanged(): void {
+    // Connections of the old family would send new tokens from the old address.
+    const old = this.#agent;
+    this.#agent = this.#newAgent();
+    if (this.#closed) void this.#agent.destroy();
+    void old.close();
+    this.#options.onFamilyChange();
+  }
+
+  #requestOptions(exchange: Exchange, signal: AbortSignal): Dispatcher.RequestOptions & { origin: string } {
+    const { method, target, headers, body } = exchange;
+    return {
+      origin: target.origin,
+      path: target.path,
+      method,
+      headers: { accept: 'application/json', 'user-agent': this.#options.userAgent, ...headers },
+      signal,
+      ...(body !== undefined && { body }),
+    };
+  }
+
+  async #answer(response: Dispatcher.ResponseData, redactor: Redactor): Promise<Answer> {
+    const { statusCode: status, headers } = response;
+    const body = await response.body.text().catch((error: unknown) => toProviderError(error, redactor));
+    return { status, headers, body };
+  }
+
+  async #observed(exchange: Exchange, run: () => Promise<Answer>): Promise<Answer> {
+    const { operation, redactor } = exchange;
+    const start = this.#options.now();
+    const tell = (rest: { status?: number; code?: string }) =>
+      this.#options.onRequest?.({ operation, ...rest, durationMs: this.#options.now() - start });
+    try {
+      const answer = await run();
+      const { status, body } = answer;
+      tell({ status, ...(typeof body !== 'string' && { code: body.code }) });
+      return answer;
+    } catch (fault) {
+      const error = toProviderError(fault, redactor);
+      tell({ code: error.code });
+      throw error;
+    }
+  }
+}
+
+/** The result of `work`, or the signal's reason as soon as it fires. */
+export async function until<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const abort = () => reject(signal.reason as Error);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}
+
+function closedError(): TransportError {
+  return new TransportError('the client of the service was closed');
+}
+
+function toProviderError(fault: unknown, redactor: Redactor): ProviderError {
+  if (fault instanceof ProviderError) return fault;
+  const cause = redactor.cause(fault);
+  const { code = '' } = cause as NodeJS.ErrnoException;
+  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') {
+    return new ProtocolError(`the service's answer is larger than ${MAX_RESPONSE} bytes`, { cause });
+  }
+  if (code === 'UND_ERR_HEADERS_OVERFLOW' || code.startsWith('HPE_')) {
+    return new ProtocolError(`the service's answer is not HTTP: ${cause.message}`, { cause });
+  }
+  return new TransportError(`the service cannot be reached: ${cause.message || code || cause.name}`, { cause });
+}

@@ -1,0 +1,109 @@
+/** The service's JSON, read tolerantly: unknown fields are ignored, optional fields of a wrong type are left out. */
+import { z } from 'zod';
+import { ProtocolError } from './errors/protocol-error.ts';
+import type { Image, Product, Server } from './types.ts';
+
+const text = z.string().optional().catch(undefined);
+const count = z.int().min(0).optional().catch(undefined);
+/** Elements of another type are left out: the service does not show what an element of `ipv4` looks like. */
+const texts = z
+  .array(z.unknown())
+  .catch([])
+  .transform((values) => values.filter((value) => typeof value === 'string'));
+
+const productSchema = z.object({
+  code: z.string().min(1),
+  specs: z.object({ ram: count }).optional().catch(undefined),
+});
+const imageSchema = z.object({ name: z.string().min(1), description: text });
+
+/** `vnc`, with its password, is not read at all. */
+const serverSchema = z.object({
+  identifier: z.string().min(1),
+  name: text,
+  status: text,
+  product: text,
+  price: z.number().optional().catch(undefined),
+  zone: z.object({ name: text, code: text }).optional().catch(undefined),
+  host_server: text,
+  specs: z.object({ cores: count, ram: count, disk_size: count, disk_type: text }).optional().catch(undefined),
+  ipv4: texts,
+  ipv6: texts,
+  macs: texts,
+  admin_console: z.object({ hostname: z.string(), username: z.string() }).optional().catch(undefined),
+  ssh_proxy: z
+    .object({ hostname: z.string(), port: z.int().min(1).max(65535) })
+    .optional()
+    .catch(undefined),
+});
+
+/** Malformed elements are left out; throws ProtocolError when the answer is no array. */
+export function parseProducts(body: unknown): Product[] {
+  return elements(body, 'products', productSchema).map(({ code, specs }) => ({ code, ram: specs?.ram }));
+}
+
+/** Malformed elements are left out; throws ProtocolError when the answer is no array. */
+export function parseImages(body: unknown): Image[] {
+  return elements(body, 'images', imageSchema);
+}
+
+/** Sizes by disk type; what is no array or no size is left out. Throws ProtocolError when the answer is no object. */
+export function parseDiskSizes(body: unknown): Record<string, number[]> {
+  const sizes = Object.entries(asObject(body, 'disk sizes')).flatMap(([type, values]) =>
+    Array.isArray(values) ? [[type, values.filter((value) => Number.isSafeInteger(value))]] : [],
+  );
+  return Object.fromEntries(sizes) as Record<string, number[]>;
+}
+
+/** Throws ProtocolError for an answer that is no server, or not the one that was asked for. */
+export function parseServer(body: unknown, identifier: string): Server {
+  const result = serverSchema.safeParse(body);
+  if (!result.success) throw new ProtocolError('the answer to reading the server is not a server');
+  const { host_server: hostServer, specs, admin_console: adminConsole, ssh_proxy: sshProxy, ...rest } = result.data;
+  if (rest.identifier !== identifier) throw new ProtocolError('the service answered with another server');
+  return {
+    ...rest,
+    hostServer,
+    specs: specs && { cores: specs.cores, ram: specs.ram, diskSize: specs.disk_size, diskType: specs.disk_type },
+    adminConsole,
+    sshProxy,
+  };
+}
+
+/** Throws ProtocolError; the parser's own message is not kept, as it quotes the text. */
+export function parseJson(text: string, what: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new ProtocolError(`the answer to ${what} is not JSON`);
+  }
+}
+
+/** Throws ProtocolError for anything but a JSON object. */
+export function asObject(value: unknown, what: string): Record<string, unknown> {
+  if (isObject(value)) return value;
+  throw new ProtocolError(`the answer to ${what} is not a JSON object`);
+}
+
+/** The object in a body that may well be none of it. */
+export function objectIn(text: unknown): Record<string, unknown> {
+  if (typeof text !== 'string') return {};
+  try {
+    const value: unknown = JSON.parse(text);
+    return isObject(value) ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function elements<T>(body: unknown, what: string, schema: z.ZodType<T>): T[] {
+  if (!Array.isArray(body)) throw new ProtocolError(`the answer to ${what} is not a JSON array`);
+  return body.flatMap((element) => {
+    const result = schema.safeParse(element);
+    return result.success ? [result.data] : [];
+  });
+}
