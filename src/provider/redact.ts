@@ -43,8 +43,8 @@ export class Redactor {
 
   /** A copy of an error as a cause: name, code and redacted message; libraries hang sockets and raw data on theirs. */
   cause(error: unknown): Error {
-    const { name, message, code } =
-      error instanceof Error ? (error as NodeJS.ErrnoException) : new Error(String(error));
+    const fault: NodeJS.ErrnoException = error instanceof Error ? error : new Error(String(error));
+    const { name, message, code } = fault;
     const copy = new Error(this.clean(message).slice(0, 512));
     copy.name = name;
     return typeof code === 'string' ? Object.assign(copy, { code }) : copy;
