@@ -1,0 +1,48 @@
+/** Attempts to create a server, by the uid of their object and in order of minting. */
+
+export interface JournalEntry {
+  readonly namespace: string;
+  readonly name: string;
+  readonly uid: string;
+  readonly attempt: string;
+  /** `minted`: certainly not sent. `sending`: may have been sent. `task`: accepted, with `task`. */
+  readonly state: 'minted' | 'sending' | 'task';
+  readonly task?: number;
+  /** Hash of base URL and key ID that the attempt was minted for. */
+  readonly account?: string;
+  /** Minted by this process; false: read from the file of an earlier one. */
+  readonly own: boolean;
+}
+
+export class Attempts {
+  readonly #byUid = new Map<string, Map<string, JournalEntry>>();
+
+  uids(): string[] {
+    return [...this.#byUid.keys()];
+  }
+
+  of(uid: string): JournalEntry[] {
+    return [...(this.#byUid.get(uid)?.values() ?? [])];
+  }
+
+  *all(): Generator<JournalEntry> {
+    for (const entries of this.#byUid.values()) yield* entries.values();
+  }
+
+  get(uid: string, attempt: string): JournalEntry | undefined {
+    return this.#byUid.get(uid)?.get(attempt);
+  }
+
+  /** Adds the entry, or puts it in the place of the one with the same uid and attempt. */
+  put(entry: JournalEntry): void {
+    const entries = this.#byUid.get(entry.uid);
+    if (entries === undefined) this.#byUid.set(entry.uid, new Map([[entry.attempt, entry]]));
+    else entries.set(entry.attempt, entry);
+  }
+
+  delete(uid: string, attempt: string): void {
+    const entries = this.#byUid.get(uid);
+    entries?.delete(attempt);
+    if (entries?.size === 0) this.#byUid.delete(uid);
+  }
+}
