@@ -1,0 +1,72 @@
+/**
+ * Runs a command of this project on a fresh clone: `node test/tools/run.mjs <command> [arguments]`.
+ *
+ * Installs the dependencies when they are missing or not those of the lock file, then runs the command with
+ * node_modules/.bin first in PATH, where the Node lies that the project is written for. Plain JavaScript that any
+ * Node from 20 on runs, because it comes before everything else.
+ */
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { constants } from 'node:os';
+import { delimiter, join } from 'node:path';
+
+const root = join(import.meta.dirname, '../..');
+const modules = join(root, 'node_modules');
+const bin = join(modules, '.bin');
+const windows = process.platform === 'win32';
+const SOURCE_NODE = 24;
+
+function fail(message) {
+  console.error(message);
+  process.exit(1);
+}
+
+function readLock(file) {
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).packages : {};
+}
+
+/** npm writes down what it installed; packages for other platforms are in the lock file alone. */
+function isInstalled() {
+  const installed = readLock(join(modules, '.package-lock.json'));
+  return Object.entries(readLock(join(root, 'package-lock.json'))).every(([path, wanted]) => {
+    if (path === '') return true;
+    const found = installed[path];
+    return found === undefined ? wanted.optional === true : found.version === wanted.version;
+  });
+}
+
+function install() {
+  console.error('installing dependencies (npm ci); about a minute');
+  const { status, error } = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: root,
+    stdio: ['ignore', 2, 2],
+    shell: windows,
+  });
+  if (error) fail(`cannot run npm: ${error.message}`);
+  if (status !== 0) process.exit(status ?? 1);
+}
+
+function checkNode(env) {
+  const { stdout } = spawnSync('node', ['--version'], { env, encoding: 'utf8', shell: windows });
+  if (Number(/^v(\d+)/.exec(stdout ?? '')?.[1]) >= SOURCE_NODE) return;
+  fail(
+    `Node ${SOURCE_NODE} is missing in node_modules: npm installs it by the install script of the package "node". ` +
+      'Allow that script (npm config get ignore-scripts; npm rebuild node), or use Node 24 yourself.',
+  );
+}
+
+const [command, ...args] = process.argv.slice(2);
+if (command === undefined) fail('usage: node test/tools/run.mjs <command> [arguments]');
+if (!isInstalled()) install();
+const env = { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH ?? ''}` };
+checkNode(env);
+
+const child = spawn(command, args, { cwd: root, env, stdio: 'inherit', shell: windows });
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+  process.on(signal, () => {
+    // A Ctrl-C in a terminal has reached the child too; a second one would cut its orderly end short.
+    if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
+  });
+}
+child.on('error', (error) => fail(`cannot run ${command}: ${error.message}`));
+child.on('exit', (code, signal) => process.exit(signal ? 128 + constants.signals[signal] : (code ?? 1)));

@@ -1,0 +1,27 @@
+/** `npm test`: types, lint, format, then every test; the last line of output is `N passed, N failed`. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runChecks } from './checks.ts';
+import { readCounts, type Counts } from './counts.ts';
+import { runProgram } from './run-program.ts';
+
+/** Further arguments go to vitest, for example the name of a file. */
+async function runTests(args: string[]): Promise<Counts> {
+  const folder = await mkdtemp(join(tmpdir(), 'vps-operator-test-'));
+  try {
+    const report = join(folder, 'report.json');
+    const reporters = ['--reporter=default', '--reporter=json', `--outputFile=${report}`];
+    return await readCounts(report, await runProgram('vitest', ['run', ...reporters, ...args]));
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+const checks = await runChecks();
+const tests = await runTests(process.argv.slice(2));
+const failed = checks.failed + tests.failed;
+console.log(`\nchecks: ${checks.passed} passed, ${checks.failed} failed`);
+console.log(`tests: ${tests.passed} passed, ${tests.failed} failed\n`);
+console.log(`${checks.passed + tests.passed} passed, ${failed} failed`);
+process.exitCode = failed === 0 ? 0 : 1;
