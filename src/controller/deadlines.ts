@@ -27,6 +27,11 @@ export class Deadlines {
     return this.#current.size;
   }
 
+  /** Number of entries in memory: at most twice the size and a few. */
+  get held(): number {
+    return this.#heap.length;
+  }
+
   /** Lets the key wait for `ms`; a key that waits already keeps the earlier time. */
   set(key: string, ms: number): void {
     const at = this.#timers.monotonic() + ms;

@@ -3,6 +3,7 @@
  * Arguments: the folder, then a step: `hold` (mint one attempt and go on), `fill` (mint until the disk refuses).
  * Prints one JSON line.
  */
+import { execFileSync } from 'node:child_process';
 import { openJournal } from '../../src/controller/journal.ts';
 
 // Without a handler the kernel's file size limit, which stands for a full disk here, would kill the process.
@@ -30,6 +31,8 @@ try {
       }
     })().catch(codeOf);
     const entries = journal.entries('u').length;
+    // The disk has room again; what it holds of the failed line is still unknown.
+    execFileSync('prlimit', ['--pid', String(process.pid), '--fsize=unlimited:']);
     const sending = await journal.sending('u', 'a0').catch(codeOf);
     const next = await journal.minted(attempt(minted)).catch(codeOf);
     const task = await journal.task('u', 'a0', 1).catch(codeOf);

@@ -236,7 +236,7 @@ describe('the file', () => {
   });
 
   it('is compacted while it grows, and loses and revives nothing by that', async () => {
-    let journal = await open({ compactBytes: 1_000 });
+    const journal = await open({ compactBytes: 1_000 });
     await journal.minted(attempt('kept', 'k'));
     await journal.sending('kept', 'k');
     for (let round = 0; round < 40; round++) {
@@ -245,10 +245,11 @@ describe('the file', () => {
       await journal.settle('u', `a${round}`);
       const { size } = await stat(file);
       expect(size).toBeLessThan(2_000);
-      journal = await reopen(journal, { compactBytes: 1_000 });
-      expect(journal.uids()).toEqual(['kept']);
     }
-    expect(journal.entries('kept')).toMatchObject([{ attempt: 'k', state: 'sending' }]);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    const later = await reopen(journal);
+    expect(later.uids()).toEqual(['kept']);
+    expect(later.entries('kept')).toMatchObject([{ attempt: 'k', state: 'sending' }]);
   });
 
   it('is compacted at any step without reviving what that step forgot', async () => {
@@ -331,8 +332,8 @@ describe('the file', () => {
     expect(await readFile(path, 'utf8')).toBe('text');
   });
 
-  it('that the disk refuses to extend takes no step any more, and keeps what was confirmed', async () => {
-    const { child, answer } = await startProcess('fill', 'ulimit -f 4;');
+  it('that the disk once refused to extend takes no step any more, and keeps what was confirmed', async () => {
+    const { child, answer } = await startProcess('fill', 'ulimit -S -f 4;');
     const { minted } = answer as { minted: number };
     expect(minted).toBeGreaterThan(5);
     expect(answer).toEqual({
