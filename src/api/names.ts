@@ -21,7 +21,7 @@ export const ADOPT_ANNOTATION = `${GROUP}/adopt`;
 export const NOT_CREATED_ANNOTATION = `${GROUP}/not-created`;
 export const START_ANEW_ANNOTATION = `${GROUP}/start-anew`;
 export const PAUSED_ANNOTATION = `${GROUP}/paused`;
-/** Task numbers of orphans that a person has dealt with, separated by commas. */
+/** Orphans that a person has dealt with, by task or attempt, separated by commas. */
 export const ORPHAN_HANDLED_ANNOTATION = `${GROUP}/orphan-handled`;
 export const RECONCILE_AT_ANNOTATION = `${GROUP}/reconcile-at`;
 

@@ -1,0 +1,87 @@
+/** Checks on the way to a server: an attempt and its outcome, adoption, and what has to be in order before a create. */
+import { ADOPT_ANNOTATION, NOT_CREATED_ANNOTATION } from '../api/names.ts';
+import { mayBeInFlight } from './checks.ts';
+import { specProblem } from './spec.ts';
+import type { Action, GatherKind, Missing } from './types.ts';
+import { notDue, park, withoutCredentials, type View } from './view.ts';
+
+/** Only the visit that claimed the attempt may send it. */
+export function attemptWasClaimedJustNow({ own, facts, object }: View): Action | undefined {
+  if (own?.attempt === undefined || own.task !== undefined || facts.claimed !== own.attempt) return undefined;
+  if (facts.sshKeys?.ok !== true) throw new Error('an attempt was claimed without the keys that it sends');
+  const { product, image, diskSize } = object.spec;
+  const request = { product, image, diskSize, sshKeys: facts.sshKeys.text };
+  return { type: 'create', record: own, attempt: own.attempt, request };
+}
+
+export function createIsInFlight(view: View): Action | undefined {
+  const { own, facts } = view;
+  if (!mayBeInFlight(view) || own?.attempt === undefined) return undefined;
+  const since = facts.memo.foreignAttempt?.attempt === own.attempt ? facts.memo.foreignAttempt.since : facts.now;
+  return park(
+    'CreateInFlight',
+    `attempt ${own.attempt} was claimed by another process of the operator, which may still be sending it`,
+    { afterMs: since + facts.timing.takeoverMs - facts.now },
+  );
+}
+
+export function adoptionIsAsked(view: View): Action | undefined {
+  const { own, adoption, facts } = view;
+  if (adoption === undefined || own?.identifier !== undefined) return undefined;
+  if (!adoption.ok) return park('AdoptInvalid', adoption.message);
+  const { identifier } = adoption;
+  const holders = facts.holders(identifier);
+  if (holders.length > 0) {
+    return park(
+      'IdentifierInUse',
+      `server ${identifier}, named by ${ADOPT_ANNOTATION}, is held by ${holders.join(', ')}`,
+    );
+  }
+  return notDue(view, 'adopt') ?? withoutCredentials(view, 'adopt') ?? { type: 'adopt', record: own, identifier };
+}
+
+export function createOutcomeIsUnknown({ own }: View): Action | undefined {
+  if (own?.attempt === undefined || own.task !== undefined || own.identifier !== undefined) return undefined;
+  return park('CreateOutcomeUnknown', unknownMessage(own.attempt));
+}
+
+/** What a person has to do about an attempt whose answer was lost. */
+export function unknownMessage(attempt: string): string {
+  return (
+    `attempt ${attempt} may have created a server: its answer was lost, and the service has no call to find out. ` +
+    `Look at the service. If there is a server, annotate ${ADOPT_ANNOTATION}=<identifier>; ` +
+    `if there is none, annotate ${NOT_CREATED_ANNOTATION}=${attempt}`
+  );
+}
+
+const RECHECK_MS = 60_000;
+
+export function serverIsToBeOrdered(view: View): Action | undefined {
+  const { facts, object, own } = view;
+  const planned = notDue(view, 'gather') ?? withoutCredentials(view, 'gather');
+  if (planned !== undefined) return planned;
+  const { sshKeys, catalog, createDelayMs } = facts;
+  if (sshKeys === undefined) return gather('sshKeys');
+  if (!sshKeys.ok) return missing(sshKeys);
+  if (catalog === undefined) return gather('catalog');
+  if (!catalog.ok) return missing(catalog);
+  const problem = specProblem(object.spec, catalog.catalog);
+  if (problem !== undefined) {
+    return park('InvalidSpec', problem, { retry: 'gather', afterMs: Math.max(RECHECK_MS, facts.timing.resyncMs) });
+  }
+  if (createDelayMs === undefined) return gather('createDelay');
+  if (createDelayMs > 0) {
+    const message = 'the namespace has reached --max-creates-per-hour; the server is ordered when the hour allows it';
+    return park('CreateLimit', message, { retry: 'gather', afterMs: createDelayMs });
+  }
+  if (facts.credentials?.ok !== true) throw new Error('credentials were checked above');
+  return { type: 'claim', record: own, account: facts.credentials.account };
+}
+
+function gather(what: GatherKind): Action {
+  return { type: 'gather', what };
+}
+
+function missing({ reason, message, retryAfterMs }: Missing): Action {
+  return park(reason, message, { retry: 'gather', ...(retryAfterMs !== undefined && { afterMs: retryAfterMs }) });
+}

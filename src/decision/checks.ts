@@ -1,0 +1,120 @@
+/** Checks that hold for every object, deleted or not. Each is one named fact with the action that follows from it. */
+import { ADOPT_ANNOTATION, FINALIZER, RECORD_ANNOTATION, START_ANEW_ANNOTATION } from '../api/names.ts';
+import { currentReason } from './verdict.ts';
+import { isPaused, saysNotCreated, withoutHandledOrphans } from './inputs.ts';
+import { withoutAttempt } from './record.ts';
+import { isProvisioned } from './status.ts';
+import type { Action } from './types.ts';
+import { notDue, park, taskIsOver, withoutCredentials, type View } from './view.ts';
+
+export function recordIsInvalid({ record }: View): Action | undefined {
+  if (record.kind !== 'invalid') return undefined;
+  return park(
+    'RecordInvalid',
+    `annotation ${RECORD_ANNOTATION} is not a record: ${record.problem}. Nothing is ordered or cancelled. ` +
+      'Put its earlier text back, or remove the annotation to have it restored from status.record',
+  );
+}
+
+export function recordIsForeign(view: View): Action | undefined {
+  const { record, deleting, adoption } = view;
+  if (record.kind !== 'foreign') return undefined;
+  if (deleting) return { type: 'release', why: 'foreign', record: record.record };
+  if (adoption !== undefined || record.startAnew) return undefined;
+  const { owner, identifier } = record.record;
+  const server = identifier === undefined ? 'its server' : `server ${identifier}`;
+  return park(
+    'RecordMismatch',
+    `the record was written for another object (uid ${owner}): this one is a copy or was restored. ` +
+      `Annotate ${ADOPT_ANNOTATION}=<identifier> to take ${server} over, ` +
+      `or ${START_ANEW_ANNOTATION}=${view.object.metadata.uid} to order a new one`,
+  );
+}
+
+export function recordIsMissing({ record, adoption }: View): Action | undefined {
+  if (record.kind !== 'missing' || adoption !== undefined) return undefined;
+  return park(
+    'RecordMissing',
+    'the finalizer is there and the record is lost from metadata and status: a server may exist. Look at the service. ' +
+      `Annotate ${ADOPT_ANNOTATION}=<identifier> if there is one; if there is none, remove the finalizer ${FINALIZER}`,
+  );
+}
+
+export function recordIsInConflict({ record }: View): Action | undefined {
+  if (record.kind !== 'conflict') return undefined;
+  return park(
+    'RecordConflict',
+    `what is known of the server contradicts itself: ${record.problem}. Nothing is ordered or cancelled. ` +
+      `Correct annotation ${RECORD_ANNOTATION}, or remove it to have it restored from status.record`,
+  );
+}
+
+/** Comes before `objectIsPaused`: what is known is written down even then. */
+export function recordIsStale({ record }: View): Action | undefined {
+  if (record.kind !== 'own' || !record.stale) return undefined;
+  return { type: 'record', record: record.record, why: 'restored' };
+}
+
+export function objectIsPaused({ object }: View): Action | undefined {
+  return isPaused(object) ? { type: 'wait' } : undefined;
+}
+
+/** A person has looked and found nothing: obeyed only when no create can be on its way any more. */
+export function attemptCreatedNothing(view: View): Action | undefined {
+  const { own, object } = view;
+  if (own?.attempt === undefined || !saysNotCreated(object, own)) return undefined;
+  const lost = own.task === undefined && own.identifier === undefined;
+  const vanished = currentReason(object.status?.conditions) === 'TaskNotFound';
+  if (!(lost && !mayBeInFlight(view)) && !vanished) return undefined;
+  const { identifier: _identifier, ...rest } = withoutAttempt(own);
+  return { type: 'record', record: rest, why: 'notCreated' };
+}
+
+export function orphanIsHandled({ own, object }: View): Action | undefined {
+  if (own === undefined) return undefined;
+  const record = withoutHandledOrphans(object, own);
+  return record === own ? undefined : { type: 'record', record, why: 'orphanHandled' };
+}
+
+/** True while another process may still be sending the create of the record's attempt. */
+export function mayBeInFlight({ own, facts }: View): boolean {
+  if (own?.attempt === undefined || own.task !== undefined || own.identifier !== undefined) return false;
+  if (facts.notes.some((note) => note.attempt === own.attempt)) return false;
+  const seen = facts.memo.foreignAttempt;
+  const since = seen?.attempt === own.attempt ? seen.since : facts.now;
+  return facts.now - since < facts.timing.takeoverMs;
+}
+
+export function identifierIsHeldTwice({ own, facts, object, deleting }: View): Action | undefined {
+  if (own?.identifier === undefined || (deleting && object.spec.deletionPolicy === 'Retain')) return undefined;
+  const holders = facts.holders(own.identifier);
+  if (holders.length === 0) return undefined;
+  return park(
+    'IdentifierInUse',
+    `server ${own.identifier} is held by ${holders.join(', ')} too. Nothing is called. ` +
+      'Set deletionPolicy: Retain on all but one of them and delete those',
+  );
+}
+
+export function taskRuns(view: View): Action | undefined {
+  const { own, facts } = view;
+  if (own?.task === undefined || taskIsOver(view)) return undefined;
+  if (facts.memo.readInstead === true && own.identifier !== undefined) {
+    return withoutCredentials(view, 'readServer') ?? { type: 'readServer', record: own, identifier: own.identifier };
+  }
+  return (
+    notDue(view, 'pollTask') ??
+    withoutCredentials(view, 'pollTask') ?? { type: 'pollTask', record: own, task: own.task }
+  );
+}
+
+export function serverIsHeld(view: View): Action | undefined {
+  const { own, facts, object } = view;
+  if (own?.identifier === undefined) return undefined;
+  // A wiped status is filled in at once, unless the last call failed.
+  const known = isProvisioned(object.status) || facts.memo.failures > 0;
+  return (
+    (known ? notDue(view, 'readServer') : undefined) ??
+    withoutCredentials(view, 'readServer') ?? { type: 'readServer', record: own, identifier: own.identifier }
+  );
+}

@@ -1,0 +1,85 @@
+/** Puts a whole status together: fields, the mirror of the record, and the conditions. Pure. */
+import type { Reason } from '../api/conditions.ts';
+import { ADOPT_ANNOTATION, PAUSED_ANNOTATION } from '../api/names.ts';
+import type { ServerRecord } from '../api/record.ts';
+import type { VirtualServer, VirtualServerStatus } from '../api/virtual-server.ts';
+import { adoptionOf, isPaused, orphanMessage } from './inputs.ts';
+import { drift, isProvisioned } from './status.ts';
+import type { EventNote } from './types.ts';
+import { currentReason, isTrouble, withCondition, withVerdict, type Verdict } from './verdict.ts';
+
+export interface Parts {
+  record: ServerRecord | undefined;
+  /** Fields of the service; left out: those of the present status. */
+  fields?: VirtualServerStatus;
+  /** Left out: the present one is kept, or Pending where there is none. */
+  verdict?: Verdict | undefined;
+}
+
+const PENDING: Verdict = { reason: 'Pending', message: 'the server is about to be ordered' };
+
+export function compose(object: VirtualServer, parts: Parts, now: number): VirtualServerStatus {
+  const { generation } = object.metadata;
+  const paused = isPaused(object);
+  const { record: _record, observedGeneration, conditions: present = [], ...kept } = object.status ?? {};
+  const fields = parts.fields ?? kept;
+  const verdict = parts.verdict ?? (present.some(({ type }) => type === 'Ready') ? undefined : PENDING);
+  let conditions =
+    verdict === undefined
+      ? present.map(current(generation, paused))
+      : withVerdict(present, withNotice(object, parts, verdict), generation, now);
+  const differs = isProvisioned(fields) ? drift(object.spec, fields) : undefined;
+  const orphans = parts.record?.orphans;
+  const others: [string, { reason: Reason; message: string } | undefined][] = [
+    ['Drifted', differs === undefined ? undefined : { reason: 'Drifted', message: differs }],
+    [
+      'Paused',
+      paused ? { reason: 'Paused', message: `annotation ${PAUSED_ANNOTATION} is set: nothing is called` } : undefined,
+    ],
+    ['OrphanedServer', orphans && { reason: 'OrphanedServer', message: orphanMessage(orphans) }],
+  ];
+  for (const [type, value] of others) conditions = withCondition(conditions, type, value, generation, now);
+  const identifier = parts.record?.identifier;
+  return {
+    ...fields,
+    ...(identifier !== undefined && { identifier }),
+    ...(parts.record !== undefined && { record: parts.record }),
+    // While paused nothing has looked at the new spec.
+    observedGeneration: paused ? (observedGeneration ?? -1) : generation,
+    conditions,
+  };
+}
+
+/** Conditions that are kept speak of the present spec too, since it was just looked at. */
+function current(generation: number, paused: boolean) {
+  return <T extends object>(condition: T): T => (paused ? condition : { ...condition, observedGeneration: generation });
+}
+
+/** An adoption that comes too late is said wherever the object says something. */
+function withNotice(object: VirtualServer, { record }: Parts, verdict: Verdict): Verdict {
+  const adoption = adoptionOf(object);
+  if (adoption?.ok !== true || record?.identifier === undefined || adoption.identifier === record.identifier)
+    return verdict;
+  const notice = `AdoptIgnored: annotation ${ADOPT_ANNOTATION} names ${adoption.identifier}, the object holds ${record.identifier}`;
+  return { ...verdict, message: `${verdict.message}; ${notice}` };
+}
+
+/** Events on transitions only: one when the reason that matters changes. */
+export function transitions(before: VirtualServerStatus | undefined, after: VirtualServerStatus): EventNote[] {
+  const events: EventNote[] = [];
+  const reason = currentReason(after.conditions);
+  if (reason !== undefined && reason !== currentReason(before?.conditions)) {
+    const condition = after.conditions?.find((other) => other.reason === reason);
+    events.push({
+      type: isTrouble(reason) ? 'Warning' : 'Normal',
+      reason: reason as EventNote['reason'],
+      note: condition?.message ?? '',
+    });
+  }
+  for (const type of ['Drifted', 'OrphanedServer'] as const) {
+    const condition = after.conditions?.find((other) => other.type === type);
+    const known = before?.conditions?.some((other) => other.type === type) === true;
+    if (condition !== undefined && !known) events.push({ type: 'Warning', reason: type, note: condition.message });
+  }
+  return events;
+}

@@ -1,0 +1,124 @@
+/** Makes one record out of the annotation, its mirror in status, and what journal and memory know. Pure. */
+import { FINALIZER, RECORD_ANNOTATION, START_ANEW_ANNOTATION } from '../api/names.ts';
+import { formatRecord, parseRecord, type Orphan, type ServerRecord } from '../api/record.ts';
+import type { VirtualServer } from '../api/virtual-server.ts';
+import type { AttemptNote } from './types.ts';
+
+export type RecordView =
+  /** Nothing was ever attempted for this object. */
+  | { kind: 'none' }
+  /** `stale`: annotation or finalizer have to be written to say the same. */
+  | { kind: 'own'; record: ServerRecord; stale: boolean }
+  /** The record was written for another object. `startAnew`: a person said that this object begins afresh. */
+  | { kind: 'foreign'; record: ServerRecord; startAnew: boolean }
+  | { kind: 'invalid'; problem: string }
+  | { kind: 'missing' }
+  | { kind: 'conflict'; problem: string };
+
+/** True while the record speaks of a server, or of something that may become one. */
+export function holdsSomething(record: ServerRecord): boolean {
+  return record.attempt !== undefined || record.task !== undefined || record.identifier !== undefined;
+}
+
+/** What is known of the server of this object, from every place that keeps it. */
+export function viewRecord(object: VirtualServer, notes: readonly AttemptNote[]): RecordView {
+  const { uid, annotations, finalizers } = object.metadata;
+  const text = annotations?.[RECORD_ANNOTATION];
+  const parsed = parseRecord(text);
+  if (!parsed.ok) return { kind: 'invalid', problem: parsed.problem };
+  const annotated = parsed.record;
+  const mirror = object.status?.record?.owner === uid ? object.status.record : undefined;
+  const own = annotated?.owner === uid ? annotated : undefined;
+  const sent = notes.filter((note) => note.state !== 'minted');
+
+  if (own === undefined && mirror === undefined && sent.length === 0) {
+    if (annotated !== undefined) {
+      return { kind: 'foreign', record: annotated, startAnew: annotations?.[START_ANEW_ANNOTATION] === uid };
+    }
+    return finalizers?.includes(FINALIZER) === true ? { kind: 'missing' } : { kind: 'none' };
+  }
+  const merged = withNotes(mergeRecords(own, mirror), notes, uid);
+  if ('problem' in merged) return { kind: 'conflict', problem: merged.problem };
+  const held = finalizers?.includes(FINALIZER) === true || object.metadata.deletionTimestamp !== undefined;
+  return { kind: 'own', record: merged, stale: formatRecord(merged) !== text || !held };
+}
+
+type Merged = ServerRecord | { problem: string };
+
+/**
+ * The annotation is always written before its mirror, so the mirror normally lags; a restored backup or a forced apply
+ * can make the annotation lag instead. Either way the later one has what the earlier has and more; anything else is a
+ * contradiction that only a person can settle.
+ */
+function mergeRecords(annotated: ServerRecord | undefined, mirror: ServerRecord | undefined): Merged | undefined {
+  if (annotated === undefined || mirror === undefined) return annotated ?? mirror;
+  for (const field of ['identifier', 'task', 'attempt'] as const) {
+    const [a, b] = [annotated[field], mirror[field]];
+    if (a !== undefined && b !== undefined && a !== b) {
+      return { problem: `${field} is ${a} in the annotation and ${b} in status.record` };
+    }
+  }
+  const orphans = mergeOrphans(annotated.orphans, mirror.orphans);
+  const adopted = [annotated, mirror].find((record) => record.mode === 'adopt' && record.identifier !== undefined);
+  // Adopting resolves an attempt: the side that does not know of it yet still carries the attempt.
+  if (adopted !== undefined) return { ...adopted, ...(orphans && { orphans }) };
+  const later = annotated.identifier === undefined && mirror.identifier !== undefined ? mirror : annotated;
+  return { ...mirror, ...annotated, ...definedOf(later), ...(orphans && { orphans }) };
+}
+
+function definedOf(record: ServerRecord): ServerRecord {
+  return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as ServerRecord;
+}
+
+/** Orphans of both lists, each once. */
+export function mergeOrphans(...lists: (readonly Orphan[] | undefined)[]): Orphan[] | undefined {
+  const byText = new Map<string, Orphan>();
+  for (const orphan of lists.flatMap((list) => list ?? [])) {
+    byText.set(`${orphan.attempt ?? ''} ${orphan.task ?? ''} ${orphan.identifier ?? ''}`, orphan);
+  }
+  return byText.size === 0 ? undefined : [...byText.values()];
+}
+
+/** Adds what journal and memory know: a task is never dropped, an attempt that may have been sent never forgotten. */
+function withNotes(merged: Merged | undefined, notes: readonly AttemptNote[], uid: string): Merged {
+  let record: ServerRecord = { owner: uid, mode: 'create' };
+  if (merged !== undefined) {
+    if ('problem' in merged) return merged;
+    record = merged;
+  }
+  for (const note of notes) {
+    const next = withNote(record, note);
+    if ('problem' in next) return next;
+    record = next;
+  }
+  return record;
+}
+
+function withNote(record: ServerRecord, note: AttemptNote): Merged {
+  const { attempt, state, task } = note;
+  if (record.attempt === attempt) {
+    if (state === 'minted') return withoutAttempt(record);
+    if (task === undefined || record.task === task) return record;
+    if (record.task === undefined) return { ...record, task };
+    return { problem: `task is ${record.task} in the record and ${task} in the journal` };
+  }
+  if (state === 'minted') return record;
+  if (!holdsSomething(record)) {
+    return {
+      ...record,
+      attempt,
+      ...(note.account !== undefined && { account: note.account }),
+      ...(task !== undefined && { task }),
+    };
+  }
+  // Who adopts has looked at the service: that settles an answer that was lost, though not a task that was accepted.
+  if (task === undefined && record.mode === 'adopt') return record;
+  const orphans = mergeOrphans(record.orphans, [{ attempt, ...(task !== undefined && { task }) }]);
+  return { ...record, ...(orphans && { orphans }) };
+}
+
+/** The record after an attempt that created nothing. */
+export function withoutAttempt(record: ServerRecord): ServerRecord {
+  const { attempt: _attempt, attemptedAt: _attemptedAt, task: _task, ...rest } = record;
+  return rest;
+}

@@ -1,0 +1,133 @@
+/** What reading, adopting or cancelling a server means for its object. Pure. */
+import type { ServerRecord } from '../api/record.ts';
+import type { Server } from '../provider/types.ts';
+import { mergeOrphans } from './record.ts';
+import { goOn, jittered, rest, retryLater, type Settling } from './settle.ts';
+import { vanished } from './settle-task.ts';
+import { isProvisioned, serverFields } from './status.ts';
+import type { Action, Next, Outcome } from './types.ts';
+import type { Verdict } from './verdict.ts';
+
+export function settleServer(at: Settling, action: Extract<Action, { type: 'readServer' }>, outcome: Outcome): Next {
+  const { object, facts } = at;
+  const { record } = action;
+  switch (outcome.type) {
+    case 'server':
+      if (object.metadata.deletionTimestamp !== undefined) return goOn({ ...facts.memo, taskComplete: true });
+      return seen(at, renewed(record, outcome.account), outcome.server, outcome.account !== record.account);
+    case 'serverNotFound':
+      if (record.task !== undefined && facts.memo.readInstead === true) return vanished(at, record);
+      return notFound(at, record, outcome);
+    default:
+      throw new Error(`outcome ${outcome.type} does not belong to a read`);
+  }
+}
+
+/** Who reads the server with 200 has the right key for it, whatever key it was before. */
+function renewed(record: ServerRecord, account: string): ServerRecord {
+  return record.account === account ? record : { ...record, account };
+}
+
+function seen(at: Settling, record: ServerRecord, server: Server, isNew: boolean, events: Next['events'] = []): Next {
+  const { facts } = at;
+  const fields = serverFields(server);
+  const verdict = verdictOf(server);
+  const pause = verdict.reason === 'Available' ? facts.timing.resyncMs : facts.timing.pollMs;
+  const { readInstead: _readInstead, ...memo } = facts.memo;
+  const plan = { action: 'readServer', afterMs: jittered(pause, facts) } as const;
+  const next = rest(
+    at,
+    { record, fields, verdict },
+    plan,
+    { ...memo, failures: 0, taskComplete: true },
+    isNew ? record : undefined,
+  );
+  return { ...next, events: [...events, ...next.events] };
+}
+
+function verdictOf(server: Server): Verdict {
+  const { identifier, status = '' } = server;
+  if (status.trim().toLowerCase() !== 'running') {
+    const words = status === '' ? 'no status' : `status "${status.slice(0, 128)}"`;
+    return { reason: 'ServerNotRunning', message: `server ${identifier} exists, the service reports ${words}` };
+  }
+  if (server.ipv6.length === 0 && server.ipv4.length === 0 && server.sshProxy === undefined) {
+    return { reason: 'AddressPending', message: `server ${identifier} runs, the service shows no address of it yet` };
+  }
+  return { reason: 'Available', message: `server ${identifier} runs` };
+}
+
+function notFound(at: Settling, record: ServerRecord, outcome: Extract<Outcome, { type: 'serverNotFound' }>): Next {
+  const { object, facts } = at;
+  const identifier = record.identifier ?? '';
+  const verdict: Verdict = outcome.proven
+    ? {
+        reason: 'ServerMissing',
+        message: `the service no longer has server ${identifier}: it was cancelled elsewhere. It is not ordered again; delete this object and make a new one`,
+      }
+    : invisible(identifier, outcome.detail);
+  const pause = isProvisioned(object.status) ? facts.timing.resyncMs : facts.timing.pollMs;
+  return rest(
+    at,
+    { record, verdict },
+    { action: 'readServer', afterMs: jittered(pause, facts) },
+    { ...facts.memo, failures: 0 },
+  );
+}
+
+function invisible(identifier: string, detail: string): Verdict {
+  return {
+    reason: 'ServerNotVisible',
+    message: `server ${identifier} cannot be seen with this API key, which does not prove that it is gone: ${detail}. Restore the key and URL that it was ordered with`,
+  };
+}
+
+export function settleAdoption(at: Settling, action: Extract<Action, { type: 'adopt' }>, outcome: Outcome): Next {
+  const { object, facts } = at;
+  if (outcome.type === 'server') {
+    const { task, attempt, orphans: known } = action.record ?? {};
+    const orphans = mergeOrphans(
+      known,
+      task === undefined ? undefined : [{ task, ...(attempt !== undefined && { attempt }) }],
+    );
+    const { account, server } = outcome;
+    const record: ServerRecord = {
+      owner: object.metadata.uid,
+      mode: 'adopt',
+      account,
+      identifier: action.identifier,
+      ...(orphans && { orphans }),
+    };
+    if (object.metadata.deletionTimestamp !== undefined) return goOn({ ...facts.memo, taskComplete: true }, { record });
+    return seen(at, record, server, true, [
+      { type: 'Normal', reason: 'ServerAdopted', note: `took over server ${action.identifier}` },
+    ]);
+  }
+  if (outcome.type !== 'serverNotFound') throw new Error(`outcome ${outcome.type} does not belong to an adoption`);
+  const verdict: Verdict = {
+    reason: 'ServerNotVisible',
+    message: `server ${action.identifier}, named by annotation vps-operator.dev/adopt, is not to be seen with this API key: correct the annotation or the key`,
+  };
+  return retryLater(at, 'adopt', { record: action.record, verdict }, facts.timing.pollMs);
+}
+
+export function settleDelete(at: Settling, action: Extract<Action, { type: 'deleteServer' }>, outcome: Outcome): Next {
+  const { facts } = at;
+  const { record, identifier } = action;
+  switch (outcome.type) {
+    case 'cancelled':
+      return goOn({ ...facts.memo, cancelled: identifier });
+    case 'serverNotFound':
+      if (outcome.proven) return goOn({ ...facts.memo, cancelled: identifier });
+      return retryLater(
+        at,
+        'deleteServer',
+        { record, verdict: invisible(identifier, outcome.detail) },
+        facts.timing.pollMs,
+      );
+    case 'changed':
+      return { memo: facts.memo, events: [], again: true };
+    default:
+      throw new Error(`outcome ${outcome.type} does not belong to a cancellation`);
+  }
+}

@@ -1,0 +1,95 @@
+/** What polling a task means for its object. Pure. */
+import { MAX_IDENTIFIER, type ServerRecord } from '../api/record.ts';
+import { goOn, jittered, rest, retryLater, type Settling } from './settle.ts';
+import { taskField } from './status.ts';
+import type { Next, Outcome } from './types.ts';
+import type { Verdict } from './verdict.ts';
+import { isOverdue } from './view.ts';
+
+export function settleTask(at: Settling, record: ServerRecord, outcome: Outcome): Next {
+  const { memo } = at.facts;
+  switch (outcome.type) {
+    case 'pending': {
+      const named = withIdentifier(record, outcome.identifier);
+      return 'problem' in named
+        ? mistaken(at, record, named.problem)
+        : pending(at, named, outcome.status, named !== record);
+    }
+    case 'complete': {
+      const named = withIdentifier(record, outcome.identifier);
+      if ('problem' in named) return mistaken(at, record, named.problem);
+      const { readInstead: _readInstead, ...rest } = memo;
+      return goOn({ ...rest, failures: 0, taskComplete: true }, named === record ? {} : { record: named });
+    }
+    case 'taskNotFound':
+      return record.identifier === undefined ? vanished(at, record) : goOn({ ...memo, readInstead: true });
+    default:
+      throw new Error(`outcome ${outcome.type} does not belong to a task`);
+  }
+}
+
+function withIdentifier(record: ServerRecord, identifier: string | undefined): ServerRecord | { problem: string } {
+  if (identifier === undefined || identifier === record.identifier) return record;
+  if (record.identifier !== undefined) {
+    return { problem: `the task names server ${shorten(identifier)}, earlier it named ${record.identifier}` };
+  }
+  if (identifier.length === 0 || identifier.length > MAX_IDENTIFIER) {
+    return {
+      problem: `the task names a server by ${identifier.length} characters (${shorten(identifier)}), at most ${MAX_IDENTIFIER} are understood`,
+    };
+  }
+  return { ...record, identifier };
+}
+
+const shorten = (text: string): string => (text.length > 64 ? `${text.slice(0, 64)}...` : text);
+
+function mistaken(at: Settling, record: ServerRecord, problem: string): Next {
+  return retryLater(
+    at,
+    'pollTask',
+    { record, verdict: { reason: 'ProviderProtocolError', message: problem } },
+    at.facts.timing.pollMs,
+  );
+}
+
+function pending(at: Settling, record: ServerRecord, message: string | undefined, isNew: boolean): Next {
+  const { object, facts } = at;
+  const task = record.task ?? 0;
+  const deleting = object.metadata.deletionTimestamp !== undefined;
+  const overdue = isOverdue(record, facts.now);
+  if (overdue && deleting && record.identifier !== undefined && facts.memo.readInstead !== true) {
+    return goOn({ ...facts.memo, readInstead: true }, isNew ? { record } : {});
+  }
+  const parts = {
+    record,
+    fields: { ...object.status, task: taskField(task, message) },
+    verdict: verdictOf(task, message, deleting, overdue),
+  };
+  if (overdue) return retryLater(at, 'pollTask', parts, facts.timing.pollMs, isNew ? record : undefined);
+  const plan = { action: 'pollTask', afterMs: jittered(facts.timing.pollMs, facts) } as const;
+  return rest(at, parts, plan, { ...facts.memo, failures: 0 }, isNew ? record : undefined);
+}
+
+function verdictOf(task: number, message: string | undefined, deleting: boolean, overdue: boolean): Verdict {
+  const progress = message === undefined || message === '' ? `task ${task} runs` : `task ${task}: ${message}`;
+  if (overdue) return { reason: 'TaskOverdue', message: `the task has run for more than an hour; ${progress}` };
+  if (deleting) return { reason: 'Deleting', message: `the server is cancelled when its task is over; ${progress}` };
+  return { reason: 'Creating', message: progress };
+}
+
+/** Neither the task nor, where its identifier is known, the server is to be seen. */
+export function vanished(at: Settling, record: ServerRecord): Next {
+  const { readInstead: _readInstead, ...memo } = at.facts.memo;
+  const server = record.identifier === undefined ? 'no server is known' : `server ${record.identifier} cannot be seen`;
+  const message =
+    `the service does not know task ${record.task ?? ''} (any more) and ${server}; asking goes on. ` +
+    'If the API key was changed to another account, change it back. If the service shows that nothing was created, ' +
+    `annotate vps-operator.dev/not-created=${record.attempt ?? ''}`;
+  const settling = { ...at, facts: { ...at.facts, memo } };
+  return retryLater(
+    settling,
+    'pollTask',
+    { record, verdict: { reason: 'TaskNotFound', message } },
+    at.facts.timing.pollMs,
+  );
+}

@@ -1,0 +1,179 @@
+/** What an outcome means for one object: record, status, Events, and when to look again. Pure. */
+import type { VirtualServer } from '../api/virtual-server.ts';
+import type { ServerRecord } from '../api/record.ts';
+import { compose, transitions, type Parts } from './compose.ts';
+import { backoffMs, reasonOf } from './failure.ts';
+import { inputsOf } from './inputs.ts';
+import { viewRecord } from './record.ts';
+import { settleCreate } from './settle-create.ts';
+import { settleAdoption, settleDelete, settleServer } from './settle-server.ts';
+import { settleTask } from './settle-task.ts';
+import type { Action, Facts, Memo, Next, Outcome } from './types.ts';
+import { timestamp, type Verdict } from './verdict.ts';
+
+/** What every settle function works on. */
+export interface Settling {
+  object: VirtualServer;
+  facts: Facts;
+}
+
+export function settle(object: VirtualServer, action: Action, outcome: Outcome, facts: Facts): Next {
+  const at: Settling = { object, facts };
+  if (outcome.type === 'failed') return failed(at, action, outcome.error);
+  switch (action.type) {
+    case 'wait':
+      return settleWait(at, action.afterMs);
+    case 'park':
+      return settlePark(at, action);
+    case 'record':
+      return settleRecord(at, action.record, action.why);
+    case 'claim':
+      if (outcome.type === 'minted') return settleClaim(at, action, outcome.attempt);
+      break;
+    case 'create':
+      if (outcome.type === 'sent') return settleCreate(at, action.record, outcome.result);
+      break;
+    case 'adopt':
+      return settleAdoption(at, action, outcome);
+    case 'pollTask':
+      return settleTask(at, action.record, outcome);
+    case 'readServer':
+      return settleServer(at, action, outcome);
+    case 'deleteServer':
+      return settleDelete(at, action, outcome);
+    case 'release':
+      return settleRelease(at, action);
+    case 'gather':
+      break;
+  }
+  throw new Error(`outcome ${outcome.type} does not belong to action ${action.type}`);
+}
+
+/** A visit that ends here: the status says `verdict`, the next call of this kind is due after `afterMs`. */
+export function rest(
+  { object, facts }: Settling,
+  parts: Parts,
+  plan: { action: Action['type']; afterMs: number } | undefined,
+  memo: Memo = facts.memo,
+  record?: ServerRecord,
+): Next {
+  const status = compose(object, parts, facts.now);
+  const { next: _next, ...remembered } = memo;
+  const inputs = inputsOf(object);
+  return {
+    ...(record !== undefined && { record }),
+    status,
+    memo:
+      plan === undefined
+        ? remembered
+        : { ...remembered, next: { action: plan.action, at: facts.now + plan.afterMs, inputs } },
+    events: transitions(object.status, status),
+    again: false,
+    ...(plan !== undefined && Number.isFinite(plan.afterMs) && { requeueAfterMs: plan.afterMs }),
+  };
+}
+
+/** Spreads a pause over its last tenth, so that objects that were made together are not visited together for ever. */
+export function jittered(ms: number, { jitter }: Facts): number {
+  return Math.round(ms * (0.9 + 0.1 * jitter));
+}
+
+/** Another step follows at once; nothing is said in status yet. */
+export function goOn(memo: Memo, more: Pick<Next, 'record' | 'claimed'> = {}): Next {
+  return { memo, events: [], again: true, ...more };
+}
+
+/** The record to mirror: the object's own, or what the mirror already says where the two cannot be brought together. */
+function recordOf({ object, facts }: Settling): ServerRecord | undefined {
+  const view = viewRecord(object, facts.notes);
+  return view.kind === 'own' ? view.record : object.status?.record;
+}
+
+/** A step that failed is tried again after a growing pause, or after what the service asks for. */
+export function retryLater(
+  at: Settling,
+  action: Action['type'],
+  parts: Parts,
+  atLeastMs = 0,
+  record?: ServerRecord,
+): Next {
+  const failures = at.facts.memo.failures + 1;
+  const afterMs = backoffMs(failures, at.facts.jitter, atLeastMs);
+  return rest(at, parts, { action, afterMs }, { ...at.facts.memo, failures }, record);
+}
+
+function failed(at: Settling, action: Action, error: Parameters<typeof reasonOf>[0]): Next {
+  const verdict: Verdict = { reason: reasonOf(error), message: error.message };
+  return retryLater(at, action.type, { record: recordOf(at), verdict }, error.retryAfterMs);
+}
+
+function settleWait(at: Settling, afterMs: number | undefined): Next {
+  const { object, facts } = at;
+  const idle = {
+    memo: facts.memo,
+    events: [],
+    again: false,
+    ...(afterMs !== undefined && { requeueAfterMs: afterMs }),
+  };
+  if (object.metadata.deletionTimestamp !== undefined && object.metadata.finalizers === undefined) return idle;
+  const status = compose(object, { record: recordOf(at) }, facts.now);
+  return { ...idle, status, events: transitions(object.status, status) };
+}
+
+function settlePark(at: Settling, action: Extract<Action, { type: 'park' }>): Next {
+  const { verdict, retry, afterMs } = action;
+  const parts = { record: recordOf(at), verdict };
+  if (retry !== undefined && afterMs === undefined) return retryLater(at, retry, parts);
+  const next = rest(at, parts, retry === undefined || afterMs === undefined ? undefined : { action: retry, afterMs });
+  const memo = rememberForeign(next.memo, at, verdict);
+  return { ...next, memo, ...(afterMs !== undefined && { requeueAfterMs: afterMs }) };
+}
+
+/** The wait for another process's create counts from when its attempt was first seen here. */
+function rememberForeign(memo: Memo, at: Settling, verdict: Verdict): Memo {
+  const attempt = recordOf(at)?.attempt;
+  if (verdict.reason !== 'CreateInFlight' || attempt === undefined || memo.foreignAttempt?.attempt === attempt)
+    return memo;
+  return { ...memo, foreignAttempt: { attempt, since: at.facts.now } };
+}
+
+function settleRecord({ object, facts }: Settling, record: ServerRecord, why: string): Next {
+  const { next: _next, ...memo } = facts.memo;
+  // The mirror follows in the same step: a new attempt must never meet the mirror of an older one.
+  const mirrored = object.status?.record === undefined ? {} : { status: compose(object, { record }, facts.now) };
+  const verdict =
+    why === 'notCreated' ? { reason: 'Pending' as const, message: 'the attempt created nothing' } : undefined;
+  const status = verdict === undefined ? mirrored : { status: compose(object, { record, verdict }, facts.now) };
+  return { record, ...status, memo, events: [], again: true };
+}
+
+function settleClaim({ object, facts }: Settling, action: Extract<Action, { type: 'claim' }>, attempt: string): Next {
+  const { orphans } = action.record ?? {};
+  const record: ServerRecord = {
+    owner: object.metadata.uid,
+    mode: 'create',
+    account: action.account,
+    attempt,
+    attemptedAt: timestamp(facts.now),
+    ...(orphans !== undefined && { orphans }),
+  };
+  return goOn(facts.memo, { record, claimed: attempt });
+}
+
+function settleRelease({ facts }: Settling, action: Extract<Action, { type: 'release' }>): Next {
+  const { record, why } = action;
+  const left =
+    record?.identifier ??
+    (record?.task !== undefined ? `of task ${record.task}` : `of attempt ${record?.attempt ?? ''}`);
+  const events: Next['events'] = [];
+  if (why === 'cancelled')
+    events.push({ type: 'Normal', reason: 'ServerCancelled', note: `server ${left} was cancelled` });
+  if (why === 'retained') {
+    events.push({
+      type: 'Warning',
+      reason: 'RetainedServer',
+      note: `server ${left} lives on: deletionPolicy is Retain`,
+    });
+  }
+  return { record: null, memo: facts.memo, events, again: false };
+}

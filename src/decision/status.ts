@@ -1,0 +1,79 @@
+/** Turns what the service said into fields of status, clamped to the bounds of the schema. Pure. */
+import { BOUNDS, type VirtualServerSpec, type VirtualServerStatus } from '../api/virtual-server.ts';
+import type { Server } from '../provider/types.ts';
+import { readProgress } from './progress.ts';
+
+const clamp = (text: string | undefined, bound: number): string | undefined => text?.slice(0, bound);
+const whole = (value: number | undefined): number | undefined =>
+  value !== undefined && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
+/** A list entry that would have to be cut is no address any more: it is left out. */
+const list = (values: readonly string[]): string[] =>
+  values.filter((value) => value.length <= BOUNDS.address).slice(0, BOUNDS.addresses);
+
+/** Drops keys whose value is undefined, so that equal statuses are equal texts and no `undefined` is written. */
+function defined<T extends object>(value: { [K in keyof T]: T[K] | undefined }): T {
+  return Object.fromEntries(Object.entries(value).filter(([, entry]) => entry !== undefined)) as T;
+}
+
+/** The fields that come from reading the server; they replace all earlier ones, the task is over. */
+export function serverFields(server: Server): VirtualServerStatus {
+  const { zone, specs, sshProxy, adminConsole } = server;
+  const proxy = sshProxy !== undefined && fits(sshProxy.hostname) && isPort(sshProxy.port) ? sshProxy : undefined;
+  const admin = adminConsole !== undefined && fits(adminConsole.hostname) ? adminConsole : undefined;
+  return defined<VirtualServerStatus>({
+    identifier: server.identifier,
+    ipv6: list(server.ipv6),
+    ipv4: list(server.ipv4),
+    sshProxy: proxy,
+    ssh: sshArguments(server, proxy),
+    serverStatus: clamp(server.status ?? '', BOUNDS.text),
+    name: clamp(server.name, BOUNDS.text),
+    zone: zone && defined({ name: clamp(zone.name, BOUNDS.text), code: clamp(zone.code, BOUNDS.text) }),
+    hostServer: clamp(server.hostServer, BOUNDS.text),
+    product: clamp(server.product, BOUNDS.text),
+    specs:
+      specs &&
+      defined({
+        cores: whole(specs.cores),
+        ram: whole(specs.ram),
+        diskSize: whole(specs.diskSize),
+        diskType: clamp(specs.diskType, BOUNDS.text),
+      }),
+    price: server.price,
+    macs: list(server.macs),
+    adminConsole: admin && { hostname: admin.hostname, username: admin.username.slice(0, BOUNDS.text) },
+  });
+}
+
+const fits = (hostname: string): boolean => hostname.length > 0 && hostname.length <= BOUNDS.hostname;
+const isPort = (port: number): boolean => Number.isInteger(port) && port >= 1 && port <= 65535;
+/** Text that ssh may be given as an argument: nothing that a shell or ssh would read as something else. */
+const isHost = (host: string): boolean => /^[A-Za-z0-9]([A-Za-z0-9.:_-]*[A-Za-z0-9])?$/.test(host);
+
+function sshArguments(server: Server, proxy: { hostname: string; port: number } | undefined): string | undefined {
+  if (proxy !== undefined && isHost(proxy.hostname)) return `root@${proxy.hostname} -p ${proxy.port}`;
+  const address = server.ipv6[0];
+  return address !== undefined && address.length <= BOUNDS.address && isHost(address) ? `root@${address}` : undefined;
+}
+
+/** The `task` field while the task runs. */
+export function taskField(task: number, message: string | undefined): NonNullable<VirtualServerStatus['task']> {
+  return defined({ id: task, message: clamp(message, BOUNDS.text), ...readProgress(message) });
+}
+
+/** In what the server differs from spec, in words; undefined: in nothing that can be compared. */
+export function drift(spec: VirtualServerSpec, status: VirtualServerStatus): string | undefined {
+  const differences: string[] = [];
+  const compare = (field: string, wanted: string | number, found: string | number | undefined): void => {
+    if (found !== undefined && found !== wanted) differences.push(`${field} is ${found}, spec asks for ${wanted}`);
+  };
+  compare('product', spec.product, status.product);
+  compare('disk size', spec.diskSize, status.specs?.diskSize);
+  compare('disk type', 'ssd', status.specs?.diskType);
+  return differences.length === 0 ? undefined : differences.join('; ');
+}
+
+/** True once the server was read: its task is over. */
+export function isProvisioned(status: VirtualServerStatus | undefined): boolean {
+  return status?.serverStatus !== undefined;
+}

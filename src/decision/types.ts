@@ -1,0 +1,127 @@
+/** The vocabulary of a decision: what is known (facts), what to do (action), what came of it (outcome). Plain data. */
+import type { Reason } from '../api/conditions.ts';
+import type { ServerRecord } from '../api/record.ts';
+import type { VirtualServerStatus } from '../api/virtual-server.ts';
+import type { ReadyReason, Verdict } from './verdict.ts';
+import type { Catalog, CreateOutcome, CreateServerRequest, ProviderErrorLike, Server } from '../provider/types.ts';
+
+/** What this process, or its own journal, knows of an attempt; see controller/journal.ts. */
+export interface AttemptNote {
+  attempt: string;
+  /** `minted`: certainly not sent. `sending`: may have been sent. `task`: accepted, with `task`. */
+  state: 'minted' | 'sending' | 'task';
+  task?: number;
+  account?: string;
+}
+
+/** What the process remembers of an object between visits; losing it costs calls, never safety. */
+export interface Memo {
+  /** Do not take this kind of action before `at` (ms; Infinity: never), unless the inputs (see inputs.ts) changed. */
+  next?: { action: Action['type']; at: number; inputs: string };
+  /** Consecutive failures of calls to the service. */
+  failures: number;
+  /** When an attempt of another process was first seen here (ms), and which. */
+  foreignAttempt?: { attempt: string; since: number };
+  /** The task has answered 303 to this process. */
+  taskComplete?: boolean;
+  /** The task tells nothing more (404, or overdue while deleting): ask for the server itself once. */
+  readInstead?: boolean;
+  /** DELETE was answered with 200 for this identifier. */
+  cancelled?: string;
+}
+
+/** A fact that could not be had, with the words for the condition. */
+export interface Missing {
+  ok: false;
+  reason: ReadyReason;
+  message: string;
+  /** How long to wait before the next try (ms); left out: the usual backoff. */
+  retryAfterMs?: number | undefined;
+}
+
+export interface Facts {
+  /** ms since the epoch. */
+  now: number;
+  memo: Memo;
+  notes: readonly AttemptNote[];
+  /** The attempt that this very visit has claimed. */
+  claimed?: string;
+  /** Other objects that hold the identifier, as `namespace/name`. */
+  holders: (identifier: string) => readonly string[];
+  timing: Timing;
+  /** Gathered on demand; undefined: not yet. */
+  credentials?: { ok: true; account: string; note?: string } | Missing;
+  sshKeys?: { ok: true; text: string } | Missing;
+  catalog?: { ok: true; catalog: Catalog } | Missing;
+  /** ms until the namespace may create again; 0: now. */
+  createDelayMs?: number;
+  /** A number in [0, 1) for jitter. */
+  jitter: number;
+}
+
+/** All in ms. */
+export interface Timing {
+  pollMs: number;
+  resyncMs: number;
+  /** Create timeout, lease and grace: after that a create of another process cannot be on its way any more. */
+  takeoverMs: number;
+}
+
+export type GatherKind = 'credentials' | 'sshKeys' | 'catalog' | 'createDelay';
+
+export type Action =
+  /** Collect one more fact, then decide again. */
+  | { type: 'gather'; what: GatherKind }
+  /** Bring record and finalizer in line with what is known. */
+  | { type: 'record'; record: ServerRecord; why: string }
+  /** Write finalizer and record with a new attempt; `create` follows in the same visit or never. */
+  | { type: 'claim'; record: ServerRecord | undefined; account: string }
+  | { type: 'create'; record: ServerRecord; attempt: string; request: CreateServerRequest }
+  /** Read the server that a person named, then hold it. */
+  | { type: 'adopt'; record: ServerRecord | undefined; identifier: string }
+  | { type: 'pollTask'; record: ServerRecord; task: number }
+  | { type: 'readServer'; record: ServerRecord; identifier: string }
+  | { type: 'deleteServer'; record: ServerRecord; identifier: string }
+  | { type: 'release'; why: 'nothingCreated' | 'cancelled' | 'retained' | 'foreign'; record: ServerRecord | undefined }
+  /** Nothing to do before `afterMs`; left out: before something changes. The verdict stays as it is. */
+  | { type: 'wait'; afterMs?: number }
+  /** Say why nothing is done; looked at again after `afterMs`, or when something changes. */
+  | { type: 'park'; verdict: Verdict; afterMs?: number; retry?: Action['type'] };
+
+export type Outcome =
+  | { type: 'done' }
+  /** An attempt has a name now, and the journal knows it. */
+  | { type: 'minted'; attempt: string }
+  | { type: 'sent'; result: CreateOutcome }
+  | { type: 'pending'; identifier?: string | undefined; status?: string | undefined; account: string }
+  | { type: 'complete'; identifier: string; account: string }
+  | { type: 'taskNotFound' }
+  | { type: 'server'; server: Server; account: string }
+  /** 404 for the server; `proven`: with the account of the record and a service that answers. */
+  | { type: 'serverNotFound'; proven: boolean; detail: string }
+  | { type: 'cancelled' }
+  /** The live object asks for something else than the cached one did. */
+  | { type: 'changed' }
+  | { type: 'failed'; error: ProviderErrorLike };
+
+export interface EventNote {
+  type: 'Normal' | 'Warning';
+  reason: Reason;
+  note: string;
+}
+
+/** What to write, what to remember, and when to come back. */
+export interface Next {
+  /** The new record; `null` removes it together with the finalizer; left out: metadata stays. */
+  record?: ServerRecord | null;
+  /** The whole new status; left out or equal to the present one: not written. */
+  status?: VirtualServerStatus;
+  memo: Memo;
+  events: EventNote[];
+  /** The attempt that this visit has claimed. */
+  claimed?: string;
+  /** Decide again at once, with the object that the write returned. */
+  again: boolean;
+  /** ms; left out: only when something changes. */
+  requeueAfterMs?: number;
+}

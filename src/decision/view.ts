@@ -1,0 +1,71 @@
+/** One object and all that is known of it, as the checks see it; and the small questions that several checks ask. */
+import { FINALIZER } from '../api/names.ts';
+import type { ServerRecord } from '../api/record.ts';
+import type { VirtualServer } from '../api/virtual-server.ts';
+import { adoptionOf, inputsOf, type Adoption } from './inputs.ts';
+import { viewRecord, type RecordView } from './record.ts';
+import { isProvisioned } from './status.ts';
+import type { Action, Facts } from './types.ts';
+import type { ReadyReason } from './verdict.ts';
+
+export interface View {
+  object: VirtualServer;
+  facts: Facts;
+  record: RecordView;
+  /** The object's own record; undefined where it has none (fresh, or told to start anew). */
+  own: ServerRecord | undefined;
+  deleting: boolean;
+  finalizer: boolean;
+  inputs: string;
+  adoption: Adoption;
+}
+
+export function lookAt(object: VirtualServer, facts: Facts): View {
+  const record = viewRecord(object, facts.notes);
+  return {
+    object,
+    facts,
+    record,
+    own: record.kind === 'own' ? record.record : undefined,
+    deleting: object.metadata.deletionTimestamp !== undefined,
+    finalizer: object.metadata.finalizers?.includes(FINALIZER) === true,
+    inputs: inputsOf(object),
+    adoption: adoptionOf(object),
+  };
+}
+
+export function park(
+  reason: ReadyReason,
+  message: string,
+  more: { afterMs?: number; retry?: Action['type'] } = {},
+): Action {
+  return { type: 'park', verdict: { reason, message }, ...more };
+}
+
+/** `wait` while this kind of action is planned for later and nobody has changed anything since. */
+export function notDue(view: View, action: Action['type']): Action | undefined {
+  const { memo, now } = view.facts;
+  if (memo.next?.action !== action || memo.next.inputs !== view.inputs || memo.next.at <= now) return undefined;
+  return Number.isFinite(memo.next.at) ? { type: 'wait', afterMs: memo.next.at - now } : { type: 'wait' };
+}
+
+/** The action that has to come first so that calls can be made at all; undefined when they can. */
+export function withoutCredentials(view: View, action: Action['type']): Action | undefined {
+  const { credentials } = view.facts;
+  if (credentials === undefined) return { type: 'gather', what: 'credentials' };
+  if (credentials.ok) return undefined;
+  const { reason, message, retryAfterMs } = credentials;
+  return park(reason, message, { retry: action, ...(retryAfterMs !== undefined && { afterMs: retryAfterMs }) });
+}
+
+/** True once the task is over: the server was read, or the task answered 303. */
+export function taskIsOver(view: View): boolean {
+  return isProvisioned(view.object.status) || view.facts.memo.taskComplete === true;
+}
+
+const OVERDUE_MS = 60 * 60_000;
+
+/** True when the task of this record has run for more than an hour. */
+export function isOverdue(record: ServerRecord, now: number): boolean {
+  return record.attemptedAt !== undefined && now - Date.parse(record.attemptedAt) > OVERDUE_MS;
+}
