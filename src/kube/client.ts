@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import { API_VERSION, GROUP, KIND } from '../api/names.ts';
 import type { KubeHttp } from './http.ts';
 import { mergePatch } from './merge-patch.ts';
-import type { EventInput, Kube, ObjectVersion } from './types.ts';
+import type { EventInput, Kube } from './types.ts';
 import { asVirtualServer, objectPath } from './virtual-server-api.ts';
 
 /** Owner of what we write, in managedFields. */
@@ -38,11 +38,15 @@ export function createKube({ http, now = () => new Date() }: KubeOptions): Kube 
     },
 
     patchMetadata: (version, changes) =>
-      patch(objectPath(version.namespace, version.name), { metadata: { ...precondition(version), ...changes } }),
+      // Compared before the patch is applied: 409 for another version, 422 for another uid.
+      patch(objectPath(version.namespace, version.name), {
+        metadata: { uid: version.uid, resourceVersion: version.resourceVersion, ...changes },
+      }),
 
     writeStatus: (version, previous, status) =>
       patch(`${objectPath(version.namespace, version.name)}/status`, {
-        metadata: precondition(version),
+        // /status ignores a uid (seen with 1.36); an object created anew has a newer version, so that one suffices.
+        metadata: { resourceVersion: version.resourceVersion },
         status: mergePatch(previous ?? {}, status),
       }),
 
@@ -69,11 +73,6 @@ export function createKube({ http, now = () => new Date() }: KubeOptions): Kube 
 
     close: () => http.close(),
   };
-}
-
-/** Both are compared by the API server before it applies the patch: 409 for another version, 422 for another uid. */
-function precondition({ uid, resourceVersion }: ObjectVersion): object {
-  return { uid, resourceVersion };
 }
 
 function eventObject({ regarding, type, reason, action, note }: EventInput, now: Date): object {

@@ -36,7 +36,10 @@ export interface Kube {
   getVirtualServer(namespace: string, name: string): Promise<VirtualServer | undefined>;
   /** One merge patch with uid and resourceVersion; returns the new object. 409 stale, 422 wrong uid, 404 gone. */
   patchMetadata(version: ObjectVersion, patch: MetadataPatch): Promise<VirtualServer>;
-  /** Makes the status exactly `status` (fields that were there and are not in it are removed); same errors. */
+  /**
+   * Makes the status exactly `status` (fields that were there and are not in it are removed). `previous` is the status
+   * at that version. 409 for a stale version and for an object created anew, 404 gone, 422 over the schema's bounds.
+   */
   writeStatus(
     version: ObjectVersion,
     previous: VirtualServerStatus | undefined,

@@ -1,0 +1,284 @@
+import { inspect } from 'node:util';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
+import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import type { VirtualServerStatus } from '../../../src/api/virtual-server.ts';
+import { createKube } from '../../../src/kube/client.ts';
+import { loadCluster } from '../../../src/kube/config.ts';
+import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
+import type { Kube } from '../../../src/kube/types.ts';
+import { answerStatus, startProxy, type FaultProxy } from './proxy.ts';
+import { adminHttp, create, createNamespace, edit, manifest, remove, versionOf } from './support.ts';
+
+let http: KubeHttp;
+let proxy: FaultProxy;
+let kube: Kube;
+let namespace: string;
+
+beforeAll(async () => {
+  http = adminHttp();
+  namespace = await createNamespace(http);
+});
+afterAll(() => http.close());
+
+beforeEach(async () => {
+  proxy = await startProxy(loadCluster(inject('kubeconfigPath')));
+  kube = createKube({ http: createKubeHttp({ cluster: proxy.cluster, timeoutMs: 10_000 }) });
+});
+afterEach(async () => {
+  await kube.close();
+  await proxy.close();
+});
+
+let count = 0;
+const createOne = () => create(http, namespace, manifest(`server-${(count += 1)}`));
+
+describe('getVirtualServer', () => {
+  it('reads the newest version, without managedFields', async () => {
+    const object = await createOne();
+    await edit(http, object, { metadata: { labels: { a: 'b' } } });
+    const read = await kube.getVirtualServer(namespace, object.metadata.name);
+    expect(read?.metadata).toMatchObject({ uid: object.metadata.uid, labels: { a: 'b' } });
+    expect(read?.metadata).not.toHaveProperty('managedFields');
+    expect(object.metadata).toHaveProperty('managedFields');
+  });
+
+  it('gives undefined for an object that does not exist', async () => {
+    expect(await kube.getVirtualServer(namespace, 'nobody')).toBeUndefined();
+  });
+
+  it('takes no 404 that does not speak of the object for its absence', async () => {
+    proxy.intercept = (_, response) => {
+      response.writeHead(404, { 'content-type': 'text/plain' });
+      response.end('404 page not found');
+      return true;
+    };
+    const expected = { code: 'NotFound', status: 404, message: '404 page not found' };
+    await expect(kube.getVirtualServer(namespace, 'nobody')).rejects.toMatchObject(expected);
+    await expect(kube.getSecret(namespace, 'nobody')).rejects.toMatchObject(expected);
+  });
+});
+
+describe('patchMetadata', () => {
+  it('writes finalizers and annotations in one request and returns the new object', async () => {
+    const object = await createOne();
+    const changes = { finalizers: [FINALIZER], annotations: { [RECORD_ANNOTATION]: '{}', other: 'x' } };
+    const claimed = await kube.patchMetadata(versionOf(object), changes);
+    expect(claimed.metadata).toMatchObject(changes);
+    expect(claimed.metadata).not.toHaveProperty('managedFields');
+    expect(proxy.requests).toHaveLength(1);
+    const released = await kube.patchMetadata(versionOf(claimed), { finalizers: [], annotations: { other: null } });
+    expect(released.metadata.finalizers).toBeUndefined();
+    expect(released.metadata.annotations).toEqual({ [RECORD_ANNOTATION]: '{}' });
+  });
+
+  it('leaves the finalizers of others alone when it is given none', async () => {
+    const object = await createOne();
+    const theirs = await edit(http, object, { metadata: { finalizers: ['example.org/theirs'] } });
+    const written = await kube.patchMetadata(versionOf(theirs), { annotations: { a: 'b' } });
+    expect(written.metadata.finalizers).toEqual(['example.org/theirs']);
+    await edit(http, object, { metadata: { finalizers: null } });
+  });
+
+  it('fails with Conflict on a stale version and changes nothing', async () => {
+    const object = await createOne();
+    await edit(http, object, { metadata: { labels: { a: 'b' } } });
+    const patch = kube.patchMetadata(versionOf(object), { annotations: { a: 'b' } });
+    await expect(patch).rejects.toMatchObject({ name: 'KubeError', code: 'Conflict', status: 409, reason: 'Conflict' });
+    expect((await kube.getVirtualServer(namespace, object.metadata.name))?.metadata.annotations).toBeUndefined();
+  });
+
+  it('fails with Invalid on a wrong uid', async () => {
+    const object = await createOne();
+    const patch = kube.patchMetadata({ ...versionOf(object), uid: 'another' }, { annotations: { a: 'b' } });
+    await expect(patch).rejects.toMatchObject({ code: 'Invalid', status: 422 });
+  });
+
+  it('never touches an object that was created anew under the name', async () => {
+    const object = await createOne();
+    await remove(http, object);
+    await create(http, namespace, manifest(object.metadata.name));
+    await expect(kube.patchMetadata(versionOf(object), { annotations: { a: 'b' } })).rejects.toMatchObject({
+      code: 'Conflict',
+    });
+  });
+
+  it('fails with NotFound on an object that is gone', async () => {
+    const object = await createOne();
+    await remove(http, object);
+    await expect(kube.patchMetadata(versionOf(object), {})).rejects.toMatchObject({ code: 'NotFound', status: 404 });
+  });
+});
+
+describe('writeStatus', () => {
+  const full: VirtualServerStatus = {
+    observedGeneration: 1,
+    ipv6: ['2001:db8::1', '2001:db8::2'],
+    zone: { name: 'Amsterdam', code: 'ams' },
+    task: { id: 1, percent: 5 },
+    record: { owner: 'uid', mode: 'create', attempt: 'a1', orphans: [{ task: 3 }] },
+  };
+
+  it('makes the status exactly what it is given, also where fields go', async () => {
+    const object = await createOne();
+    const first = await kube.writeStatus(versionOf(object), object.status, full);
+    expect(first.status).toEqual(full);
+    const less = {
+      observedGeneration: 1,
+      ipv6: ['2001:db8::2'],
+      zone: { code: 'ams' },
+      record: { owner: 'uid', mode: 'adopt' as const },
+    };
+    const second = await kube.writeStatus(versionOf(first), first.status, less);
+    expect(second.status).toEqual(less);
+    expect((await kube.getVirtualServer(namespace, object.metadata.name))?.status).toEqual(less);
+  });
+
+  it('does not touch spec and metadata, nor raise the generation', async () => {
+    const object = await createOne();
+    const written = await kube.writeStatus(versionOf(object), object.status, full);
+    expect(written.spec).toEqual(object.spec);
+    expect(written.metadata.generation).toBe(1);
+  });
+
+  it('fails with Conflict on a stale version and on an object that was created anew under the name', async () => {
+    const object = await createOne();
+    await kube.writeStatus(versionOf(object), object.status, full);
+    await expect(kube.writeStatus(versionOf(object), object.status, {})).rejects.toMatchObject({ code: 'Conflict' });
+    const newest = await kube.getVirtualServer(namespace, object.metadata.name);
+    await remove(http, object);
+    const anew = await create(http, namespace, manifest(object.metadata.name));
+    const version = versionOf(newest ?? object);
+    await expect(kube.writeStatus(version, full, {})).rejects.toMatchObject({ code: 'Conflict' });
+    expect((await kube.getVirtualServer(namespace, object.metadata.name))?.status).toEqual(anew.status);
+  });
+
+  it('fails with Invalid on a status over its bounds', async () => {
+    const object = await createOne();
+    const write = kube.writeStatus(versionOf(object), object.status, { ssh: 'x'.repeat(301) });
+    await expect(write).rejects.toMatchObject({
+      code: 'Invalid',
+      message: expect.stringContaining('status.ssh') as string,
+    });
+  });
+});
+
+describe('getSecret', () => {
+  it('decodes the values, and gives undefined for a Secret that does not exist', async () => {
+    const body = {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'key' },
+      stringData: { keyId: 'k', secret: 'sü' },
+    };
+    await http.call({ method: 'POST', path: `/api/v1/namespaces/${namespace}/secrets`, body });
+    expect(await kube.getSecret(namespace, 'key')).toEqual({ keyId: 'k', secret: 'sü' });
+    expect(await kube.getSecret(namespace, 'nobody')).toBeUndefined();
+    expect(proxy.requests.every((line) => line.startsWith(`GET /api/v1/namespaces/${namespace}/secrets/`))).toBe(true);
+  });
+
+  it('puts nothing of an answer that it cannot read into the error', async () => {
+    proxy.intercept = (_, response) => {
+      response.end('{"data":{"secret":"aHVzaA==');
+      return true;
+    };
+    const error: unknown = await kube.getSecret(namespace, 'key').catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({ code: 'BadResponse', message: 'the answer is not JSON' });
+    expect(inspect(error, { depth: null })).not.toContain('aHVzaA==');
+  });
+});
+
+describe('createEvent', () => {
+  it('creates an Event on the object that kubectl shows', async () => {
+    const object = await createOne();
+    await kube.createEvent({
+      regarding: versionOf(object),
+      type: 'Warning',
+      reason: 'CreateRejected',
+      action: 'CreateServer',
+      note: 'ü'.repeat(1000),
+    });
+    const path = `/apis/events.k8s.io/v1/namespaces/${namespace}/events`;
+    const { items } = (await http.call({ path })) as { items: { regarding: { uid: string } }[] };
+    const events = items.filter(({ regarding }) => regarding.uid === object.metadata.uid);
+    expect(events).toHaveLength(1);
+    expect(events[0]).toMatchObject({
+      reportingController: 'vps-operator.dev/operator',
+      type: 'Warning',
+      reason: 'CreateRejected',
+      action: 'CreateServer',
+      note: 'ü'.repeat(512),
+      regarding: { kind: 'VirtualServer', name: object.metadata.name },
+    });
+  });
+});
+
+describe('every call', () => {
+  it('shares at most eight connections with the others', async () => {
+    const object = await createOne();
+    const reads = Array.from({ length: 200 }, () => kube.getVirtualServer(namespace, object.metadata.name));
+    expect((await Promise.all(reads)).every((read) => read?.metadata.uid === object.metadata.uid)).toBe(true);
+    expect(proxy.connections.total).toBeLessThanOrEqual(8);
+  });
+
+  it('ends at its deadline when no answer comes', async () => {
+    const impatient = createKube({ http: createKubeHttp({ cluster: proxy.cluster, timeoutMs: 200 }) });
+    proxy.silent = true;
+    await expect(impatient.getVirtualServer(namespace, 'x')).rejects.toMatchObject({
+      code: 'Unreachable',
+      message: expect.stringContaining('no answer within 200 ms') as string,
+    });
+    await impatient.close();
+  });
+
+  it('ends at its deadline when an answer begins and does not end', async () => {
+    const impatient = createKube({ http: createKubeHttp({ cluster: proxy.cluster, timeoutMs: 200 }) });
+    proxy.intercept = (_, response) => response.write('{');
+    await expect(impatient.getVirtualServer(namespace, 'x')).rejects.toMatchObject({ code: 'Unreachable' });
+    await impatient.close();
+  });
+
+  it('fails with Unreachable when the connection breaks, and works again after it', async () => {
+    const object = await createOne();
+    proxy.refusing = true;
+    await expect(kube.getVirtualServer(namespace, 'x')).rejects.toMatchObject({ code: 'Unreachable' });
+    proxy.refusing = false;
+    expect(await kube.getVirtualServer(namespace, object.metadata.name)).toBeDefined();
+  });
+
+  it.each([
+    [400, 'Rejected'],
+    [403, 'Forbidden'],
+    [410, 'Expired'],
+    [500, 'ServerError'],
+    [503, 'ServerError'],
+    [301, 'BadResponse'],
+  ])('turns HTTP status %i into %s', async (status, code) => {
+    proxy.intercept = (_, response) => answerStatus(response, status);
+    await expect(kube.getVirtualServer(namespace, 'x')).rejects.toMatchObject({
+      code,
+      status,
+      message: `injected ${status}`,
+    });
+  });
+
+  it('says how long the API server asked to wait', async () => {
+    proxy.intercept = (_, response) => answerStatus(response, 429, { 'retry-after': '7' });
+    await expect(kube.getVirtualServer(namespace, 'x')).rejects.toMatchObject({
+      code: 'TooManyRequests',
+      retryAfterMs: 7000,
+    });
+  });
+
+  it('is repeated once with credentials read anew after a 401', async () => {
+    const object = await createOne();
+    let refusals = 0;
+    proxy.intercept = (_, response) => refusals < 1 && (refusals += 1) > 0 && answerStatus(response, 401);
+    expect(await kube.getVirtualServer(namespace, object.metadata.name)).toBeDefined();
+    proxy.intercept = (_, response) => answerStatus(response, 401);
+    await expect(kube.getVirtualServer(namespace, object.metadata.name)).rejects.toMatchObject({
+      code: 'Forbidden',
+      status: 401,
+    });
+    expect(proxy.requests).toHaveLength(4);
+  });
+});

@@ -1,0 +1,67 @@
+/** What tests against the real API server share: a client, kubectl, namespaces and objects of their own. */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { inject } from 'vitest';
+import { API_VERSION, KIND } from '../../../src/api/names.ts';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { loadCluster } from '../../../src/kube/config.ts';
+import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
+import { collectionPath, objectPath } from '../../../src/kube/virtual-server-api.ts';
+
+const run = promisify(execFile);
+
+export const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJd me@example.org';
+
+/** Of the shared API server, as an administrator. */
+export function adminHttp(kubeconfigPath: string = inject('kubeconfigPath')): KubeHttp {
+  return createKubeHttp({ cluster: loadCluster(kubeconfigPath) });
+}
+
+export async function kubectl(...args: string[]): Promise<string> {
+  const { stdout } = await run(inject('kubectl'), ['--kubeconfig', inject('kubeconfigPath'), ...args]);
+  return stdout;
+}
+
+export async function createNamespace(http: KubeHttp): Promise<string> {
+  const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { generateName: 'test-' } };
+  const created = (await http.call({ method: 'POST', path: '/api/v1/namespaces', body })) as VirtualServer;
+  return created.metadata.name;
+}
+
+/** A manifest that the API server takes; `spec` overrides fields, `undefined` removes one. */
+export function manifest(name: string, spec: Record<string, unknown> = {}) {
+  return {
+    apiVersion: API_VERSION,
+    kind: KIND,
+    metadata: { name },
+    spec: { product: 'small', image: 'debian-12/minimal', diskSize: 10, sshKeys: [SSH_KEY], ...spec },
+  };
+}
+
+export async function create(http: KubeHttp, namespace: string, body: object): Promise<VirtualServer> {
+  return (await http.call({ method: 'POST', path: collectionPath(namespace), body })) as VirtualServer;
+}
+
+/** A merge patch without any precondition, as a person would send it. */
+export async function edit(
+  http: KubeHttp,
+  object: VirtualServer,
+  body: object,
+  subresource = '',
+): Promise<VirtualServer> {
+  const { namespace, name } = object.metadata;
+  const contentType = 'application/merge-patch+json';
+  const path = objectPath(namespace, name) + subresource;
+  return (await http.call({ method: 'PATCH', path, body, contentType })) as VirtualServer;
+}
+
+export async function remove(http: KubeHttp, { metadata }: VirtualServer): Promise<void> {
+  await http.call({ method: 'DELETE', path: objectPath(metadata.namespace, metadata.name) });
+}
+
+export const versionOf = ({ metadata: { namespace, name, uid, resourceVersion } }: VirtualServer) => ({
+  namespace,
+  name,
+  uid,
+  resourceVersion,
+});

@@ -1,0 +1,44 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { virtualServerCrd } from '../../../src/api/crd.ts';
+import { CRD_FILE, crdYaml } from '../../../src/api/generate-crds.ts';
+import type { StructuralSchema } from '../../../src/api/structural-schema.ts';
+
+interface Crd {
+  spec: { versions: [{ schema: { openAPIV3Schema: StructuralSchema } }] };
+}
+const root = (virtualServerCrd() as Crd).spec.versions[0].schema.openAPIV3Schema;
+
+/** Every node below `schema` with its path. */
+function* walk(schema: StructuralSchema, path: string): Generator<[string, StructuralSchema]> {
+  yield [path, schema];
+  for (const [name, child] of Object.entries(schema.properties ?? {})) yield* walk(child, `${path}.${name}`);
+  if (schema.items !== undefined) yield* walk(schema.items, `${path}[]`);
+}
+
+describe('the CustomResourceDefinition', () => {
+  it('lies in deploy/crds as the schemas say (else run: npm run crds)', () => {
+    expect(readFileSync(CRD_FILE, 'utf8')).toBe(crdYaml());
+  });
+
+  it('is the same after a trip through YAML', () => {
+    expect(parse(crdYaml())).toEqual(JSON.parse(JSON.stringify(virtualServerCrd())));
+  });
+
+  it('describes every field', () => {
+    const silent = [...walk(root, '')].filter(([path, { description }]) => !path.endsWith('[]') && !description);
+    // The API server writes the description of metadata itself.
+    expect(silent.map(([path]) => path)).toEqual(['.metadata']);
+  });
+
+  it('bounds every string and list of spec and status', () => {
+    const { spec, status } = root.properties ?? {};
+    const nodes = [...walk(spec ?? {}, '.spec'), ...walk(status ?? {}, '.status')];
+    const unbounded = nodes.filter(([, node]) => {
+      const { type, enum: values, maxLength, maxItems } = node as Record<string, unknown>;
+      return (type === 'string' && !values && !maxLength) || (type === 'array' && !maxItems);
+    });
+    expect(unbounded.map(([path]) => path)).toEqual([]);
+  });
+});

@@ -1,0 +1,65 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { structuralSchema } from '../../../src/api/structural-schema.ts';
+
+describe('structuralSchema', () => {
+  it('replaces the safe-integer bounds by a width', () => {
+    expect(structuralSchema(z.int())).toEqual({ type: 'integer', format: 'int64' });
+    expect(structuralSchema(z.int().min(0))).toEqual({ type: 'integer', format: 'int64', minimum: 0 });
+    const port = structuralSchema(z.int().min(1).max(65535));
+    expect(port).toEqual({ type: 'integer', format: 'int32', minimum: 1, maximum: 65535 });
+  });
+
+  it('makes exclusive bounds of integers inclusive', () => {
+    const schema = structuralSchema(z.int().gt(0).lt(10));
+    expect(schema).toEqual({ type: 'integer', format: 'int32', minimum: 1, maximum: 9 });
+  });
+
+  it('calls 2^31 an int64', () => {
+    expect(
+      structuralSchema(
+        z
+          .int()
+          .min(0)
+          .max(2 ** 31),
+      ).format,
+    ).toBe('int64');
+    expect(
+      structuralSchema(
+        z
+          .int()
+          .min(0)
+          .max(2 ** 31 - 1),
+      ).format,
+    ).toBe('int32');
+  });
+
+  it('says date-time without a pattern', () => {
+    const schema = structuralSchema(z.iso.datetime().max(64));
+    expect(schema).toEqual({ type: 'string', format: 'date-time', maxLength: 64 });
+  });
+
+  it('drops additionalProperties that forbid, and keeps fields of unknown shape', () => {
+    expect(structuralSchema(z.strictObject({}))).toEqual({ type: 'object', properties: {} });
+    expect(structuralSchema(z.looseObject({}))).toEqual({
+      type: 'object',
+      properties: {},
+      'x-kubernetes-preserve-unknown-fields': true,
+    });
+    expect(structuralSchema(z.record(z.string(), z.string())).additionalProperties).toEqual({ type: 'string' });
+  });
+
+  it('does not require a field that has a default', () => {
+    const schema = structuralSchema(z.object({ a: z.string(), b: z.string().default('x') }));
+    expect(schema.required).toEqual(['a']);
+    expect(schema.properties?.['b']).toEqual({ type: 'string', default: 'x' });
+  });
+
+  it('passes rules of the API server through', () => {
+    const rules = [{ rule: 'self != ""', message: 'give one' }];
+    expect(structuralSchema(z.string().meta({ 'x-kubernetes-validations': rules }))).toEqual({
+      type: 'string',
+      'x-kubernetes-validations': rules,
+    });
+  });
+});
