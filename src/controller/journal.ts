@@ -40,6 +40,8 @@ export interface Journal {
   sending(uid: string, attempt: string): Promise<void>;
   /** The service accepted the create. The entry keeps the task even if the disk refuses it. */
   task(uid: string, attempt: string, task: number): Promise<void>;
+  /** A definite answer: the attempt created nothing. It stands as `minted` again, which proves as much after a crash. */
+  createdNothing(uid: string, attempt: string): Promise<void>;
   /** The attempt definitely created nothing, or a person has resolved it: forget it. */
   settle(uid: string, attempt: string): Promise<void>;
   /** The object is gone and nothing is owed: forget its attempts. */
@@ -139,6 +141,12 @@ class AttemptJournal implements Journal {
     }
     const entry: JournalEntry = { ...before, state: 'task', task };
     await this.#advance(entry, entry);
+  }
+
+  async createdNothing(uid: string, attempt: string): Promise<void> {
+    const before = this.#known(uid, attempt);
+    if (before.state === 'task') throw wrongStep(attempt, 'was accepted by the service');
+    await this.#advance({ ...before, state: 'minted' }, before);
   }
 
   async settle(uid: string, attempt: string): Promise<void> {

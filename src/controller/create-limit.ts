@@ -1,0 +1,30 @@
+/** The brake on runaway loops: how many creates a namespace may have in an hour. Held in memory; a restart begins anew. */
+
+const HOUR_MS = 60 * 60_000;
+
+export class CreateLimit {
+  readonly #perHour: number;
+  /** Namespace -> uid -> when the create was reserved (ms), oldest first. */
+  readonly #reserved = new Map<string, Map<string, number>>();
+
+  /** `perHour` 0: no limit. */
+  constructor(perHour: number) {
+    this.#perHour = perHour;
+  }
+
+  /** Reserves one create for the object; returns 0, or without reserving the ms until one is free. */
+  reserve(namespace: string, uid: string, now: number): number {
+    if (this.#perHour === 0) return 0;
+    const stamps = this.#reserved.get(namespace) ?? new Map<string, number>();
+    for (const [holder, at] of stamps) if (now - at >= HOUR_MS || holder === uid) stamps.delete(holder);
+    const oldest = stamps.values().next().value;
+    if (stamps.size >= this.#perHour && oldest !== undefined) return oldest + HOUR_MS - now;
+    this.#reserved.set(namespace, stamps.set(uid, now));
+    return 0;
+  }
+
+  /** The create came to nothing and does not count. */
+  giveBack(namespace: string, uid: string): void {
+    this.#reserved.get(namespace)?.delete(uid);
+  }
+}

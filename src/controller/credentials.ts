@@ -1,0 +1,165 @@
+/**
+ * API keys out of Secrets. A Secret is read by name and kept for a while; the last good key stays in memory, since the
+ * deletion of a namespace takes the Secret before the objects that need it to cancel their servers.
+ */
+import { DEFAULT_API_KEY_SECRET } from '../api/names.ts';
+import type { Missing } from '../decision/types.ts';
+import { KubeError } from '../kube/error.ts';
+import type { Kube, SecretData } from '../kube/types.ts';
+import type { ApiKey, Provider, Session } from '../provider/types.ts';
+import type { Timers } from './timers.ts';
+
+export type Found = { ok: true; session: Session; note?: string } | Missing;
+
+export interface CredentialsOptions {
+  kube: Pick<Kube, 'getSecret'>;
+  provider: Provider;
+  timers: Timers;
+  /** How long a key that works is used without reading its Secret again (ms). */
+  refreshMs: number;
+  /** Where fallback Secrets `<namespace>.<name>` for objects that are being deleted are looked for. */
+  operatorNamespace: string | undefined;
+  /** Another key than before was read from this Secret. */
+  onChange: (namespace: string, name: string) => void;
+}
+
+interface Entry {
+  key?: ApiKey;
+  readAt: number;
+  /** What was wrong at the last read. */
+  problem?: Missing | undefined;
+  /** Reads in a row that brought no new key. */
+  fruitless: number;
+  /** Before that the Secret is not read again (ms). */
+  notBefore: number;
+  /** The service refused the key: read the Secret again as soon as the pause allows. */
+  suspect: boolean;
+  reading?: Promise<void> | undefined;
+}
+
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 60_000;
+
+export class Credentials {
+  readonly #options: CredentialsOptions;
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(options: CredentialsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The session for an object. `held`: it has a server or an attempt, so the last good key may serve; `deleting`: the
+   * fallback Secret may serve too. Throws KubeError when the Secret cannot be read now and no key is in memory.
+   */
+  async get(namespace: string, name: string, use: { held: boolean; deleting: boolean }): Promise<Found> {
+    const entry = await this.#fresh(namespace, name);
+    if (entry.key !== undefined && entry.problem === undefined) return this.#found(entry.key);
+    const { problem } = entry;
+    if (entry.key !== undefined && use.held) {
+      return this.#found(entry.key, `${problem?.message ?? ''}; the last key that was read from it is used`);
+    }
+    const { operatorNamespace } = this.#options;
+    if (use.deleting && operatorNamespace !== undefined && namespace !== operatorNamespace) {
+      const fallback = await this.#fresh(operatorNamespace, `${namespace}.${name}`);
+      if (fallback.key !== undefined && fallback.problem === undefined) {
+        return this.#found(fallback.key, `the key of Secret ${operatorNamespace}/${namespace}.${name} is used`);
+      }
+    }
+    return this.#missing(entry, namespace, name, use.deleting);
+  }
+
+  /** The service refused the key of this Secret. */
+  suspect(namespace: string, name: string): void {
+    const entry = this.#entries.get(`${namespace}/${name}`);
+    if (entry !== undefined) entry.suspect = true;
+  }
+
+  /** Forgets every Secret that is not needed any more. */
+  keepOnly(needed: ReadonlySet<string>): void {
+    for (const [id, { key }] of this.#entries) {
+      if (needed.has(id)) continue;
+      this.#entries.delete(id);
+      if (key !== undefined && !this.#isUsed(key)) this.#options.provider.forget(key);
+    }
+  }
+
+  #found(key: ApiKey, note?: string): Found {
+    return { ok: true, session: this.#options.provider.session(key), ...(note !== undefined && { note }) };
+  }
+
+  #missing(entry: Entry, namespace: string, name: string, deleting: boolean): Missing {
+    const { operatorNamespace = "the operator's namespace", timers } = this.#options;
+    const problem = entry.problem ?? { ok: false, reason: 'SecretNotFound', message: `Secret ${name} was not read` };
+    const help = deleting
+      ? `. The server is cancelled as soon as there is a key: restore the Secret, or, where that cannot be done, create Secret ${namespace}.${name} in ${operatorNamespace}`
+      : '';
+    return { ...problem, message: problem.message + help, retryAfterMs: Math.max(FIRST_PAUSE_MS, entry.notBefore - timers.now()) };
+  }
+
+  /** The entry, read anew where it is due; concurrent callers share one read. */
+  async #fresh(namespace: string, name: string): Promise<Entry> {
+    const id = `${namespace}/${name}`;
+    const entry = this.#entries.get(id) ?? { readAt: -Infinity, fruitless: 0, notBefore: -Infinity, suspect: false };
+    this.#entries.set(id, entry);
+    const now = this.#options.timers.now();
+    const good = entry.key !== undefined && entry.problem === undefined && !entry.suspect;
+    if (now < (good ? entry.readAt + this.#options.refreshMs : entry.notBefore)) return entry;
+    entry.reading ??= this.#read(entry, namespace, name).finally(() => {
+      entry.reading = undefined;
+    });
+    await entry.reading;
+    return entry;
+  }
+
+  async #read(entry: Entry, namespace: string, name: string): Promise<void> {
+    const { kube, timers, onChange } = this.#options;
+    let parsed: ApiKey | Missing;
+    try {
+      parsed = parse(await kube.getSecret(namespace, name), namespace, name);
+    } catch (error) {
+      if (!(error instanceof KubeError) || (error.code !== 'Forbidden' && entry.key === undefined)) throw error;
+      parsed = { ok: false, reason: 'SecretForbidden', message: `Secret ${namespace}/${name} cannot be read: ${error.message}` };
+    }
+    const now = timers.now();
+    entry.readAt = now;
+    if ('ok' in parsed) entry.problem = parsed;
+    else {
+      const before = entry.key;
+      const changed = before?.keyId !== parsed.keyId || before.secret !== parsed.secret;
+      const recovered = entry.problem !== undefined;
+      entry.key = parsed;
+      entry.problem = undefined;
+      if (changed || recovered) {
+        entry.fruitless = 0;
+        entry.suspect = false;
+        if (before !== undefined && changed && !this.#isUsed(before)) this.#options.provider.forget(before);
+        onChange(namespace, name);
+        return;
+      }
+    }
+    entry.notBefore = now + Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(entry.fruitless, 10));
+    entry.fruitless += 1;
+  }
+
+  #isUsed(key: ApiKey): boolean {
+    return [...this.#entries.values()].some((entry) => entry.key?.keyId === key.keyId && entry.key.secret === key.secret);
+  }
+}
+
+/** `keyId` and `secret` of the Secret; a line break at the end is an editor's, not the key's. */
+function parse(data: SecretData | undefined, namespace: string, name: string): ApiKey | Missing {
+  const where = `Secret ${namespace}/${name}`;
+  if (data === undefined) {
+    const hint = name === DEFAULT_API_KEY_SECRET ? ' (spec.apiKeySecretRef.name names another)' : '';
+    return { ok: false, reason: 'SecretNotFound', message: `${where} with the API key does not exist${hint}` };
+  }
+  const [keyId, secret] = ['keyId', 'secret'].map((field) => data[field]?.replace(/\r?\n$/, ''));
+  if (keyId !== undefined && keyId !== '' && secret !== undefined && secret !== '') return { keyId, secret };
+  const lacking = ['keyId', 'secret'].filter((field) => (data[field] ?? '').trim() === '');
+  return {
+    ok: false,
+    reason: 'SecretInvalid',
+    message: `${where} must have the keys "keyId" and "secret"; it lacks ${lacking.map((field) => `"${field}"`).join(' and ')}`,
+  };
+}

@@ -1,0 +1,119 @@
+/** Collects the facts that a decision asks for, one kind at a time. */
+import type { VirtualServer } from '../api/virtual-server.ts';
+import { reasonOf } from '../decision/failure.ts';
+import { holdsSomething, viewRecord } from '../decision/record.ts';
+import type { AttemptNote, Facts, GatherKind, Missing } from '../decision/types.ts';
+import { KubeError } from '../kube/error.ts';
+import type { Kube } from '../kube/types.ts';
+import { ProviderError } from '../provider/errors/provider-error.ts';
+import type { Session } from '../provider/types.ts';
+import type { CreateLimit } from './create-limit.ts';
+import type { Credentials } from './credentials.ts';
+import type { Timers } from './timers.ts';
+
+/** How old the service's lists may be when a create is decided on them (ms). */
+const CATALOG_AGE_MS = 5_000;
+
+export interface Gathering {
+  kube: Pick<Kube, 'getSecret'>;
+  credentials: Credentials;
+  limit: CreateLimit;
+  timers: Timers;
+}
+
+/** The facts of one visit; `session` is what the credentials stand for. */
+export interface Gathered {
+  credentials?: NonNullable<Facts['credentials']>;
+  sshKeys?: NonNullable<Facts['sshKeys']>;
+  catalog?: NonNullable<Facts['catalog']>;
+  createDelayMs?: number;
+  session?: Session;
+}
+
+export async function gather(
+  what: GatherKind,
+  object: VirtualServer,
+  notes: readonly AttemptNote[],
+  into: Gathered,
+  room: Gathering,
+): Promise<void> {
+  switch (what) {
+    case 'credentials':
+      return gatherCredentials(object, notes, into, room);
+    case 'sshKeys':
+      into.sshKeys = await readSshKeys(object, room.kube);
+      return;
+    case 'catalog':
+      into.catalog = await readCatalog(into.session);
+      return;
+    case 'createDelay':
+      into.createDelayMs = room.limit.reserve(object.metadata.namespace, object.metadata.uid, room.timers.now());
+      return;
+  }
+}
+
+async function gatherCredentials(
+  object: VirtualServer,
+  notes: readonly AttemptNote[],
+  into: Gathered,
+  room: Gathering,
+): Promise<void> {
+  const { namespace, deletionTimestamp } = object.metadata;
+  const record = viewRecord(object, notes);
+  const held = record.kind === 'own' && holdsSomething(record.record);
+  const use = { held, deleting: deletionTimestamp !== undefined };
+  const found = await room.credentials.get(namespace, object.spec.apiKeySecretRef.name, use);
+  if (!found.ok) {
+    into.credentials = found;
+    return;
+  }
+  const { session, note } = found;
+  into.session = session;
+  into.credentials = { ok: true, account: session.account, ...(note !== undefined && { note }) };
+}
+
+/** A token in hand and the lists just answered: a service that is down costs no claim. */
+async function readCatalog(session: Session | undefined): Promise<NonNullable<Facts['catalog']>> {
+  if (session === undefined) throw new Error('the lists are asked for before the credentials');
+  try {
+    await session.ensureToken();
+    return { ok: true, catalog: await session.catalog(CATALOG_AGE_MS) };
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    return missing(reasonOf(error), error.message, error.retryAfterMs);
+  }
+}
+
+/** Inline keys first, then those of Secrets, one a line. */
+async function readSshKeys(object: VirtualServer, kube: Gathering['kube']): Promise<NonNullable<Facts['sshKeys']>> {
+  const { sshKeys = [], sshKeysFrom = [] } = object.spec;
+  const keys = sshKeys.map((key) => key.trim());
+  for (const { name, key } of sshKeysFrom) {
+    const where = `Secret ${object.metadata.namespace}/${name}, named in spec.sshKeysFrom,`;
+    let text: string | undefined;
+    try {
+      const data = await kube.getSecret(object.metadata.namespace, name);
+      if (data === undefined) return missing('SSHKeyNotFound', `${where} does not exist`);
+      text = data[key]?.trim();
+    } catch (error) {
+      if (!(error instanceof KubeError && error.code === 'Forbidden')) throw error;
+      return missing('SecretForbidden', `${where} cannot be read: ${error.message}`);
+    }
+    if (text === undefined || text === '') return missing('SSHKeyNotFound', `${where} has no key "${key}"`);
+    const problem = wrongLine(text);
+    if (problem !== undefined) return missing('SSHKeyNotFound', `${where} key "${key}": ${problem}`);
+    keys.push(text);
+  }
+  return { ok: true, text: keys.join('\n') };
+}
+
+/** A private key, above all, must never be sent to the service. */
+function wrongLine(text: string): string | undefined {
+  if (text.includes('PRIVATE KEY')) return 'it holds a private key; only public keys are sent';
+  const valid = text.split(/\r?\n/).every((line) => line.trim() === '' || line.startsWith('#') || /^(ssh-|ecdsa-|sk-)\S+[ \t]+[A-Za-z0-9+/=]+/.test(line));
+  return valid ? undefined : 'it must hold SSH public keys, one a line, such as "ssh-ed25519 AAAA..."';
+}
+
+function missing(reason: Missing['reason'], message: string, retryAfterMs?: number): Missing {
+  return { ok: false, reason, message, ...(retryAfterMs !== undefined && { retryAfterMs }) };
+}

@@ -1,0 +1,158 @@
+/** Carries out one action at the service: the only place that calls it. Writes nothing to Kubernetes. */
+import { decide } from '../decision/decide.ts';
+import type { VirtualServer } from '../api/virtual-server.ts';
+import type { Action, Facts, Outcome } from '../decision/types.ts';
+import type { Kube } from '../kube/types.ts';
+import { ProviderError } from '../provider/errors/provider-error.ts';
+import { NotFoundError } from '../provider/errors/not-found-error.ts';
+import type { Session } from '../provider/types.ts';
+import type { CreateLimit } from './create-limit.ts';
+import type { Holders } from './holders.ts';
+import type { Journal } from './journal.ts';
+
+export interface Performing {
+  kube: Pick<Kube, 'getVirtualServer'>;
+  journal: Journal;
+  holders: Holders;
+  limit: CreateLimit;
+  /** A new name for an attempt. */
+  mint: () => string;
+}
+
+/** The object of a visit; `facts` looks at another version of it with all that the visit has gathered. */
+export interface Target {
+  object: VirtualServer;
+  session: Session | undefined;
+  facts: (object: VirtualServer) => Facts;
+  /** A newer version of the object was read. */
+  saw: (live: VirtualServer | undefined) => void;
+}
+
+export async function perform(action: Action, target: Target, room: Performing): Promise<Outcome> {
+  try {
+    return await call(action, target, room);
+  } catch (error) {
+    if (error instanceof ProviderError) return { type: 'failed', error };
+    throw error;
+  }
+}
+
+async function call(action: Action, target: Target, room: Performing): Promise<Outcome> {
+  switch (action.type) {
+    case 'wait':
+    case 'park':
+    case 'record':
+    case 'release':
+      return { type: 'done' };
+    case 'claim':
+      return mint(action, target, room);
+    case 'create':
+      return create(action, target, room);
+    case 'adopt':
+      return adopt(action, target, room);
+    case 'pollTask':
+      return pollTask(action.task, sessionOf(target));
+    case 'readServer':
+      return readServer(action.identifier, action.record.account, target);
+    case 'deleteServer':
+      return deleteServer(action, target, room);
+    case 'gather':
+      throw new Error('facts are gathered before anything is performed');
+  }
+}
+
+function sessionOf({ session }: Target): Session {
+  if (session === undefined) throw new Error('an action that calls the service was decided without credentials');
+  return session;
+}
+
+async function mint(action: Extract<Action, { type: 'claim' }>, { object }: Target, room: Performing): Promise<Outcome> {
+  const { namespace, name, uid } = object.metadata;
+  const attempt = room.mint();
+  await room.journal.minted({ namespace, name, uid, attempt, account: action.account });
+  return { type: 'minted', attempt };
+}
+
+async function create(action: Extract<Action, { type: 'create' }>, target: Target, room: Performing): Promise<Outcome> {
+  const { namespace, uid } = target.object.metadata;
+  const { attempt, request } = action;
+  const session = sessionOf(target);
+  await room.journal.sending(uid, attempt);
+  const result = await session.createServer(request);
+  if (result.kind === 'created') await room.journal.task(uid, attempt, result.task);
+  if (result.kind === 'notCreated' || result.kind === 'refused') {
+    room.limit.giveBack(namespace, uid);
+    await room.journal.createdNothing(uid, attempt);
+  }
+  return { type: 'sent', result };
+}
+
+async function pollTask(task: number, session: Session): Promise<Outcome> {
+  try {
+    const polled = await session.pollTask(task);
+    const { account } = session;
+    if (polled.state === 'complete') return { type: 'complete', identifier: polled.identifier, account };
+    return { type: 'pending', identifier: polled.identifier, status: polled.status, account };
+  } catch (error) {
+    if (error instanceof NotFoundError) return { type: 'taskNotFound' };
+    throw error;
+  }
+}
+
+async function readServer(identifier: string, account: string | undefined, target: Target): Promise<Outcome> {
+  const session = sessionOf(target);
+  const isResync = target.object.status?.serverStatus !== undefined;
+  try {
+    const server = await session.readServer(identifier, isResync ? 'low' : 'high');
+    return { type: 'server', server, account: session.account };
+  } catch (error) {
+    if (error instanceof NotFoundError) return notFound(session, account);
+    throw error;
+  }
+}
+
+/** The identifier is reserved while the server is read, so that of two adopters only one comes to hold it. */
+async function adopt(action: Extract<Action, { type: 'adopt' }>, target: Target, room: Performing): Promise<Outcome> {
+  const { namespace, name, uid } = target.object.metadata;
+  room.holders.set(uid, `${namespace}/${name}`, action.identifier);
+  let outcome: Outcome | undefined;
+  try {
+    outcome = await readServer(action.identifier, undefined, target);
+    return outcome;
+  } finally {
+    if (outcome?.type !== 'server') room.holders.set(uid, `${namespace}/${name}`, undefined);
+  }
+}
+
+/** A 404 counts only with the account that the server was last seen with, and only while the service answers that key. */
+async function notFound(session: Session, account: string | undefined): Promise<Outcome> {
+  if (account !== session.account) {
+    const detail = 'the API key or the base URL is another one than the server was last seen with';
+    return { type: 'serverNotFound', proven: false, detail };
+  }
+  await session.products();
+  return { type: 'serverNotFound', proven: true, detail: 'the service answers 404 for it' };
+}
+
+/** The object is read live and decided on again: nothing is cancelled on the word of a cache. */
+async function deleteServer(
+  action: Extract<Action, { type: 'deleteServer' }>,
+  target: Target,
+  room: Performing,
+): Promise<Outcome> {
+  const { namespace, name, uid } = target.object.metadata;
+  const live = await room.kube.getVirtualServer(namespace, name);
+  const same = live?.metadata.uid === uid ? live : undefined;
+  target.saw(same);
+  if (same === undefined) return { type: 'changed' };
+  const again = decide(same, target.facts(same));
+  if (again.type !== 'deleteServer' || again.identifier !== action.identifier) return { type: 'changed' };
+  const session = sessionOf(target);
+  try {
+    await session.deleteServer(action.identifier);
+    return { type: 'cancelled' };
+  } catch (error) {
+    if (error instanceof NotFoundError) return notFound(session, action.record.account);
+    throw error;
+  }
+}
