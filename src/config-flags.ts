@@ -1,0 +1,190 @@
+/** The one list of flags of the operator: parsing, environment variables, defaults and help all come from it. */
+import { z } from 'zod';
+import { MAX_DURATION_DAYS, parseDuration } from './duration.ts';
+
+export interface FlagSpec {
+  /** Without dashes; the environment variable is `VPS_` and the same in capitals. */
+  flag: string;
+  /** Stands for the value in the help. */
+  value: string;
+  help: string;
+  /** Completes "give ..." for a wrong value. */
+  form: string;
+  /** From the text of the value to what the config holds. */
+  schema: z.ZodType<unknown, string>;
+  /** As it would be given. Without it the flag is required or its value undefined. */
+  default?: string;
+  required?: true;
+  /** Several values, each of which may be a list with commas; the schema gets one list. */
+  repeatable?: true;
+  /** What the help says where there is no default to show, or one that does not explain itself. */
+  absent?: string;
+  /** Environment variable of another name that counts after the flag's own. */
+  fallbackEnv?: string;
+}
+
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+const MAX_RECONCILES = 1000;
+const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+
+const httpUrl = z.string().transform((text, context) => {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const bare = url !== undefined && url.username === '' && url.password === '' && !/[?#@\s\\]/.test(text);
+  if (bare && /^https?:\/\//i.test(text)) return url.href.replace(/\/+$/, '');
+  return invalid(context);
+});
+const duration = z.string().transform((text, context) => parseDuration(text) ?? invalid(context));
+const decimal = (pattern: RegExp, min: number, max: number) =>
+  z.string().transform((text, context) => {
+    const number = pattern.test(text) ? Number(text) : NaN;
+    return number >= min && number <= max ? number : invalid(context);
+  });
+const namespace = z.string().regex(DNS_LABEL);
+const namespaces = z
+  .string()
+  .transform((text) => [...new Set(text === '' ? [] : text.split(',').map((part) => part.trim()))])
+  .pipe(z.array(namespace));
+const path = z.string().min(1);
+
+/** The message is the flag's `form`; that of the issue is never shown. */
+function invalid(context: z.core.$RefinementCtx): never {
+  context.addIssue({ code: 'custom' });
+  return z.NEVER;
+}
+
+const URL_FORM = 'an http or https URL without user, query and fragment, such as https://api.example.org';
+const DURATION_FORM = `a duration such as 500ms, 60s, 10m or 1m30s, above 0 and at most ${MAX_DURATION_DAYS} days`;
+const NAMESPACE_FORM = 'the name of a namespace: at most 63 of a-z, 0-9 and -, with - not first or last';
+const durationFlag = { value: 'DURATION', form: DURATION_FORM, schema: duration };
+
+/** The keys are the properties of the config; durations are held in ms. */
+export const FLAGS = {
+  baseUrl: {
+    flag: 'base-url',
+    value: 'URL',
+    help: 'Base URL of the provisioning service; may have a path.',
+    form: URL_FORM,
+    schema: httpUrl,
+    required: true,
+  },
+  authUrl: {
+    flag: 'auth-url',
+    value: 'URL',
+    help: 'URL of the authentication service; may have a path.',
+    form: URL_FORM,
+    schema: httpUrl,
+    required: true,
+  },
+  kubeconfig: {
+    flag: 'kubeconfig',
+    value: 'FILE',
+    help: 'Kubeconfig of the cluster to work in.',
+    form: 'the path of a file',
+    schema: path,
+    absent: '$KUBECONFIG, ~/.kube/config, then the service account of the pod',
+  },
+  watchNamespaces: {
+    flag: 'watch-namespace',
+    value: 'NAMESPACE',
+    help: 'Look after the objects in this namespace only. May be repeated, or be a list with commas.',
+    form: `a namespace or a list with commas, each ${NAMESPACE_FORM}`,
+    schema: namespaces,
+    default: '',
+    absent: 'all namespaces',
+    repeatable: true,
+  },
+  pollIntervalMs: {
+    ...durationFlag,
+    flag: 'poll-interval',
+    help: 'Time between two looks at a server that is being created.',
+    default: '60s',
+  },
+  resyncIntervalMs: {
+    ...durationFlag,
+    flag: 'resync-interval',
+    help: 'Time between two looks at a server that is ready.',
+    default: '10m',
+  },
+  maxConcurrentReconciles: {
+    flag: 'max-concurrent-reconciles',
+    value: 'NUMBER',
+    help: 'How many objects are worked on at the same time.',
+    form: `a whole number from 1 to ${MAX_RECONCILES}`,
+    schema: decimal(/^\d+$/, 1, MAX_RECONCILES),
+    default: '32',
+  },
+  providerQps: {
+    flag: 'provider-qps',
+    value: 'NUMBER',
+    help: 'Requests to the service per second, at most, of the whole process.',
+    form: 'a number above 0, such as 10 or 0.5',
+    schema: decimal(/^\d+(\.\d+)?$/, Number.MIN_VALUE, Number.MAX_SAFE_INTEGER),
+    default: '10',
+  },
+  maxCreatesPerHour: {
+    flag: 'max-creates-per-hour',
+    value: 'NUMBER',
+    help: 'Servers that are ordered per namespace and hour, at most: a brake on loops that delete and create. 0: no brake.',
+    form: 'a whole number, 0 for no brake',
+    schema: decimal(/^\d+$/, 0, Number.MAX_SAFE_INTEGER),
+    default: '60',
+  },
+  providerTimeoutMs: {
+    ...durationFlag,
+    flag: 'provider-timeout',
+    help: 'How long a request to the service may take.',
+    default: '30s',
+  },
+  createTimeoutMs: {
+    ...durationFlag,
+    flag: 'create-timeout',
+    help: 'How long the request that orders a server may take. One that takes longer may have ordered it.',
+    default: '120s',
+  },
+  kubeTimeoutMs: {
+    ...durationFlag,
+    flag: 'kube-timeout',
+    help: 'How long a request to the API server may take.',
+    default: '15s',
+  },
+  takeoverGraceMs: {
+    ...durationFlag,
+    flag: 'takeover-grace',
+    help: "How long another process's order is waited for beyond its create timeout and lease before its outcome is called unknown.",
+    default: '60s',
+  },
+  journalDir: {
+    flag: 'journal-dir',
+    value: 'FOLDER',
+    help: 'Folder of the journal, which keeps orders that were accepted just before a crash. Local to the pod, never shared.',
+    form: 'the path of a folder',
+    schema: path,
+    absent: 'none, the journal is lost with the process',
+  },
+  operatorNamespace: {
+    flag: 'operator-namespace',
+    value: 'NAMESPACE',
+    help: 'Namespace of the fallback Secrets for objects whose own Secret was deleted first.',
+    form: NAMESPACE_FORM,
+    schema: namespace,
+    absent: '$POD_NAMESPACE, then the namespace of the pod',
+    fallbackEnv: 'POD_NAMESPACE',
+  },
+  logLevel: {
+    flag: 'log-level',
+    value: 'LEVEL',
+    help: `Least severe level to be logged: ${LOG_LEVELS.join(', ')}.`,
+    form: `one of ${LOG_LEVELS.join(', ')}`,
+    schema: z.string().pipe(z.enum(LOG_LEVELS)),
+    default: 'info',
+  },
+} as const satisfies Record<string, FlagSpec>;
+
+type Flags = typeof FLAGS;
+
+/** The settings of the operator; names with `Ms` are in ms, URLs have no slash at the end. */
+export type Config = {
+  [Key in keyof Flags]: Flags[Key] extends { required: true } | { default: string }
+    ? z.output<Flags[Key]['schema']>
+    : z.output<Flags[Key]['schema']> | undefined;
+};
