@@ -7,7 +7,8 @@ const REMEMBERED_TOKENS = 4;
 /** A shorter key ID would blot out ordinary words, and it is no secret by itself. */
 const MIN_KEY_ID = 6;
 
-const CONTROL = /[\p{Cc}\p{Cf}\u2028\u2029]+/gu;
+const BREAKS = /[\s\u0085]+/gu;
+const CONTROL = /[\p{Cc}\p{Cf}]/gu;
 const AUTHORIZATION = /\b(Bearer|Basic)\s+[\w.~+/=-]{6,}/gi;
 /** The body of a public key in OpenSSH's form: base64 of a length field, which begins with AAAA. */
 const SSH_KEY = /AAAA[A-Za-z0-9+/=]{16,}/g;
@@ -30,15 +31,11 @@ export class Redactor {
 
   /** One line without control characters, credentials, tokens and ssh keys; redact first, cut after. */
   clean(text: string): string {
-    let result = text.toWellFormed();
-    for (const secret of [...this.#tokens, ...this.#forms]) result = result.replaceAll(secret, MASK);
-    result = result.replace(CONTROL, ' ');
+    const secrets = [...this.#tokens, ...this.#forms];
+    const masked = mask(text.toWellFormed(), secrets);
     // Again: what control characters had split, or what a secret with control characters has become.
-    for (const secret of [...this.#tokens, ...this.#forms]) {
-      const form = secret.replace(CONTROL, ' ').trim();
-      if (form !== '') result = result.replaceAll(form, MASK);
-    }
-    return result.replace(AUTHORIZATION, `$1 ${MASK}`).replace(SSH_KEY, MASK).trim();
+    const line = mask(oneLine(masked), secrets.map(oneLine));
+    return line.replace(AUTHORIZATION, `$1 ${MASK}`).replace(SSH_KEY, MASK);
   }
 
   /** A copy of an error as a cause: name, code and redacted message; libraries hang sockets and raw data on theirs. */
@@ -49,6 +46,14 @@ export class Redactor {
     copy.name = name;
     return typeof code === 'string' ? Object.assign(copy, { code }) : copy;
   }
+}
+
+function mask(text: string, secrets: string[]): string {
+  return secrets.reduce((result, secret) => (secret === '' ? result : result.replaceAll(secret, MASK)), text);
+}
+
+function oneLine(text: string): string {
+  return text.replace(BREAKS, ' ').replace(CONTROL, '').trim();
 }
 
 function encodings(text: string): string[] {

@@ -1,0 +1,90 @@
+/** Order and rate of the token bucket, on a clock of its own. */
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Bucket } from '../../../src/provider/bucket.ts';
+import type { Priority } from '../../../src/provider/types.ts';
+
+describe('the token bucket', () => {
+  beforeEach(() => {
+    vi.useFakeTimers({ now: 0 });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  const bucket = (qps: number) => new Bucket({ qps, now: () => Date.now() });
+
+  /** Names of the waiters in the order in which they were served. */
+  function queue(target: Bucket, waiters: [string, Priority][]): string[] {
+    const served: string[] = [];
+    for (const [name, priority] of waiters) void target.acquire(priority).then(() => served.push(name));
+    return served;
+  }
+
+  it('lets a burst of one second through at once, and then one request at a time', async () => {
+    const served = queue(
+      bucket(5),
+      Array.from({ length: 8 }, (_, index) => [`${index}`, 'low']),
+    );
+    await vi.advanceTimersByTimeAsync(0);
+    expect(served).toHaveLength(5);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(served).toHaveLength(6);
+    await vi.advanceTimersByTimeAsync(400);
+    expect(served).toHaveLength(8);
+  });
+
+  it('serves high before low, and within a priority in order of arrival', async () => {
+    const served = queue(bucket(1), [
+      ['first', 'low'],
+      ['low 1', 'low'],
+      ['low 2', 'low'],
+      ['high 1', 'high'],
+      ['high 2', 'high'],
+    ]);
+    await vi.advanceTimersByTimeAsync(4000);
+    expect(served).toEqual(['first', 'high 1', 'high 2', 'low 1', 'low 2']);
+  });
+
+  it('holds one request even when less than one a second is allowed', async () => {
+    const served = queue(bucket(0.1), [
+      ['now', 'low'],
+      ['in ten seconds', 'low'],
+    ]);
+    await vi.advanceTimersByTimeAsync(9900);
+    expect(served).toEqual(['now']);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(served).toEqual(['now', 'in ten seconds']);
+  });
+
+  it('saves no more than the burst while nothing is sent', async () => {
+    const target = bucket(2);
+    await vi.advanceTimersByTimeAsync(60_000);
+    const served = queue(
+      target,
+      Array.from({ length: 5 }, (_, index) => [`${index}`, 'high']),
+    );
+    await vi.advanceTimersByTimeAsync(0);
+    expect(served).toHaveLength(2);
+  });
+
+  it('goes on when the clock is set back', async () => {
+    const target = bucket(1);
+    const served = queue(target, [
+      ['first', 'low'],
+      ['second', 'low'],
+    ]);
+    vi.setSystemTime(-3_600_000);
+    await vi.advanceTimersByTimeAsync(3000);
+    expect(served).toEqual(['first', 'second']);
+  });
+
+  it('rejects those who wait and those who come when it is closed', async () => {
+    const target = bucket(1);
+    await target.acquire('high');
+    const waiting = target.acquire('low');
+    target.close(new Error('closed'));
+    await expect(waiting).rejects.toThrow('closed');
+    await expect(target.acquire('high')).rejects.toThrow('closed');
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});

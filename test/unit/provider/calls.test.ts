@@ -1,0 +1,378 @@
+/** The calls that are safe to repeat: what is sent, and what each answer becomes. */
+import { describe, expect, it } from 'vitest';
+import type { RequestInfo } from '../../../src/provider/index.ts';
+import { errorOf, listen, providerFor, sessionFor, startRaw, startService } from './service.ts';
+import type { Reply } from './service.ts';
+import { createServer } from 'node:http';
+
+const TASK = '/beta/queue/vps/5';
+const SERVER = '/beta/vps/servers/abc';
+
+async function poll(reply: Reply) {
+  const service = await startService();
+  service.on(`GET ${TASK}`, reply);
+  return { service, state: sessionFor(service).pollTask(5) };
+}
+
+async function read(body: unknown, identifier = 'abc') {
+  const service = await startService();
+  service.on(`GET /beta/vps/servers/${identifier}`, { status: 200, body });
+  return sessionFor(service).readServer(identifier, 'low');
+}
+
+describe('a task poll', () => {
+  it('is pending with the words of the service', async () => {
+    const { state, service } = await poll({ status: 200, body: { identifier: 'abc', status: 'Installing, 40%' } });
+    expect(await state).toEqual({ state: 'pending', identifier: 'abc', status: 'Installing, 40%' });
+    expect(service.seen.at(-1)?.headers.authorization).toBe('Bearer token-1');
+  });
+
+  it.each([{}, { identifier: null, status: null }, { identifier: 5, status: {} }, { identifier: '' }])(
+    'is pending without what is missing or of a wrong type: %j',
+    async (body) => {
+      const { state } = await poll({ status: 200, body });
+      expect(await state).toEqual({ state: 'pending', identifier: undefined, status: undefined });
+    },
+  );
+
+  it.each(['', 'null', '[]', '"text"', '5', '<html></html>', '{"status":'])(
+    'cannot be understood when its body is %j',
+    async (body) => {
+      const { state } = await poll({ status: 200, body });
+      expect(await errorOf(state)).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
+    },
+  );
+
+  it.each<[string, string | undefined, unknown, string]>([
+    ['body', undefined, { identifier: 'abc' }, 'abc'],
+    ['Location', '/beta/vps/servers/abc', '', 'abc'],
+    ['Location, decoded', '/beta/vps/servers/a%2Fb%20%C3%BC', {}, 'a/b ü'],
+    ['both', '/beta/vps/servers/abc', { identifier: 'abc' }, 'abc'],
+    ['body, not a foreign Location', 'http://127.0.0.9/beta/vps/servers/evil', { identifier: 'abc' }, 'abc'],
+  ])('is complete with the identifier from the %s', async (_name, location, body, identifier) => {
+    const { state, service } = await poll({ status: 303, headers: location === undefined ? {} : { location }, body });
+    expect(await state).toEqual({ state: 'complete', identifier });
+    expect(service.seen.map(({ path }) => path)).toEqual(['/auth/login', TASK]);
+  });
+
+  it.each<[string | undefined, unknown]>([
+    ['/beta/vps/servers/abc', { identifier: 'xyz' }],
+    ['http://127.0.0.9/beta/vps/servers/abc', {}],
+    ['/beta/vps/servers/', {}],
+    ['/beta/vps/servers/a/b', {}],
+    ['/beta/vps/servers/%ff', {}],
+    ['/beta/vps/servers/../x', {}],
+    [undefined, {}],
+    [undefined, { identifier: 'x'.repeat(5000) }],
+  ])('cannot be understood when a 303 has Location %s and body %j', async (location, body) => {
+    const { state } = await poll({ status: 303, headers: location === undefined ? {} : { location }, body });
+    expect(await errorOf(state)).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
+  });
+
+  it.each<[number, string]>([
+    [201, 'PROVIDER_PROTOCOL'],
+    [202, 'PROVIDER_PROTOCOL'],
+    [204, 'PROVIDER_PROTOCOL'],
+    [301, 'PROVIDER_PROTOCOL'],
+    [302, 'PROVIDER_PROTOCOL'],
+    [304, 'PROVIDER_PROTOCOL'],
+    [307, 'PROVIDER_PROTOCOL'],
+    [308, 'PROVIDER_PROTOCOL'],
+    [403, 'PROVIDER_RESPONSE'],
+    [404, 'PROVIDER_NOT_FOUND'],
+    [410, 'PROVIDER_RESPONSE'],
+    [429, 'PROVIDER_RATE_LIMITED'],
+    [500, 'PROVIDER_RESPONSE'],
+    [503, 'PROVIDER_RESPONSE'],
+  ])('fails by %i with %s', async (status, code) => {
+    const { state } = await poll({ status });
+    expect(await errorOf(state)).toMatchObject({ code });
+  });
+});
+
+describe('redirects', () => {
+  it.each([301, 302, 303, 307, 308])('by %i never carry a token to another place', async (status) => {
+    let strangers = 0;
+    const port = await listen(createServer((_request, response) => response.end(`${++strangers}`)));
+    const service = await startService();
+    const reply = { status, headers: { location: `http://127.0.0.1:${port}/beta/vps/servers/abc` }, body: {} };
+    const session = sessionFor(service);
+    for (const route of ['GET /beta/vps/products', `GET ${TASK}`, `GET ${SERVER}`, `DELETE ${SERVER}`]) {
+      service.on(route, reply);
+    }
+    service.on('POST /beta/vps/servers', reply);
+    const errors = [
+      session.products(),
+      session.pollTask(5),
+      session.readServer('abc', 'low'),
+      session.deleteServer('abc'),
+    ];
+    for (const error of errors) expect(await errorOf(error)).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
+    const outcome = await session.createServer({ product: 'p', image: 'i/v', sshKeys: '', diskSize: 1 });
+    expect(outcome.kind).toBe('unknown');
+    expect(strangers).toBe(0);
+  });
+});
+
+describe('reading a server', () => {
+  it('returns the documented fields, and nothing of the VNC console', async () => {
+    const server = await read({
+      identifier: 'abc',
+      name: null,
+      status: 'running',
+      product: 'vps-1gb',
+      price: 4.5,
+      zone: { name: 'Zone One', code: 'z1' },
+      host_server: 'host1',
+      specs: { cores: 1, disk_size: 20, ram: 1024, disk_type: 'ssd' },
+      boot_device: 'hd',
+      ipv4: [],
+      ipv6: ['2001:db8::1'],
+      macs: ['52:54:00:00:00:01'],
+      vnc: { mode: 'disabled', password: 'vnc-password', display: 1, port: 5901, ipv4: '192.0.2.1', ipv6: '' },
+      admin_console: { hostname: 'admin.abc.vs.example.org', username: 'abc' },
+      ssh_proxy: { hostname: 'proxy.example.org', port: 2201 },
+    });
+    expect(server).toEqual({
+      identifier: 'abc',
+      status: 'running',
+      product: 'vps-1gb',
+      price: 4.5,
+      zone: { name: 'Zone One', code: 'z1' },
+      hostServer: 'host1',
+      specs: { cores: 1, ram: 1024, diskSize: 20, diskType: 'ssd' },
+      ipv4: [],
+      ipv6: ['2001:db8::1'],
+      macs: ['52:54:00:00:00:01'],
+      adminConsole: { hostname: 'admin.abc.vs.example.org', username: 'abc' },
+      sshProxy: { hostname: 'proxy.example.org', port: 2201 },
+    });
+    expect(JSON.stringify(server)).not.toContain('vnc');
+  });
+
+  it('needs nothing but the identifier', async () => {
+    expect(await read({ identifier: 'abc' })).toEqual({ identifier: 'abc', ipv4: [], ipv6: [], macs: [] });
+  });
+
+  it('leaves out fields of a wrong type', async () => {
+    const odd = { name: 5, status: [], price: '4', zone: 'z', specs: { cores: 'two', ram: 1.5, disk_size: 20 } };
+    const lists = { ipv4: [{ address: '192.0.2.1' }, '192.0.2.2', null], ipv6: 'none', macs: null };
+    const objects = { admin_console: { hostname: 'h' }, ssh_proxy: { hostname: 'h', port: '22' }, host_server: {} };
+    expect(await read({ identifier: 'abc', ...odd, ...lists, ...objects })).toEqual({
+      identifier: 'abc',
+      specs: { diskSize: 20 },
+      ipv4: ['192.0.2.2'],
+      ipv6: [],
+      macs: [],
+    });
+  });
+
+  it.each([{}, { identifier: 'abcd' }, { identifier: 5 }, { identifier: 'ABC' }, [], null, 'text'])(
+    'cannot be understood when it does not show the identifier that was asked for: %j',
+    async (body) => {
+      expect(await errorOf(read(body))).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
+    },
+  );
+
+  it.each(['a/b', '../products', 'a?b=c', 'a#b', '%2e%2e', 'a b', 'ü🔑', '...', 'a\\b', ';x', '..;', 'x'.repeat(4000)])(
+    'asks for the identifier %s as one segment of the path',
+    async (identifier) => {
+      const service = await startService('/prefix');
+      const path = `/beta/vps/servers/${encodeURIComponent(identifier)}`;
+      service.on(`GET ${path}`, { status: 200, body: { identifier } });
+      service.on(`DELETE ${path}`, { status: 200, body: {} });
+      const session = sessionFor(service);
+      expect(await session.readServer(identifier, 'low')).toMatchObject({ identifier });
+      await session.deleteServer(identifier);
+      expect(service.count('DELETE', path)).toBe(1);
+    },
+  );
+
+  it.each(['', '.', '..', '\ud800', 'x'.repeat(5000)])('sends nothing for the identifier %j', async (identifier) => {
+    const service = await startService();
+    const session = sessionFor(service);
+    expect(await errorOf(session.readServer(identifier, 'low'))).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
+    expect(await errorOf(session.deleteServer(identifier))).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
+    expect(service.seen).toEqual([]);
+  });
+
+  it('does not find what the service does not know', async () => {
+    const service = await startService();
+    service.on(`GET ${SERVER}`, { status: 404, body: '<html>Not found</html>' });
+    const error = await errorOf(sessionFor(service).readServer('abc', 'low'));
+    expect(error).toMatchObject({ code: 'PROVIDER_NOT_FOUND' });
+    expect(error.message).not.toContain('<');
+  });
+});
+
+describe('deleting a server', () => {
+  it.each(['{"message":"ok"}', '', 'garbage', '[]'])('succeeds by 200 whatever the body is: %j', async (body) => {
+    const service = await startService();
+    service.on(`DELETE ${SERVER}`, { status: 200, body });
+    await sessionFor(service).deleteServer('abc');
+    expect(service.count('DELETE', SERVER)).toBe(1);
+  });
+
+  it.each<[number, string]>([
+    [202, 'PROVIDER_PROTOCOL'],
+    [204, 'PROVIDER_PROTOCOL'],
+    [302, 'PROVIDER_PROTOCOL'],
+    [404, 'PROVIDER_NOT_FOUND'],
+    [409, 'PROVIDER_RESPONSE'],
+    [429, 'PROVIDER_RATE_LIMITED'],
+    [500, 'PROVIDER_RESPONSE'],
+  ])('fails by %i with %s, and is not repeated by itself', async (status, code) => {
+    const service = await startService();
+    service.on(`DELETE ${SERVER}`, { status, body: status === 204 ? '' : {} });
+    expect(await errorOf(sessionFor(service).deleteServer('abc'))).toMatchObject({ code });
+    expect(service.count('DELETE', SERVER)).toBe(1);
+  });
+});
+
+describe('the lists of the service', () => {
+  const lists = async (replies: { products?: unknown; images?: unknown; diskSizes?: unknown } = {}) => {
+    const service = await startService();
+    const { products = [{ code: 'a', specs: { ram: 1024 } }], images = [], diskSizes = { ssd: [10, 20] } } = replies;
+    service.on('GET /beta/vps/products', { status: 200, body: products });
+    service.on('GET /beta/vps/images', { status: 200, body: images });
+    service.on('GET /beta/vps/disk-sizes', { status: 200, body: diskSizes });
+    return service;
+  };
+
+  it('leave out what is malformed', async () => {
+    const service = await lists({
+      products: [
+        { code: 'a', specs: { ram: 1024, x: 1 } },
+        { code: 5 },
+        null,
+        'b',
+        { code: '' },
+        { code: 'c', specs: 1 },
+      ],
+      images: [{ name: 'debian/minimal', description: 'Debian' }, { name: 'x/y', description: null }, {}, []],
+      diskSizes: { ssd: [10, '20', 30.5, 40, null], hdd: 'none', nvme: [] },
+    });
+    expect(await sessionFor(service).catalog(0)).toEqual({
+      products: [{ code: 'a', ram: 1024 }, { code: 'c' }],
+      images: [{ name: 'debian/minimal', description: 'Debian' }, { name: 'x/y' }],
+      diskSizes: { ssd: [10, 40], nvme: [] },
+    });
+  });
+
+  it.each([{ products: {} }, { images: 'x' }, { diskSizes: [] }, { products: '<html>' }])(
+    'cannot be understood when they are %j',
+    async (replies) => {
+      const service = await lists(replies);
+      expect(await errorOf(sessionFor(service).catalog(0))).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
+    },
+  );
+
+  it('are read once for many callers, and again when they are too old', async () => {
+    const service = await lists();
+    let now = 0;
+    const session = sessionFor(service, { now: () => now });
+    await Promise.all(Array.from({ length: 20 }, () => session.catalog(0)));
+    now = 5000;
+    await session.catalog(5000);
+    expect(service.count('GET', '/beta/vps/images')).toBe(1);
+    await session.catalog(4999);
+    expect(service.count('GET', '/beta/vps/images')).toBe(2);
+  });
+
+  it('are asked for again after a failure', async () => {
+    const service = await lists();
+    service.on('GET /beta/vps/images', { status: 500 });
+    const session = sessionFor(service);
+    expect(await errorOf(session.catalog(60_000))).toMatchObject({ code: 'PROVIDER_RESPONSE' });
+    service.on('GET /beta/vps/images', { status: 200, body: [] });
+    expect(await session.catalog(60_000)).toMatchObject({ images: [] });
+  });
+
+  it('show the products fresh at each call', async () => {
+    const service = await lists();
+    const session = sessionFor(service);
+    await session.catalog(60_000);
+    expect(await session.products()).toEqual([{ code: 'a', ram: 1024 }]);
+    expect(service.count('GET', '/beta/vps/products')).toBe(2);
+  });
+
+  it('that do not exist are a failed response, not a missing server', async () => {
+    const service = await lists();
+    service.on('GET /beta/vps/products', { status: 404 });
+    expect(await errorOf(sessionFor(service).products())).toMatchObject({ code: 'PROVIDER_RESPONSE', status: 404 });
+  });
+});
+
+describe('every call', () => {
+  it.each(['', '/', '//'])('works with a path prefix followed by %j', async (slashes) => {
+    const service = await startService('/pre/fix');
+    service.on('GET /beta/vps/products', { status: 200, body: [] });
+    const session = sessionFor({ baseUrl: service.baseUrl + slashes, authUrl: service.authUrl + slashes });
+    await session.products();
+    expect(service.seen.map(({ path }) => path)).toEqual(['/pre/fix/auth/login', '/pre/fix/beta/vps/products']);
+  });
+
+  it('ends at its deadline when nothing is answered', async () => {
+    const { authUrl } = await startService();
+    const raw = await startRaw(() => undefined);
+    const session = sessionFor({ baseUrl: raw.origin, authUrl }, { timeoutMs: 100 });
+    expect(await errorOf(session.products())).toMatchObject({ code: 'PROVIDER_TIMEOUT' });
+  });
+
+  it('ends at its deadline when the answer drips', async () => {
+    const { authUrl } = await startService();
+    const raw = await startRaw((socket) => {
+      socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n[');
+      const timer = setInterval(() => socket.write(' '), 5);
+      socket.on('close', () => clearInterval(timer));
+    });
+    const session = sessionFor({ baseUrl: raw.origin, authUrl }, { timeoutMs: 100 });
+    expect(await errorOf(session.products())).toMatchObject({ code: 'PROVIDER_TIMEOUT' });
+  });
+
+  it('ends at its deadline while it waits for one of the 8 connections', async () => {
+    const { authUrl } = await startService();
+    const raw = await startRaw(() => undefined);
+    const session = sessionFor({ baseUrl: raw.origin, authUrl }, { timeoutMs: 200 });
+    const errors = await Promise.all(Array.from({ length: 20 }, () => errorOf(session.products())));
+    for (const error of errors) expect(error).toMatchObject({ code: 'PROVIDER_TIMEOUT' });
+    expect(raw.requests.length).toBeLessThanOrEqual(8);
+  });
+
+  it('does not take an answer of 50 MB', async () => {
+    const service = await startService();
+    service.on('GET /beta/vps/products', { status: 200, body: `[${' '.repeat(50 * 1024 * 1024)}]` });
+    expect(await errorOf(sessionFor(service).products())).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
+  });
+
+  it('is unreachable when the answer is cut off', async () => {
+    const { authUrl } = await startService();
+    const raw = await startRaw((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n[{"co'));
+    const session = sessionFor({ baseUrl: raw.origin, authUrl });
+    expect(await errorOf(session.products())).toMatchObject({ code: 'PROVIDER_UNREACHABLE' });
+  });
+
+  it('fails when the client is closed while it is under way', async () => {
+    const { authUrl } = await startService();
+    const arrived = Promise.withResolvers<undefined>();
+    const raw = await startRaw(() => arrived.resolve(undefined));
+    const provider = providerFor({ baseUrl: raw.origin, authUrl });
+    const error = errorOf(provider.session({ keyId: 'key', secret: 'secret' }).products());
+    await arrived.promise;
+    await provider.close();
+    expect(await error).toMatchObject({ code: 'PROVIDER_UNREACHABLE' });
+  });
+
+  it('is told of, with operation and outcome and without URL', async () => {
+    const service = await startService();
+    service.on(`GET ${TASK}`, { status: 200, body: {} });
+    const told: RequestInfo[] = [];
+    const session = sessionFor(service, { onRequest: (info) => told.push(info) });
+    await session.pollTask(5);
+    expect(told).toMatchObject([
+      { operation: 'login', status: 200 },
+      { operation: 'pollTask', status: 200 },
+    ]);
+    expect(Object.keys(told[1] ?? {}).sort()).toEqual(['durationMs', 'operation', 'status']);
+  });
+});

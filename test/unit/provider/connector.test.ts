@@ -1,0 +1,136 @@
+/** Which address family connections take: the tokens are bound to the source address. */
+import { createServer } from 'node:http';
+import { createServer as createTcpServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { Connector, connectOptions } from '../../../src/provider/connector.ts';
+import type { Address } from '../../../src/provider/connector.ts';
+import { errorOf, listen, refusingOrigin, sessionFor, startService } from './service.ts';
+
+const V4 = { address: '127.0.0.1', family: 4 };
+const V6 = { address: '::1', family: 6 };
+
+/** A connector whose names have the addresses that the test says at the time. */
+function connectorFor(addresses: () => Address[]) {
+  let changes = 0;
+  const connector = new Connector({
+    timeoutMs: 5000,
+    onFamilyChange: () => changes++,
+    lookup: () => Promise.resolve(addresses()),
+  });
+  const open = async (port: number) => {
+    const socket = await connector.open(connectOptions(`http://service.test:${port}`));
+    const family = socket.remoteFamily;
+    socket.destroy();
+    return family;
+  };
+  return { connector, open, changes: () => changes };
+}
+
+/** The port of a server that listens on both families. */
+async function dualStackPort(): Promise<number> {
+  const server = createTcpServer((socket) => socket.on('error', () => undefined).resume());
+  await new Promise<void>((resolve) => server.listen(0, '::', resolve));
+  onTestFinished(() => void server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+describe('the address family', () => {
+  it("is at first the resolver's first, and then stays whatever the resolver prefers", async () => {
+    const port = await dualStackPort();
+    let addresses: Address[] = [V6, V4];
+    const { open, changes, connector } = connectorFor(() => addresses);
+    expect(connector.family).toBeUndefined();
+    expect(await open(port)).toBe('IPv6');
+    addresses = [V4, V6];
+    expect(await open(port)).toBe('IPv6');
+    expect(changes()).toBe(0);
+  });
+
+  it('is the one that first connects', async () => {
+    const port = await listen(createTcpServer((socket) => socket.resume()));
+    const { open, changes, connector } = connectorFor(() => [V6, V4]);
+    expect(await open(port)).toBe('IPv4');
+    expect(connector.family).toBe(4);
+    expect(changes()).toBe(0);
+  });
+
+  it('changes once when a host has only the other one', async () => {
+    const port = await dualStackPort();
+    let addresses: Address[] = [V6, V4];
+    const { open, changes } = connectorFor(() => addresses);
+    await open(port);
+    addresses = [V4];
+    expect(await open(port)).toBe('IPv4');
+    addresses = [V6, V4];
+    expect(await open(port)).toBe('IPv4');
+    expect(changes()).toBe(1);
+  });
+
+  it('changes when the one in use cannot be reached any more', async () => {
+    const port = await dualStackPort();
+    const onlyV4 = await listen(createTcpServer((socket) => socket.resume()));
+    const { open, changes } = connectorFor(() => [V6, V4]);
+    await open(port);
+    expect(await open(onlyV4)).toBe('IPv4');
+    expect(changes()).toBe(1);
+  });
+
+  it('does not change when neither can be reached', async () => {
+    const port = await dualStackPort();
+    const { open, changes, connector } = connectorFor(() => [V6, V4]);
+    await open(port);
+    const refusing = Number(new URL(await refusingOrigin()).port);
+    expect(await errorOf(open(refusing))).toMatchObject({ code: 'ECONNREFUSED' });
+    expect(connector.family).toBe(6);
+    expect(changes()).toBe(0);
+  });
+
+  it('does not change because of a TLS failure', async () => {
+    const port = await dualStackPort();
+    const { open, connector } = connectorFor(() => [V6, V4]);
+    await open(port);
+    const plain = await listen(createServer());
+    const error = await errorOf(connector.open(connectOptions(`https://127.0.0.1:${plain}`)));
+    expect(error).not.toHaveProperty('code', 'ECONNREFUSED');
+    expect(connector.family).toBe(6);
+  });
+
+  it('is none when the name has no address', async () => {
+    const { open } = connectorFor(() => []);
+    expect(await errorOf(open(1))).toMatchObject({ code: 'ENOTFOUND' });
+  });
+});
+
+describe('a change of the address family', () => {
+  it('drops the tokens, and new connections take the new family', async () => {
+    const service = await startService();
+    service.on('GET /beta/vps/products', { status: 200, body: [] });
+    const login = createServer((_request, response) => response.end('{"access_token":"from-v6","expires_in":300}'));
+    await new Promise<void>((resolve) => login.listen(0, '::1', resolve));
+    onTestFinished(() => {
+      login.closeAllConnections();
+      login.close();
+    });
+    const authPort = (login.address() as AddressInfo).port;
+    const told: string[] = [];
+    const session = sessionFor(
+      { baseUrl: `http://base.test:${new URL(service.baseUrl).port}`, authUrl: `http://auth.test:${authPort}` },
+      { lookup: () => Promise.resolve([V6, V4]), onRequest: ({ operation }) => told.push(operation) },
+    );
+    // The login goes over IPv6; the base URL answers over IPv4 only, so the token is void after its first call.
+    await session.products();
+    expect(told).toEqual(['login', 'products']);
+    await session.ensureToken();
+    expect(told).toEqual(['login', 'products', 'login']);
+  });
+});
+
+describe('the options of a connection', () => {
+  it.each([
+    ['https://api.example.org', { protocol: 'https:', host: 'api.example.org', hostname: 'api.example.org', port: '' }],
+    ['http://[::1]:8080', { protocol: 'http:', host: '[::1]:8080', hostname: '::1', port: '8080' }],
+  ])('of %s', (origin, options) => {
+    expect(connectOptions(origin)).toEqual(options);
+  });
+});

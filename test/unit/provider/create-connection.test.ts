@@ -1,0 +1,203 @@
+/** What a create means whose connection fails: before the request is out nothing was created, after that nobody knows. */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer as createHttpsServer } from 'node:https';
+import { createServer as createTcpServer } from 'node:net';
+import type { Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { CreateOutcome } from '../../../src/provider/types.ts';
+import { listen, providerFor, refusingOrigin, REQUEST, sessionFor, startRaw, startService } from './service.ts';
+
+async function createAt(origin: string, options: { timeoutMs?: number; createTimeoutMs?: number } = {}) {
+  const { authUrl } = await startService();
+  const session = sessionFor({ baseUrl: origin, authUrl }, options);
+  // The create timeout covers the login, too; a busy machine must not spend it there.
+  await session.ensureToken();
+  return session.createServer(REQUEST);
+}
+
+/** A create whose only request is met by `onRequest`; with the number of requests that arrived. */
+async function createRaw(
+  onRequest: (socket: Socket, origin: string) => void,
+  createTimeoutMs = 120_000,
+): Promise<{ outcome: CreateOutcome; requests: number }> {
+  const raw = await startRaw((socket) => onRequest(socket, raw.origin));
+  const outcome = await createAt(raw.origin, { createTimeoutMs });
+  return { outcome, requests: raw.requests.length };
+}
+
+/** A self-signed certificate for `localhost`. */
+function certificate(): { key: string; cert: string } {
+  const folder = mkdtempSync(join(tmpdir(), 'provider-tls-'));
+  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'];
+  const curve = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1'];
+  execFileSync(
+    'openssl',
+    ['req', '-x509', '-nodes', '-days', '2', ...curve, ...subject, '-keyout', key, '-out', cert],
+    {
+      stdio: 'ignore',
+    },
+  );
+  const pems = { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') };
+  rmSync(folder, { recursive: true });
+  return pems;
+}
+
+describe('a create that found no connection', () => {
+  it('is not created when the connection is refused', async () => {
+    const outcome = await createAt(await refusingOrigin());
+    expect(outcome).toMatchObject({ kind: 'notCreated', error: { code: 'PROVIDER_UNREACHABLE' } });
+  });
+
+  it('is not created when the name has no address', async () => {
+    const { authUrl } = await startService();
+    const lookup = () => Promise.reject(Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' }));
+    const session = sessionFor({ baseUrl: 'http://service.invalid', authUrl }, { lookup });
+    const outcome = await session.createServer(REQUEST);
+    expect(outcome).toMatchObject({ kind: 'notCreated', error: { code: 'PROVIDER_UNREACHABLE' } });
+  });
+
+  it('is not created when the certificate is not trusted', async () => {
+    let requests = 0;
+    const port = await listen(createHttpsServer(certificate(), () => requests++));
+    const outcome = await createAt(`https://localhost:${port}`);
+    expect(outcome).toMatchObject({ kind: 'notCreated', error: { code: 'PROVIDER_UNREACHABLE' } });
+    expect(requests).toBe(0);
+  });
+
+  it('is not created when the server speaks no TLS', async () => {
+    const port = await listen(createTcpServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')));
+    expect(await createAt(`https://127.0.0.1:${port}`)).toMatchObject({ kind: 'notCreated' });
+  });
+
+  it('is not created when the server resets during the TLS handshake', async () => {
+    const server = createTcpServer((socket) => socket.once('data', () => socket.resetAndDestroy()));
+    expect(await createAt(`https://127.0.0.1:${await listen(server)}`)).toMatchObject({ kind: 'notCreated' });
+  });
+
+  it('is not created when the TLS handshake never ends', async () => {
+    const port = await listen(createTcpServer(() => undefined));
+    const outcome = await createAt(`https://127.0.0.1:${port}`, { createTimeoutMs: 100 });
+    expect(outcome).toMatchObject({ kind: 'notCreated', error: { code: 'PROVIDER_TIMEOUT' } });
+  });
+
+  it('is not created after the client was closed', async () => {
+    const service = await startService();
+    const provider = providerFor(service);
+    const session = provider.session({ keyId: 'key', secret: 'secret' });
+    await provider.close();
+    expect(await session.createServer(REQUEST)).toMatchObject({ kind: 'notCreated' });
+    expect(service.seen).toEqual([]);
+  });
+});
+
+describe('a create over TLS', () => {
+  it('is accepted when the name in the certificate is right and its issuer is trusted', async () => {
+    const pems = certificate();
+    const before = getCACertificates('default');
+    setDefaultCACertificates([...before, pems.cert]);
+    onTestFinished(() => setDefaultCACertificates(before));
+    const port = await listen(
+      createHttpsServer(pems, (_request, response) => response.writeHead(202).end('{"task":4}')),
+    );
+    expect(await createAt(`https://localhost:${port}`)).toEqual({ kind: 'created', task: 4 });
+    expect(await createAt(`https://127.0.0.1:${port}`)).toMatchObject({ kind: 'notCreated' });
+  });
+});
+
+describe('a create whose answer is lost', () => {
+  it.each<[string, (socket: Socket) => void]>([
+    ['resets the connection', (socket) => socket.resetAndDestroy()],
+    ['closes the connection', (socket) => socket.destroy()],
+    ['half-closes the connection', (socket) => socket.end()],
+    ['answers half a status line', (socket) => socket.end('HTTP/1.1 2')],
+    ['answers half the headers', (socket) => socket.end('HTTP/1.1 202 Accepted\r\nLocation: /beta/q')],
+    ['does not speak HTTP', (socket) => socket.end('SSH-2.0-OpenSSH_9.9\r\n')],
+    ['only says 100 Continue', (socket) => socket.end('HTTP/1.1 100 Continue\r\n\r\n')],
+    [
+      'switches protocols',
+      (socket) => socket.end('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'),
+    ],
+    ['sends endless headers', (socket) => socket.write(`HTTP/1.1 202 Accepted\r\nX: ${'x'.repeat(100_000)}`)],
+  ])('is unknown and not sent again when the server %s', async (_name, onRequest) => {
+    const { outcome, requests } = await createRaw(onRequest);
+    expect(outcome.kind).toBe('unknown');
+    expect(requests).toBe(1);
+  });
+
+  it('is unknown when the server never answers', async () => {
+    const { outcome, requests } = await createRaw(() => undefined, 500);
+    expect(outcome).toMatchObject({ kind: 'unknown', error: { code: 'PROVIDER_TIMEOUT' } });
+    expect(requests).toBe(1);
+  });
+
+  it('is unknown when the client is closed while it waits', async () => {
+    const { authUrl } = await startService();
+    const arrived = Promise.withResolvers<undefined>();
+    const raw = await startRaw(() => arrived.resolve(undefined));
+    const provider = providerFor({ baseUrl: raw.origin, authUrl });
+    const outcome = provider.session({ keyId: 'key', secret: 'secret' }).createServer(REQUEST);
+    await arrived.promise;
+    await provider.close();
+    expect(await outcome).toMatchObject({ kind: 'unknown', error: { code: 'PROVIDER_UNREACHABLE' } });
+  });
+
+  it('is unknown when the connection stands and the server closes it before the request', async () => {
+    const port = await listen(createTcpServer((socket) => socket.destroy()));
+    const outcome = await createAt(`http://127.0.0.1:${port}`);
+    expect(outcome).toMatchObject({ kind: 'unknown', error: { code: 'PROVIDER_UNREACHABLE' } });
+  });
+});
+
+describe('a create that is accepted with a broken body', () => {
+  const head = (origin: string, more: string) =>
+    `HTTP/1.1 202 Accepted\r\nLocation: ${origin}/beta/queue/vps/9\r\n${more}\r\n\r\n`;
+
+  it.each<[string, (socket: Socket, origin: string) => void]>([
+    ['is cut off', (socket, origin) => socket.end(`${head(origin, 'Content-Length: 50')}{"ta`)],
+    ['is reset', (socket, origin) => socket.write(head(origin, 'Content-Length: 50'), () => socket.resetAndDestroy())],
+    ['never ends', (socket, origin) => socket.write(`${head(origin, 'Content-Length: 50')}{"task"`)],
+    ['is badly chunked', (socket, origin) => socket.end(`${head(origin, 'Transfer-Encoding: chunked')}zz\r\n`)],
+    [
+      'is larger than any answer',
+      (socket, origin) => socket.end(head(origin, 'Content-Length: 52428800') + ' '.repeat(50 * 1024 * 1024)),
+    ],
+  ])('is created by its Location when the body %s', async (_name, onRequest) => {
+    const { outcome, requests } = await createRaw(onRequest, 1000);
+    expect(outcome).toEqual({ kind: 'created', task: 9 });
+    expect(requests).toBe(1);
+  });
+
+  it.each<[string, string, (socket: Socket) => void]>([
+    [
+      'is cut off',
+      'PROVIDER_UNREACHABLE',
+      (socket) => socket.end('HTTP/1.1 202 OK\r\nContent-Length: 50\r\n\r\n{"task":1'),
+    ],
+    ['drips on', 'PROVIDER_TIMEOUT', (socket) => drip(socket, 'HTTP/1.1 202 OK\r\nContent-Length: 5000\r\n\r\n')],
+    [
+      'is larger than any answer',
+      'PROVIDER_PROTOCOL',
+      (socket) => socket.end(`HTTP/1.1 202 OK\r\nConnection: close\r\n\r\n${' '.repeat(50 * 1024 * 1024)}`),
+    ],
+  ])('is unknown without a Location when the body %s', async (_name, code, onRequest) => {
+    const { outcome } = await createRaw(onRequest, code === 'PROVIDER_TIMEOUT' ? 1000 : 60_000);
+    expect(outcome).toMatchObject({ kind: 'unknown', error: { code } });
+  });
+
+  it('is refused by its status even when the body of the refusal is cut off', async () => {
+    const { outcome } = await createRaw((socket) => socket.end('HTTP/1.1 422 No\r\nContent-Length: 50\r\n\r\n{"me'));
+    expect(outcome).toMatchObject({ kind: 'refused', status: 422 });
+  });
+});
+
+/** Sends a byte every few milliseconds for as long as the connection stands. */
+function drip(socket: Socket, head: string): void {
+  socket.write(head);
+  const timer = setInterval(() => socket.write(' '), 5);
+  socket.on('close', () => clearInterval(timer));
+}

@@ -1,0 +1,215 @@
+/** What each answer to the create means: design.md, "What an answer to the create means". */
+import { describe, expect, it } from 'vitest';
+import type { CreateOutcome } from '../../../src/provider/types.ts';
+import { providerFor, REQUEST, sessionFor, startService } from './service.ts';
+import type { Reply, Service } from './service.ts';
+
+const SERVERS = '/beta/vps/servers';
+
+async function create(reply: Reply, prefix = ''): Promise<{ outcome: CreateOutcome; service: Service }> {
+  const service = await startService(prefix);
+  service.on(`POST ${SERVERS}`, reply);
+  return { outcome: await sessionFor(service).createServer(REQUEST), service };
+}
+
+describe('the request of a create', () => {
+  it('sends the documented body with the token, on a connection that is closed afterwards', async () => {
+    const { service } = await create({ status: 202, body: { task: 7 } });
+    const post = service.seen.find(({ path }) => path === SERVERS);
+    expect(JSON.parse(post?.body ?? '')).toEqual({
+      product: 'vps-1gb',
+      image: 'debian-13/minimal',
+      ssh_keys: REQUEST.sshKeys,
+      disk_size: 20,
+    });
+    expect(post?.headers).toMatchObject({
+      authorization: 'Bearer token-1',
+      'content-type': 'application/json',
+      connection: 'close',
+    });
+  });
+});
+
+describe('an accepted create', () => {
+  it('takes the task from the body', async () => {
+    expect((await create({ status: 202, body: { task: 7 } })).outcome).toEqual({ kind: 'created', task: 7 });
+  });
+
+  it('takes a decimal string as a task', async () => {
+    expect((await create({ status: 202, body: { task: '12' } })).outcome).toEqual({ kind: 'created', task: 12 });
+  });
+
+  it('takes task 0', async () => {
+    expect((await create({ status: 202, body: { task: 0 } })).outcome).toEqual({ kind: 'created', task: 0 });
+  });
+
+  const LOCATIONS: [string, (origin: string) => string][] = [
+    ['absolute', (origin) => `${origin}/p/beta/queue/vps/31`],
+    ['absolute path', () => '/p/beta/queue/vps/31'],
+    ['relative to the base URL', () => 'beta/queue/vps/31'],
+    ['with a trailing slash', (origin) => `${origin}/p/beta/queue/vps/31/`],
+    ['with a query', (origin) => `${origin}/p/beta/queue/vps/31?from=create`],
+  ];
+  it.each(LOCATIONS)('takes the task from a Location that is %s', async (_name, location) => {
+    const service = await startService('/p');
+    service.on(`POST ${SERVERS}`, { status: 202, headers: { location: location(service.origin) } });
+    const outcome = await sessionFor(service).createServer(REQUEST);
+    expect(outcome).toEqual({ kind: 'created', task: 31 });
+  });
+
+  it.each([
+    '',
+    '{"task": 1',
+    '<html>',
+    'null',
+    '{"task":-1}',
+    '{"task":1.5}',
+    '{"task":9007199254740993}',
+    '{"task":"x"}',
+  ])('takes the task from the Location when the body is %j', async (body) => {
+    const { outcome } = await create({ status: 202, headers: { location: '/beta/queue/vps/31' }, body });
+    expect(outcome).toEqual({ kind: 'created', task: 31 });
+  });
+
+  it.each([
+    'http://127.0.0.2/beta/queue/vps/31',
+    'https://127.0.0.1/beta/queue/vps/31',
+    '/beta/queue/other/31',
+    '/beta/queue/vps/31/more',
+    '/beta/queue/vps/../vps2/31',
+    '/elsewhere/beta/queue/vps/31',
+    'http://user:pass@127.0.0.1/beta/queue/vps/31',
+    '/beta/queue/vps/',
+    '/beta/queue/vps/abc',
+    '//evil.invalid/beta/queue/vps/31',
+    'http://[',
+  ])('does not believe the Location %s, and the body wins over it', async (location) => {
+    const withoutTask = await create({ status: 202, headers: { location }, body: {} });
+    expect(withoutTask.outcome).toMatchObject({ kind: 'unknown', error: { code: 'PROVIDER_PROTOCOL' } });
+    const withTask = await create({ status: 202, headers: { location }, body: { task: 5 } });
+    expect(withTask.outcome).toEqual({ kind: 'created', task: 5 });
+  });
+
+  it('is unknown when body and Location name different tasks', async () => {
+    const { outcome } = await create({ status: 202, headers: { location: '/beta/queue/vps/8' }, body: { task: 7 } });
+    expect(outcome).toMatchObject({ kind: 'unknown', error: { code: 'PROVIDER_PROTOCOL' } });
+    expect(outcome).toHaveProperty('error.message', expect.stringMatching(/task 7.*task 8/));
+  });
+
+  it.each(['', 'garbage', '[]', '{}', '{"task":null}', '{"task":{}}'])(
+    'is unknown when nothing names a task and the body is %j',
+    async (body) => {
+      const { outcome, service } = await create({ status: 202, body });
+      expect(outcome).toMatchObject({ kind: 'unknown', error: { code: 'PROVIDER_PROTOCOL' } });
+      expect(service.count('POST', SERVERS)).toBe(1);
+    },
+  );
+});
+
+describe('a create that is not accepted', () => {
+  it.each([400, 402, 403, 404, 405, 413, 415, 422])(
+    'is refused by %i, with the words of the service',
+    async (status) => {
+      const { outcome, service } = await create({ status, body: { message: 'no such product' } });
+      expect(outcome).toMatchObject({ kind: 'refused', status, error: { code: 'PROVIDER_RESPONSE', status } });
+      expect(outcome).toHaveProperty('error.message', expect.stringContaining('no such product'));
+      expect(service.count('POST', SERVERS)).toBe(1);
+    },
+  );
+
+  it('is not created by 429, and says how long to wait', async () => {
+    const { outcome, service } = await create({ status: 429, headers: { 'retry-after': '17' } });
+    expect(outcome).toMatchObject({
+      kind: 'notCreated',
+      error: { code: 'PROVIDER_RATE_LIMITED', retryAfterMs: 17_000 },
+    });
+    expect(service.count('POST', SERVERS)).toBe(1);
+  });
+
+  it.each([
+    200, 201, 204, 206, 301, 302, 303, 307, 308, 406, 408, 409, 410, 418, 423, 425, 500, 501, 502, 503, 504, 599,
+  ])('is unknown by %i, and is not sent again', async (status) => {
+    const location = 'http://127.0.0.1:1/beta/queue/vps/31';
+    const { outcome, service } = await create({
+      status,
+      headers: { location },
+      body: status === 204 ? '' : { task: 1 },
+    });
+    expect(outcome.kind).toBe('unknown');
+    expect(service.count('POST', SERVERS)).toBe(1);
+  });
+});
+
+describe('a create with a token that is refused', () => {
+  it('logs in once more and sends once more', async () => {
+    const service = await startService();
+    service.on(`POST ${SERVERS}`, (request, response) => {
+      response.writeHead(request.headers.authorization === 'Bearer token-2' ? 202 : 401).end('{"task":3}');
+    });
+    expect(await sessionFor(service).createServer(REQUEST)).toEqual({ kind: 'created', task: 3 });
+    expect(service.count('POST', '/auth/login')).toBe(2);
+    expect(service.count('POST', SERVERS)).toBe(2);
+  });
+
+  it('is not created after a second 401', async () => {
+    const { outcome, service } = await create({ status: 401 });
+    expect(outcome).toMatchObject({ kind: 'notCreated', error: { code: 'PROVIDER_UNAUTHORIZED' } });
+    expect(service.count('POST', SERVERS)).toBe(2);
+    expect(service.count('POST', '/auth/login')).toBe(2);
+  });
+
+  it('is not created when the second login fails', async () => {
+    const service = await startService();
+    service.on(`POST ${SERVERS}`, (_request, response) => {
+      service.on('POST /auth/login', { status: 503 });
+      response.writeHead(401).end();
+    });
+    const outcome = await sessionFor(service).createServer(REQUEST);
+    expect(outcome).toMatchObject({ kind: 'notCreated', error: { code: 'PROVIDER_RESPONSE', status: 503 } });
+  });
+
+  it('is unknown when the answer to the second request is lost', async () => {
+    const service = await startService();
+    let posts = 0;
+    service.on(`POST ${SERVERS}`, (_request, response) => {
+      if (++posts === 1) response.writeHead(401).end();
+      else response.destroy();
+    });
+    expect(await sessionFor(service).createServer(REQUEST)).toMatchObject({ kind: 'unknown' });
+  });
+});
+
+describe('a create whose login fails', () => {
+  it.each([
+    [{ status: 401, body: { error: 'invalid_client' } }, 'PROVIDER_INVALID_CREDENTIALS'],
+    [{ status: 503, body: 'down' }, 'PROVIDER_RESPONSE'],
+    [{ status: 429 }, 'PROVIDER_RATE_LIMITED'],
+    [{ status: 200, body: 'garbage' }, 'PROVIDER_PROTOCOL'],
+    [{ status: 302, headers: { location: '/' } }, 'PROVIDER_PROTOCOL'],
+  ])('is not created, and nothing is sent: %j', async (reply, code) => {
+    const service = await startService();
+    service.on('POST /auth/login', reply);
+    const outcome = await sessionFor(service).createServer(REQUEST);
+    expect(outcome).toMatchObject({ kind: 'notCreated', error: { code } });
+    expect(service.count('POST', SERVERS)).toBe(0);
+  });
+
+  it('is not created when the login outlasts the create timeout, and nothing is sent later', async () => {
+    const service = await startService();
+    let answer = (): void => undefined;
+    service.on('POST /auth/login', (_request, response) => {
+      answer = () => response.end('{"access_token":"late","expires_in":300}');
+    });
+    const provider = providerFor(service, { createTimeoutMs: 50 });
+    const session = provider.session({ keyId: 'key', secret: 'secret' });
+    expect(await session.createServer(REQUEST)).toMatchObject({
+      kind: 'notCreated',
+      error: { code: 'PROVIDER_TIMEOUT' },
+    });
+    answer();
+    await session.ensureToken();
+    // A read made after the login, over its own connection, gives a late create every chance to have been sent.
+    await session.products().catch(() => undefined);
+    expect(service.count('POST', SERVERS)).toBe(0);
+  });
+});

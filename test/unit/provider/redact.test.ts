@@ -1,0 +1,155 @@
+/** No credential reaches an error: not its message, not its cause, not what inspection or JSON shows of it. */
+import { inspect } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { excerpt } from '../../../src/provider/failure.ts';
+import { Redactor } from '../../../src/provider/redact.ts';
+import type { ApiKey } from '../../../src/provider/types.ts';
+import { errorOf, providerFor, REQUEST, sessionFor, startRaw, startService } from './service.ts';
+
+const KEY: ApiKey = { keyId: 'key-id-4711', secret: 'hush:+%41/secret "ü"' };
+const BASIC = Buffer.from(`${KEY.keyId}:${KEY.secret}`).toString('base64');
+const FORBIDDEN = [
+  KEY.keyId,
+  KEY.secret,
+  'hush',
+  BASIC,
+  encodeURIComponent(KEY.secret),
+  Buffer.from(KEY.secret).toString('base64'),
+  'token-1',
+  'AAAAC3NzaC1lZDI1NTE5AAAAIFirst',
+];
+
+/** Everything that a logger could show of an error, causes included. */
+function exposed(error: unknown): string {
+  const parts: string[] = [];
+  for (let at: unknown = error; at instanceof Error; at = at.cause) {
+    parts.push(at.message, String(at.stack), JSON.stringify(at), JSON.stringify(at, Object.getOwnPropertyNames(at)));
+  }
+  return [...parts, inspect(error, { depth: 10, showHidden: true })].join('\n');
+}
+
+function expectClean(error: unknown): void {
+  for (const secret of FORBIDDEN) expect(exposed(error)).not.toContain(secret);
+  expect((error as Error).message.length).toBeLessThanOrEqual(512);
+}
+
+const ECHO = `key ${KEY.keyId} secret ${KEY.secret} basic ${BASIC} Bearer token-1 ${REQUEST.sshKeys}`;
+
+describe('an error of the service that echoes credentials', () => {
+  it.each([
+    { error: 'odd', error_description: ECHO },
+    { error: ECHO },
+    { error: 'invalid_client', error_description: ECHO },
+    ECHO,
+    { message: encodeURIComponent(KEY.secret) },
+    { message: `${KEY.secret.slice(0, 6)}\u0000${KEY.secret.slice(6)}` },
+    { message: `${'x'.repeat(190)}${KEY.secret}` },
+  ])('shows none of them when it comes from the login: %j', async (body) => {
+    const service = await startService();
+    service.on('POST /auth/login', { status: 400, body });
+    expectClean(await errorOf(sessionFor(service, {}, KEY).ensureToken()));
+  });
+
+  it.each([400, 404, 429, 500, 302])('shows none of them when it comes from a call with status %i', async (status) => {
+    const service = await startService();
+    const location = `${service.origin}/token-1/${BASIC}`;
+    for (const route of ['GET /beta/queue/vps/5', 'GET /beta/vps/products', 'DELETE /beta/vps/servers/a']) {
+      service.on(route, { status, headers: { location }, body: { message: ECHO } });
+    }
+    service.on('POST /beta/vps/servers', { status, headers: { location }, body: { message: ECHO } });
+    const session = sessionFor(service, {}, KEY);
+    expectClean(await errorOf(session.pollTask(5)));
+    expectClean(await errorOf(session.products()));
+    expectClean(await errorOf(session.deleteServer('a')));
+    const outcome = await session.createServer(REQUEST);
+    expectClean('error' in outcome && outcome.error);
+  });
+
+  it('shows none of them when the answer is no HTTP or no JSON', async () => {
+    const { authUrl } = await startService();
+    const answers = [
+      `${ECHO}\r\n\r\n`,
+      `HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n${ECHO}`,
+      `HTTP/1.1 200 OK\r\n${BASIC}\r\n\r\n`,
+    ];
+    for (const answer of answers) {
+      const raw = await startRaw((socket) => socket.end(answer));
+      const session = sessionFor({ baseUrl: raw.origin, authUrl }, {}, KEY);
+      expectClean(await errorOf(session.products()));
+      const outcome = await session.createServer(REQUEST);
+      expectClean('error' in outcome && outcome.error);
+    }
+  });
+
+  it('shows neither the old nor the new token after another login', async () => {
+    const service = await startService();
+    service.on('GET /beta/vps/products', ({ headers }, response) => {
+      const [status, body] = headers.authorization === 'Bearer token-1' ? [401, ''] : [500, 'was token-1 is token-2'];
+      response.writeHead(status).end(body);
+    });
+    const error = await errorOf(sessionFor(service, {}, KEY).products());
+    expect(error.message).toContain('was *** is ***');
+  });
+
+  it('shows the rest of what it says', async () => {
+    const service = await startService();
+    service.on('GET /beta/vps/products', { status: 500, body: { message: `before ${KEY.secret} after` } });
+    const error = await errorOf(sessionFor(service, {}, KEY).products());
+    expect(error.message).toContain('before *** after');
+  });
+});
+
+describe('sessions and providers', () => {
+  it('show no credential when they are inspected', async () => {
+    const service = await startService();
+    const provider = providerFor(service);
+    const session = provider.session(KEY);
+    await session.ensureToken();
+    const shown = `${inspect(provider, { depth: 10 })}${inspect(session, { depth: 10 })}${JSON.stringify([provider, session])}`;
+    for (const secret of FORBIDDEN) expect(shown).not.toContain(secret);
+  });
+
+  it('name the account by a hash that only base URL and key ID decide', async () => {
+    const { authUrl } = await startService();
+    const account = (baseUrl: string, key: ApiKey = KEY) => providerFor({ baseUrl, authUrl }).session(key).account;
+    const own = account('https://api.example.org/x');
+    expect(own).toMatch(/^[0-9a-f]{16}$/);
+    expect(account('https://API.example.org:443/x//')).toBe(own);
+    expect(account('https://api.example.org/x', { ...KEY, secret: 'rotated' })).toBe(own);
+    expect(account('https://api.example.org/y')).not.toBe(own);
+    expect(account('https://api.example.org/x', { ...KEY, keyId: 'other' })).not.toBe(own);
+  });
+});
+
+describe('the excerpt of an error body', () => {
+  const of = (body: unknown) => excerpt(typeof body === 'string' ? body : JSON.stringify(body), new Redactor(KEY));
+
+  it.each([
+    [{ message: 'm' }, 'm'],
+    [{ detail: 'd', title: 't' }, 'd: t'],
+    [{ error: 'e', error_description: 'ed' }, 'e: ed'],
+    [{ error: { message: 'nested' } }, 'nested'],
+    [{ error: 'same', message: 'same' }, 'same'],
+    [{ code: 5 }, ''],
+    [{ message: 5 }, ''],
+    ['short plain text', 'short plain text'],
+    ['two\nlines\u0007\u001b[31m', 'two lines[31m'],
+    ['<html><body>Bad gateway</body></html>', ''],
+    ['Sorry <b>no</b>', ''],
+    ['x'.repeat(201), ''],
+    ['["list"]', ''],
+    ['{"message":"cut', ''],
+  ])('of %j is %j', (body, text) => {
+    expect(of(body)).toBe(text);
+  });
+
+  it('has at most 200 characters and no half of one', () => {
+    const text = of({ message: `${'x'.repeat(199)}🔑` });
+    expect(text).toHaveLength(200);
+    expect(text.isWellFormed()).toBe(true);
+  });
+
+  it('of a body that is too large for a message is empty', () => {
+    expect(of({ message: 'm', more: 'x'.repeat(70_000) })).toBe('');
+  });
+});

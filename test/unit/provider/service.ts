@@ -1,0 +1,155 @@
+/** A scripted service on a real port: it logs everybody in, and answers each route as the test says. */
+import { createServer } from 'node:http';
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import { createServer as createTcpServer } from 'node:net';
+import type { AddressInfo, Server as TcpServer, Socket } from 'node:net';
+import { onTestFinished } from 'vitest';
+import { createProvider } from '../../../src/provider/index.ts';
+import type { ProviderOptions } from '../../../src/provider/index.ts';
+import type { ApiKey, CreateServerRequest, Provider, Session } from '../../../src/provider/types.ts';
+
+export const KEY: ApiKey = { keyId: 'key-id-1', secret: 'se:cret+%41-ünïcode' };
+export const REQUEST: CreateServerRequest = {
+  product: 'vps-1gb',
+  image: 'debian-13/minimal',
+  sshKeys: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFirst me@example.org\n',
+  diskSize: 20,
+};
+
+export interface Seen {
+  method: string;
+  path: string;
+  headers: IncomingMessage['headers'];
+  body: string;
+}
+
+/** What a route answers; a function may do as it likes with the response. */
+export type Reply =
+  | { status: number; headers?: Record<string, string | string[]>; body?: unknown }
+  | ((request: Seen, response: ServerResponse) => void);
+
+export interface Service {
+  origin: string;
+  baseUrl: string;
+  authUrl: string;
+  /** Requests in order of arrival, logins too. */
+  seen: Seen[];
+  count(method: string, path: string): number;
+  /** The reply from now on to `METHOD /path`. */
+  on(route: string, reply: Reply): void;
+}
+
+/** `prefix` goes before every path of base and auth URL. Token n of a service is `token-n`. */
+export async function startService(prefix = ''): Promise<Service> {
+  const replies = new Map<string, Reply>();
+  const seen: Seen[] = [];
+  let logins = 0;
+  const listener: RequestListener = (request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const { method = '', url = '', headers } = request;
+      const entry = { method, path: url, headers, body: Buffer.concat(chunks).toString() };
+      seen.push(entry);
+      send(replies.get(`${method} ${url}`) ?? { status: 599 }, entry, response);
+    });
+  };
+  const origin = `http://127.0.0.1:${await listen(createServer(listener))}`;
+  replies.set(`POST ${prefix}/auth/login`, (_request, response) => {
+    send(
+      { status: 200, body: { access_token: `token-${++logins}`, expires_in: 300, token_type: 'bearer' } },
+      _request,
+      response,
+    );
+  });
+  return {
+    origin,
+    baseUrl: origin + prefix,
+    authUrl: `${origin}${prefix}/auth`,
+    seen,
+    count: (method, path) => seen.filter((entry) => entry.method === method && entry.path === prefix + path).length,
+    on: (route, reply) => {
+      const [method = '', path = ''] = route.split(' ');
+      replies.set(`${method} ${prefix}${path}`, reply);
+    },
+  };
+}
+
+function send(reply: Reply, request: Seen, response: ServerResponse): void {
+  if (typeof reply === 'function') {
+    reply(request, response);
+    return;
+  }
+  response.writeHead(reply.status, reply.headers);
+  response.end(typeof reply.body === 'string' ? reply.body : JSON.stringify(reply.body));
+}
+
+/** Listens on 127.0.0.1 until the test ends, and returns the port. */
+export async function listen(server: Server | TcpServer): Promise<number> {
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(async () => {
+    const closed = new Promise((resolve) => server.close(resolve));
+    for (const socket of sockets) socket.destroy();
+    await closed;
+  });
+  return (server.address() as AddressInfo).port;
+}
+
+/** A server that gets each connection's request as text, when its head has arrived, and does as the test says. */
+export async function startRaw(
+  onRequest: (socket: Socket, text: string) => void,
+): Promise<{ origin: string; requests: string[] }> {
+  const requests: string[] = [];
+  const server = createTcpServer((socket) => {
+    let text = '';
+    socket.on('data', (chunk: Buffer) => {
+      const had = text.includes('\r\n\r\n');
+      text += chunk.toString();
+      if (had || !text.includes('\r\n\r\n')) return;
+      requests.push(text);
+      onRequest(socket, text);
+    });
+  });
+  return { origin: `http://127.0.0.1:${await listen(server)}`, requests };
+}
+
+/** A port that refuses connections. */
+export async function refusingOrigin(): Promise<string> {
+  const server = createTcpServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return `http://127.0.0.1:${port}`;
+}
+
+export function providerFor(
+  urls: { baseUrl: string; authUrl: string },
+  options: Partial<ProviderOptions> = {},
+): Provider {
+  const provider = createProvider({ baseUrl: urls.baseUrl, authUrl: urls.authUrl, qps: Infinity, ...options });
+  onTestFinished(() => provider.close());
+  return provider;
+}
+
+export function sessionFor(
+  urls: { baseUrl: string; authUrl: string },
+  options: Partial<ProviderOptions> = {},
+  key: ApiKey = KEY,
+): Session {
+  return providerFor(urls, options).session(key);
+}
+
+/** The error that a promise rejects with; fails when it resolves. */
+export async function errorOf(promise: Promise<unknown>): Promise<Error> {
+  const error: unknown = await promise.then(
+    () => new Error('resolved'),
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof Error) || error.message === 'resolved') throw new Error('expected a rejection with an Error');
+  return error;
+}

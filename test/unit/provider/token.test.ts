@@ -1,0 +1,218 @@
+/** How tokens are obtained, renewed, dropped and refused. */
+import { describe, expect, it } from 'vitest';
+import type { ApiKey } from '../../../src/provider/types.ts';
+import { errorOf, KEY, providerFor, sessionFor, startService } from './service.ts';
+import type { Reply, Service } from './service.ts';
+
+const LOGIN = '/auth/login';
+const PRODUCTS = '/beta/vps/products';
+
+/** A service that logs in with `token-n` of this lifetime, and accepts only tokens for which `accepts` is true. */
+async function tokenService(expiresIn: unknown, accepts: (token: string) => boolean = () => true): Promise<Service> {
+  const service = await startService();
+  let logins = 0;
+  service.on(`POST ${LOGIN}`, (_request, response) => {
+    response.end(JSON.stringify({ access_token: `token-${++logins}`, expires_in: expiresIn, token_type: 'bearer' }));
+  });
+  service.on(`GET ${PRODUCTS}`, ({ headers }, response) => {
+    const accepted = accepts((headers.authorization ?? '').replace('Bearer ', ''));
+    response.writeHead(accepted ? 200 : 401).end('[]');
+  });
+  return service;
+}
+
+describe('the login', () => {
+  it.each<ApiKey>([
+    KEY,
+    { keyId: 'a+b%41', secret: '::' },
+    { keyId: 'schlüssel', secret: '秘密 🔑 %2B' },
+    { keyId: 'plain', secret: ' spaces around ' },
+  ])('sends the key raw as Basic credentials in UTF-8, and the documented form: %j', async (key) => {
+    const service = await startService();
+    await sessionFor(service, {}, key).ensureToken();
+    const [login] = service.seen;
+    const credentials = (login?.headers.authorization ?? '').replace('Basic ', '');
+    expect(Buffer.from(credentials, 'base64').toString('utf8')).toBe(`${key.keyId}:${key.secret}`);
+    expect(login).toMatchObject({ method: 'POST', path: LOGIN, body: 'grant_type=client_credentials' });
+    expect(login?.headers['content-type']).toBe('application/x-www-form-urlencoded');
+  });
+
+  it('is done once for 50 calls at the same time', async () => {
+    const service = await tokenService(300);
+    const session = sessionFor(service);
+    await Promise.all(Array.from({ length: 50 }, () => session.products()));
+    expect(service.count('POST', LOGIN)).toBe(1);
+    expect(service.count('GET', PRODUCTS)).toBe(50);
+  });
+
+  it('is done once for each key', async () => {
+    const service = await tokenService(300);
+    const provider = providerFor(service);
+    const keys = [KEY, { ...KEY, secret: 'other' }, { ...KEY, keyId: 'other' }];
+    await Promise.all(keys.map((key) => provider.session(key).ensureToken()));
+    expect(service.count('POST', LOGIN)).toBe(3);
+    expect(provider.session({ ...KEY })).toBe(provider.session(KEY));
+  });
+
+  it('is done again for a key that was forgotten', async () => {
+    const service = await tokenService(300);
+    const provider = providerFor(service);
+    await provider.session(KEY).ensureToken();
+    provider.forget({ ...KEY });
+    await provider.session(KEY).ensureToken();
+    expect(service.count('POST', LOGIN)).toBe(2);
+  });
+
+  it('is tried again by the next call when it failed', async () => {
+    const service = await startService();
+    const session = sessionFor(service);
+    service.on(`POST ${LOGIN}`, { status: 503 });
+    expect(await errorOf(session.ensureToken())).toMatchObject({ code: 'PROVIDER_RESPONSE', status: 503 });
+    service.on(`POST ${LOGIN}`, { status: 200, body: { access_token: 'good', expires_in: 300 } });
+    await session.ensureToken();
+    expect(service.count('POST', LOGIN)).toBe(2);
+  });
+
+  it.each<[Reply, string]>([
+    [{ status: 200, body: '' }, 'PROVIDER_PROTOCOL'],
+    [{ status: 200, body: '[]' }, 'PROVIDER_PROTOCOL'],
+    [{ status: 200, body: { access_token: 5 } }, 'PROVIDER_PROTOCOL'],
+    [{ status: 200, body: { access_token: '' } }, 'PROVIDER_PROTOCOL'],
+    [{ status: 200, body: { access_token: 'two\r\nx-evil: lines' } }, 'PROVIDER_PROTOCOL'],
+    [{ status: 200, body: { access_token: 'x'.repeat(10_000) } }, 'PROVIDER_PROTOCOL'],
+    [{ status: 201, body: { access_token: 'a' } }, 'PROVIDER_PROTOCOL'],
+    [{ status: 307, headers: { location: '/elsewhere' } }, 'PROVIDER_PROTOCOL'],
+    [{ status: 429, headers: { 'retry-after': '3' }, body: { error: 'invalid_client' } }, 'PROVIDER_RATE_LIMITED'],
+    [{ status: 500, body: { error: 'invalid_client' } }, 'PROVIDER_RESPONSE'],
+  ])('fails when the answer is %j', async (reply, code) => {
+    const service = await startService();
+    service.on(`POST ${LOGIN}`, reply);
+    expect(await errorOf(sessionFor(service).ensureToken())).toMatchObject({ code });
+    expect(service.seen).toHaveLength(1);
+  });
+
+  it('quotes code and description of another failure', async () => {
+    const service = await startService();
+    const body = { error: 'unauthorized_client', error_description: 'This key has no access to the API' };
+    service.on(`POST ${LOGIN}`, { status: 400, body });
+    const error = await errorOf(sessionFor(service).ensureToken());
+    expect(error).toMatchObject({ code: 'PROVIDER_RESPONSE', status: 400 });
+    expect(error.message).toContain('unauthorized_client: This key has no access to the API');
+  });
+});
+
+describe('a key that is refused', () => {
+  it.each<Reply>([
+    { status: 401, body: { error: 'invalid_client', error_description: 'Unknown key' } },
+    { status: 400, body: { error: 'invalid_client', error_description: 'Unknown key' } },
+    { status: 401, body: 'Unknown key' },
+  ])('is never sent again: %j', async (reply) => {
+    const service = await startService();
+    service.on(`POST ${LOGIN}`, reply);
+    const session = sessionFor(service);
+    const first = await errorOf(session.ensureToken());
+    expect(first).toMatchObject({ code: 'PROVIDER_INVALID_CREDENTIALS' });
+    expect(first.message).toContain('Unknown key');
+    const calls = [session.products(), session.pollTask(1), session.readServer('a', 'low'), session.ensureToken()];
+    for (const call of calls) expect(await errorOf(call)).toMatchObject({ code: 'PROVIDER_INVALID_CREDENTIALS' });
+    expect(service.seen).toHaveLength(1);
+  });
+
+  it('does not stop another key', async () => {
+    const service = await startService();
+    const provider = providerFor(service);
+    service.on(`POST ${LOGIN}`, { status: 401 });
+    await errorOf(provider.session(KEY).ensureToken());
+    service.on(`POST ${LOGIN}`, { status: 200, body: { access_token: 'good' } });
+    await provider.session({ ...KEY, secret: 'right' }).ensureToken();
+    expect(await errorOf(provider.session(KEY).ensureToken())).toMatchObject({ code: 'PROVIDER_INVALID_CREDENTIALS' });
+  });
+});
+
+describe('the renewal of a token', () => {
+  it.each([
+    [300, 269_000, 271_000],
+    ['300', 269_000, 271_000],
+    [3600, 3_569_000, 3_571_000],
+    [10, 7900, 8100],
+    [1, 790, 810],
+  ])('with a lifetime of %j seconds comes in time before expiry counted from issue', async (seconds, before, after) => {
+    const service = await tokenService(seconds);
+    let now = 5000;
+    const session = sessionFor(service, { now: () => now });
+    await session.ensureToken();
+    now = 5000 + before;
+    await session.products();
+    expect(service.count('POST', LOGIN)).toBe(1);
+    now = 5000 + after;
+    await session.products();
+    expect(service.count('POST', LOGIN)).toBe(2);
+  });
+
+  it.each([0, -1, null, undefined, 'soon', '', {}, [], true, '-5', 1e-9, 1e300, '1e999'])(
+    'does not cause a storm of logins when expires_in is %j',
+    async (expiresIn) => {
+      const service = await tokenService(expiresIn);
+      let now = 0;
+      const session = sessionFor(service, { now: () => now });
+      for (let call = 0; call < 20; call++) {
+        now += 20;
+        await session.products();
+      }
+      expect(service.count('POST', LOGIN)).toBe(1);
+      now += 24 * 60 * 60 * 1000;
+      await session.products();
+      expect(service.count('POST', LOGIN)).toBe(2);
+    },
+  );
+
+  it('goes on with the old token while the login is down', async () => {
+    const service = await tokenService(100);
+    let now = 0;
+    const session = sessionFor(service, { now: () => now });
+    await session.ensureToken();
+    service.on(`POST ${LOGIN}`, { status: 503 });
+    now = 90_000;
+    await session.products();
+    await session.products();
+    expect(service.count('POST', LOGIN)).toBe(2);
+    expect(service.seen.at(-1)?.headers.authorization).toBe('Bearer token-1');
+  });
+});
+
+describe('a call that gets 401', () => {
+  it('is repeated once with a new token', async () => {
+    const service = await tokenService(300, (token) => token !== 'token-1');
+    expect(await sessionFor(service).products()).toEqual([]);
+    expect(service.count('POST', LOGIN)).toBe(2);
+    expect(service.count('GET', PRODUCTS)).toBe(2);
+  });
+
+  it('logs in once for 50 calls at the same time', async () => {
+    const revoked = new Set<string>();
+    const service = await tokenService(300, (token) => !revoked.has(token));
+    const session = sessionFor(service);
+    await session.ensureToken();
+    revoked.add('token-1');
+    await Promise.all(Array.from({ length: 50 }, () => session.products()));
+    expect(service.count('POST', LOGIN)).toBe(2);
+  });
+
+  it('fails after the second 401, with two logins for 50 calls at the same time', async () => {
+    const service = await tokenService(300, () => false);
+    const session = sessionFor(service);
+    const errors = await Promise.all(Array.from({ length: 50 }, () => errorOf(session.products())));
+    for (const error of errors) expect(error).toMatchObject({ code: 'PROVIDER_UNAUTHORIZED' });
+    expect(service.count('POST', LOGIN)).toBeLessThanOrEqual(3);
+    expect(service.count('GET', PRODUCTS)).toBe(100);
+  });
+
+  it('fails with the error of the login when that fails', async () => {
+    const service = await tokenService(300, () => false);
+    const session = sessionFor(service);
+    await session.ensureToken();
+    service.on(`POST ${LOGIN}`, { status: 401, body: { error: 'invalid_client' } });
+    expect(await errorOf(session.products())).toMatchObject({ code: 'PROVIDER_INVALID_CREDENTIALS' });
+    expect(service.count('GET', PRODUCTS)).toBe(1);
+  });
+});
