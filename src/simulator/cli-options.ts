@@ -1,0 +1,108 @@
+/** Flags and environment of `npm run simulator`, turned into options of the simulator. */
+import { parseArgs } from 'node:util';
+
+import { DEFAULT_KEY } from './options.ts';
+import type { SimulatorOptions } from './server.ts';
+
+export const HELP = `Runs the simulated provisioning service until SIGTERM or SIGINT, and prints one line of JSON with
+baseUrl, authUrl, keyId and secret when it listens.
+
+Usage: npm run simulator -- [flags]
+
+  --port N               port to listen on; 0, the default, takes a free one
+  --host ADDRESS         address to listen on (127.0.0.1)
+  --public-url URL       scheme, host and port under which clients reach it (http://HOST:PORT)
+  --task-duration TIME   how long a creation takes (60s)
+  --token-lifetime TIME  expires_in of a token, whole seconds (300s)
+  --token-expiry MODE    what the lifetime counts from: sliding (the last use, the default) or issue
+  --key-id ID            key id (${DEFAULT_KEY.keyId}; environment VPS_SIMULATOR_KEY_ID)
+  --secret SECRET        its secret (${DEFAULT_KEY.secret}; environment VPS_SIMULATOR_SECRET)
+  --help                 this text
+
+TIME is a number with a unit: 500ms, 60s, 10m, 1h.
+`;
+
+/** A flag or variable that makes no sense; the message says which, and what would. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+const FLAGS = {
+  port: { type: 'string' },
+  host: { type: 'string' },
+  'public-url': { type: 'string' },
+  'task-duration': { type: 'string' },
+  'token-lifetime': { type: 'string' },
+  'token-expiry': { type: 'string' },
+  'key-id': { type: 'string' },
+  secret: { type: 'string' },
+  help: { type: 'boolean' },
+} as const;
+
+/** 'help' when that was asked for. Throws UsageError. */
+export function parseCommandLine(args: string[], env: Record<string, string | undefined>): SimulatorOptions | 'help' {
+  const flags = parseFlags(args);
+  if (flags.help) return 'help';
+  const key = {
+    keyId: flags['key-id'] ?? env['VPS_SIMULATOR_KEY_ID'] ?? DEFAULT_KEY.keyId,
+    secret: flags.secret ?? env['VPS_SIMULATOR_SECRET'] ?? DEFAULT_KEY.secret,
+  };
+  if (key.keyId === '' || key.keyId.includes(':')) throw new UsageError('--key-id must not be empty or hold a colon');
+  const options: SimulatorOptions = { accounts: [{ name: 'default', keys: [key] }] };
+  if (flags.host !== undefined) options.host = flags.host;
+  if (flags.port !== undefined) options.port = port(flags.port);
+  if (flags['public-url'] !== undefined) options.origin = origin(flags['public-url']);
+  if (flags['task-duration'] !== undefined) {
+    options.taskDurationMs = duration('--task-duration', flags['task-duration']);
+  }
+  if (flags['token-lifetime'] !== undefined) {
+    const seconds = duration('--token-lifetime', flags['token-lifetime']) / 1000;
+    if (!Number.isInteger(seconds) || seconds < 1)
+      throw new UsageError('--token-lifetime must be whole seconds, 1s or more');
+    options.tokenLifetimeSeconds = seconds;
+  }
+  const expiry = flags['token-expiry'];
+  if (expiry === 'sliding' || expiry === 'issue') options.tokenExpiry = expiry;
+  else if (expiry !== undefined) throw new UsageError(`--token-expiry must be sliding or issue, not ${expiry}`);
+  return options;
+}
+
+function parseFlags(args: string[]) {
+  try {
+    return parseArgs({ args, options: FLAGS, strict: true, allowPositionals: false }).values;
+  } catch (error) {
+    // The first sentence names the flag; what follows it is advice on positional arguments.
+    const [message = ''] = (error as Error).message.split(/\. |\n/, 1);
+    throw new UsageError(message, { cause: error });
+  }
+}
+
+function port(text: string): number {
+  const value = Number(text);
+  if (!/^[0-9]+$/.test(text) || value > 65_535) throw new UsageError(`--port must be 0 to 65535, not ${text}`);
+  return value;
+}
+
+function origin(text: string): string {
+  const url = URL.parse(text);
+  if (!url || !/^https?:$/.test(url.protocol) || url.pathname !== '/' || url.search !== '') {
+    throw new UsageError(`--public-url must be like http://host:port, not ${text}`);
+  }
+  return url.origin;
+}
+
+/** Milliseconds. */
+function duration(flag: string, text: string): number {
+  const units = new Map([
+    ['ms', 1],
+    ['s', 1000],
+    ['m', 60_000],
+    ['h', 3_600_000],
+  ]);
+  const [, amount, unit = ''] = /^([0-9]+(?:\.[0-9]+)?)(ms|s|m|h)$/.exec(text) ?? [];
+  const factor = units.get(unit);
+  if (amount === undefined || factor === undefined) {
+    throw new UsageError(`${flag} must be a time such as 500ms, 60s or 10m, not ${text}`);
+  }
+  return Number(amount) * factor;
+}

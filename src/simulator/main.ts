@@ -1,0 +1,47 @@
+/** `npm run simulator`: the simulated service as a process of its own. */
+import { randomUUID } from 'node:crypto';
+import process from 'node:process';
+
+import { HELP, parseCommandLine, UsageError } from './cli-options.ts';
+import type { SimulatorOptions } from './server.ts';
+import { startSimulator } from './server.ts';
+
+async function main(): Promise<void> {
+  const options = readOptions();
+  if (options === undefined) return;
+  const simulator = await startSimulator({
+    // Nobody in this process reads the entries, and it may run for days.
+    recordRequests: false,
+    allowUnknownRoutes: true,
+    // After a restart, tasks and identifiers of an earlier run must name nothing.
+    newIdentifier: () => `vs${randomUUID().slice(0, 8)}`,
+    firstTask: Math.floor(Date.now() / 1000),
+    ...options,
+  });
+  const { baseUrl, authUrl, keyId, secret } = simulator;
+  process.stdout.write(`${JSON.stringify({ baseUrl, authUrl, keyId, secret })}\n`);
+  const stop = (): void => void simulator.close();
+  process.once('SIGTERM', stop);
+  process.once('SIGINT', stop);
+}
+
+/** Undefined when there is nothing to run; the exit code is set. */
+function readOptions(): SimulatorOptions | undefined {
+  try {
+    const options = parseCommandLine(process.argv.slice(2), process.env);
+    if (options !== 'help') return options;
+    process.stdout.write(HELP);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    process.stderr.write(`simulator: ${error.message} (--help lists the flags)\n`);
+    process.exitCode = 2;
+  }
+  return undefined;
+}
+
+try {
+  await main();
+} catch (error) {
+  process.stderr.write(`simulator: ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+}
