@@ -94,7 +94,11 @@ export class Credentials {
     const help = deleting
       ? `. The server is cancelled as soon as there is a key: restore the Secret, or, where that cannot be done, create Secret ${namespace}.${name} in ${operatorNamespace}`
       : '';
-    return { ...problem, message: problem.message + help, retryAfterMs: Math.max(FIRST_PAUSE_MS, entry.notBefore - timers.now()) };
+    return {
+      ...problem,
+      message: problem.message + help,
+      retryAfterMs: Math.max(FIRST_PAUSE_MS, entry.notBefore - timers.now()),
+    };
   }
 
   /** The entry, read anew where it is due; concurrent callers share one read. */
@@ -119,7 +123,11 @@ export class Credentials {
       parsed = parse(await kube.getSecret(namespace, name), namespace, name);
     } catch (error) {
       if (!(error instanceof KubeError) || (error.code !== 'Forbidden' && entry.key === undefined)) throw error;
-      parsed = { ok: false, reason: 'SecretForbidden', message: `Secret ${namespace}/${name} cannot be read: ${error.message}` };
+      parsed = {
+        ok: false,
+        reason: 'SecretForbidden',
+        message: `Secret ${namespace}/${name} cannot be read: ${error.message}`,
+      };
     }
     const now = timers.now();
     entry.readAt = now;
@@ -143,7 +151,9 @@ export class Credentials {
   }
 
   #isUsed(key: ApiKey): boolean {
-    return [...this.#entries.values()].some((entry) => entry.key?.keyId === key.keyId && entry.key.secret === key.secret);
+    return [...this.#entries.values()].some(
+      (entry) => entry.key?.keyId === key.keyId && entry.key.secret === key.secret,
+    );
   }
 }
 

@@ -110,7 +110,11 @@ async function readSshKeys(object: VirtualServer, kube: Gathering['kube']): Prom
 /** A private key, above all, must never be sent to the service. */
 function wrongLine(text: string): string | undefined {
   if (text.includes('PRIVATE KEY')) return 'it holds a private key; only public keys are sent';
-  const valid = text.split(/\r?\n/).every((line) => line.trim() === '' || line.startsWith('#') || /^(ssh-|ecdsa-|sk-)\S+[ \t]+[A-Za-z0-9+/=]+/.test(line));
+  const valid = text
+    .split(/\r?\n/)
+    .every(
+      (line) => line.trim() === '' || line.startsWith('#') || /^(ssh-|ecdsa-|sk-)\S+[ \t]+[A-Za-z0-9+/=]+/.test(line),
+    );
   return valid ? undefined : 'it must hold SSH public keys, one a line, such as "ssh-ed25519 AAAA..."';
 }
 

@@ -3,9 +3,35 @@
 export class Holders {
   readonly #byIdentifier = new Map<string, Map<string, string>>();
   readonly #byUid = new Map<string, string>();
+  readonly #reserved = new Set<string>();
 
-  /** The object `uid` (`key`: `namespace/name`) holds this identifier now, or none. */
+  /** The object `uid` (`key`: `namespace/name`) holds this identifier, or none. A reservation stays until it is ended. */
   set(uid: string, key: string, identifier: string | undefined): void {
+    if (identifier !== undefined) this.#reserved.delete(uid);
+    else if (this.#reserved.has(uid)) return;
+    this.#put(uid, key, identifier);
+  }
+
+  /** The object is about to take the server over. */
+  reserve(uid: string, key: string, identifier: string): void {
+    this.#reserved.add(uid);
+    this.#put(uid, key, identifier);
+  }
+
+  /** Ends a reservation that did not become a hold. */
+  endReservation(uid: string, key: string): void {
+    if (this.#reserved.delete(uid)) this.#put(uid, key, undefined);
+  }
+
+  /** Every other object that holds it, as `namespace/name`, sorted. */
+  others(identifier: string, uid: string): string[] {
+    const holders = this.#byIdentifier.get(identifier);
+    if (holders === undefined || (holders.size === 1 && holders.has(uid))) return [];
+    const others = [...holders].filter(([holder]) => holder !== uid);
+    return others.map(([, key]) => key).sort();
+  }
+
+  #put(uid: string, key: string, identifier: string | undefined): void {
     const before = this.#byUid.get(uid);
     if (before === identifier) return;
     if (before !== undefined) {
@@ -18,17 +44,5 @@ export class Holders {
     this.#byUid.set(uid, identifier);
     const holders = this.#byIdentifier.get(identifier) ?? new Map<string, string>();
     this.#byIdentifier.set(identifier, holders.set(uid, key));
-  }
-
-  /** Every other object that holds it, as `namespace/name`, sorted. */
-  others(identifier: string, uid: string): string[] {
-    const holders = this.#byIdentifier.get(identifier);
-    if (holders === undefined || (holders.size === 1 && holders.has(uid))) return [];
-    return [...holders].filter(([holder]) => holder !== uid).map(([, key]) => key).sort();
-  }
-
-  /** Uids of all objects that hold it. */
-  uids(identifier: string): string[] {
-    return [...(this.#byIdentifier.get(identifier)?.keys() ?? [])];
   }
 }

@@ -38,7 +38,10 @@ export class Pace {
     const { pollMs, resyncMs, takeoverMs, qps, list, onStretch } = this.#options;
     const objects = list();
     const tasks = objects.reduce((sum, object) => sum + (object.status?.task === undefined ? 0 : 1), 0);
-    const needed = { poll: (tasks / (qps * POLL_SHARE)) * 1000, resync: ((objects.length - tasks) / (qps * RESYNC_SHARE)) * 1000 };
+    const needed = {
+      poll: (tasks / (qps * POLL_SHARE)) * 1000,
+      resync: ((objects.length - tasks) / (qps * RESYNC_SHARE)) * 1000,
+    };
     const factors = { poll: Math.max(1, needed.poll / pollMs), resync: Math.max(1, needed.resync / resyncMs) };
     this.#countedAt = now;
     this.#timing = { pollMs: pollMs * factors.poll, resyncMs: resyncMs * factors.resync, takeoverMs };

@@ -66,7 +66,11 @@ function sessionOf({ session }: Target): Session {
   return session;
 }
 
-async function mint(action: Extract<Action, { type: 'claim' }>, { object }: Target, room: Performing): Promise<Outcome> {
+async function mint(
+  action: Extract<Action, { type: 'claim' }>,
+  { object }: Target,
+  room: Performing,
+): Promise<Outcome> {
   const { namespace, name, uid } = object.metadata;
   const attempt = room.mint();
   await room.journal.minted({ namespace, name, uid, attempt, account: action.account });
@@ -111,17 +115,11 @@ async function readServer(identifier: string, account: string | undefined, targe
   }
 }
 
-/** The identifier is reserved while the server is read, so that of two adopters only one comes to hold it. */
-async function adopt(action: Extract<Action, { type: 'adopt' }>, target: Target, room: Performing): Promise<Outcome> {
+/** The identifier is reserved until the visit ends, so that of two adopters only one comes to hold it. */
+function adopt(action: Extract<Action, { type: 'adopt' }>, target: Target, room: Performing): Promise<Outcome> {
   const { namespace, name, uid } = target.object.metadata;
-  room.holders.set(uid, `${namespace}/${name}`, action.identifier);
-  let outcome: Outcome | undefined;
-  try {
-    outcome = await readServer(action.identifier, undefined, target);
-    return outcome;
-  } finally {
-    if (outcome?.type !== 'server') room.holders.set(uid, `${namespace}/${name}`, undefined);
-  }
+  room.holders.reserve(uid, `${namespace}/${name}`, action.identifier);
+  return readServer(action.identifier, undefined, target);
 }
 
 /** A 404 counts only with the account that the server was last seen with, and only while the service answers that key. */

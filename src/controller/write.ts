@@ -13,7 +13,11 @@ export interface Writing {
 }
 
 /** Returns the newest version. Throws KubeError; what was written before the error stays written. */
-export async function write(object: VirtualServer, next: Pick<Next, 'record' | 'status'>, room: Writing): Promise<VirtualServer> {
+export async function write(
+  object: VirtualServer,
+  next: Pick<Next, 'record' | 'status'>,
+  room: Writing,
+): Promise<VirtualServer> {
   let newest = object;
   const patch = next.record === undefined ? undefined : metadataPatch(object, next.record);
   if (patch !== undefined) {
@@ -32,7 +36,10 @@ function metadataPatch(object: VirtualServer, record: ServerRecord | null): Meta
   const { finalizers = [], annotations, deletionTimestamp } = object.metadata;
   const present = finalizers.includes(FINALIZER);
   if (record === null) {
-    return { finalizers: finalizers.filter((other) => other !== FINALIZER), annotations: { [RECORD_ANNOTATION]: null } };
+    return {
+      finalizers: finalizers.filter((other) => other !== FINALIZER),
+      annotations: { [RECORD_ANNOTATION]: null },
+    };
   }
   const text = formatRecord(record);
   const add = !present && deletionTimestamp === undefined;

@@ -9,7 +9,7 @@ import { settleCreate } from './settle-create.ts';
 import { settleAdoption, settleDelete, settleServer } from './settle-server.ts';
 import { settleTask } from './settle-task.ts';
 import type { Action, Facts, Memo, Next, Outcome } from './types.ts';
-import { timestamp, type Verdict } from './verdict.ts';
+import { isAboutKey, timestamp, type Verdict } from './verdict.ts';
 
 /** What every settle function works on. */
 export interface Settling {
@@ -97,9 +97,12 @@ export function retryLater(
   atLeastMs = 0,
   record?: ServerRecord,
 ): Next {
-  const failures = at.facts.memo.failures + 1;
-  const afterMs = backoffMs(failures, at.facts.jitter, atLeastMs);
-  return rest(at, parts, { action, afterMs }, { ...at.facts.memo, failures }, record);
+  const { memo, jitter, timing } = at.facts;
+  const failures = memo.failures + 1;
+  // A Secret that was mended should not have to wait for the longest pause.
+  const atMostMs = parts.verdict !== undefined && isAboutKey(parts.verdict.reason) ? timing.pollMs : Infinity;
+  const afterMs = Math.min(atMostMs, backoffMs(failures, jitter, atLeastMs));
+  return rest(at, parts, { action, afterMs }, { ...memo, failures }, record);
 }
 
 function failed(at: Settling, action: Action, error: Parameters<typeof reasonOf>[0]): Next {

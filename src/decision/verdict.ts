@@ -67,6 +67,19 @@ export function isTrouble(reason: string): boolean {
   return !CALM.has(reason);
 }
 
+const ABOUT_KEY = new Set<string>([
+  'SecretNotFound',
+  'SecretInvalid',
+  'SecretForbidden',
+  'InvalidCredentials',
+  'Unauthorized',
+] satisfies ReadyReason[]);
+
+/** True for a reason that goes away when somebody mends the Secret. */
+export function isAboutKey(reason: ReadyReason): boolean {
+  return ABOUT_KEY.has(reason);
+}
+
 export interface Verdict {
   reason: ReadyReason;
   message: string;

@@ -1,0 +1,102 @@
+/** The newest version of every object that the process knows, and what it remembers of each between visits. */
+import { RECORD_ANNOTATION } from '../api/names.ts';
+import { parseRecord, type ServerRecord } from '../api/record.ts';
+import type { VirtualServer } from '../api/virtual-server.ts';
+import type { Memo } from '../decision/types.ts';
+import type { Informer } from '../kube/types.ts';
+import type { Holders } from './holders.ts';
+
+export class Objects {
+  readonly #cache: Pick<Informer, 'get'>;
+  readonly #holders: Holders;
+  /** By uid: what our last write, or a live read, returned; newer than the cache until the watch catches up. */
+  readonly #written = new Map<string, VirtualServer>();
+  readonly #memos = new Map<string, Memo>();
+  /** By key: objects that are gone and were not looked at since. */
+  readonly #gone = new Map<string, VirtualServer[]>();
+  /** Uids whose finalizer this process took off itself. */
+  readonly #released = new Set<string>();
+
+  constructor(cache: Pick<Informer, 'get'>, holders: Holders) {
+    this.#cache = cache;
+    this.#holders = holders;
+  }
+
+  /** The newest version known here; undefined when the object does not exist. */
+  newest(key: string): VirtualServer | undefined {
+    const cached = this.#cache.get(key);
+    if (cached === undefined) return undefined;
+    const written = this.#written.get(cached.metadata.uid);
+    return written !== undefined && isNewer(written, cached) ? written : cached;
+  }
+
+  /** A version that a write or a live read returned. */
+  saw(object: VirtualServer): void {
+    const { uid } = object.metadata;
+    const known = this.#written.get(uid);
+    if (known === undefined || isNewer(object, known)) this.#written.set(uid, object);
+    this.#index(object);
+  }
+
+  /** True when the informer tells something that this process did not know from its own write. */
+  isNews(object: VirtualServer): boolean {
+    const written = this.#written.get(object.metadata.uid);
+    if (written !== undefined && !isNewer(object, written)) return false;
+    this.#written.delete(object.metadata.uid);
+    this.#index(object);
+    return true;
+  }
+
+  memo(uid: string): Memo {
+    return this.#memos.get(uid) ?? { failures: 0 };
+  }
+
+  remember(uid: string, memo: Memo): void {
+    this.#memos.set(uid, memo);
+  }
+
+  released(uid: string): void {
+    this.#released.add(uid);
+  }
+
+  gone(key: string, last: VirtualServer): void {
+    const { uid } = last.metadata;
+    this.#holders.endReservation(uid, key);
+    this.#holders.set(uid, key, undefined);
+    const written = this.#written.get(uid);
+    const final = written !== undefined && isNewer(written, last) ? written : last;
+    this.#gone.set(key, [...(this.#gone.get(key) ?? []), final]);
+  }
+
+  /** Forgets the objects of this name that are gone; returns those whose finalizer somebody else took off. */
+  takeGone(key: string): { object: VirtualServer; released: boolean }[] {
+    const gone = this.#gone.get(key) ?? [];
+    this.#gone.delete(key);
+    return gone.map((object) => {
+      const { uid } = object.metadata;
+      this.#written.delete(uid);
+      this.#memos.delete(uid);
+      return { object, released: this.#released.delete(uid) };
+    });
+  }
+
+  #index(object: VirtualServer): void {
+    const { namespace, name, uid } = object.metadata;
+    this.#holders.set(uid, `${namespace}/${name}`, ownRecord(object)?.identifier);
+  }
+}
+
+/** What annotation or mirror say, where they were written for this object. */
+export function ownRecord(object: VirtualServer): ServerRecord | undefined {
+  const { uid, annotations } = object.metadata;
+  const parsed = parseRecord(annotations?.[RECORD_ANNOTATION]);
+  const own = parsed.ok && parsed.record?.owner === uid ? parsed.record : undefined;
+  const mirror = object.status?.record?.owner === uid ? object.status.record : undefined;
+  return own?.identifier === undefined ? (mirror ?? own) : own;
+}
+
+/** Since Kubernetes 1.35 resource versions may be compared as numbers; they were numbers in fact before. */
+function isNewer(a: VirtualServer, b: VirtualServer): boolean {
+  const [left, right] = [a.metadata.resourceVersion, b.metadata.resourceVersion];
+  return left.length === right.length ? left > right : left.length > right.length;
+}

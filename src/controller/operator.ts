@@ -1,0 +1,311 @@
+/** The loop: informer -> queue -> workers, its start and its end. */
+import { randomBytes } from 'node:crypto';
+import type { VirtualServer } from '../api/virtual-server.ts';
+import { holdsSomething } from '../decision/record.ts';
+import { inputsOf } from '../decision/inputs.ts';
+import { KubeError } from '../kube/error.ts';
+import type { Informer, InformerHandler, Kube } from '../kube/types.ts';
+import type { Logger } from '../logger.ts';
+import type { Provider } from '../provider/types.ts';
+import { CreateLimit } from './create-limit.ts';
+import { Credentials } from './credentials.ts';
+import { Holders } from './holders.ts';
+import type { Journal } from './journal.ts';
+import { Objects, ownRecord } from './objects.ts';
+import { Pace } from './pace.ts';
+import { WorkQueue } from './queue.ts';
+import { Reconciler } from './reconciler.ts';
+import { Recorder } from './recorder.ts';
+import { realTimers, type Timers } from './timers.ts';
+
+export interface OperatorOptions {
+  kube: Kube;
+  /** Makes the informer that tells `handler`; started and stopped by the operator. */
+  informer: (handler: InformerHandler) => Informer;
+  provider: Provider;
+  journal: Journal;
+  log: Logger;
+  pollIntervalMs: number;
+  resyncIntervalMs: number;
+  maxConcurrentReconciles: number;
+  providerQps: number;
+  /** Per namespace; 0: no limit. */
+  maxCreatesPerHour: number;
+  createTimeoutMs: number;
+  takeoverGraceMs: number;
+  operatorNamespace: string | undefined;
+  timers?: Timers;
+}
+
+/** A key is read again from its Secret at least this often (ms), or every resync interval where that is shorter. */
+const LONGEST_KEY_AGE_MS = 10 * 60_000;
+/** After SIGTERM creates in flight have this long (ms); the process has to be gone after 30 s. */
+const STOP_MS = 25_000;
+const STOP_RETRY_MS = 1_000;
+const FORGET_KEYS_MS = 60_000;
+const PREFETCHES = 8;
+
+export class Operator {
+  readonly #options: OperatorOptions;
+  readonly #timers: Timers;
+  readonly #queue: WorkQueue;
+  readonly #informer: Informer;
+  readonly #objects: Objects;
+  readonly #credentials: Credentials;
+  readonly #recorder: Recorder;
+  readonly #reconciler: Reconciler;
+  readonly #workers: Promise<void>[] = [];
+  /** Finalizers that somebody else took off while a server may have been there. */
+  #forced = 0;
+  #forgetKeysAt = 0;
+
+  constructor(options: OperatorOptions) {
+    const { kube, provider, journal, log, timers = realTimers } = options;
+    this.#options = options;
+    this.#timers = timers;
+    this.#queue = new WorkQueue({ timers });
+    const holders = new Holders();
+    this.#informer = options.informer({
+      onUpsert: (key, object) => {
+        if (this.#objects.isNews(object)) this.#queue.add(key);
+      },
+      onGone: (key, last) => {
+        this.#objects.gone(key, last);
+        this.#queue.add(key);
+      },
+    });
+    this.#objects = new Objects(this.#informer, holders);
+    this.#credentials = new Credentials({
+      kube,
+      provider,
+      timers,
+      refreshMs: Math.min(LONGEST_KEY_AGE_MS, options.resyncIntervalMs),
+      operatorNamespace: options.operatorNamespace,
+      onChange: (namespace, name) => this.#wake(namespace, name),
+    });
+    const pace = new Pace({
+      pollMs: options.pollIntervalMs,
+      resyncMs: options.resyncIntervalMs,
+      takeoverMs: options.createTimeoutMs + options.takeoverGraceMs,
+      qps: options.providerQps,
+      list: () => this.#informer.list(),
+      onStretch: (factors) => log.warn({ factors }, '--provider-qps is too small: intervals are stretched'),
+    });
+    this.#recorder = new Recorder(kube, timers, log);
+    this.#reconciler = new Reconciler({
+      kube,
+      journal,
+      holders,
+      limit: new CreateLimit(options.maxCreatesPerHour),
+      mint: () => randomBytes(8).toString('hex'),
+      credentials: this.#credentials,
+      timers,
+      objects: this.#objects,
+      pace,
+      recorder: this.#recorder,
+      log,
+    });
+  }
+
+  /** Resolves when the caches are filled and the workers run. Rejects when `stop` comes first. */
+  async start(): Promise<void> {
+    this.#informer.start();
+    await this.#informer.synced();
+    const objects = this.#informer.list();
+    this.#spread(objects);
+    await this.#prefetch(objects);
+    this.#settleJournal(objects);
+    for (let worker = 0; worker < this.#options.maxConcurrentReconciles; worker++) this.#workers.push(this.#work());
+    this.#options.log.info({ objects: objects.length }, 'operator runs');
+  }
+
+  /** Takes no more work, finishes creates in flight and their records. Resolves when the process may end. */
+  async stop(): Promise<void> {
+    const { log } = this.#options;
+    const deadline = this.#timers.monotonic() + STOP_MS;
+    this.#queue.shutDown();
+    await this.#informer.stop();
+    await Promise.race([this.#reconciler.drain(), this.#pause(deadline - this.#timers.monotonic())]);
+    for (let left = this.#unrecorded(); left.length > 0; left = this.#unrecorded()) {
+      log.error(
+        { objects: left.map(({ namespace, name }) => `${namespace}/${name}`) },
+        'tasks are not recorded yet: trying on',
+      );
+      for (const { namespace, name, uid } of left) await this.#recordTask(namespace, name, uid);
+      if (this.#unrecorded().length > 0) await this.#pause(STOP_RETRY_MS);
+    }
+    await Promise.race([this.#recorder.flush(), this.#pause(deadline - this.#timers.monotonic())]);
+    log.info('operator stopped');
+  }
+
+  async #work(): Promise<void> {
+    for (let key = await this.#queue.get(); key !== undefined; key = await this.#queue.get()) {
+      try {
+        await this.#visit(key);
+      } finally {
+        this.#queue.done(key);
+      }
+    }
+  }
+
+  async #visit(key: string): Promise<void> {
+    const object = this.#objects.newest(key);
+    try {
+      const afterMs = object === undefined ? undefined : await this.#reconciler.visit(object);
+      this.#queue.forget(key);
+      if (afterMs !== undefined) this.#queue.addAfter(key, afterMs);
+    } catch (error) {
+      this.#queue.addRateLimited(key);
+      const expected = error instanceof KubeError && (error.code === 'Conflict' || error.code === 'NotFound');
+      const fields = { key, uid: object?.metadata.uid, err: error };
+      if (expected) this.#options.log.debug(fields, 'visit met a newer version');
+      else this.#options.log.error(fields, 'visit failed');
+    }
+    await this.#forgetGone(key);
+  }
+
+  /** What is left of objects that are gone: nothing, or the trace of a finalizer that was taken off by force. */
+  async #forgetGone(key: string): Promise<void> {
+    const { journal, log } = this.#options;
+    for (const { object, released } of this.#objects.takeGone(key)) {
+      const { namespace, name, uid } = object.metadata;
+      const record = ownRecord(object);
+      const notes = journal.entries(uid).filter((entry) => entry.state !== 'minted');
+      const left = record !== undefined && holdsSomething(record) ? record : notes.at(-1);
+      if (left !== undefined && !released) {
+        this.#forced += 1;
+        const { attempt, task } = left;
+        const identifier = 'identifier' in left ? left.identifier : undefined;
+        log.error(
+          { namespace, name, uid, identifier, task, attempt, total: this.#forced },
+          'finalizer was removed by force: a server may be left that no object refers to',
+        );
+      }
+      await journal.drop(uid).catch((error: unknown) => log.error({ uid, err: error }, 'journal entry not dropped'));
+    }
+    if (this.#objects.newest(key) === undefined) this.#queue.drop(key);
+    this.#forgetKeys();
+  }
+
+  /** Now and then, since it looks at every object. */
+  #forgetKeys(): void {
+    const now = this.#timers.monotonic();
+    if (now < this.#forgetKeysAt) return;
+    this.#forgetKeysAt = now + FORGET_KEYS_MS;
+    this.#credentials.keepOnly(this.#neededSecrets());
+  }
+
+  #neededSecrets(): Set<string> {
+    const { operatorNamespace } = this.#options;
+    return new Set(
+      this.#informer.list().flatMap(({ metadata: { namespace }, spec }) => {
+        const own = `${namespace}/${spec.apiKeySecretRef.name}`;
+        return [own, `${operatorNamespace ?? ''}/${namespace}.${spec.apiKeySecretRef.name}`];
+      }),
+    );
+  }
+
+  /** A Secret was mended: all objects that use it are looked at now. */
+  #wake(namespace: string, name: string): void {
+    for (const object of this.#informer.list()) {
+      const { metadata, spec } = object;
+      if (metadata.namespace !== namespace || spec.apiKeySecretRef.name !== name) continue;
+      const { failures, next, ...memo } = this.#objects.memo(metadata.uid);
+      if (failures === 0 && next?.action !== 'gather') continue;
+      this.#objects.remember(metadata.uid, { ...memo, failures: 0 });
+      this.#queue.add(`${metadata.namespace}/${metadata.name}`);
+    }
+  }
+
+  /** Ready servers are read again within one resync interval, not all at once after a start. */
+  #spread(objects: readonly VirtualServer[]): void {
+    const { resyncIntervalMs } = this.#options;
+    for (const object of objects) {
+      if (object.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') !== true)
+        continue;
+      const at = this.#timers.now() + this.#timers.random() * resyncIntervalMs;
+      this.#objects.remember(object.metadata.uid, {
+        failures: 0,
+        next: { action: 'readServer', at, inputs: inputsOf(object) },
+      });
+    }
+  }
+
+  /** Keys are read before anything else is done: their Secrets may be gone a moment later. */
+  async #prefetch(objects: readonly VirtualServer[]): Promise<void> {
+    const needed = new Map(
+      objects
+        .filter((object) => ownRecord(object) !== undefined)
+        .map(({ metadata, spec }) => [`${metadata.namespace}/${spec.apiKeySecretRef.name}`, { metadata, spec }]),
+    );
+    const queue = [...needed.values()];
+    const take = async (): Promise<void> => {
+      for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
+        const { metadata, spec } = next;
+        const use = { held: true, deleting: false };
+        await this.#credentials.get(metadata.namespace, spec.apiKeySecretRef.name, use).catch((error: unknown) => {
+          this.#options.log.warn({ namespace: metadata.namespace, err: error }, 'Secret not read at start');
+        });
+      }
+    };
+    await Promise.all(Array.from({ length: PREFETCHES }, take));
+  }
+
+  /** Attempts of an earlier process whose objects went away while nobody looked. */
+  #settleJournal(objects: readonly VirtualServer[]): void {
+    const { journal, log } = this.#options;
+    const present = new Set(objects.map((object) => object.metadata.uid));
+    for (const uid of journal.uids()) {
+      if (present.has(uid)) continue;
+      for (const { namespace, name, attempt, task, state } of journal.entries(uid)) {
+        if (state === 'minted') continue;
+        log.error(
+          { namespace, name, uid, attempt, task },
+          'journal knows of an attempt whose object is not to be seen',
+        );
+      }
+    }
+  }
+
+  /** Accepted creates whose task does not stand in the object yet. */
+  #unrecorded(): { namespace: string; name: string; uid: string }[] {
+    const { journal } = this.#options;
+    return journal.uids().flatMap((uid) => {
+      const lacking = journal
+        .entries(uid)
+        .find((entry) => entry.own && entry.state === 'task' && !this.#isRecorded(entry));
+      return lacking === undefined ? [] : [{ namespace: lacking.namespace, name: lacking.name, uid }];
+    });
+  }
+
+  #isRecorded({
+    namespace,
+    name,
+    uid,
+    task,
+  }: {
+    namespace: string;
+    name: string;
+    uid: string;
+    task?: number;
+  }): boolean {
+    const object = this.#objects.newest(`${namespace}/${name}`);
+    if (object?.metadata.uid !== uid) return true;
+    const record = ownRecord(object);
+    return record?.task === task || record?.orphans?.some((orphan) => orphan.task === task) === true;
+  }
+
+  async #recordTask(namespace: string, name: string, uid: string): Promise<void> {
+    try {
+      const live = await this.#options.kube.getVirtualServer(namespace, name);
+      if (live?.metadata.uid === uid) await this.#reconciler.restore(live);
+      else await this.#options.journal.drop(uid);
+    } catch (error) {
+      this.#options.log.warn({ namespace, name, uid, err: error }, 'task not recorded');
+    }
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.#timers.set(resolve, Math.max(0, ms)));
+  }
+}

@@ -1,0 +1,199 @@
+/** One visit to one object: decide, perform, settle, write, until nothing more can be done at once. */
+import type { VirtualServer } from '../api/virtual-server.ts';
+import { decide } from '../decision/decide.ts';
+import { reasonOf } from '../decision/failure.ts';
+import { settle } from '../decision/settle.ts';
+import type { Action, Facts, Next, Outcome } from '../decision/types.ts';
+import { currentReason } from '../decision/verdict.ts';
+import { KubeError } from '../kube/error.ts';
+import type { Kube } from '../kube/types.ts';
+import type { Logger } from '../logger.ts';
+import { gather, type Gathered, type Gathering } from './gather.ts';
+import type { Objects } from './objects.ts';
+import type { Pace } from './pace.ts';
+import { perform, type Performing } from './perform.ts';
+import type { Recorder } from './recorder.ts';
+import { write } from './write.ts';
+
+export interface ReconcilerRooms extends Performing, Gathering {
+  kube: Kube;
+  objects: Objects;
+  pace: Pace;
+  recorder: Recorder;
+  log: Logger;
+}
+
+/** No visit needs more; one that does has found a loop, which is a bug. */
+const MAX_STEPS = 24;
+
+interface Stepped {
+  next: Next;
+  /** The newest version; undefined when the object is gone. */
+  object: VirtualServer | undefined;
+}
+
+interface Visit {
+  gathered: Gathered;
+  claimed?: string;
+}
+
+export class Reconciler {
+  readonly #rooms: ReconcilerRooms;
+  /** Visits that have claimed an attempt and not yet written what came of it. */
+  readonly #creating = new Set<Promise<Stepped>>();
+  #draining = false;
+
+  constructor(rooms: ReconcilerRooms) {
+    this.#rooms = rooms;
+  }
+
+  /** Resolves with the ms until the next visit; undefined: when something changes. Throws what made a step fail. */
+  async visit(first: VirtualServer): Promise<number | undefined> {
+    const { namespace, name, uid } = first.metadata;
+    const visit: Visit = { gathered: {} };
+    let object: VirtualServer | undefined = first;
+    try {
+      for (let step = 0; step < MAX_STEPS && object !== undefined; step++) {
+        const facts = this.#facts(object, visit);
+        const action = decide(object, facts);
+        if (action.type === 'gather') {
+          await gather(action.what, object, facts.notes, visit.gathered, this.#rooms);
+          continue;
+        }
+        if (this.#draining && action.type === 'claim') return undefined;
+        const stepped: Stepped = await (action.type === 'create'
+          ? this.#guard(object, action, visit)
+          : this.#step(object, action, visit));
+        if (!stepped.next.again) return stepped.next.requeueAfterMs;
+        object = stepped.object;
+      }
+      if (object !== undefined) throw new Error(`no end after ${MAX_STEPS} steps`);
+      return undefined;
+    } finally {
+      this.#rooms.holders.endReservation(uid, `${namespace}/${name}`);
+    }
+  }
+
+  /** Begins nothing new; resolves when every create in flight is answered and written down. */
+  async drain(): Promise<void> {
+    this.#draining = true;
+    await Promise.allSettled(this.#creating);
+  }
+
+  /** Writes down what the journal knows and the object does not say yet; calls nothing. */
+  async restore(object: VirtualServer): Promise<void> {
+    const visit: Visit = { gathered: {} };
+    const action = decide(object, this.#facts(object, visit));
+    if (action.type === 'record') await this.#step(object, action, visit);
+    else this.#rooms.objects.saw(object);
+  }
+
+  #guard(object: VirtualServer, action: Action, visit: Visit): Promise<Stepped> {
+    const creating: Promise<Stepped> = this.#step(object, action, visit).finally(() => this.#creating.delete(creating));
+    this.#creating.add(creating);
+    return creating;
+  }
+
+  async #step(object: VirtualServer, action: Action, visit: Visit): Promise<Stepped> {
+    const { objects, recorder, timers } = this.#rooms;
+    const startedAt = timers.monotonic();
+    let newest: VirtualServer | undefined = object;
+    const saw = (live: VirtualServer | undefined): void => {
+      newest = live;
+      if (live !== undefined) objects.saw(live);
+    };
+    const { session } = visit.gathered;
+    const target = { object, session, facts: (other: VirtualServer) => this.#facts(other, visit), saw };
+    const outcome = await perform(action, target, this.#rooms);
+    this.#suspect(object, action, outcome);
+    const next = settle(object, action, outcome, this.#facts(object, visit));
+    if (action.type === 'release') objects.released(object.metadata.uid);
+    // What was learnt is remembered even when the write fails; what was planned holds only once it is written.
+    const { next: planned } = objects.memo(object.metadata.uid);
+    objects.remember(object.metadata.uid, { ...next.memo, ...(planned && { next: planned }) });
+    const written = await this.#write(newest, action, next);
+    objects.remember(object.metadata.uid, next.memo);
+    if (next.claimed !== undefined) visit.claimed = next.claimed;
+    recorder.record(object, action.type, next.events);
+    this.#log(written ?? object, action, outcome, next, timers.monotonic() - startedAt);
+    return { next, object: written };
+  }
+
+  async #write(object: VirtualServer | undefined, action: Action, next: Next): Promise<VirtualServer | undefined> {
+    if (object === undefined) return undefined;
+    const { journal, objects, kube, limit } = this.#rooms;
+    const { namespace, uid } = object.metadata;
+    try {
+      const written = await write(object, next, { kube, wrote: (newer) => objects.saw(newer) });
+      if (next.record) await this.#forgetResolved(uid, action, next.record.attempt);
+      return written;
+    } catch (error) {
+      const refused = error instanceof KubeError && error.code === 'Conflict';
+      if (refused && next.claimed !== undefined) {
+        limit.giveBack(namespace, uid);
+        await journal.settle(uid, next.claimed);
+      }
+      throw error;
+    }
+  }
+
+  /** Forgets the attempts that the record no longer names and that a definite answer, or a person, has resolved. */
+  async #forgetResolved(uid: string, action: Action, attempt: string | undefined): Promise<void> {
+    const { journal } = this.#rooms;
+    const byPerson = action.type === 'record' && action.why !== 'restored';
+    const others = journal.entries(uid).filter((entry) => entry.attempt !== attempt);
+    const resolved = others.filter((entry) => byPerson || entry.state === 'minted');
+    await Promise.all(resolved.map((entry) => journal.settle(uid, entry.attempt)));
+  }
+
+  #facts(object: VirtualServer, { gathered, claimed }: Visit): Facts {
+    const { journal, holders, objects, pace, timers } = this.#rooms;
+    const { uid } = object.metadata;
+    const now = timers.now();
+    const { credentials, sshKeys, catalog, createDelayMs } = gathered;
+    return {
+      now,
+      memo: objects.memo(uid),
+      notes: journal.entries(uid),
+      holders: (identifier) => holders.others(identifier, uid),
+      timing: pace.timing(now),
+      jitter: timers.random(),
+      ...(claimed !== undefined && { claimed }),
+      ...(credentials && { credentials }),
+      ...(sshKeys && { sshKeys }),
+      ...(catalog && { catalog }),
+      ...(createDelayMs !== undefined && { createDelayMs }),
+    };
+  }
+
+  /** The key was refused: the Secret is read again before it is used once more. */
+  #suspect(object: VirtualServer, action: Action, outcome: Outcome): void {
+    const reason =
+      outcome.type === 'failed' ? reasonOf(outcome.error) : action.type === 'park' && action.verdict.reason;
+    if (reason !== 'InvalidCredentials' && reason !== 'Unauthorized') return;
+    this.#rooms.credentials.suspect(object.metadata.namespace, object.spec.apiKeySecretRef.name);
+  }
+
+  #log(object: VirtualServer, action: Action, outcome: Outcome, next: Next, durationMs: number): void {
+    const { namespace, name, uid } = object.metadata;
+    const record = next.record ?? ('record' in action ? action.record : undefined);
+    const error = outcome.type === 'failed' ? outcome.error : undefined;
+    const fields = {
+      namespace,
+      name,
+      uid,
+      action: action.type,
+      outcome: outcome.type === 'sent' ? outcome.result.kind : outcome.type,
+      reason: currentReason(object.status?.conditions),
+      attempt: record?.attempt,
+      task: record?.task,
+      identifier: record?.identifier,
+      ...(error && { code: error.code, error: error.message }),
+      durationMs: Math.round(durationMs * 10) / 10,
+    };
+    const quiet = action.type === 'wait' || action.type === 'readServer' || action.type === 'pollTask';
+    if (error !== undefined) this.#rooms.log.warn(fields, 'step failed');
+    else if (quiet || (action.type === 'park' && next.events.length === 0)) this.#rooms.log.debug(fields, 'step done');
+    else this.#rooms.log.info(fields, 'step done');
+  }
+}
