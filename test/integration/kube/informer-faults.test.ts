@@ -137,15 +137,16 @@ describe('an informer', () => {
   });
 
   it('breaks off a watch that has gone silent', async () => {
-    const { holds } = await start({ silenceMs: 300 });
+    const impatient = createKubeHttp({ cluster: proxy.cluster, timeoutMs: 300 });
+    const { holds } = await start({ http: impatient, silenceMs: 300 });
     proxy.silent = true;
     const object = await create(admin, namespace, manifest('a'));
     const before = watches().length;
     await until(() => watches().length > before);
     proxy.silent = false;
-    proxy.cut();
     await until(() => holds(object));
     expect(lists()).toHaveLength(1);
+    await impatient.close();
   });
 
   it('says an outage once, however long it lasts', async () => {
