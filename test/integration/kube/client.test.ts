@@ -176,6 +176,15 @@ describe('getSecret', () => {
     expect(proxy.requests.every((line) => line.startsWith(`GET /api/v1/namespaces/${namespace}/secrets/`))).toBe(true);
   });
 
+  it('fails with Forbidden where the operator has no rights', async () => {
+    const cluster = loadCluster(inject('kubeconfigPath'));
+    const { tls } = await cluster.credentials();
+    const credentials = () => Promise.resolve({ tls, headers: { 'impersonate-user': 'jane' } });
+    const powerless = createKube({ http: createKubeHttp({ cluster: { ...cluster, credentials } }) });
+    await expect(powerless.getSecret(namespace, 'nobody')).rejects.toMatchObject({ code: 'Forbidden', status: 403 });
+    await powerless.close();
+  });
+
   it('puts nothing of an answer that it cannot read into the error', async () => {
     proxy.intercept = (_, response) => {
       response.end('{"data":{"secret":"aHVzaA==');

@@ -1,0 +1,87 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Cluster, Credentials } from '../../../src/kube/config.ts';
+import { createConnections, type Connections } from '../../../src/kube/connections.ts';
+
+let server: Server;
+let credentials: Credentials;
+let reads: number;
+let now: number;
+let connections: Connections;
+
+beforeEach(async () => {
+  server = createServer((_, response) => response.end('hello'));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  credentials = { headers: { authorization: 'Bearer one' }, tls: { ca: 'ca', cert: 'cert', key: 'key' } };
+  reads = 0;
+  now = 0;
+  const cluster: Cluster = {
+    server: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    namespace: undefined,
+    proxyUrl: undefined,
+    credentials: () => {
+      reads += 1;
+      return Promise.resolve(credentials);
+    },
+  };
+  connections = createConnections(cluster, () => now);
+});
+afterEach(async () => {
+  await connections.close();
+  server.close();
+});
+
+describe('createConnections', () => {
+  it('reads credentials once for requests in quick succession', async () => {
+    await Promise.all([connections.get('call'), connections.get('call'), connections.get('watch')]);
+    now = 4_999;
+    await connections.get('call');
+    expect(reads).toBe(1);
+    now = 5_000;
+    await connections.get('call');
+    expect(reads).toBe(2);
+  });
+
+  it('takes up a new token without new connections', async () => {
+    const before = await connections.get('call');
+    credentials = { ...credentials, headers: { authorization: 'Bearer two' } };
+    connections.invalidate();
+    const after = await connections.get('call');
+    expect(after.headers).toEqual({ authorization: 'Bearer two' });
+    expect(after.dispatcher).toBe(before.dispatcher);
+  });
+
+  it.each(['ca', 'cert', 'key'])(
+    'makes new connections for a new %s, and lets what runs on the old ones end',
+    async (field) => {
+      const before = await connections.get('call');
+      const { port } = server.address() as AddressInfo;
+      const running = before.dispatcher.request({ origin: `http://127.0.0.1:${port}`, path: '/', method: 'GET' });
+      credentials = { ...credentials, tls: { ...credentials.tls, [field]: Buffer.from('new') } };
+      connections.invalidate();
+      const after = await connections.get('call');
+      expect(after.dispatcher).not.toBe(before.dispatcher);
+      expect(await (await running).body.text()).toBe('hello');
+    },
+  );
+
+  it('asks again after credentials could not be had', async () => {
+    const failing = createConnections({
+      server: 'http://127.0.0.1:1',
+      namespace: undefined,
+      proxyUrl: undefined,
+      credentials: () => (
+        (reads += 1),
+        reads === 1 ? Promise.reject(new Error('later')) : Promise.resolve(credentials)
+      ),
+    });
+    await expect(failing.get('call')).rejects.toThrow('later');
+    expect((await failing.get('call')).headers).toEqual(credentials.headers);
+    await failing.close();
+  });
+
+  it('keeps calls and watches apart', async () => {
+    expect((await connections.get('call')).dispatcher).not.toBe((await connections.get('watch')).dispatcher);
+  });
+});
