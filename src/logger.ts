@@ -1,0 +1,105 @@
+/** The log: JSON lines on stdout, written before the call returns, so that a crash loses none. */
+import { destination, pino, stdTimeFunctions } from 'pino';
+import type { Bindings, ChildLoggerOptions, DestinationStream, Level, Logger } from 'pino';
+
+export type { Logger } from 'pino';
+
+/**
+ * In lower case. Defence in depth: no code hands these to the log, and if one does they do not get out.
+ * pino's own redaction does the same for exact paths and takes 20 times as long as the rest of a line.
+ */
+const SECRET_KEYS: ReadonlySet<string> = new Set([
+  'secret',
+  'token',
+  'access_token',
+  'accesstoken',
+  'authorization',
+  'password',
+  'ssh_keys',
+  'sshkeys',
+]);
+const MASK = '[Redacted]';
+const ERROR_KEYS: ReadonlySet<string> = new Set(['err', 'error']);
+/** In how many levels of a log line's fields secrets and errors are looked for. */
+const MAX_LEVELS = 4;
+const MAX_CAUSES = 5;
+
+export interface LoggerOptions {
+  level: Level | 'silent';
+  /** Standard output if left out. */
+  destination?: DestinationStream;
+}
+
+type MakeChild = (this: Logger, fields: Bindings, options?: ChildLoggerOptions) => Logger;
+
+export function createLogger({ level, destination: to = destination({ sync: true }) }: LoggerOptions): Logger {
+  const logger = pino(
+    {
+      level,
+      base: null,
+      timestamp: stdTimeFunctions.isoTime,
+      formatters: {
+        level: (label) => ({ level: label }),
+        log: safeFields,
+      },
+      // Errors have become plain objects before a serializer sees them.
+      serializers: { err: (value: unknown) => value },
+    },
+    to,
+  );
+  // pino formats the fields of a child without asking; children of children inherit this method.
+  const { child } = Object.getPrototypeOf(logger) as { child: MakeChild };
+  const makeChild: MakeChild = function (fields, options) {
+    return child.call(this, safeFields(fields), options);
+  };
+  return Object.assign(logger, { child: makeChild });
+}
+
+function safeFields(fields: Record<string, unknown>): Record<string, unknown> {
+  return mapValues(fields, MAX_LEVELS);
+}
+
+function safeValue(key: string, value: unknown, levels: number): unknown {
+  if (value === undefined) return value;
+  if (SECRET_KEYS.has(key.toLowerCase())) return MASK;
+  if (value instanceof Error || ERROR_KEYS.has(key)) return serializeError(value);
+  if (typeof value !== 'object' || value === null || levels === 0 || 'toJSON' in value) return value;
+  if (Array.isArray(value)) return value.map((element: unknown) => safeValue('', element, levels - 1));
+  return mapValues(value, levels);
+}
+
+/** A copy only where something has to change: nearly every line is logged as it is. */
+function mapValues(fields: object, levels: number): Record<string, unknown> {
+  let safe = fields as Record<string, unknown>;
+  for (const [key, value] of Object.entries(fields)) {
+    const after = safeValue(key, value, levels - 1);
+    if (after === value) continue;
+    if (safe === fields) safe = { ...fields };
+    safe[key] = after;
+  }
+  return safe;
+}
+
+interface SerializedError {
+  name: string;
+  code?: string | number;
+  message: string;
+  stack?: string;
+  cause?: SerializedError;
+}
+
+/** Name, code, message and stack of an error and its causes; other properties may hold requests, and so credentials. */
+export function serializeError(error: unknown, causes = MAX_CAUSES): SerializedError {
+  // What was thrown and is no error may be anything, a request with its headers too.
+  if (!(error instanceof Error))
+    return { name: 'NotAnError', message: typeof error === 'string' ? error : typeof error };
+  const { name, message, stack, cause } = error;
+  const code = (error as { code?: unknown }).code;
+  return {
+    name,
+    ...(typeof code === 'string' || typeof code === 'number' ? { code } : {}),
+    message,
+    ...(stack === undefined ? {} : { stack }),
+    ...(cause === undefined || causes === 0 ? {} : { cause: serializeError(cause, causes - 1) }),
+  };
+}
