@@ -64,14 +64,14 @@ export class Transport {
   constructor(options: TransportOptions) {
     this.#options = options;
     this.#connector = new Connector({
-      timeoutMs: Math.min(CONNECT_TIMEOUT_MS, options.timeoutMs),
+      timeoutMs: CONNECT_TIMEOUT_MS,
       onFamilyChange: () => this.#familyChanged(),
       ...(options.lookup && { lookup: options.lookup }),
     });
     this.#agent = this.#newAgent();
   }
 
-  /** Safe to repeat calls, over shared connections. Throws ProviderError when there is no status line and headers. */
+  /** For calls that are safe to repeat, over shared connections. Throws ProviderError when no headers arrive. */
   async send(exchange: Exchange): Promise<Answer> {
     return this.within(this.#options.timeoutMs, (signal) =>
       this.#observed(exchange, async () => {
@@ -94,6 +94,7 @@ export class Transport {
         opening.then((late) => late.destroy()).catch(() => undefined);
         throw error;
       });
+      // undici connects again where it takes a request for one that was not sent yet; here nothing may be sent again.
       let unused = true;
       const client = new Client(origin, {
         ...LIMITS,

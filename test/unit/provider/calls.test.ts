@@ -1,9 +1,10 @@
 /** The calls that are safe to repeat: what is sent, and what each answer becomes. */
+import { createServer } from 'node:http';
+import { createServer as createTcpServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { RequestInfo } from '../../../src/provider/index.ts';
 import { errorOf, listen, providerFor, sessionFor, startRaw, startService } from './service.ts';
 import type { Reply } from './service.ts';
-import { createServer } from 'node:http';
 
 const TASK = '/beta/queue/vps/5';
 const SERVER = '/beta/vps/servers/abc';
@@ -101,13 +102,10 @@ describe('redirects', () => {
       service.on(route, reply);
     }
     service.on('POST /beta/vps/servers', reply);
-    const errors = [
-      session.products(),
-      session.pollTask(5),
-      session.readServer('abc', 'low'),
-      session.deleteServer('abc'),
-    ];
-    for (const error of errors) expect(await errorOf(error)).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
+    expect(await errorOf(session.products())).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
+    expect(await errorOf(session.pollTask(5))).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
+    expect(await errorOf(session.readServer('abc', 'low'))).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
+    expect(await errorOf(session.deleteServer('abc'))).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
     const outcome = await session.createServer({ product: 'p', image: 'i/v', sshKeys: '', diskSize: 1 });
     expect(outcome.kind).toBe('unknown');
     expect(strangers).toBe(0);
@@ -327,6 +325,13 @@ describe('every call', () => {
       socket.on('close', () => clearInterval(timer));
     });
     const session = sessionFor({ baseUrl: raw.origin, authUrl }, { timeoutMs: 100 });
+    expect(await errorOf(session.products())).toMatchObject({ code: 'PROVIDER_TIMEOUT' });
+  });
+
+  it('ends at its deadline when the connection is never established', async () => {
+    const { authUrl } = await startService();
+    const port = await listen(createTcpServer(() => undefined));
+    const session = sessionFor({ baseUrl: `https://127.0.0.1:${port}`, authUrl }, { timeoutMs: 300 });
     expect(await errorOf(session.products())).toMatchObject({ code: 'PROVIDER_TIMEOUT' });
   });
 

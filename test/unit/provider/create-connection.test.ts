@@ -189,6 +189,16 @@ describe('a create that is accepted with a broken body', () => {
     expect(outcome).toMatchObject({ kind: 'unknown', error: { code } });
   });
 
+  it('is not created, without another login, when the body of a 401 outlasts the deadline', async () => {
+    const service = await startService();
+    const raw = await startRaw((socket) => socket.write('HTTP/1.1 401 No\r\nContent-Length: 50\r\n\r\n{'));
+    const session = sessionFor({ baseUrl: raw.origin, authUrl: service.authUrl }, { createTimeoutMs: 500 });
+    await session.ensureToken();
+    expect(await session.createServer(REQUEST)).toMatchObject({ kind: 'notCreated' });
+    expect(service.seen).toHaveLength(1);
+    expect(raw.requests).toHaveLength(1);
+  });
+
   it('is refused by its status even when the body of the refusal is cut off', async () => {
     const { outcome } = await createRaw((socket) => socket.end('HTTP/1.1 422 No\r\nContent-Length: 50\r\n\r\n{"me'));
     expect(outcome).toMatchObject({ kind: 'refused', status: 422 });

@@ -99,6 +99,14 @@ describe('an error of the service that echoes credentials', () => {
   });
 });
 
+describe('a key ID that begins with the secret', () => {
+  it('is masked whole', () => {
+    expect(new Redactor({ keyId: 'hush-key-77', secret: 'hush' }).clean('key hush-key-77 and hush')).toBe(
+      'key *** and ***',
+    );
+  });
+});
+
 describe('sessions and providers', () => {
   it('show no credential when they are inspected', async () => {
     const service = await startService();

@@ -114,7 +114,9 @@ describe('a key that is refused', () => {
     expect(first).toMatchObject({ code: 'PROVIDER_INVALID_CREDENTIALS' });
     expect(first.message).toContain('Unknown key');
     const calls = [session.products(), session.pollTask(1), session.readServer('a', 'low'), session.ensureToken()];
-    for (const call of calls) expect(await errorOf(call)).toMatchObject({ code: 'PROVIDER_INVALID_CREDENTIALS' });
+    for (const error of await Promise.all(calls.map(errorOf))) {
+      expect(error).toMatchObject({ code: 'PROVIDER_INVALID_CREDENTIALS' });
+    }
     expect(service.seen).toHaveLength(1);
   });
 
@@ -195,6 +197,22 @@ describe('a call that gets 401', () => {
     await session.ensureToken();
     revoked.add('token-1');
     await Promise.all(Array.from({ length: 50 }, () => session.products()));
+    expect(service.count('POST', LOGIN)).toBe(2);
+  });
+
+  it('does not drop a token that another call has renewed in the meantime', async () => {
+    const service = await tokenService(300, (token) => token !== 'token-1');
+    const arrived = Promise.withResolvers<() => void>();
+    service.on('GET /beta/queue/vps/1', ({ headers }, response) => {
+      if (headers.authorization === 'Bearer token-1') arrived.resolve(() => response.writeHead(401).end());
+      else response.end('{}');
+    });
+    const session = sessionFor(service);
+    const poll = session.pollTask(1);
+    const refuse = await arrived.promise;
+    await session.products();
+    refuse();
+    expect(await poll).toMatchObject({ state: 'pending' });
     expect(service.count('POST', LOGIN)).toBe(2);
   });
 
