@@ -1,51 +1,25 @@
-/** The operator process: wires the rooms, listens to signals, sets exit codes; decides nothing. */
-import { createKube } from './kube/client.ts';
-import { loadCluster } from './kube/config.ts';
-import { createKubeHttp } from './kube/http.ts';
-import { createInformer } from './kube/informer.ts';
-import { createLogger, type Logger } from './logger.ts';
-import { createProvider } from './provider/index.ts';
-import { openJournal } from './controller/journal.ts';
-import { Operator } from './controller/operator.ts';
+/** The operator process: flags, signals, exit codes; decides nothing. */
 import { parseConfig, type Config } from './config.ts';
+import { createLogger, type Logger } from './logger.ts';
 import { version } from './version.ts';
+import { wireOperator, type WiredOperator } from './wiring.ts';
 
 /** Wrong usage, as most command-line programs have it. */
 const EXIT_USAGE = 2;
 
-async function run(config: Config): Promise<void> {
-  const log = createLogger({ level: config.logLevel });
+async function run(config: Config, log: Logger): Promise<void> {
   if (config.journalDir === undefined) {
     log.warn('no --journal-dir: a create whose answer is lost in a crash has to be resolved by a person');
   }
-  const journal = await openJournal({ dir: config.journalDir, warn: (message, fields) => log.warn(fields, message) });
-  const http = createKubeHttp({ cluster: loadCluster(config.kubeconfig), timeoutMs: config.kubeTimeoutMs });
-  const provider = createProvider({
-    baseUrl: config.baseUrl,
-    authUrl: config.authUrl,
-    timeoutMs: config.providerTimeoutMs,
-    createTimeoutMs: config.createTimeoutMs,
-    qps: config.providerQps,
-    userAgent: `vps-operator/${version()}`,
-  });
-  const namespaces = config.watchNamespaces.length === 0 ? 'all' : config.watchNamespaces;
-  const operator = new Operator({
-    ...config,
-    kube: createKube({ http }),
-    informer: (handler) => createInformer({ http, namespaces, handler, log }),
-    provider,
-    journal,
-    log,
-    pollIntervalMs: config.pollIntervalMs,
-    resyncIntervalMs: config.resyncIntervalMs,
-  });
+  const operator = await wireOperator(config, log);
   stopOnSignal(operator, log);
-  log.info({ version: version(), baseUrl: config.baseUrl, namespaces }, 'operator starts');
+  const { baseUrl, watchNamespaces } = config;
+  log.info({ version: version(), baseUrl, watchNamespaces }, 'operator starts');
   await operator.start();
 }
 
 /** A second signal changes nothing: whoever cannot wait sends SIGKILL. */
-function stopOnSignal(operator: Operator, log: Logger): void {
+function stopOnSignal(operator: WiredOperator, log: Logger): void {
   let stopping = false;
   const stop = (signal: NodeJS.Signals): void => {
     if (stopping) return;
@@ -66,7 +40,8 @@ function fail(log: Logger, error: unknown): never {
 
 const parsed = parseConfig(process.argv.slice(2), process.env);
 if (parsed.kind === 'run') {
-  run(parsed.config).catch((error: unknown) => fail(createLogger({ level: parsed.config.logLevel }), error));
+  const log = createLogger({ level: parsed.config.logLevel });
+  run(parsed.config, log).catch((error: unknown) => fail(log, error));
 } else {
   const stream = parsed.kind === 'error' ? process.stderr : process.stdout;
   stream.write(`${parsed.kind === 'error' ? parsed.message : parsed.text}\n`);

@@ -38,13 +38,20 @@ export class Objects {
     this.#index(object);
   }
 
-  /** True when the informer tells something that this process did not know from its own write. */
-  isNews(object: VirtualServer): boolean {
-    const written = this.#written.get(object.metadata.uid);
-    if (written !== undefined && !isNewer(object, written)) return false;
-    this.#written.delete(object.metadata.uid);
+  /** The informer has told of this version. */
+  told(object: VirtualServer): void {
     this.#index(object);
-    return true;
+  }
+
+  /** True when the cache has something that `known` and our own writes do not: somebody else changed the object. */
+  hasNews(key: string, known: VirtualServer | undefined): boolean {
+    const cached = this.#cache.get(key);
+    if (cached === undefined) return false;
+    const { uid } = cached.metadata;
+    const written = this.#written.get(uid);
+    if (written !== undefined && !isNewer(cached, written)) return false;
+    this.#written.delete(uid);
+    return known?.metadata.uid !== uid || isNewer(cached, known);
   }
 
   memo(uid: string): Memo {

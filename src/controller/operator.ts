@@ -55,6 +55,7 @@ export class Operator {
   readonly #recorder: Recorder;
   readonly #reconciler: Reconciler;
   readonly #workers: Promise<void>[] = [];
+  readonly #visiting = new Set<string>();
   /** Finalizers that somebody else took off while a server may have been there. */
   #forced = 0;
   #forgetKeysAt = 0;
@@ -67,7 +68,9 @@ export class Operator {
     const holders = new Holders();
     this.#informer = options.informer({
       onUpsert: (key, object) => {
-        if (this.#objects.isNews(object)) this.#queue.add(key);
+        this.#objects.told(object);
+        // A visit looks for news when it ends: the watch often tells of its writes before their answers are here.
+        if (!this.#visiting.has(key) && this.#objects.hasNews(key, undefined)) this.#queue.add(key);
       },
       onGone: (key, last) => {
         this.#objects.gone(key, last);
@@ -150,6 +153,7 @@ export class Operator {
 
   async #visit(key: string): Promise<void> {
     const object = this.#objects.newest(key);
+    this.#visiting.add(key);
     try {
       const afterMs = object === undefined ? undefined : await this.#reconciler.visit(object);
       this.#queue.forget(key);
@@ -162,6 +166,8 @@ export class Operator {
       else this.#options.log.error(fields, 'visit failed');
     }
     await this.#forgetGone(key);
+    this.#visiting.delete(key);
+    if (this.#objects.hasNews(key, object)) this.#queue.add(key);
   }
 
   /** What is left of objects that are gone: nothing, or the trace of a finalizer that was taken off by force. */

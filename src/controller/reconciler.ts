@@ -113,7 +113,8 @@ export class Reconciler {
     objects.remember(object.metadata.uid, { ...next.memo, ...(planned && { next: planned }) });
     const written = await this.#write(newest, action, next);
     objects.remember(object.metadata.uid, next.memo);
-    if (next.claimed !== undefined) visit.claimed = next.claimed;
+    if (next.claimed === undefined) delete visit.claimed;
+    else visit.claimed = next.claimed;
     recorder.record(object, action.type, next.events);
     this.#log(written ?? object, action, outcome, next, timers.monotonic() - startedAt);
     return { next, object: written };
@@ -154,7 +155,8 @@ export class Reconciler {
     return {
       now,
       memo: objects.memo(uid),
-      notes: journal.entries(uid),
+      // That the attempt of this very visit was not sent yet is no reason to drop it.
+      notes: journal.entries(uid).filter((note) => note.attempt !== claimed || note.state !== 'minted'),
       holders: (identifier) => holders.others(identifier, uid),
       timing: pace.timing(now),
       jitter: timers.random(),

@@ -20,7 +20,8 @@ export function specProblem(spec: VirtualServerSpec, catalog: Catalog): string |
 
 function unknownName(field: string, value: string, offered: readonly string[]): string | undefined {
   if (offered.includes(value)) return undefined;
-  const nearest = [...offered].sort((a, b) => distance(value, a) - distance(value, b));
+  const far = (name: string): number => distance(value.toLowerCase(), name.toLowerCase());
+  const nearest = [...offered].sort((a, b) => far(a) - far(b));
   return describe(field, `"${value}"`, nearest);
 }
 

@@ -1,0 +1,255 @@
+/**
+ * A world for one test: a namespace of its own on the real API server, a simulator, and an operator in this process
+ * that watches just that namespace. When the test ends everything is stopped, and the world checks what must hold in
+ * every test: no secret in any log line, no fault that was ordered and never met, no unknown route.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, inject, onTestFinished } from 'vitest';
+import { API_VERSION, FINALIZER, PLURAL } from '../../../src/api/names.ts';
+import type { Condition, VirtualServer } from '../../../src/api/virtual-server.ts';
+import { parseConfig } from '../../../src/config.ts';
+import { loadCluster } from '../../../src/kube/config.ts';
+import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
+import { createLogger } from '../../../src/logger.ts';
+import { DEFAULT_KEY, startSimulator, type Simulator, type SimulatorOptions } from '../../../src/simulator/index.ts';
+import { wireOperator, type WiredOperator } from '../../../src/wiring.ts';
+import type { Manifest } from '../../gen/virtual-server.ts';
+
+export interface WorldOptions {
+  simulator?: SimulatorOptions;
+  /** Further flags of the operator, which win over those of the world. */
+  flags?: string[];
+  /** Start the operator at once (default), or later with `startOperator`. */
+  operator?: boolean;
+  /** Make the Secret with the simulator's key (default). */
+  secret?: boolean;
+  kubeconfigPath?: string;
+}
+
+const WAIT_MS = 30_000;
+const POLL_MS = 25;
+let worlds = 0;
+
+export type World = Awaited<ReturnType<typeof createWorld>>;
+
+export async function createWorld(options: WorldOptions = {}) {
+  const kubeconfigPath = options.kubeconfigPath ?? inject('kubeconfigPath');
+  const http = createKubeHttp({ cluster: loadCluster(kubeconfigPath) });
+  const namespace = `t${process.pid}-${Date.now().toString(36)}-${worlds++}`;
+  const journalDir = await mkdtemp(join(tmpdir(), 'vps-operator-journal-'));
+  const simulator = await startSimulator({ taskDurationMs: 300, ...options.simulator });
+  const world = new TestWorld({ http, namespace, journalDir, simulator, kubeconfigPath, flags: options.flags ?? [] });
+  onTestFinished(() => world.end());
+  await http.call({ method: 'POST', path: '/api/v1/namespaces', body: { metadata: { name: namespace } } });
+  if (options.secret !== false) await world.putSecret('vps-api-key', DEFAULT_KEY);
+  if (options.operator !== false) await world.startOperator();
+  return world;
+}
+
+interface Parts {
+  http: KubeHttp;
+  namespace: string;
+  journalDir: string;
+  simulator: Simulator;
+  kubeconfigPath: string;
+  flags: string[];
+}
+
+class TestWorld {
+  readonly namespace: string;
+  readonly simulator: Simulator;
+  readonly http: KubeHttp;
+  readonly kubeconfigPath: string;
+  /** Log lines of every operator of this world, parsed. */
+  readonly log: Record<string, unknown>[] = [];
+  readonly #journalDir: string;
+  readonly #flags: string[];
+  readonly #secrets = new Set<string>();
+  #logText = '';
+  #operator: WiredOperator | undefined;
+
+  constructor({ http, namespace, journalDir, simulator, kubeconfigPath, flags }: Parts) {
+    this.http = http;
+    this.namespace = namespace;
+    this.simulator = simulator;
+    this.kubeconfigPath = kubeconfigPath;
+    this.#journalDir = journalDir;
+    this.#flags = flags;
+  }
+
+  // --- the operator
+
+  /** `flags` win over those of the world. `journal: false` starts with an empty one, as after the loss of a node. */
+  async startOperator({ flags = [], journal = true }: { flags?: string[]; journal?: boolean } = {}): Promise<void> {
+    if (!journal) await rm(this.#journalDir, { recursive: true, force: true });
+    const parsed = parseConfig([...this.#defaultFlags(), ...this.#flags, ...flags], {});
+    if (parsed.kind !== 'run') throw new Error(parsed.kind === 'error' ? parsed.message : parsed.text);
+    const destination = { write: (line: string) => this.#logged(line) };
+    this.#operator = await wireOperator(parsed.config, createLogger({ level: 'debug', destination }));
+    await this.#operator.start();
+  }
+
+  async stopOperator(): Promise<void> {
+    await this.#operator?.stop();
+    this.#operator = undefined;
+  }
+
+  #defaultFlags(): string[] {
+    const { baseUrl, authUrl } = this.simulator;
+    return [
+      ['--base-url', baseUrl],
+      ['--auth-url', authUrl],
+      ['--kubeconfig', this.kubeconfigPath],
+      ['--watch-namespace', this.namespace],
+      ['--poll-interval', '100ms'],
+      ['--resync-interval', '10m'],
+      ['--provider-qps', '1000'],
+      ['--max-concurrent-reconciles', '4'],
+      ['--provider-timeout', '5s'],
+      ['--create-timeout', '5s'],
+      ['--takeover-grace', '1s'],
+      ['--journal-dir', this.#journalDir],
+    ].map(([flag, value]) => `${flag}=${value}`);
+  }
+
+  #logged(line: string): void {
+    this.#logText += line;
+    this.log.push(JSON.parse(line) as Record<string, unknown>);
+  }
+
+  // --- objects
+
+  #path(name = ''): string {
+    return `/apis/${API_VERSION}/namespaces/${this.namespace}/${PLURAL}${name && `/${name}`}`;
+  }
+
+  /** Creates the object as `kubectl create` would. */
+  async create(manifest: Manifest): Promise<VirtualServer> {
+    return (await this.http.call({ method: 'POST', path: this.#path(), body: manifest })) as VirtualServer;
+  }
+
+  async get(name: string): Promise<VirtualServer | undefined> {
+    return (await this.http.call({ path: this.#path(name), absent: name })) as VirtualServer | undefined;
+  }
+
+  /** JSON merge patch of the object, or of its status. */
+  async patch(name: string, body: object, subresource: '' | '/status' = ''): Promise<VirtualServer> {
+    const contentType = 'application/merge-patch+json';
+    const path = this.#path(name) + subresource;
+    return (await this.http.call({ method: 'PATCH', path, body, contentType })) as VirtualServer;
+  }
+
+  /** Short names: `adopt` stands for `vps-operator.dev/adopt`; null removes. */
+  annotate(name: string, annotations: Record<string, string | null>): Promise<VirtualServer> {
+    const full = Object.entries(annotations).map(([key, value]) => [`vps-operator.dev/${key}`, value]);
+    return this.patch(name, { metadata: { annotations: Object.fromEntries(full) as object } });
+  }
+
+  /** Asks for the deletion; does not wait for it. */
+  async delete(name: string): Promise<void> {
+    await this.http.call({ method: 'DELETE', path: this.#path(name), absent: name });
+  }
+
+  async putSecret(name: string, data: object, namespace = this.namespace): Promise<void> {
+    for (const value of Object.values(data)) if (String(value).length > 5) this.#secrets.add(String(value));
+    const path = `/api/v1/namespaces/${namespace}/secrets`;
+    await this.http.call({ method: 'DELETE', path: `${path}/${name}`, absent: name });
+    await this.http.call({ method: 'POST', path, body: { metadata: { name }, stringData: data } });
+  }
+
+  async deleteSecret(name: string): Promise<void> {
+    await this.http.call({ method: 'DELETE', path: `/api/v1/namespaces/${this.namespace}/secrets/${name}` });
+  }
+
+  /** Reasons and notes of the Events of one object, oldest first. */
+  async events(name: string): Promise<{ reason: string; note: string; type: string }[]> {
+    const path = `/apis/events.k8s.io/v1/namespaces/${this.namespace}/events`;
+    const list = (await this.http.call({ path })) as {
+      items: { reason: string; note: string; type: string; eventTime: string; regarding: { name: string } }[];
+    };
+    const own = list.items.filter((event) => event.regarding.name === name);
+    return own.sort((a, b) => a.eventTime.localeCompare(b.eventTime));
+  }
+
+  // --- waiting on conditions
+
+  /** The object, as soon as it meets the condition; fails with the object as it is when it never does. */
+  async waitFor(
+    name: string,
+    condition: (object: VirtualServer) => boolean,
+    what = String(condition),
+  ): Promise<VirtualServer> {
+    let last: VirtualServer | undefined;
+    await this.until(
+      async () => {
+        last = await this.get(name);
+        return last !== undefined && condition(last);
+      },
+      () => `${name}: ${what}; it is ${JSON.stringify(last?.status, undefined, 1)}`,
+    );
+    return last as VirtualServer;
+  }
+
+  /** Waits until this is the reason of a condition (of any, or of the named type) for the present generation. */
+  waitForReason(name: string, reason: string, type?: string): Promise<VirtualServer> {
+    const holds = (object: VirtualServer): boolean =>
+      object.status?.conditions?.some(
+        (condition) =>
+          condition.reason === reason &&
+          (type === undefined || condition.type === type) &&
+          condition.observedGeneration === object.metadata.generation,
+      ) === true;
+    return this.waitFor(name, holds, `reason ${reason}`);
+  }
+
+  async waitGone(name: string): Promise<void> {
+    let last: VirtualServer | undefined;
+    await this.until(
+      async () => (last = await this.get(name)) === undefined,
+      () => `${name} to be gone; it is ${JSON.stringify(last, undefined, 1)}`,
+    );
+  }
+
+  /** Polls until the condition holds; the bound only ends a wait that is in vain. */
+  async until(condition: () => boolean | Promise<boolean>, what: string | (() => string)): Promise<void> {
+    const deadline = Date.now() + WAIT_MS;
+    while (!(await condition())) {
+      if (Date.now() > deadline) throw new Error(`waited in vain for ${typeof what === 'string' ? what : what()}`);
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    }
+  }
+
+  /** Asks for a visit and waits until the operator has made one that began after that. */
+  async visited(name: string): Promise<void> {
+    const { metadata } = await this.annotate(name, { 'reconcile-at': `${Date.now()}-${Math.random()}` });
+    const from = this.log.length;
+    await this.until(
+      () => this.log.slice(from).some((line) => line.uid === metadata.uid && line.action !== undefined),
+      `a visit to ${name}`,
+    );
+  }
+
+  async end(): Promise<void> {
+    await this.stopOperator();
+    await this.#removeObjects();
+    await this.http.close();
+    await rm(this.#journalDir, { recursive: true, force: true });
+    for (const secret of this.#secrets) expect(this.#logText.includes(secret), 'a secret in the log').toBe(false);
+    await this.simulator.close();
+  }
+
+  async #removeObjects(): Promise<void> {
+    const list = (await this.http.call({ path: this.#path() })) as { items: VirtualServer[] };
+    for (const { metadata } of list.items) {
+      if (metadata.finalizers?.includes(FINALIZER))
+        await this.patch(metadata.name, { metadata: { finalizers: [] } }).catch(() => undefined);
+      await this.delete(metadata.name);
+    }
+  }
+}
+
+export function condition(object: VirtualServer, type: string): Condition | undefined {
+  return object.status?.conditions?.find((other) => other.type === type);
+}
