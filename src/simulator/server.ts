@@ -159,6 +159,7 @@ async function deliver(res: ServerResponse, { status, headers, body }: Delivery 
     return;
   }
   res.writeHead(status, headers);
+  res.flushHeaders();
   for await (const chunk of body) await write(res, chunk);
   res.end();
 }

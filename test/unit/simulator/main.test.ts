@@ -1,0 +1,115 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcessByStdio } from 'node:child_process';
+import { once } from 'node:events';
+import process from 'node:process';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+
+import { afterEach, describe, expect, it } from 'vitest';
+
+import { parseCommandLine } from '../../../src/simulator/cli-options.ts';
+import { loginRequest } from './client.ts';
+
+const MAIN = new URL('../../../src/simulator/main.ts', import.meta.url).pathname;
+const children: ChildProcessByStdio<null, Readable, Readable>[] = [];
+
+function run(args: string[], env: Record<string, string> = {}) {
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...env },
+  });
+  children.push(child);
+  return child;
+}
+
+interface Announcement {
+  baseUrl: string;
+  authUrl: string;
+  keyId: string;
+  secret: string;
+}
+
+async function exitCode(child: ChildProcessByStdio<null, Readable, Readable>): Promise<number | null> {
+  const [code] = (await once(child, 'exit')) as [number | null];
+  return code;
+}
+
+async function announced(child: ChildProcessByStdio<null, Readable, Readable>): Promise<Announcement> {
+  const [line] = (await once(createInterface(child.stdout), 'line')) as [string];
+  return JSON.parse(line) as Announcement;
+}
+
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+});
+
+describe('the simulator as a process', () => {
+  it.each(['SIGTERM', 'SIGINT'] as const)(
+    'prints one line when it listens, serves, and ends well on %s',
+    async (signal) => {
+      const child = run(['--port', '0', '--token-lifetime', '2m', '--key-id', 'demo'], {
+        VPS_SIMULATOR_SECRET: 'of-env',
+      });
+      const { baseUrl, authUrl, keyId, secret } = await announced(child);
+      expect([keyId, secret]).toEqual(['demo', 'of-env']);
+      const login = await fetch(loginRequest(authUrl, { keyId, secret }));
+      const { access_token, expires_in } = (await login.json()) as { access_token: string; expires_in: number };
+      expect(expires_in).toBe(120);
+      const headers = { authorization: `Bearer ${access_token}` };
+      expect((await fetch(`${baseUrl}/beta/vps/products`, { headers })).status).toBe(200);
+      child.kill(signal);
+      expect(await once(child, 'exit')).toEqual([0, null]);
+    },
+  );
+
+  it('explains itself with --help', async () => {
+    const child = run(['--help']);
+    const [out, code] = await Promise.all([text(child.stdout), exitCode(child)]);
+    expect(code).toBe(0);
+    expect(out).toContain('--task-duration');
+  });
+
+  it('ends with code 2 and one line for a wrong flag', async () => {
+    const child = run(['--prot', '1']);
+    const [error, out, code] = await Promise.all([text(child.stderr), text(child.stdout), exitCode(child)]);
+    expect(code).toBe(2);
+    expect(error).toMatch(/^simulator: [^\n]*--prot[^\n]*\n$/);
+    expect(out).toBe('');
+  });
+
+  it('ends with code 1 and one line when its port is taken', async () => {
+    const { baseUrl } = await announced(run([]));
+    const child = run(['--port', new URL(baseUrl).port]);
+    const [error, code] = await Promise.all([text(child.stderr), exitCode(child)]);
+    expect(code).toBe(1);
+    expect(error).toMatch(/^simulator: [^\n]*EADDRINUSE[^\n]*\n$/);
+  });
+});
+
+describe('the command line', () => {
+  it('becomes options', () => {
+    const args = ['--port=8080', '--host=::1', '--task-duration=500ms', '--token-expiry=issue'];
+    expect(parseCommandLine([...args, '--public-url=http://sim:80/'], {})).toMatchObject({
+      port: 8080,
+      host: '::1',
+      taskDurationMs: 500,
+      tokenExpiry: 'issue',
+      origin: 'http://sim',
+    });
+  });
+
+  it.each([
+    ['--port', '70000'],
+    ['--port', '-1'],
+    ['--task-duration', '3'],
+    ['--task-duration', '1d'],
+    ['--token-lifetime', '500ms'],
+    ['--token-expiry', 'never'],
+    ['--public-url', 'sim:80'],
+    ['--public-url', 'http://sim/path'],
+    ['--key-id', 'a:b'],
+  ])('is refused for %s %s, with the flag named', (flag, value) => {
+    expect(() => parseCommandLine([`${flag}=${value}`], {})).toThrow(flag);
+  });
+});

@@ -1,0 +1,307 @@
+import { describe, expect, it } from 'vitest';
+
+import { CREATE, inProcess } from './client.ts';
+
+const SERVERS = '/beta/vps/servers';
+
+describe('lists', () => {
+  it('show products, images and disk sizes in their documented form', async () => {
+    const { call, login } = inProcess();
+    const token = await login();
+    const products = (await call('/beta/vps/products', { token })).json;
+    expect(products).toContainEqual({ code: 'vps-2gb', specs: { ram: 2048 } });
+    const images = (await call('/beta/vps/images', { token })).json;
+    expect(images).toContainEqual({ name: 'debian-13.qcow2/minimal', description: 'Debian 13, minimal' });
+    expect((await call('/beta/vps/disk-sizes', { token })).json).toEqual({ ssd: [10, 20, 40, 80] });
+  });
+
+  it('follow a change of the catalog', async () => {
+    const { call, login, simulation } = inProcess();
+    simulation.service.setCatalog({ diskSizes: { ssd: [7] } });
+    expect((await call('/beta/vps/disk-sizes', { token: await login() })).json).toEqual({ ssd: [7] });
+  });
+});
+
+describe('a creation', () => {
+  it('goes from 202 over both forms of status to 303 and a running server', async () => {
+    const { call, login, clock, simulation } = inProcess({ taskDurationMs: 90_000, basePrefix: '/prefix' });
+    const token = await login();
+    const accepted = await call(SERVERS, { method: 'POST', token, json: CREATE });
+    expect(accepted).toMatchObject({ status: 202, json: { task: 1001 } });
+    const taskUrl = accepted.headers.get('location') ?? '';
+    expect(taskUrl).toBe(`${simulation.baseUrl}/beta/queue/vps/1001`);
+    const [created] = simulation.ledger.creates();
+    expect(created).toMatchObject({ task: 1001, account: 'default', body: CREATE });
+    const identifier = created?.identifier ?? '';
+
+    clock.advance(10_000);
+    const waiting = { identifier, status: 'Waiting for DNS and DHCP updates, 20 seconds remaining' };
+    expect(await call(taskUrl, { token })).toMatchObject({ status: 200, json: waiting });
+    clock.advance(50_000);
+    const installing = { identifier, status: 'Installing OS, 50% complete' };
+    expect(await call(taskUrl, { token })).toMatchObject({ status: 200, json: installing });
+    expect((await call(`${SERVERS}/${identifier}`, { token })).status).toBe(404);
+    expect(simulation.aliveServers()).toEqual([{ identifier, account: 'default', task: 1001, state: 'creating' }]);
+
+    clock.advance(30_000);
+    const done = await call(taskUrl, { token });
+    expect(done).toMatchObject({ status: 303, json: { identifier } });
+    const serverUrl = done.headers.get('location') ?? '';
+    expect(serverUrl).toBe(`${simulation.baseUrl}/beta/vps/servers/${identifier}`);
+    expect(simulation.ledger.taskCompletions()).toMatchObject([{ task: 1001, identifier, completedAt: clock.now() }]);
+
+    const server = (await call(serverUrl, { token })).json;
+    expect(server).toMatchObject({
+      identifier,
+      name: null,
+      status: 'running',
+      product: 'vps-2gb',
+      specs: { cores: 2, disk_size: 20, ram: 2048, disk_type: 'ssd' },
+      ipv4: [],
+      admin_console: { username: identifier },
+    });
+    expect(Object.keys(server as object).sort()).toEqual(
+      // The list of fields in the documentation of the service.
+      (
+        'identifier name status product price zone host_server specs boot_device net_device disk_bus cpu_mode ' +
+        'iso_image ipv4 ipv6 macs vnc admin_console ssh_proxy'
+      )
+        .split(' ')
+        .sort(),
+    );
+  });
+
+  it.each([
+    ['an unknown product', { ...CREATE, product: 'vps-0' }],
+    ['an unknown image', { ...CREATE, image: 'no/such' }],
+    ['a size that is not in the list', { ...CREATE, disk_size: 11 }],
+    ['a size that is a text', { ...CREATE, disk_size: '20' }],
+    ['no key', { ...CREATE, ssh_keys: '' }],
+    ['a list of keys', { ...CREATE, ssh_keys: ['ssh-ed25519 AAAA'] }],
+    ['a missing field', { product: CREATE.product, image: CREATE.image, ssh_keys: CREATE.ssh_keys }],
+    ['a field that is not documented', { ...CREATE, ipv4: true }],
+    ['a list', [CREATE]],
+  ])('is refused with 400 for %s', async (_what, json) => {
+    const { call, login, simulation } = inProcess();
+    expect((await call(SERVERS, { method: 'POST', token: await login(), json })).status).toBe(400);
+    expect(simulation.aliveServers()).toEqual([]);
+  });
+
+  it('is refused with 400 for another content type and for broken JSON', async () => {
+    const { call, login } = inProcess();
+    const token = await login();
+    const form = { 'content-type': 'application/x-www-form-urlencoded' };
+    expect((await call(SERVERS, { method: 'POST', token, json: CREATE, headers: form })).status).toBe(400);
+    const json = { 'content-type': 'application/json' };
+    expect((await call(SERVERS, { method: 'POST', token, body: '{', headers: json })).status).toBe(400);
+  });
+});
+
+describe('a server', () => {
+  it('is cancelled once and then unknown', async () => {
+    const { call, login, create, clock, simulation } = inProcess();
+    const token = await login();
+    await create(token);
+    clock.advance(60_000);
+    const { identifier = '' } = simulation.aliveServers()[0] ?? {};
+    const cancelled = await call(`${SERVERS}/${identifier}`, { method: 'DELETE', token });
+    expect(cancelled).toMatchObject({ status: 200, json: { message: expect.any(String) as string } });
+    expect((await call(`${SERVERS}/${identifier}`, { token })).status).toBe(404);
+    expect((await call(`${SERVERS}/${identifier}`, { method: 'DELETE', token })).status).toBe(404);
+    expect(simulation.ledger.cancels()).toMatchObject([{ identifier }]);
+    expect(simulation.aliveServers()).toEqual([]);
+  });
+
+  it('and its task are seen by their own account only', async () => {
+    const { call, login, create, clock, simulation } = inProcess();
+    const other = { keyId: 'o', secret: 'o' };
+    simulation.accounts.addKey('other', other);
+    const [mine, theirs] = [await login(), await login(other)];
+    const task = await create(mine);
+    clock.advance(60_000);
+    const { identifier = '' } = simulation.aliveServers('default')[0] ?? {};
+    expect((await call(`/beta/queue/vps/${task}`, { token: theirs })).status).toBe(404);
+    expect((await call(`${SERVERS}/${identifier}`, { token: theirs })).status).toBe(404);
+    expect((await call(`${SERVERS}/${identifier}`, { token: theirs, method: 'DELETE' })).status).toBe(404);
+    expect((await call(`${SERVERS}/${identifier}`, { token: mine })).status).toBe(200);
+    expect(simulation.aliveServers('other')).toEqual([]);
+  });
+
+  it('can be added, changed and removed behind the back of everybody', async () => {
+    const { call, login, simulation } = inProcess();
+    const token = await login();
+    const { identifier } = simulation.fleet.addServer('default', { identifier: 'by-hand', product: 'vps-8gb' });
+    expect((await call(`${SERVERS}/by-hand`, { token })).json).toMatchObject({ identifier, specs: { ram: 8192 } });
+    simulation.fleet.updateServer('by-hand', { status: 'stopped' });
+    expect((await call(`${SERVERS}/by-hand`, { token })).json).toMatchObject({ status: 'stopped' });
+    simulation.fleet.removeServer('by-hand');
+    expect((await call(`${SERVERS}/by-hand`, { token })).status).toBe(404);
+    expect(simulation.ledger.cancels()).toEqual([]);
+  });
+
+  it('may have an identifier that needs encoding', async () => {
+    const { call, login, create, clock } = inProcess({ newIdentifier: () => 'a/b c?ü' });
+    const token = await login();
+    const task = await create(token);
+    clock.advance(60_000);
+    const location = (await call(`/beta/queue/vps/${task}`, { token })).headers.get('location') ?? '';
+    expect(location).toContain('/a%2Fb%20c%3F%C3%BC');
+    expect((await call(location, { token })).json).toMatchObject({ identifier: 'a/b c?ü' });
+  });
+
+  it('whose identifier was given out before is a fault of the test', async () => {
+    const { create, login } = inProcess({ newIdentifier: () => 'same' });
+    const token = await login();
+    await create(token);
+    await expect(create(token)).rejects.toThrow('same');
+  });
+
+  it('can be read and cancelled during its task when told so, and the task is gone with it', async () => {
+    const { call, login, create, simulation } = inProcess({ readDuringTask: 200, deleteDuringTask: 200 });
+    const token = await login();
+    const task = await create(token);
+    const { identifier = '' } = simulation.aliveServers()[0] ?? {};
+    expect((await call(`${SERVERS}/${identifier}`, { token })).json).toMatchObject({ status: 'installing' });
+    expect((await call(`${SERVERS}/${identifier}`, { method: 'DELETE', token })).status).toBe(200);
+    expect((await call(`/beta/queue/vps/${task}`, { token })).status).toBe(404);
+    expect(simulation.aliveServers()).toEqual([]);
+  });
+
+  it.each([404, 409] as const)('answers %i to a DELETE during its task when told so', async (status) => {
+    const { call, login, create, simulation } = inProcess({ deleteDuringTask: status });
+    const token = await login();
+    await create(token);
+    const { identifier = '' } = simulation.aliveServers()[0] ?? {};
+    expect((await call(`${SERVERS}/${identifier}`, { method: 'DELETE', token })).status).toBe(status);
+    expect(simulation.aliveServers()).toHaveLength(1);
+  });
+});
+
+describe('a task', () => {
+  it('can vanish while its server goes on', async () => {
+    const { call, login, create, clock, simulation } = inProcess();
+    const token = await login();
+    const task = await create(token);
+    simulation.fleet.vanishTask(task);
+    expect((await call(`/beta/queue/vps/${task}`, { token })).status).toBe(404);
+    clock.advance(60_000);
+    expect(simulation.aliveServers()).toMatchObject([{ state: 'running' }]);
+  });
+
+  it('can stall, with the server or without, and be completed after all', async () => {
+    const { call, login, create, clock, simulation } = inProcess();
+    const token = await login();
+    const [without, with_] = [await create(token), await create(token)];
+    simulation.fleet.stallTask(without, { text: 'Stuck' });
+    simulation.fleet.stallTask(with_, { serverAppears: true });
+    clock.advance(120_000);
+    expect((await call(`/beta/queue/vps/${without}`, { token })).json).toMatchObject({ status: 'Stuck' });
+    expect((await call(`/beta/queue/vps/${with_}`, { token })).status).toBe(200);
+    expect(simulation.aliveServers().map(({ state }) => state)).toEqual(['creating', 'running']);
+    simulation.fleet.completeTask(without);
+    expect((await call(`/beta/queue/vps/${without}`, { token })).status).toBe(303);
+    expect(simulation.aliveServers()[0]).toMatchObject({ state: 'running' });
+  });
+
+  it('can fail, and no server comes of it', async () => {
+    const { call, login, create, clock, simulation } = inProcess();
+    const token = await login();
+    const task = await create(token);
+    simulation.fleet.failTask(task);
+    clock.advance(60_000);
+    const answer = await call(`/beta/queue/vps/${task}`, { token });
+    expect(answer).toMatchObject({ status: 200, json: { status: 'Installation failed' } });
+    expect(simulation.aliveServers()).toEqual([]);
+  });
+
+  it('takes as long as was set before its creation', async () => {
+    const { call, login, create, clock, simulation } = inProcess({ taskDurationMs: Infinity });
+    const token = await login();
+    const endless = await create(token);
+    simulation.fleet.setTaskDuration(1_000);
+    const short = await create(token);
+    clock.advance(1_000);
+    expect((await call(`/beta/queue/vps/${endless}`, { token })).status).toBe(200);
+    expect((await call(`/beta/queue/vps/${short}`, { token })).status).toBe(303);
+  });
+
+  it('is unknown when its number is none', async () => {
+    const { call, login } = inProcess();
+    const token = await login();
+    for (const task of ['999', '-1', '1e3', 'x']) {
+      expect((await call(`/beta/queue/vps/${task}`, { token })).status).toBe(404);
+    }
+  });
+});
+
+describe('errors and limits', () => {
+  it.each([
+    ['json', '{"message":"There is no such server"}'],
+    ['empty', ''],
+    ['html', '<html><body>There is no such server</body></html>'],
+    ['text', 'There is no such server'],
+  ] as const)('have a body of the chosen form: %s', async (errorBodies, text) => {
+    const { call, login } = inProcess({ errorBodies });
+    expect(await call(`${SERVERS}/x`, { token: await login() })).toMatchObject({ status: 404, text });
+  });
+
+  it('answer 429 with Retry-After beyond the rate limit, until the window has passed', async () => {
+    const { call, login, clock } = inProcess({ rateLimit: { requests: 2, perMs: 5_000 } });
+    const token = await login();
+    const statuses = [];
+    for (let n = 0; n < 3; n += 1) statuses.push((await call('/beta/vps/products', { token })).status);
+    expect(statuses).toEqual([200, 200, 429]);
+    clock.advance(1_500);
+    const limited = await call('/beta/vps/products', { token });
+    expect(limited.headers.get('retry-after')).toBe('4');
+    clock.advance(3_500);
+    expect((await call('/beta/vps/products', { token })).status).toBe(200);
+  });
+
+  it.each([
+    ['GET', '/beta/vps/servers'],
+    ['PATCH', '/beta/vps/servers/vs1'],
+    ['GET', '/beta/vps/products?page=2'],
+    ['GET', '/beta/vps/servers/vs1/console'],
+    ['GET', '/auth/login'],
+    ['GET', '/vps/products'],
+  ])('fail aloud at the unknown route %s %s', async (method, path) => {
+    const { call, login, simulation } = inProcess();
+    const answer = await call(path, { method, token: await login() });
+    expect(answer.status).toBe(501);
+    expect(answer.json).toEqual({ error: expect.stringContaining(`${method} ${path}`) as string });
+    expect(() => simulation.finish()).toThrow(`${method} ${path}`);
+  });
+
+  it('let unknown routes pass when told so', async () => {
+    const { call, simulation } = inProcess({ allowUnknownRoutes: true });
+    await call('/nowhere');
+    simulation.finish();
+    expect(simulation.ledger.unknownRoutes()).toMatchObject([{ method: 'GET', path: '/nowhere' }]);
+  });
+});
+
+describe('the ledger', () => {
+  it('keeps what happened in order, and answers questions about requests', async () => {
+    const { call, login, create, simulation } = inProcess();
+    const token = await login();
+    const task = await create(token);
+    await call(`/beta/queue/vps/${task}`, { token });
+    await call(`/beta/queue/vps/${task}`);
+    expect(simulation.ledger.entries().map(({ kind }) => kind)).toEqual([
+      ...['request', 'login', 'request', 'create', 'request', 'request'],
+    ]);
+    const polls = simulation.ledger.requests({ route: '/beta/queue/vps/{task}', param: String(task) });
+    expect(polls.map(({ status, account }) => [status, account])).toEqual([
+      [200, 'default'],
+      [401, undefined],
+    ]);
+  });
+
+  it('keeps no entries for requests when told so, but counts them', async () => {
+    const { login, create, simulation } = inProcess({ recordRequests: false });
+    await create(await login());
+    expect(simulation.ledger.entries().map(({ kind }) => kind)).toEqual(['create']);
+    expect(simulation.ledger.requestCount).toBe(2);
+  });
+});
