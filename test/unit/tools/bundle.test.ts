@@ -1,0 +1,38 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { bundle } from '../../tools/bundle.ts';
+
+describe('the bundles, in a folder without node_modules', () => {
+  let folder: string;
+  let version: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'vps-operator-bundle-'));
+    version = await bundle(folder);
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  it('have an operator that loads and explains its flags', async () => {
+    const { stdout } = await promisify(execFile)(process.execPath, [join(folder, 'operator.js'), '--help']);
+    expect(stdout).toContain('--base-url');
+  });
+
+  it('have an operator that carries the version of package.json', async () => {
+    const { stdout } = await promisify(execFile)(process.execPath, [join(folder, 'operator.js'), '--version']);
+    expect(stdout.trim()).toBe(version);
+  });
+
+  it('have a simulator that serves', async () => {
+    const simulator = spawn(process.execPath, [join(folder, 'simulator.js')], { stdio: ['ignore', 'pipe', 'inherit'] });
+    const ended = once(simulator, 'exit');
+    const [line] = (await once(simulator.stdout, 'data')) as [Buffer];
+    const { baseUrl } = JSON.parse(line.toString()) as { baseUrl: string };
+    expect((await fetch(baseUrl)).status).toBeGreaterThanOrEqual(400);
+    simulator.kill('SIGTERM');
+    expect(await ended).toEqual([0, null]);
+  });
+});
