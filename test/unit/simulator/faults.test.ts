@@ -1,49 +1,11 @@
-import { connect } from 'node:net';
+import { Buffer } from 'node:buffer';
 
 import { afterEach, describe, expect, it } from 'vitest';
 
-import { startSimulator } from '../../../src/simulator/index.ts';
-import type { FaultAction, FaultInput, Simulator, SimulatorOptions } from '../../../src/simulator/index.ts';
-import { CREATE, inProcess, loginRequest, ManualClock, read } from './client.ts';
+import { ManualClock, read } from './client.ts';
+import { closeAll, networkError, PRODUCTS, rawExchange, SERVERS, start } from './served.ts';
 
-const PRODUCTS = '/beta/vps/products';
-const SERVERS = '/beta/vps/servers';
-
-const open: Simulator[] = [];
-
-async function start(options: SimulatorOptions = {}) {
-  const simulator = await startSimulator(options);
-  open.push(simulator);
-  const { access_token: token } = (await (await fetch(loginRequest(simulator.authUrl))).json()) as {
-    access_token: string;
-  };
-  const get = (path: string, signal?: AbortSignal) =>
-    fetch(simulator.baseUrl + path, {
-      headers: { authorization: `Bearer ${token}` },
-      redirect: 'manual',
-      ...(signal && { signal }),
-    });
-  const create = () =>
-    fetch(simulator.baseUrl + SERVERS, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      body: JSON.stringify(CREATE),
-    });
-  const inject = (action: FaultAction, rest: Omit<FaultInput, 'action'> = {}) =>
-    simulator.faults.inject({ action, ...rest });
-  return { simulator, token, get, create, inject };
-}
-
-/** The code of the network error behind a failed fetch. */
-async function networkError(call: Promise<Response>): Promise<unknown> {
-  const error = await call.then((response) => response.text()).catch((cause: unknown) => cause);
-  expect(error).toBeInstanceOf(TypeError);
-  return ((error as TypeError).cause as { code: string }).code;
-}
-
-afterEach(async () => {
-  await Promise.allSettled(open.splice(0).map((simulator) => simulator.close()));
-});
+afterEach(closeAll);
 
 describe('a fault with a status', () => {
   it('answers without processing', async () => {
@@ -234,105 +196,3 @@ describe('a changed answer', () => {
     expect(await (await get('/beta/queue/vps/1001')).json()).toMatchObject({ identifier: 7, extra: true });
   });
 });
-
-describe('the match of a fault', () => {
-  it('takes method, route, parameter and account into account', async () => {
-    const { get, create, inject } = await start();
-    await create();
-    inject({ kind: 'status', status: 500 }, { match: { method: 'DELETE' } }).remove();
-    inject({ kind: 'status', status: 501 }, { match: { account: 'nobody' } }).remove();
-    inject({ kind: 'status', status: 502 }, { match: { route: '/beta/queue/vps/{task}', param: '1001' } });
-    inject({ kind: 'status', status: 503 }, { match: { method: 'GET', account: 'default', route: PRODUCTS } });
-    expect((await get('/beta/vps/images')).status).toBe(200);
-    expect((await get('/beta/queue/vps/1002')).status).toBe(404);
-    expect((await get('/beta/queue/vps/1001')).status).toBe(502);
-    expect((await get(PRODUCTS)).status).toBe(503);
-  });
-
-  it('counts to the nth request and strikes as often as it should', async () => {
-    const { get, inject } = await start();
-    const fault = inject({ kind: 'status', status: 500 }, { match: { nth: 2 }, times: 2 });
-    const statuses = [];
-    for (let n = 0; n < 4; n += 1) statuses.push((await get(PRODUCTS)).status);
-    expect(statuses).toEqual([200, 500, 500, 200]);
-    expect(fault.count).toBe(2);
-    await fault.met;
-  });
-
-  it('strikes for ever with Infinity, until it is removed', async () => {
-    const { simulator, get, inject } = await start();
-    const fault = inject({ kind: 'status', status: 500 }, { times: Infinity });
-    await get(PRODUCTS);
-    await fault.met;
-    expect((await get(PRODUCTS)).status).toBe(500);
-    fault.remove();
-    expect((await get(PRODUCTS)).status).toBe(200);
-    await simulator.close();
-  });
-
-  it('goes by the status that the service would answer, for faults after processing', async () => {
-    const { get, inject } = await start();
-    inject({ kind: 'drop', after: true }, { match: { status: 404 } });
-    expect((await get(PRODUCTS)).status).toBe(200);
-    expect(await networkError(get('/beta/queue/vps/9'))).toBe('UND_ERR_SOCKET');
-  });
-
-  it('lets a fault before and one after processing meet the same request', async () => {
-    const { simulator, create, inject } = await start();
-    const hang = inject({ kind: 'hang' });
-    inject({ kind: 'drop', after: true });
-    const call = networkError(create());
-    await hang.met;
-    hang.release();
-    expect(await call).toBe('UND_ERR_SOCKET');
-    expect(simulator.aliveServers()).toHaveLength(1);
-  });
-});
-
-describe('a fault that is never met', () => {
-  it('fails close(), which still stops everything', async () => {
-    const { simulator, get, inject } = await start();
-    inject({ kind: 'drop' }, { match: { route: SERVERS } });
-    await expect(simulator.close()).rejects.toThrow(/drop on .*servers.*struck 0x/);
-    expect(await networkError(get(PRODUCTS))).toBe('ECONNREFUSED');
-  });
-
-  it('fails close() when it was met too seldom', async () => {
-    const { simulator, get, inject } = await start();
-    inject({ kind: 'status', status: 500 }, { times: 2 });
-    await get(PRODUCTS);
-    await expect(simulator.close()).rejects.toThrow('struck 1x, wanted 2x');
-  });
-
-  it('is forgiven when it is removed', async () => {
-    const { simulator, inject } = await start();
-    inject({ kind: 'drop' }).remove();
-    await simulator.close();
-  });
-});
-
-describe('in process', () => {
-  it('a lost connection is an error, a broken body breaks off, a hang waits', async () => {
-    const { handler, simulation, login, call } = inProcess();
-    const token = await login();
-    simulation.faults.inject({ action: { kind: 'reset' } });
-    await expect(call(PRODUCTS, { token })).rejects.toMatchObject({ name: 'ConnectionLostError', code: 'ECONNRESET' });
-    simulation.faults.inject({ action: { kind: 'garbage', form: 'truncated' } });
-    await expect(call(PRODUCTS, { token })).rejects.toThrow('breaks off');
-    const hang = simulation.faults.inject({ action: { kind: 'hang' } });
-    const abort = new AbortController();
-    const request = new Request(simulation.baseUrl + PRODUCTS, { signal: abort.signal });
-    const pending = handler(request, { sourceAddress: '192.0.2.1' });
-    await hang.met;
-    abort.abort();
-    await expect(pending).rejects.toThrow('aborted');
-  });
-});
-
-/** Everything that the simulator sends until it ends the connection. */
-function rawExchange(simulator: Simulator, request: string): Promise<string> {
-  const socket = connect(simulator.port, '127.0.0.1', () => socket.write(request));
-  let received = '';
-  socket.setEncoding('utf8').on('data', (chunk: string) => (received += chunk));
-  return new Promise((resolve, reject) => socket.on('close', () => resolve(received)).on('error', reject));
-}
