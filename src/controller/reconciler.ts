@@ -177,13 +177,14 @@ export class Reconciler {
   }
 
   #log(object: VirtualServer, action: Action, outcome: Outcome, next: Next, durationMs: number): void {
-    const { namespace, name, uid } = object.metadata;
+    const { namespace, name, uid, resourceVersion } = object.metadata;
     const record = next.record ?? ('record' in action ? action.record : undefined);
     const error = outcome.type === 'failed' ? outcome.error : undefined;
     const fields = {
       namespace,
       name,
       uid,
+      resourceVersion,
       action: action.type,
       outcome: outcome.type === 'sent' ? outcome.result.kind : outcome.type,
       reason: currentReason(object.status?.conditions),

@@ -64,7 +64,7 @@ class TestWorld {
   readonly kubeconfigPath: string;
   /** Log lines of every operator of this world, parsed. */
   readonly log: Record<string, unknown>[] = [];
-  readonly #journalDir: string;
+  readonly journalDir: string;
   readonly #flags: string[];
   readonly #secrets = new Set<string>();
   #logText = '';
@@ -75,7 +75,7 @@ class TestWorld {
     this.namespace = namespace;
     this.simulator = simulator;
     this.kubeconfigPath = kubeconfigPath;
-    this.#journalDir = journalDir;
+    this.journalDir = journalDir;
     this.#flags = flags;
   }
 
@@ -83,10 +83,10 @@ class TestWorld {
 
   /** `flags` win over those of the world. `journal: false` starts with an empty one, as after the loss of a node. */
   async startOperator({ flags = [], journal = true }: { flags?: string[]; journal?: boolean } = {}): Promise<void> {
-    if (!journal) await rm(this.#journalDir, { recursive: true, force: true });
-    const parsed = parseConfig([...this.#defaultFlags(), ...this.#flags, ...flags], {});
+    if (!journal) await rm(this.journalDir, { recursive: true, force: true });
+    const parsed = parseConfig(this.operatorFlags(flags), {});
     if (parsed.kind !== 'run') throw new Error(parsed.kind === 'error' ? parsed.message : parsed.text);
-    const destination = { write: (line: string) => this.#logged(line) };
+    const destination = { write: (line: string) => this.logged(line) };
     this.#operator = await wireOperator(parsed.config, createLogger({ level: 'debug', destination }));
     await this.#operator.start();
   }
@@ -96,9 +96,10 @@ class TestWorld {
     this.#operator = undefined;
   }
 
-  #defaultFlags(): string[] {
+  /** All flags of an operator of this world; later ones win. */
+  operatorFlags(further: string[] = []): string[] {
     const { baseUrl, authUrl } = this.simulator;
-    return [
+    const defaults = [
       ['--base-url', baseUrl],
       ['--auth-url', authUrl],
       ['--kubeconfig', this.kubeconfigPath],
@@ -110,11 +111,13 @@ class TestWorld {
       ['--provider-timeout', '5s'],
       ['--create-timeout', '5s'],
       ['--takeover-grace', '1s'],
-      ['--journal-dir', this.#journalDir],
+      ['--journal-dir', this.journalDir],
     ].map(([flag, value]) => `${flag}=${value}`);
+    return [...defaults, ...this.#flags, ...further];
   }
 
-  #logged(line: string): void {
+  /** Takes a line of the log of an operator of this world. */
+  logged(line: string): void {
     this.#logText += line;
     this.log.push(JSON.parse(line) as Record<string, unknown>);
   }
@@ -150,6 +153,17 @@ class TestWorld {
   /** Asks for the deletion; does not wait for it. */
   async delete(name: string): Promise<void> {
     await this.http.call({ method: 'DELETE', path: this.#path(name), absent: name });
+  }
+
+  /** Puts the object in the place of the present one, as `kubectl replace` would; the status stays. */
+  async replace(name: string, manifest: Manifest): Promise<VirtualServer> {
+    const present = await this.get(name);
+    const metadata = { ...manifest.metadata, resourceVersion: present?.metadata.resourceVersion };
+    return (await this.http.call({
+      method: 'PUT',
+      path: this.#path(name),
+      body: { ...manifest, metadata },
+    })) as VirtualServer;
   }
 
   async putSecret(name: string, data: object, namespace = this.namespace): Promise<void> {
@@ -221,21 +235,22 @@ class TestWorld {
     }
   }
 
-  /** Asks for a visit and waits until the operator has made one that began after that. */
+  /** Asks for a visit and waits until the operator has made one, to its end, that began after that. */
   async visited(name: string): Promise<void> {
-    const { metadata } = await this.annotate(name, { 'reconcile-at': `${Date.now()}-${Math.random()}` });
-    const from = this.log.length;
-    await this.until(
-      () => this.log.slice(from).some((line) => line.uid === metadata.uid && line.action !== undefined),
-      `a visit to ${name}`,
-    );
+    // A visit may log several steps; when the next one has begun it is over.
+    for (const round of ['first', 'second']) {
+      const { metadata } = await this.annotate(name, { 'reconcile-at': `${round} of ${Date.now()}-${Math.random()}` });
+      const isOf = (line: Record<string, unknown>): boolean =>
+        line.uid === metadata.uid && Number(line.resourceVersion) >= Number(metadata.resourceVersion);
+      await this.until(() => this.log.some(isOf), `a visit to ${name}`);
+    }
   }
 
   async end(): Promise<void> {
     await this.stopOperator();
     await this.#removeObjects();
     await this.http.close();
-    await rm(this.#journalDir, { recursive: true, force: true });
+    await rm(this.journalDir, { recursive: true, force: true });
     for (const secret of this.#secrets) expect(this.#logText.includes(secret), 'a secret in the log').toBe(false);
     await this.simulator.close();
   }

@@ -1,0 +1,86 @@
+/** An operator in a process of its own, that a test can kill, and an API server that a test can take away from it. */
+import { spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { onTestFinished } from 'vitest';
+import { loadCluster } from '../../../src/kube/config.ts';
+import { startProxy, type FaultProxy } from '../kube/proxy.ts';
+import type { World } from './world.ts';
+
+const MAIN = new URL('../../../src/main.ts', import.meta.url).pathname;
+
+export interface OperatorProcess {
+  /** Resolves with the exit code; null after a signal that ended the process. */
+  readonly exited: Promise<number | null>;
+  kill(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
+  /** Sends SIGTERM and does not wait for the end. */
+  terminate(): boolean;
+}
+
+/** Starts an operator of the world; its log goes to that of the world. Killed, if need be, when the test ends. */
+export function spawnOperator(world: World, flags: string[] = []): OperatorProcess {
+  const child = spawn(process.execPath, [MAIN, ...world.operatorFlags(['--log-level=debug', ...flags])], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  createInterface({ input: child.stdout }).on('line', (line) => world.logged(line));
+  const exited = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)));
+  const kill = (signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null> => {
+    child.kill(signal);
+    return exited;
+  };
+  onTestFinished(async () => {
+    await kill('SIGKILL');
+  });
+  return { exited, kill, terminate: () => child.kill('SIGTERM') };
+}
+
+/** A way to the API server that can be cut; `flag` leads an operator over it. */
+export interface Detour {
+  proxy: FaultProxy;
+  flag: string;
+  /** Breaks every connection, and new ones, until `restore`. */
+  cut(): void;
+  restore(): void;
+}
+
+export async function startDetour(world: Pick<World, 'kubeconfigPath'>): Promise<Detour> {
+  const proxy = await startProxy(loadCluster(world.kubeconfigPath));
+  const folder = await mkdtemp(join(tmpdir(), 'vps-operator-detour-'));
+  onTestFinished(async () => {
+    await proxy.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+  return {
+    proxy,
+    flag: `--kubeconfig=${await writeKubeconfig(folder, proxy.cluster.server)}`,
+    cut() {
+      proxy.refusing = true;
+      proxy.cut();
+    },
+    restore() {
+      proxy.refusing = false;
+    },
+  };
+}
+
+/** A kubeconfig without credentials; returns its path. */
+export async function writeKubeconfig(folder: string, server: string): Promise<string> {
+  const path = join(folder, 'kubeconfig');
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [{ name: 'test', cluster: { server } }],
+    users: [{ name: 'test', user: {} }],
+    contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
+    'current-context': 'test',
+  };
+  await writeFile(path, JSON.stringify(config));
+  return path;
+}
+
+/** The lines of the journal of a folder, as they are on the disk; none when there is no journal. */
+export async function journalText(folder: string): Promise<string> {
+  return readFile(join(folder, 'journal.jsonl'), 'utf8').catch(() => '');
+}
