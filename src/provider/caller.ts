@@ -4,7 +4,7 @@ import type { Target } from './endpoints.ts';
 import { UnauthorizedError } from './errors/unauthorized-error.ts';
 import type { Redactor } from './redact.ts';
 import type { TokenSource } from './token.ts';
-import type { Answer, Exchange, Operation, Transport } from './transport.ts';
+import type { Answer, Exchange, Operation, Wire } from './transport.ts';
 import type { Priority } from './types.ts';
 
 export interface Call {
@@ -17,10 +17,10 @@ export interface Call {
 export class Caller {
   readonly redactor: Redactor;
   readonly tokens: TokenSource;
-  readonly transport: Transport;
+  readonly transport: Wire;
   readonly #bucket: Bucket;
 
-  constructor(redactor: Redactor, tokens: TokenSource, transport: Transport, bucket: Bucket) {
+  constructor(redactor: Redactor, tokens: TokenSource, transport: Wire, bucket: Bucket) {
     this.redactor = redactor;
     this.tokens = tokens;
     this.transport = transport;

@@ -8,7 +8,7 @@ import { Redactor } from './redact.ts';
 import { ServiceSession } from './session.ts';
 import { TokenSource } from './token.ts';
 import { Transport } from './transport.ts';
-import type { RequestInfo } from './transport.ts';
+import type { RequestInfo, Wire } from './transport.ts';
 import type { ApiKey, Provider, Session } from './types.ts';
 
 export interface ProviderOptions {
@@ -28,6 +28,8 @@ export interface ProviderOptions {
   onRequest?: ((info: RequestInfo) => void) | undefined;
   /** Replaces the system's resolver. */
   lookup?: ConnectorOptions['lookup'];
+  /** Replaces the network, for simulations; the timeouts and `lookup` are then its own affair. */
+  transport?: Wire;
 }
 
 /** Throws TypeError and RangeError for options that cannot work. */
@@ -37,7 +39,7 @@ export function createProvider(options: ProviderOptions): Provider {
 
 class ServiceProvider implements Provider {
   readonly #endpoints: Endpoints;
-  readonly #transport: Transport;
+  readonly #transport: Wire;
   readonly #bucket: Bucket;
   readonly #createTimeoutMs: number;
   readonly #now: () => number;
@@ -50,14 +52,16 @@ class ServiceProvider implements Provider {
     this.#createTimeoutMs = createTimeoutMs;
     this.#endpoints = new Endpoints(options.baseUrl, options.authUrl);
     this.#bucket = new Bucket({ qps, now });
-    this.#transport = new Transport({
-      timeoutMs,
-      userAgent: options.userAgent ?? 'vps-operator',
-      now,
-      onRequest: options.onRequest,
-      onFamilyChange: () => this.#dropTokens(),
-      ...(options.lookup && { lookup: options.lookup }),
-    });
+    this.#transport =
+      options.transport ??
+      new Transport({
+        timeoutMs,
+        userAgent: options.userAgent ?? 'vps-operator',
+        now,
+        onRequest: options.onRequest,
+        onFamilyChange: () => this.#dropTokens(),
+        ...(options.lookup && { lookup: options.lookup }),
+      });
   }
 
   session(key: ApiKey): Session {

@@ -4,7 +4,7 @@ import { InvalidCredentialsError } from './errors/invalid-credentials-error.ts';
 import { ProtocolError } from './errors/protocol-error.ts';
 import { excerpt, failure } from './failure.ts';
 import type { Redactor } from './redact.ts';
-import type { Answer, Transport } from './transport.ts';
+import type { Answer, Wire } from './transport.ts';
 import type { ApiKey } from './types.ts';
 import { asObject, objectIn, parseJson } from './wire.ts';
 
@@ -27,14 +27,14 @@ interface Token {
 export class TokenSource {
   readonly #authorization: string;
   readonly #endpoints: Endpoints;
-  readonly #transport: Transport;
+  readonly #transport: Wire;
   readonly #redactor: Redactor;
   readonly #now: () => number;
   #token: Token | undefined;
   #login: Promise<string> | undefined;
   #refusal: string | undefined;
 
-  constructor(key: ApiKey, redactor: Redactor, endpoints: Endpoints, transport: Transport, now: () => number) {
+  constructor(key: ApiKey, redactor: Redactor, endpoints: Endpoints, transport: Wire, now: () => number) {
     // Raw, not form-encoded as OAuth has it: the service shows <KEY_ID>:<SECRET>.
     this.#authorization = `Basic ${Buffer.from(`${key.keyId}:${key.secret}`, 'utf8').toString('base64')}`;
     this.#redactor = redactor;

@@ -54,7 +54,18 @@ const MAX_RESPONSE = 8 * 1024 * 1024;
 /** The deadlines here cover the whole exchange, so undici's own timers are off. */
 const LIMITS = { allowH2: false, headersTimeout: 0, bodyTimeout: 0, maxResponseSize: MAX_RESPONSE };
 
-export class Transport {
+/** What the rest of the room needs of a transport; a simulation brings its own. */
+export interface Wire {
+  /** For calls that are safe to repeat. Throws ProviderError when no headers arrive. */
+  send(exchange: Exchange): Promise<Answer>;
+  /** Sends the body at most once; `connected` is called just before, and stops it by throwing. */
+  sendFresh(exchange: Exchange, signal: AbortSignal, connected: () => void): Promise<Answer>;
+  /** Runs `work` with a signal that fires after `ms` or on close; the reason is a ProviderError. */
+  within<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
+  close(): Promise<void>;
+}
+
+export class Transport implements Wire {
   readonly #options: TransportOptions;
   readonly #connector: Connector;
   readonly #open = new Set<AbortController>();
