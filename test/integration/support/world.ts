@@ -1,13 +1,14 @@
 /**
  * A world for one test: a namespace of its own on the real API server, a simulator, and an operator in this process
  * that watches just that namespace. When the test ends everything is stopped, and the world checks what must hold in
- * every test: no secret in any log line, no fault that was ordered and never met, no unknown route.
+ * every test: no secret in log, Events and objects, no fault that was ordered and never met, no unknown route.
  */
+import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, inject, onTestFinished } from 'vitest';
-import { API_VERSION, FINALIZER, PLURAL } from '../../../src/api/names.ts';
+import { API_VERSION, FINALIZER, PLURAL, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { Condition, VirtualServer } from '../../../src/api/virtual-server.ts';
 import { parseConfig } from '../../../src/config.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
@@ -15,7 +16,7 @@ import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
 import { createLogger } from '../../../src/logger.ts';
 import { DEFAULT_KEY, startSimulator, type Simulator, type SimulatorOptions } from '../../../src/simulator/index.ts';
 import { wireOperator, type WiredOperator } from '../../../src/wiring.ts';
-import type { Manifest } from '../../gen/virtual-server.ts';
+import { SSH_KEY, type Manifest } from '../../gen/virtual-server.ts';
 
 export interface WorldOptions {
   simulator?: SimulatorOptions;
@@ -39,8 +40,11 @@ export async function createWorld(options: WorldOptions = {}) {
   const http = createKubeHttp({ cluster: loadCluster(kubeconfigPath) });
   const namespace = `t${process.pid}-${Date.now().toString(36)}-${worlds++}`;
   const journalDir = await mkdtemp(join(tmpdir(), 'vps-operator-journal-'));
-  const simulator = await startSimulator({ taskDurationMs: 300, ...options.simulator });
-  const world = new TestWorld({ http, namespace, journalDir, simulator, kubeconfigPath, flags: options.flags ?? [] });
+  const tokens: string[] = [];
+  const newToken = (): string => tokens[tokens.push(randomUUID()) - 1] ?? '';
+  const simulator = await startSimulator({ taskDurationMs: 300, newToken, ...options.simulator });
+  const { flags = [] } = options;
+  const world = new TestWorld({ http, namespace, journalDir, simulator, kubeconfigPath, flags, tokens });
   onTestFinished(() => world.end());
   await http.call({ method: 'POST', path: '/api/v1/namespaces', body: { metadata: { name: namespace } } });
   if (options.secret !== false) await world.putSecret('vps-api-key', DEFAULT_KEY);
@@ -55,6 +59,8 @@ interface Parts {
   simulator: Simulator;
   kubeconfigPath: string;
   flags: string[];
+  /** Every token that the service has issued. */
+  tokens: readonly string[];
 }
 
 class TestWorld {
@@ -67,16 +73,18 @@ class TestWorld {
   readonly journalDir: string;
   readonly #flags: string[];
   readonly #secrets = new Set<string>();
+  readonly #tokens: readonly string[];
   #logText = '';
   #operator: WiredOperator | undefined;
 
-  constructor({ http, namespace, journalDir, simulator, kubeconfigPath, flags }: Parts) {
+  constructor({ http, namespace, journalDir, simulator, kubeconfigPath, flags, tokens }: Parts) {
     this.http = http;
     this.namespace = namespace;
     this.simulator = simulator;
     this.kubeconfigPath = kubeconfigPath;
     this.journalDir = journalDir;
     this.#flags = flags;
+    this.#tokens = tokens;
   }
 
   // --- the operator
@@ -236,10 +244,19 @@ class TestWorld {
   }
 
   /** Asks for a visit and waits until the operator has made one, to its end, that began after that. */
-  async visited(name: string): Promise<void> {
+  visited(name: string): Promise<void> {
+    return this.#afterVisits(name, (value) => this.annotate(name, { 'reconcile-at': value }));
+  }
+
+  /** As `visited`, for a visit that nobody has asked for: what was planned for later stays planned. */
+  passedBy(name: string): Promise<void> {
+    return this.#afterVisits(name, (value) => this.patch(name, { metadata: { labels: { 'passed-by': value } } }));
+  }
+
+  async #afterVisits(name: string, change: (value: string) => Promise<VirtualServer>): Promise<void> {
     // A visit may log several steps; when the next one has begun it is over.
     for (const round of ['first', 'second']) {
-      const { metadata } = await this.annotate(name, { 'reconcile-at': `${round} of ${Date.now()}-${Math.random()}` });
+      const { metadata } = await change(`${round}-${Date.now()}-${Math.random()}`);
       const isOf = (line: Record<string, unknown>): boolean =>
         line.uid === metadata.uid && Number(line.resourceVersion) >= Number(metadata.resourceVersion);
       await this.until(() => this.log.some(isOf), `a visit to ${name}`);
@@ -248,11 +265,29 @@ class TestWorld {
 
   async end(): Promise<void> {
     await this.stopOperator();
+    const written = await this.#written();
     await this.#removeObjects();
     await this.http.close();
     await rm(this.journalDir, { recursive: true, force: true });
-    for (const secret of this.#secrets) expect(this.#logText.includes(secret), 'a secret in the log').toBe(false);
+    const secrets = [...this.#secrets, ...this.#tokens, SSH_KEY.split(' ')[1] ?? SSH_KEY];
+    for (const [place, text] of Object.entries(written)) {
+      for (const secret of secrets) expect(text.includes(secret), `a secret in the ${place}`).toBe(false);
+    }
     await this.simulator.close();
+  }
+
+  /** All that the operators of this world have written, by place. */
+  async #written(): Promise<Record<string, string>> {
+    const events = `/apis/events.k8s.io/v1/namespaces/${this.namespace}/events`;
+    const [objects, { items }] = (await Promise.all([
+      this.http.call({ path: this.#path() }),
+      this.http.call({ path: events }),
+    ])) as [{ items: VirtualServer[] }, { items: { note: string }[] }];
+    return {
+      log: this.#logText,
+      events: JSON.stringify(items.map(({ note }) => note)),
+      objects: JSON.stringify(objects.items.map((object) => [object.status, recordText(object)])),
+    };
   }
 
   async #removeObjects(): Promise<void> {
@@ -267,4 +302,8 @@ class TestWorld {
 
 export function condition(object: VirtualServer, type: string): Condition | undefined {
   return object.status?.conditions?.find((other) => other.type === type);
+}
+
+function recordText({ metadata }: VirtualServer): string {
+  return metadata.annotations?.[RECORD_ANNOTATION] ?? '';
 }
