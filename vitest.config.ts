@@ -7,6 +7,7 @@ export default defineConfig({
     // A test that waits for a condition ends when it is met; these only bound a wait that is in vain.
     testTimeout: 60_000,
     hookTimeout: 90_000,
+    expect: { poll: { timeout: 30_000, interval: 50 } },
     projects: [
       { extends: true, test: { name: 'unit', include: ['test/unit/**/*.test.ts'] } },
       {
