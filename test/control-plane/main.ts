@@ -6,7 +6,10 @@ const progress = (line: string) => void process.stderr.write(`${line}\n`);
 // Until the control plane is up there is nothing to end in order: the exit itself takes everything along.
 const exit = () => process.exit(0);
 process.on('SIGINT', exit).on('SIGTERM', exit);
-const controlPlane = await startControlPlane({ progress });
+const controlPlane = await startControlPlane({ progress }).catch((error: unknown) => {
+  progress(`control plane: ${error instanceof Error ? error.message : String(error)}`);
+  process.exit(1);
+});
 process.off('SIGINT', exit).off('SIGTERM', exit);
 
 // `on`, not `once`: a second Ctrl-C must not cut the orderly end short.
