@@ -40,9 +40,12 @@ export function adoptionIsAsked(view: View): Action | undefined {
   return notDue(view, 'adopt') ?? withoutCredentials(view, 'adopt') ?? { type: 'adopt', record: own, identifier };
 }
 
-export function createOutcomeIsUnknown({ own }: View): Action | undefined {
+export function createOutcomeIsUnknown({ own, object }: View): Action | undefined {
   if (own?.attempt === undefined || own.task !== undefined || own.identifier !== undefined) return undefined;
-  return park('CreateOutcomeUnknown', unknownMessage(own.attempt));
+  const message = unknownMessage(own.attempt);
+  // What happened was known to the visit that sent the create alone.
+  const fuller = object.status?.conditions?.find((condition) => condition.message.startsWith(message))?.message;
+  return park('CreateOutcomeUnknown', fuller ?? message);
 }
 
 /** What a person has to do about an attempt whose answer was lost. */
