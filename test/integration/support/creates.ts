@@ -1,0 +1,60 @@
+/** What tests of creates ask of an object and of the service. */
+import { expect } from 'vitest';
+import { API_VERSION, PLURAL, RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import type { ServerRecord } from '../../../src/api/record.ts';
+import type { Condition, VirtualServer } from '../../../src/api/virtual-server.ts';
+import { KubeError } from '../../../src/kube/error.ts';
+import type { RequestEntry } from '../../../src/simulator/index.ts';
+import { condition, type World } from './world.ts';
+
+export const CREATE = { method: 'POST', route: '/beta/vps/servers' } as const;
+
+/** Creates that reached the service, whatever it made of them. */
+export function sent(world: World): RequestEntry[] {
+  return world.simulator.ledger.requests(CREATE);
+}
+
+/** The record in both of its places. */
+export function records(object: VirtualServer): { annotation: Partial<ServerRecord>; mirror: Partial<ServerRecord> } {
+  const text = object.metadata.annotations?.[RECORD_ANNOTATION];
+  const annotation = text === undefined ? {} : (JSON.parse(text) as ServerRecord);
+  return { annotation, mirror: object.status?.record ?? {} };
+}
+
+/** The attempt that the record names; fails unless annotation and mirror name the same, or both none. */
+export function attemptOf(object: VirtualServer): string | undefined {
+  const { annotation, mirror } = records(object);
+  expect(mirror.attempt).toBe(annotation.attempt);
+  return annotation.attempt;
+}
+
+/** Whether the API server would take another product; nothing is changed. */
+export async function isEditable(world: World, name: string): Promise<boolean> {
+  const path = `/apis/${API_VERSION}/namespaces/${world.namespace}/${PLURAL}/${name}`;
+  const body = { spec: { product: 'vps-8gb' } };
+  const patch = {
+    method: 'PATCH',
+    path,
+    query: { dryRun: 'All' },
+    contentType: 'application/merge-patch+json',
+  } as const;
+  try {
+    await world.http.call({ ...patch, body });
+    return true;
+  } catch (error) {
+    if (error instanceof KubeError && /cannot be changed after the server was ordered/.test(error.message))
+      return false;
+    throw error;
+  }
+}
+
+/** Ready, Reconciling and Stalled in one line, as `Unknown/-/True`. */
+export function phase(object: VirtualServer): string {
+  return ['Ready', 'Reconciling', 'Stalled'].map((type) => condition(object, type)?.status ?? '-').join('/');
+}
+
+export function stalled(object: VirtualServer): Condition {
+  const found = condition(object, 'Stalled');
+  if (found === undefined) throw new Error('the object is not stalled');
+  return found;
+}
