@@ -14,7 +14,8 @@ const running: Observed[] = [];
 beforeEach(async () => {
   admin = adminHttp();
   proxy = await startProxy(loadCluster(inject('kubeconfigPath')));
-  http = createKubeHttp({ cluster: proxy.cluster });
+  // No deadline to speak of: what stop() does not end does not end by itself.
+  http = createKubeHttp({ cluster: proxy.cluster, timeoutMs: 3_600_000 });
   namespace = await createNamespace(admin);
 });
 afterEach(async () => {
@@ -67,14 +68,15 @@ describe('an informer', () => {
 
   it('sees all namespaces, or just those that it is given', async () => {
     const [second, third] = [await createNamespace(admin), await createNamespace(admin)];
+    const before = [await create(admin, namespace, manifest('x')), await create(admin, second, manifest('x'))];
     const all = await start({ namespaces: 'all' });
     const some = await start({ namespaces: [namespace, second, second] });
-    const a = await create(admin, namespace, manifest('x'));
-    const b = await create(admin, second, manifest('x'));
-    const c = await create(admin, third, manifest('x'));
-    await until(() => [a, b, c].every(({ metadata }) => all.informer.get(`${metadata.namespace}/x`) !== undefined));
-    await until(() => some.informer.list().length === 2);
-    expect(some.holds(a, b)).toBe(true);
+    expect(some.holds(...before)).toBe(true);
+    const foreign = await create(admin, third, manifest('x'));
+    const after = [await create(admin, namespace, manifest('y')), await create(admin, second, manifest('y'))];
+    await until(() => all.informer.get(`${third}/x`)?.metadata.uid === foreign.metadata.uid);
+    await until(() => some.holds(...before, ...after));
+    expect(some.seen.map(({ kind }) => kind)).toEqual(['upsert', 'upsert', 'upsert', 'upsert']);
     expect(lists()).toHaveLength(3);
   });
 
