@@ -1,5 +1,6 @@
 /** The loop: informer -> queue -> workers, its start and its end. */
 import { randomBytes } from 'node:crypto';
+import { FINALIZER, RECORD_ANNOTATION } from '../api/names.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { holdsSomething } from '../decision/record.ts';
 import { inputsOf } from '../decision/inputs.ts';
@@ -35,6 +36,8 @@ export interface OperatorOptions {
   takeoverGraceMs: number;
   operatorNamespace: string | undefined;
   timers?: Timers;
+  /** Names an attempt; random if left out. */
+  mint?: () => string;
 }
 
 /** A key is read again from its Secret at least this often (ms), or every resync interval where that is shorter. */
@@ -100,7 +103,7 @@ export class Operator {
       journal,
       holders,
       limit: new CreateLimit(options.maxCreatesPerHour),
-      mint: () => randomBytes(8).toString('hex'),
+      mint: options.mint ?? (() => randomBytes(8).toString('hex')),
       credentials: this.#credentials,
       timers,
       objects: this.#objects,
@@ -174,23 +177,34 @@ export class Operator {
   async #forgetGone(key: string): Promise<void> {
     const { journal, log } = this.#options;
     for (const { object, released } of this.#objects.takeGone(key)) {
-      const { namespace, name, uid } = object.metadata;
-      const record = ownRecord(object);
-      const notes = journal.entries(uid).filter((entry) => entry.state !== 'minted');
-      const left = record !== undefined && holdsSomething(record) ? record : notes.at(-1);
-      if (left !== undefined && !released) {
-        this.#forced += 1;
-        const { attempt, task } = left;
-        const identifier = 'identifier' in left ? left.identifier : undefined;
-        log.error(
-          { namespace, name, uid, identifier, task, attempt, total: this.#forced },
-          'finalizer was removed by force: a server may be left that no object refers to',
-        );
-      }
+      if (!released) this.#reportLoss(object);
+      const { uid } = object.metadata;
       await journal.drop(uid).catch((error: unknown) => log.error({ uid, err: error }, 'journal entry not dropped'));
     }
     if (this.#objects.newest(key) === undefined) this.#queue.drop(key);
     this.#forgetKeys();
+  }
+
+  /** The operator takes the record off together with the finalizer: who leaves the record took the finalizer off by force. */
+  #reportLoss(object: VirtualServer): void {
+    const { journal, log } = this.#options;
+    const { namespace, name, uid, finalizers, annotations } = object.metadata;
+    const note = journal.entries(uid).findLast((entry) => entry.state !== 'minted');
+    const record = annotations?.[RECORD_ANNOTATION] === undefined ? undefined : ownRecord(object);
+    const left = record !== undefined && holdsSomething(record) ? record : note;
+    if (left === undefined) return;
+    const { attempt, task } = left;
+    const identifier = record?.identifier;
+    if (finalizers?.includes(FINALIZER) === true) {
+      // Its end was not seen: an earlier process may have released it in good order.
+      log.warn({ namespace, name, uid, identifier, task, attempt }, 'object is gone, its release was not seen');
+      return;
+    }
+    this.#forced += 1;
+    log.error(
+      { namespace, name, uid, identifier, task, attempt, total: this.#forced },
+      'finalizer was removed by force: a server may be left that no object refers to',
+    );
   }
 
   /** Now and then, since it looks at every object. */
