@@ -1,6 +1,7 @@
 /** What each reason says of an object: the values of Ready, Reconciling and Stalled, after kstatus. */
 import type { Reason } from '../api/conditions.ts';
 import { BOUNDS, type Condition } from '../api/virtual-server.ts';
+import { cut } from './text.ts';
 
 interface Meaning {
   ready: 'True' | 'False' | 'Unknown';
@@ -72,10 +73,9 @@ const ABOUT_KEY = new Set<string>([
   'SecretInvalid',
   'SecretForbidden',
   'InvalidCredentials',
-  'Unauthorized',
 ] satisfies ReadyReason[]);
 
-/** True for a reason that goes away when somebody mends the Secret. */
+/** True for a reason that goes away when somebody mends the Secret, and that is looked at without calling the service. */
 export function isAboutKey(reason: ReadyReason): boolean {
   return ABOUT_KEY.has(reason);
 }
@@ -96,7 +96,7 @@ export function withVerdict(
   now: number,
 ): Condition[] {
   const meaning: Meaning = MEANINGS[verdict.reason];
-  const message = verdict.message.slice(0, BOUNDS.message);
+  const message = cut(verdict.message, BOUNDS.message);
   const ready = conditions.find((condition) => condition.type === 'Ready');
   const keeps = meaning.keepsReady === true && ready?.status === 'True';
   let result = conditions.filter((condition) => !OWN.has(condition.type));
@@ -133,7 +133,7 @@ function condition(
 ): Condition {
   const before = previous.find((other) => other.type === next.type);
   const since = before?.status === next.status ? before.lastTransitionTime : timestamp(now);
-  const message = next.message.slice(0, BOUNDS.message);
+  const message = cut(next.message, BOUNDS.message);
   return { ...next, message, lastTransitionTime: since, observedGeneration: generation };
 }
 
