@@ -1,0 +1,69 @@
+/** A gate of TCP before the service: connections that stand go on, new ones meet what the gate says. */
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { onTestFinished } from 'vitest';
+
+export interface Gate {
+  readonly port: number;
+  /** Port of the service at 127.0.0.1. */
+  target: number;
+  /** New connections are refused, as by a host where nothing listens. */
+  refuse(): void;
+  /** New connections end as soon as the client has said something: for TLS, before the handshake is done. */
+  hangUp(): void;
+  /** New connections lead to the service, as at the beginning. */
+  admit(): Promise<void>;
+  /** Connections that met a closed gate that hangs up. */
+  readonly hungUp: number;
+}
+
+export async function startGate(): Promise<Gate> {
+  const sockets = new Set<Socket>();
+  let passes = true;
+  let hungUp = 0;
+  const listen = async (port: number): Promise<Server> => {
+    const server = createServer((client) => {
+      keep(client);
+      if (!passes) {
+        client.once('data', () => {
+          hungUp += 1;
+          client.destroy();
+        });
+        return;
+      }
+      const service = connect(gate.target, '127.0.0.1');
+      keep(service);
+      client.pipe(service).pipe(client);
+      client.on('close', () => service.destroy());
+      service.on('close', () => client.destroy());
+    });
+    server.listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    return server;
+  };
+  const keep = (socket: Socket): void => {
+    sockets.add(socket);
+    socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
+  };
+  let server = await listen(0);
+  const { port } = server.address() as AddressInfo;
+  const gate: Gate = {
+    port,
+    target: 0,
+    refuse: () => void server.close(),
+    hangUp: () => void (passes = false),
+    async admit() {
+      passes = true;
+      if (!server.listening) server = await listen(port);
+    },
+    get hungUp() {
+      return hungUp;
+    },
+  };
+  onTestFinished(() => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  });
+  return gate;
+}
