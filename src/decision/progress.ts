@@ -7,8 +7,8 @@ export interface Progress {
 
 export function readProgress(text: string | undefined): Progress {
   if (text === undefined) return {};
-  const percent = /(\d{1,3})(?:\.\d+)?\s?(?:%|percent\b)/i.exec(text)?.[1];
-  const seconds = /\b(\d{1,9})\s?(?:s|secs?|seconds?)\b/i.exec(text)?.[1];
+  const percent = /\b(?<!\d\.)(\d{1,3})(?:\.\d+)?\s?(?:%|percent\b)/i.exec(text)?.[1];
+  const seconds = /\b(?<!\d\.)(\d{1,9})\s?(?:s|secs?|seconds?)\b/i.exec(text)?.[1];
   return {
     ...(percent !== undefined && Number(percent) <= 100 && { percent: Number(percent) }),
     ...(seconds !== undefined && { secondsRemaining: Number(seconds) }),

@@ -2,6 +2,7 @@
 import { distance } from 'fastest-levenshtein';
 import type { VirtualServerSpec } from '../api/virtual-server.ts';
 import type { Catalog } from '../provider/types.ts';
+import { cut } from './text.ts';
 
 const NEAREST = 5;
 
@@ -33,7 +34,7 @@ function unknownSize(field: string, value: number, offered: readonly number[]): 
 
 function describe(field: string, value: string, nearest: readonly string[]): string {
   if (nearest.length === 0) return `${field} ${value} is not offered: the service's list is empty`;
-  const shown = nearest.slice(0, NEAREST).map((text) => text.slice(0, 64));
+  const shown = nearest.slice(0, NEAREST).map((text) => cut(text, 64));
   const more = nearest.length > shown.length ? ` and ${nearest.length - shown.length} more` : '';
   return `${field} ${value} is not offered; nearest valid values: ${shown.join(', ')}${more}`;
 }

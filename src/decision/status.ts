@@ -2,13 +2,15 @@
 import { BOUNDS, type VirtualServerSpec, type VirtualServerStatus } from '../api/virtual-server.ts';
 import type { Server } from '../provider/types.ts';
 import { readProgress } from './progress.ts';
+import { cut } from './text.ts';
 
-const clamp = (text: string | undefined, bound: number): string | undefined => text?.slice(0, bound);
+const clamp = (text: string | undefined, bound: number): string | undefined =>
+  text === undefined ? undefined : cut(text, bound);
 const whole = (value: number | undefined): number | undefined =>
   value !== undefined && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
-/** A list entry that would have to be cut is no address any more: it is left out. */
-const list = (values: readonly string[]): string[] =>
-  values.filter((value) => value.length <= BOUNDS.address).slice(0, BOUNDS.addresses);
+/** Text that would have to be changed to be stored is no address any more: it is left out. */
+const isAddress = (value: string): boolean => value.length <= BOUNDS.address && value.isWellFormed();
+const list = (values: readonly string[]): string[] => values.filter(isAddress).slice(0, BOUNDS.addresses);
 
 /** Drops keys whose value is undefined, so that equal statuses are equal texts and no `undefined` is written. */
 function defined<T extends object>(value: { [K in keyof T]: T[K] | undefined }): T {
@@ -39,13 +41,14 @@ export function serverFields(server: Server): VirtualServerStatus {
         diskSize: whole(specs.diskSize),
         diskType: clamp(specs.diskType, BOUNDS.text),
       }),
-    price: server.price,
+    price: Number.isFinite(server.price) ? server.price : undefined,
     macs: list(server.macs),
-    adminConsole: admin && { hostname: admin.hostname, username: admin.username.slice(0, BOUNDS.text) },
+    adminConsole: admin && { hostname: admin.hostname, username: cut(admin.username, BOUNDS.text) },
   });
 }
 
-const fits = (hostname: string): boolean => hostname.length > 0 && hostname.length <= BOUNDS.hostname;
+const fits = (hostname: string): boolean =>
+  hostname.length > 0 && hostname.length <= BOUNDS.hostname && hostname.isWellFormed();
 const isPort = (port: number): boolean => Number.isInteger(port) && port >= 1 && port <= 65535;
 /** Text that ssh may be given as an argument: nothing that a shell or ssh would read as something else. */
 const isHost = (host: string): boolean => /^[A-Za-z0-9]([A-Za-z0-9.:_-]*[A-Za-z0-9])?$/.test(host);
@@ -53,7 +56,7 @@ const isHost = (host: string): boolean => /^[A-Za-z0-9]([A-Za-z0-9.:_-]*[A-Za-z0
 function sshArguments(server: Server, proxy: { hostname: string; port: number } | undefined): string | undefined {
   if (proxy !== undefined && isHost(proxy.hostname)) return `root@${proxy.hostname} -p ${proxy.port}`;
   const address = server.ipv6[0];
-  return address !== undefined && address.length <= BOUNDS.address && isHost(address) ? `root@${address}` : undefined;
+  return address !== undefined && isAddress(address) && isHost(address) ? `root@${address}` : undefined;
 }
 
 /** The `task` field while the task runs. */
