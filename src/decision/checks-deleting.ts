@@ -38,7 +38,10 @@ export function serverIsProtected({ deleting, object }: View): Action | undefine
 export function serverIsToBeCancelled(view: View): Action | undefined {
   const { deleting, own, facts } = view;
   if (!deleting || own?.identifier === undefined) return undefined;
-  if (facts.memo.cancelled === own.identifier) return { type: 'release', why: 'cancelled', record: own };
+  if (facts.memo.cancelled === own.identifier) {
+    if (own.orphans !== undefined) return park('OrphanedServer', orphanMessage(own.orphans));
+    return { type: 'release', why: 'cancelled', record: own };
+  }
   return (
     notDue(view, 'deleteServer') ??
     withoutCredentials(view, 'deleteServer') ?? { type: 'deleteServer', record: own, identifier: own.identifier }

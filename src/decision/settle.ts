@@ -1,14 +1,15 @@
 /** What an outcome means for one object: record, status, Events, and when to look again. Pure. */
-import type { VirtualServer } from '../api/virtual-server.ts';
+import { BOUNDS, type VirtualServer } from '../api/virtual-server.ts';
 import type { ServerRecord } from '../api/record.ts';
 import { compose, transitions, type Parts } from './compose.ts';
 import { backoffMs, reasonOf } from './failure.ts';
-import { inputsOf } from './inputs.ts';
+import { inputsOf, orphanMessage } from './inputs.ts';
 import { viewRecord } from './record.ts';
 import { settleCreate } from './settle-create.ts';
 import { settleAdoption, settleDelete, settleServer } from './settle-server.ts';
 import { settleTask } from './settle-task.ts';
 import type { Action, Facts, Memo, Next, Outcome } from './types.ts';
+import { cut } from './text.ts';
 import { isAboutKey, timestamp, type Verdict } from './verdict.ts';
 
 /** What every settle function works on. */
@@ -168,6 +169,7 @@ function settleRelease({ facts }: Settling, action: Extract<Action, { type: 'rel
   const left =
     record?.identifier ??
     (record?.task !== undefined ? `of task ${record.task}` : `of attempt ${record?.attempt ?? ''}`);
+  const orphaned = record?.orphans === undefined ? '' : `; ${orphanMessage(record.orphans)}`;
   const events: Next['events'] = [];
   if (why === 'cancelled')
     events.push({ type: 'Normal', reason: 'ServerCancelled', note: `server ${left} was cancelled` });
@@ -175,7 +177,7 @@ function settleRelease({ facts }: Settling, action: Extract<Action, { type: 'rel
     events.push({
       type: 'Warning',
       reason: 'RetainedServer',
-      note: `server ${left} lives on: deletionPolicy is Retain`,
+      note: cut(`server ${left} lives on: deletionPolicy is Retain${orphaned}`, BOUNDS.message),
     });
   }
   return { record: null, memo: facts.memo, events, again: false };
