@@ -1,6 +1,7 @@
 /** Checks on the way to a server: an attempt and its outcome, adoption, and what has to be in order before a create. */
 import { ADOPT_ANNOTATION, NOT_CREATED_ANNOTATION } from '../api/names.ts';
 import { mayBeInFlight } from './checks.ts';
+import { holdsSomething } from './record.ts';
 import { specProblem } from './spec.ts';
 import type { Action, GatherKind, Missing } from './types.ts';
 import { notDue, park, withoutCredentials, type View } from './view.ts';
@@ -35,6 +36,8 @@ export function adoptionIsAsked(view: View): Action | undefined {
     return park(
       'IdentifierInUse',
       `server ${identifier}, named by ${ADOPT_ANNOTATION}, is held by ${holders.join(', ')}`,
+      // Nothing tells of a holder that goes away; looking again costs no call.
+      { afterMs: facts.timing.pollMs },
     );
   }
   return notDue(view, 'adopt') ?? withoutCredentials(view, 'adopt') ?? { type: 'adopt', record: own, identifier };
@@ -60,7 +63,9 @@ export function unknownMessage(attempt: string): string {
 const RECHECK_MS = 60_000;
 
 export function serverIsToBeOrdered(view: View): Action | undefined {
-  const { facts, object, own } = view;
+  const { facts, object, own, deleting } = view;
+  // The last line of defence against a second create: no check before this one may let such an object through.
+  if (deleting || (own !== undefined && holdsSomething(own))) throw new Error('a server is held, or may be: no create');
   const planned = notDue(view, 'gather') ?? withoutCredentials(view, 'gather');
   if (planned !== undefined) return planned;
   const { sshKeys, catalog, createDelayMs } = facts;

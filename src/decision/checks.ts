@@ -93,6 +93,7 @@ export function identifierIsHeldTwice({ own, facts, object, deleting }: View): A
     'IdentifierInUse',
     `server ${own.identifier} is held by ${holders.join(', ')} too. Nothing is called. ` +
       'Set deletionPolicy: Retain on all but one of them and delete those',
+    { afterMs: facts.timing.pollMs },
   );
 }
 
@@ -100,7 +101,10 @@ export function taskRuns(view: View): Action | undefined {
   const { own, facts } = view;
   if (own?.task === undefined || taskIsOver(view)) return undefined;
   if (facts.memo.readInstead === true && own.identifier !== undefined) {
-    return withoutCredentials(view, 'readServer') ?? { type: 'readServer', record: own, identifier: own.identifier };
+    return (
+      notDue(view, 'readServer') ??
+      withoutCredentials(view, 'readServer') ?? { type: 'readServer', record: own, identifier: own.identifier }
+    );
   }
   return (
     notDue(view, 'pollTask') ??

@@ -10,6 +10,7 @@ import type { Next } from './types.ts';
 
 const HOUR_MS = 60 * 60_000;
 
+/** Whatever fields the status had were those of no server of this object. */
 export function settleCreate(at: Settling, record: ServerRecord, result: CreateOutcome): Next {
   const { facts } = at;
   switch (result.kind) {
@@ -21,7 +22,7 @@ export function settleCreate(at: Settling, record: ServerRecord, result: CreateO
         reason: reasonOf(result.error),
         message: `the server was not created: ${result.error.message}`,
       };
-      return retryLater(at, 'gather', { record: left, verdict }, result.error.retryAfterMs, left);
+      return retryLater(at, 'gather', { record: left, fields: {}, verdict }, result.error.retryAfterMs, left);
     }
     case 'refused': {
       const left = withoutAttempt(record);
@@ -30,12 +31,12 @@ export function settleCreate(at: Settling, record: ServerRecord, result: CreateO
         `the service refused to create the server (HTTP ${result.status}): ${result.error.message}. ` +
         `A changed spec is tried at once${hourly ? ', an unchanged one hourly' : ''}`;
       const afterMs = hourly ? jittered(HOUR_MS, facts) : Infinity;
-      const parts = { record: left, verdict: { reason: 'CreateRejected', message } as const };
+      const parts = { record: left, fields: {}, verdict: { reason: 'CreateRejected', message } as const };
       return rest(at, parts, { action: 'gather', afterMs }, { ...facts.memo, failures: 0 }, left);
     }
     case 'unknown': {
       const message = `${unknownMessage(record.attempt ?? '')}. What happened: ${result.error.message}`;
-      return rest(at, { record, verdict: { reason: 'CreateOutcomeUnknown', message } }, undefined);
+      return rest(at, { record, fields: {}, verdict: { reason: 'CreateOutcomeUnknown', message } }, undefined);
     }
   }
 }

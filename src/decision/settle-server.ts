@@ -5,6 +5,7 @@ import { mergeOrphans } from './record.ts';
 import { goOn, jittered, rest, retryLater, type Settling } from './settle.ts';
 import { vanished } from './settle-task.ts';
 import { isProvisioned, serverFields } from './status.ts';
+import { cut } from './text.ts';
 import type { Action, Next, Outcome } from './types.ts';
 import type { Verdict } from './verdict.ts';
 
@@ -13,7 +14,8 @@ export function settleServer(at: Settling, action: Extract<Action, { type: 'read
   const { record } = action;
   switch (outcome.type) {
     case 'server':
-      if (object.metadata.deletionTimestamp !== undefined) return goOn({ ...facts.memo, taskComplete: true });
+      if (object.metadata.deletionTimestamp !== undefined)
+        return goOn({ ...facts.memo, taskComplete: action.identifier });
       return seen(at, renewed(record, outcome.account), outcome.server, outcome.account !== record.account);
     case 'serverNotFound':
       if (record.task !== undefined && facts.memo.readInstead === true) return vanished(at, record);
@@ -39,7 +41,7 @@ function seen(at: Settling, record: ServerRecord, server: Server, isNew: boolean
     at,
     { record, fields, verdict },
     plan,
-    { ...memo, failures: 0, taskComplete: true },
+    { ...memo, failures: 0, ...(record.identifier !== undefined && { taskComplete: record.identifier }) },
     isNew ? record : undefined,
   );
   return { ...next, events: [...events, ...next.events] };
@@ -48,7 +50,7 @@ function seen(at: Settling, record: ServerRecord, server: Server, isNew: boolean
 function verdictOf(server: Server): Verdict {
   const { identifier, status = '' } = server;
   if (status.trim().toLowerCase() !== 'running') {
-    const words = status === '' ? 'no status' : `status "${status.slice(0, 128)}"`;
+    const words = status === '' ? 'no status' : `status "${cut(status, 128)}"`;
     return { reason: 'ServerNotRunning', message: `server ${identifier} exists, the service reports ${words}` };
   }
   if (server.ipv6.length === 0 && server.ipv4.length === 0 && server.sshProxy === undefined) {
@@ -98,7 +100,8 @@ export function settleAdoption(at: Settling, action: Extract<Action, { type: 'ad
       identifier: action.identifier,
       ...(orphans && { orphans }),
     };
-    if (object.metadata.deletionTimestamp !== undefined) return goOn({ ...facts.memo, taskComplete: true }, { record });
+    if (object.metadata.deletionTimestamp !== undefined)
+      return goOn({ ...facts.memo, taskComplete: action.identifier }, { record });
     return seen(at, record, server, true, [
       { type: 'Normal', reason: 'ServerAdopted', note: `took over server ${action.identifier}` },
     ]);

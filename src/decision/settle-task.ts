@@ -2,6 +2,7 @@
 import { MAX_IDENTIFIER, type ServerRecord } from '../api/record.ts';
 import { goOn, jittered, rest, retryLater, type Settling } from './settle.ts';
 import { taskField } from './status.ts';
+import { cut } from './text.ts';
 import type { Next, Outcome } from './types.ts';
 import type { Verdict } from './verdict.ts';
 import { isOverdue } from './view.ts';
@@ -19,7 +20,10 @@ export function settleTask(at: Settling, record: ServerRecord, outcome: Outcome)
       const named = withIdentifier(record, outcome.identifier);
       if ('problem' in named) return mistaken(at, record, named.problem);
       const { readInstead: _readInstead, ...rest } = memo;
-      return goOn({ ...rest, failures: 0, taskComplete: true }, named === record ? {} : { record: named });
+      return goOn(
+        { ...rest, failures: 0, taskComplete: outcome.identifier },
+        named === record ? {} : { record: named },
+      );
     }
     case 'taskNotFound':
       return record.identifier === undefined ? vanished(at, record) : goOn({ ...memo, readInstead: true });
@@ -41,7 +45,7 @@ function withIdentifier(record: ServerRecord, identifier: string | undefined): S
   return { ...record, identifier };
 }
 
-const shorten = (text: string): string => (text.length > 64 ? `${text.slice(0, 64)}...` : text);
+const shorten = (text: string): string => (text.length > 64 ? `${cut(text, 64)}...` : text);
 
 function mistaken(at: Settling, record: ServerRecord, problem: string): Next {
   return retryLater(
@@ -62,7 +66,7 @@ function pending(at: Settling, record: ServerRecord, message: string | undefined
   }
   const parts = {
     record,
-    fields: { ...object.status, task: taskField(task, message) },
+    fields: { task: taskField(task, message) },
     verdict: verdictOf(task, message, deleting, overdue),
   };
   if (overdue) return retryLater(at, 'pollTask', parts, facts.timing.pollMs, isNew ? record : undefined);

@@ -22,8 +22,8 @@ export interface Memo {
   failures: number;
   /** When an attempt of another process was first seen here (ms), and which. */
   foreignAttempt?: { attempt: string; since: number };
-  /** The task has answered 303 to this process. */
-  taskComplete?: boolean;
+  /** The task of this identifier has answered 303 to this process, or the server was read. */
+  taskComplete?: string;
   /** The task tells nothing more (404, or overdue while deleting): ask for the server itself once. */
   readInstead?: boolean;
   /** DELETE was answered with 200 for this identifier. */

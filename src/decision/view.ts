@@ -58,9 +58,15 @@ export function withoutCredentials(view: View, action: Action['type']): Action |
   return park(reason, message, { retry: action, ...(retryAfterMs !== undefined && { afterMs: retryAfterMs }) });
 }
 
-/** True once the task is over: the server was read, or the task answered 303. */
-export function taskIsOver(view: View): boolean {
-  return isProvisioned(view.object.status) || view.facts.memo.taskComplete === true;
+/**
+ * True once the task is over: it answered 303, or this very server was read. Fields of a status that was copied or
+ * restored from another object prove nothing, so the mirror beside them has to name the same server.
+ */
+export function taskIsOver({ object, own, facts }: View): boolean {
+  if (own?.identifier === undefined) return false;
+  const mirror = object.status?.record;
+  const wasRead = mirror?.owner === own.owner && mirror.identifier === own.identifier && isProvisioned(object.status);
+  return wasRead || facts.memo.taskComplete === own.identifier;
 }
 
 const OVERDUE_MS = 60 * 60_000;
