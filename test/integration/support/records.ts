@@ -1,0 +1,34 @@
+/** What tests of the record do to objects. */
+import { RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import { parseRecord, type ServerRecord } from '../../../src/api/record.ts';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { virtualServer, type Manifest, type Modifier } from '../../gen/virtual-server.ts';
+import { condition, type World } from './world.ts';
+
+/** The record in the annotation; fails when there is none. */
+export function recordOf(object: VirtualServer): ServerRecord {
+  const parsed = parseRecord(object.metadata.annotations?.[RECORD_ANNOTATION]);
+  if (!parsed.ok || parsed.record === undefined) throw new Error(`no record in ${JSON.stringify(object.metadata)}`);
+  return parsed.record;
+}
+
+/** Creates an object and waits until its server is Ready. */
+export async function readyServer(
+  world: World,
+  name: string,
+  ...modifiers: Modifier<Manifest>[]
+): Promise<VirtualServer> {
+  await world.create(virtualServer(name, ...modifiers));
+  return world.waitForReason(name, 'Available', 'Ready');
+}
+
+/** Takes the record out of annotation and mirror, in that order. */
+export async function loseRecord(world: World, name: string): Promise<void> {
+  await world.patch(name, { status: { record: null } }, '/status');
+  await world.annotate(name, { record: null });
+}
+
+/** The message of the condition that says why nothing is done; '' when there is none. */
+export function stalledMessage(object: VirtualServer): string {
+  return condition(object, 'Stalled')?.message ?? '';
+}
