@@ -189,7 +189,8 @@ export class Operator {
   #reportLoss(object: VirtualServer): void {
     const { journal, log } = this.#options;
     const { namespace, name, uid, finalizers, annotations } = object.metadata;
-    const note = journal.entries(uid).findLast((entry) => entry.state !== 'minted');
+    // What only an earlier process knew of may have been released by it in good order.
+    const note = journal.entries(uid).findLast((entry) => entry.own && entry.state !== 'minted');
     const record = annotations?.[RECORD_ANNOTATION] === undefined ? undefined : ownRecord(object);
     const left = record !== undefined && holdsSomething(record) ? record : note;
     if (left === undefined) return;

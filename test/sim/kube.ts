@@ -1,0 +1,104 @@
+/** Calls to the modelled API server over a network that delays, loses and cuts. */
+import type { VirtualServer, VirtualServerStatus } from '../../src/api/virtual-server.ts';
+import { KubeError } from '../../src/kube/error.ts';
+import type { Kube, MetadataPatch, ObjectVersion, SecretData } from '../../src/kube/types.ts';
+import type { ApiServer } from './api-server.ts';
+import type { Random } from './random.ts';
+import type { Scheduler } from './scheduler.ts';
+
+/** How likely each fault is for one request, 0 to 1; all 0 when faults have stopped. */
+export interface Weather {
+  /** The request never arrives, or its answer never does: half each. */
+  lost: number;
+  /** An answer 500 to a request that was processed. */
+  error: number;
+  /** Longest delay of one way (ms). */
+  delayMs: number;
+}
+
+export interface Network {
+  scheduler: Scheduler;
+  random: Random;
+  /** Between operator and API server. */
+  kube: Weather;
+  /** Between operator and service. */
+  service: Weather;
+}
+
+const DEADLINE_MS = 15_000;
+
+export class SimKube implements Kube {
+  readonly #network: Network;
+  readonly #api: ApiServer;
+  readonly #owner: object;
+
+  constructor(network: Network, api: ApiServer, owner: object) {
+    this.#network = network;
+    this.#api = api;
+    this.#owner = owner;
+  }
+
+  getVirtualServer(namespace: string, name: string): Promise<VirtualServer | undefined> {
+    return this.#call(() => this.#api.get(namespace, name));
+  }
+
+  patchMetadata(version: ObjectVersion, patch: MetadataPatch): Promise<VirtualServer> {
+    return this.#call(() => this.#api.patchMetadata(version, patch));
+  }
+
+  writeStatus(
+    version: ObjectVersion,
+    _previous: VirtualServerStatus | undefined,
+    status: VirtualServerStatus,
+  ): Promise<VirtualServer> {
+    return this.#call(() => this.#api.writeStatus(version, status));
+  }
+
+  getSecret(namespace: string, name: string): Promise<SecretData | undefined> {
+    return this.#call(() => this.#api.secrets.get(`${namespace}/${name}`));
+  }
+
+  createEvent(): Promise<void> {
+    return this.#call(() => undefined);
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  /** `process` runs when the request arrives, even if the caller is dead by then; the answer needs a living one. */
+  #call<T>(process: () => T): Promise<T> {
+    const { scheduler, random, kube } = this.#network;
+    const owner = this.#owner;
+    return new Promise((resolve, reject) => {
+      const unreachable = (): void => reject(new KubeError('Unreachable', 'no answer from the API server'));
+      const isLost = random.chance(kube.lost);
+      const arrives = !isLost || random.chance(0.5);
+      if (isLost) scheduler.after(random.chance(0.3) ? DEADLINE_MS : random.int(1, 50), unreachable, owner);
+      if (!arrives) return;
+      scheduler.after(random.int(0, kube.delayMs), () => {
+        const answer = attempt(process);
+        if (isLost) return;
+        const failed = random.chance(kube.error);
+        scheduler.after(
+          random.int(0, kube.delayMs),
+          () => {
+            if (failed) reject(new KubeError('ServerError', 'internal error', { status: 500 }));
+            else if (answer.ok) resolve(answer.value);
+            else reject(answer.error);
+          },
+          owner,
+        );
+      });
+    });
+  }
+}
+
+function attempt<T>(run: () => T): { ok: true; value: T } | { ok: false; error: Error } {
+  try {
+    return { ok: true, value: run() };
+  } catch (error) {
+    if (error instanceof KubeError) return { ok: false, error };
+    throw error;
+  }
+}

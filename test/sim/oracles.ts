@@ -1,0 +1,87 @@
+/** What must hold in every run, whatever happened. Each violation is a sentence. */
+import { parseRecord } from '../../src/api/record.ts';
+import { RECORD_ANNOTATION } from '../../src/api/names.ts';
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { currentReason } from '../../src/decision/verdict.ts';
+import type { Simulation } from '../../src/simulator/index.ts';
+import { keyOf, type ApiServer } from './api-server.ts';
+import type { People } from './people.ts';
+
+/** Reasons that nobody can do anything about but by a new object, or that a wrong spec deserves. */
+const FINAL = new Set(['Available', 'ServerMissing', 'InvalidSpec']);
+
+function identifierOf(object: VirtualServer): string | undefined {
+  const parsed = parseRecord(object.metadata.annotations?.[RECORD_ANNOTATION]);
+  const own = parsed.ok && parsed.record?.owner === object.metadata.uid ? parsed.record : undefined;
+  const mirror = object.status?.record?.owner === object.metadata.uid ? object.status.record : undefined;
+  return own?.identifier ?? mirror?.identifier;
+}
+
+/** No object may have had two creates accepted: people here say `not-created` only where nothing was created. */
+export function orderedTwice(service: Simulation): string[] {
+  const byKey = new Map<unknown, number>();
+  for (const { body } of service.ledger.creates()) byKey.set(body.ssh_keys, (byKey.get(body.ssh_keys) ?? 0) + 1);
+  return [...byKey].filter(([, count]) => count > 1).map(([key, count]) => `${String(key)} was ordered ${count} times`);
+}
+
+/** Called when the service has just cancelled a server: some object that holds it must ask for that. */
+export function wronglyCancelled(identifier: string, api: ApiServer): string | undefined {
+  const holders = api.list().filter((object) => identifierOf(object) === identifier);
+  const asking = holders.filter(
+    ({ metadata, spec }) =>
+      metadata.deletionTimestamp !== undefined && spec.deletionPolicy === 'Delete' && !spec.deletionProtection,
+  );
+  if (asking.length === 1 && holders.length === 1) return undefined;
+  return `server ${identifier} was cancelled while it was held by [${holders.map(describe).join(', ')}]`;
+}
+
+function describe(object: VirtualServer): string {
+  const { deletionTimestamp } = object.metadata;
+  return `${keyOf(object)} ${deletionTimestamp === undefined ? 'living' : 'deleting'} ${object.spec.deletionPolicy}`;
+}
+
+/** When faults have stopped and people have resolved what they can. */
+export function notAtRest(api: ApiServer): string[] {
+  return api.list().flatMap((object) => {
+    const reason = currentReason(object.status?.conditions);
+    const deleting = object.metadata.deletionTimestamp !== undefined;
+    if (!deleting && reason !== undefined && FINAL.has(reason)) return [];
+    const message = object.status?.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
+    return [
+      `${keyOf(object)} does not come to rest: ${deleting ? 'deleting, ' : ''}${reason ?? 'no reason'}: ${message}`,
+    ];
+  });
+}
+
+/** Every server that lives is held by exactly one object, or was to be retained. */
+export function unaccounted(api: ApiServer, service: Simulation, { truth }: People): string[] {
+  const held = new Map<string, string>();
+  const violations: string[] = [];
+  for (const object of api.list()) {
+    const identifier = identifierOf(object);
+    if (identifier === undefined) continue;
+    if (held.has(identifier))
+      violations.push(`server ${identifier} is held by ${held.get(identifier) ?? ''} and ${keyOf(object)}`);
+    held.set(identifier, keyOf(object));
+  }
+  const alive = new Set(service.aliveServers().map(({ identifier }) => identifier));
+  const retained = serversLeft(api, service);
+  for (const identifier of alive) {
+    if (!held.has(identifier) && !retained.has(identifier))
+      violations.push(`server ${identifier} lives and nobody holds it`);
+  }
+  for (const [identifier, key] of held) {
+    if (!alive.has(identifier) && !truth.removed.has(identifier))
+      violations.push(`${key} holds server ${identifier}, which is gone`);
+  }
+  return violations;
+}
+
+/** Servers whose objects were deleted with `Retain`. */
+function serversLeft(api: ApiServer, service: Simulation): Set<string> {
+  const kept = api.changes.filter(({ object, deleted }) => deleted && object.spec.deletionPolicy === 'Retain');
+  const keys = new Set<unknown>(kept.map(({ object }) => object.spec.sshKeys?.[0]));
+  const ordered = service.ledger.creates().filter(({ body }) => keys.has(body.ssh_keys));
+  const adopted = kept.map(({ object }) => identifierOf(object)).filter((identifier) => identifier !== undefined);
+  return new Set([...ordered.map(({ identifier }) => identifier), ...adopted]);
+}

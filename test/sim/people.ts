@@ -1,0 +1,301 @@
+/** People and machines around the operator: they apply, edit, delete, restore, rotate, and resolve what is parked. */
+import {
+  ADOPT_ANNOTATION,
+  FINALIZER,
+  NOT_CREATED_ANNOTATION,
+  PAUSED_ANNOTATION,
+  RECORD_ANNOTATION,
+  RECONCILE_AT_ANNOTATION,
+  START_ANEW_ANNOTATION,
+} from '../../src/api/names.ts';
+import { parseRecord } from '../../src/api/record.ts';
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { currentReason } from '../../src/decision/verdict.ts';
+import { KubeError } from '../../src/kube/error.ts';
+import type { Simulation } from '../../src/simulator/index.ts';
+import { virtualServer, withAnnotations, withSpec } from '../gen/virtual-server.ts';
+import type { ApiServer } from './api-server.ts';
+import type { Random } from './random.ts';
+
+export const NAMESPACES = ['a', 'b'] as const;
+const PRODUCTS = ['vps-1gb', 'vps-2gb', 'vps-4gb'];
+const NAMES = 8;
+
+/** What the truth is, beside what the operator believes. */
+export interface Truth {
+  /** Identifiers of servers that somebody cancelled in the customer panel. */
+  removed: Set<string>;
+}
+
+export class People {
+  /** Objects that were created so far. */
+  lives = 0;
+  readonly truth: Truth = { removed: new Set() };
+  readonly #api: ApiServer;
+  readonly #service: Simulation;
+  readonly #random: Random;
+  readonly #tell: (what: string) => void;
+  #secretVersion = 0;
+
+  constructor(api: ApiServer, service: Simulation, random: Random, tell: (what: string) => void) {
+    this.#api = api;
+    this.#service = service;
+    this.#random = random;
+    this.#tell = tell;
+    for (const namespace of NAMESPACES) this.#putSecret(namespace);
+  }
+
+  /** One thing that somebody does; some of them are refused, as they would be. */
+  act(): void {
+    const actions = [
+      ...Array<() => void>(8).fill(() => this.#create()),
+      ...Array<() => void>(5).fill(() => this.#delete()),
+      () => this.#edit(),
+      () => this.#edit(),
+      () => this.#pause(),
+      () => this.#wipeStatus(),
+      () => this.#dropRecord(),
+      () => this.#rollRecordBack(),
+      () => this.#copy(),
+      () => this.#recreate(),
+      () => this.#protect(),
+      () => this.#askForVisit(),
+      () => this.#rotateKey(),
+      () => this.#loseSecret(),
+      () => this.#removeServer(),
+      ...Array<() => void>(4).fill(() => this.resolve()),
+    ];
+    this.#try(this.#random.pick(actions));
+  }
+
+  /** Looks at every parked object and does what its condition asks for, truthfully. */
+  resolve(): void {
+    for (const object of this.#api.list()) this.#try(() => this.#resolveOne(object));
+  }
+
+  /** Puts the world in order, so that everything can come to rest. */
+  tidy(): void {
+    for (const namespace of NAMESPACES) this.#putSecret(namespace);
+    for (const { metadata, spec } of this.#api.list()) {
+      const { namespace, name } = metadata;
+      if (metadata.annotations?.[PAUSED_ANNOTATION] !== undefined)
+        this.#api.annotate(namespace, name, { [PAUSED_ANNOTATION]: null });
+      if (spec.deletionProtection) this.#api.editSpec(namespace, name, { deletionProtection: false });
+    }
+    this.resolve();
+  }
+
+  #try(action: () => void): void {
+    try {
+      action();
+    } catch (error) {
+      if (!(error instanceof KubeError)) throw error;
+    }
+  }
+
+  #any(): VirtualServer | undefined {
+    const objects = this.#api.list();
+    return objects.length === 0 ? undefined : this.#random.pick(objects);
+  }
+
+  #create(name = `s${this.#random.int(1, NAMES)}`, namespace: string = this.#random.pick(NAMESPACES)): void {
+    const random = this.#random;
+    const manifest = virtualServer(
+      name,
+      withSpec({
+        product: random.chance(0.1) ? 'vps-9gb' : random.pick(PRODUCTS),
+        diskSize: random.pick([10, 20, 40]),
+        // Tells in the service's ledger which object a server was ordered for.
+        sshKeys: [`ssh-ed25519 AAAA serial-${this.lives + 1}`],
+        deletionPolicy: random.chance(0.1) ? 'Retain' : 'Delete',
+        deletionProtection: random.chance(0.05),
+      }),
+    );
+    const { metadata } = this.#api.create(namespace, manifest);
+    this.lives += 1;
+    this.#tell(`create ${namespace}/${name} serial ${this.lives} ${metadata.uid}`);
+  }
+
+  #delete(): void {
+    const object = this.#any();
+    if (object === undefined) return;
+    this.#tell(`delete ${object.metadata.namespace}/${object.metadata.name}`);
+    this.#api.delete(object.metadata.namespace, object.metadata.name);
+  }
+
+  /** As `kubectl replace --force` and GitOps tools do: gone, and there again under the same name. */
+  #recreate(): void {
+    const object = this.#any();
+    if (object === undefined) return;
+    const { namespace, name } = object.metadata;
+    this.#api.delete(namespace, name);
+    this.#create(name, namespace);
+  }
+
+  #edit(): void {
+    const object = this.#any();
+    if (object === undefined || object.metadata.deletionTimestamp !== undefined) return;
+    const { namespace, name } = object.metadata;
+    this.#api.editSpec(namespace, name, { product: this.#random.pick(PRODUCTS) });
+    this.#tell(`edit ${namespace}/${name}`);
+  }
+
+  #pause(): void {
+    const object = this.#any();
+    if (object === undefined) return;
+    const { namespace, name, annotations } = object.metadata;
+    const paused = annotations?.[PAUSED_ANNOTATION] === undefined ? 'true' : null;
+    this.#tell(`paused=${paused ?? ''} ${namespace}/${name}`);
+    this.#api.annotate(namespace, name, { [PAUSED_ANNOTATION]: paused });
+  }
+
+  #protect(): void {
+    const object = this.#any();
+    // Whoever protects an object that is being deleted is in a race with the DELETE that nobody can win.
+    if (object === undefined || object.metadata.deletionTimestamp !== undefined) return;
+    const { namespace, name } = object.metadata;
+    this.#tell(`toggle protection of ${namespace}/${name}`);
+    this.#api.editSpec(namespace, name, { deletionProtection: !object.spec.deletionProtection });
+  }
+
+  #wipeStatus(): void {
+    const object = this.#any();
+    if (object === undefined) return;
+    this.#tell(`wipe status of ${object.metadata.namespace}/${object.metadata.name}`);
+    this.#api.wipeStatus(object.metadata.namespace, object.metadata.name);
+  }
+
+  #dropRecord(): void {
+    const object = this.#any();
+    // Both copies lost at once is a documented limit.
+    if (object?.status?.record?.attempt === undefined && object?.status?.record?.identifier === undefined) return;
+    const { namespace, name } = object.metadata;
+    this.#tell(`drop record annotation of ${namespace}/${name}`);
+    this.#api.annotate(namespace, name, { [RECORD_ANNOTATION]: null });
+  }
+
+  /** As a GitOps tool that has an older state of the object in Git. */
+  #rollRecordBack(): void {
+    const object = this.#any();
+    const mirror = object?.status?.record;
+    if (object === undefined || mirror === undefined || mirror.owner !== object.metadata.uid) return;
+    const older = this.#api.changes
+      .filter(({ object: { metadata } }) => metadata.uid === object.metadata.uid)
+      .map(({ object: { metadata } }) => metadata.annotations?.[RECORD_ANNOTATION])
+      .filter((text) => text !== undefined && isEarlier(text, mirror));
+    if (older.length === 0) return;
+    const { namespace, name } = object.metadata;
+    const text = this.#random.pick(older) ?? null;
+    this.#tell(`roll record of ${namespace}/${name} back to ${text ?? ''}`);
+    this.#api.annotate(namespace, name, { [RECORD_ANNOTATION]: text });
+  }
+
+  /** As a restore into another namespace: same annotations and finalizers, another uid. */
+  #copy(): void {
+    const object = this.#any();
+    const record = object?.metadata.annotations?.[RECORD_ANNOTATION];
+    if (object === undefined || record === undefined) return;
+    const namespace = object.metadata.namespace === 'a' ? 'b' : 'a';
+    const manifest = virtualServer(
+      object.metadata.name,
+      withSpec({ ...object.spec, sshKeys: [`ssh-ed25519 AAAA serial-${this.lives + 1}`] }),
+      withAnnotations({ [RECORD_ANNOTATION]: record }),
+    );
+    manifest.metadata.finalizers = [FINALIZER];
+    this.#api.create(namespace, manifest);
+    this.lives += 1;
+    this.#tell(`copy ${object.metadata.namespace}/${object.metadata.name} to ${namespace}, serial ${this.lives}`);
+  }
+
+  #askForVisit(): void {
+    const object = this.#any();
+    if (object === undefined) return;
+    const value = this.#random.hex(8);
+    this.#api.annotate(object.metadata.namespace, object.metadata.name, { [RECONCILE_AT_ANNOTATION]: value });
+  }
+
+  #putSecret(namespace: string): void {
+    const { keyId, secret } = this.#key();
+    this.#api.secrets.set(`${namespace}/vps-api-key`, { keyId, secret });
+  }
+
+  #key(): { keyId: string; secret: string } {
+    return { keyId: 'key', secret: `secret-${this.#secretVersion}` };
+  }
+
+  /** Both keys work for a moment, as they do for a careful person. */
+  #rotateKey(): void {
+    this.#secretVersion += 1;
+    this.#service.accounts.rotateKey('key', this.#key().secret);
+    for (const namespace of NAMESPACES) this.#putSecret(namespace);
+    this.#tell('rotate key');
+  }
+
+  #loseSecret(): void {
+    const namespace = this.#random.pick(NAMESPACES);
+    const id = `${namespace}/vps-api-key`;
+    if (this.#api.secrets.delete(id)) this.#tell(`delete Secret ${id}`);
+    else this.#putSecret(namespace);
+  }
+
+  /** Somebody cancels a server in the customer panel. */
+  #removeServer(): void {
+    const alive = this.#service.aliveServers();
+    if (alive.length === 0 || this.#random.chance(0.7)) return;
+    const { identifier } = this.#random.pick(alive);
+    this.#service.fleet.removeServer(identifier);
+    this.truth.removed.add(identifier);
+    this.#tell(`remove server ${identifier} at the service`);
+  }
+
+  #resolveOne(object: VirtualServer): void {
+    const { namespace, name, uid } = object.metadata;
+    const reason = currentReason(object.status?.conditions);
+    const attempt = object.status?.record?.attempt;
+    if (reason === 'RecordMismatch') {
+      this.#tell(`start ${namespace}/${name} anew`);
+      this.#api.annotate(namespace, name, { [START_ANEW_ANNOTATION]: uid });
+    }
+    if ((reason === 'CreateOutcomeUnknown' || reason === 'TaskNotFound') && attempt !== undefined) {
+      const identifier = this.serverOf(object);
+      if (identifier === undefined) {
+        this.#tell(`not-created ${attempt} for ${namespace}/${name}`);
+        this.#api.annotate(namespace, name, { [NOT_CREATED_ANNOTATION]: attempt });
+      } else {
+        this.#tell(`adopt ${identifier} by ${namespace}/${name}`);
+        this.#api.annotate(namespace, name, { [ADOPT_ANNOTATION]: identifier });
+      }
+    }
+    // Whom they wanted to adopt has gone meanwhile.
+    if (reason === 'ServerNotVisible' && attempt !== undefined && this.serverOf(object) === undefined) {
+      this.#tell(`not-created ${attempt} for ${namespace}/${name} instead of adopting`);
+      this.#api.annotate(namespace, name, { [ADOPT_ANNOTATION]: null, [NOT_CREATED_ANNOTATION]: attempt });
+    }
+    if (reason === 'IdentifierInUse') this.#api.annotate(namespace, name, { [ADOPT_ANNOTATION]: null });
+    if (reason === 'InvalidSpec') this.#api.editSpec(namespace, name, { product: 'vps-1gb' });
+  }
+
+  /** The server that was ordered for this object and is alive, or will be when its task ends. */
+  serverOf({ spec }: VirtualServer): string | undefined {
+    const created = this.#service.ledger.creates().filter(({ body }) => body.ssh_keys === spec.sshKeys?.[0]);
+    const { truth } = this;
+    return created
+      .map(({ identifier }) => identifier)
+      .find((identifier) => !truth.removed.has(identifier) && this.#isThere(identifier));
+  }
+
+  #isThere(identifier: string): boolean {
+    return this.#service.ledger.cancels({ identifier }).length === 0;
+  }
+}
+
+/** True when the annotation was an earlier state of the attempt that the mirror speaks of. */
+function isEarlier(text: string, mirror: { attempt?: string | undefined; identifier?: string | undefined }): boolean {
+  const parsed = parseRecord(text);
+  return (
+    parsed.ok &&
+    parsed.record !== undefined &&
+    parsed.record.mode === 'create' &&
+    parsed.record.attempt === mirror.attempt
+  );
+}

@@ -1,0 +1,174 @@
+/** One operator process in the simulation: the real operator over modelled rooms. Its death takes with it all but its disk. */
+import { Attempts, type JournalEntry } from '../../src/controller/attempts.ts';
+import type { Journal, NewAttempt } from '../../src/controller/journal.ts';
+import { Operator, type OperatorOptions } from '../../src/controller/operator.ts';
+import type { Timers } from '../../src/controller/timers.ts';
+import { createLogger } from '../../src/logger.ts';
+import { createProvider } from '../../src/provider/index.ts';
+import type { Simulation } from '../../src/simulator/index.ts';
+import type { ApiServer } from './api-server.ts';
+import { SimInformer } from './informer.ts';
+import { SimKube, type Network } from './kube.ts';
+import { SimWire } from './wire.ts';
+
+/** What survives a crash: the journal's file. */
+export interface Disk {
+  attempts: Attempts;
+}
+
+export interface ProcessParts {
+  network: Network;
+  api: ApiServer;
+  service: Simulation;
+  disk: Disk;
+  /** Tell of every step, not just of errors. */
+  verbose: boolean;
+  /** Told of every log line. */
+  onLog: (line: Record<string, unknown>) => void;
+  /** The informer's first list may be this many changes old. */
+  staleBy: number;
+}
+
+export const FLAGS = {
+  pollIntervalMs: 60_000,
+  resyncIntervalMs: 600_000,
+  maxConcurrentReconciles: 4,
+  providerQps: Infinity,
+  maxCreatesPerHour: 0,
+  createTimeoutMs: 120_000,
+  takeoverGraceMs: 60_000,
+  operatorNamespace: 'vps-operator',
+} satisfies Partial<OperatorOptions>;
+
+export class SimProcess {
+  readonly informer: SimInformer;
+  readonly #network: Network;
+  readonly #stopped: object = {};
+
+  constructor({ network, api, service, disk, onLog, staleBy, verbose }: ProcessParts) {
+    this.#network = network;
+    const { scheduler, random } = network;
+    const owner = this.#stopped;
+    const timers: Timers = {
+      now: () => scheduler.now,
+      monotonic: () => scheduler.now,
+      set: (fn, ms) => scheduler.after(ms, fn, owner),
+      clear: (handle) => scheduler.cancel(handle as object),
+      random: random.next,
+    };
+    const wire = new SimWire(network, service, owner);
+    const provider = createProvider({
+      baseUrl: service.baseUrl,
+      authUrl: service.authUrl,
+      createTimeoutMs: FLAGS.createTimeoutMs,
+      qps: Infinity,
+      now: () => scheduler.now,
+      transport: wire,
+    });
+    const log = createLogger({
+      level: verbose ? 'debug' : 'error',
+      destination: { write: (line) => onLog(JSON.parse(line) as Record<string, unknown>) },
+    });
+    let informer: SimInformer | undefined;
+    const operator = new Operator({
+      ...FLAGS,
+      kube: new SimKube(network, api, owner),
+      informer: (handler) => (informer = new SimInformer(network, api, owner, handler, staleBy)),
+      provider,
+      journal: new SimJournal(network, disk, owner),
+      log,
+      timers,
+      mint: () => random.hex(16),
+    });
+    if (informer === undefined) throw new Error('the operator made no informer');
+    this.informer = informer;
+    void operator.start();
+  }
+
+  /** SIGKILL: requests that have left arrive, their answers reach nobody. */
+  kill(): void {
+    this.#network.scheduler.kill(this.#stopped);
+    this.informer.end();
+  }
+}
+
+/** The journal on a disk that keeps what was written before the crash, whether or not the process heard of it. */
+class SimJournal implements Journal {
+  readonly #network: Network;
+  readonly #disk: Disk;
+  readonly #owner: object;
+  readonly #memory = new Attempts();
+
+  constructor(network: Network, disk: Disk, owner: object) {
+    this.#network = network;
+    this.#disk = disk;
+    this.#owner = owner;
+    for (const entry of disk.attempts.all()) this.#memory.put({ ...entry, own: false });
+  }
+
+  entries(uid: string): readonly JournalEntry[] {
+    return this.#memory.of(uid);
+  }
+
+  get(uid: string, attempt: string): JournalEntry | undefined {
+    return this.#memory.get(uid, attempt);
+  }
+
+  uids(): string[] {
+    return this.#memory.uids();
+  }
+
+  minted({ namespace, name, uid, attempt, account }: NewAttempt): Promise<void> {
+    return this.#put({ namespace, name, uid, attempt, account, state: 'minted', own: true });
+  }
+
+  sending(uid: string, attempt: string): Promise<void> {
+    const before = this.#known(uid, attempt);
+    if (before.state !== 'minted' || !before.own) throw new Error(`attempt ${attempt} is not ours to send`);
+    return this.#put({ ...before, state: 'sending' });
+  }
+
+  task(uid: string, attempt: string, task: number): Promise<void> {
+    return this.#put({ ...this.#known(uid, attempt), state: 'task', task });
+  }
+
+  createdNothing(uid: string, attempt: string): Promise<void> {
+    return this.#put({ ...this.#known(uid, attempt), state: 'minted' });
+  }
+
+  async settle(uid: string, attempt: string): Promise<void> {
+    await this.#write(() => this.#disk.attempts.delete(uid, attempt));
+    this.#memory.delete(uid, attempt);
+  }
+
+  async drop(uid: string): Promise<void> {
+    for (const { attempt } of this.entries(uid)) await this.settle(uid, attempt);
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  #known(uid: string, attempt: string): JournalEntry {
+    const entry = this.get(uid, attempt);
+    if (entry === undefined) throw new Error(`attempt ${attempt} is not in the journal`);
+    return entry;
+  }
+
+  async #put(entry: JournalEntry): Promise<void> {
+    this.#memory.put(entry);
+    await this.#write(() => this.#disk.attempts.put(entry));
+  }
+
+  /** Reaches the disk a moment later; a crash before that loses it. */
+  #write(apply: () => void): Promise<void> {
+    const { scheduler, random } = this.#network;
+    return new Promise((resolve) => {
+      scheduler.after(
+        random.int(0, 3),
+        () => (apply(), scheduler.after(random.int(0, 2), resolve, this.#owner)),
+        this.#owner,
+      );
+    });
+  }
+}

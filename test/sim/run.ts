@@ -1,0 +1,201 @@
+/** One simulated run: a seed decides everything; the result is how many lives it had and what was violated. */
+import { Attempts } from '../../src/controller/attempts.ts';
+import { Simulation } from '../../src/simulator/index.ts';
+import { ApiServer } from './api-server.ts';
+import type { Network, Weather } from './kube.ts';
+import { notAtRest, orderedTwice, unaccounted, wronglyCancelled } from './oracles.ts';
+import { People } from './people.ts';
+import { SimProcess, type Disk } from './process.ts';
+import { Random } from './random.ts';
+import { Scheduler } from './scheduler.ts';
+
+export interface RunResult {
+  seed: number;
+  lives: number;
+  creates: number;
+  crashes: number;
+  /** Events that the scheduler fired. */
+  events: number;
+  violations: string[];
+  /** What happened, a line each, when asked for. */
+  trace: string[];
+}
+
+export interface RunOptions {
+  seed: number;
+  trace?: boolean;
+  /** Things that people do in the stormy part. */
+  actions?: number;
+}
+
+const START = Date.parse('2026-01-01T00:00:00Z');
+const MINUTE = 60_000;
+const CALM: Weather = { lost: 0, error: 0, delayMs: 20 };
+
+export async function run({ seed, trace = false, actions = 60 }: RunOptions): Promise<RunResult> {
+  const world = new SimWorld(seed, trace);
+  await world.storm(actions);
+  await world.settle();
+  return world.result();
+}
+
+class SimWorld {
+  readonly #seed: number;
+  readonly #random: Random;
+  readonly #scheduler = new Scheduler(START);
+  readonly #network: Network;
+  readonly #api: ApiServer;
+  readonly #service: Simulation;
+  readonly #people: People;
+  readonly #violations: string[] = [];
+  readonly #trace: string[] = [];
+  readonly #tracing: boolean;
+  #disk: Disk = { attempts: new Attempts() };
+  #process: SimProcess;
+  #crashes = 0;
+  #cancels = 0;
+
+  constructor(seed: number, trace: boolean) {
+    this.#seed = seed;
+    this.#tracing = trace;
+    this.#random = new Random(seed);
+    const scheduler = this.#scheduler;
+    this.#network = { scheduler, random: this.#random, kube: { ...CALM }, service: { ...CALM } };
+    this.#api = new ApiServer(() => scheduler.now);
+    this.#service = new Simulation({
+      clock: { now: () => scheduler.now, sleep: () => Promise.reject(new Error('no faults are ordered here')) },
+      origin: 'http://service.example',
+      accounts: [{ name: 'default', keys: [{ keyId: 'key', secret: 'secret-0' }] }],
+      taskDurationMs: 5 * MINUTE,
+      recordRequests: false,
+    });
+    this.#people = new People(this.#api, this.#service, this.#random, (what) => this.#tell(what));
+    this.#process = this.#start();
+  }
+
+  /** Everything at once: people, crashes, losses, outages, stale caches. */
+  async storm(actions: number): Promise<void> {
+    for (let i = 0; i < actions; i++) {
+      this.#people.act();
+      this.#changeWeather();
+      this.#strike();
+      await this.#pass(this.#random.int(0, this.#random.chance(0.2) ? 5 * MINUTE : 20_000));
+    }
+  }
+
+  /** Faults stop; whatever can be resolved is; then nothing may move any more. */
+  async settle(): Promise<void> {
+    this.#network.kube = { ...CALM };
+    this.#network.service = { ...CALM };
+    // Longer than an hour, so that what is tried again hourly is, and tasks that outlast it are given up.
+    for (let round = 0; round < 12; round++) {
+      this.#people.tidy();
+      await this.#pass(15 * MINUTE);
+    }
+    this.#violations.push(...notAtRest(this.#api), ...unaccounted(this.#api, this.#service, this.#people));
+    const changes = this.#api.changes.length;
+    await this.#pass(35 * MINUTE);
+    for (const { object } of this.#api.changes.slice(changes)) {
+      this.#violations.push(`${object.metadata.namespace}/${object.metadata.name} was written while nothing happened`);
+    }
+    this.#violations.push(...orderedTwice(this.#service));
+  }
+
+  result(): RunResult {
+    return {
+      seed: this.#seed,
+      lives: this.#people.lives,
+      creates: this.#service.ledger.creates().length,
+      crashes: this.#crashes,
+      events: this.#scheduler.fired,
+      violations: [...new Set(this.#violations)],
+      trace: this.#trace,
+    };
+  }
+
+  #start(staleBy = 0): SimProcess {
+    return new SimProcess({
+      network: this.#network,
+      api: this.#api,
+      service: this.#service,
+      disk: this.#disk,
+      staleBy,
+      verbose: this.#tracing,
+      onLog: (line) => this.#hear(line),
+    });
+  }
+
+  /** Errors that only a bug can cause. */
+  #hear(line: Record<string, unknown>): void {
+    const {
+      err,
+      msg,
+      level,
+      time: _time,
+      ...fields
+    } = line as { err?: { name?: string; message?: string }; msg?: string; level?: string; time?: string };
+    this.#tell(`  ${level ?? ''}: ${msg ?? ''} ${err?.message ?? ''} ${JSON.stringify(fields)}`);
+    if (msg === 'visit failed' && err?.name !== 'KubeError')
+      this.#violations.push(`a visit threw ${err?.message ?? ''}`);
+    if (msg?.startsWith('finalizer was removed by force'))
+      this.#violations.push('a finalizer was reported as removed by force');
+  }
+
+  async #pass(ms: number): Promise<void> {
+    const until = this.#scheduler.now + ms;
+    // In pieces, so that every cancellation is looked at soon after it happened.
+    while (this.#scheduler.now < until) {
+      await this.#scheduler.run(Math.min(until, this.#scheduler.now + MINUTE), () => this.#watchCancels());
+    }
+  }
+
+  #watchCancels(): void {
+    const cancels = this.#service.ledger.cancels();
+    for (const { identifier } of cancels.slice(this.#cancels)) {
+      this.#tell(`the service cancelled ${identifier}`);
+      const violation = wronglyCancelled(identifier, this.#api);
+      if (violation !== undefined) this.#violations.push(violation);
+    }
+    this.#cancels = cancels.length;
+  }
+
+  #changeWeather(): void {
+    const random = this.#random;
+    if (random.chance(0.7)) return;
+    const draw = (): Weather => {
+      const bad = random.chance(0.5);
+      return {
+        lost: bad ? random.pick([0.02, 0.1, 0.4, 1]) : 0,
+        error: bad ? random.pick([0, 0.1, 0.5]) : 0,
+        delayMs: random.pick([5, 50, 2000]),
+      };
+    };
+    if (random.chance(0.5)) this.#network.kube = draw();
+    else this.#network.service = draw();
+    this.#tell(`weather: ${JSON.stringify({ kube: this.#network.kube, service: this.#network.service })}`);
+  }
+
+  #strike(): void {
+    const random = this.#random;
+    if (random.chance(0.1)) this.#process.informer.freeze(random.int(0, 10 * MINUTE));
+    if (random.chance(0.05)) this.#process.informer.relist();
+    if (random.chance(0.25)) this.#crashLater(random.int(0, 3_000));
+  }
+
+  /** At some moment within the next steps, with or without the journal, with or without a stale list at the restart. */
+  #crashLater(ms: number): void {
+    const random = this.#random;
+    this.#scheduler.after(ms, () => {
+      this.#crashes += 1;
+      const keepsJournal = random.chance(0.7);
+      this.#tell(`crash, ${keepsJournal ? 'with' : 'without'} the journal`);
+      this.#process.kill();
+      if (!keepsJournal) this.#disk = { attempts: new Attempts() };
+      this.#process = this.#start(random.chance(0.3) ? random.int(1, 10) : 0);
+    });
+  }
+
+  #tell(what: string): void {
+    if (this.#tracing) this.#trace.push(`${new Date(this.#scheduler.now).toISOString()} ${what}`);
+  }
+}

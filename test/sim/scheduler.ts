@@ -1,0 +1,92 @@
+/** One virtual clock and one queue of events for everything that is simulated; nothing happens but what it fires. */
+
+interface Event {
+  at: number;
+  order: number;
+  fire: () => void;
+  /** A process whose death takes the event with it; undefined: the world outside. */
+  owner: object | undefined;
+}
+
+export class Scheduler {
+  /** ms since the epoch. */
+  now: number;
+  fired = 0;
+  readonly #heap: Event[] = [];
+  #order = 0;
+  readonly #dead = new WeakSet();
+  readonly #cancelled = new WeakSet<Event>();
+
+  constructor(start: number) {
+    this.now = start;
+  }
+
+  after(ms: number, fire: () => void, owner?: object): object {
+    const event: Event = { at: this.now + Math.max(0, ms), order: this.#order++, fire, owner };
+    this.#push(event);
+    return event;
+  }
+
+  cancel(handle: object): void {
+    this.#cancelled.add(handle as Event);
+  }
+
+  /** The process is gone: its events never fire. */
+  kill(owner: object): void {
+    this.#dead.add(owner);
+  }
+
+  isDead(owner: object): boolean {
+    return this.#dead.has(owner);
+  }
+
+  /** Fires events in order of time until `until` (ms since the epoch); each runs to its end, and `then`, before the next. */
+  async run(until: number, then: () => void): Promise<void> {
+    for (let event = this.#heap[0]; event !== undefined && event.at <= until; event = this.#heap[0]) {
+      this.#pop();
+      if (this.#cancelled.has(event) || (event.owner !== undefined && this.#dead.has(event.owner))) continue;
+      this.now = event.at;
+      this.fired += 1;
+      event.fire();
+      // Nothing here waits for the outside, so all that follows from the event is done when this resolves.
+      await new Promise(setImmediate);
+      then();
+    }
+    this.now = until;
+  }
+
+  #less(a: Event, b: Event): boolean {
+    return a.at < b.at || (a.at === b.at && a.order < b.order);
+  }
+
+  #push(event: Event): void {
+    const heap = this.#heap;
+    let i = heap.push(event) - 1;
+    while (i > 0) {
+      const parent = (i - 1) >> 1;
+      const above = heap[parent];
+      if (above === undefined || !this.#less(event, above)) break;
+      heap[i] = above;
+      i = parent;
+    }
+    heap[i] = event;
+  }
+
+  #pop(): void {
+    const heap = this.#heap;
+    const last = heap.pop();
+    if (last === undefined || heap.length === 0) return;
+    let i = 0;
+    for (;;) {
+      let child = 2 * i + 1;
+      const [left, right] = [heap[child], heap[child + 1]];
+      if (left === undefined) break;
+      if (right !== undefined && this.#less(right, left)) child += 1;
+      const smaller = heap[child];
+      if (smaller === undefined || !this.#less(smaller, last)) break;
+      heap[i] = smaller;
+      i = child;
+    }
+    heap[i] = last;
+  }
+}

@@ -1,0 +1,90 @@
+/** The provider's transport, straight into the simulator of the service, over a network that delays, loses and cuts. */
+import { TimeoutError } from '../../src/provider/errors/timeout-error.ts';
+import { TransportError } from '../../src/provider/errors/transport-error.ts';
+import type { Answer, Exchange, Wire } from '../../src/provider/transport.ts';
+import type { Simulation } from '../../src/simulator/index.ts';
+import type { Network } from './kube.ts';
+
+const TIMEOUT_MS = 30_000;
+
+export class SimWire implements Wire {
+  readonly #network: Network;
+  readonly #service: Simulation;
+  readonly #owner: object;
+
+  constructor(network: Network, service: Simulation, owner: object) {
+    this.#network = network;
+    this.#service = service;
+    this.#owner = owner;
+  }
+
+  send(exchange: Exchange): Promise<Answer> {
+    return this.within(TIMEOUT_MS, (signal) => this.#exchange(exchange, signal));
+  }
+
+  sendFresh(exchange: Exchange, signal: AbortSignal, connected: () => void): Promise<Answer> {
+    const { random, service } = this.#network;
+    if (random.chance(service.lost / 2)) return Promise.reject(new TransportError('connection refused'));
+    connected();
+    return this.#exchange(exchange, signal);
+  }
+
+  async within<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { scheduler } = this.#network;
+    const controller = new AbortController();
+    const timer = scheduler.after(
+      ms,
+      () => controller.abort(new TimeoutError(`no whole answer within ${ms} ms`)),
+      this.#owner,
+    );
+    try {
+      return await work(controller.signal);
+    } finally {
+      scheduler.cancel(timer);
+    }
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  #exchange(exchange: Exchange, signal: AbortSignal): Promise<Answer> {
+    const { scheduler, random, service } = this.#network;
+    return new Promise((resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+      const isLost = random.chance(service.lost);
+      const cut = (): void => reject(new TransportError('connection reset'));
+      // A request that hangs may still arrive, late; never after the deadline of a create, when nobody waits any more.
+      if (isLost && random.chance(0.5)) scheduler.after(random.int(1, 50), cut, this.#owner);
+      if (isLost && random.chance(0.5)) return;
+      const answer = random.chance(service.error) ? random.pick([429, 500, 502, 503]) : undefined;
+      scheduler.after(isLost ? random.int(0, TIMEOUT_MS) : random.int(0, service.delayMs), () => {
+        const before = answer !== undefined && (answer === 429 || random.chance(0.5));
+        if (before) return this.#answer({ status: answer, headers: {}, body: '' }, isLost, resolve);
+        void this.#process(exchange).then((processed) => {
+          const failed = answer !== undefined && processed.status < 300;
+          this.#answer(failed ? { status: answer, headers: {}, body: '' } : processed, isLost, resolve);
+        });
+      });
+    });
+  }
+
+  #answer(answer: Answer, isLost: boolean, resolve: (answer: Answer) => void): void {
+    const { scheduler, random, service } = this.#network;
+    if (!isLost) scheduler.after(random.int(0, service.delayMs), () => resolve(answer), this.#owner);
+  }
+
+  async #process({ method, target, headers, body }: Exchange): Promise<Answer> {
+    const delivery = await this.#service.exchange({
+      method,
+      path: target.path,
+      authorization: headers.authorization,
+      contentType: headers['content-type'],
+      body: body ?? '',
+      sourceAddress: '127.0.0.1',
+      connection: 0,
+    });
+    if (delivery.kind !== 'answer' || typeof delivery.body !== 'string') throw new Error('no faults are ordered here');
+    return { status: delivery.status, headers: delivery.headers, body: delivery.body };
+  }
+}
