@@ -3,7 +3,7 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { KubeHttp } from '../../kube/http.ts';
 import { createInformer } from '../../kube/informer.ts';
 import type { Screen } from './screen.ts';
-import * as table from './table.ts';
+import { line, progress, table } from './table.ts';
 
 export interface Live {
   /** Shows the object until it meets the condition; `undefined` is an object that does not exist. Rejects after `ms`. */
@@ -26,7 +26,7 @@ export function createLive(http: KubeHttp, screen: Screen, { namespace, name }: 
   const show = (): void => {
     const object = informer.get(key);
     if (object === undefined) return;
-    screen.view([table.header(), table.row(object, Date.now()), table.progress(object)], table.line(object));
+    screen.view([...table(object, Date.now()), progress(object)], line(object));
   };
 
   const live: Live = {
@@ -36,7 +36,7 @@ export function createLive(http: KubeHttp, screen: Screen, { namespace, name }: 
       const { promise: late, reject } = Promise.withResolvers<never>();
       const state = (): string => {
         const object = informer.get(key);
-        return object === undefined ? `there is no vps/${name}` : table.line(object);
+        return object === undefined ? `there is no vps/${name}` : line(object);
       };
       const timer = setTimeout(() => reject(new Error(`${what} took more than ${ms / 1000} s; ${state()}`)), ms);
       try {

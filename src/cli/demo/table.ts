@@ -2,17 +2,12 @@
 import type { VirtualServer } from '../../api/virtual-server.ts';
 
 const BAR_WIDTH = 30;
-/** Enough for what the columns usually hold, so that the table does not jump when they fill. */
-const WIDTHS = [6, 7, 14, 9, 20, 22, 12, 4];
 const HEADER = ['NAME', 'READY', 'REASON', 'PRODUCT', 'IPV6', 'SSH', 'IDENTIFIER', 'AGE'];
 
-export const header = (): string => columns(HEADER);
-
-/** The row of the object; `now` in ms since the epoch. */
-export function row(object: VirtualServer, now: number): string {
-  const { metadata, spec, status } = object;
+/** Header and row; `now` in ms since the epoch. */
+export function table({ metadata, spec, status }: VirtualServer, now: number): string[] {
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
-  return columns([
+  const row = [
     metadata.name,
     ready?.status ?? '',
     ready?.reason ?? '',
@@ -21,7 +16,9 @@ export function row(object: VirtualServer, now: number): string {
     status?.ssh ?? '',
     status?.identifier ?? '',
     age(now - Date.parse(metadata.creationTimestamp)),
-  ]);
+  ];
+  const widths = HEADER.map((title, index) => Math.max(title.length, row[index]?.length ?? 0));
+  return [HEADER, row].map((cells) => cells.map((cell, index) => cell.padEnd(widths[index] ?? 0)).join('   '));
 }
 
 /** The progress of the object as a bar and a message. */
@@ -46,13 +43,6 @@ export function line(object: VirtualServer): string {
     ready?.message,
   ];
   return facts.filter((fact) => fact !== undefined && fact !== '').join('  ');
-}
-
-function columns(cells: readonly string[]): string {
-  return cells
-    .map((cell, index) => cell.padEnd(WIDTHS[index] ?? 0))
-    .join('  ')
-    .trimEnd();
 }
 
 /** As kubectl shows it for the few minutes that a demo can run. */

@@ -1,0 +1,74 @@
+/** A bare client of the API server: what the bench itself writes, and the measure that the operator is held against. */
+import { Agent } from 'undici';
+import { API_VERSION, FINALIZER, KIND, PLURAL } from '../../src/api/names.ts';
+import { loadCluster } from '../../src/kube/config.ts';
+
+const IN_FLIGHT = 32;
+const MERGE_PATCH = 'application/merge-patch+json';
+
+export interface Bare {
+  /** Runs `work` for 0 to count - 1, 32 at a time. */
+  each(count: number, work: (index: number) => Promise<void>): Promise<void>;
+  send(method: 'POST' | 'PATCH' | 'DELETE', path: string, body?: object): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function createBare(kubeconfigPath: string): Promise<Bare> {
+  const cluster = loadCluster(kubeconfigPath);
+  const { headers, tls } = await cluster.credentials();
+  const agent = new Agent({ connections: IN_FLIGHT, pipelining: 1, allowH2: false, connect: { ...tls } });
+  return {
+    async each(count, work) {
+      let next = 0;
+      const worker = async (): Promise<void> => {
+        while (next < count) await work(next++);
+      };
+      await Promise.all(Array.from({ length: IN_FLIGHT }, worker));
+    },
+    async send(method, path, body) {
+      const contentType = method === 'PATCH' ? MERGE_PATCH : 'application/json';
+      const answer = await agent.request({
+        origin: cluster.server,
+        path,
+        method,
+        headers: { ...headers, 'content-type': contentType },
+        body: body === undefined ? null : JSON.stringify(body),
+      });
+      const text = await answer.body.text();
+      if (answer.statusCode >= 300) throw new Error(`${method} ${path}: ${answer.statusCode} ${text.slice(0, 300)}`);
+    },
+    close: () => agent.close(),
+  };
+}
+
+export const collection = (namespace: string): string => `/apis/${API_VERSION}/namespaces/${namespace}/${PLURAL}`;
+
+export function manifest(name: string): object {
+  const spec = {
+    product: 'vps-1gb',
+    image: 'debian-13.qcow2/minimal',
+    diskSize: 20,
+    sshKeys: ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJd me@example.org'],
+  };
+  return { apiVersion: API_VERSION, kind: KIND, metadata: { name }, spec };
+}
+
+/** Four writes an object and nothing else, as many as a life needs at the least; resolves with the ms they took. */
+export async function bareWrites(bare: Bare, namespace: string, count: number): Promise<number> {
+  const path = collection(namespace);
+  const started = performance.now();
+  await bare.each(count, async (index) => {
+    const name = `bare-${index}`;
+    await bare.send('POST', path, manifest(name));
+    const metadata = { finalizers: [FINALIZER], annotations: { 'bench.vps-operator.dev/record': 'x'.repeat(150) } };
+    await bare.send('PATCH', `${path}/${name}`, { metadata });
+    await bare.send('PATCH', `${path}/${name}/status`, { status: { task: { id: index } } });
+    await bare.send('PATCH', `${path}/${name}/status`, { status: { task: null, identifier: name, ipv6: ['::1'] } });
+  });
+  const took = performance.now() - started;
+  await bare.each(count, async (index) => {
+    await bare.send('PATCH', `${path}/bare-${index}`, { metadata: { finalizers: null } });
+    await bare.send('DELETE', `${path}/bare-${index}`);
+  });
+  return took;
+}

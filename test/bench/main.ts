@@ -1,0 +1,202 @@
+/**
+ * `npm run bench -- --count 1000`: that many servers ordered, left alone and cancelled, by the built operator on a real
+ * API server and the simulated service; prints time, CPU, memory, writes and connections of the operator.
+ */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { loadCluster } from '../../src/kube/config.ts';
+import { createKubeHttp } from '../../src/kube/http.ts';
+import { createInformer } from '../../src/kube/informer.ts';
+import { startSimulator, type Simulator } from '../../src/simulator/index.ts';
+import { startControlPlane, type ControlPlane } from '../control-plane/control-plane.ts';
+import { bundle } from '../tools/bundle.ts';
+import { bareWrites, collection, createBare, manifest, type Bare } from './bare.ts';
+import { countRequests, difference, type RequestCounts } from './metrics.ts';
+import { parseOptions, type BenchOptions } from './options.ts';
+import { countConnections, cpuMs, peakMemoryMb } from './process-usage.ts';
+
+const TASK_MS = 1_000;
+const NAMESPACE = 'bench';
+const BARE_NAMESPACE = 'bare';
+const ALL_READY_MS = 15 * 60_000;
+
+interface Parts {
+  options: BenchOptions;
+  folder: string;
+  controlPlane: ControlPlane;
+  simulator: Simulator;
+  bare: Bare;
+}
+
+async function bench({ options, folder, controlPlane, simulator, bare }: Parts): Promise<void> {
+  const { count, idleSeconds } = options;
+  for (const name of [NAMESPACE, BARE_NAMESPACE]) await bare.send('POST', '/api/v1/namespaces', { metadata: { name } });
+  await bare.send('POST', `/api/v1/namespaces/${NAMESPACE}/secrets`, {
+    metadata: { name: 'vps-api-key' },
+    stringData: { keyId: simulator.keyId, secret: simulator.secret },
+  });
+  const bareMs = await bareWrites(bare, BARE_NAMESPACE, count);
+  report('bare writes', `${seconds(bareMs)} for 4 an object, ${perSecond(4 * count, bareMs)}`);
+
+  const operator = await startOperator(folder, controlPlane, simulator, options);
+  const { pid = 0 } = operator;
+  const connections = countConnections(pid, Number(new URL(controlPlane.server).port));
+  const fleet = follow(controlPlane.kubeconfigPath);
+  try {
+    await fleet.until((objects) => objects === 0, ALL_READY_MS);
+    const startCpu = await settledCpu(pid);
+    report('start', `${startCpu} ms CPU, ${(await peakMemoryMb(pid)).toFixed(0)} MB`);
+
+    const phase = async (name: string, own: number, work: () => Promise<void>): Promise<number> => {
+      const [cpu, requests, started] = [await cpuMs(pid), await countRequests(controlPlane), performance.now()];
+      await work();
+      const took = performance.now() - started;
+      const used = (await cpuMs(pid)) - cpu;
+      const writes = difference(await countRequests(controlPlane), requests);
+      report(name, `${seconds(took)}, ${(used / count).toFixed(2)} ms CPU an object, ${writesOf(writes, count, own)}`);
+      return took;
+    };
+    const path = collection(NAMESPACE);
+    const readyMs = await phase('create to Ready', count, async () => {
+      await bare.each(count, (index) => bare.send('POST', path, manifest(`server-${index}`)));
+      await fleet.until((objects, ready) => ready === count && objects === count, ALL_READY_MS);
+    });
+    report('ratio', `${(readyMs / bareMs).toFixed(2)} times the bare writes`);
+    await phase('settling', 0, async () => {
+      await settledCpu(pid);
+    });
+    await phase(`idle ${idleSeconds} s`, 0, () => sleep(idleSeconds * 1000));
+    await phase('delete', count, async () => {
+      await bare.each(count, (index) => bare.send('DELETE', `${path}/server-${index}`));
+      await fleet.until((objects) => objects === 0, ALL_READY_MS);
+    });
+    const life = (await settledCpu(pid)) - startCpu;
+    report('whole life', `${(life / count).toFixed(2)} ms CPU an object`);
+    report('peak memory', `${(await peakMemoryMb(pid)).toFixed(0)} MB`);
+    const { ledger } = simulator;
+    const creates = ledger.creates().length;
+    report('API server', `${connections.seen()} connections`);
+    report('service', `${creates} creates, ${ledger.connections().length - creates} connections besides`);
+    if (creates !== count || simulator.aliveServers().length > 0) throw new Error('not one server an object');
+  } finally {
+    connections.stop();
+    await fleet.stop();
+    operator.kill('SIGTERM');
+    if (operator.exitCode === null) await once(operator, 'exit');
+  }
+}
+
+async function startOperator(
+  folder: string,
+  controlPlane: ControlPlane,
+  simulator: Simulator,
+  { cpuProf }: BenchOptions,
+): Promise<ChildProcess> {
+  await bundle(folder);
+  const flags = {
+    'base-url': simulator.baseUrl,
+    'auth-url': simulator.authUrl,
+    kubeconfig: controlPlane.kubeconfigPath,
+    'watch-namespace': NAMESPACE,
+    'poll-interval': '500ms',
+    'provider-qps': '1000000',
+    'max-creates-per-hour': '0',
+    'journal-dir': join(folder, 'journal'),
+    'log-level': 'warn',
+  };
+  const profile = cpuProf === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${cpuProf}`];
+  const args = [
+    ...profile,
+    join(folder, 'operator.js'),
+    ...Object.entries(flags).map(([flag, value]) => `--${flag}=${value}`),
+  ];
+  return spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit'] });
+}
+
+/** CPU time once the process has come to rest: what a phase leaves behind, such as Events, belongs to it. */
+async function settledCpu(pid: number): Promise<number> {
+  for (let before = -1, now = await cpuMs(pid); ; before = now, now = await cpuMs(pid)) {
+    if (now - before <= 10 && before >= 0) return now;
+    await sleep(500);
+  }
+}
+
+function follow(kubeconfigPath: string) {
+  const http = createKubeHttp({ cluster: loadCluster(kubeconfigPath) });
+  const ready = new Set<string>();
+  let objects = 0;
+  const all = new Set<string>();
+  let changed: () => void = () => undefined;
+  const informer = createInformer({
+    http,
+    namespaces: [NAMESPACE],
+    handler: {
+      onUpsert(key, object) {
+        all.add(key);
+        const ok =
+          object.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
+        if (ok) ready.add(key);
+        else ready.delete(key);
+        objects = all.size;
+        changed();
+      },
+      onGone(key) {
+        all.delete(key);
+        ready.delete(key);
+        objects = all.size;
+        changed();
+      },
+    },
+  });
+  informer.start();
+  return {
+    async until(holds: (objects: number, ready: number) => boolean, ms: number): Promise<void> {
+      await informer.synced();
+      const reached = new Promise<void>((resolve) => {
+        changed = () => {
+          if (holds(objects, ready.size)) resolve();
+        };
+        changed();
+      });
+      const late = sleep(ms, undefined, { ref: false }).then(() => {
+        throw new Error(`waited in vain: ${objects} objects, ${ready.size} Ready`);
+      });
+      await Promise.race([reached, late]);
+    },
+    async stop(): Promise<void> {
+      await informer.stop();
+      await http.close();
+    },
+  };
+}
+
+/** `own` is the number of writes that the bench itself made. */
+function writesOf(counts: RequestCounts, count: number, own: number): string {
+  const writes = [...counts].filter(([name, value]) => value > 0 && /^(POST|PUT|PATCH|APPLY|DELETE) /.test(name));
+  const ofObjects = writes.filter(([name]) => name.includes('virtualservers'));
+  const sum = (list: [string, number][]): number => list.reduce((total, [, value]) => total + value, 0);
+  const events = sum(writes) - sum(ofObjects);
+  return `${((sum(ofObjects) - own) / count).toFixed(2)} writes and ${(events / count).toFixed(2)} Events an object`;
+}
+
+const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
+const perSecond = (number: number, ms: number): string => `${Math.round((1000 * number) / ms)} a second`;
+const report = (name: string, text: string): void => console.log(`${name.padEnd(16)} ${text}`);
+
+const options = parseOptions(process.argv.slice(2));
+const folder = await mkdtemp(join(tmpdir(), 'vps-operator-bench-'));
+const controlPlane = await startControlPlane({ progress: (line) => console.error(line) });
+const simulator = await startSimulator({ taskDurationMs: TASK_MS, keepAliveTimeoutMs: 60_000 });
+const bare = await createBare(controlPlane.kubeconfigPath);
+try {
+  await bench({ options, folder, controlPlane, simulator, bare });
+} finally {
+  await bare.close();
+  await simulator.goDown();
+  await controlPlane.stop();
+  await rm(folder, { recursive: true, force: true });
+}
