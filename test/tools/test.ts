@@ -1,5 +1,6 @@
 /** `npm test`: types, lint, format, then every test; the last line of output is `N passed, N failed`. */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { rmSync } from 'node:fs';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runChecks } from './checks.ts';
@@ -9,13 +10,10 @@ import { runProgram } from './run-program.ts';
 /** Further arguments go to vitest, for example the name of a file. */
 async function runTests(args: string[]): Promise<Counts> {
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-test-'));
-  try {
-    const report = join(folder, 'report.json');
-    const reporters = ['--reporter=default', '--reporter=json', `--outputFile=${report}`];
-    return await readCounts(report, await runProgram('vitest', ['run', ...reporters, ...args]));
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  process.once('exit', () => rmSync(folder, { recursive: true }));
+  const report = join(folder, 'report.json');
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile=${report}`];
+  return readCounts(report, await runProgram('vitest', ['run', ...reporters, ...args]));
 }
 
 const checks = await runChecks();
