@@ -196,16 +196,12 @@ export class Operator {
     if (left === undefined) return;
     const { attempt, task } = left;
     const identifier = record?.identifier;
-    if (finalizers?.includes(FINALIZER) === true) {
-      // Its end was not seen: an earlier process may have released it in good order.
-      log.warn({ namespace, name, uid, identifier, task, attempt }, 'object is gone, its release was not seen');
-      return;
-    }
     this.#forced += 1;
-    log.error(
-      { namespace, name, uid, identifier, task, attempt, total: this.#forced },
-      'finalizer was removed by force: a server may be left that no object refers to',
-    );
+    const fields = { namespace, name, uid, identifier, task, attempt, total: this.#forced };
+    // Where ours was the last finalizer, the watch shows the object as it was before somebody took it off.
+    const seen = finalizers?.includes(FINALIZER) !== true;
+    const what = seen ? 'finalizer was removed by force' : 'object is gone and was not released by this process';
+    log.error(fields, `${what}: a server may be left that no object refers to`);
   }
 
   /** Now and then, since it looks at every object. */
