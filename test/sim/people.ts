@@ -20,27 +20,32 @@ import type { Random } from './random.ts';
 export const NAMESPACES = ['a', 'b'] as const;
 const PRODUCTS = ['vps-1gb', 'vps-2gb', 'vps-4gb'];
 const NAMES = 8;
+const PATIENCE_MS = 60_000;
 
 /** What the truth is, beside what the operator believes. */
 export interface Truth {
   /** Identifiers of servers that somebody cancelled in the customer panel. */
   removed: Set<string>;
+  /** By SSH key: how often a person let the server of an object be ordered again, because the first one is gone. */
+  again: Map<unknown, number>;
 }
 
 export class People {
   /** Objects that were created so far. */
   lives = 0;
-  readonly truth: Truth = { removed: new Set() };
+  readonly truth: Truth = { removed: new Set(), again: new Map() };
   readonly #api: ApiServer;
   readonly #service: Simulation;
   readonly #random: Random;
+  readonly #now: () => number;
   readonly #tell: (what: string) => void;
   #secretVersion = 0;
 
-  constructor(api: ApiServer, service: Simulation, random: Random, tell: (what: string) => void) {
+  constructor(api: ApiServer, service: Simulation, random: Random, now: () => number, tell: (what: string) => void) {
     this.#api = api;
     this.#service = service;
     this.#random = random;
+    this.#now = now;
     this.#tell = tell;
     for (const namespace of NAMESPACES) this.#putSecret(namespace);
   }
@@ -160,14 +165,14 @@ export class People {
 
   #wipeStatus(): void {
     const object = this.#any();
-    if (object === undefined) return;
+    // Both copies lost at once is a documented limit.
+    if (object?.metadata.annotations?.[RECORD_ANNOTATION] === undefined) return;
     this.#tell(`wipe status of ${object.metadata.namespace}/${object.metadata.name}`);
     this.#api.wipeStatus(object.metadata.namespace, object.metadata.name);
   }
 
   #dropRecord(): void {
     const object = this.#any();
-    // Both copies lost at once is a documented limit.
     if (object?.status?.record?.attempt === undefined && object?.status?.record?.identifier === undefined) return;
     const { namespace, name } = object.metadata;
     this.#tell(`drop record annotation of ${namespace}/${name}`);
@@ -251,7 +256,9 @@ export class People {
   #resolveOne(object: VirtualServer): void {
     const { namespace, name, uid } = object.metadata;
     const reason = currentReason(object.status?.conditions);
-    const attempt = object.status?.record?.attempt;
+    const { attempt, attemptedAt } = object.status?.record ?? {};
+    // A request that was cut off may arrive later than its sender knows: whoever looks at the service waits a little.
+    if (attemptedAt !== undefined && this.#now() - Date.parse(attemptedAt) < PATIENCE_MS) return;
     if (reason === 'RecordMismatch') {
       this.#tell(`start ${namespace}/${name} anew`);
       this.#api.annotate(namespace, name, { [START_ANEW_ANNOTATION]: uid });
@@ -259,6 +266,7 @@ export class People {
     if ((reason === 'CreateOutcomeUnknown' || reason === 'TaskNotFound') && attempt !== undefined) {
       const identifier = this.serverOf(object);
       if (identifier === undefined) {
+        this.#excuse(object);
         this.#tell(`not-created ${attempt} for ${namespace}/${name}`);
         this.#api.annotate(namespace, name, { [NOT_CREATED_ANNOTATION]: attempt });
       } else {
@@ -268,11 +276,19 @@ export class People {
     }
     // Whom they wanted to adopt has gone meanwhile.
     if (reason === 'ServerNotVisible' && attempt !== undefined && this.serverOf(object) === undefined) {
+      this.#excuse(object);
       this.#tell(`not-created ${attempt} for ${namespace}/${name} instead of adopting`);
       this.#api.annotate(namespace, name, { [ADOPT_ANNOTATION]: null, [NOT_CREATED_ANNOTATION]: attempt });
     }
     if (reason === 'IdentifierInUse') this.#api.annotate(namespace, name, { [ADOPT_ANNOTATION]: null });
     if (reason === 'InvalidSpec') this.#api.editSpec(namespace, name, { product: 'vps-1gb' });
+  }
+
+  #excuse({ spec }: VirtualServer): void {
+    const key = spec.sshKeys?.[0];
+    if (this.#service.ledger.creates().some(({ body }) => body.ssh_keys === key)) {
+      this.truth.again.set(key, (this.truth.again.get(key) ?? 0) + 1);
+    }
   }
 
   /** The server that was ordered for this object and is alive, or will be when its task ends. */

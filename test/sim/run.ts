@@ -69,7 +69,13 @@ class SimWorld {
       taskDurationMs: 5 * MINUTE,
       recordRequests: false,
     });
-    this.#people = new People(this.#api, this.#service, this.#random, (what) => this.#tell(what));
+    this.#people = new People(
+      this.#api,
+      this.#service,
+      this.#random,
+      () => scheduler.now,
+      (what) => this.#tell(what),
+    );
     this.#process = this.#start();
   }
 
@@ -98,7 +104,7 @@ class SimWorld {
     for (const { object } of this.#api.changes.slice(changes)) {
       this.#violations.push(`${object.metadata.namespace}/${object.metadata.name} was written while nothing happened`);
     }
-    this.#violations.push(...orderedTwice(this.#service));
+    this.#violations.push(...orderedTwice(this.#service, this.#people));
   }
 
   result(): RunResult {
