@@ -168,11 +168,13 @@ export class Reconciler {
     };
   }
 
-  /** The key was refused: the Secret is read again before it is used once more. */
+  /** The key was refused, or sees nothing of what is held: the Secret is read again before it is used once more. */
   #suspect(object: VirtualServer, action: Action, outcome: Outcome): void {
     const reason =
       outcome.type === 'failed' ? reasonOf(outcome.error) : action.type === 'park' && action.verdict.reason;
-    if (reason !== 'InvalidCredentials' && reason !== 'Unauthorized') return;
+    const refused = reason === 'InvalidCredentials' || reason === 'Unauthorized';
+    const blind = outcome.type === 'taskNotFound' || (outcome.type === 'serverNotFound' && !outcome.proven);
+    if (!refused && !blind) return;
     this.#rooms.credentials.suspect(object.metadata.namespace, object.spec.apiKeySecretRef.name);
   }
 
