@@ -60,7 +60,10 @@ export class SimWire implements Wire {
       const answer = random.chance(service.error) ? random.pick([429, 500, 502, 503]) : undefined;
       scheduler.after(isLost ? random.int(0, TIMEOUT_MS) : random.int(0, service.delayMs), () => {
         const before = answer !== undefined && (answer === 429 || random.chance(0.5));
-        if (before) return this.#answer({ status: answer, headers: {}, body: '' }, isLost, resolve);
+        if (before) {
+          this.#answer({ status: answer, headers: {}, body: '' }, isLost, resolve);
+          return;
+        }
         void this.#process(exchange).then((processed) => {
           const failed = answer !== undefined && processed.status < 300;
           this.#answer(failed ? { status: answer, headers: {}, body: '' } : processed, isLost, resolve);
