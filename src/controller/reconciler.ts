@@ -35,12 +35,14 @@ interface Stepped {
 interface Visit {
   gathered: Gathered;
   claimed?: string;
+  /** To be called when a visit that claims has ended. */
+  ended?: () => void;
 }
 
 export class Reconciler {
   readonly #rooms: ReconcilerRooms;
-  /** Visits that have claimed an attempt and not yet written what came of it. */
-  readonly #creating = new Set<Promise<Stepped>>();
+  /** Visits that are about to claim an attempt, or have, and have not yet written what came of it. */
+  readonly #creating = new Set<Promise<undefined>>();
   #draining = false;
 
   constructor(rooms: ReconcilerRooms) {
@@ -60,16 +62,18 @@ export class Reconciler {
           await gather(action.what, object, facts.notes, visit.gathered, this.#rooms);
           continue;
         }
-        if (this.#draining && action.type === 'claim') return undefined;
-        const stepped: Stepped = await (action.type === 'create'
-          ? this.#guard(object, action, visit)
-          : this.#step(object, action, visit));
+        if (action.type === 'claim') {
+          if (this.#draining) return undefined;
+          visit.ended ??= this.#creates();
+        }
+        const stepped: Stepped = await this.#step(object, action, visit);
         if (!stepped.next.again) return stepped.next.requeueAfterMs;
         object = stepped.object;
       }
       if (object !== undefined) throw new Error(`no end after ${MAX_STEPS} steps`);
       return undefined;
     } finally {
+      visit.ended?.();
       this.#rooms.holders.endReservation(uid, `${namespace}/${name}`);
     }
   }
@@ -77,7 +81,7 @@ export class Reconciler {
   /** Begins nothing new; resolves when every create in flight is answered and written down. */
   async drain(): Promise<void> {
     this.#draining = true;
-    await Promise.allSettled(this.#creating);
+    await Promise.all(this.#creating);
   }
 
   /** Writes down what the journal knows and the object does not say yet; calls nothing. */
@@ -88,10 +92,14 @@ export class Reconciler {
     else this.#rooms.objects.saw(object);
   }
 
-  #guard(object: VirtualServer, action: Action, visit: Visit): Promise<Stepped> {
-    const creating: Promise<Stepped> = this.#step(object, action, visit).finally(() => this.#creating.delete(creating));
-    this.#creating.add(creating);
-    return creating;
+  /** `drain` waits for this visit from now on, until the returned function is called. */
+  #creates(): () => void {
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    this.#creating.add(promise);
+    return () => {
+      this.#creating.delete(promise);
+      resolve(undefined);
+    };
   }
 
   async #step(object: VirtualServer, action: Action, visit: Visit): Promise<Stepped> {
@@ -158,7 +166,7 @@ export class Reconciler {
       // That the attempt of this very visit was not sent yet is no reason to drop it.
       notes: journal.entries(uid).filter((note) => note.attempt !== claimed || note.state !== 'minted'),
       holders: (identifier) => holders.others(identifier, uid),
-      timing: pace.timing(now),
+      timing: pace.timing(timers.monotonic()),
       jitter: timers.random(),
       ...(claimed !== undefined && { claimed }),
       ...(credentials && { credentials }),
