@@ -12,14 +12,17 @@ async function run(config: Config, log: Logger): Promise<void> {
     log.warn('no --journal-dir: a create whose answer is lost in a crash has to be resolved by a person');
   }
   const operator = await wireOperator(config, log);
-  stopOnSignal(operator, log);
+  const stopped = stopOnSignal(operator, log);
   const { baseUrl, watchNamespaces } = config;
   log.info({ version: version(), baseUrl, watchNamespaces }, 'operator starts');
-  await operator.start();
+  await operator.start().catch((error: unknown) => {
+    // A signal came before the start was done: that it never will be is no failure.
+    if (!stopped()) throw error;
+  });
 }
 
-/** A second signal changes nothing: whoever cannot wait sends SIGKILL. */
-function stopOnSignal(operator: WiredOperator, log: Logger): void {
+/** A second signal changes nothing: whoever cannot wait sends SIGKILL. Returns whether there was a signal. */
+function stopOnSignal(operator: WiredOperator, log: Logger): () => boolean {
   let stopping = false;
   const stop = (signal: NodeJS.Signals): void => {
     if (stopping) return;
@@ -31,6 +34,7 @@ function stopOnSignal(operator: WiredOperator, log: Logger): void {
     );
   };
   process.on('SIGTERM', stop).on('SIGINT', stop);
+  return () => stopping;
 }
 
 function fail(log: Logger, error: unknown): never {
