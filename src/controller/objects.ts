@@ -1,7 +1,8 @@
 /** The newest version of every object that the process knows, and what it remembers of each between visits. */
-import { RECORD_ANNOTATION } from '../api/names.ts';
+import { FINALIZER, RECORD_ANNOTATION } from '../api/names.ts';
 import { parseRecord, type ServerRecord } from '../api/record.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
+import { viewRecord } from '../decision/record.ts';
 import type { Memo } from '../decision/types.ts';
 import type { Informer } from '../kube/types.ts';
 import type { Holders } from './holders.ts';
@@ -34,13 +35,15 @@ export class Objects {
   saw(object: VirtualServer): void {
     const { uid } = object.metadata;
     const known = this.#written.get(uid);
-    if (known === undefined || isNewer(object, known)) this.#written.set(uid, object);
+    if (known !== undefined && !isNewer(object, known)) return;
+    this.#written.set(uid, object);
     this.#index(object);
   }
 
-  /** The informer has told of this version. */
+  /** The informer has told of this version; it may well be older than what our own write returned. */
   told(object: VirtualServer): void {
-    this.#index(object);
+    const written = this.#written.get(object.metadata.uid);
+    if (written === undefined || !isNewer(written, object)) this.#index(object);
   }
 
   /** True when the cache has something that `known` and our own writes do not: somebody else changed the object. */
@@ -83,18 +86,24 @@ export class Objects {
       const { uid } = object.metadata;
       this.#written.delete(uid);
       this.#memos.delete(uid);
+      // The answer to our last write may have come after the watch told of the end.
+      this.#holders.set(uid, key, undefined);
       return { object, released: this.#released.delete(uid) };
     });
   }
 
   #index(object: VirtualServer): void {
-    const { namespace, name, uid } = object.metadata;
-    this.#holders.set(uid, `${namespace}/${name}`, ownRecord(object)?.identifier);
+    const { namespace, name, uid, deletionTimestamp, finalizers } = object.metadata;
+    // Somebody else's finalizer may keep an object that we have let go.
+    const isLetGo = deletionTimestamp !== undefined && finalizers?.includes(FINALIZER) !== true;
+    this.#holders.set(uid, `${namespace}/${name}`, isLetGo ? undefined : ownRecord(object)?.identifier);
   }
 }
 
 /** What annotation or mirror say, where they were written for this object. */
 export function ownRecord(object: VirtualServer): ServerRecord | undefined {
+  const view = viewRecord(object, []);
+  if (view.kind === 'own') return view.record;
   const { uid, annotations } = object.metadata;
   const parsed = parseRecord(annotations?.[RECORD_ANNOTATION]);
   const own = parsed.ok && parsed.record?.owner === uid ? parsed.record : undefined;
