@@ -40,14 +40,14 @@ export class Recorder {
   }
 
   #isRepeated(text: string): boolean {
-    const now = this.#timers.now();
-    const at = this.#sent.get(text);
-    this.#sent.delete(text);
-    this.#sent.set(text, now);
-    if (this.#sent.size > REMEMBERED) {
-      const [oldest] = this.#sent.keys();
-      if (oldest !== undefined) this.#sent.delete(oldest);
+    const now = this.#timers.monotonic();
+    // Oldest first, since a text is only remembered when it is sent.
+    for (const [old, at] of this.#sent) {
+      if (now - at < REPEAT_MS && this.#sent.size < REMEMBERED) break;
+      this.#sent.delete(old);
     }
-    return at !== undefined && now - at < REPEAT_MS;
+    if (this.#sent.has(text)) return true;
+    this.#sent.set(text, now);
+    return false;
   }
 }
