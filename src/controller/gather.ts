@@ -47,7 +47,7 @@ export async function gather(
       into.catalog = await readCatalog(into.session);
       return;
     case 'createDelay':
-      into.createDelayMs = room.limit.reserve(object.metadata.namespace, object.metadata.uid, room.timers.now());
+      into.createDelayMs = room.limit.reserve(object.metadata.namespace, object.metadata.uid, room.timers.monotonic());
       return;
   }
 }
