@@ -25,6 +25,7 @@ export interface CredentialsOptions {
 
 interface Entry {
   key?: ApiKey;
+  /** On the monotonic clock (ms). */
   readAt: number;
   /** What was wrong at the last read. */
   problem?: Missing | undefined;
@@ -55,24 +56,29 @@ export class Credentials {
   async get(namespace: string, name: string, use: { held: boolean; deleting: boolean }): Promise<Found> {
     const entry = await this.#fresh(namespace, name);
     if (entry.key !== undefined && entry.problem === undefined) return this.#found(entry.key);
-    const { problem } = entry;
-    if (entry.key !== undefined && use.held) {
-      return this.#found(entry.key, `${problem?.message ?? ''}; the last key that was read from it is used`);
-    }
-    const { operatorNamespace } = this.#options;
-    if (use.deleting && operatorNamespace !== undefined && namespace !== operatorNamespace) {
-      const fallback = await this.#fresh(operatorNamespace, `${namespace}.${name}`);
-      if (fallback.key !== undefined && fallback.problem === undefined) {
-        return this.#found(fallback.key, `the key of Secret ${operatorNamespace}/${namespace}.${name} is used`);
-      }
-    }
-    return this.#missing(entry, namespace, name, use.deleting);
+    const last = use.held ? entry.key : undefined;
+    const fallback = use.deleting && (last === undefined || entry.suspect);
+    const found = fallback ? await this.#fallback(namespace, name) : undefined;
+    if (found !== undefined) return found;
+    if (last === undefined) return this.#missing(entry, namespace, name, use.deleting);
+    return this.#found(last, `${entry.problem?.message ?? ''}; the last key that was read from it is used`);
   }
 
-  /** The service refused the key of this Secret. */
+  /** The service refused the key of this Secret, or of the one that stands in for it. */
   suspect(namespace: string, name: string): void {
-    const entry = this.#entries.get(`${namespace}/${name}`);
-    if (entry !== undefined) entry.suspect = true;
+    const { operatorNamespace = '' } = this.#options;
+    for (const id of [`${namespace}/${name}`, `${operatorNamespace}/${namespace}.${name}`]) {
+      const entry = this.#entries.get(id);
+      if (entry !== undefined) entry.suspect = true;
+    }
+  }
+
+  async #fallback(namespace: string, name: string): Promise<Found | undefined> {
+    const { operatorNamespace } = this.#options;
+    if (operatorNamespace === undefined || namespace === operatorNamespace) return undefined;
+    const { key, problem } = await this.#fresh(operatorNamespace, `${namespace}.${name}`);
+    if (key === undefined || problem !== undefined) return undefined;
+    return this.#found(key, `the key of Secret ${operatorNamespace}/${namespace}.${name} is used`);
   }
 
   /** Forgets every Secret that is not needed any more. */
@@ -97,7 +103,7 @@ export class Credentials {
     return {
       ...problem,
       message: problem.message + help,
-      retryAfterMs: Math.max(FIRST_PAUSE_MS, entry.notBefore - timers.now()),
+      retryAfterMs: Math.max(FIRST_PAUSE_MS, entry.notBefore - timers.monotonic()),
     };
   }
 
@@ -106,7 +112,7 @@ export class Credentials {
     const id = `${namespace}/${name}`;
     const entry = this.#entries.get(id) ?? { readAt: -Infinity, fruitless: 0, notBefore: -Infinity, suspect: false };
     this.#entries.set(id, entry);
-    const now = this.#options.timers.now();
+    const now = this.#options.timers.monotonic();
     const good = entry.key !== undefined && entry.problem === undefined && !entry.suspect;
     if (now < (good ? entry.readAt + this.#options.refreshMs : entry.notBefore)) return entry;
     entry.reading ??= this.#read(entry, namespace, name).finally(() => {
@@ -129,7 +135,7 @@ export class Credentials {
         message: `Secret ${namespace}/${name} cannot be read: ${error.message}`,
       };
     }
-    const now = timers.now();
+    const now = timers.monotonic();
     entry.readAt = now;
     if ('ok' in parsed) entry.problem = parsed;
     else {
@@ -142,9 +148,12 @@ export class Credentials {
         entry.fruitless = 0;
         entry.suspect = false;
         if (before !== undefined && changed && !this.#isUsed(before)) this.#options.provider.forget(before);
-        onChange(namespace, name);
+        // Nobody can have waited for a Secret that is read for the first time.
+        if (before !== undefined || recovered) onChange(namespace, name);
         return;
       }
+      // Only reads that look for another key make the pause grow.
+      if (!entry.suspect) return;
     }
     entry.notBefore = now + Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(entry.fruitless, 10));
     entry.fruitless += 1;
