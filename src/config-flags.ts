@@ -1,5 +1,5 @@
 /** The one list of flags of the operator: parsing, environment variables, defaults and help all come from it. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { MAX_DURATION_DAYS, parseDuration } from './duration.ts';
 
 export interface FlagSpec {
@@ -17,6 +17,8 @@ export interface FlagSpec {
   required?: true;
   /** Several values, each of which may be a list with commas; the schema gets one list. */
   repeatable?: true;
+  /** The flag alone, without a value, means true. */
+  boolean?: true;
   /** What the help says where there is no default to show, or one that does not explain itself. */
   absent?: string;
   /** Environment variable of another name that counts after the flag's own. */
@@ -152,6 +154,24 @@ export const FLAGS = {
     flag: 'takeover-grace',
     help: "How long another process's order is waited for beyond its create timeout and lease before its outcome is called unknown.",
     default: '60s',
+  },
+  leaderElect: {
+    flag: 'leader-elect',
+    value: 'BOOLEAN',
+    help: 'Let only one of several processes be active, by a Lease in the operator namespace. Needed for more than one replica.',
+    form: 'true or false',
+    schema: z
+      .string()
+      .pipe(z.enum(['true', 'false']))
+      .transform((text) => text === 'true'),
+    default: 'false',
+    boolean: true,
+  },
+  leaseDurationMs: {
+    ...durationFlag,
+    flag: 'lease-duration',
+    help: 'How long after its last sign of life the active process may be replaced.',
+    default: '15s',
   },
   journalDir: {
     flag: 'journal-dir',

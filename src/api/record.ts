@@ -3,7 +3,7 @@
  * It stands in one metadata annotation and, whole, in `status.record`, since either of the two can be lost and the
  * service has no call that finds a server again.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** Longest identifier that is stored. It is a host label at the service; a longer one is refused, never cut. */
 export const MAX_IDENTIFIER = 253;

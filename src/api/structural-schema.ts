@@ -1,5 +1,5 @@
 /** Turns a zod schema into a structural schema, the dialect of OpenAPI 3.0 that a CustomResourceDefinition takes. */
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** A node of a structural schema, as far as this project reads or changes one. */
 export interface StructuralSchema {

@@ -2,7 +2,7 @@
  * VirtualServer: one zod schema that the types and the CustomResourceDefinition come from.
  * Every string, list and number is bounded: a status over its bounds is refused whole, and CEL's cost limit needs bounds.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { CONDITION_TYPES } from './conditions.ts';
 import { DEFAULT_API_KEY_SECRET } from './names.ts';
 import { MAX_IDENTIFIER, recordSchema } from './record.ts';

@@ -2,7 +2,7 @@
  * The lines of the journal's file: one JSON object each, either the whole of an entry as it is from now on, or an
  * attempt to forget. Every line stands for itself, so their order never makes a file unreadable.
  */
-import { z } from 'zod';
+import * as z from 'zod';
 import { Attempts, type JournalEntry } from './attempts.ts';
 import { JournalError } from './journal-error.ts';
 

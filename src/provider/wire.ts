@@ -1,5 +1,5 @@
 /** The service's JSON, read tolerantly: unknown fields are ignored, optional fields of a wrong type are left out. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { ProtocolError } from './errors/protocol-error.ts';
 import type { Image, Product, Server } from './types.ts';
 
