@@ -14,7 +14,7 @@ const CLIENT_NODE = '@kubernetes/client-node';
 const lean: Plugin = {
   name: 'lean client-node',
   setup(esbuild) {
-    onResolve(
+    esbuild.onResolve(
       { filter: /^\.|^@kubernetes\/client-node$/ },
       async ({ path, importer, resolveDir, kind, pluginData }) => {
         if (pluginData === lean || !(path === CLIENT_NODE || importer.includes(CLIENT_NODE))) return undefined;
