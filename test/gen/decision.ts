@@ -1,0 +1,100 @@
+/** What the pure rooms work on, for tests: records, objects that carry them, and facts with nothing wrong. */
+import { ADOPT_ANNOTATION, FINALIZER, RECORD_ANNOTATION } from '../../src/api/names.ts';
+import { formatRecord, type ServerRecord } from '../../src/api/record.ts';
+import type { VirtualServer, VirtualServerSpec, VirtualServerStatus } from '../../src/api/virtual-server.ts';
+import type { Facts, Memo } from '../../src/decision/types.ts';
+import type { Server } from '../../src/provider/types.ts';
+import { SSH_KEY, stored, storedWith } from './virtual-server.ts';
+
+export const NOW = Date.UTC(2026, 0, 2);
+export const UID = 'uid-of-web';
+export const ACCOUNT = 'account-1';
+
+/** A record of the object `web`. */
+export const record = (changes: Partial<ServerRecord> = {}): ServerRecord => ({
+  owner: UID,
+  mode: 'create',
+  ...changes,
+});
+
+export const ATTEMPTED = record({ account: ACCOUNT, attempt: 'a1', attemptedAt: '2026-01-01T23:59:00Z' });
+export const TASKED = { ...ATTEMPTED, task: 7 };
+export const HELD = { ...TASKED, identifier: 'srv1' };
+
+export interface Shape {
+  /** The record in the annotation: a record, or text as it is. */
+  annotated?: ServerRecord | string;
+  /** The record in status. */
+  mirror?: ServerRecord;
+  /** Default: there is one where there is a record. */
+  finalizers?: string[];
+  annotations?: Record<string, string>;
+  deleting?: boolean;
+  spec?: Partial<VirtualServerSpec>;
+  status?: VirtualServerStatus;
+}
+
+/** The object `web` as the API server returns it. */
+export function web({ annotated, mirror, finalizers, annotations, deleting, spec, status }: Shape = {}): VirtualServer {
+  const text = typeof annotated === 'object' ? formatRecord(annotated) : annotated;
+  const held = finalizers ?? (annotated === undefined && mirror === undefined ? [] : [FINALIZER]);
+  return stored(
+    'web',
+    storedWith({
+      metadata: {
+        annotations: { ...annotations, ...(text !== undefined && { [RECORD_ANNOTATION]: text }) },
+        ...(held.length > 0 && { finalizers: held }),
+        ...(deleting === true && { deletionTimestamp: '2026-01-02T00:00:00Z', generation: 2 }),
+      },
+      ...(spec && { spec }),
+      status: { observedGeneration: -1, ...status, ...(mirror && { record: mirror }) },
+    }),
+  );
+}
+
+/** `web` with its record in both places. */
+export const webWith = (own: ServerRecord, shape: Shape = {}): VirtualServer =>
+  web({ annotated: own, mirror: own, ...shape });
+
+export const adopting = (identifier: string): Shape => ({ annotations: { [ADOPT_ANNOTATION]: identifier } });
+
+export const CATALOG = {
+  products: [{ code: 'vps-1gb' }, { code: 'vps-2gb' }],
+  images: [{ name: 'debian-13.qcow2/minimal' }],
+  diskSizes: { ssd: [10, 20, 40] },
+};
+
+export const TIMING = { pollMs: 60_000, resyncMs: 600_000, takeoverMs: 180_000 };
+
+export function facts(changes: Partial<Facts> = {}): Facts {
+  return { now: NOW, memo: { failures: 0 }, notes: [], holders: () => [], timing: TIMING, jitter: 0, ...changes };
+}
+
+/** Facts with all that a create needs. */
+export function gathered(changes: Partial<Facts> = {}): Facts {
+  return facts({
+    credentials: { ok: true, account: ACCOUNT },
+    sshKeys: { ok: true, text: SSH_KEY },
+    catalog: { ok: true, catalog: CATALOG },
+    createDelayMs: 0,
+    ...changes,
+  });
+}
+
+export const memo = (changes: Partial<Memo>): Memo => ({ failures: 0, ...changes });
+
+export const SERVER: Server = {
+  identifier: 'srv1',
+  name: 'web',
+  status: 'running',
+  product: 'vps-1gb',
+  price: 9.5,
+  zone: { name: 'Zone One', code: 'Z1' },
+  hostServer: 'host1',
+  specs: { cores: 1, ram: 1024, diskSize: 20, diskType: 'ssd' },
+  ipv4: [],
+  ipv6: ['2001:db8::1'],
+  macs: ['00:00:5e:00:53:01'],
+  adminConsole: { hostname: 'admin.srv1.vs.example.com', username: 'srv1' },
+  sshProxy: { hostname: 'proxy.example.com', port: 20001 },
+};

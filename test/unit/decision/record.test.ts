@@ -1,0 +1,216 @@
+import { describe, expect, it } from 'vitest';
+import { FINALIZER, START_ANEW_ANNOTATION } from '../../../src/api/names.ts';
+import type { ServerRecord } from '../../../src/api/record.ts';
+import { viewRecord, type RecordView } from '../../../src/decision/record.ts';
+import type { AttemptNote } from '../../../src/decision/types.ts';
+import { ACCOUNT, ATTEMPTED, HELD, record, TASKED, UID, web, type Shape } from '../../gen/decision.ts';
+
+const minted: AttemptNote = { attempt: 'a1', state: 'minted', account: ACCOUNT };
+const sending: AttemptNote = { attempt: 'a1', state: 'sending', account: ACCOUNT };
+const accepted: AttemptNote = { attempt: 'a1', state: 'task', task: 7, account: ACCOUNT };
+const foreign = { ...HELD, owner: 'another-uid' };
+const adopted = record({ mode: 'adopt', account: ACCOUNT, identifier: 'srv1' });
+const own = (content: ServerRecord, stale: boolean): RecordView => ({ kind: 'own', record: content, stale });
+const problem = (text: string): unknown => ({ kind: 'conflict', problem: expect.stringContaining(text) as string });
+
+interface Case {
+  reason: string;
+  shape: Shape;
+  notes?: AttemptNote[];
+  view: unknown;
+}
+
+const cases: Case[] = [
+  { reason: 'nothing anywhere means never attempted', shape: {}, view: { kind: 'none' } },
+  { reason: 'an attempt that was only minted sent nothing', shape: {}, notes: [minted], view: { kind: 'none' } },
+  {
+    reason: 'a finalizer of ours without any record is a loss',
+    shape: { finalizers: [FINALIZER] },
+    view: { kind: 'missing' },
+  },
+  {
+    reason: "somebody else's finalizer is no sign of ours",
+    shape: { finalizers: ['example.org/other'] },
+    view: { kind: 'none' },
+  },
+  {
+    reason: 'text that is no JSON is invalid, whatever the mirror says',
+    shape: { annotated: '{', mirror: HELD },
+    view: { kind: 'invalid', problem: 'it is not JSON' },
+  },
+  {
+    reason: 'a record of another object is foreign',
+    shape: { annotated: foreign },
+    view: { kind: 'foreign', record: foreign, startAnew: false },
+  },
+  {
+    reason: 'start-anew names this object',
+    shape: { annotated: foreign, annotations: { [START_ANEW_ANNOTATION]: UID } },
+    view: { kind: 'foreign', record: foreign, startAnew: true },
+  },
+  {
+    reason: 'start-anew of another object, as a copy carries it, says nothing here',
+    shape: { annotated: foreign, annotations: { [START_ANEW_ANNOTATION]: 'another-uid' } },
+    view: { kind: 'foreign', record: foreign, startAnew: false },
+  },
+  {
+    reason: 'a mirror of another object alone counts for nothing',
+    shape: { mirror: foreign, finalizers: [] },
+    view: { kind: 'none' },
+  },
+  {
+    reason: 'a lost mirror is no contradiction',
+    shape: { annotated: HELD },
+    view: own(HELD, false),
+  },
+  { reason: 'a lost annotation comes back from the mirror', shape: { mirror: HELD }, view: own(HELD, true) },
+  {
+    reason: "another object's annotation is replaced by what the own mirror says",
+    shape: { annotated: foreign, mirror: HELD },
+    view: own(HELD, true),
+  },
+  {
+    reason: 'a lost finalizer is put back',
+    shape: { annotated: HELD, mirror: HELD, finalizers: [] },
+    view: own(HELD, true),
+  },
+  {
+    reason: 'a deleting object takes no new finalizer',
+    shape: { annotated: HELD, mirror: HELD, finalizers: ['example.org/other'], deleting: true },
+    view: own(HELD, false),
+  },
+  { reason: 'the mirror may lag', shape: { annotated: HELD, mirror: ATTEMPTED }, view: own(HELD, false) },
+  {
+    reason: 'an annotation that was rolled back is brought forward',
+    shape: { annotated: ATTEMPTED, mirror: HELD },
+    view: own(HELD, true),
+  },
+  {
+    reason: 'an annotation rolled back to before the attempt does not lose it',
+    shape: { annotated: record({ account: ACCOUNT }), mirror: TASKED },
+    view: own(TASKED, true),
+  },
+  {
+    reason: 'two identifiers contradict each other',
+    shape: { annotated: HELD, mirror: { ...HELD, identifier: 'srv2' } },
+    view: problem('identifier is srv1 in the annotation and srv2 in status.record'),
+  },
+  {
+    reason: 'two tasks contradict each other',
+    shape: { annotated: TASKED, mirror: { ...TASKED, task: 8 } },
+    view: problem('task is 7'),
+  },
+  {
+    reason: 'two attempts contradict each other',
+    shape: { annotated: ATTEMPTED, mirror: { ...ATTEMPTED, attempt: 'a0' } },
+    view: problem('attempt is a1'),
+  },
+  {
+    reason: 'an adoption resolves the attempt that the mirror still carries',
+    shape: { annotated: adopted, mirror: ATTEMPTED },
+    view: own(adopted, false),
+  },
+  {
+    reason: 'an adoption outlives an annotation that was rolled back to the attempt',
+    shape: { annotated: ATTEMPTED, mirror: adopted },
+    view: own(adopted, true),
+  },
+  {
+    reason: 'orphans of both sides are kept, each once',
+    shape: {
+      annotated: { ...HELD, orphans: [{ task: 1 }] },
+      mirror: { ...HELD, orphans: [{ task: 1 }, { task: 2 }] },
+    },
+    view: own({ ...HELD, orphans: [{ task: 1 }, { task: 2 }] }, true),
+  },
+  {
+    reason: 'what was sent comes back from the journal',
+    shape: {},
+    notes: [sending],
+    view: own(record({ attempt: 'a1', account: ACCOUNT }), true),
+  },
+  {
+    reason: 'what was accepted comes back from the journal',
+    shape: {},
+    notes: [accepted],
+    view: own(record({ attempt: 'a1', account: ACCOUNT, task: 7 }), true),
+  },
+  {
+    reason: 'what was sent wins over a record of another object',
+    shape: { annotated: foreign },
+    notes: [sending],
+    view: own(record({ attempt: 'a1', account: ACCOUNT }), true),
+  },
+  {
+    reason: 'the journal completes the record with its task',
+    shape: { annotated: ATTEMPTED },
+    notes: [accepted],
+    view: own(TASKED, true),
+  },
+  {
+    reason: 'an attempt that was certainly not sent leaves the record',
+    shape: { annotated: ATTEMPTED },
+    notes: [minted],
+    view: own(record({ account: ACCOUNT }), true),
+  },
+  {
+    reason: 'an attempt that was sent stays in the record',
+    shape: { annotated: ATTEMPTED },
+    notes: [sending],
+    view: own(ATTEMPTED, false),
+  },
+  {
+    reason: 'another attempt that was only minted proves nothing about this one',
+    shape: { annotated: ATTEMPTED },
+    notes: [{ attempt: 'a9', state: 'minted' }],
+    view: own(ATTEMPTED, false),
+  },
+  {
+    reason: 'record and journal name two tasks of one attempt',
+    shape: { annotated: TASKED },
+    notes: [{ ...accepted, task: 8 }],
+    view: problem('task is 7 in the record and 8 in the journal'),
+  },
+  {
+    reason: 'a task of an attempt that is no longer in the record becomes an orphan',
+    shape: { annotated: HELD },
+    notes: [{ attempt: 'a0', state: 'task', task: 3 }],
+    view: own({ ...HELD, orphans: [{ attempt: 'a0', task: 3 }] }, true),
+  },
+  {
+    reason: 'an attempt that was sent and is no longer in the record becomes an orphan',
+    shape: { annotated: HELD },
+    notes: [{ attempt: 'a0', state: 'sending' }],
+    view: own({ ...HELD, orphans: [{ attempt: 'a0' }] }, true),
+  },
+  {
+    reason: 'who adopts has settled an answer that was lost',
+    shape: { annotated: adopted },
+    notes: [sending],
+    view: own(adopted, false),
+  },
+  {
+    reason: 'who adopts has not settled a task that was accepted',
+    shape: { annotated: adopted },
+    notes: [accepted],
+    view: own({ ...adopted, orphans: [{ attempt: 'a1', task: 7 }] }, true),
+  },
+];
+
+describe('viewRecord', () => {
+  it.each(cases)('$reason', ({ shape, notes = [], view }) => {
+    expect(viewRecord(web(shape), notes)).toEqual(view);
+  });
+
+  it('is at rest once what it says was written down', () => {
+    for (const { shape, notes = [] } of cases) {
+      const view = viewRecord(web(shape), notes);
+      if (view.kind !== 'own') continue;
+      const after = viewRecord(
+        web({ ...shape, annotated: view.record, mirror: view.record, finalizers: [FINALIZER] }),
+        [],
+      );
+      expect(after).toEqual(own(view.record, false));
+    }
+  });
+});
