@@ -91,5 +91,5 @@ function gather(what: GatherKind): Action {
 }
 
 function missing({ reason, message, retryAfterMs }: Missing): Action {
-  return park(reason, message, { retry: 'gather', ...(retryAfterMs !== undefined && { afterMs: retryAfterMs }) });
+  return park(reason, message, { retry: 'gather', ...(retryAfterMs !== undefined && { atLeastMs: retryAfterMs }) });
 }

@@ -125,9 +125,9 @@ function settleWait(at: Settling, afterMs: number | undefined): Next {
 }
 
 function settlePark(at: Settling, action: Extract<Action, { type: 'park' }>): Next {
-  const { verdict, retry, afterMs } = action;
+  const { verdict, retry, afterMs, atLeastMs } = action;
   const parts = { record: recordOf(at), verdict };
-  if (retry !== undefined && afterMs === undefined) return retryLater(at, retry, parts);
+  if (retry !== undefined && afterMs === undefined) return retryLater(at, retry, parts, atLeastMs);
   const next = rest(at, parts, retry === undefined || afterMs === undefined ? undefined : { action: retry, afterMs });
   const memo = rememberForeign(next.memo, at, verdict);
   return { ...next, memo, ...(afterMs !== undefined && { requeueAfterMs: afterMs }) };

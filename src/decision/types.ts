@@ -85,8 +85,11 @@ export type Action =
   | { type: 'release'; why: 'nothingCreated' | 'cancelled' | 'retained' | 'foreign'; record: ServerRecord | undefined }
   /** Nothing to do before `afterMs`; left out: before something changes. The verdict stays as it is. */
   | { type: 'wait'; afterMs?: number }
-  /** Say why nothing is done; looked at again after `afterMs`, or when something changes. */
-  | { type: 'park'; verdict: Verdict; afterMs?: number; retry?: Action['type'] };
+  /**
+   * Say why nothing is done; looked at again when something changes, or after `afterMs`, or where that is left out and
+   * `retry` is not, after a growing pause of `atLeastMs`.
+   */
+  | { type: 'park'; verdict: Verdict; afterMs?: number; atLeastMs?: number; retry?: Action['type'] };
 
 export type Outcome =
   | { type: 'done' }
