@@ -56,7 +56,12 @@ export function parseConfig(
 
 /** The values of each flag in order, and what is wrong with the first argument that cannot be one. */
 function readFlags(argv: readonly string[]): { values: Map<string, string[]>; unknown: string | undefined } {
-  const options = Object.fromEntries(flags.map(([, { flag }]) => [flag, { type: 'string' as const }]));
+  const options = Object.fromEntries(
+    flags.map(([, { flag, boolean }]) => [
+      flag,
+      { type: boolean === true ? ('boolean' as const) : ('string' as const) },
+    ]),
+  );
   const help = { help: { type: 'boolean' as const, short: 'h' }, version: { type: 'boolean' as const } };
   const { tokens } = parseArgs({
     args: [...argv],
@@ -70,7 +75,8 @@ function readFlags(argv: readonly string[]): { values: Map<string, string[]>; un
     if (token.kind === 'option' && Object.hasOwn(help, token.name)) values.set(token.name, []);
     else if (token.kind === 'option' && Object.hasOwn(options, token.name)) {
       // A value that looks like a flag is one whose own value was forgotten, unless it stands behind `=`.
-      if (token.value === undefined || (!token.inlineValue && token.value.startsWith('-'))) {
+      if (token.value === undefined && options[token.name]?.type === 'boolean') values.set(token.name, ['true']);
+      else if (token.value === undefined || (!token.inlineValue && token.value.startsWith('-'))) {
         unknown ??= `${token.rawName} needs a value: give ${formOf(token.name)}`;
       } else values.set(token.name, [...(values.get(token.name) ?? []), token.value]);
     } else unknown ??= unknownMessage(argv[token.index] ?? '');

@@ -6,35 +6,39 @@ import { wireOperator, type WiredOperator } from './wiring.ts';
 
 /** Wrong usage, as most command-line programs have it. */
 const EXIT_USAGE = 2;
+const EXIT_LOST = 1;
 
 async function run(config: Config, log: Logger): Promise<void> {
   if (config.journalDir === undefined) {
     log.warn('no --journal-dir: a create whose answer is lost in a crash has to be resolved by a person');
   }
-  const operator = await wireOperator(config, log);
-  const stopped = stopOnSignal(operator, log);
+  const lost = Promise.withResolvers<undefined>();
+  const operator = await wireOperator(config, log, () => lost.resolve(undefined));
+  const end = ending(operator, log);
+  process.on('SIGTERM', (signal) => end(0, { signal })).on('SIGINT', (signal) => end(0, { signal }));
+  // What was begun is written down in good order; a new process then waits for its turn.
+  void lost.promise.then(() => end(EXIT_LOST, { reason: 'leadership lost' }));
   const { baseUrl, watchNamespaces } = config;
   log.info({ version: version(), baseUrl, watchNamespaces }, 'operator starts');
   await operator.start().catch((error: unknown) => {
-    // A signal came before the start was done: that it never will be is no failure.
-    if (!stopped()) throw error;
+    // The end came before the start was done: that it never will be is no failure.
+    if (!end.hasBegun()) throw error;
   });
 }
 
-/** A second signal changes nothing: whoever cannot wait sends SIGKILL. Returns whether there was a signal. */
-function stopOnSignal(operator: WiredOperator, log: Logger): () => boolean {
-  let stopping = false;
-  const stop = (signal: NodeJS.Signals): void => {
-    if (stopping) return;
-    stopping = true;
-    log.info({ signal }, 'operator stops');
+/** Stops once; a second signal changes nothing: whoever cannot wait sends SIGKILL. */
+function ending(operator: WiredOperator, log: Logger) {
+  let begun = false;
+  const end = (exitCode: number, why: object): void => {
+    if (begun) return;
+    begun = true;
+    log.info(why, 'operator stops');
     operator.stop().then(
-      () => process.exit(0),
+      () => process.exit(exitCode),
       (error: unknown) => fail(log, error),
     );
   };
-  process.on('SIGTERM', stop).on('SIGINT', stop);
-  return () => stopping;
+  return Object.assign(end, { hasBegun: () => begun });
 }
 
 function fail(log: Logger, error: unknown): never {

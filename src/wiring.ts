@@ -1,24 +1,35 @@
 /** Puts the rooms together for one configuration. */
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import { LeaderElection } from './controller/leader-election.ts';
 import { Operator } from './controller/operator.ts';
+import { realTimers } from './controller/timers.ts';
 import { openJournal } from './controller/journal.ts';
 import type { Config } from './config.ts';
 import { createKube } from './kube/client.ts';
 import { loadCluster } from './kube/config.ts';
-import { createKubeHttp } from './kube/http.ts';
+import { createKubeHttp, type KubeHttp } from './kube/http.ts';
 import { createInformer } from './kube/informer.ts';
+import { createLeases } from './kube/leases.ts';
 import type { Logger } from './logger.ts';
 import { createProvider } from './provider/index.ts';
 import { version } from './version.ts';
 
+/** Name of the Lease in the operator's namespace. */
+const LEASE = 'vps-operator';
+
 export interface WiredOperator {
-  /** Resolves when the workers run. */
+  /** Resolves when the workers run; with leader election that may be long after the start. */
   start(): Promise<void>;
   /** Resolves when nothing runs any more and every connection and file is closed. */
   stop(): Promise<void>;
 }
 
-/** Opens journal and connections. Throws what is wrong with the kubeconfig or the journal folder. */
-export async function wireOperator(config: Config, log: Logger): Promise<WiredOperator> {
+/**
+ * Opens journal and connections. Throws what is wrong with the kubeconfig or the journal folder.
+ * `onLost` is called when another process took over, or might have: the process has to stop the operator and to end.
+ */
+export async function wireOperator(config: Config, log: Logger, onLost: () => void): Promise<WiredOperator> {
   const http = createKubeHttp({ cluster: loadCluster(config.kubeconfig), timeoutMs: config.kubeTimeoutMs });
   const journal = await openJournal({ dir: config.journalDir, warn: (message, fields) => log.warn(fields, message) });
   const provider = createProvider({
@@ -31,8 +42,10 @@ export async function wireOperator(config: Config, log: Logger): Promise<WiredOp
   });
   const kube = createKube({ http });
   const namespaces = config.watchNamespaces.length === 0 ? 'all' : config.watchNamespaces;
+  const election = config.leaderElect ? electionOf(config, http, log, onLost) : undefined;
   const operator = new Operator({
     ...config,
+    ...(election ? { leads: () => election.held() } : { leaseDurationMs: 0 }),
     kube,
     informer: (handler) => createInformer({ http, namespaces, handler, log }),
     provider,
@@ -40,12 +53,31 @@ export async function wireOperator(config: Config, log: Logger): Promise<WiredOp
     log,
   });
   return {
-    start: () => operator.start(),
+    async start() {
+      // A standby holds no informers: it costs the API server one read of the Lease at a time.
+      await election?.acquire();
+      await operator.start();
+    },
     async stop() {
       await operator.stop();
+      await election?.end();
       await provider.close();
       await kube.close();
       await journal.close();
     },
   };
+}
+
+/** Throws an Error that names the flag where the namespace of the Lease is not known. */
+function electionOf(config: Config, http: KubeHttp, log: Logger, onLost: () => void): LeaderElection {
+  const { operatorNamespace, leaseDurationMs } = config;
+  if (operatorNamespace === undefined) throw new Error('--leader-elect needs --operator-namespace outside a pod');
+  return new LeaderElection({
+    leases: createLeases(http, operatorNamespace, LEASE),
+    identity: `${hostname()}_${randomUUID()}`,
+    leaseDurationMs,
+    timers: realTimers,
+    log,
+    onLost,
+  });
 }

@@ -34,6 +34,10 @@ export interface OperatorOptions {
   maxCreatesPerHour: number;
   createTimeoutMs: number;
   takeoverGraceMs: number;
+  /** True while no other process can be the active one; always, where there is no leader election. */
+  leads?: () => boolean;
+  /** How long another process may go on after its last sign of life (ms); 0 without leader election. */
+  leaseDurationMs?: number;
   operatorNamespace: string | undefined;
   timers?: Timers;
   /** Names an attempt; random if left out. */
@@ -92,7 +96,7 @@ export class Operator {
     const pace = new Pace({
       pollMs: options.pollIntervalMs,
       resyncMs: options.resyncIntervalMs,
-      takeoverMs: options.createTimeoutMs + options.takeoverGraceMs,
+      takeoverMs: options.createTimeoutMs + (options.leaseDurationMs ?? 0) + options.takeoverGraceMs,
       qps: options.providerQps,
       list: () => this.#informer.list(),
       onStretch: (factors) => log.warn({ factors }, '--provider-qps is too small: intervals are stretched'),
@@ -103,6 +107,7 @@ export class Operator {
       journal,
       holders,
       limit: new CreateLimit(options.maxCreatesPerHour),
+      leads: options.leads ?? (() => true),
       mint: options.mint ?? (() => randomBytes(8).toString('hex')),
       credentials: this.#credentials,
       timers,

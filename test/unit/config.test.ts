@@ -37,6 +37,8 @@ describe('parseConfig', () => {
       createTimeoutMs: 120_000,
       kubeTimeoutMs: 15_000,
       takeoverGraceMs: 60_000,
+      leaderElect: false,
+      leaseDurationMs: 15_000,
       journalDir: undefined,
       operatorNamespace: undefined,
       logLevel: 'info',
@@ -57,6 +59,8 @@ describe('parseConfig', () => {
     { flag: 'create-timeout', text: '1m30s', expected: { createTimeoutMs: 90_000 } },
     { flag: 'kube-timeout', text: '1s', expected: { kubeTimeoutMs: 1_000 } },
     { flag: 'takeover-grace', text: '2m', expected: { takeoverGraceMs: 120_000 } },
+    { flag: 'leader-elect', text: 'true', expected: { leaderElect: true } },
+    { flag: 'lease-duration', text: '3s', expected: { leaseDurationMs: 3_000 } },
     { flag: 'journal-dir', text: '/journal', expected: { journalDir: '/journal' } },
     { flag: 'operator-namespace', text: 'vps-system', expected: { operatorNamespace: 'vps-system' } },
     { flag: 'log-level', text: 'debug', expected: { logLevel: 'debug' } },
@@ -66,7 +70,7 @@ describe('parseConfig', () => {
     'takes --$flag $text from the flag, in both forms, and from the environment',
     ({ flag, text, expected }) => {
       const env = { [`VPS_${flag.toUpperCase().replaceAll('-', '_')}`]: text };
-      expect(run([`--${flag}`, text])).toMatchObject(expected);
+      expect(run(flag === 'leader-elect' ? [`--${flag}`] : [`--${flag}`, text])).toMatchObject(expected);
       expect(run([`--${flag}=${text}`])).toMatchObject(expected);
       const given = REQUIRED.join(' ')
         .replace(new RegExp(`--${flag} \\S+ ?`), '')

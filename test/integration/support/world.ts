@@ -76,6 +76,7 @@ class TestWorld {
   readonly #tokens: readonly string[];
   #logText = '';
   #operator: WiredOperator | undefined;
+  readonly #joined: WiredOperator[] = [];
 
   constructor({ http, namespace, journalDir, simulator, kubeconfigPath, flags, tokens }: Parts) {
     this.http = http;
@@ -95,8 +96,20 @@ class TestWorld {
     const parsed = parseConfig(this.operatorFlags(flags), {});
     if (parsed.kind !== 'run') throw new Error(parsed.kind === 'error' ? parsed.message : parsed.text);
     const destination = { write: (line: string) => this.logged(line) };
-    this.#operator = await wireOperator(parsed.config, createLogger({ level: 'debug', destination }));
+    this.#operator = await wireOperator(parsed.config, createLogger({ level: 'debug', destination }), () => undefined);
     await this.#operator.start();
+  }
+
+  /** A second operator beside the first, on a journal of its own; waits for nothing. */
+  async joinOperator({ flags = [] }: { flags?: string[] } = {}): Promise<{ started: () => boolean }> {
+    const parsed = parseConfig(this.operatorFlags([...flags, `--journal-dir=${this.journalDir}/second`]), {});
+    if (parsed.kind !== 'run') throw new Error(`wrong flags: ${flags.join(' ')}`);
+    const destination = { write: (line: string) => this.logged(line) };
+    const operator = await wireOperator(parsed.config, createLogger({ level: 'debug', destination }), () => undefined);
+    this.#joined.push(operator);
+    let started = false;
+    void operator.start().then(() => (started = true));
+    return { started: () => started };
   }
 
   async stopOperator(): Promise<void> {
@@ -265,6 +278,7 @@ class TestWorld {
 
   async end(): Promise<void> {
     await this.stopOperator();
+    for (const operator of this.#joined) await operator.stop();
     const written = await this.#written();
     await this.#removeObjects();
     await this.http.close();

@@ -1,0 +1,164 @@
+/**
+ * Leader election over a Lease, with client-go's semantics: a holder that did not renew for the lease duration, as seen
+ * here, may be replaced; no clock is compared with another machine's. A holder that cannot renew stops believing in time.
+ */
+import { KubeError } from '../kube/error.ts';
+import type { Leases, LeaseState } from '../kube/leases.ts';
+import type { Logger } from '../logger.ts';
+import type { Timers } from './timers.ts';
+
+export interface LeaderElectionOptions {
+  leases: Leases;
+  /** Unique among all processes. */
+  identity: string;
+  /** How long after its last sign of life a holder may be replaced (ms). */
+  leaseDurationMs: number;
+  timers: Timers;
+  log: Logger;
+  /** Called once, when leadership was lost; the process must end. */
+  onLost: () => void;
+}
+
+/** Shares of the lease duration, as client-go's 15 s, 10 s and 2 s. */
+const RENEW_DEADLINE = 2 / 3;
+const RETRY = 2 / 15;
+
+/** A moment on both clocks. A suspended machine stops the one, a clock that is set moves the other. */
+interface Moment {
+  wall: number;
+  monotonic: number;
+}
+
+export class LeaderElection {
+  readonly #options: LeaderElectionOptions;
+  #lease: LeaseState | undefined;
+  /** When the lease in `#lease` was first seen here. */
+  #observedAt: Moment | undefined;
+  /** When the request of the last renewal was begun. */
+  #renewedAt: Moment | undefined;
+  #leads = false;
+  #ended = false;
+
+  constructor(options: LeaderElectionOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when this process leads; from then on it renews by itself. Never resolves after `end`. */
+  async acquire(): Promise<void> {
+    while (!this.#ended && !(await this.#try())) await this.#pause();
+    if (this.#ended) return new Promise(() => undefined);
+    this.#leads = true;
+    this.#options.log.info({ identity: this.#options.identity }, 'leads');
+    void this.#keep();
+  }
+
+  /** True while nobody else can have taken over: to be asked right before what must be done by one process only. */
+  held(): boolean {
+    return this.#leads && this.#age(this.#renewedAt) < this.#renewDeadlineMs;
+  }
+
+  /** Stops; gives the lease back, so that another process need not wait for it. */
+  async end(): Promise<void> {
+    this.#ended = true;
+    const { leases, log } = this.#options;
+    const lease = this.#lease;
+    if (!this.held() || lease === undefined) return;
+    this.#leads = false;
+    await leases
+      .update({ ...lease, holder: '', renewTime: this.#timestamp() })
+      .catch((error: unknown) => log.warn({ err: error }, 'lease not given back'));
+  }
+
+  get #renewDeadlineMs(): number {
+    return this.#options.leaseDurationMs * RENEW_DEADLINE;
+  }
+
+  async #keep(): Promise<void> {
+    while (this.#isLeading()) {
+      await this.#pause();
+      if (!this.#isLeading()) break;
+      await this.#try();
+    }
+    if (this.#ended) return;
+    this.#leads = false;
+    this.#options.log.error({ identity: this.#options.identity, holder: this.#lease?.holder }, 'leadership lost');
+    this.#options.onLost();
+  }
+
+  #isLeading(): boolean {
+    return !this.#ended && this.held() && this.#lease?.holder === this.#options.identity;
+  }
+
+  /** One attempt to take or renew the lease; true when it is ours now. */
+  async #try(): Promise<boolean> {
+    const { leases, identity, log } = this.#options;
+    const begun = this.#moment();
+    try {
+      const current = this.#leads ? this.#lease : await leases.get();
+      if (current === undefined) {
+        this.#observe(await leases.create(this.#mine(undefined)));
+      } else {
+        if (current.resourceVersion !== this.#lease?.resourceVersion) this.#observe(current);
+        if (current.holder !== identity && current.holder !== '' && !this.#isExpired(current)) return false;
+        this.#observe(await leases.update({ ...this.#mine(current), resourceVersion: current.resourceVersion }));
+      }
+      this.#renewedAt = begun;
+      return true;
+    } catch (error) {
+      if (!(error instanceof KubeError)) throw error;
+      log.debug({ err: error }, 'lease not written');
+      if (error.code === 'Conflict') await this.#look();
+      return false;
+    }
+  }
+
+  /** Somebody else wrote: see who. */
+  async #look(): Promise<void> {
+    const seen = await this.#options.leases.get().catch(() => undefined);
+    if (seen !== undefined) this.#observe(seen);
+  }
+
+  #observe(lease: LeaseState): void {
+    this.#lease = lease;
+    this.#observedAt = this.#moment();
+  }
+
+  #isExpired(lease: LeaseState): boolean {
+    const duration = Math.max(lease.durationMs, this.#options.leaseDurationMs);
+    return this.#age(this.#observedAt) >= duration;
+  }
+
+  #mine(current: LeaseState | undefined): Omit<LeaseState, 'resourceVersion'> {
+    const { identity, leaseDurationMs } = this.#options;
+    const now = this.#timestamp();
+    const isNew = current?.holder !== identity;
+    return {
+      holder: identity,
+      renewTime: now,
+      acquireTime: isNew ? now : current.acquireTime,
+      durationMs: leaseDurationMs,
+      transitions: (current?.transitions ?? 0) + (isNew && current !== undefined ? 1 : 0),
+    };
+  }
+
+  #moment(): Moment {
+    const { timers } = this.#options;
+    return { wall: timers.now(), monotonic: timers.monotonic() };
+  }
+
+  /** ms since then, by the clock on which more has passed. */
+  #age(since: Moment | undefined): number {
+    if (since === undefined) return Infinity;
+    const now = this.#moment();
+    return Math.max(now.wall - since.wall, now.monotonic - since.monotonic);
+  }
+
+  #timestamp(): string {
+    return new Date(this.#options.timers.now()).toISOString();
+  }
+
+  #pause(): Promise<void> {
+    const { timers, leaseDurationMs } = this.#options;
+    return new Promise((resolve) => void timers.set(resolve, leaseDurationMs * RETRY * (0.8 + 0.4 * timers.random())));
+  }
+}

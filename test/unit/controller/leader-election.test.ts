@@ -1,0 +1,138 @@
+import { describe, expect, it } from 'vitest';
+import { LeaderElection } from '../../../src/controller/leader-election.ts';
+import { KubeError } from '../../../src/kube/error.ts';
+import type { Leases, LeaseState } from '../../../src/kube/leases.ts';
+import { createLogger } from '../../../src/logger.ts';
+import { FakeTimers } from '../../gen/timers.ts';
+
+/** A Lease as the API server keeps it: every write needs the newest version. */
+class OneLease implements Leases {
+  stored: LeaseState | undefined;
+  reachable = true;
+  #version = 0;
+
+  get(): Promise<LeaseState | undefined> {
+    return this.#answer(() => this.stored);
+  }
+
+  create(state: Omit<LeaseState, 'resourceVersion'>): Promise<LeaseState> {
+    return this.#answer(() => {
+      if (this.stored !== undefined) throw new KubeError('Conflict', 'exists');
+      return this.#store(state);
+    });
+  }
+
+  update(state: LeaseState): Promise<LeaseState> {
+    return this.#answer(() => {
+      if (this.stored?.resourceVersion !== state.resourceVersion) throw new KubeError('Conflict', 'stale');
+      return this.#store(state);
+    });
+  }
+
+  #store(state: Omit<LeaseState, 'resourceVersion'>): LeaseState {
+    return (this.stored = { ...state, resourceVersion: String(++this.#version) });
+  }
+
+  async #answer<T>(run: () => T): Promise<T> {
+    await Promise.resolve();
+    if (!this.reachable) throw new KubeError('Unreachable', 'no answer');
+    return run();
+  }
+}
+
+const log = createLogger({ level: 'silent' });
+
+function election(identity: string, leases: Leases, timers: FakeTimers) {
+  const state = { leads: false, lost: 0 };
+  const elector = new LeaderElection({
+    leases,
+    identity,
+    leaseDurationMs: 15_000,
+    timers,
+    log,
+    onLost: () => state.lost++,
+  });
+  void elector.acquire().then(() => (state.leads = true));
+  return { elector, state };
+}
+
+/** Lets time pass in small steps, with all that follows from each. */
+async function pass(ms: number, ...clocks: FakeTimers[]): Promise<void> {
+  for (let passed = 0; passed < ms; passed += 250) {
+    for (const clock of clocks) clock.advance(250);
+    await new Promise(setImmediate);
+  }
+}
+
+describe('leader election', () => {
+  it('takes a free lease, renews it, and keeps everybody else waiting', async () => {
+    const [leases, clock] = [new OneLease(), new FakeTimers()];
+    const a = election('a', leases, clock);
+    await pass(1_000, clock);
+    const b = election('b', leases, clock);
+    await pass(300_000, clock);
+    expect([a.state.leads, a.elector.held(), b.state.leads, b.elector.held()]).toEqual([true, true, false, false]);
+    expect(leases.stored).toMatchObject({ holder: 'a', transitions: 0, durationMs: 15_000 });
+  });
+
+  it('takes over when the holder shows no sign of life for the lease duration, not before', async () => {
+    const [leases, clockOfA, clockOfB] = [new OneLease(), new FakeTimers(), new FakeTimers(5_000_000)];
+    election('a', leases, clockOfA);
+    await pass(1_000, clockOfA);
+    const b = election('b', leases, clockOfB);
+    // A is suspended: its clock stands still, B's goes on. B counts from when it saw the lease.
+    await pass(14_500, clockOfB);
+    expect(b.state.leads).toBe(false);
+    await pass(5_000, clockOfB);
+    expect(b.elector.held()).toBe(true);
+    expect(leases.stored).toMatchObject({ holder: 'b', transitions: 1 });
+  });
+
+  it('stops believing before anybody else may, when it cannot renew', async () => {
+    const [leases, clock] = [new OneLease(), new FakeTimers()];
+    const a = election('a', leases, clock);
+    await pass(5_000, clock);
+    leases.reachable = false;
+    await pass(12_500, clock);
+    expect(a.elector.held()).toBe(false);
+    expect(a.state.lost).toBe(1);
+  });
+
+  it('stops believing at once when it wakes up after its lease ran out, whichever clock shows it', async () => {
+    for (const jump of ['wall', 'monotonic'] as const) {
+      const [leases, clock] = [new OneLease(), new FakeTimers()];
+      const a = election('a', leases, clock);
+      await pass(1_000, clock);
+      expect(a.elector.held()).toBe(true);
+      const original = jump === 'wall' ? clock.now.bind(clock) : clock.monotonic.bind(clock);
+      Object.assign(clock, { [jump === 'wall' ? 'now' : 'monotonic']: () => original() + 20_000 });
+      expect(a.elector.held()).toBe(false);
+    }
+  });
+
+  it('knows that it lost when another process holds the lease', async () => {
+    const [leases, clock] = [new OneLease(), new FakeTimers()];
+    const a = election('a', leases, clock);
+    await pass(1_000, clock);
+    const stolen = leases.stored;
+    if (stolen === undefined) throw new Error('the lease was not taken');
+    await leases.update({ ...stolen, holder: 'b' });
+    await pass(5_000, clock);
+    expect(a.state.lost).toBe(1);
+    expect(a.elector.held()).toBe(false);
+    expect(leases.stored?.holder).toBe('b');
+  });
+
+  it('gives the lease back at its end, so that the next one need not wait', async () => {
+    const [leases, clock] = [new OneLease(), new FakeTimers()];
+    const a = election('a', leases, clock);
+    await pass(1_000, clock);
+    const b = election('b', leases, clock);
+    await pass(1_000, clock);
+    await a.elector.end();
+    expect(a.elector.held()).toBe(false);
+    await pass(3_000, clock);
+    expect(b.elector.held()).toBe(true);
+    expect(a.state.lost).toBe(0);
+  });
+});
