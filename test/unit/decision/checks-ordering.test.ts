@@ -1,0 +1,223 @@
+import { describe, expect, it } from 'vitest';
+import type { Facts } from '../../../src/decision/types.ts';
+import {
+  ACCOUNT,
+  ATTEMPTED,
+  HELD,
+  NOW,
+  TASKED,
+  TIMING,
+  adopting,
+  facts,
+  gathered,
+  memo,
+  web,
+  webWith,
+} from '../../gen/decision.ts';
+import { SSH_KEY } from '../../gen/virtual-server.ts';
+import { answer, park, planned, verifyChecks, type CheckCase } from './checks-support.ts';
+
+const busy = (identifier: string): string[] => (identifier === 'srv1' ? ['default/other'] : []);
+const note = { attempt: 'a1', state: 'sending' } as const;
+const fresh = web();
+const credentials = { ok: true, account: ACCOUNT } as const;
+
+const cases: CheckCase[] = [
+  {
+    check: 'attemptWasClaimedJustNow',
+    reason: 'the visit that claimed sends what spec asks for',
+    object: webWith(ATTEMPTED),
+    given: gathered({ claimed: 'a1' }),
+    action: {
+      type: 'create',
+      record: ATTEMPTED,
+      attempt: 'a1',
+      request: { product: 'vps-1gb', image: 'debian-13.qcow2/minimal', diskSize: 20, sshKeys: SSH_KEY },
+    },
+  },
+  {
+    check: 'attemptWasClaimedJustNow',
+    reason: 'a later visit never sends it',
+    object: webWith(ATTEMPTED),
+    given: gathered(),
+    action: undefined,
+  },
+  {
+    check: 'attemptWasClaimedJustNow',
+    reason: 'another attempt was claimed than the one that stands in the record',
+    object: webWith(ATTEMPTED),
+    given: gathered({ claimed: 'a2' }),
+    action: undefined,
+  },
+  {
+    check: 'attemptWasClaimedJustNow',
+    reason: 'what was accepted is not sent again',
+    object: webWith(TASKED),
+    given: gathered({ claimed: 'a1' }),
+    action: undefined,
+  },
+  {
+    check: 'createIsInFlight',
+    reason: "another process's attempt is waited for from now on",
+    object: webWith(ATTEMPTED),
+    action: park('CreateInFlight', { afterMs: TIMING.takeoverMs }),
+  },
+  {
+    check: 'createIsInFlight',
+    reason: 'the wait counts from when it was first seen here',
+    object: webWith(ATTEMPTED),
+    given: facts({ memo: memo({ foreignAttempt: { attempt: 'a1', since: NOW - 1000 } }) }),
+    action: park('CreateInFlight', { afterMs: TIMING.takeoverMs - 1000 }),
+  },
+  {
+    check: 'createIsInFlight',
+    reason: 'the wait is over',
+    object: webWith(ATTEMPTED),
+    given: facts({ memo: memo({ foreignAttempt: { attempt: 'a1', since: NOW - TIMING.takeoverMs } }) }),
+    action: undefined,
+  },
+  {
+    check: 'createIsInFlight',
+    reason: 'the wait for an earlier attempt does not count for this one',
+    object: webWith(ATTEMPTED),
+    given: facts({ memo: memo({ foreignAttempt: { attempt: 'a0', since: 0 } }) }),
+    action: park('CreateInFlight', { afterMs: TIMING.takeoverMs }),
+  },
+  {
+    check: 'createIsInFlight',
+    reason: 'an attempt of the own journal is not on its way any more',
+    object: webWith(ATTEMPTED),
+    given: facts({ notes: [note] }),
+    action: undefined,
+  },
+  {
+    check: 'adoptionIsAsked',
+    reason: 'what is no identifier is not called for',
+    object: web(adopting('two words')),
+    given: gathered(),
+    action: park('AdoptInvalid'),
+  },
+  {
+    check: 'adoptionIsAsked',
+    reason: 'an identifier that somebody holds is not taken over, and is looked at again',
+    object: web(adopting('srv1')),
+    given: gathered({ holders: busy }),
+    action: park('IdentifierInUse', { afterMs: TIMING.pollMs }),
+  },
+  {
+    check: 'adoptionIsAsked',
+    reason: 'the server is read with the key of the object',
+    object: web(adopting('srv1')),
+    action: { type: 'gather', what: 'credentials' },
+  },
+  {
+    check: 'adoptionIsAsked',
+    reason: 'a new object takes the server over instead of ordering one',
+    object: web(adopting('srv1')),
+    given: gathered(),
+    action: { type: 'adopt', record: undefined, identifier: 'srv1' },
+  },
+  {
+    check: 'adoptionIsAsked',
+    reason: 'what is held is not given away',
+    object: webWith(HELD, adopting('srv2')),
+    given: gathered(),
+    action: undefined,
+  },
+  {
+    check: 'adoptionIsAsked',
+    reason: 'a failed adoption is not tried again before its time',
+    object: web(adopting('srv1')),
+    given: gathered({ memo: planned(web(adopting('srv1')), 'adopt', NOW + 50) }),
+    action: { type: 'wait', afterMs: 50 },
+  },
+  {
+    check: 'createOutcomeIsUnknown',
+    reason: 'nobody knows what came of it',
+    object: webWith(ATTEMPTED),
+    action: park('CreateOutcomeUnknown'),
+  },
+  { check: 'createOutcomeIsUnknown', reason: 'a task is known', object: webWith(TASKED), action: undefined },
+  {
+    check: 'serverIsToBeOrdered',
+    reason: 'a refused create waits for a change for ever',
+    object: fresh,
+    given: gathered({ memo: planned(fresh, 'gather', Infinity) }),
+    action: { type: 'wait' },
+  },
+  {
+    check: 'serverIsToBeOrdered',
+    reason: 'a key comes first',
+    object: fresh,
+    action: { type: 'gather', what: 'credentials' },
+  },
+  {
+    check: 'serverIsToBeOrdered',
+    reason: 'then the SSH keys',
+    object: fresh,
+    given: facts({ credentials }),
+    action: { type: 'gather', what: 'sshKeys' },
+  },
+  {
+    check: 'serverIsToBeOrdered',
+    reason: 'an SSH key is missing',
+    object: fresh,
+    given: gathered({ sshKeys: { ok: false, reason: 'SSHKeyNotFound', message: 'none' } }),
+    action: park('SSHKeyNotFound', { retry: 'gather' }),
+  },
+  {
+    check: 'serverIsToBeOrdered',
+    reason: "then the service's lists",
+    object: fresh,
+    given: facts({ credentials, sshKeys: { ok: true, text: SSH_KEY } }),
+    action: { type: 'gather', what: 'catalog' },
+  },
+  {
+    check: 'serverIsToBeOrdered',
+    reason: 'a service that is down costs no claim',
+    object: fresh,
+    given: gathered({ catalog: { ok: false, reason: 'ProviderUnavailable', message: 'down', retryAfterMs: 7 } }),
+    action: park('ProviderUnavailable', { retry: 'gather', atLeastMs: 7 }),
+  },
+  {
+    check: 'serverIsToBeOrdered',
+    reason: 'what the service does not offer is not ordered',
+    object: web({ spec: { product: 'vps-3gb' } }),
+    given: gathered(),
+    action: park('InvalidSpec', { retry: 'gather', afterMs: TIMING.resyncMs }),
+  },
+  {
+    check: 'serverIsToBeOrdered',
+    reason: 'the brake is asked last, since asking reserves',
+    object: fresh,
+    given: facts({ ...gathered(), createDelayMs: undefined } as unknown as Facts),
+    action: { type: 'gather', what: 'createDelay' },
+  },
+  {
+    check: 'serverIsToBeOrdered',
+    reason: 'the brake holds',
+    object: fresh,
+    given: gathered({ createDelayMs: 9 }),
+    action: park('CreateLimit', { retry: 'gather', afterMs: 9 }),
+  },
+  {
+    check: 'serverIsToBeOrdered',
+    reason: 'all is in order',
+    object: fresh,
+    given: gathered(),
+    action: { type: 'claim', record: undefined, account: ACCOUNT },
+  },
+];
+
+verifyChecks('checks on the way to a server', cases);
+
+describe('serverIsToBeOrdered', () => {
+  it.each([
+    { reason: 'an attempt', object: webWith(ATTEMPTED) },
+    { reason: 'a task', object: webWith(TASKED) },
+    { reason: 'a server', object: webWith(HELD) },
+    { reason: 'its deletion', object: web({ deleting: true }) },
+  ])('refuses an object with $reason: it is the last line of defence', ({ object }) => {
+    expect(() => answer('serverIsToBeOrdered', object, gathered())).toThrow('no create');
+  });
+});

@@ -1,0 +1,120 @@
+import { ACCOUNT, HELD, NOW, TASKED, facts, gathered, memo, record, web, webWith } from '../../gen/decision.ts';
+import { park, planned, verifyChecks, type CheckCase } from './checks-support.ts';
+
+const READY = { serverStatus: 'running' };
+const foreign = { ...HELD, owner: 'another-uid' };
+const adopted = record({ mode: 'adopt', account: ACCOUNT, identifier: 'srv1' });
+const fresh = web();
+const ready = webWith(HELD, { status: READY });
+const secretGone = { ok: false, reason: 'SecretNotFound', message: 'no Secret', retryAfterMs: 5 } as const;
+
+const cases: CheckCase[] = [
+  {
+    check: 'taskRuns',
+    reason: 'the task is asked, with a key',
+    object: webWith(TASKED),
+    action: { type: 'gather', what: 'credentials' },
+  },
+  {
+    check: 'taskRuns',
+    reason: 'without a key the condition says why, and when it is tried again',
+    object: webWith(TASKED),
+    given: facts({ credentials: secretGone }),
+    action: park('SecretNotFound', { retry: 'pollTask', afterMs: 5 }),
+  },
+  {
+    check: 'taskRuns',
+    reason: 'the task is asked',
+    object: webWith(TASKED),
+    given: gathered(),
+    action: { type: 'pollTask', record: TASKED, task: 7 },
+  },
+  {
+    check: 'taskRuns',
+    reason: 'not before its time',
+    object: webWith(TASKED),
+    given: gathered({ memo: planned(webWith(TASKED), 'pollTask', NOW + 50) }),
+    action: { type: 'wait', afterMs: 50 },
+  },
+  {
+    check: 'taskRuns',
+    reason: 'the time has come',
+    object: webWith(TASKED),
+    given: gathered({ memo: planned(webWith(TASKED), 'pollTask', NOW) }),
+    action: { type: 'pollTask', record: TASKED, task: 7 },
+  },
+  {
+    check: 'taskRuns',
+    reason: 'somebody changed the object since it was planned',
+    object: webWith(TASKED),
+    given: gathered({ memo: { failures: 0, next: { action: 'pollTask', at: NOW + 50, inputs: 'others' } } }),
+    action: { type: 'pollTask', record: TASKED, task: 7 },
+  },
+  {
+    check: 'taskRuns',
+    reason: 'the task tells nothing more, so the server is asked for',
+    object: webWith(HELD),
+    given: gathered({ memo: memo({ readInstead: true }) }),
+    action: { type: 'readServer', record: HELD, identifier: 'srv1' },
+  },
+  {
+    check: 'taskRuns',
+    reason: 'a failed read of the server has its pause, too',
+    object: webWith(HELD),
+    given: gathered({ memo: { ...planned(webWith(HELD), 'readServer', NOW + 50), readInstead: true } }),
+    action: { type: 'wait', afterMs: 50 },
+  },
+  {
+    check: 'taskRuns',
+    reason: 'the task has answered 303',
+    object: webWith(HELD),
+    given: gathered({ memo: memo({ taskComplete: 'srv1' }) }),
+    action: undefined,
+  },
+  {
+    check: 'taskRuns',
+    reason: "another server's task has answered 303",
+    object: webWith(HELD),
+    given: gathered({ memo: memo({ taskComplete: 'srv0' }) }),
+    action: { type: 'pollTask', record: HELD, task: 7 },
+  },
+  { check: 'taskRuns', reason: 'the server was read', object: ready, given: gathered(), action: undefined },
+  {
+    check: 'taskRuns',
+    reason: 'the fields of status are those of the server that the object was copied from',
+    object: web({ annotated: TASKED, mirror: foreign, status: READY }),
+    given: gathered(),
+    action: { type: 'pollTask', record: TASKED, task: 7 },
+  },
+  {
+    check: 'serverIsHeld',
+    reason: 'it is read when its time has come',
+    object: ready,
+    given: gathered(),
+    action: { type: 'readServer', record: HELD, identifier: 'srv1' },
+  },
+  {
+    check: 'serverIsHeld',
+    reason: 'not before its time',
+    object: ready,
+    given: gathered({ memo: planned(ready, 'readServer', NOW + 50) }),
+    action: { type: 'wait', afterMs: 50 },
+  },
+  {
+    check: 'serverIsHeld',
+    reason: 'a wiped status is filled in at once',
+    object: webWith(adopted),
+    given: gathered({ memo: planned(webWith(adopted), 'readServer', NOW + 50) }),
+    action: { type: 'readServer', record: adopted, identifier: 'srv1' },
+  },
+  {
+    check: 'serverIsHeld',
+    reason: 'a wiped status is no reason to hurry where the last call failed',
+    object: webWith(adopted),
+    given: gathered({ memo: { ...planned(webWith(adopted), 'readServer', NOW + 50), failures: 1 } }),
+    action: { type: 'wait', afterMs: 50 },
+  },
+  { check: 'serverIsHeld', reason: 'nothing is held', object: fresh, action: undefined },
+];
+
+verifyChecks('checks on a task and its server', cases);
