@@ -147,7 +147,8 @@ function settleRecord({ object, facts }: Settling, record: ServerRecord, why: st
   const mirrored = object.status?.record === undefined ? {} : { status: compose(object, { record }, facts.now) };
   const verdict =
     why === 'notCreated' ? { reason: 'Pending' as const, message: 'the attempt created nothing' } : undefined;
-  const status = verdict === undefined ? mirrored : { status: compose(object, { record, verdict }, facts.now) };
+  const status =
+    verdict === undefined ? mirrored : { status: compose(object, { record, fields: {}, verdict }, facts.now) };
   return { record, ...status, memo, events: [], again: true };
 }
 
