@@ -5,11 +5,10 @@ import type { Action, Facts, Outcome } from '../decision/types.ts';
 import type { Kube } from '../kube/types.ts';
 import { ProviderError } from '../provider/errors/provider-error.ts';
 import { NotFoundError } from '../provider/errors/not-found-error.ts';
-import type { CreateOutcome, Session } from '../provider/types.ts';
+import type { Session } from '../provider/types.ts';
 import type { CreateLimit } from './create-limit.ts';
 import type { Holders } from './holders.ts';
 import type { Journal } from './journal.ts';
-import { NotLeaderError } from './not-leader-error.ts';
 
 export interface Performing {
   kube: Pick<Kube, 'getVirtualServer'>;
@@ -18,7 +17,7 @@ export interface Performing {
   limit: CreateLimit;
   /** A new name for an attempt. */
   mint: () => string;
-  /** True while no other process can be the active one. */
+  /** True while no other process can be the active one; asked in the moment in which a create or a DELETE is sent. */
   leads: () => boolean;
 }
 
@@ -85,9 +84,7 @@ async function create(action: Extract<Action, { type: 'create' }>, target: Targe
   const { attempt, request } = action;
   const session = sessionOf(target);
   await room.journal.sending(uid, attempt);
-  const result: CreateOutcome = room.leads()
-    ? await session.createServer(request)
-    : { kind: 'notCreated', error: new NotLeaderError() };
+  const result = await session.createServer(request, room.leads);
   if (result.kind === 'created') await room.journal.task(uid, attempt, result.task);
   if (result.kind === 'notCreated' || result.kind === 'refused') {
     room.limit.giveBack(namespace, uid);
@@ -151,9 +148,8 @@ async function deleteServer(
   const again = decide(same, target.facts(same));
   if (again.type !== 'deleteServer' || again.identifier !== action.identifier) return { type: 'changed' };
   const session = sessionOf(target);
-  if (!room.leads()) throw new NotLeaderError();
   try {
-    await session.deleteServer(action.identifier);
+    await session.deleteServer(action.identifier, room.leads);
     return { type: 'cancelled' };
   } catch (error) {
     if (error instanceof NotFoundError) return notFound(session, action.record.account);

@@ -6,6 +6,7 @@ const REASON_BY_CODE: Record<string, ReadyReason> = {
   PROVIDER_UNREACHABLE: 'ProviderUnavailable',
   PROVIDER_TIMEOUT: 'ProviderUnavailable',
   PROVIDER_RESPONSE: 'ProviderUnavailable',
+  PROVIDER_WITHHELD: 'ProviderUnavailable',
   PROVIDER_RATE_LIMITED: 'ProviderRateLimited',
   PROVIDER_INVALID_CREDENTIALS: 'InvalidCredentials',
   PROVIDER_UNAUTHORIZED: 'Unauthorized',

@@ -5,6 +5,7 @@ import type { Endpoints } from './endpoints.ts';
 import { ProtocolError } from './errors/protocol-error.ts';
 import { ProviderError } from './errors/provider-error.ts';
 import { TransportError } from './errors/transport-error.ts';
+import { WithheldError } from './errors/withheld-error.ts';
 import { failure } from './failure.ts';
 import { until } from './transport.ts';
 import type { Answer, Exchange } from './transport.ts';
@@ -23,6 +24,7 @@ export async function createServer(
   endpoints: Endpoints,
   request: CreateServerRequest,
   timeoutMs: number,
+  maySend: () => boolean,
 ): Promise<CreateOutcome> {
   // Whether a request is out whose answer is not known.
   const post = { isOut: false };
@@ -33,6 +35,8 @@ export async function createServer(
         // Checked in the same tick in which the request is written: after the deadline nothing may be sent any more.
         const connected = () => {
           signal.throwIfAborted();
+          // A process that was suspended meanwhile wakes up here before its timers fire.
+          if (!maySend()) throw new WithheldError();
           post.isOut = true;
         };
         const answer = await caller.transport.sendFresh(exchange, signal, connected);

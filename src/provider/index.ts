@@ -12,3 +12,4 @@ export { ResponseError } from './errors/response-error.ts';
 export { TimeoutError } from './errors/timeout-error.ts';
 export { TransportError } from './errors/transport-error.ts';
 export { UnauthorizedError } from './errors/unauthorized-error.ts';
+export { WithheldError } from './errors/withheld-error.ts';

@@ -5,6 +5,7 @@ import { createServer } from './create.ts';
 import { isIdentifier } from './endpoints.ts';
 import type { Endpoints, Target } from './endpoints.ts';
 import { ProtocolError } from './errors/protocol-error.ts';
+import { WithheldError } from './errors/withheld-error.ts';
 import { failure, failureOf } from './failure.ts';
 import type { Answer, Operation } from './transport.ts';
 import type { Catalog, CreateOutcome, CreateServerRequest, Priority, Product } from './types.ts';
@@ -58,8 +59,10 @@ export class ServiceSession implements Session {
     return parseProducts(await this.#list('products', this.#endpoints.products));
   }
 
-  createServer(request: CreateServerRequest): Promise<CreateOutcome> {
-    return createServer(this.#caller, this.#endpoints, request, this.#createTimeoutMs);
+  createServer(request: CreateServerRequest, maySend = () => true): Promise<CreateOutcome> {
+    const deadline = this.#now() + this.#createTimeoutMs;
+    const inTime = () => this.#now() < deadline && maySend();
+    return createServer(this.#caller, this.#endpoints, request, this.#createTimeoutMs, inTime);
   }
 
   async pollTask(task: number): Promise<TaskState> {
@@ -75,12 +78,15 @@ export class ServiceSession implements Session {
     return parseServer(parseJson(bodyOf(answer), 'readServer'), identifier);
   }
 
-  async deleteServer(identifier: string): Promise<void> {
+  async deleteServer(identifier: string, maySend = () => true): Promise<void> {
     const target = this.#endpoints.server(identifier);
     const answer = await this.#caller.authorized(
       { operation: 'deleteServer', method: 'DELETE', target },
       'high',
-      (exchange) => this.#caller.transport.send(exchange),
+      (exchange) => {
+        if (!maySend()) throw new WithheldError();
+        return this.#caller.transport.send(exchange);
+      },
     );
     if (answer.status !== 200) throw failureOf(answer, 'deleteServer', this.#caller.redactor);
   }

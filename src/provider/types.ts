@@ -93,14 +93,20 @@ export interface Session {
   catalog(maxAgeMs: number): Promise<Catalog>;
   /** A fresh read of the products list: the proof that this key and URL are in order. */
   products(): Promise<Product[]>;
-  /** Sends the create at most once, save for one repetition after a 401; never throws. */
-  createServer(request: CreateServerRequest): Promise<CreateOutcome>;
+  /**
+   * Sends the create at most once, save for one repetition after a 401; never throws. `maySend` is asked in the very
+   * moment in which a request is written: false leaves it unsent (`notCreated`).
+   */
+  createServer(request: CreateServerRequest, maySend?: () => boolean): Promise<CreateOutcome>;
   /** Throws NotFoundError when the service does not know the task. */
   pollTask(task: number): Promise<TaskState>;
   /** Throws NotFoundError when the service does not know the server. */
   readServer(identifier: string, priority: Priority): Promise<Server>;
-  /** Resolves when the service answered 200. Throws NotFoundError when it does not know the server. */
-  deleteServer(identifier: string): Promise<void>;
+  /**
+   * Resolves when the service answered 200. Throws NotFoundError when it does not know the server, and WithheldError
+   * without a request when `maySend`, asked after all waiting, says no.
+   */
+  deleteServer(identifier: string, maySend?: () => boolean): Promise<void>;
 }
 
 /** The service, for one process: one base URL, one token bucket, one source address. */

@@ -9,7 +9,8 @@ export type ProviderErrorCode =
   | 'PROVIDER_NOT_FOUND'
   | 'PROVIDER_RATE_LIMITED'
   | 'PROVIDER_RESPONSE'
-  | 'PROVIDER_PROTOCOL';
+  | 'PROVIDER_PROTOCOL'
+  | 'PROVIDER_WITHHELD';
 
 export interface ProviderErrorDetails {
   /** How long the service asked to wait, in milliseconds. */
