@@ -111,9 +111,10 @@ describe('deleting an object whose server is ready', () => {
   it.for([
     ['answered with 500', { kind: 'status', status: 500 }],
     ['reset', { kind: 'reset' }],
+    ['not answered in time', { kind: 'hang' }],
     ['processed and its answer lost', { kind: 'drop', after: true }],
   ] as const)('cancels the server once when the first DELETE is %s', async ([, action]) => {
-    const world = await createWorld();
+    const world = await createWorld({ flags: ['--provider-timeout=1s'] });
     await readyServer(world, 'web');
     const fault = world.simulator.faults.inject({ match: { method: 'DELETE', route: SERVER }, action });
     await world.delete('web');
