@@ -1,4 +1,5 @@
 /** Condition types and reasons: the one list of every word that a condition or an Event may carry. */
+import { ADOPT_ANNOTATION, PAUSED_ANNOTATION } from './names.ts';
 
 export const CONDITION_TYPES = ['Ready', 'Reconciling', 'Stalled', 'Drifted', 'Paused', 'OrphanedServer'] as const;
 export type ConditionType = (typeof CONDITION_TYPES)[number];
@@ -17,7 +18,7 @@ export const REASONS = {
   Deleting: 'The object is being deleted; the server is about to be cancelled.',
   DeletionProtected: 'The object is being deleted, spec.deletionProtection forbids to cancel the server.',
   Drifted: 'The server differs from spec.',
-  Paused: 'The annotation vps-operator.dev/paused is set; nothing is done.',
+  Paused: `The annotation ${PAUSED_ANNOTATION} is set; nothing is done.`,
   SecretNotFound: 'The Secret with the API key does not exist.',
   SecretInvalid: 'The Secret with the API key lacks a key.',
   SecretForbidden: 'The operator may not read the Secret.',
@@ -37,8 +38,8 @@ export const REASONS = {
   RecordConflict: 'The record and its mirror in status contradict each other.',
   RecordMismatch: 'The record belongs to another object: this one is a copy or was restored.',
   IdentifierInUse: 'Another object holds this server.',
-  AdoptIgnored: 'The annotation vps-operator.dev/adopt names another server than the object holds.',
-  AdoptInvalid: 'The annotation vps-operator.dev/adopt does not hold an identifier.',
+  AdoptIgnored: `The annotation ${ADOPT_ANNOTATION} names another server than the object holds.`,
+  AdoptInvalid: `The annotation ${ADOPT_ANNOTATION} does not hold an identifier.`,
   OrphanedServer: 'There may be a server that no object refers to.',
   RetainedServer: 'The object was deleted, its server lives on.',
   ServerCancelled: 'The server was cancelled.',

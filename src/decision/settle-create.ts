@@ -4,7 +4,7 @@ import type { CreateOutcome } from '../provider/types.ts';
 import { unknownMessage } from './checks-ordering.ts';
 import { reasonOf } from './failure.ts';
 import { withoutAttempt } from './record.ts';
-import { jittered, rest, retryLater, type Settling } from './settle.ts';
+import { jittered, rest, retryLater, type Settling } from './next.ts';
 import { taskField } from './status.ts';
 import type { Next } from './types.ts';
 

@@ -1,8 +1,9 @@
 /** What reading, adopting or cancelling a server means for its object. Pure. */
+import { ADOPT_ANNOTATION } from '../api/names.ts';
 import type { ServerRecord } from '../api/record.ts';
 import type { Server } from '../provider/types.ts';
 import { mergeOrphans } from './record.ts';
-import { goOn, jittered, rest, retryLater, type Settling } from './settle.ts';
+import { goOn, jittered, rest, retryLater, type Settling } from './next.ts';
 import { vanished } from './settle-task.ts';
 import { isProvisioned, serverFields } from './status.ts';
 import { cut } from './text.ts';
@@ -109,7 +110,7 @@ export function settleAdoption(at: Settling, action: Extract<Action, { type: 'ad
   if (outcome.type !== 'serverNotFound') throw new Error(`outcome ${outcome.type} does not belong to an adoption`);
   const verdict: Verdict = {
     reason: 'ServerNotVisible',
-    message: `server ${action.identifier}, named by annotation vps-operator.dev/adopt, is not to be seen with this API key: correct the annotation or the key`,
+    message: `server ${action.identifier}, named by annotation ${ADOPT_ANNOTATION}, is not to be seen with this API key: correct the annotation or the key`,
   };
   return retryLater(at, 'adopt', { record: action.record, verdict }, facts.timing.pollMs);
 }

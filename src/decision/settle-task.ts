@@ -1,6 +1,7 @@
 /** What polling a task means for its object. Pure. */
+import { NOT_CREATED_ANNOTATION } from '../api/names.ts';
 import { MAX_IDENTIFIER, type ServerRecord } from '../api/record.ts';
-import { goOn, jittered, rest, retryLater, type Settling } from './settle.ts';
+import { goOn, jittered, rest, retryLater, type Settling } from './next.ts';
 import { taskField } from './status.ts';
 import { cut } from './text.ts';
 import type { Next, Outcome } from './types.ts';
@@ -88,7 +89,7 @@ export function vanished(at: Settling, record: ServerRecord): Next {
   const message =
     `the service does not know task ${record.task ?? ''} (any more) and ${server}; asking goes on. ` +
     'If the API key was changed to another account, change it back. If the service shows that nothing was created, ' +
-    `annotate vps-operator.dev/not-created=${record.attempt ?? ''}`;
+    `annotate ${NOT_CREATED_ANNOTATION}=${record.attempt ?? ''}`;
   const settling = { ...at, facts: { ...at.facts, memo } };
   return retryLater(
     settling,

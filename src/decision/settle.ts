@@ -1,22 +1,17 @@
 /** What an outcome means for one object: record, status, Events, and when to look again. Pure. */
 import { BOUNDS, type VirtualServer } from '../api/virtual-server.ts';
 import type { ServerRecord } from '../api/record.ts';
-import { compose, transitions, type Parts } from './compose.ts';
-import { backoffMs, reasonOf } from './failure.ts';
-import { inputsOf, orphanMessage } from './inputs.ts';
+import { compose, transitions } from './compose.ts';
+import { reasonOf } from './failure.ts';
+import { orphanMessage } from './inputs.ts';
+import { goOn, rest, retryLater, type Settling } from './next.ts';
 import { viewRecord } from './record.ts';
 import { settleCreate } from './settle-create.ts';
 import { settleAdoption, settleDelete, settleServer } from './settle-server.ts';
 import { settleTask } from './settle-task.ts';
 import type { Action, Facts, Memo, Next, Outcome } from './types.ts';
 import { cut } from './text.ts';
-import { isAboutKey, timestamp, type Verdict } from './verdict.ts';
-
-/** What every settle function works on. */
-export interface Settling {
-  object: VirtualServer;
-  facts: Facts;
-}
+import { timestamp, type Verdict } from './verdict.ts';
 
 export function settle(object: VirtualServer, action: Action, outcome: Outcome, facts: Facts): Next {
   const at: Settling = { object, facts };
@@ -50,60 +45,10 @@ export function settle(object: VirtualServer, action: Action, outcome: Outcome, 
   throw new Error(`outcome ${outcome.type} does not belong to action ${action.type}`);
 }
 
-/** A visit that ends here: the status says `verdict`, the next call of this kind is due after `afterMs`. */
-export function rest(
-  { object, facts }: Settling,
-  parts: Parts,
-  plan: { action: Action['type']; afterMs: number } | undefined,
-  memo: Memo = facts.memo,
-  record?: ServerRecord,
-): Next {
-  const status = compose(object, parts, facts.now);
-  const { next: _next, ...remembered } = memo;
-  const inputs = inputsOf(object);
-  return {
-    ...(record !== undefined && { record }),
-    status,
-    memo:
-      plan === undefined
-        ? remembered
-        : { ...remembered, next: { action: plan.action, at: facts.now + plan.afterMs, inputs } },
-    events: transitions(object.status, status),
-    again: false,
-    ...(plan !== undefined && Number.isFinite(plan.afterMs) && { requeueAfterMs: plan.afterMs }),
-  };
-}
-
-/** Spreads a pause over its last tenth, so that objects that were made together are not visited together for ever. */
-export function jittered(ms: number, { jitter }: Facts): number {
-  return Math.round(ms * (0.9 + 0.1 * jitter));
-}
-
-/** Another step follows at once; nothing is said in status yet. */
-export function goOn(memo: Memo, more: Pick<Next, 'record' | 'claimed'> = {}): Next {
-  return { memo, events: [], again: true, ...more };
-}
-
 /** The record to mirror: the object's own, or what the mirror already says where the two cannot be brought together. */
 function recordOf({ object, facts }: Settling): ServerRecord | undefined {
   const view = viewRecord(object, facts.notes);
   return view.kind === 'own' ? view.record : object.status?.record;
-}
-
-/** A step that failed is tried again after a growing pause, or after what the service asks for. */
-export function retryLater(
-  at: Settling,
-  action: Action['type'],
-  parts: Parts,
-  atLeastMs = 0,
-  record?: ServerRecord,
-): Next {
-  const { memo, jitter, timing } = at.facts;
-  const failures = memo.failures + 1;
-  // A Secret that was mended should not have to wait for the longest pause.
-  const atMostMs = parts.verdict !== undefined && isAboutKey(parts.verdict.reason) ? timing.pollMs : Infinity;
-  const afterMs = Math.min(atMostMs, backoffMs(failures, jitter, atLeastMs));
-  return rest(at, parts, { action, afterMs }, { ...memo, failures }, record);
 }
 
 function failed(at: Settling, action: Action, error: Parameters<typeof reasonOf>[0]): Next {

@@ -1,0 +1,186 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import ts from 'typescript';
+
+const ROOT = join(import.meta.dirname, '../..');
+const SRC = join(ROOT, 'src');
+
+/** Files that may be longer than 250 lines, with how long. */
+const LONG: Record<string, number> = { 'controller/operator.ts': 340 };
+/** Files besides the mains that look at the environment or the arguments. */
+const READERS: string[] = ['version.ts'];
+
+interface Import {
+  /** Path from src/, or the name of a package. */
+  to: string;
+  own: boolean;
+  typeOnly: boolean;
+}
+
+interface Source {
+  path: string;
+  text: string;
+  imports: Import[];
+}
+
+const sources: Source[] = readdirSync(SRC, { recursive: true, encoding: 'utf8' })
+  .filter((path) => path.endsWith('.ts'))
+  .map((path) => {
+    const text = readFileSync(join(SRC, path), 'utf8');
+    return { path, text, imports: importsOf(path, text) };
+  });
+
+function importsOf(path: string, text: string): Import[] {
+  const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+  const imports: Import[] = [];
+  const add = (specifier: ts.Expression | undefined, typeOnly: boolean): void => {
+    if (specifier === undefined || !ts.isStringLiteral(specifier)) return;
+    const own = specifier.text.startsWith('.');
+    const to = own ? relative(SRC, join(SRC, dirname(path), specifier.text)) : specifier.text;
+    imports.push({ to, own, typeOnly });
+  };
+  const visit = (node: ts.Node): void => {
+    if (ts.isImportDeclaration(node)) add(node.moduleSpecifier, isTypeOnly(node.importClause));
+    else if (ts.isExportDeclaration(node)) add(node.moduleSpecifier, node.isTypeOnly);
+    else if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword)
+      add(node.arguments[0], false);
+    else if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) add(node.argument.literal, true);
+    ts.forEachChild(node, visit);
+  };
+  visit(file);
+  return imports;
+}
+
+function isTypeOnly(clause: ts.ImportClause | undefined): boolean {
+  if (clause === undefined) return false;
+  if (clause.phaseModifier === ts.SyntaxKind.TypeKeyword) return true;
+  const named = clause.namedBindings;
+  return (
+    clause.name === undefined &&
+    named !== undefined &&
+    ts.isNamedImports(named) &&
+    named.elements.every((element) => element.isTypeOnly)
+  );
+}
+
+/** The room of a file: its folder, or `top` for the files that lie in src/ itself. */
+const roomOf = (path: string): string => (path.includes('/') ? (path.split('/')[0] ?? '') : 'top');
+
+/** What each room may import besides itself: rooms, or single files of src/. */
+const MAY_IMPORT: Record<string, string[]> = {
+  api: [],
+  provider: [],
+  kube: ['api', 'logger.ts', 'version.ts'],
+  decision: ['api', 'provider', 'kube'],
+  controller: ['decision', 'provider', 'kube', 'api', 'logger.ts'],
+  // Of the operator's files only those that know nothing of it: how durations are written, and the version.
+  simulator: ['duration.ts', 'version.ts'],
+  cli: [
+    'controller',
+    'decision',
+    'provider',
+    'kube',
+    'api',
+    'simulator',
+    'config.ts',
+    'duration.ts',
+    'logger.ts',
+    'version.ts',
+  ],
+  top: ['controller', 'decision', 'provider', 'kube', 'api', 'top'],
+};
+
+const inRoom = (room: string): Source[] => sources.filter(({ path }) => roomOf(path) === room);
+const edges = (room: string): { path: string; to: string; typeOnly: boolean }[] =>
+  inRoom(room).flatMap(({ path, imports }) => imports.filter(({ own }) => own).map((edge) => ({ path, ...edge })));
+
+describe('the rooms of src', () => {
+  it('are those of the design', () => {
+    expect(new Set(sources.map(({ path }) => roomOf(path)))).toEqual(new Set(Object.keys(MAY_IMPORT)));
+  });
+
+  it.each(Object.entries(MAY_IMPORT))('%s imports nothing but %j', (room, allowed) => {
+    const wrong = edges(room).filter(
+      ({ to }) => ![room, ...allowed].some((name) => name === to || name === roomOf(to)),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  it('are files that lie in src/ and nowhere else', () => {
+    expect(sources.flatMap(({ imports }) => imports.filter(({ own, to }) => own && to.startsWith('..')))).toEqual([]);
+  });
+
+  it('have no circle of imports that outlives the types', () => {
+    const graph = new Map(
+      sources.map(({ path, imports }) => [
+        path,
+        imports.filter(({ own, typeOnly }) => own && !typeOnly).map(({ to }) => to),
+      ]),
+    );
+    expect(circles(graph)).toEqual([]);
+  });
+
+  it('keep the simulator and the client apart', () => {
+    const simulator = sources.filter(({ path }) => roomOf(path) !== 'simulator' && roomOf(path) !== 'cli');
+    const users = simulator.filter(({ imports }) => imports.some(({ to }) => roomOf(to) === 'simulator'));
+    expect(users.map(({ path }) => path)).toEqual([]);
+  });
+});
+
+describe('the pure room', () => {
+  it('takes nothing but types from the rooms that do I/O', () => {
+    const wrong = edges('decision').filter(
+      ({ to, typeOnly }) => ['provider', 'kube'].includes(roomOf(to)) && !typeOnly,
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  it('imports no module of Node and only packages without I/O', () => {
+    const packages = inRoom('decision').flatMap(({ imports }) => imports.filter(({ own }) => !own).map(({ to }) => to));
+    expect(packages.filter((name) => name !== 'fastest-levenshtein')).toEqual([]);
+  });
+
+  it('has no clock, no chance, no timer and no process', () => {
+    const forbidden =
+      /\b(Date\.now|new Date\(\)|Math\.random|setTimeout|setInterval|setImmediate|performance\.|process\.|globalThis|crypto\.|fetch\(|console\.)/;
+    const wrong = inRoom('decision').filter(({ text }) => forbidden.test(text));
+    expect(wrong.map(({ path }) => path)).toEqual([]);
+  });
+});
+
+describe('the code', () => {
+  it('spells out our API group in names.ts alone', () => {
+    const spelled = sources.filter(({ text }) => /['"`][^'"`\n]*vps-operator\.dev/.test(text)).map(({ path }) => path);
+    expect(spelled).toEqual(['api/names.ts']);
+  });
+
+  it('keeps its files short', () => {
+    const long = sources.map(({ path, text }) => ({ path, lines: text.split('\n').length - 1 }));
+    expect(long.filter(({ path, lines }) => lines > (LONG[path] ?? 250))).toEqual([]);
+  });
+
+  it('begins every module with a sentence of purpose', () => {
+    expect(sources.filter(({ text }) => !/^(#!.*\n)?\/\*\*/.test(text)).map(({ path }) => path)).toEqual([]);
+  });
+
+  it('reads the settings of the process in the files that start it alone', () => {
+    const readers = sources.filter(({ text }) => /\bprocess\.(env|argv)\b/.test(text)).map(({ path }) => path);
+    expect(readers.filter((path) => !/(^|\/)main\.ts$/.test(path) && !READERS.includes(path))).toEqual([]);
+  });
+});
+
+/** Every way back to a file by imports, as a chain of paths. */
+function circles(graph: ReadonlyMap<string, readonly string[]>): string[][] {
+  const found: string[][] = [];
+  const finished = new Set<string>();
+  const walk = (path: string, trail: readonly string[]): void => {
+    const start = trail.indexOf(path);
+    if (start >= 0) found.push([...trail.slice(start), path]);
+    if (start >= 0 || finished.has(path)) return;
+    for (const next of graph.get(path) ?? []) walk(next, [...trail, path]);
+    finished.add(path);
+  };
+  for (const path of graph.keys()) walk(path, []);
+  return found;
+}
