@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { FINALIZER, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import { virtualServer } from '../gen/virtual-server.ts';
 import { loseRecord, readyServer, recordOf, stalledMessage } from './support/records.ts';
+import { startDetour } from './support/process.ts';
 import { condition, createWorld, type World } from './support/world.ts';
 
 /** The object is Ready again with the same server, which was ordered once. */
@@ -90,10 +91,16 @@ describe('a record that is lost in part', () => {
 
 describe('a record that is lost from metadata and status', () => {
   it('is restored from memory while the process lives', async () => {
-    const world = await createWorld({ flags: ['--resync-interval=200ms'] });
+    const world = await createWorld({ operator: false });
+    const detour = await startDetour(world);
+    await world.startOperator({ flags: [detour.flag] });
     const before = await readyServer(world, 'web');
+    // Or the operator would restore the one from the other as soon as one of them is gone.
+    detour.cut();
     await loseRecord(world, 'web');
+    detour.restore();
     await expectRestored(world, 'web', before.status?.identifier);
+    await world.stopOperator();
   });
 
   it('is restored from the journal after a restart', async () => {
