@@ -7,6 +7,8 @@ export interface JournalEntry {
   readonly attempt: string;
   /** `minted`: certainly not sent. `sending`: may have been sent. `task`: accepted, with `task`. */
   readonly state: 'minted' | 'sending' | 'task';
+  /** When the attempt was named, RFC 3339. */
+  readonly mintedAt?: string;
   readonly task?: number;
   /** Hash of base URL and key ID that the attempt was minted for. */
   readonly account?: string;

@@ -16,6 +16,7 @@ const entryLine = z
     uid: word,
     attempt: word,
     account: word.optional(),
+    mintedAt: z.iso.datetime().optional(),
     state: z.enum(['minted', 'sending', 'task']),
     task: z.int().min(0).optional(),
   })
@@ -25,8 +26,8 @@ const journalLine = z.union([entryLine, forgetLine]);
 type JournalLine = z.infer<typeof journalLine>;
 
 export function formatEntry(entry: JournalEntry): string {
-  const { namespace, name, uid, attempt, account, state, task } = entry;
-  const line: JournalLine = { namespace, name, uid, attempt, account, state, task };
+  const { namespace, name, uid, attempt, account, mintedAt, state, task } = entry;
+  const line: JournalLine = { namespace, name, uid, attempt, account, mintedAt, state, task };
   return `${JSON.stringify(line)}\n`;
 }
 
@@ -79,10 +80,11 @@ function apply(attempts: Attempts, line: JournalLine): void {
     attempts.delete(line.uid, line.forget);
     return;
   }
-  const { account, task, ...rest } = line;
+  const { account, mintedAt, task, ...rest } = line;
   attempts.put({
     ...rest,
     ...(account === undefined ? {} : { account }),
+    ...(mintedAt === undefined ? {} : { mintedAt }),
     ...(task === undefined ? {} : { task }),
     own: false,
   });

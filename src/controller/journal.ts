@@ -21,6 +21,8 @@ export interface NewAttempt {
   attempt: string;
   /** Hash of base URL and key ID; no secret is part of it. */
   account: string;
+  /** RFC 3339. */
+  mintedAt?: string;
 }
 
 /**
@@ -121,9 +123,10 @@ class AttemptJournal implements Journal {
     return this.#attempts.uids();
   }
 
-  async minted({ namespace, name, uid, attempt, account }: NewAttempt): Promise<void> {
+  async minted({ namespace, name, uid, attempt, account, mintedAt }: NewAttempt): Promise<void> {
     if (this.get(uid, attempt) !== undefined) throw wrongStep(attempt, 'was minted before');
-    const entry: JournalEntry = { namespace, name, uid, attempt, account, state: 'minted', own: true };
+    const known = { namespace, name, uid, attempt, account, ...(mintedAt !== undefined && { mintedAt }) };
+    const entry: JournalEntry = { ...known, state: 'minted', own: true };
     await this.#advance(entry, undefined);
   }
 

@@ -68,14 +68,11 @@ function sessionOf({ session }: Target): Session {
   return session;
 }
 
-async function mint(
-  action: Extract<Action, { type: 'claim' }>,
-  { object }: Target,
-  room: Performing,
-): Promise<Outcome> {
-  const { namespace, name, uid } = object.metadata;
+async function mint(action: Extract<Action, { type: 'claim' }>, target: Target, room: Performing): Promise<Outcome> {
+  const { namespace, name, uid } = target.object.metadata;
   const attempt = room.mint();
-  await room.journal.minted({ namespace, name, uid, attempt, account: action.account });
+  const mintedAt = new Date(target.facts(target.object).now).toISOString();
+  await room.journal.minted({ namespace, name, uid, attempt, account: action.account, mintedAt });
   return { type: 'minted', attempt };
 }
 

@@ -7,7 +7,7 @@ import type { AttemptNote } from './types.ts';
 export type RecordView =
   /** Nothing was ever attempted for this object. */
   | { kind: 'none' }
-  /** `stale`: annotation or finalizer have to be written to say the same. */
+  /** `stale`: annotation, finalizer or mirror have to be written to say the same. */
   | { kind: 'own'; record: ServerRecord; stale: boolean }
   /** The record was written for another object. `startAnew`: a person said that this object begins afresh. */
   | { kind: 'foreign'; record: ServerRecord; startAnew: boolean }
@@ -40,7 +40,12 @@ export function viewRecord(object: VirtualServer, notes: readonly AttemptNote[])
   const merged = withNotes(mergeRecords(own, mirror), notes, uid);
   if ('problem' in merged) return { kind: 'conflict', problem: merged.problem };
   const held = finalizers?.includes(FINALIZER) === true || object.metadata.deletionTimestamp !== undefined;
-  return { kind: 'own', record: merged, stale: formatRecord(merged) !== text || !held };
+  return { kind: 'own', record: merged, stale: formatRecord(merged) !== text || !held || isOutlived(mirror, merged) };
+}
+
+/** True for a mirror that names an attempt which is resolved: a new one must never be claimed beside it. */
+function isOutlived(mirror: ServerRecord | undefined, record: ServerRecord): boolean {
+  return mirror?.attempt !== undefined && mirror.attempt !== record.attempt;
 }
 
 type Merged = ServerRecord | { problem: string };
@@ -112,9 +117,15 @@ function withNote(record: ServerRecord, note: AttemptNote): Merged {
     };
   }
   // Who adopts has looked at the service: that settles an answer that was lost, though not a task that was accepted.
-  if (task === undefined && record.mode === 'adopt') return record;
+  if (task === undefined && (record.mode === 'adopt' || isLater(record, note))) return record;
   const orphans = mergeOrphans(record.orphans, [{ attempt, ...(task !== undefined && { task }) }]);
   return { ...record, ...(orphans && { orphans }) };
+}
+
+/** An attempt is claimed only when every earlier one is resolved: this one was lost sight of here, not by everybody. */
+function isLater({ attempt, attemptedAt }: ServerRecord, { mintedAt }: AttemptNote): boolean {
+  if (attempt === undefined || attemptedAt === undefined || mintedAt === undefined) return false;
+  return Date.parse(attemptedAt) > Date.parse(mintedAt);
 }
 
 /** The record after an attempt that created nothing. */

@@ -10,6 +10,8 @@ export interface AttemptNote {
   attempt: string;
   /** `minted`: certainly not sent. `sending`: may have been sent. `task`: accepted, with `task`. */
   state: 'minted' | 'sending' | 'task';
+  /** RFC 3339. */
+  mintedAt?: string;
   task?: number;
   account?: string;
 }

@@ -3,6 +3,7 @@
  * the lock of the CRD, a log of changes that watches follow. test/integration/sim-model.test.ts holds it against the real one.
  */
 import { KubeError } from '../../src/kube/error.ts';
+import type { LeaseState } from '../../src/kube/leases.ts';
 import type { MetadataPatch, ObjectVersion } from '../../src/kube/types.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../src/api/virtual-server.ts';
 import type { Manifest } from '../gen/virtual-server.ts';
@@ -23,6 +24,8 @@ export class ApiServer {
   /** Told after each change. */
   readonly listeners = new Set<() => void>();
   readonly secrets = new Map<string, Record<string, string>>();
+  /** The one Lease of the operator. */
+  lease: LeaseState | undefined;
   readonly #objects = new Map<string, VirtualServer>();
   readonly #now: () => number;
   #version = 100;
@@ -120,6 +123,12 @@ export class ApiServer {
   /** What `kubectl replace --subresource=status` or a backup without status does. */
   wipeStatus(namespace: string, name: string): void {
     this.#store({ ...this.#existing(namespace, name), status: { observedGeneration: -1 } });
+  }
+
+  writeLease(state: Omit<LeaseState, 'resourceVersion'>, resourceVersion: string | undefined): LeaseState {
+    if (this.lease?.resourceVersion !== resourceVersion)
+      throw new KubeError('Conflict', 'the lease has been modified', { status: 409 });
+    return (this.lease = { ...state, resourceVersion: String(++this.#version) });
   }
 
   #patchMetadata(object: VirtualServer, patch: MetadataPatch): VirtualServer {

@@ -1,6 +1,7 @@
 /** Calls to the modelled API server over a network that delays, loses and cuts. */
 import type { VirtualServer, VirtualServerStatus } from '../../src/api/virtual-server.ts';
 import { KubeError } from '../../src/kube/error.ts';
+import type { Leases } from '../../src/kube/leases.ts';
 import type { Kube, MetadataPatch, ObjectVersion, SecretData } from '../../src/kube/types.ts';
 import type { ApiServer } from './api-server.ts';
 import type { Random } from './random.ts';
@@ -60,6 +61,15 @@ export class SimKube implements Kube {
 
   createEvent(): Promise<void> {
     return this.#call(() => undefined);
+  }
+
+  leases(): Leases {
+    const api = this.#api;
+    return {
+      get: () => this.#call(() => api.lease),
+      create: (state) => this.#call(() => api.writeLease(state, undefined)),
+      update: ({ resourceVersion, ...state }) => this.#call(() => api.writeLease(state, resourceVersion)),
+    };
   }
 
   close(): Promise<void> {

@@ -1,6 +1,7 @@
 /** One operator process in the simulation: the real operator over modelled rooms. Its death takes with it all but its disk. */
 import { Attempts, type JournalEntry } from '../../src/controller/attempts.ts';
 import type { Journal, NewAttempt } from '../../src/controller/journal.ts';
+import { LeaderElection } from '../../src/controller/leader-election.ts';
 import { Operator, type OperatorOptions } from '../../src/controller/operator.ts';
 import type { Timers } from '../../src/controller/timers.ts';
 import { createLogger } from '../../src/logger.ts';
@@ -27,7 +28,13 @@ export interface ProcessParts {
   onLog: (line: Record<string, unknown>) => void;
   /** The informer's first list may be this many changes old. */
   staleBy: number;
+  /** With leader election: its identity, and what is done when it is lost. */
+  election?: { identity: string; onLost: () => void };
+  /** How far the process's wall clock is off (ms). */
+  skewMs: number;
 }
+
+const LEASE_MS = 15_000;
 
 export const FLAGS = {
   pollIntervalMs: 60_000,
@@ -43,14 +50,15 @@ export const FLAGS = {
 export class SimProcess {
   readonly informer: SimInformer;
   readonly #network: Network;
-  readonly #stopped: object = {};
+  readonly #operator: Operator;
+  readonly #owner: object = {};
 
-  constructor({ network, api, service, disk, onLog, staleBy, verbose }: ProcessParts) {
+  constructor({ network, api, service, disk, onLog, staleBy, verbose, election, skewMs }: ProcessParts) {
     this.#network = network;
     const { scheduler, random } = network;
-    const owner = this.#stopped;
+    const owner = this.#owner;
     const timers: Timers = {
-      now: () => scheduler.now,
+      now: () => scheduler.now + skewMs,
       monotonic: () => scheduler.now,
       set: (fn, ms) => scheduler.after(ms, fn, owner),
       clear: (handle) => scheduler.cancel(handle as object),
@@ -69,10 +77,14 @@ export class SimProcess {
       level: verbose ? 'debug' : 'error',
       destination: { write: (line) => onLog(JSON.parse(line) as Record<string, unknown>) },
     });
+    const kube = new SimKube(network, api, owner);
+    const elector =
+      election && new LeaderElection({ leases: kube.leases(), leaseDurationMs: LEASE_MS, timers, log, ...election });
     let informer: SimInformer | undefined;
     const operator = new Operator({
       ...FLAGS,
-      kube: new SimKube(network, api, owner),
+      ...(elector && { leads: () => elector.held(), leaseDurationMs: LEASE_MS }),
+      kube,
       informer: (handler) => (informer = new SimInformer(network, api, owner, handler, staleBy)),
       provider,
       journal: new SimJournal(network, disk, owner),
@@ -82,13 +94,25 @@ export class SimProcess {
     });
     if (informer === undefined) throw new Error('the operator made no informer');
     this.informer = informer;
-    void operator.start();
+    this.#operator = operator;
+    void (elector?.acquire() ?? Promise.resolve()).then(() => operator.start());
   }
 
   /** SIGKILL: requests that have left arrive, their answers reach nobody. */
   kill(): void {
-    this.#network.scheduler.kill(this.#stopped);
+    this.#network.scheduler.kill(this.#owner);
     this.informer.end();
+  }
+
+  /** SIGSTOP, and SIGCONT after `ms`. */
+  suspend(ms: number): void {
+    this.#network.scheduler.stop(this.#owner, ms);
+  }
+
+  /** What SIGTERM and a lost lease do. */
+  async stop(): Promise<void> {
+    await this.#operator.stop();
+    this.kill();
   }
 }
 
@@ -118,8 +142,8 @@ class SimJournal implements Journal {
     return this.#memory.uids();
   }
 
-  minted({ namespace, name, uid, attempt, account }: NewAttempt): Promise<void> {
-    return this.#put({ namespace, name, uid, attempt, account, state: 'minted', own: true });
+  minted(attempt: NewAttempt): Promise<void> {
+    return this.#put({ ...attempt, state: 'minted', own: true });
   }
 
   sending(uid: string, attempt: string): Promise<void> {

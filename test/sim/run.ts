@@ -28,6 +28,13 @@ export interface RunOptions {
   actions?: number;
 }
 
+interface Replica {
+  name: string;
+  disk: Disk;
+  skewMs: number;
+  process: SimProcess;
+}
+
 const START = Date.parse('2026-01-01T00:00:00Z');
 const MINUTE = 60_000;
 const CALM: Weather = { lost: 0, error: 0, delayMs: 20 };
@@ -50,8 +57,9 @@ class SimWorld {
   readonly #violations: string[] = [];
   readonly #trace: string[] = [];
   readonly #tracing: boolean;
-  #disk: Disk = { attempts: new Attempts() };
-  #process: SimProcess;
+  /** One operator without leader election, or two with it. */
+  readonly #replicas: Replica[];
+  #processes = 0;
   #crashes = 0;
   #cancels = 0;
 
@@ -76,7 +84,10 @@ class SimWorld {
       () => scheduler.now,
       (what) => this.#tell(what),
     );
-    this.#process = this.#start();
+    this.#replicas = (this.#random.chance(0.5) ? ['alone'] : ['left', 'right']).map((name) => {
+      const replica = { name, disk: { attempts: new Attempts() }, skewMs: this.#random.int(-60_000, 60_000) };
+      return Object.assign(replica, { process: this.#start(replica, 0) });
+    });
   }
 
   /** Everything at once: people, crashes, losses, outages, stale caches. */
@@ -119,15 +130,27 @@ class SimWorld {
     };
   }
 
-  #start(staleBy = 0): SimProcess {
+  #start(replica: Omit<Replica, 'process'>, staleBy: number): SimProcess {
+    const { name, disk, skewMs } = replica;
+    const identity = `${name}-${this.#processes++}`;
     return new SimProcess({
       network: this.#network,
       api: this.#api,
       service: this.#service,
-      disk: this.#disk,
+      disk,
       staleBy,
+      skewMs,
       verbose: this.#tracing,
-      onLog: (line) => this.#hear(line),
+      onLog: (line) => this.#hear({ replica: identity, ...line }),
+      ...(name !== 'alone' && { election: { identity, onLost: () => this.#lost(replica as Replica) } }),
+    });
+  }
+
+  /** As the process does: it stops in good order, and is started again. */
+  #lost(replica: Replica): void {
+    const { process } = replica;
+    void process.stop().then(() => {
+      if (replica.process === process) replica.process = this.#start(replica, 0);
     });
   }
 
@@ -183,21 +206,31 @@ class SimWorld {
 
   #strike(): void {
     const random = this.#random;
-    if (random.chance(0.1)) this.#process.informer.freeze(random.int(0, 10 * MINUTE));
-    if (random.chance(0.05)) this.#process.informer.relist();
-    if (random.chance(0.25)) this.#crashLater(random.int(0, 3_000));
+    const replica = random.pick(this.#replicas);
+    if (random.chance(0.1)) replica.process.informer.freeze(random.int(0, 10 * MINUTE));
+    if (random.chance(0.05)) replica.process.informer.relist();
+    if (random.chance(0.25)) this.#crashLater(replica, random.int(0, 3_000));
+    if (random.chance(0.1)) this.#suspendLater(replica, random.int(0, 3_000));
   }
 
   /** At some moment within the next steps, with or without the journal, with or without a stale list at the restart. */
-  #crashLater(ms: number): void {
+  #crashLater(replica: Replica, ms: number): void {
     const random = this.#random;
     this.#scheduler.after(ms, () => {
       this.#crashes += 1;
       const keepsJournal = random.chance(0.7);
-      this.#tell(`crash, ${keepsJournal ? 'with' : 'without'} the journal`);
-      this.#process.kill();
-      if (!keepsJournal) this.#disk = { attempts: new Attempts() };
-      this.#process = this.#start(random.chance(0.3) ? random.int(1, 10) : 0);
+      this.#tell(`${replica.name} crashes, ${keepsJournal ? 'with' : 'without'} the journal`);
+      replica.process.kill();
+      if (!keepsJournal) replica.disk = { attempts: new Attempts() };
+      replica.process = this.#start(replica, random.chance(0.3) ? random.int(1, 10) : 0);
+    });
+  }
+
+  #suspendLater(replica: Replica, ms: number): void {
+    const length = this.#random.int(1_000, 10 * MINUTE);
+    this.#scheduler.after(ms, () => {
+      this.#tell(`${replica.name} is suspended for ${length} ms`);
+      replica.process.suspend(length);
     });
   }
 

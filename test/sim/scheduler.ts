@@ -15,6 +15,7 @@ export class Scheduler {
   readonly #heap: Event[] = [];
   #order = 0;
   readonly #dead = new WeakSet();
+  readonly #stoppedUntil = new WeakMap<object, number>();
   readonly #cancelled = new WeakSet<Event>();
 
   constructor(start: number) {
@@ -36,6 +37,11 @@ export class Scheduler {
     this.#dead.add(owner);
   }
 
+  /** The process stands still, as after SIGSTOP; all that was due meanwhile comes at once, in its order, when it goes on. */
+  stop(owner: object, ms: number): void {
+    this.#stoppedUntil.set(owner, this.now + ms);
+  }
+
   isDead(owner: object): boolean {
     return this.#dead.has(owner);
   }
@@ -45,6 +51,12 @@ export class Scheduler {
     for (let event = this.#heap[0]; event !== undefined && event.at <= until; event = this.#heap[0]) {
       this.#pop();
       if (this.#cancelled.has(event) || (event.owner !== undefined && this.#dead.has(event.owner))) continue;
+      const goesOn = event.owner === undefined ? undefined : this.#stoppedUntil.get(event.owner);
+      if (goesOn !== undefined && event.at < goesOn) {
+        event.at = goesOn;
+        this.#push(event);
+        continue;
+      }
       this.now = event.at;
       this.fired += 1;
       event.fire();

@@ -22,9 +22,10 @@ export class SimWire implements Wire {
     return this.within(TIMEOUT_MS, (signal) => this.#exchange(exchange, signal));
   }
 
-  sendFresh(exchange: Exchange, signal: AbortSignal, connected: () => void): Promise<Answer> {
-    const { random, service } = this.#network;
-    if (random.chance(service.lost / 2)) return Promise.reject(new TransportError('connection refused'));
+  async sendFresh(exchange: Exchange, signal: AbortSignal, connected: () => void): Promise<Answer> {
+    const { scheduler, random, service } = this.#network;
+    await new Promise<void>((resolve) => void scheduler.after(random.int(0, service.delayMs), resolve, this.#owner));
+    if (random.chance(service.lost / 2)) throw new TransportError('connection refused');
     connected();
     return this.#exchange(exchange, signal);
   }

@@ -106,9 +106,9 @@ const cases: Case[] = [
     view: problem('attempt is a1'),
   },
   {
-    reason: 'an adoption resolves the attempt that the mirror still carries',
+    reason: 'an adoption resolves the attempt that the mirror still carries, which is then written',
     shape: { annotated: adopted, mirror: ATTEMPTED },
-    view: own(adopted, false),
+    view: own(adopted, true),
   },
   {
     reason: 'an adoption outlives an annotation that was rolled back to the attempt',
