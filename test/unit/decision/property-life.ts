@@ -103,9 +103,9 @@ export class Life {
     if (action.type === 'release' && action.why === 'cancelled' && !this.#gone.has(own?.identifier ?? '')) {
       throw new Error('released as cancelled without a proof');
     }
-    const holds = own !== undefined && (holdsSomething(own) || own.orphans !== undefined);
+    const holds = own !== undefined && holdsSomething(own) && !this.#gone.has(own.identifier ?? '');
     const isRetained = this.#object.spec.deletionPolicy === 'Retain';
-    if (action.type === 'release' && holds && !isRetained && !this.#gone.has(own.identifier ?? '')) {
+    if (action.type === 'release' && !isRetained && (holds || own?.orphans !== undefined)) {
       throw new Error('released while something is held');
     }
     const paused = this.#object.metadata.annotations?.[PAUSED_ANNOTATION] === 'true';
@@ -254,6 +254,7 @@ export class Life {
       'crash',
       'lose annotation',
       'lose status',
+      'lose both',
       'restore status',
       'lose finalizer',
       'lose journal',
@@ -288,6 +289,16 @@ export class Life {
         return;
       case 'lose status':
         if (annotated) this.#object = { ...this.#object, status: { observedGeneration: -1 } };
+        return;
+      case 'lose both':
+        if (
+          own?.mode !== 'create' ||
+          own.orphans !== undefined ||
+          !this.#notes.some((note) => note.attempt === own.attempt)
+        )
+          return;
+        this.#annotate({ [RECORD_ANNOTATION]: undefined });
+        this.#object = { ...this.#object, status: { observedGeneration: -1 } };
         return;
       case 'restore status':
         if (annotated) this.#object = { ...this.#object, status: restored(own) };
