@@ -184,6 +184,9 @@ export class People {
     const object = this.#any();
     const mirror = object?.status?.record;
     if (object === undefined || mirror === undefined || mirror.owner !== object.metadata.uid) return;
+    // While a create is on its way its attempt stands in the annotation only (and in the journal): a documented limit.
+    const present = parseRecord(object.metadata.annotations?.[RECORD_ANNOTATION]);
+    if (present.ok && present.record?.attempt !== mirror.attempt) return;
     const older = this.#api.changes
       .filter(({ object: { metadata } }) => metadata.uid === object.metadata.uid)
       .map(({ object: { metadata } }) => metadata.annotations?.[RECORD_ANNOTATION])
