@@ -1,0 +1,214 @@
+import { describe, expect, it } from 'vitest';
+import { ADOPT_ANNOTATION } from '../../../src/api/names.ts';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { settle } from '../../../src/decision/settle.ts';
+import type { Action, Next, Outcome } from '../../../src/decision/types.ts';
+import { ACCOUNT, ATTEMPTED, HELD, NOW, SERVER, TASKED, UID, facts, memo, web, webWith } from '../../gen/decision.ts';
+import { conditionsOf, settled } from './settle-support.ts';
+
+const poll: Action = { type: 'pollTask', record: TASKED, task: 7 };
+const pollHeld: Action = { type: 'pollTask', record: HELD, task: 7 };
+const read: Action = { type: 'readServer', record: HELD, identifier: 'srv1' };
+const cancel: Action = { type: 'deleteServer', record: HELD, identifier: 'srv1' };
+const pending = (identifier?: string, status?: string): Outcome => ({
+  type: 'pending',
+  identifier,
+  status,
+  account: ACCOUNT,
+});
+const seen = (changes: Partial<typeof SERVER> = {}, account = ACCOUNT): Outcome => ({
+  type: 'server',
+  server: { ...SERVER, ...changes },
+  account,
+});
+const missing = (proven: boolean): Outcome => ({ type: 'serverNotFound', proven, detail: 'another key' });
+const HOUR_MS = 3_600_000;
+const overdue = facts({ now: NOW + HOUR_MS });
+const message = (next: Next): string => next.status?.conditions?.[0]?.message ?? '';
+
+describe('settling a poll', () => {
+  it('shows the progress and writes no metadata while there is no news of the identifier', () => {
+    const next = settled(webWith(TASKED), poll, pending(undefined, 'installing 20 % complete'));
+    expect(next).not.toHaveProperty('record');
+    expect(next.status?.task).toEqual({ id: 7, message: 'installing 20 % complete', percent: 20 });
+    expect(conditionsOf(next)).toEqual({ Ready: 'False Creating', Reconciling: 'True Creating' });
+    expect(next.requeueAfterMs).toBe(54_000);
+  });
+
+  it('writes the identifier down with the first poll that shows it', () => {
+    const next = settled(webWith(TASKED), poll, pending('srv1'));
+    expect(next.record).toEqual(HELD);
+    expect(next.status).toMatchObject({ identifier: 'srv1', record: HELD });
+  });
+
+  it.each([
+    { outcome: pending('srv2'), reason: 'another one than before' },
+    {
+      outcome: { type: 'complete', identifier: 'srv2', account: ACCOUNT },
+      reason: 'another one at the end',
+    },
+  ])('keeps its identifier and parks when the task names $reason', ({ outcome }) => {
+    const next = settled(webWith(HELD), pollHeld, outcome);
+    expect(next).not.toHaveProperty('record');
+    expect(conditionsOf(next).Stalled).toBe('True ProviderProtocolError');
+    expect(next.requeueAfterMs).toBeGreaterThanOrEqual(60_000);
+  });
+
+  it.each(['', 'x'.repeat(254)])('never cuts an identifier that does not fit (%s)', (identifier) => {
+    const next = settled(webWith(TASKED), poll, pending(identifier));
+    expect(next).not.toHaveProperty('record');
+    expect(conditionsOf(next).Stalled).toBe('True ProviderProtocolError');
+  });
+
+  it('goes on to the server when the task is complete, once its identifier is written', () => {
+    const next = settled(webWith(TASKED), poll, { type: 'complete', identifier: 'srv1', account: ACCOUNT });
+    expect(next).toMatchObject({ again: true, record: HELD, memo: { taskComplete: 'srv1' } });
+  });
+
+  it('asks for the server itself when the task vanished', () => {
+    expect(settled(webWith(HELD), pollHeld, { type: 'taskNotFound' })).toMatchObject({
+      again: true,
+      memo: { readInstead: true },
+    });
+  });
+
+  it('keeps asking when the task vanished before it named a server', () => {
+    const next = settled(webWith(TASKED), poll, { type: 'taskNotFound' });
+    expect(conditionsOf(next)).toEqual({ Ready: 'False TaskNotFound', Stalled: 'True TaskNotFound' });
+    expect(message(next)).toContain('vps-operator.dev/not-created=a1');
+    expect(next.memo.next?.action).toBe('pollTask');
+    expect(next.requeueAfterMs).toBeGreaterThanOrEqual(60_000);
+  });
+
+  it('says so when the task runs for more than an hour, and asks less and less often', () => {
+    const next = settle(webWith(TASKED), poll, pending(undefined, 'waiting'), {
+      ...overdue,
+      memo: memo({ failures: 8 }),
+    });
+    expect(conditionsOf(next).Ready).toBe('False TaskOverdue');
+    expect(next.requeueAfterMs).toBeGreaterThan(200_000);
+  });
+
+  it('asks for the server of an overdue task when the object is deleted', () => {
+    const next = settle(webWith(HELD, { deleting: true }), pollHeld, pending('srv1'), overdue);
+    expect(next).toMatchObject({ again: true, memo: { readInstead: true } });
+  });
+
+  it('says that the server of a deleted object is cancelled after its task', () => {
+    expect(conditionsOf(settled(webWith(TASKED, { deleting: true }), poll, pending())).Ready).toBe('False Deleting');
+  });
+});
+
+describe('settling a read', () => {
+  const provisioned = (): VirtualServer => webWith(HELD, { status: settled(webWith(HELD), read, seen()).status ?? {} });
+
+  it('is Ready and looks again after the resync interval', () => {
+    const next = settled(webWith(HELD, { status: { task: { id: 7 } } }), read, seen());
+    expect(conditionsOf(next)).toEqual({ Ready: 'True Available' });
+    expect(next.status).not.toHaveProperty('task');
+    expect(next).not.toHaveProperty('record');
+    expect(next).toMatchObject({ requeueAfterMs: 540_000, memo: { failures: 0, taskComplete: 'srv1' } });
+  });
+
+  it('leaves the status of an unchanged server deep-equal', () => {
+    const object = provisioned();
+    const next = settle(object, read, seen(), facts({ now: NOW + HOUR_MS }));
+    expect(next.status).toEqual(object.status);
+    expect(next.events).toEqual([]);
+  });
+
+  it('renews the account with another key that reads the server', () => {
+    const next = settled(webWith(HELD), read, seen({}, 'account-2'));
+    expect(next.record).toEqual({ ...HELD, account: 'account-2' });
+    expect(next.status?.record?.account).toBe('account-2');
+  });
+
+  it.each([
+    { reason: 'ServerNotRunning', changes: { status: 'stopped' } },
+    { reason: 'ServerNotRunning', changes: { status: undefined } },
+    { reason: 'AddressPending', changes: { ipv6: [], sshProxy: undefined } },
+    { reason: 'Available', changes: { status: ' Running', ipv6: [] } },
+  ])('says $reason and looks again when it should for $changes', ({ reason, changes }) => {
+    const next = settled(webWith(HELD), read, seen(changes));
+    expect(conditionsOf(next).Ready).toContain(reason);
+    expect(next.requeueAfterMs).toBe(reason === 'Available' ? 540_000 : 54_000);
+  });
+
+  it('shows in what the server differs from spec', () => {
+    const next = settled(webWith(HELD), read, seen({ product: 'vps-2gb' }));
+    expect(conditionsOf(next)).toEqual({ Ready: 'True Available', Drifted: 'True Drifted' });
+    expect(next.events.map(({ reason }) => reason)).toEqual(['Available', 'Drifted']);
+  });
+
+  it('says that a server is missing on proof alone, and keeps the record', () => {
+    expect(conditionsOf(settled(provisioned(), read, missing(true))).Stalled).toBe('True ServerMissing');
+    const hidden = settled(provisioned(), read, missing(false));
+    expect(conditionsOf(hidden)).toEqual({ Ready: 'Unknown ServerNotVisible', Stalled: 'True ServerNotVisible' });
+    expect(hidden.status?.record).toEqual(HELD);
+    expect(hidden).not.toHaveProperty('record');
+  });
+
+  it('goes back to the task when neither of the two is to be seen', () => {
+    const next = settle(webWith(HELD), read, missing(true), facts({ memo: memo({ readInstead: true }) }));
+    expect(conditionsOf(next).Stalled).toBe('True TaskNotFound');
+    expect(next.memo).not.toHaveProperty('readInstead');
+    expect(next.memo.next?.action).toBe('pollTask');
+  });
+
+  it('says wherever it says something that another adoption is ignored', () => {
+    const next = settled(webWith(HELD, { annotations: { [ADOPT_ANNOTATION]: 'srv2' } }), read, seen());
+    expect(message(next)).toContain('AdoptIgnored');
+    expect(next.status?.identifier).toBe('srv1');
+  });
+});
+
+describe('settling an adoption', () => {
+  const adopt: Action = { type: 'adopt', record: undefined, identifier: 'srv1' };
+  const adopted = { owner: UID, mode: 'adopt', account: ACCOUNT, identifier: 'srv1' };
+
+  it('holds the server from then on', () => {
+    const next = settled(web(), adopt, seen());
+    expect(next.record).toEqual(adopted);
+    expect(conditionsOf(next).Ready).toBe('True Available');
+    expect(next.events.map(({ reason }) => reason)).toEqual(['ServerAdopted', 'Available']);
+  });
+
+  it('resolves an attempt, and keeps a task that was accepted as an orphan', () => {
+    expect(settled(webWith(ATTEMPTED), { ...adopt, record: ATTEMPTED }, seen()).record).toEqual(adopted);
+    const next = settled(webWith(TASKED), { ...adopt, record: TASKED }, seen());
+    expect(next.record).toEqual({ ...adopted, orphans: [{ attempt: 'a1', task: 7 }] });
+    expect(conditionsOf(next).OrphanedServer).toBe('True OrphanedServer');
+  });
+
+  it('holds nothing while the server is not to be seen', () => {
+    const next = settled(webWith(ATTEMPTED), { ...adopt, record: ATTEMPTED }, missing(false));
+    expect(next).not.toHaveProperty('record');
+    expect(next.status?.record).toEqual(ATTEMPTED);
+    expect(conditionsOf(next).Stalled).toBe('True ServerNotVisible');
+    expect(next.memo.next?.action).toBe('adopt');
+  });
+});
+
+describe('settling a cancellation', () => {
+  const deleting = webWith(HELD, { deleting: true });
+
+  it.each([{ type: 'cancelled' }, missing(true)])('remembers the server that is gone (%o)', (outcome) => {
+    expect(settled(deleting, cancel, outcome)).toEqual({
+      memo: { failures: 0, cancelled: 'srv1' },
+      events: [],
+      again: true,
+    });
+  });
+
+  it('holds on to a server that this key cannot see', () => {
+    const next = settled(deleting, cancel, missing(false));
+    expect(next.memo).not.toHaveProperty('cancelled');
+    expect(next).not.toHaveProperty('record');
+    expect(conditionsOf(next).Stalled).toBe('True ServerNotVisible');
+    expect(next.memo.next?.action).toBe('deleteServer');
+  });
+
+  it('decides again when the live object asks for something else', () => {
+    expect(settled(deleting, cancel, { type: 'changed' })).toEqual({ memo: { failures: 0 }, events: [], again: true });
+  });
+});
