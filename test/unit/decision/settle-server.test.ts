@@ -41,7 +41,7 @@ describe('settling a poll', () => {
     expect(next.status).toMatchObject({ identifier: 'srv1', record: HELD });
   });
 
-  it.each([
+  it.each<{ outcome: Outcome; reason: string }>([
     { outcome: pending('srv2'), reason: 'another one than before' },
     {
       outcome: { type: 'complete', identifier: 'srv2', account: ACCOUNT },
@@ -192,7 +192,7 @@ describe('settling an adoption', () => {
 describe('settling a cancellation', () => {
   const deleting = webWith(HELD, { deleting: true });
 
-  it.each([{ type: 'cancelled' }, missing(true)])('remembers the server that is gone (%o)', (outcome) => {
+  it.each<Outcome>([{ type: 'cancelled' }, missing(true)])('remembers the server that is gone (%o)', (outcome) => {
     expect(settled(deleting, cancel, outcome)).toEqual({
       memo: { failures: 0, cancelled: 'srv1' },
       events: [],
