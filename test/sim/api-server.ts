@@ -116,7 +116,7 @@ export class ApiServer {
 
   writeStatus(version: ObjectVersion, status: VirtualServerStatus): VirtualServer {
     const object = this.#checked(version);
-    const next = { observedGeneration: -1, ...structuredClone(status) };
+    const next = structuredClone(status);
     return this.#same(object, { ...object, status: next }) ? object : this.#store({ ...object, status: next });
   }
 
@@ -160,10 +160,10 @@ export class ApiServer {
 
   #checked({ namespace, name, uid, resourceVersion }: ObjectVersion): VirtualServer {
     const object = this.#existing(namespace, name);
-    if (object.metadata.uid !== uid) throw invalid('uid: precondition failed');
     if (object.metadata.resourceVersion !== resourceVersion) {
       throw new KubeError('Conflict', 'the object has been modified', { status: 409 });
     }
+    if (object.metadata.uid !== uid) throw invalid('uid: precondition failed');
     return object;
   }
 
