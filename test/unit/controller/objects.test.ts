@@ -1,0 +1,125 @@
+import { describe, expect, it } from 'vitest';
+import { FINALIZER } from '../../../src/api/names.ts';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { Holders } from '../../../src/controller/holders.ts';
+import { Objects, ownRecord } from '../../../src/controller/objects.ts';
+import { ACCOUNT, ATTEMPTED, HELD, TASKED, UID, record, web, webWith, type Shape } from '../../gen/decision.ts';
+
+const KEY = 'default/web';
+
+function setUp() {
+  const cache = new Map<string, VirtualServer>();
+  const holders = new Holders();
+  const objects = new Objects({ get: (key) => cache.get(key) }, holders);
+  const put = (object: VirtualServer): void => {
+    cache.set(KEY, object);
+    objects.told(object);
+  };
+  const isHeld = (): boolean => holders.others('srv1', 'another').length > 0;
+  return { cache, objects, put, isHeld };
+}
+
+function at(resourceVersion: string, object: VirtualServer): VirtualServer {
+  return { ...object, metadata: { ...object.metadata, resourceVersion } };
+}
+
+describe('Objects', () => {
+  it('knows the newest of what the watch told and what our writes returned', () => {
+    const { objects, put } = setUp();
+    expect(objects.newest(KEY)).toBeUndefined();
+    put(at('9', web()));
+    objects.saw(at('10', webWith(HELD)));
+    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('10');
+    objects.saw(at('8', web()));
+    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('10');
+    put(at('100', webWith(HELD)));
+    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('100');
+  });
+
+  it('takes nothing of an earlier object of the same name for its own', () => {
+    const { objects, put } = setUp();
+    objects.saw(at('10', webWith(HELD)));
+    objects.remember(UID, { failures: 5, cancelled: 'srv1' });
+    const recreated = at('11', web());
+    recreated.metadata.uid = 'new-uid';
+    put(recreated);
+    expect(objects.newest(KEY)?.metadata.uid).toBe('new-uid');
+    expect(objects.memo('new-uid')).toEqual({ failures: 0 });
+  });
+
+  it('has no news in its own writes, and has in what others wrote', () => {
+    const { objects, put } = setUp();
+    put(at('9', web()));
+    expect(objects.hasNews(KEY, undefined)).toBe(true);
+    expect(objects.hasNews(KEY, at('9', web()))).toBe(false);
+    objects.saw(at('10', webWith(HELD)));
+    put(at('10', webWith(HELD)));
+    expect(objects.hasNews(KEY, undefined)).toBe(false);
+    put(at('11', webWith(HELD)));
+    expect(objects.hasNews(KEY, undefined)).toBe(true);
+  });
+
+  it('keeps a hold that was just written when the watch tells of an older version', () => {
+    const { objects, put, isHeld } = setUp();
+    objects.saw(at('10', webWith(HELD)));
+    put(at('9', web()));
+    expect(isHeld()).toBe(true);
+    objects.saw(at('8', web()));
+    expect(isHeld()).toBe(true);
+  });
+
+  it('lets a server go with its object, also when the answer to our last write comes after the end', () => {
+    const { objects, put, isHeld } = setUp();
+    put(at('9', webWith(HELD)));
+    objects.gone(KEY, at('9', webWith(HELD)));
+    expect(isHeld()).toBe(false);
+    objects.saw(at('10', webWith(HELD)));
+    objects.takeGone(KEY);
+    expect(isHeld()).toBe(false);
+  });
+
+  it.each<{ reason: string; shape: Shape; held: boolean }>([
+    { reason: 'deleted, our finalizer gone', shape: { deleting: true, finalizers: ['example.org/x'] }, held: false },
+    { reason: 'deleted, our finalizer there', shape: { deleting: true, finalizers: [FINALIZER] }, held: true },
+    { reason: 'our finalizer lost, not deleted', shape: { finalizers: [] }, held: true },
+  ])('tells whether an object still holds its server: $reason', ({ shape, held }) => {
+    const { put, isHeld } = setUp();
+    put(webWith(HELD, shape));
+    expect(isHeld()).toBe(held);
+  });
+
+  it('forgets everything about an object that is gone, and tells who let it go', () => {
+    const { objects, put, cache } = setUp();
+    put(at('9', webWith(HELD)));
+    objects.remember(UID, { failures: 3 });
+    objects.released(UID);
+    cache.delete(KEY);
+    objects.gone(KEY, at('10', webWith(HELD)));
+    expect(objects.takeGone(KEY)).toMatchObject([{ released: true, object: { metadata: { resourceVersion: '10' } } }]);
+    expect(objects.takeGone(KEY)).toEqual([]);
+    expect(objects.memo(UID)).toEqual({ failures: 0 });
+    objects.gone(KEY, at('12', webWith(HELD)));
+    expect(objects.takeGone(KEY)).toMatchObject([{ released: false }]);
+  });
+});
+
+describe('ownRecord', () => {
+  const foreign = { ...HELD, owner: 'another-uid' };
+  const refused = record({ account: ACCOUNT });
+  it.each<{ reason: string; shape: Shape; is: unknown }>([
+    { reason: 'none', shape: {}, is: undefined },
+    { reason: 'the annotation alone', shape: { annotated: HELD }, is: HELD },
+    { reason: 'the mirror alone', shape: { mirror: HELD }, is: HELD },
+    { reason: 'the mirror of a broken annotation', shape: { annotated: '{', mirror: HELD }, is: HELD },
+    { reason: "nothing of another object's", shape: { annotated: foreign, mirror: foreign }, is: undefined },
+    { reason: 'the task that the mirror does not have yet', shape: { annotated: TASKED, mirror: refused }, is: TASKED },
+    { reason: 'what a rolled back annotation lost', shape: { annotated: ATTEMPTED, mirror: HELD }, is: HELD },
+    {
+      reason: 'the annotation where the two contradict each other',
+      shape: { annotated: HELD, mirror: { ...HELD, identifier: 'srv2' } },
+      is: HELD,
+    },
+  ])('is $reason', ({ shape, is }) => {
+    expect(ownRecord(web(shape))).toEqual(is);
+  });
+});
