@@ -77,6 +77,5 @@ describe('a claim whose answer is lost', () => {
     const ready = await world.waitForReason('web', 'Available', 'Ready');
     expect(recordOf(ready).attempt).not.toBe(recordOf(claimed).attempt);
     expect(world.simulator.ledger.creates()).toHaveLength(1);
-    await world.stopOperator();
   });
 });

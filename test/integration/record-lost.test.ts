@@ -100,7 +100,6 @@ describe('a record that is lost from metadata and status', () => {
     await loseRecord(world, 'web');
     detour.restore();
     await expectRestored(world, 'web', before.status?.identifier);
-    await world.stopOperator();
   });
 
   it('is restored from the journal after a restart', async () => {

@@ -1,6 +1,7 @@
 /** A Ready server is read again every resync interval: what changed out of band shows, and nothing is ordered again. */
 import { describe, expect, it } from 'vitest';
 import { withSpec } from '../gen/virtual-server.ts';
+import { startDetour } from './support/process.ts';
 import { readyServer, stalledMessage } from './support/records.ts';
 import { condition, createWorld, type World } from './support/world.ts';
 
@@ -103,9 +104,15 @@ describe('a server that changes out of band', () => {
 
 describe('a Ready server that does not change', () => {
   it('causes no write at all, however often it is read', async () => {
-    const world = await quick();
+    const world = await createWorld({ operator: false });
+    const { proxy, flag } = await startDetour(world);
+    await world.startOperator({ flags: ['--resync-interval=150ms', flag] });
     const ready = await readyServer(world, 'web');
+    await readAgain(world, 1);
+    const from = proxy.requests.length;
     await readAgain(world, 4);
+    const requests = proxy.requests.slice(from).filter((request) => !request.startsWith('GET '));
+    expect(requests).toEqual([]);
     expect((await world.get('web'))?.metadata.resourceVersion).toBe(ready.metadata.resourceVersion);
   });
 

@@ -45,10 +45,16 @@ export interface Detour {
   restore(): void;
 }
 
-export async function startDetour(world: Pick<World, 'kubeconfigPath'>): Promise<Detour> {
+/** An operator of the world that runs in this process is stopped before the detour is closed. */
+export async function startDetour(world: World): Promise<Detour> {
   const proxy = await startProxy(loadCluster(world.kubeconfigPath));
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-detour-'));
+  const restore = (): void => {
+    proxy.refusing = false;
+  };
   onTestFinished(async () => {
+    restore();
+    await world.stopOperator();
     await proxy.close();
     await rm(folder, { recursive: true, force: true });
   });
@@ -59,9 +65,7 @@ export async function startDetour(world: Pick<World, 'kubeconfigPath'>): Promise
       proxy.refusing = true;
       proxy.cut();
     },
-    restore() {
-      proxy.refusing = false;
-    },
+    restore,
   };
 }
 
