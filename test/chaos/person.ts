@@ -1,0 +1,28 @@
+/** The person who looks after parked objects: says truthfully what the service shows. Pure. */
+import { ADOPT_ANNOTATION, NOT_CREATED_ANNOTATION, ORPHAN_HANDLED_ANNOTATION } from '../../src/api/names.ts';
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { orphanName } from '../../src/decision/inputs.ts';
+import { currentReason } from '../../src/decision/verdict.ts';
+
+/** What can be seen at the service. */
+export interface Truth {
+  /** The server that was ordered for this object and has not been cancelled; it may still be in creation. */
+  serverOf(object: VirtualServer): string | undefined;
+  /** True while a create for this object is on its way to the service. */
+  onItsWay(object: VirtualServer): boolean;
+}
+
+/** Annotations to set; undefined when there is nothing to say. */
+export function resolve(object: VirtualServer, truth: Truth): Record<string, string> | undefined {
+  const { annotations = {} } = object.metadata;
+  const reason = currentReason(object.status?.conditions);
+  const { attempt, orphans } = object.status?.record ?? {};
+  const handled = orphans?.map(orphanName).join(',');
+  if (handled !== undefined && annotations[ORPHAN_HANDLED_ANNOTATION] !== handled)
+    return { [ORPHAN_HANDLED_ANNOTATION]: handled };
+  // A request that was cut off may arrive later than its sender knows.
+  if (reason !== 'CreateOutcomeUnknown' || attempt === undefined || truth.onItsWay(object)) return undefined;
+  const identifier = truth.serverOf(object);
+  const says = identifier === undefined ? { [NOT_CREATED_ANNOTATION]: attempt } : { [ADOPT_ANNOTATION]: identifier };
+  return Object.entries(says).every(([name, value]) => annotations[name] === value) ? undefined : says;
+}

@@ -1,0 +1,57 @@
+/** All plans: enumerated out of recordings, and found again by their names. */
+import type { Arena } from './arena.ts';
+import { crash } from './crash.ts';
+import type { Part, Run } from './plan.ts';
+
+const PARTS: readonly Part[] = [crash];
+
+export interface Plan {
+  /** Enough to run the plan again. */
+  id: string;
+  run: Run;
+}
+
+export interface Recording {
+  part: Part;
+  scenario: string;
+  labels: readonly string[];
+}
+
+/** Throws for an id that names no plan. */
+export function parsePlan(id: string): Plan {
+  const [partName, scenario = '', ...rest] = id.split('/');
+  const part = PARTS.find(({ name }) => name === partName);
+  const fault = rest.at(-1) ?? '';
+  const label = rest.slice(0, -1).join('/');
+  const known = part?.scenarios.includes(scenario) === true && part.faults.includes(fault) && label !== '';
+  const run = known ? part.run(scenario, { label, fault }) : undefined;
+  if (run === undefined) throw new Error(`${id} names no plan: see --list`);
+  return { id, run };
+}
+
+type SideBySide = <T>(items: readonly T[], work: (item: T, index: number) => Promise<void>) => Promise<void>;
+
+/** Runs every scenario once without a fault. Throws when one of them fails. */
+export async function record(arena: Arena, only: string, sideBySide: SideBySide): Promise<Recording[]> {
+  const wanted = PARTS.flatMap((part) => part.scenarios.map((scenario) => ({ part, scenario }))).filter(
+    ({ part, scenario }) =>
+      `${part.name}/${scenario}/`.startsWith(only) || only.startsWith(`${part.name}/${scenario}/`),
+  );
+  const recordings: Recording[] = [];
+  await sideBySide(wanted, async ({ part, scenario }, index) => {
+    const result = await part.run(scenario)?.(arena, `record-${process.pid}-${index}`);
+    if (result?.kind === 'failed')
+      throw new Error(`scenario ${part.name}/${scenario} fails without a fault: ${result.why}\n${result.dump}`);
+    recordings[index] = { part, scenario, labels: result?.labels ?? [] };
+  });
+  return recordings;
+}
+
+/** Every fault at the first request of every label. */
+export function enumerate(recordings: readonly Recording[]): Plan[] {
+  return recordings.flatMap(({ part, scenario, labels }) =>
+    [...new Set(labels)].flatMap((label) =>
+      part.faults.map((fault) => parsePlan(`${part.name}/${scenario}/${label}/${fault}`)),
+    ),
+  );
+}

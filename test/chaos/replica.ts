@@ -1,0 +1,140 @@
+/** One place where an operator process runs: its way to the API server, its journal, its log; processes come and go. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Arena } from './arena.ts';
+import type { Exchange } from './exchange.ts';
+import { startProxy, type Proxy } from './proxy.ts';
+
+export interface ReplicaOptions {
+  arena: Arena;
+  name: string;
+  folder: string;
+  /** Flags of the operator besides those for kubeconfig and journal. */
+  flags: string[];
+  /** By how much its clock is wrong (ms). */
+  skewMs?: number;
+  onExchange: (exchange: Exchange, replica: Replica) => Promise<void>;
+  /** A process ended and nobody had asked for it. */
+  onEnd: (replica: Replica, code: number | null) => void;
+}
+
+const TOKEN = 'token-of-the-operator-for-the-proxy';
+
+export class Replica {
+  readonly name: string;
+  /** Lines of all processes that ran here. */
+  readonly log: string[] = [];
+  readonly stderr: string[] = [];
+  readonly #options: ReplicaOptions;
+  readonly #journal: string;
+  readonly #kubeconfig: string;
+  #proxy: Proxy | undefined;
+  /** Where in the log the lines of the present process begin. */
+  #begun = 0;
+  #child: { process: ChildProcess; ended: Promise<number | null> } | undefined;
+
+  constructor(options: ReplicaOptions) {
+    this.#options = options;
+    this.name = options.name;
+    this.#journal = join(options.folder, `${options.name}-journal`);
+    this.#kubeconfig = join(options.folder, `${options.name}-kubeconfig`);
+  }
+
+  /** The way to the API server. */
+  get proxy(): Proxy {
+    if (this.#proxy === undefined) throw new Error('the replica is not open');
+    return this.#proxy;
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.process.pid;
+  }
+
+  async open(): Promise<void> {
+    const { arena, folder, onExchange } = this.#options;
+    await mkdir(folder, { recursive: true });
+    this.#proxy = await startProxy({
+      upstream: arena.kube,
+      tls: arena.tls,
+      token: TOKEN,
+      onExchange: (exchange) => onExchange(exchange, this),
+    });
+    const kubeconfig = {
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [
+        {
+          name: 'proxy',
+          cluster: {
+            server: this.#proxy.origin,
+            'certificate-authority-data': Buffer.from(arena.ca).toString('base64'),
+          },
+        },
+      ],
+      users: [{ name: 'operator', user: { token: TOKEN } }],
+      contexts: [{ name: 'proxy', context: { cluster: 'proxy', user: 'operator' } }],
+      'current-context': 'proxy',
+    };
+    await writeFile(this.#kubeconfig, JSON.stringify(kubeconfig));
+  }
+
+  start(): void {
+    this.#begun = this.log.length;
+    const { arena, flags, skewMs, onEnd } = this.#options;
+    const own = [`--kubeconfig=${this.#kubeconfig}`, `--journal-dir=${this.#journal}`];
+    const skew = skewMs === undefined ? [] : [`--import=${skewModule(skewMs)}`];
+    const child = spawn(process.execPath, ['--enable-source-maps', ...skew, arena.program, ...flags, ...own], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: join(arena.folder, 'compile-cache') },
+    });
+    createInterface({ input: child.stdout }).on('line', (line) => this.log.push(line));
+    createInterface({ input: child.stderr }).on('line', (line) => this.stderr.push(line));
+    const ended = once(child, 'close').then(([code]) => code as number | null);
+    const started = { process: child, ended };
+    this.#child = started;
+    void ended.then((code) => {
+      if (this.#child === started) {
+        this.#child = undefined;
+        onEnd(this, code);
+      }
+    });
+  }
+
+  /** True when the present process works on objects. */
+  get runs(): boolean {
+    return this.log.slice(this.#begun).some((line) => line.includes('"operator runs"'));
+  }
+
+  /** Ends the process; resolves with its exit code, null for an end by the signal, undefined where none ran. */
+  async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null | undefined> {
+    const child = this.#child;
+    this.#child = undefined;
+    child?.process.kill(signal);
+    return child?.ended;
+  }
+
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
+    this.#child?.process.kill(signal);
+  }
+
+  async loseJournal(): Promise<void> {
+    await rm(this.#journal, { recursive: true, force: true });
+  }
+
+  async close(): Promise<void> {
+    this.signal('SIGCONT');
+    await this.end('SIGKILL');
+    await this.#proxy?.close();
+  }
+}
+
+/** Sets the wall clock of a process, and nothing else, as seen by the process itself. */
+function skewModule(skewMs: number): string {
+  const source = `const now = Date.now; const Real = Date; const skewed = () => now() + ${skewMs};
+    globalThis.Date = class extends Real { constructor(...a) { a.length === 0 ? super(skewed()) : super(...a); } };
+    Date.now = skewed;`;
+  return `data:text/javascript,${encodeURIComponent(source)}`;
+}

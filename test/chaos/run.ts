@@ -1,0 +1,96 @@
+/** Records the scenarios, enumerates the plans, chooses by seed, runs them side by side, and tells what came of it. */
+import type { Arena } from './arena.ts';
+import { Random } from '../sim/random.ts';
+import type { ChaosOptions } from './options.ts';
+import { enumerate, parsePlan, record, type Plan, type Recording } from './plans.ts';
+
+export interface Counts {
+  passed: number;
+  failed: number;
+}
+
+type Tell = (line: string) => void;
+
+/** A request that did not come is waited for in so many runs: two processes never do everything in the same order. */
+const TRIES = 3;
+
+export async function runChaos(arena: Arena, options: ChaosOptions, tell: Tell): Promise<Counts> {
+  const beganAt = Date.now();
+  const whole = options.ids.length > 0 ? options.ids.map(parsePlan) : await allPlans(arena, options, tell);
+  if (options.list) {
+    for (const { id } of whole) tell(id);
+    return { passed: 0, failed: 0 };
+  }
+  const count = Math.ceil(Math.min(options.plans, whole.length * options.fraction));
+  const chosen = options.ids.length > 0 ? whole : shuffled(whole, options.seed).slice(0, count);
+  tell(`running ${chosen.length} of ${whole.length} plans, seed ${options.seed}, ${options.jobs} side by side`);
+  const counts = { passed: 0, failed: 0, unmet: 0 };
+  const startedAt = Date.now();
+  await sideBySide(chosen, options.jobs, async (plan, index) => {
+    if (Date.now() - beganAt > options.budgetMs) return;
+    counts[await runAndTell(plan, arena, `chaos-${process.pid}-${index}`, tell)] += 1;
+    const done = counts.passed + counts.failed + counts.unmet;
+    if (done % 50 === 0) tell(`${done} plans done, ${rate(done, startedAt)}`);
+  });
+  const done = counts.passed + counts.failed + counts.unmet;
+  const share = ((100 * done) / Math.max(1, whole.length)).toFixed(1);
+  tell(`ran ${done} of ${whole.length} plans (${share} %), seed ${options.seed}, ${rate(done, startedAt)}`);
+  if (counts.unmet > 0) tell(`${counts.unmet} of them never met their request: they passed, and prove nothing`);
+  return { passed: counts.passed, failed: counts.failed };
+}
+
+function rate(done: number, startedAt: number): string {
+  return `${((done * 60_000) / Math.max(1, Date.now() - startedAt)).toFixed(0)} plans a minute`;
+}
+
+async function allPlans(arena: Arena, options: ChaosOptions, tell: Tell): Promise<Plan[]> {
+  const recordings = await record(arena, options.only, (items, work) => sideBySide(items, options.jobs, work));
+  for (const recording of recordings) tell(folding(recording));
+  const requests = recordings.reduce((sum, { labels }) => sum + labels.length, 0);
+  const labels = recordings.reduce((sum, recording) => sum + new Set(recording.labels).size, 0);
+  const plans = enumerate(recordings).filter(({ id }) => id.includes(options.only));
+  tell(`recorded ${requests} requests, folded to ${labels} labels, ${plans.length} plans`);
+  return plans;
+}
+
+function folding({ part, scenario, labels }: Recording): string {
+  return `recorded ${part.name}/${scenario}: ${labels.length} requests, ${new Set(labels).size} labels`;
+}
+
+async function runAndTell(plan: Plan, arena: Arena, name: string, tell: Tell): Promise<'passed' | 'failed' | 'unmet'> {
+  for (let attempt = 1; ; attempt++) {
+    const result = await plan.run(arena, `${name}-${attempt}`);
+    if (result.kind === 'failed') {
+      tell(`FAILED ${plan.id}\n${result.why}\n${result.dump}\nreplay: npm run test:chaos -- --plan '${plan.id}'`);
+      return 'failed';
+    }
+    if (result.kind === 'passed') return 'passed';
+    if (attempt === TRIES) {
+      tell(`never met: ${plan.id}`);
+      return 'unmet';
+    }
+  }
+}
+
+async function sideBySide<T>(
+  items: readonly T[],
+  jobs: number,
+  work: (item: T, index: number) => Promise<void>,
+): Promise<void> {
+  const queue = items.entries();
+  const worker = async (): Promise<void> => {
+    for (const [index, item] of queue) await work(item, index);
+  };
+  await Promise.all(Array.from({ length: jobs }, worker));
+}
+
+/** Fisher and Yates, with a generator that gives the same order for the same seed. */
+function shuffled<T>(items: readonly T[], seed: number): T[] {
+  const random = new Random(seed);
+  const result = [...items];
+  for (let last = result.length - 1; last > 0; last--) {
+    const other = random.int(0, last);
+    [result[last], result[other]] = [result[other] as T, result[last] as T];
+  }
+  return result;
+}

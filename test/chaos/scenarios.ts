@@ -1,0 +1,200 @@
+/** Lives of objects, as people make them happen. Whatever fault strikes meanwhile, each comes to the end that it states. */
+import { ADOPT_ANNOTATION } from '../../src/api/names.ts';
+import { DEFAULT_KEY } from '../../src/simulator/index.ts';
+import { jsonAnswer, type Exchange } from './exchange.ts';
+import { recordOf } from './objects.ts';
+import type { Stage } from './stage.ts';
+
+export interface Scenario {
+  /** What the service does otherwise than usual; true when the request was dealt with. */
+  service?: (exchange: Exchange, stage: Stage) => Promise<boolean>;
+  act: (stage: Stage) => Promise<void>;
+}
+
+const isCreate = ({ method, path }: Exchange): boolean => method === 'POST' && path.endsWith('/servers');
+
+/** From the first create on: whether the service acts on it or not, its answer says nothing. */
+const firstCreateFails = (acts: boolean) => {
+  const seen = new WeakSet<Stage>();
+  return async (exchange: Exchange, stage: Stage): Promise<boolean> => {
+    if (!isCreate(exchange) || seen.has(stage)) return false;
+    seen.add(stage);
+    if (acts) await exchange.forward();
+    exchange.reply(jsonAnswer(503, {}));
+    return true;
+  };
+};
+
+async function begin(stage: Stage): Promise<void> {
+  await stage.putSecret();
+  stage.start();
+}
+
+async function taskRuns(stage: Stage, name: string): Promise<void> {
+  await stage.until(`the task of ${name} to be polled`, () => {
+    const object = stage.objects.object(name);
+    const task = object && recordOf(object)?.task;
+    // A lost answer has to be resolved by a person, and then there is a server.
+    return (task !== undefined && stage.polls(task) > 0) || stage.reason(name) === 'Available';
+  });
+}
+
+async function removed(stage: Stage, name: string): Promise<void> {
+  await stage.remove(name);
+  await stage.gone(name);
+}
+
+async function unknown(stage: Stage): Promise<void> {
+  stage.peopleLook = false;
+  await begin(stage);
+  await stage.apply('web');
+  await stage.reaches('web', 'CreateOutcomeUnknown');
+}
+
+export const SCENARIOS: Readonly<Record<string, Scenario>> = {
+  life: {
+    async act(stage) {
+      await begin(stage);
+      await stage.apply('web');
+      await stage.rests('web');
+      await removed(stage, 'web');
+    },
+  },
+  'deleted-during-task': {
+    async act(stage) {
+      stage.tasksEnd = false;
+      await begin(stage);
+      await stage.apply('web');
+      await taskRuns(stage, 'web');
+      await stage.remove('web');
+      stage.tasksEnd = true;
+      await stage.gone('web');
+    },
+  },
+  'deleted-before-create': {
+    async act(stage) {
+      stage.start();
+      await stage.apply('web');
+      await stage.reaches('web', 'SecretNotFound');
+      await removed(stage, 'web');
+    },
+  },
+  adopted: {
+    async act(stage) {
+      const { identifier } = stage.simulator.fleet.addServer('default');
+      await begin(stage);
+      await stage.apply('web', {}, { [ADOPT_ANNOTATION]: identifier });
+      await stage.rests('web');
+      await removed(stage, 'web');
+    },
+  },
+  'refused-then-mended': {
+    async service(exchange) {
+      if (!isCreate(exchange)) return false;
+      const { product } = JSON.parse(exchange.body) as { product?: string };
+      if (product !== 'vps-2gb') return false;
+      exchange.reply(jsonAnswer(422, { message: 'sold out' }));
+      return Promise.resolve(true);
+    },
+    async act(stage) {
+      await begin(stage);
+      await stage.apply('web', { product: 'vps-2gb' });
+      await stage.reaches('web', 'CreateRejected');
+      await stage.edit('web', { spec: { product: 'vps-4gb' } });
+      await stage.rests('web');
+      await removed(stage, 'web');
+    },
+  },
+  'unknown-and-created': {
+    service: firstCreateFails(true),
+    async act(stage) {
+      await unknown(stage);
+      stage.peopleLook = true;
+      await stage.rests('web');
+      await removed(stage, 'web');
+    },
+  },
+  'unknown-and-not-created': {
+    service: firstCreateFails(false),
+    async act(stage) {
+      await unknown(stage);
+      stage.peopleLook = true;
+      await stage.rests('web');
+      await removed(stage, 'web');
+    },
+  },
+  'unknown-then-deleted': {
+    service: firstCreateFails(true),
+    async act(stage) {
+      await unknown(stage);
+      await stage.remove('web');
+      stage.peopleLook = true;
+      await stage.gone('web');
+    },
+  },
+  'unknown-then-deleted-not-created': {
+    service: firstCreateFails(false),
+    async act(stage) {
+      await unknown(stage);
+      await stage.remove('web');
+      stage.peopleLook = true;
+      await stage.gone('web');
+    },
+  },
+  retained: {
+    async act(stage) {
+      await begin(stage);
+      await stage.apply('web', { deletionPolicy: 'Retain' });
+      await stage.rests('web');
+      stage.retained.add(stage.objects.object('web')?.spec.sshKeys?.join('\n'));
+      await removed(stage, 'web');
+    },
+  },
+  'retained-during-task': {
+    async act(stage) {
+      stage.tasksEnd = false;
+      await begin(stage);
+      await stage.apply('web', { deletionPolicy: 'Retain' });
+      await taskRuns(stage, 'web');
+      stage.retained.add(stage.objects.object('web')?.spec.sshKeys?.join('\n'));
+      stage.tasksEnd = true;
+      await removed(stage, 'web');
+    },
+  },
+  'key-rotated-during-task': {
+    async act(stage) {
+      stage.tasksEnd = false;
+      await begin(stage);
+      await stage.apply('web');
+      await taskRuns(stage, 'web');
+      stage.simulator.accounts.rotateKey(DEFAULT_KEY.keyId, 'another-secret-of-this-key');
+      stage.simulator.accounts.forgetTokens();
+      await stage.putSecret('another-secret-of-this-key');
+      stage.tasksEnd = true;
+      await stage.rests('web');
+      await removed(stage, 'web');
+    },
+  },
+  'two-at-once': {
+    async act(stage) {
+      await begin(stage);
+      await Promise.all([stage.apply('web'), stage.apply('db')]);
+      await stage.rests('web');
+      await stage.rests('db');
+      await Promise.all([stage.remove('web'), stage.remove('db')]);
+      await stage.gone('web');
+      await stage.gone('db');
+    },
+  },
+  protected: {
+    async act(stage) {
+      await begin(stage);
+      await stage.apply('web', { deletionProtection: true });
+      await stage.rests('web');
+      await stage.remove('web');
+      await stage.reaches('web', 'DeletionProtected');
+      await stage.edit('web', { spec: { deletionProtection: false } });
+      await stage.gone('web');
+    },
+  },
+};
