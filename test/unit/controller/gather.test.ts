@@ -1,0 +1,138 @@
+import { describe, expect, it } from 'vitest';
+import type { VirtualServerSpec } from '../../../src/api/virtual-server.ts';
+import { CreateLimit } from '../../../src/controller/create-limit.ts';
+import { Credentials } from '../../../src/controller/credentials.ts';
+import { gather, type Gathered } from '../../../src/controller/gather.ts';
+import type { GatherKind } from '../../../src/decision/types.ts';
+import { KubeError } from '../../../src/kube/error.ts';
+import type { SecretData } from '../../../src/kube/types.ts';
+import { InvalidCredentialsError } from '../../../src/provider/errors/invalid-credentials-error.ts';
+import { TransportError } from '../../../src/provider/errors/transport-error.ts';
+import type { Session } from '../../../src/provider/types.ts';
+import { CATALOG, HELD, web, webWith } from '../../gen/decision.ts';
+import { FakeTimers } from '../../gen/timers.ts';
+import { SSH_KEY } from '../../gen/virtual-server.ts';
+
+const OTHER_KEY = 'ecdsa-sha2-nistp256 AAAAE2VjZHNh other@example.org';
+
+function setUp(session: Partial<Session> = {}) {
+  const secrets = new Map<string, SecretData | KubeError>([['vps-api-key', { keyId: 'k', secret: 's' }]]);
+  const timers = new FakeTimers();
+  const kube = {
+    getSecret: (_namespace: string, name: string): Promise<SecretData | undefined> => {
+      const found = secrets.get(name);
+      return found instanceof KubeError ? Promise.reject(found) : Promise.resolve(found);
+    },
+  };
+  const whole = { account: 'acc', ensureToken: () => Promise.resolve(), ...session } as Session;
+  const provider = { session: () => whole, forget: () => undefined, close: () => Promise.resolve() };
+  const onChange = (): void => undefined;
+  const credentials = new Credentials({
+    kube,
+    provider,
+    timers,
+    refreshMs: 1_000,
+    operatorNamespace: undefined,
+    onChange,
+  });
+  const room = { kube, credentials, limit: new CreateLimit(1), timers };
+  const run = async (kinds: GatherKind[], object = web()): Promise<Gathered> => {
+    const into: Gathered = {};
+    for (const kind of kinds) await gather(kind, object, [], into, room);
+    return into;
+  };
+  return { secrets, timers, run };
+}
+
+describe('gathering SSH keys', () => {
+  const from = (...keys: string[]): Partial<VirtualServerSpec> => ({
+    sshKeysFrom: keys.map((key) => ({ name: 'keys', key })),
+  });
+
+  it('puts inline keys first, then those of Secrets, one a line', async () => {
+    const { secrets, run } = setUp();
+    secrets.set('keys', { one: `${OTHER_KEY}\n`, two: `# mine\n${OTHER_KEY}\n${OTHER_KEY}` });
+    const { sshKeys } = await run(['sshKeys'], web({ spec: from('one', 'two') }));
+    expect(sshKeys).toEqual({ ok: true, text: [SSH_KEY, OTHER_KEY, '# mine', OTHER_KEY, OTHER_KEY].join('\n') });
+  });
+
+  it.each<{ reason: string; data: SecretData | KubeError | undefined; words: string }>([
+    { reason: 'SSHKeyNotFound', data: undefined, words: 'does not exist' },
+    { reason: 'SSHKeyNotFound', data: { two: OTHER_KEY }, words: 'has no key "one"' },
+    { reason: 'SSHKeyNotFound', data: { one: ' \n' }, words: 'has no key "one"' },
+    { reason: 'SSHKeyNotFound', data: { one: 'hello' }, words: 'must hold SSH public keys' },
+    { reason: 'SecretForbidden', data: new KubeError('Forbidden', 'not allowed'), words: 'cannot be read' },
+  ])('says what is wrong with a Secret: $words', async ({ reason, data, words }) => {
+    const { secrets, run } = setUp();
+    if (data !== undefined) secrets.set('keys', data);
+    const { sshKeys } = await run(['sshKeys'], web({ spec: from('one') }));
+    expect(sshKeys).toMatchObject({ ok: false, reason });
+    expect(sshKeys?.ok === false ? sshKeys.message : '').toContain(words);
+  });
+
+  it('never sends a private key, nor shows it', async () => {
+    const { secrets, run } = setUp();
+    const text = `${OTHER_KEY}\n-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk`;
+    secrets.set('keys', { one: text });
+    const { sshKeys } = await run(['sshKeys'], web({ spec: from('one') }));
+    expect(sshKeys).toMatchObject({ ok: false, reason: 'SSHKeyNotFound' });
+    expect(JSON.stringify(sshKeys)).not.toContain('b3BlbnNzaC1rZXk');
+  });
+
+  it('leaves a Secret that cannot be read now to the next visit', async () => {
+    const { secrets, run } = setUp();
+    secrets.set('keys', new KubeError('Unreachable', 'no answer'));
+    await expect(run(['sshKeys'], web({ spec: from('one') }))).rejects.toThrow('no answer');
+  });
+});
+
+describe('gathering the lists of the service', () => {
+  it('takes them with a token in hand', async () => {
+    const { run } = setUp({ catalog: () => Promise.resolve(CATALOG) });
+    expect((await run(['credentials', 'catalog'])).catalog).toEqual({ ok: true, catalog: CATALOG });
+  });
+
+  it('says which fault keeps them away', async () => {
+    const down = setUp({ catalog: () => Promise.reject(new TransportError('down', { retryAfterMs: 7 })) });
+    expect((await down.run(['credentials', 'catalog'])).catalog).toEqual({
+      ok: false,
+      reason: 'ProviderUnavailable',
+      message: 'down',
+      retryAfterMs: 7,
+    });
+    const refused = setUp({ ensureToken: () => Promise.reject(new InvalidCredentialsError('refused')) });
+    expect((await refused.run(['credentials', 'catalog'])).catalog).toMatchObject({ reason: 'InvalidCredentials' });
+  });
+
+  it('passes a bug on instead of taking it for a fault of the service', async () => {
+    const { run } = setUp({ catalog: () => Promise.reject(new RangeError('a bug')) });
+    await expect(run(['credentials', 'catalog'])).rejects.toThrow('a bug');
+    await expect(run(['catalog'])).rejects.toThrow('before the credentials');
+  });
+});
+
+describe('gathering credentials', () => {
+  it('names the account that the key stands for', async () => {
+    expect(await setUp().run(['credentials'])).toMatchObject({ credentials: { ok: true, account: 'acc' } });
+  });
+
+  it('lets the last good key serve an object that holds a server, and no other', async () => {
+    const { secrets, timers, run } = setUp();
+    await run(['credentials']);
+    secrets.delete('vps-api-key');
+    timers.advance(1_000);
+    expect((await run(['credentials'])).credentials).toMatchObject({ ok: false, reason: 'SecretNotFound' });
+    expect((await run(['credentials'], webWith(HELD))).credentials).toMatchObject({ ok: true });
+  });
+});
+
+describe('gathering the delay of a create', () => {
+  it('reserves one of the hour, measured on a clock that does not jump', async () => {
+    const { timers, run } = setUp();
+    const other = web();
+    other.metadata.uid = 'another';
+    expect((await run(['createDelay'])).createDelayMs).toBe(0);
+    timers.advance(1_000);
+    expect((await run(['createDelay'], other)).createDelayMs).toBe(3_599_000);
+  });
+});
