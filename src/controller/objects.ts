@@ -40,10 +40,10 @@ export class Objects {
     this.#index(object);
   }
 
-  /** The informer has told of this version; it may well be older than what our own write returned. */
+  /** The informer has told of this version; mostly it is what our own write returned, or older. */
   told(object: VirtualServer): void {
     const written = this.#written.get(object.metadata.uid);
-    if (written === undefined || !isNewer(written, object)) this.#index(object);
+    if (written === undefined || isNewer(object, written)) this.#index(object);
   }
 
   /** True when the cache has something that `known` and our own writes do not: somebody else changed the object. */

@@ -26,6 +26,8 @@ export interface Connections {
 }
 
 interface Generation {
+  /** As last seen: as long as nothing was read anew, nothing has to be compared. */
+  tls: TlsMaterial;
   fingerprint: string;
   call: Dispatcher;
   watch: Dispatcher;
@@ -54,13 +56,18 @@ export function createConnections(cluster: Cluster, now: () => number = Date.now
   }
 
   function generation(tls: TlsMaterial): Generation {
+    if (current?.tls === tls) return current;
     const fingerprint = [tls.ca, tls.cert, tls.key, tls.servername, tls.rejectUnauthorized].map(String).join('\n');
-    if (current?.fingerprint === fingerprint) return current;
+    if (current?.fingerprint === fingerprint) {
+      current.tls = tls;
+      return current;
+    }
     if (current !== undefined) {
       retire(current.call);
       retire(current.watch);
     }
     current = {
+      tls,
       fingerprint,
       call: createDispatcher(cluster, tls, MAX_CALL_CONNECTIONS),
       watch: createDispatcher(cluster, tls, null),
