@@ -1,19 +1,23 @@
 /** Writes Events on the way: never waited for by a step, never repeated within ten minutes. */
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { EventNote } from '../decision/types.ts';
-import type { Kube } from '../kube/types.ts';
+import type { EventInput, Kube } from '../kube/types.ts';
 import type { Logger } from '../logger.ts';
 import type { Timers } from './timers.ts';
 
 const REPEAT_MS = 10 * 60_000;
 const REMEMBERED = 10_000;
+/** Of the connections to the API server, which the writes of objects need too: Events may come late. */
+const MAX_IN_FLIGHT = 3;
 
 export class Recorder {
   readonly #kube: Pick<Kube, 'createEvent'>;
   readonly #timers: Timers;
   readonly #log: Logger;
   readonly #sent = new Map<string, number>();
-  readonly #pending = new Set<Promise<void>>();
+  readonly #waiting: EventInput[] = [];
+  readonly #senders = new Set<Promise<void>>();
+  #sending = 0;
 
   constructor(kube: Pick<Kube, 'createEvent'>, timers: Timers, log: Logger) {
     this.#kube = kube;
@@ -25,18 +29,29 @@ export class Recorder {
     for (const { type, reason, note } of notes) {
       const { namespace, name, uid, resourceVersion } = object.metadata;
       if (this.#isRepeated(`${uid} ${reason} ${note}`)) continue;
-      const sending = this.#kube
-        .createEvent({ regarding: { namespace, name, uid, resourceVersion }, type, reason, action, note })
-        // In a namespace that is being deleted no Event can be created; the condition and the log say the same.
-        .catch((error: unknown) => this.#log.debug({ namespace, name, uid, reason, err: error }, 'event not written'))
-        .finally(() => this.#pending.delete(sending));
-      this.#pending.add(sending);
+      this.#waiting.push({ regarding: { namespace, name, uid, resourceVersion }, type, reason, action, note });
+      if (this.#sending >= MAX_IN_FLIGHT) continue;
+      this.#sending += 1;
+      const sender = this.#send().finally(() => this.#senders.delete(sender));
+      this.#senders.add(sender);
     }
   }
 
   /** Resolves when every Event was answered. */
   async flush(): Promise<void> {
-    await Promise.all(this.#pending);
+    await Promise.all(this.#senders);
+  }
+
+  async #send(): Promise<void> {
+    for (let event = this.#waiting.shift(); event !== undefined; event = this.#waiting.shift()) {
+      const { regarding, reason } = event;
+      // In a namespace that is being deleted no Event can be created; the condition and the log say the same.
+      await this.#kube
+        .createEvent(event)
+        .catch((error: unknown) => this.#log.debug({ ...regarding, reason, err: error }, 'event not written'));
+    }
+    // In the same turn that found nothing left: what comes from now on starts a sender of its own.
+    this.#sending -= 1;
   }
 
   #isRepeated(text: string): boolean {

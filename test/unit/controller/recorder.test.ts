@@ -55,15 +55,31 @@ describe('Recorder', () => {
     expect(events).toHaveLength(3);
   });
 
-  it('remembers a bounded number', () => {
+  it('remembers a bounded number', async () => {
     const { recorder, events } = setUp();
     recorder.record(web(), 'park', [note]);
     for (let index = 0; index < 10_000; index++) recorder.record(web(), 'park', [{ ...note, note: `${index}` }]);
     recorder.record(web(), 'park', [{ ...note, note: '9999' }]);
+    await recorder.flush();
     expect(events).toHaveLength(10_001);
     // The first was forgotten to make room.
     recorder.record(web(), 'park', [note]);
     expect(events).toHaveLength(10_002);
+  });
+
+  it('leaves connections to the writes of objects: few Events are on their way at once, and none is lost', async () => {
+    const answers: (() => void)[] = [];
+    const { recorder, events } = setUp(() => new Promise((resolve) => answers.push(resolve)));
+    for (let index = 0; index < 20; index++) recorder.record(web(), 'park', [{ ...note, note: `${index}` }]);
+    expect(events).toHaveLength(3);
+    const flushed = recorder.flush();
+    while (events.length < 20 || answers.length > 0) {
+      expect(answers.length).toBeLessThanOrEqual(3);
+      answers.shift()?.();
+      await Promise.resolve();
+    }
+    await flushed;
+    expect(events.map((event) => event.note)).toEqual(Array.from({ length: 20 }, (_, index) => `${index}`));
   });
 
   it('goes on when an Event is refused, as in a namespace that is being deleted', async () => {
