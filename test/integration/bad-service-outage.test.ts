@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import type { FaultAction } from '../../src/simulator/index.ts';
 import { virtualServer } from '../gen/virtual-server.ts';
-import { records, sent } from './support/creates.ts';
+import { records, sent, triesWithGrowingPauses } from './support/creates.ts';
 import { condition, createWorld, type World } from './support/world.ts';
 
 const POLL = { method: 'GET', route: '/beta/queue/vps/{task}' } as const;
@@ -39,8 +39,7 @@ function outage(
   const fault = world.simulator.faults.inject({ match, times: Infinity, action });
   return async (): Promise<void> => {
     for (let visit = 0; visit < 3; visit++) await world.passedBy('web');
-    const seconds = (Date.now() - from) / 1000;
-    const tries = 1 + Math.ceil(Math.log2(1 + seconds / 0.9));
+    const tries = triesWithGrowingPauses(world, from);
     expect(fault.count).toBeLessThanOrEqual(action.kind === 'status' && action.status === 401 ? 2 * tries : tries);
     fault.remove();
     // Recovery comes by itself; waiting for it once for each endpoint is enough.

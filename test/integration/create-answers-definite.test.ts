@@ -1,7 +1,7 @@
 /** Answers to a create that prove that there is no server: refusals wait for another spec, the rest is tried again. */
 import { describe, expect, it } from 'vitest';
 import { virtualServer } from '../gen/virtual-server.ts';
-import { attemptOf, CREATE, isEditable, phase, sent, stalled } from './support/creates.ts';
+import { attemptOf, CREATE, isEditable, phase, sent, stalled, triesWithGrowingPauses } from './support/creates.ts';
 import { condition, createWorld, type World } from './support/world.ts';
 
 /** Nothing of the attempt is left, so that a crash now parks nothing and a typo can be mended. */
@@ -48,7 +48,8 @@ describe('a create that the service refuses', () => {
     await world.create(virtualServer('web'));
     await world.waitForReason('web', 'CreateRejected', 'Stalled');
     await world.annotate('web', { 'reconcile-at': 'now' });
-    await world.until(() => fault.count === 2, 'the second create');
+    const refused = () => world.log.filter(({ outcome }) => outcome === 'refused').length;
+    await world.until(() => refused() === 2, 'the second refusal to be written down');
     await world.passedBy('web');
     expect(fault.count).toBe(2);
     await expectNoAttempt(world, 'web');
@@ -127,9 +128,8 @@ describe('a create that is answered with 401', () => {
     expect(phase(object)).toBe('False/-/True');
     await expectNoAttempt(world, 'web');
     for (let visit = 0; visit < 5; visit++) await world.passedBy('web');
-    // Two calls and a login for each try; the pause between tries grows from one second.
-    const seconds = (Date.now() - (sent(world)[0]?.at ?? 0)) / 1000;
-    expect(fault.count).toBeLessThanOrEqual(2 * (1 + Math.ceil(Math.log2(1 + seconds / 0.9))));
+    // Two calls and a login for each try.
+    expect(fault.count).toBeLessThanOrEqual(2 * triesWithGrowingPauses(world, sent(world)[0]?.at ?? 0));
     expect(world.simulator.ledger.logins().length).toBeLessThanOrEqual(1 + fault.count / 2);
     fault.remove();
     await world.annotate('web', { 'reconcile-at': 'now' });

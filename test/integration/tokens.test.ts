@@ -1,7 +1,7 @@
 /** Tokens: short lives counted in both ways, forgotten ones, and logins that fail. */
 import { describe, expect, it } from 'vitest';
 import { virtualServer } from '../gen/virtual-server.ts';
-import { sent } from './support/creates.ts';
+import { sent, triesWithGrowingPauses } from './support/creates.ts';
 import { createWorld, type World } from './support/world.ts';
 
 const LOGIN = { route: '/login' } as const;
@@ -88,7 +88,8 @@ describe('a login that fails', () => {
     const object = await world.waitForReason('web', reason);
     expect(object.metadata.finalizers).toBeUndefined();
     for (let visit = 0; visit < 5; visit++) await world.passedBy('web');
-    expectGrowingPauses(world, fault.count);
+    const [first] = world.simulator.ledger.requests(LOGIN);
+    expect(fault.count).toBeLessThanOrEqual(triesWithGrowingPauses(world, first?.at ?? 0));
     fault.remove();
     await world.waitForReason('web', 'Available', 'Ready');
     expect(sent(world)).toHaveLength(1);
@@ -101,10 +102,4 @@ function retryAfter(status: number) {
 
 function invalidRequest() {
   return { kind: 'status', status: 400, body: { error: 'invalid_request', error_description: 'no' } } as const;
-}
-
-/** No more tries than pauses that begin with a second and double allow. */
-function expectGrowingPauses(world: World, tries: number): void {
-  const seconds = (Date.now() - (world.simulator.ledger.requests(LOGIN)[0]?.at ?? 0)) / 1000;
-  expect(tries).toBeLessThanOrEqual(1 + Math.ceil(Math.log2(1 + seconds / 0.9)));
 }

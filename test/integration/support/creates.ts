@@ -48,6 +48,16 @@ export async function isEditable(world: World, name: string): Promise<boolean> {
   }
 }
 
+/**
+ * The most tries that pauses allow which begin with a second and double, since `from` (ms since the epoch). A visit
+ * that meets a newer version of its object is made again at once, and with it its try.
+ */
+export function triesWithGrowingPauses(world: World, from: number): number {
+  const seconds = (Date.now() - from) / 1000;
+  const again = world.log.filter(({ msg }) => msg === 'visit met a newer version').length;
+  return 1 + Math.ceil(Math.log2(1 + seconds / 0.9)) + again;
+}
+
 /** Ready, Reconciling and Stalled in one line, as `Unknown/-/True`. */
 export function phase(object: VirtualServer): string {
   return ['Ready', 'Reconciling', 'Stalled'].map((type) => condition(object, type)?.status ?? '-').join('/');
