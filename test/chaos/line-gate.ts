@@ -30,8 +30,8 @@ export class LineGate {
   }
 
   /** Ends every watch as the API server does when their version has become too old: they have to list again. */
-  expire(): void {
-    this.#mode = 'open';
+  expire(then: 'open' | 'hold'): void {
+    this.#mode = then;
     const status = {
       kind: 'Status',
       apiVersion: 'v1',

@@ -2,8 +2,9 @@
 import type { Arena } from './arena.ts';
 import { crash } from './crash.ts';
 import type { Part, Run } from './plan.ts';
+import { stale } from './stale.ts';
 
-const PARTS: readonly Part[] = [crash];
+const PARTS: readonly Part[] = [crash, stale];
 
 export interface Plan {
   /** Enough to run the plan again. */

@@ -67,6 +67,8 @@ export class Stage {
   readonly #deadline: number;
   readonly #writes = new Map<string, number>();
   readonly #onTheirWay = new Map<unknown, number>();
+  readonly #calm = new Map<string, { uid: string; reads: number; writes: number }>();
+  #lastRequestAt = Date.now();
   #holder: string | undefined;
 
   private constructor(options: StageOptions, simulator: Simulator, service: Proxy, tokens: string[]) {
@@ -144,7 +146,8 @@ export class Stage {
     const forward = exchange.forward.bind(exchange);
     exchange.forward = async () => {
       // What is true at the very moment at which the service acts.
-      if (exchange.method !== 'GET') this.#note(checkServiceCall(exchange, await this.#listLive(), this.simulator));
+      if (exchange.method !== 'GET')
+        this.#note(checkServiceCall(exchange, (await this.listLive()).items, this.simulator));
       return forward();
     };
     try {
@@ -156,6 +159,7 @@ export class Stage {
 
   async #deal(label: string, exchange: Exchange, sender: Replica, learn: (answer: Answer) => void): Promise<void> {
     this.labels.push(label);
+    this.#lastRequestAt = Date.now();
     const forward = exchange.forward.bind(exchange);
     exchange.forward = async () => {
       const answer = await forward();
@@ -165,6 +169,11 @@ export class Stage {
     if ((await this.#options.intercept?.(label, exchange, sender)) === true) return;
     if (label.startsWith('service:') && (await this.#options.service?.(exchange, this)) === true) return;
     exchange.reply(await exchange.forward());
+  }
+
+  /** For how long nothing was asked for (ms). */
+  get quietMs(): number {
+    return Date.now() - this.#lastRequestAt;
   }
 
   #learn(exchange: Exchange, { status, body }: Answer, sender: Replica): void {
@@ -193,8 +202,9 @@ export class Stage {
     return `/apis/${API_VERSION}/namespaces/${this.namespace}/${PLURAL}${name && `/${name}`}`;
   }
 
-  async #listLive(): Promise<VirtualServer[]> {
-    return ((await this.#options.arena.http.call({ path: this.#path() })) as { items: VirtualServer[] }).items;
+  /** The list as the API server gives it now. */
+  async listLive(): Promise<{ items: VirtualServer[] }> {
+    return (await this.#options.arena.http.call({ path: this.#path() })) as { items: VirtualServer[] };
   }
 
   /** Creates an object whose SSH key tells for whom a server was ordered. */
@@ -237,6 +247,7 @@ export class Stage {
   /** Ends the process in good order and starts another one in its place. */
   async restart(replica: Replica): Promise<void> {
     await this.#terminate(replica);
+    this.#calm.clear();
     replica.start();
   }
 
@@ -274,14 +285,23 @@ export class Stage {
 
   /** The server is there, and looking at it again and again changes nothing. */
   async rests(name: string): Promise<void> {
-    let seen = { reads: 0, writes: -1 };
-    await this.until(`${name} to be Available and to rest`, () => {
-      if (this.reason(name) !== 'Available') seen = { reads: 0, writes: -1 };
-      if (this.reason(name) !== 'Available') return false;
-      const now = { reads: this.#reads(name), writes: this.#writes.get(name) ?? 0 };
-      if (now.writes !== seen.writes) seen = now;
-      return now.reads - seen.reads >= RESYNCS;
-    });
+    this.#calm.delete(name);
+    await this.until(`${name} to be Available and to rest`, () => this.isResting(name));
+  }
+
+  /** True when it has been looked at several times since this was first asked, or since the last write. */
+  isResting(name: string): boolean {
+    const object = this.objects.object(name);
+    if (object === undefined || this.reason(name) !== 'Available') {
+      this.#calm.delete(name);
+      return false;
+    }
+    const { uid } = object.metadata;
+    const now = { uid, reads: this.#reads(name), writes: this.#writes.get(name) ?? 0 };
+    const since = this.#calm.get(name);
+    if (since?.uid === uid && since.writes === now.writes) return now.reads - since.reads >= RESYNCS;
+    this.#calm.set(name, now);
+    return false;
   }
 
   async gone(name: string): Promise<void> {
@@ -357,7 +377,7 @@ export class Stage {
       await this.until('an operator to run', () => this.leader.runs);
       await Promise.all(this.replicas.map((replica) => this.#terminate(replica)));
     }
-    const objects = await this.#listLive();
+    const { items: objects } = await this.listLive();
     const secrets = [...this.#secrets, ...this.#tokens, 'AAAAC3NzaC1lZDI1NTE5AAAA'];
     this.#note(
       checkEnding({ simulator: this.simulator, objects, replicas: this.replicas, retained: this.retained, secrets }),
@@ -366,7 +386,7 @@ export class Stage {
 
   /** All there is to know, for the report of a failure. */
   async #dump(): Promise<string> {
-    const objects = await this.#listLive().catch((error: unknown) => [String(error)]);
+    const objects = await this.listLive().catch((error: unknown) => [String(error)]);
     const ledger = this.simulator.ledger.entries().filter(({ kind }) => kind !== 'connection');
     return [
       `objects: ${JSON.stringify(objects, undefined, 1)}`,
@@ -385,7 +405,7 @@ export class Stage {
     await this.#service.close();
     await this.simulator.close();
     arena.unfollow(this.namespace);
-    for (const { metadata } of await this.#listLive()) {
+    for (const { metadata } of (await this.listLive()).items) {
       await this.edit(metadata.name, { annotations: {} }).catch(() => undefined);
       const path = this.#path(metadata.name);
       const contentType = 'application/merge-patch+json';

@@ -1,0 +1,84 @@
+/** What people do while the operator does not see it, and how the life of the object then comes to its end. */
+import { PAUSED_ANNOTATION } from '../../src/api/names.ts';
+import type { Stage } from './stage.ts';
+
+export interface Gap {
+  /** Takes no time: nothing in it waits for the operator. */
+  act: (stage: Stage) => Promise<void>;
+  /** Once the operator sees everything again. */
+  end: (stage: Stage) => Promise<void>;
+}
+
+const NAME = 'web';
+
+async function removed(stage: Stage): Promise<void> {
+  await stage.remove(NAME);
+  await stage.gone(NAME);
+}
+
+async function retain(stage: Stage): Promise<void> {
+  stage.retained.add(stage.objects.object(NAME)?.spec.sshKeys?.join('\n'));
+  await stage.edit(NAME, { spec: { deletionPolicy: 'Retain' } });
+}
+
+export const GAPS: Readonly<Record<string, Gap>> = {
+  deleted: {
+    act: (stage) => stage.remove(NAME),
+    end: (stage) => stage.gone(NAME),
+  },
+  /** Where nothing was claimed yet the name is free at once, so both happen unseen. */
+  recreated: {
+    async act(stage) {
+      await stage.remove(NAME);
+      if (stage.objects.object(NAME) === undefined) await stage.apply(NAME);
+    },
+    async end(stage) {
+      const isDeleting = (): boolean => stage.objects.object(NAME)?.metadata.deletionTimestamp !== undefined;
+      await stage.until('the first object to be gone', () => !isDeleting());
+      if (stage.objects.object(NAME) === undefined) await stage.apply(NAME);
+      await stage.rests(NAME);
+      await removed(stage);
+    },
+  },
+  'there-and-back': {
+    async act(stage) {
+      await stage.edit(NAME, { spec: { deletionPolicy: 'Retain', deletionProtection: true } });
+      await stage.edit(NAME, { spec: { deletionPolicy: 'Delete', deletionProtection: false } });
+    },
+    async end(stage) {
+      await stage.rests(NAME);
+      await removed(stage);
+    },
+  },
+  'retained-and-deleted': {
+    async act(stage) {
+      await retain(stage);
+      await stage.remove(NAME);
+    },
+    end: (stage) => stage.gone(NAME),
+  },
+  'protected-and-deleted': {
+    async act(stage) {
+      await stage.edit(NAME, { spec: { deletionProtection: true } });
+      await stage.remove(NAME);
+    },
+    async end(stage) {
+      await stage.until('the object to be gone or protected', () => {
+        const reason = stage.reason(NAME);
+        return stage.objects.object(NAME) === undefined || reason === 'DeletionProtected';
+      });
+      await stage.edit(NAME, { spec: { deletionProtection: false } });
+      await stage.gone(NAME);
+    },
+  },
+  'paused-and-deleted': {
+    async act(stage) {
+      await stage.edit(NAME, { annotations: { [PAUSED_ANNOTATION]: 'true' } });
+      await stage.remove(NAME);
+    },
+    async end(stage) {
+      await stage.edit(NAME, { annotations: { [PAUSED_ANNOTATION]: null } });
+      await stage.gone(NAME);
+    },
+  },
+};

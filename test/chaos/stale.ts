@@ -1,0 +1,114 @@
+/** The second part: from one request on the operator sees an old state, or misses a stretch, and people act meanwhile. */
+import type { Arena } from './arena.ts';
+import { jsonAnswer, type Exchange } from './exchange.ts';
+import { GAPS, type Gap } from './gaps.ts';
+import type { Part, Result } from './plan.ts';
+import type { Replica } from './replica.ts';
+import { Stage, type Interceptor } from './stage.ts';
+
+const VIEWS = [
+  /** The watch is silent, writes pass. */
+  'frozen',
+  /** The watch ends and a list shows the old state again, as a lagging API server does. */
+  'frozen-relist',
+  /** A new process starts with the old state. */
+  'frozen-restart',
+  /** What happens is never told; in the end the watch has to be begun anew. */
+  'lost',
+  /** The process is not there when it happens. */
+  'absent',
+] as const;
+type View = (typeof VIEWS)[number];
+
+const BOUND_MS = 90_000;
+/** So many requests, or so long a silence (ms): then the operator has done all that its view tells it to do. */
+const ENOUGH_REQUESTS = 6;
+const QUIET_MS = 600;
+
+export const stale: Part = {
+  name: 'stale',
+  scenarios: Object.keys(GAPS),
+  faults: VIEWS,
+  run(name, point) {
+    const gap = GAPS[name];
+    const view = VIEWS.find((known) => known === point?.fault);
+    if (gap === undefined || (point !== undefined && view === undefined)) return undefined;
+    return (arena, stage) => new StalePlan(gap, point?.label, view).run(arena, stage);
+  },
+};
+
+class StalePlan {
+  readonly #gap: Gap;
+  readonly #label: string | undefined;
+  readonly #view: View | undefined;
+  #state: 'waiting' | 'blind' | 'over' = 'waiting';
+  #acted = false;
+  #oldList: unknown;
+  #since = 0;
+
+  constructor(gap: Gap, label: string | undefined, view: View | undefined) {
+    this.#gap = gap;
+    this.#label = label;
+    this.#view = view;
+  }
+
+  async run(arena: Arena, name: string): Promise<Result> {
+    let stage: Stage | undefined = undefined as Stage | undefined;
+    const intercept: Interceptor = async (label, exchange, sender) =>
+      stage === undefined ? false : this.#meet(stage, label, exchange, sender);
+    stage = await Stage.open({ arena, name, boundMs: BOUND_MS, intercept });
+    const opened = stage;
+    stage.tend = () => this.#see(opened);
+    return stage.play({ act: () => this.#act(opened) }, () => this.#label === undefined || this.#state !== 'waiting');
+  }
+
+  async #act(stage: Stage): Promise<void> {
+    await stage.putSecret();
+    await stage.apply('web');
+    stage.start();
+    const acted = (): boolean => this.#acted;
+    await stage.until('the gap', () => acted() || stage.isResting('web'));
+    if (!acted()) await this.#people(stage);
+    await stage.until('the operator to see again', () => this.#state !== 'blind');
+    await this.#gap.end(stage);
+    await stage.until('the operator to see again', () => this.#state !== 'blind');
+  }
+
+  async #people(stage: Stage): Promise<void> {
+    this.#acted = true;
+    await this.#gap.act(stage);
+  }
+
+  async #meet(stage: Stage, label: string, exchange: Exchange, sender: Replica): Promise<boolean> {
+    if (label === 'kube:LIST' && this.#state === 'blind' && this.#view?.startsWith('frozen') === true) {
+      exchange.reply(jsonAnswer(200, this.#oldList));
+      return true;
+    }
+    if (this.#state !== 'waiting' || label !== this.#label) return false;
+    this.#state = 'blind';
+    this.#since = Infinity;
+    const { gate } = sender.proxy;
+    this.#oldList = await stage.listLive();
+    if (this.#view === 'lost') gate.drop();
+    else if (this.#view !== 'absent') gate.hold();
+    const killed = this.#view === 'frozen-restart' || this.#view === 'absent';
+    if (killed) await sender.end('SIGKILL');
+    // A request that was on its way when people acted meets what they did.
+    if (!this.#acted) await this.#people(stage);
+    if (this.#view === 'frozen-relist') gate.expire('hold');
+    if (killed) sender.start();
+    this.#since = stage.labels.length;
+    if (killed) exchange.breakOff();
+    return killed;
+  }
+
+  /** Ends the blindness when the operator has acted on it. */
+  async #see(stage: Stage): Promise<void> {
+    if (this.#state !== 'blind') return Promise.resolve();
+    if (stage.labels.length - this.#since < ENOUGH_REQUESTS && stage.quietMs < QUIET_MS) return;
+    this.#state = 'over';
+    const { gate } = stage.leader.proxy;
+    if (this.#view === 'lost') gate.expire('open');
+    else gate.open();
+  }
+}
