@@ -9,6 +9,10 @@ import type { Session } from '../provider/types.ts';
 import type { CreateLimit } from './create-limit.ts';
 import type { Holders } from './holders.ts';
 import type { Journal } from './journal.ts';
+import type { Timers } from './timers.ts';
+
+/** How long a live read may be the reason for a DELETE (ms). */
+const LIVE_READ_MS = 30_000;
 
 export interface Performing {
   kube: Pick<Kube, 'getVirtualServer'>;
@@ -19,6 +23,7 @@ export interface Performing {
   mint: () => string;
   /** True while no other process can be the active one; asked in the moment in which a create or a DELETE is sent. */
   leads: () => boolean;
+  timers: Timers;
 }
 
 /** The object of a visit; `facts` looks at another version of it with all that the visit has gathered. */
@@ -138,6 +143,7 @@ async function deleteServer(
   room: Performing,
 ): Promise<Outcome> {
   const { namespace, name, uid } = target.object.metadata;
+  const askedAt = room.timers.monotonic();
   const live = await room.kube.getVirtualServer(namespace, name);
   const same = live?.metadata.uid === uid ? live : undefined;
   target.saw(same);
@@ -146,7 +152,9 @@ async function deleteServer(
   if (again.type !== 'deleteServer' || again.identifier !== action.identifier) return { type: 'changed' };
   const session = sessionOf(target);
   try {
-    await session.deleteServer(action.identifier, room.leads);
+    // A process that was suspended meanwhile must not act on what was true before.
+    const maySend = (): boolean => room.leads() && room.timers.monotonic() - askedAt < LIVE_READ_MS;
+    await session.deleteServer(action.identifier, maySend);
     return { type: 'cancelled' };
   } catch (error) {
     if (error instanceof NotFoundError) return notFound(session, action.record.account);

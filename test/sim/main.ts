@@ -1,9 +1,17 @@
-/** `npm run test:sim -- --lives N --seed S`: simulates seed after seed until N lives are over; `--replay SEED` shows one, step by step. */
+/**
+ * `npm run test:sim -- --lives N --seed S`: simulates seed after seed until N lives are over; `--replay SEED` shows one, step by step;
+ * `--until-violation` ends with the first.
+ */
 import { parseArgs } from 'node:util';
 import { run } from './run.ts';
 
 const { values } = parseArgs({
-  options: { lives: { type: 'string', default: '2000' }, seed: { type: 'string' }, replay: { type: 'string' } },
+  options: {
+    lives: { type: 'string', default: '2000' },
+    seed: { type: 'string' },
+    replay: { type: 'string' },
+    'until-violation': { type: 'boolean' },
+  },
 });
 
 if (values.replay === undefined) await search();
@@ -19,7 +27,8 @@ async function search(): Promise<void> {
   const startedAt = performance.now();
   const total = { lives: 0, creates: 0, crashes: 0, events: 0, runs: 0, failed: 0 };
   process.stdout.write(`simulation: seed ${first}, ${wanted} lives\n`);
-  for (let seed = first; total.lives < wanted; seed++) {
+  const goesOn = (): boolean => total.lives < wanted && !(values['until-violation'] === true && total.failed > 0);
+  for (let seed = first; goesOn(); seed++) {
     const result = await run({ seed });
     total.runs += 1;
     for (const key of ['lives', 'creates', 'crashes', 'events'] as const) total[key] += result[key];

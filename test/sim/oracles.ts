@@ -25,15 +25,35 @@ export function orderedTwice(service: Simulation, { truth }: People): string[] {
   return excess.map(([key, count]) => `${String(key)} was ordered ${count} times`);
 }
 
+/** How long a DELETE may be under way: the age of the live read, and the network. */
+const UNDER_WAY_MS = 75_000;
+
 /** Called when the service has just cancelled a server: some object that holds it must ask for that. */
-export function wronglyCancelled(identifier: string, api: ApiServer): string | undefined {
+export function wronglyCancelled(
+  identifier: string,
+  api: ApiServer,
+  { truth }: People,
+  now: number,
+): string | undefined {
   const holders = api.list().filter((object) => identifierOf(object) === identifier);
-  const asking = holders.filter(
-    ({ metadata, spec }) =>
-      metadata.deletionTimestamp !== undefined && spec.deletionPolicy === 'Delete' && !spec.deletionProtection,
-  );
+  const asking = holders.filter(({ metadata, spec }) => {
+    const guarded = spec.deletionPolicy !== 'Delete' || spec.deletionProtection;
+    const justNow = now - (truth.guardedAt.get(metadata.uid) ?? -Infinity) < UNDER_WAY_MS;
+    return metadata.deletionTimestamp !== undefined && (!guarded || justNow);
+  });
   if (asking.length === 1 && holders.length === 1) return undefined;
+  // An object that was set to Retain just now may have been let go while the DELETE was under way.
+  if (holders.length === 0 && releasedJustNow(identifier, api, truth, now)) return undefined;
   return `server ${identifier} was cancelled while it was held by [${holders.map(describe).join(', ')}]`;
+}
+
+function releasedJustNow(identifier: string, api: ApiServer, { guardedAt }: People['truth'], now: number): boolean {
+  return api.changes.some(
+    ({ object, deleted }) =>
+      deleted &&
+      identifierOf(object) === identifier &&
+      now - (guardedAt.get(object.metadata.uid) ?? -Infinity) < UNDER_WAY_MS,
+  );
 }
 
 function describe(object: VirtualServer): string {

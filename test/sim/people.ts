@@ -28,12 +28,14 @@ export interface Truth {
   removed: Set<string>;
   /** By SSH key: how often a person let the server of an object be ordered again, because the first one is gone. */
   again: Map<unknown, number>;
+  /** By uid: when somebody last changed what guards the server; a DELETE that is under way cannot know. */
+  guardedAt: Map<string, number>;
 }
 
 export class People {
   /** Objects that were created so far. */
   lives = 0;
-  readonly truth: Truth = { removed: new Set(), again: new Map() };
+  readonly truth: Truth = { removed: new Set(), again: new Map(), guardedAt: new Map() };
   readonly #api: ApiServer;
   readonly #service: Simulation;
   readonly #random: Random;
@@ -156,11 +158,16 @@ export class People {
 
   #protect(): void {
     const object = this.#any();
-    // Whoever protects an object that is being deleted is in a race with the DELETE that nobody can win.
-    if (object === undefined || object.metadata.deletionTimestamp !== undefined) return;
-    const { namespace, name } = object.metadata;
-    this.#tell(`toggle protection of ${namespace}/${name}`);
-    this.#api.editSpec(namespace, name, { deletionProtection: !object.spec.deletionProtection });
+    if (object === undefined) return;
+    const { namespace, name, uid } = object.metadata;
+    const retain = this.#random.chance(0.3);
+    this.#tell(`${retain ? 'retain' : 'toggle protection of'} ${namespace}/${name}`);
+    this.#api.editSpec(
+      namespace,
+      name,
+      retain ? { deletionPolicy: 'Retain' } : { deletionProtection: !object.spec.deletionProtection },
+    );
+    this.truth.guardedAt.set(uid, this.#now());
   }
 
   #wipeStatus(): void {

@@ -182,7 +182,7 @@ class SimWorld {
     const cancels = this.#service.ledger.cancels();
     for (const { identifier } of cancels.slice(this.#cancels)) {
       this.#tell(`the service cancelled ${identifier}`);
-      const violation = wronglyCancelled(identifier, this.#api);
+      const violation = wronglyCancelled(identifier, this.#api, this.#people, this.#scheduler.now);
       if (violation !== undefined) this.#violations.push(violation);
     }
     this.#cancels = cancels.length;

@@ -1,10 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, open as openFile, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openJournal, type Journal, type JournalOptions } from '../../../src/controller/journal.ts';
 
 const PROCESS = join(import.meta.dirname, '../../gen/journal-process.ts');
@@ -350,6 +350,31 @@ describe('the file', () => {
     const found = (await open()).entries('u');
     expect(found).toHaveLength(minted);
     expect(found.every((entry) => entry.state === 'minted')).toBe(true);
+  });
+});
+
+describe('durability', () => {
+  it('has every step synced to the disk before the step resolves', async () => {
+    const probe = await openFile(join(base, 'probe'), 'w');
+    const prototype = Object.getPrototypeOf(probe) as { datasync: () => Promise<void> };
+    await probe.close();
+    // That a disk has what it was told to keep can only be seen from what it was told.
+    const synced = vi.spyOn(prototype, 'datasync');
+    try {
+      const journal = await open();
+      for (const step of [
+        () => journal.minted(attempt('u', 'a1')),
+        () => journal.sending('u', 'a1'),
+        () => journal.task('u', 'a1', 1),
+      ]) {
+        const before = synced.mock.results.length;
+        await step();
+        expect(synced.mock.results.length).toBeGreaterThan(before);
+        expect(synced.mock.settledResults.every(({ type }) => type === 'fulfilled')).toBe(true);
+      }
+    } finally {
+      synced.mockRestore();
+    }
   });
 });
 

@@ -1,0 +1,88 @@
+/** `npm run test:mutants -- [--only TEXT] [--lives N]`: breaks the product, a line at a time, and says which seed or test noticed. */
+import { execFile } from 'node:child_process';
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { MUTANTS, type Mutant } from './mutants.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const COPIED = [
+  'src',
+  'test',
+  'deploy',
+  'package.json',
+  'package-lock.json',
+  'tsconfig.json',
+  'vitest.config.ts',
+  'README.md',
+  'docs',
+];
+const { values } = parseArgs({ options: { only: { type: 'string' }, lives: { type: 'string', default: '3000' } } });
+
+const folder = await mkdtemp(join(tmpdir(), 'vps-operator-mutants-'));
+let survived = 0;
+let caught = 0;
+try {
+  for (const path of COPIED) await cp(join(ROOT, path), join(folder, path), { recursive: true });
+  await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  for (const mutant of MUTANTS.filter(({ name }) => name.includes(values.only ?? ''))) {
+    const witness = await tryMutant(mutant);
+    if (witness === undefined) survived += 1;
+    else caught += 1;
+    process.stdout.write(
+      `${witness === undefined ? 'SURVIVED' : 'caught'}: ${mutant.name}${witness === undefined ? '' : ` (${witness})`}\n`,
+    );
+  }
+} finally {
+  await rm(folder, { recursive: true, force: true });
+}
+process.stdout.write(`${caught} mutants caught, ${survived} survived\n`);
+process.exitCode = survived === 0 ? 0 : 1;
+
+/** Who noticed it: a seed or a test; undefined when nobody did. */
+async function tryMutant({ name, file, find, replace, tests }: Mutant): Promise<string | undefined> {
+  const path = join(folder, file);
+  const original = await readFile(path, 'utf8');
+  if (original.split(find).length !== 2)
+    throw new Error(`mutant "${name}": its line does not stand in ${file} exactly once`);
+  await writeFile(
+    path,
+    original.replace(find, () => replace),
+  );
+  try {
+    const output = tests === undefined ? await simulate() : await testRun(tests);
+    return output;
+  } finally {
+    await writeFile(path, original);
+  }
+}
+
+async function simulate(): Promise<string | undefined> {
+  const { code, output } = await execute([
+    'test/sim/main.ts',
+    '--lives',
+    values.lives,
+    '--seed',
+    '1',
+    '--until-violation',
+  ]);
+  if (code === 0) return undefined;
+  return /^seed \d+/m.exec(output)?.[0] ?? `the simulation ended: ${output.slice(-200)}`;
+}
+
+async function testRun(tests: string[]): Promise<string | undefined> {
+  const { code, output } = await execute(['node_modules/vitest/vitest.mjs', 'run', '--bail=1', ...tests]);
+  if (/No test files found/.test(output)) throw new Error(`no tests: ${tests.join(' ')}`);
+  if (code === 0) return undefined;
+  // eslint-disable-next-line no-control-regex -- vitest colours its output
+  return /FAIL .*/.exec(output.replaceAll(/\u001b\[\d+m/g, ''))?.[0] ?? 'the test run failed';
+}
+
+function execute(args: string[]): Promise<{ code: number; output: string }> {
+  return new Promise((resolve) => {
+    execFile(process.execPath, args, { cwd: folder, maxBuffer: 1 << 26 }, (error, stdout, stderr) => {
+      resolve({ code: error === null ? 0 : 1, output: stdout + stderr });
+    });
+  });
+}

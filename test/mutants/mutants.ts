@@ -1,0 +1,137 @@
+/** Breaks of the product, one line each, that the suites have to notice. */
+
+export interface Mutant {
+  name: string;
+  /** Below the project's root. */
+  file: string;
+  /** Must stand in the file exactly once. */
+  find: string;
+  replace: string;
+  /** Part of the suite that is asked; left out: the simulation. */
+  tests?: string[];
+}
+
+export const MUTANTS: Mutant[] = [
+  {
+    name: 'claim without resourceVersion',
+    file: 'src/kube/client.ts',
+    find: 'metadata: { uid: version.uid, resourceVersion: version.resourceVersion, ...changes },',
+    replace: 'metadata: { uid: version.uid, ...changes },',
+    tests: ['test/integration/kube/client.test.ts'],
+  },
+  {
+    name: 'a create that was lost after it was sent is taken for not created',
+    file: 'src/provider/create.ts',
+    find: "kind: post.isOut ? 'unknown' : 'notCreated'",
+    replace: "kind: 'notCreated'",
+  },
+  {
+    name: 'the finalizer is released before the DELETE',
+    file: 'src/decision/checks-deleting.ts',
+    find: 'if (facts.memo.cancelled === own.identifier) {',
+    replace: 'if (own.identifier !== undefined) {',
+  },
+  {
+    name: 'the journal is not synced',
+    file: 'src/controller/journal-file.ts',
+    find: 'await this.#handle.datasync();',
+    replace: 'await Promise.resolve();',
+    tests: ['--project', 'unit', 'test/unit/controller/journal.test.ts'],
+  },
+  {
+    name: 'the owner of a record is not looked at',
+    file: 'src/decision/record.ts',
+    find: 'const own = annotated?.owner === uid ? annotated : undefined;',
+    replace: 'const own = annotated;',
+  },
+  {
+    name: 'an accepted task is forgotten when its record meets a conflict',
+    file: 'src/controller/perform.ts',
+    find: "if (result.kind === 'created') await room.journal.task(uid, attempt, result.task);",
+    replace: '',
+    tests: ['test/integration/create-meanwhile.test.ts'],
+  },
+  {
+    name: 'a task that is not found is taken for leave to create again',
+    file: 'src/decision/settle-task.ts',
+    find: 'return record.identifier === undefined ? vanished(at, record) : goOn({ ...memo, readInstead: true });',
+    replace: 'return goOn(memo, { record: { owner: record.owner, mode: record.mode } });',
+    tests: ['--project', 'unit', 'test/unit/decision'],
+  },
+  {
+    name: 'any 404 is taken for gone',
+    file: 'src/controller/perform.ts',
+    find: 'if (account !== session.account) {',
+    replace: 'if (account === undefined) {',
+    tests: ['test/integration/credentials'],
+  },
+  {
+    name: 'the lease is not looked at',
+    file: 'src/controller/leader-election.ts',
+    find: 'return this.#leads && this.#age(this.#renewedAt) < this.#renewDeadlineMs;',
+    replace: 'return this.#leads;',
+  },
+  {
+    name: 'the live read before a DELETE is left out',
+    file: 'src/controller/perform.ts',
+    find: 'const live = await room.kube.getVirtualServer(namespace, name);',
+    replace: 'const live = target.object as VirtualServer | undefined;',
+  },
+  {
+    name: 'the mirror is not looked at',
+    file: 'src/decision/record.ts',
+    find: 'const mirror = object.status?.record?.owner === uid ? object.status.record : undefined;',
+    replace: 'const mirror = undefined as ServerRecord | undefined;',
+  },
+  {
+    name: 'that the journal knows nothing is taken for proof',
+    file: 'src/decision/record.ts',
+    find: "if (state === 'minted') return withoutAttempt(record);",
+    replace: "if (state !== 'task') return withoutAttempt(record);",
+  },
+  {
+    name: 'the address family follows the resolver instead of the first connection',
+    file: 'src/provider/connector.ts',
+    find: 'const first = this.#family ?? addresses[0]?.family;',
+    replace: 'const first = addresses[0]?.family;',
+    tests: ['--project', 'unit', 'test/unit/provider/connector.test.ts'],
+  },
+  {
+    name: 'an attempt of another process is not waited for',
+    file: 'src/decision/checks.ts',
+    find: 'return facts.now - since < facts.timing.takeoverMs;',
+    replace: 'return false;',
+    tests: ['test/integration/crash.test.ts'],
+  },
+  {
+    name: 'an attempt may be sent by another visit than the one that claimed it',
+    file: 'src/decision/checks-ordering.ts',
+    find: 'facts.claimed !== own.attempt) return undefined;',
+    replace: 'own.task !== undefined) return undefined;',
+  },
+  {
+    name: 'deletionProtection is not looked at',
+    file: 'src/decision/checks-deleting.ts',
+    find: 'if (!deleting || !object.spec.deletionProtection) return undefined;',
+    replace: 'if (object.metadata.name !== "") return undefined;',
+  },
+  {
+    name: 'Retain is not looked at',
+    file: 'src/decision/checks-deleting.ts',
+    find: "if (!deleting || object.spec.deletionPolicy !== 'Retain' || own === undefined) return undefined;",
+    replace: 'if (object.metadata.name !== "" || own === undefined) return undefined;',
+  },
+  {
+    name: 'the mirror of an outlived attempt is left as it is',
+    file: 'src/decision/record.ts',
+    find: 'return mirror?.attempt !== undefined && mirror.attempt !== record.attempt;',
+    replace: 'return mirror?.attempt === "none" && mirror.attempt !== record.attempt;',
+  },
+  {
+    name: 'two holders of one server are not looked at',
+    file: 'src/controller/holders.ts',
+    find: 'if (holders === undefined || (holders.size === 1 && holders.has(uid))) return [];',
+    replace: 'if (holders !== undefined || uid !== "") return [];',
+    tests: ['test/integration/adoption'],
+  },
+];
