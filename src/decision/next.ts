@@ -21,7 +21,7 @@ export function rest(
   memo: Memo = facts.memo,
   record?: ServerRecord,
 ): Next {
-  const status = compose(object, parts, facts.now);
+  const status = compose(object, withKeyNote(parts, facts), facts.now);
   const { next: _next, ...remembered } = memo;
   const inputs = inputsOf(object);
   return {
@@ -35,6 +35,12 @@ export function rest(
     again: false,
     ...(plan !== undefined && Number.isFinite(plan.afterMs) && { requeueAfterMs: plan.afterMs }),
   };
+}
+
+/** That another key than the Secret's is in use has to be known: it will not do for long. */
+function withKeyNote(parts: Parts, { credentials }: Facts): Parts {
+  if (parts.verdict === undefined || credentials?.ok !== true || credentials.note === undefined) return parts;
+  return { ...parts, verdict: { ...parts.verdict, message: `${parts.verdict.message}; ${credentials.note}` } };
 }
 
 /** Spreads a pause over its last tenth, so that objects that were made together are not visited together for ever. */

@@ -31,8 +31,12 @@ describe('a Secret that is deleted while its server exists', () => {
     const world = await readyWorld({ flags: ['--resync-interval=100ms'] });
     await world.deleteSecret('vps-api-key');
     await reads(world, 4);
-    const conditions = (await world.get('web'))?.status?.conditions;
-    expect(conditions).toMatchObject([{ type: 'Ready', status: 'True', reason: 'Available' }]);
+    const { status } = await world.waitFor(
+      'web',
+      ({ status }) => status?.conditions?.[0]?.message.includes('last key') === true,
+    );
+    expect(status?.conditions).toMatchObject([{ type: 'Ready', status: 'True', reason: 'Available' }]);
+    expect(status?.conditions?.[0]?.message).toMatch(/does not exist.*the last key that was read from it is used/);
     await world.delete('web');
     await world.waitGone('web');
     expect(world.simulator.ledger.cancels()).toHaveLength(1);
