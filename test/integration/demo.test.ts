@@ -37,7 +37,7 @@ describe('the demo', () => {
     const kubeconfig = /export KUBECONFIG=(\S+)/.exec(text)?.[1] ?? '';
     const kubectl = `${/export PATH=([^:]+):\$PATH/.exec(text)?.[1] ?? ''}/kubectl`;
     const run = promisify(execFile);
-    const env = { KUBECONFIG: kubeconfig };
+    const env = { ...process.env, KUBECONFIG: kubeconfig };
     expect((await run(kubectl, ['get', 'vps', 'web'], { env })).stdout).toContain('Available');
     // The operator is still there: the object goes only when it lets it go.
     await run(kubectl, ['delete', 'vps', 'web', '--timeout=20s'], { env });
