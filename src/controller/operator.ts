@@ -1,8 +1,6 @@
 /** The loop: informer -> queue -> workers, its start and its end. */
 import { randomBytes } from 'node:crypto';
-import { FINALIZER, RECORD_ANNOTATION } from '../api/names.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
-import { holdsSomething } from '../decision/record.ts';
 import { inputsOf } from '../decision/inputs.ts';
 import { KubeError } from '../kube/error.ts';
 import type { Informer, InformerHandler, Kube } from '../kube/types.ts';
@@ -12,12 +10,15 @@ import { CreateLimit } from './create-limit.ts';
 import { Credentials } from './credentials.ts';
 import { Holders } from './holders.ts';
 import type { Journal } from './journal.ts';
-import { Objects, ownRecord } from './objects.ts';
+import { KeyKeeper } from './key-keeper.ts';
+import { Losses } from './losses.ts';
+import { Objects } from './objects.ts';
 import { Pace } from './pace.ts';
 import { WorkQueue } from './queue.ts';
 import { Reconciler } from './reconciler.ts';
 import { Recorder } from './recorder.ts';
 import { realTimers, type Timers } from './timers.ts';
+import { Unrecorded } from './unrecorded.ts';
 
 export interface OperatorOptions {
   kube: Kube;
@@ -49,8 +50,6 @@ const LONGEST_KEY_AGE_MS = 10 * 60_000;
 /** After SIGTERM creates in flight have this long (ms); the process has to be gone after 30 s. */
 const STOP_MS = 25_000;
 const STOP_RETRY_MS = 1_000;
-const FORGET_KEYS_MS = 60_000;
-const PREFETCHES = 8;
 
 export class Operator {
   readonly #options: OperatorOptions;
@@ -63,9 +62,9 @@ export class Operator {
   readonly #reconciler: Reconciler;
   readonly #workers: Promise<void>[] = [];
   readonly #visiting = new Set<string>();
-  /** Finalizers that somebody else took off while a server may have been there. */
-  #forced = 0;
-  #forgetKeysAt = 0;
+  readonly #keys: KeyKeeper;
+  readonly #losses: Losses;
+  readonly #unrecorded: Unrecorded;
 
   constructor(options: OperatorOptions) {
     const { kube, provider, journal, log, timers = realTimers } = options;
@@ -93,12 +92,16 @@ export class Operator {
       operatorNamespace: options.operatorNamespace,
       onChange: (namespace, name) => this.#wake(namespace, name),
     });
+    const { operatorNamespace } = options;
+    const list = (): VirtualServer[] => this.#informer.list();
+    this.#keys = new KeyKeeper({ credentials: this.#credentials, timers, log, operatorNamespace, list });
+    this.#losses = new Losses(journal, log);
     const pace = new Pace({
       pollMs: options.pollIntervalMs,
       resyncMs: options.resyncIntervalMs,
       takeoverMs: options.createTimeoutMs + (options.leaseDurationMs ?? 0) + options.takeoverGraceMs,
       qps: options.providerQps,
-      list: () => this.#informer.list(),
+      list,
       onStretch: (factors) => log.warn({ factors }, '--provider-qps is too small: intervals are stretched'),
     });
     this.#recorder = new Recorder(kube, timers, log);
@@ -116,6 +119,7 @@ export class Operator {
       recorder: this.#recorder,
       log,
     });
+    this.#unrecorded = new Unrecorded({ kube, journal, log, objects: this.#objects, reconciler: this.#reconciler });
   }
 
   /** Resolves when the caches are filled and the workers run. Rejects when `stop` comes first. */
@@ -124,8 +128,8 @@ export class Operator {
     await this.#informer.synced();
     const objects = this.#informer.list();
     this.#spread(objects);
-    await this.#prefetch(objects);
-    this.#settleJournal(objects);
+    await this.#keys.prefetch(objects);
+    this.#losses.reportUnseen(objects);
     for (let worker = 0; worker < this.#options.maxConcurrentReconciles; worker++) this.#workers.push(this.#work());
     this.#options.log.info({ objects: objects.length }, 'operator runs');
   }
@@ -137,14 +141,7 @@ export class Operator {
     this.#queue.shutDown();
     await this.#informer.stop();
     await Promise.race([this.#reconciler.drain(), this.#pause(deadline - this.#timers.monotonic())]);
-    for (let left = this.#unrecorded(); left.length > 0; left = this.#unrecorded()) {
-      log.error(
-        { objects: left.map(({ namespace, name }) => `${namespace}/${name}`) },
-        'tasks are not recorded yet: trying on',
-      );
-      for (const { namespace, name, uid } of left) await this.#recordTask(namespace, name, uid);
-      if (this.#unrecorded().length > 0) await this.#pause(STOP_RETRY_MS);
-    }
+    while (!(await this.#unrecorded.record())) await this.#pause(STOP_RETRY_MS);
     await Promise.race([this.#recorder.flush(), this.#pause(deadline - this.#timers.monotonic())]);
     log.info('operator stopped');
   }
@@ -182,49 +179,12 @@ export class Operator {
   async #forgetGone(key: string): Promise<void> {
     const { journal, log } = this.#options;
     for (const { object, released } of this.#objects.takeGone(key)) {
-      if (!released) this.#reportLoss(object);
+      if (!released) this.#losses.report(object);
       const { uid } = object.metadata;
       await journal.drop(uid).catch((error: unknown) => log.error({ uid, err: error }, 'journal entry not dropped'));
     }
     if (this.#objects.newest(key) === undefined) this.#queue.drop(key);
-    this.#forgetKeys();
-  }
-
-  /** The operator takes the record off together with the finalizer: who leaves the record took the finalizer off by force. */
-  #reportLoss(object: VirtualServer): void {
-    const { journal, log } = this.#options;
-    const { namespace, name, uid, finalizers, annotations } = object.metadata;
-    // What only an earlier process knew of may have been released by it in good order.
-    const note = journal.entries(uid).findLast((entry) => entry.own && entry.state !== 'minted');
-    const record = annotations?.[RECORD_ANNOTATION] === undefined ? undefined : ownRecord(object);
-    const left = record !== undefined && holdsSomething(record) ? record : note;
-    if (left === undefined) return;
-    const { attempt, task } = left;
-    const identifier = record?.identifier;
-    this.#forced += 1;
-    const fields = { namespace, name, uid, identifier, task, attempt, total: this.#forced };
-    // Where ours was the last finalizer, the watch shows the object as it was before somebody took it off.
-    const seen = finalizers?.includes(FINALIZER) !== true;
-    const what = seen ? 'finalizer was removed by force' : 'object is gone and was not released by this process';
-    log.error(fields, `${what}: a server may be left that no object refers to`);
-  }
-
-  /** Now and then, since it looks at every object. */
-  #forgetKeys(): void {
-    const now = this.#timers.monotonic();
-    if (now < this.#forgetKeysAt) return;
-    this.#forgetKeysAt = now + FORGET_KEYS_MS;
-    this.#credentials.keepOnly(this.#neededSecrets());
-  }
-
-  #neededSecrets(): Set<string> {
-    const { operatorNamespace } = this.#options;
-    return new Set(
-      this.#informer.list().flatMap(({ metadata: { namespace }, spec }) => {
-        const own = `${namespace}/${spec.apiKeySecretRef.name}`;
-        return [own, `${operatorNamespace ?? ''}/${namespace}.${spec.apiKeySecretRef.name}`];
-      }),
-    );
+    this.#keys.forgetUnneeded();
   }
 
   /** A Secret was mended: all objects that use it are looked at now. */
@@ -250,80 +210,6 @@ export class Operator {
         failures: 0,
         next: { action: 'readServer', at, inputs: inputsOf(object) },
       });
-    }
-  }
-
-  /** Keys are read before anything else is done: their Secrets may be gone a moment later. */
-  async #prefetch(objects: readonly VirtualServer[]): Promise<void> {
-    const needed = new Map(
-      objects
-        .filter((object) => ownRecord(object) !== undefined)
-        .map(({ metadata, spec }) => [`${metadata.namespace}/${spec.apiKeySecretRef.name}`, { metadata, spec }]),
-    );
-    const queue = [...needed.values()];
-    const take = async (): Promise<void> => {
-      for (let next = queue.pop(); next !== undefined; next = queue.pop()) {
-        const { metadata, spec } = next;
-        const use = { held: true, deleting: false };
-        await this.#credentials.get(metadata.namespace, spec.apiKeySecretRef.name, use).catch((error: unknown) => {
-          this.#options.log.warn({ namespace: metadata.namespace, err: error }, 'Secret not read at start');
-        });
-      }
-    };
-    await Promise.all(Array.from({ length: PREFETCHES }, take));
-  }
-
-  /** Attempts of an earlier process whose objects went away while nobody looked. */
-  #settleJournal(objects: readonly VirtualServer[]): void {
-    const { journal, log } = this.#options;
-    const present = new Set(objects.map((object) => object.metadata.uid));
-    for (const uid of journal.uids()) {
-      if (present.has(uid)) continue;
-      for (const { namespace, name, attempt, task, state } of journal.entries(uid)) {
-        if (state === 'minted') continue;
-        log.error(
-          { namespace, name, uid, attempt, task },
-          'journal knows of an attempt whose object is not to be seen',
-        );
-      }
-    }
-  }
-
-  /** Accepted creates whose task does not stand in the object yet. */
-  #unrecorded(): { namespace: string; name: string; uid: string }[] {
-    const { journal } = this.#options;
-    return journal.uids().flatMap((uid) => {
-      const lacking = journal
-        .entries(uid)
-        .find((entry) => entry.own && entry.state === 'task' && !this.#isRecorded(entry));
-      return lacking === undefined ? [] : [{ namespace: lacking.namespace, name: lacking.name, uid }];
-    });
-  }
-
-  #isRecorded({
-    namespace,
-    name,
-    uid,
-    task,
-  }: {
-    namespace: string;
-    name: string;
-    uid: string;
-    task?: number;
-  }): boolean {
-    const object = this.#objects.newest(`${namespace}/${name}`);
-    if (object?.metadata.uid !== uid) return true;
-    const record = ownRecord(object);
-    return record?.task === task || record?.orphans?.some((orphan) => orphan.task === task) === true;
-  }
-
-  async #recordTask(namespace: string, name: string, uid: string): Promise<void> {
-    try {
-      const live = await this.#options.kube.getVirtualServer(namespace, name);
-      if (live?.metadata.uid === uid) await this.#reconciler.restore(live);
-      else await this.#options.journal.drop(uid);
-    } catch (error) {
-      this.#options.log.warn({ namespace, name, uid, err: error }, 'task not recorded');
     }
   }
 
