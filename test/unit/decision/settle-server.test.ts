@@ -35,6 +35,13 @@ describe('settling a poll', () => {
     expect(next.requeueAfterMs).toBe(54_000);
   });
 
+  it('leaves no field of a server that the object was copied from', () => {
+    const copied = webWith(TASKED, { status: { serverStatus: 'running', ipv6: ['2001:db8::9'] } });
+    const { status } = settled(copied, poll, pending('srv1'));
+    expect(status).not.toHaveProperty('serverStatus');
+    expect(status).not.toHaveProperty('ipv6');
+  });
+
   it('writes the identifier down with the first poll that shows it', () => {
     const next = settled(webWith(TASKED), poll, pending('srv1'));
     expect(next.record).toEqual(HELD);
