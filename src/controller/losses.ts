@@ -9,16 +9,20 @@ import { ownRecord } from './objects.ts';
 export class Losses {
   readonly #journal: Journal;
   readonly #log: Logger;
+  readonly #leads: () => boolean;
   /** Finalizers that somebody else took off while a server may have been there. */
   #forced = 0;
 
-  constructor(journal: Journal, log: Logger) {
+  constructor(journal: Journal, log: Logger, leads: () => boolean) {
     this.#journal = journal;
     this.#log = log;
+    this.#leads = leads;
   }
 
   /** The operator takes the record off together with the finalizer: who leaves the record took the finalizer off by force. */
   report(object: VirtualServer): void {
+    // Whom another process has replaced meanwhile cannot tell what that one has released.
+    if (!this.#leads()) return;
     const { namespace, name, uid, finalizers, annotations } = object.metadata;
     // What only an earlier process knew of may have been released by it in good order.
     const note = this.#journal.entries(uid).findLast((entry) => entry.own && entry.state !== 'minted');

@@ -92,10 +92,10 @@ export class Operator {
       operatorNamespace: options.operatorNamespace,
       onChange: (namespace, name) => this.#wake(namespace, name),
     });
-    const { operatorNamespace } = options;
+    const { operatorNamespace, leads = () => true } = options;
     const list = (): VirtualServer[] => this.#informer.list();
     this.#keys = new KeyKeeper({ credentials: this.#credentials, timers, log, operatorNamespace, list });
-    this.#losses = new Losses(journal, log);
+    this.#losses = new Losses(journal, log, leads);
     const pace = new Pace({
       pollMs: options.pollIntervalMs,
       resyncMs: options.resyncIntervalMs,
@@ -110,7 +110,7 @@ export class Operator {
       journal,
       holders,
       limit: new CreateLimit(options.maxCreatesPerHour),
-      leads: options.leads ?? (() => true),
+      leads,
       mint: options.mint ?? (() => randomBytes(8).toString('hex')),
       credentials: this.#credentials,
       timers,
