@@ -3,22 +3,16 @@
  * when a promise is broken. What design.md calls a documented limit (record, mirror and journal all lost at once) is not
  * brought about.
  */
-import {
-  ADOPT_ANNOTATION,
-  FINALIZER,
-  NOT_CREATED_ANNOTATION,
-  ORPHAN_HANDLED_ANNOTATION,
-  PAUSED_ANNOTATION,
-  RECORD_ANNOTATION,
-} from '../../../src/api/names.ts';
-import { formatRecord, parseRecord, type ServerRecord } from '../../../src/api/record.ts';
-import { statusSchema, type VirtualServer, type VirtualServerStatus } from '../../../src/api/virtual-server.ts';
+import { FINALIZER, NOT_CREATED_ANNOTATION, PAUSED_ANNOTATION, RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import { formatRecord, type ServerRecord } from '../../../src/api/record.ts';
+import { statusSchema, type VirtualServer } from '../../../src/api/virtual-server.ts';
 import { decide } from '../../../src/decision/decide.ts';
 import { holdsSomething, viewRecord } from '../../../src/decision/record.ts';
 import { settle } from '../../../src/decision/settle.ts';
 import type { Action, AttemptNote, Facts, Memo, Next, Outcome } from '../../../src/decision/types.ts';
 import { TransportError } from '../../../src/provider/errors/transport-error.ts';
 import { ACCOUNT, SERVER, gathered, web, NOW } from '../../gen/decision.ts';
+import { annotated, EVENTS } from './property-events.ts';
 
 const error = new TransportError('no way');
 
@@ -197,7 +191,7 @@ export class Life {
     }
     if (next.record !== undefined) {
       const { metadata } = this.#object;
-      this.#annotate({ [RECORD_ANNOTATION]: formatRecord(next.record) });
+      this.#object = annotated(this.#object, { [RECORD_ANNOTATION]: formatRecord(next.record) });
       if (metadata.deletionTimestamp === undefined) this.#object.metadata.finalizers = [FINALIZER];
       this.#settleJournal(action, next.record.attempt);
     }
@@ -242,121 +236,23 @@ export class Life {
     this.#claimed = undefined;
   }
 
-  #annotate(annotations: Record<string, string | undefined>): void {
-    const { metadata } = this.#object;
-    const merged = { ...metadata.annotations, ...annotations };
-    const left = Object.entries(merged).filter((entry): entry is [string, string] => entry[1] !== undefined);
-    this.#object = { ...this.#object, metadata: { ...metadata, annotations: Object.fromEntries(left) } };
-  }
-
   #event(): void {
-    const event = this.#pick([
-      'crash',
-      'lose annotation',
-      'lose status',
-      'lose both',
-      'restore status',
-      'lose finalizer',
-      'lose journal',
-      'roll back',
-      'edit',
-      'delete',
-      'retain',
-      'pause',
-      'adopt',
-      'not created',
-      'handle orphans',
-    ]);
-    this.#tell(event);
-    const { metadata, spec, status } = this.#object;
-    const own = this.#own();
-    const record = parseRecord(metadata.annotations?.[RECORD_ANNOTATION]);
-    // What only one place knows is not taken from it: that is the documented limit.
-    const mirrored =
-      own !== undefined && formatRecord(status?.record ?? own) === formatRecord(own) && status?.record !== undefined;
-    const annotated =
-      own !== undefined &&
-      record.ok &&
-      record.record !== undefined &&
-      formatRecord(record.record) === formatRecord(own);
-    switch (event) {
-      case 'crash': {
-        this.#crash();
-        return;
-      }
-      case 'lose annotation':
-        if (mirrored) this.#annotate({ [RECORD_ANNOTATION]: undefined });
-        return;
-      case 'lose status':
-        if (annotated) this.#object = { ...this.#object, status: { observedGeneration: -1 } };
-        return;
-      case 'lose both':
-        if (
-          own?.mode !== 'create' ||
-          own.orphans !== undefined ||
-          !this.#notes.some((note) => note.attempt === own.attempt)
-        )
-          return;
-        this.#annotate({ [RECORD_ANNOTATION]: undefined });
-        this.#object = { ...this.#object, status: { observedGeneration: -1 } };
-        return;
-      case 'restore status':
-        if (annotated) this.#object = { ...this.#object, status: restored(own) };
-        return;
-      case 'lose finalizer':
-        if (annotated && metadata.deletionTimestamp === undefined) delete metadata.finalizers;
-        return;
-      case 'lose journal':
-        if (annotated) this.#notes = [];
-        {
-          this.#crash();
-          return;
-        }
-      case 'roll back':
-        if (own?.attempt !== undefined && mirrored) {
-          const { identifier: _identifier, task: _task, ...older } = own;
-          this.#annotate({ [RECORD_ANNOTATION]: formatRecord(older) });
-        }
-        return;
-      case 'edit':
-        metadata.generation += 1;
-        return;
-      case 'delete':
-        if (metadata.finalizers === undefined || this.#chance(0.7)) return;
-        metadata.deletionTimestamp = '2026-01-02T00:00:00Z';
-        return;
-      case 'retain':
-        spec.deletionPolicy = this.#chance(0.3) ? 'Retain' : 'Delete';
-        return;
-      case 'pause': {
-        this.#annotate({ [PAUSED_ANNOTATION]: this.#chance(0.2) ? 'true' : undefined });
-        return;
-      }
-      case 'adopt': {
-        this.#annotate({ [ADOPT_ANNOTATION]: this.#chance(0.1) ? 'srv-named' : undefined });
-        return;
-      }
-      case 'not created': {
-        this.#annotate({ [NOT_CREATED_ANNOTATION]: this.#chance(0.7) ? `a${this.#minted}` : undefined });
-        return;
-      }
-      case 'handle orphans': {
-        this.#annotate({
-          [ORPHAN_HANDLED_ANNOTATION]: own?.orphans?.map(({ task, attempt }) => task ?? attempt).join(),
-        });
-        return;
-      }
-    }
+    const event = EVENTS[Math.floor(this.#random() * EVENTS.length)];
+    if (event === undefined) throw new Error('there are no events');
+    this.#tell(event[0]);
+    const change = event[1]({
+      object: this.#object,
+      own: this.#own(),
+      notes: this.#notes,
+      attempt: `a${this.#minted}`,
+      chance: (probability) => this.#chance(probability),
+    });
+    this.#object = change.object ?? this.#object;
+    this.#notes = change.notes ?? this.#notes;
+    if (change.crash === true) this.#crash();
   }
 
   #tell(line: string): void {
     this.story.push(line);
   }
 }
-
-/** The status of the object that this one was copied from, as a backup brings it back. */
-const restored = (own: ServerRecord): VirtualServerStatus => ({
-  serverStatus: 'running',
-  identifier: 'srv-of-another',
-  record: { ...own, owner: 'another-uid', identifier: 'srv-of-another' },
-});
