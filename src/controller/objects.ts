@@ -36,7 +36,8 @@ export class Objects {
     const { uid } = object.metadata;
     const known = this.#written.get(uid);
     if (known !== undefined && !isNewer(object, known)) return;
-    this.#written.set(uid, object);
+    const cached = this.#cache.get(`${object.metadata.namespace}/${object.metadata.name}`);
+    this.#written.set(uid, cached !== undefined && isSame(cached, object) ? cached : object);
     this.#index(object);
   }
 
@@ -44,6 +45,8 @@ export class Objects {
   told(object: VirtualServer): void {
     const written = this.#written.get(object.metadata.uid);
     if (written === undefined || isNewer(object, written)) this.#index(object);
+    // The cache keeps this very object: another copy of the same version would double the memory.
+    else if (isSame(object, written)) this.#written.set(object.metadata.uid, object);
   }
 
   /** True when the cache has something that `known` and our own writes do not: somebody else changed the object. */
@@ -109,6 +112,10 @@ export function ownRecord(object: VirtualServer): ServerRecord | undefined {
   const own = parsed.ok && parsed.record?.owner === uid ? parsed.record : undefined;
   const mirror = object.status?.record?.owner === uid ? object.status.record : undefined;
   return own?.identifier === undefined ? (mirror ?? own) : own;
+}
+
+function isSame(a: VirtualServer, b: VirtualServer): boolean {
+  return a.metadata.uid === b.metadata.uid && a.metadata.resourceVersion === b.metadata.resourceVersion;
 }
 
 /** Since Kubernetes 1.35 resource versions may be compared as numbers; they were numbers in fact before. */
