@@ -31,7 +31,7 @@ async function run(scenario: Scenario, point: Point | undefined, arena: Arena, n
     if (state !== 'waiting' || point?.label !== label) return false;
     state = 'striking';
     await strike(point.fault, exchange, async ({ journal }) => {
-      await sender.end('SIGKILL');
+      await sender.kill();
       if (!journal) await sender.loseJournal();
       sender.start();
     }).finally(() => (state = 'struck'));

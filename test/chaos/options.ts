@@ -10,6 +10,8 @@ export interface ChaosOptions {
   fraction: number;
   /** No plan is begun when this much time has gone by (ms). */
   budgetMs: number;
+  /** How many scenarios are recorded, and so have plans, at most. */
+  scenarios: number;
   /** How many plans run side by side. */
   jobs: number;
   /** Run just these. */
@@ -28,6 +30,7 @@ export const USAGE = `usage: npm run test:chaos -- [options]
   --plans N       at most N plans
   --fraction F    at most this share of all plans, such as 0.1
   --minutes M     begin no plan after M minutes
+  --scenarios N   only plans of N scenarios
   --jobs N        plans side by side; default 4`;
 
 /** Undefined when the arguments make no sense. */
@@ -44,6 +47,7 @@ export function parseOptions(argv: readonly string[]): ChaosOptions | undefined 
         plans: number,
         fraction: number,
         minutes: number,
+        scenarios: number,
         jobs: number,
       },
     });
@@ -52,14 +56,13 @@ export function parseOptions(argv: readonly string[]): ChaosOptions | undefined 
       plans: Number(values.plans ?? Infinity),
       fraction: Number(values.fraction ?? 1),
       budgetMs: Number(values.minutes ?? Infinity) * 60_000,
+      scenarios: Number(values.scenarios ?? Infinity),
       jobs: Number(values.jobs ?? 4),
       ids: values.plan ?? [],
       list: values.list,
       only: values.only,
     };
-    return [options.seed, options.plans, options.fraction, options.budgetMs, options.jobs].some(Number.isNaN)
-      ? undefined
-      : options;
+    return Object.values(options).some(Number.isNaN) ? undefined : options;
   } catch {
     return undefined;
   }

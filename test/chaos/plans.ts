@@ -2,9 +2,10 @@
 import type { Arena } from './arena.ts';
 import { crash } from './crash.ts';
 import type { Part, Run } from './plan.ts';
+import { replicas } from './replicas.ts';
 import { stale } from './stale.ts';
 
-const PARTS: readonly Part[] = [crash, stale];
+const PARTS: readonly Part[] = [crash, stale, replicas];
 
 export interface Plan {
   /** Enough to run the plan again. */
@@ -12,32 +13,38 @@ export interface Plan {
   run: Run;
 }
 
-export interface Recording {
-  part: Part;
-  scenario: string;
+export interface Recording extends Recordable {
   labels: readonly string[];
 }
 
-/** Throws for an id that names no plan. */
-export function parsePlan(id: string): Plan {
+/** Undefined for an id that names no plan. */
+export function parsePlan(id: string): Plan | undefined {
   const [partName, scenario = '', ...rest] = id.split('/');
   const part = PARTS.find(({ name }) => name === partName);
   const fault = rest.at(-1) ?? '';
   const label = rest.slice(0, -1).join('/');
   const known = part?.scenarios.includes(scenario) === true && part.faults.includes(fault) && label !== '';
   const run = known ? part.run(scenario, { label, fault }) : undefined;
-  if (run === undefined) throw new Error(`${id} names no plan: see --list`);
-  return { id, run };
+  return run && { id, run };
 }
 
 type SideBySide = <T>(items: readonly T[], work: (item: T, index: number) => Promise<void>) => Promise<void>;
 
-/** Runs every scenario once without a fault. Throws when one of them fails. */
-export async function record(arena: Arena, only: string, sideBySide: SideBySide): Promise<Recording[]> {
-  const wanted = PARTS.flatMap((part) => part.scenarios.map((scenario) => ({ part, scenario }))).filter(
-    ({ part, scenario }) =>
-      `${part.name}/${scenario}/`.startsWith(only) || only.startsWith(`${part.name}/${scenario}/`),
-  );
+export interface Recordable {
+  part: Part;
+  scenario: string;
+}
+
+export const SCENARIOS: readonly Recordable[] = PARTS.flatMap((part) =>
+  part.scenarios.map((scenario) => ({ part, scenario })),
+);
+
+/** Runs every one of these scenarios once without a fault. Throws when one of them fails. */
+export async function record(
+  arena: Arena,
+  wanted: readonly Recordable[],
+  sideBySide: SideBySide,
+): Promise<Recording[]> {
   const recordings: Recording[] = [];
   await sideBySide(wanted, async ({ part, scenario }, index) => {
     const result = await part.run(scenario)?.(arena, `record-${process.pid}-${index}`);
@@ -52,7 +59,7 @@ export async function record(arena: Arena, only: string, sideBySide: SideBySide)
 export function enumerate(recordings: readonly Recording[]): Plan[] {
   return recordings.flatMap(({ part, scenario, labels }) =>
     [...new Set(labels)].flatMap((label) =>
-      part.faults.map((fault) => parsePlan(`${part.name}/${scenario}/${label}/${fault}`)),
+      part.faults.flatMap((fault) => parsePlan(`${part.name}/${scenario}/${label}/${fault}`) ?? []),
     ),
   );
 }

@@ -23,6 +23,9 @@ export interface ReplicaOptions {
 
 const TOKEN = 'token-of-the-operator-for-the-proxy';
 
+/** The operator gives itself 25 s. */
+const STOP_MS = 40_000;
+
 export class Replica {
   readonly name: string;
   /** Lines of all processes that ran here. */
@@ -108,12 +111,32 @@ export class Replica {
     return this.log.slice(this.#begun).some((line) => line.includes('"operator runs"'));
   }
 
-  /** Ends the process; resolves with its exit code, null for an end by the signal, undefined where none ran. */
-  async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null | undefined> {
+  /** Ends the process at once; resolves when it is gone. */
+  async kill(): Promise<void> {
     const child = this.#child;
     this.#child = undefined;
-    child?.process.kill(signal);
-    return child?.ended;
+    child?.process.kill('SIGKILL');
+    await child?.ended;
+  }
+
+  /** Asks the process to end; resolves to what was wrong about the way in which it did. */
+  async stop(): Promise<string[]> {
+    const child = this.#child;
+    this.#child = undefined;
+    if (child === undefined) return [];
+    child.process.kill('SIGTERM');
+    const late = setTimeout(() => child.process.kill('SIGKILL'), STOP_MS);
+    const code = await child.ended;
+    clearTimeout(late);
+    const said = this.log.slice(this.#begun);
+    // Before it says so it has no handler for the signal; and a leader may lose its lease at this very moment.
+    const isExcused =
+      code === null ? !said.some((line) => line.includes('"operator starts"')) : this.#lostLease(code, said);
+    return code === 0 || isExcused ? [] : [`${this.name}, told to stop, ended with code ${code ?? 'none'}`];
+  }
+
+  #lostLease(code: number, said: readonly string[]): boolean {
+    return code === 1 && said.some((line) => line.includes('"leadership lost"'));
   }
 
   signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
@@ -125,8 +148,7 @@ export class Replica {
   }
 
   async close(): Promise<void> {
-    this.signal('SIGCONT');
-    await this.end('SIGKILL');
+    await this.kill();
     await this.#proxy?.close();
   }
 }

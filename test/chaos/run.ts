@@ -2,7 +2,7 @@
 import type { Arena } from './arena.ts';
 import { Random } from '../sim/random.ts';
 import type { ChaosOptions } from './options.ts';
-import { enumerate, parsePlan, record, type Plan, type Recording } from './plans.ts';
+import { enumerate, parsePlan, record, SCENARIOS, type Plan, type Recording } from './plans.ts';
 
 export interface Counts {
   passed: number;
@@ -16,7 +16,7 @@ const TRIES = 3;
 
 export async function runChaos(arena: Arena, options: ChaosOptions, tell: Tell): Promise<Counts> {
   const beganAt = Date.now();
-  const whole = options.ids.length > 0 ? options.ids.map(parsePlan) : await allPlans(arena, options, tell);
+  const whole = options.ids.length > 0 ? options.ids.map(named) : await allPlans(arena, options, tell);
   if (options.list) {
     for (const { id } of whole) tell(id);
     return { passed: 0, failed: 0 };
@@ -39,18 +39,35 @@ export async function runChaos(arena: Arena, options: ChaosOptions, tell: Tell):
   return { passed: counts.passed, failed: counts.failed };
 }
 
+function named(id: string): Plan {
+  const plan = parsePlan(id);
+  if (plan === undefined) throw new Error(`${id} names no plan: see --list`);
+  return plan;
+}
+
 function rate(done: number, startedAt: number): string {
   return `${((done * 60_000) / Math.max(1, Date.now() - startedAt)).toFixed(0)} plans a minute`;
 }
 
 async function allPlans(arena: Arena, options: ChaosOptions, tell: Tell): Promise<Plan[]> {
-  const recordings = await record(arena, options.only, (items, work) => sideBySide(items, options.jobs, work));
+  const { only, scenarios } = options;
+  const asked = SCENARIOS.filter(({ part, scenario }) => mayContain(`${part.name}/${scenario}/`, only));
+  const wanted = shuffled(asked, options.seed).slice(0, scenarios);
+  const recordings = await record(arena, wanted, (items, work) => sideBySide(items, options.jobs, work));
   for (const recording of recordings) tell(folding(recording));
   const requests = recordings.reduce((sum, { labels }) => sum + labels.length, 0);
   const labels = recordings.reduce((sum, recording) => sum + new Set(recording.labels).size, 0);
-  const plans = enumerate(recordings).filter(({ id }) => id.includes(options.only));
-  tell(`recorded ${requests} requests, folded to ${labels} labels, ${plans.length} plans`);
+  const plans = enumerate(recordings).filter(({ id }) => id.includes(only));
+  tell(
+    `recorded ${wanted.length} of ${SCENARIOS.length} scenarios: ${requests} requests, folded to ${labels} labels, ${plans.length} plans`,
+  );
   return plans;
+}
+
+/** Whether ids that begin like this can contain the text, which may be the beginning of an id or a part of its end. */
+function mayContain(beginning: string, text: string): boolean {
+  const isBeginning = /^(crash|stale|replicas)\//.test(text);
+  return !isBeginning || beginning.startsWith(text) || text.startsWith(beginning);
 }
 
 function folding({ part, scenario, labels }: Recording): string {

@@ -27,7 +27,7 @@ const firstCreateFails = (acts: boolean) => {
 
 async function begin(stage: Stage): Promise<void> {
   await stage.putSecret();
-  stage.start();
+  await stage.start();
 }
 
 async function taskRuns(stage: Stage, name: string): Promise<void> {
@@ -73,7 +73,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
   'deleted-before-create': {
     async act(stage) {
-      stage.start();
+      await stage.start();
       await stage.apply('web');
       await stage.reaches('web', 'SecretNotFound');
       await removed(stage, 'web');

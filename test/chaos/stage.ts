@@ -57,6 +57,8 @@ export class Stage {
   peopleLook = true;
   /** Called between two looks at the world: what has to be done about a fault. */
   tend: () => Promise<void> = () => Promise.resolve();
+  /** True once the trouble of the plan has begun. */
+  isTroubled: () => boolean = () => false;
   /** What to make of a process that ended and was not asked to. */
   onEnd: (replica: Replica, code: number | null) => void;
   readonly retained = new Set<unknown>();
@@ -121,7 +123,7 @@ export class Stage {
       ...['--poll-interval=100ms', '--resync-interval=300ms', '--provider-qps=1000', '--max-concurrent-reconciles=4'],
       ...['--provider-timeout=1500ms', '--create-timeout=1500ms', '--kube-timeout=1500ms', '--takeover-grace=500ms'],
       ...['--log-level=debug', `--operator-namespace=${name}`],
-      ...(skews === undefined ? [] : ['--leader-elect', '--lease-duration=1s']),
+      ...(skews === undefined ? [] : ['--leader-elect', '--lease-duration=2s']),
       ...flags,
     ];
   }
@@ -240,20 +242,20 @@ export class Stage {
     await http.call({ method: 'POST', path, body: { metadata: { name }, stringData } });
   }
 
-  start(): void {
-    for (const replica of this.replicas) replica.start();
+  /** The first operator leads, the others stand by. */
+  async start(): Promise<void> {
+    const [first, ...others] = this.replicas;
+    first?.start();
+    if (others.length > 0)
+      await this.until('the first to lead', () => this.#holder === first?.name || this.isTroubled());
+    for (const replica of others) replica.start();
   }
 
   /** Ends the process in good order and starts another one in its place. */
   async restart(replica: Replica): Promise<void> {
-    await this.#terminate(replica);
+    this.#note(await replica.stop());
     this.#calm.clear();
     replica.start();
-  }
-
-  async #terminate(replica: Replica): Promise<void> {
-    const code = await replica.end('SIGTERM');
-    if (code !== 0 && code !== undefined) this.violations.push(`${replica.name} ended with code ${code ?? 'none'}`);
   }
 
   // --- conditions
@@ -375,7 +377,7 @@ export class Stage {
     // A fault may meet what is asked for at the very end, and start an operator once more.
     while (this.replicas.some(({ pid }) => pid !== undefined)) {
       await this.until('an operator to run', () => this.leader.runs);
-      await Promise.all(this.replicas.map((replica) => this.#terminate(replica)));
+      for (const wrongs of await Promise.all(this.replicas.map((replica) => replica.stop()))) this.#note(wrongs);
     }
     const { items: objects } = await this.listLive();
     const secrets = [...this.#secrets, ...this.#tokens, 'AAAAC3NzaC1lZDI1NTE5AAAA'];

@@ -65,7 +65,7 @@ class StalePlan {
   async #act(stage: Stage): Promise<void> {
     await stage.putSecret();
     await stage.apply('web');
-    stage.start();
+    await stage.start();
     const acted = (): boolean => this.#acted;
     await stage.until('the gap', () => acted() || stage.isResting('web'));
     if (!acted()) await this.#people(stage);
@@ -92,7 +92,7 @@ class StalePlan {
     if (this.#view === 'lost') gate.drop();
     else if (this.#view !== 'absent') gate.hold();
     const killed = this.#view === 'frozen-restart' || this.#view === 'absent';
-    if (killed) await sender.end('SIGKILL');
+    if (killed) await sender.kill();
     // A request that was on its way when people acted meets what they did.
     if (!this.#acted) await this.#people(stage);
     if (this.#view === 'frozen-relist') gate.expire('hold');

@@ -1,0 +1,177 @@
+/** The third part: two operators that elect a leader, and a leader that dies, sleeps, or is cut off at one request. */
+import { NOT_CREATED_ANNOTATION } from '../../src/api/names.ts';
+import type { Arena } from './arena.ts';
+import type { Exchange } from './exchange.ts';
+import { recordOf } from './objects.ts';
+import type { Part, Result } from './plan.ts';
+import type { Replica } from './replica.ts';
+import { SCENARIOS, type Scenario } from './scenarios.ts';
+import { Stage, type Interceptor } from './stage.ts';
+
+const HOUR_MS = 3_600_000;
+
+interface Trouble {
+  /** Whether the server sees the request before the leader is lost, after the other one has taken over, or never. */
+  served: 'before' | 'after' | 'never';
+  how: 'kill' | 'sleep' | 'cut' | 'outage';
+  /** By how much the clock of the second operator is wrong (ms). */
+  skewMs?: number;
+  /** A person says `not-created` while the create is still on its way. */
+  earlyWord?: true;
+}
+
+const TROUBLES: Readonly<Record<string, Trouble>> = {
+  'kill-before': { how: 'kill', served: 'never' },
+  'kill-after': { how: 'kill', served: 'before' },
+  sleep: { how: 'sleep', served: 'before' },
+  'sleep-late': { how: 'sleep', served: 'after' },
+  'sleep-late-ahead': { how: 'sleep', served: 'after', skewMs: HOUR_MS },
+  'sleep-late-behind': { how: 'sleep', served: 'after', skewMs: -HOUR_MS },
+  'cut-late': { how: 'cut', served: 'after' },
+  outage: { how: 'outage', served: 'before' },
+  'sleep-early-word': { how: 'sleep', served: 'after', earlyWord: true },
+  'cut-early-word': { how: 'cut', served: 'after', earlyWord: true },
+};
+
+const PLAYED = ['life', 'deleted-during-task', 'unknown-and-created', 'two-at-once'] as const;
+const BOUND_MS = 120_000;
+/** So many requests, or so long a silence (ms), until the new leader has done what it can. */
+const ENOUGH_REQUESTS = 8;
+const QUIET_MS = 600;
+/** Longer than a leader is kept away. */
+const PATIENT_CREATE = '--create-timeout=8s';
+
+export const replicas: Part = {
+  name: 'replicas',
+  scenarios: PLAYED,
+  faults: Object.keys(TROUBLES),
+  run(name, point) {
+    const scenario = SCENARIOS[name];
+    const trouble = point && TROUBLES[point.fault];
+    if (scenario === undefined || (point !== undefined && trouble === undefined)) return undefined;
+    if (trouble?.earlyWord === true && point?.label !== 'service:POST-servers:attempt') return undefined;
+    return (arena, stage) => new ReplicaPlan(scenario, point?.label, trouble).run(arena, stage);
+  },
+};
+
+class ReplicaPlan {
+  readonly #scenario: Scenario;
+  readonly #label: string | undefined;
+  readonly #trouble: Trouble | undefined;
+  #state: 'waiting' | 'away' | 'over' = 'waiting';
+  /** Lets the leader come back; set while it is away. */
+  #comeBack: ((stage: Stage) => Promise<void>) | undefined;
+  #lost: Replica | undefined;
+  /** SSH keys of the create that is on its way. */
+  #heldFor: unknown;
+  #takenOverAt: number | undefined;
+
+  constructor(scenario: Scenario, label: string | undefined, trouble: Trouble | undefined) {
+    this.#scenario = scenario;
+    this.#label = label;
+    this.#trouble = trouble;
+  }
+
+  async run(arena: Arena, name: string): Promise<Result> {
+    const { service } = this.#scenario;
+    const { skewMs = 0, earlyWord } = this.#trouble ?? {};
+    const intercept: Interceptor = (label, exchange, sender) => this.#meet(label, exchange, sender);
+    const stage = await Stage.open({
+      arena,
+      name,
+      boundMs: BOUND_MS,
+      skews: [0, skewMs],
+      intercept,
+      ...(service && { service }),
+      ...(earlyWord && { flags: [PATIENT_CREATE] }),
+    });
+    stage.tend = () => this.#tend(stage);
+    stage.isTroubled = () => this.#state !== 'waiting';
+    // Whoever loses its lease ends, and is started again by the machine that it runs on.
+    stage.onEnd = (replica, code) => {
+      if (code === 1 && replica.log.some((line) => line.includes('"leadership lost"'))) replica.start();
+      else stage.violations.push(`${replica.name} ended by itself with code ${code ?? 'none'}`);
+    };
+    const act = async (): Promise<void> => {
+      await this.#scenario.act(stage);
+      await stage.until('the lost leader to be back', () => this.#state !== 'away');
+    };
+    return stage.play({ act }, () => this.#label === undefined || this.#state !== 'waiting');
+  }
+
+  async #meet(label: string, exchange: Exchange, sender: Replica): Promise<boolean> {
+    const trouble = this.#trouble;
+    if (this.#state !== 'waiting' || trouble === undefined || label !== this.#label) return false;
+    this.#state = 'away';
+    this.#lost = sender;
+    const answer = trouble.served === 'before' ? await exchange.forward() : undefined;
+    const { promise: isBack, resolve: back } = Promise.withResolvers<undefined>();
+    switch (trouble.how) {
+      case 'kill':
+        await sender.kill();
+        sender.start();
+        this.#state = 'over';
+        exchange.breakOff();
+        return true;
+      case 'sleep':
+        sender.signal('SIGSTOP');
+        break;
+      case 'cut':
+        sender.proxy.reachable = false;
+        break;
+      case 'outage':
+        // The other one is cut off in `#tend`, which knows of it.
+        sender.proxy.reachable = false;
+    }
+    const { left } = exchange;
+    this.#heldFor = sshKeysOf(exchange);
+    let isLeft = false;
+    void left.then(() => (isLeft = true));
+    this.#comeBack = async () => {
+      // A word that was said too early must not become false later: nobody could tell, and nobody promises to.
+      const isDropped = trouble.earlyWord === true && isLeft;
+      const late = trouble.served === 'after' && !isDropped ? await exchange.forward() : answer;
+      if (late !== undefined) exchange.reply(late);
+      sender.signal('SIGCONT');
+      sender.proxy.reachable = true;
+      back(undefined);
+    };
+    await Promise.race([isBack, left]);
+    return true;
+  }
+
+  async #tend(stage: Stage): Promise<void> {
+    const { how, earlyWord } = this.#trouble ?? {};
+    if (this.#state !== 'away' || this.#comeBack === undefined) return;
+    const other = stage.replicas.find((replica) => replica !== this.#lost);
+    if (how === 'outage') {
+      if (other !== undefined) other.proxy.reachable = false;
+      if (this.#lost === undefined || !hasGivenUp(this.#lost)) return;
+      if (other !== undefined) other.proxy.reachable = true;
+    } else {
+      if (stage.leader === this.#lost || !stage.leader.runs) return;
+      this.#takenOverAt ??= stage.labels.length;
+      if (earlyWord === true) await sayNotCreated(stage, this.#heldFor);
+      if (stage.labels.length - this.#takenOverAt < ENOUGH_REQUESTS && stage.quietMs < QUIET_MS) return;
+    }
+    this.#state = 'over';
+    await this.#comeBack(stage);
+  }
+}
+
+/** The outage has outlasted the lease, or so many tries to get one. */
+function hasGivenUp({ log }: Replica): boolean {
+  const count = (text: string): number => log.filter((line) => line.includes(text)).length;
+  return count('"leadership lost"') > 0 || (count('"leads"') === 0 && count('"lease not written"') >= 3);
+}
+
+async function sayNotCreated(stage: Stage, sshKeys: unknown): Promise<void> {
+  const object = stage.objects.ordering(sshKeys);
+  const attempt = object && recordOf(object)?.attempt;
+  if (attempt === undefined || object?.metadata.annotations?.[NOT_CREATED_ANNOTATION] === attempt) return;
+  await stage.edit(object?.metadata.name ?? '', { annotations: { [NOT_CREATED_ANNOTATION]: attempt } });
+}
+
+function sshKeysOf({ method, body }: Exchange): unknown {
+  return method === 'POST' && body.startsWith('{') ? (JSON.parse(body) as { ssh_keys?: unknown }).ssh_keys : undefined;
+}
