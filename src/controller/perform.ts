@@ -5,6 +5,7 @@ import type { Action, Facts, Outcome } from '../decision/types.ts';
 import type { Kube } from '../kube/types.ts';
 import { ProviderError } from '../provider/errors/provider-error.ts';
 import { NotFoundError } from '../provider/errors/not-found-error.ts';
+import { ResponseError } from '../provider/errors/response-error.ts';
 import type { Session } from '../provider/types.ts';
 import type { CreateLimit } from './create-limit.ts';
 import type { Holders } from './holders.ts';
@@ -114,7 +115,7 @@ async function readServer(identifier: string, account: string | undefined, targe
     const server = await session.readServer(identifier, isResync ? 'low' : 'high');
     return { type: 'server', server, account: session.account };
   } catch (error) {
-    if (error instanceof NotFoundError) return notFound(session, account);
+    if (error instanceof NotFoundError) return await notFound(session, account, identifier);
     throw error;
   }
 }
@@ -126,14 +127,28 @@ function adopt(action: Extract<Action, { type: 'adopt' }>, target: Target, room:
   return readServer(action.identifier, undefined, target);
 }
 
-/** A 404 counts only with the account that the server was last seen with, and only while the service answers that key. */
-async function notFound(session: Session, account: string | undefined): Promise<Outcome> {
+/**
+ * A 404 counts only with the account that the server was last seen with, and only while the service answers that key.
+ * It is asked for once more after the list: the first one may have come from a fault that is over by then, and a 404 for
+ * a DELETE says nothing of a server that can be read.
+ */
+async function notFound(session: Session, account: string | undefined, identifier: string): Promise<Outcome> {
   if (account !== session.account) {
     const detail = 'the API key or the base URL is another one than the server was last seen with';
     return { type: 'serverNotFound', proven: false, detail };
   }
-  await session.products();
-  return { type: 'serverNotFound', proven: true, detail: 'the service answers 404 for it' };
+  try {
+    await session.products();
+  } catch (error) {
+    if (!(error instanceof ResponseError && error.status === 404)) throw error;
+    return { type: 'serverNotFound', proven: false, detail: 'the service answers 404 for its list of products too' };
+  }
+  try {
+    return { type: 'server', server: await session.readServer(identifier, 'high'), account: session.account };
+  } catch (error) {
+    if (!(error instanceof NotFoundError)) throw error;
+    return { type: 'serverNotFound', proven: true, detail: 'the service answers 404 for it' };
+  }
 }
 
 /** The object is read live and decided on again: nothing is cancelled on the word of a cache. */
@@ -157,7 +172,9 @@ async function deleteServer(
     await session.deleteServer(action.identifier, maySend);
     return { type: 'cancelled' };
   } catch (error) {
-    if (error instanceof NotFoundError) return notFound(session, action.record.account);
-    throw error;
+    if (!(error instanceof NotFoundError)) throw error;
+    const found = await notFound(session, action.record.account, action.identifier);
+    if (found.type !== 'server') return found;
+    throw new ResponseError(404, 'deleteServer: the service answered 404 for a server that it shows');
   }
 }

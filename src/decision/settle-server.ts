@@ -63,13 +63,14 @@ function verdictOf(server: Server): Verdict {
 function notFound(at: Settling, record: ServerRecord, outcome: Extract<Outcome, { type: 'serverNotFound' }>): Next {
   const { object, facts } = at;
   const identifier = record.identifier ?? '';
-  const verdict: Verdict = outcome.proven
-    ? {
-        reason: 'ServerMissing',
-        message: `the service no longer has server ${identifier}: it was cancelled elsewhere. It is not ordered again; delete this object and make a new one`,
-      }
-    : invisible(identifier, outcome.detail);
   const pause = isProvisioned(object.status) ? facts.timing.resyncMs : facts.timing.pollMs;
+  if (!outcome.proven) {
+    return retryLater(at, 'readServer', { record, verdict: invisible(identifier, outcome.detail) }, pause);
+  }
+  const verdict: Verdict = {
+    reason: 'ServerMissing',
+    message: `the service no longer has server ${identifier}: it was cancelled elsewhere. It is not ordered again; delete this object and make a new one`,
+  };
   return rest(
     at,
     { record, verdict },
