@@ -27,6 +27,8 @@ export interface WorldOptions {
   /** Make the Secret with the simulator's key (default). */
   secret?: boolean;
   kubeconfigPath?: string;
+  /** `onTestFinished` of the test's context: tests that run at the same time must hand it over. */
+  onTestFinished?: (end: () => Promise<void>) => void;
 }
 
 const WAIT_MS = 30_000;
@@ -45,7 +47,7 @@ export async function createWorld(options: WorldOptions = {}) {
   const simulator = await startSimulator({ taskDurationMs: 300, newToken, ...options.simulator });
   const { flags = [] } = options;
   const world = new TestWorld({ http, namespace, journalDir, simulator, kubeconfigPath, flags, tokens });
-  onTestFinished(() => world.end());
+  (options.onTestFinished ?? onTestFinished)(() => world.end());
   await http.call({ method: 'POST', path: '/api/v1/namespaces', body: { metadata: { name: namespace } } });
   if (options.secret !== false) await world.putSecret('vps-api-key', DEFAULT_KEY);
   if (options.operator !== false) await world.startOperator();

@@ -1,0 +1,218 @@
+/**
+ * A service that fails for a while, seen by four objects: one whose server is being made, one that is Ready, one that is
+ * being deleted and one that comes late. Whatever the service does, all of them get where they belong once it is well.
+ */
+import { connect, createServer, type AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { expect, type TestContext } from 'vitest';
+import type { FaultAction, FaultHandle, FaultMatch, RequestEntry } from '../../../src/simulator/index.ts';
+import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
+import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
+import { triesWithGrowingPauses } from './creates.ts';
+import { condition, createWorld, type World } from './world.ts';
+
+export const ROLES = ['making', 'ready', 'leaving', 'late'] as const;
+export type Role = (typeof ROLES)[number];
+
+export interface Saying {
+  reason: string;
+  words: RegExp;
+}
+
+export interface Outage {
+  name: string;
+  /** Whether every call fails, or only the login that a forgotten token makes necessary. */
+  at: 'calls' | 'login';
+  /** Told the port of another host, that nothing may ever connect to. */
+  action: (elsewhere: number) => FaultAction;
+  /** What the objects say of it; `gone`: the deletion is not hindered. */
+  says: Saying;
+  differs?: Partial<Record<Role, Saying | 'gone'>>;
+  /** Calls of one try of one object, to the same endpoint; 1 by default. */
+  callsPerTry?: number;
+  /** How many objects ask for the lists; 1, the late one, by default. */
+  listReaders?: number;
+  /** The first retry of a call must not come earlier (ms after the call, or ms since the epoch). */
+  retryAfter?: { ms: number } | { at: () => number };
+  flags?: string[];
+}
+
+/** All but the create: where the lists fail, none is sent. */
+const CALLS: FaultMatch[] = [
+  { route: '/beta/vps/products' },
+  { route: '/beta/vps/images' },
+  { route: '/beta/vps/disk-sizes' },
+  { route: '/beta/queue/vps/{task}' },
+  { method: 'GET', route: '/beta/vps/servers/{identifier}' },
+  { method: 'DELETE', route: '/beta/vps/servers/{identifier}' },
+];
+
+/** A key of its own: the lists that were just read with another one would do for a create. */
+const LATE_KEY = { keyId: 'late-key', secret: 'secret-of-the-late-key' };
+
+/** How often each object tries before the service is well again. */
+const TRIES = 2;
+
+export async function throughOutage(outage: Outage, { onTestFinished }: Pick<TestContext, 'onTestFinished'>) {
+  const elsewhere = await startElsewhere(onTestFinished);
+  const world = await createWorld({
+    simulator: { taskDurationMs: 50, accounts: [{ name: 'default', keys: [DEFAULT_KEY, LATE_KEY] }] },
+    flags: ['--resync-interval=100ms', ...(outage.flags ?? [])],
+    onTestFinished,
+  });
+  const identifiers = await prepare(world);
+  const from = Date.now();
+  const faults = inject(world, outage, elsewhere.port);
+  await world.delete('leaving');
+  await world.create(virtualServer('late', withSpec({ apiKeySecretRef: { name: 'late' } })));
+  const struck = (): Map<string, RequestEntry[]> => groups(world, from);
+  await Promise.all(ROLES.map((role) => says(world, outage, role)));
+  await world.until(
+    () => enoughTries(outage, struck()),
+    () => `${TRIES} tries of each: ${JSON.stringify([...struck()].map(([key, calls]) => [key, calls.length]))}`,
+  );
+  expectFewCalls(world, outage, from, struck());
+  for (const fault of faults) fault.remove();
+  await expectRecovery(world, identifiers);
+  expect(elsewhere.connections()).toBe(0);
+  expect(world.log.filter(({ level }) => level === 'error' || level === 'fatal')).toEqual([]);
+}
+
+/** Three objects on their ways; the fourth comes later. */
+async function prepare(world: World): Promise<{ ready: string; leaving: string }> {
+  await world.putSecret('late', LATE_KEY);
+  for (const name of ['ready', 'leaving']) await world.create(virtualServer(name));
+  const [ready = '', leaving = ''] = await Promise.all(
+    ['ready', 'leaving'].map(
+      async (name) => (await world.waitForReason(name, 'Available', 'Ready')).status?.identifier,
+    ),
+  );
+  world.simulator.fleet.setTaskDuration(Infinity);
+  await world.create(virtualServer('making'));
+  await world.waitFor('making', ({ status }) => status?.record?.identifier !== undefined);
+  world.simulator.fleet.setTaskDuration(50);
+  return { ready, leaving };
+}
+
+function inject(world: World, { at, action }: Outage, elsewhere: number): FaultHandle[] {
+  const { faults, accounts } = world.simulator;
+  const order = (match: FaultMatch): FaultHandle =>
+    faults.inject({ match, times: Infinity, action: action(elsewhere) });
+  if (at === 'calls') return CALLS.map(order);
+  const fault = order({ route: '/login' });
+  accounts.forgetTokens();
+  return [fault];
+}
+
+/** Waits until the object says what is wrong. */
+async function says(world: World, { says: usual, differs }: Outage, role: Role): Promise<void> {
+  const expected = differs?.[role] ?? usual;
+  if (expected === 'gone') return world.waitGone(role);
+  const object = await world.waitFor(
+    role,
+    ({ status }) =>
+      status?.conditions?.some(({ reason, message }) => reason === expected.reason && expected.words.test(message)) ===
+      true,
+    `${expected.reason} with ${String(expected.words)}`,
+  );
+  // A server that runs goes on running, whatever the service says of it.
+  if (role === 'ready' && expected.reason.startsWith('Provider')) {
+    expect(condition(object, 'Ready')).toMatchObject({ status: 'True', reason: 'Available' });
+  }
+  if (role === 'late') expect(object.metadata.finalizers).toBeUndefined();
+  else expect(object.metadata.finalizers).toEqual(['vps-operator.dev/virtualserver']);
+}
+
+/** The calls since `from` that the fault struck, by what they asked for. */
+function groups(world: World, from: number): Map<string, RequestEntry[]> {
+  const found = new Map<string, RequestEntry[]>();
+  for (const entry of world.simulator.ledger.requests()) {
+    if (entry.at < from || entry.fault === undefined) continue;
+    const key = `${entry.method} ${entry.route} ${entry.param}`;
+    found.set(key, [...(found.get(key) ?? []), entry]);
+  }
+  return found;
+}
+
+/** Whether each object that is held up has tried often enough to show the pauses between its tries. */
+function enoughTries(outage: Outage, struck: Map<string, RequestEntry[]>): boolean {
+  const { callsPerTry = 1, differs } = outage;
+  const count = (start: string): number => {
+    const sums = [...struck].map(([key, entries]) => (key.startsWith(start) ? entries.length : 0));
+    return Math.max(0, ...sums) / callsPerTry;
+  };
+  // The first round takes at most one login for each object.
+  if (outage.at === 'login') return count('POST /login') > ROLES.length;
+  return (
+    count('GET /beta/queue') >= TRIES &&
+    count('GET /beta/vps/servers/') >= TRIES &&
+    count('GET /beta/vps/products') >= TRIES &&
+    (differs?.leaving === 'gone' || count('DELETE') >= TRIES)
+  );
+}
+
+/** No more calls than the pauses between tries allow, which double from one second on. */
+function expectFewCalls(world: World, outage: Outage, from: number, struck: Map<string, RequestEntry[]>): void {
+  const seconds = (Date.now() - from) / 1000;
+  const { callsPerTry = 1, listReaders = 1, retryAfter } = outage;
+  const tries = triesWithGrowingPauses(world, from);
+  const calls = [...struck.values()].reduce((sum, entries) => sum + entries.length, 0);
+  console.log(`outage of ${seconds.toFixed(1)} s: ${calls} calls for ${ROLES.length} objects (${outage.name})`);
+  for (const [key, entries] of struck) {
+    // A login serves all objects; each of them may ask for it in its own time.
+    const objects = outage.at === 'login' ? ROLES.length : key.includes('products') ? listReaders : 1;
+    expect(entries.length, key).toBeLessThanOrEqual(objects * callsPerTry * tries);
+    const [first, second] = [entries[0]?.at ?? 0, entries[objects * callsPerTry]?.at];
+    if (retryAfter === undefined || second === undefined) continue;
+    const earliest = 'ms' in retryAfter ? first + retryAfter.ms : retryAfter.at();
+    expect(second, `${key} again`).toBeGreaterThanOrEqual(earliest);
+  }
+  expect(world.simulator.ledger.creates()).toHaveLength(3);
+}
+
+async function expectRecovery(world: World, { ready, leaving }: { ready: string; leaving: string }): Promise<void> {
+  const { ledger, fleet } = world.simulator;
+  const task = (await world.get('making'))?.status?.record?.task ?? 0;
+  fleet.completeTask(task);
+  await Promise.all([
+    ...['making', 'ready', 'late'].map((name) =>
+      world.waitFor(
+        name,
+        ({ status }) =>
+          status?.conditions?.length === 1 &&
+          status.conditions[0]?.type === 'Ready' &&
+          status.serverStatus === 'running',
+        'Ready and nothing else',
+      ),
+    ),
+    world.waitGone('leaving'),
+  ]);
+  expect(ledger.creates()).toHaveLength(4);
+  expect(ledger.requests({ method: 'POST', route: '/beta/vps/servers' })).toHaveLength(4);
+  expect(ledger.cancels().map(({ identifier }) => identifier)).toEqual([leaving]);
+  const held = await Promise.all(['making', 'ready', 'late'].map(async (name) => (await world.get(name))?.status));
+  const alive = world.simulator.aliveServers().map(({ identifier }) => identifier);
+  expect(held.map((status) => status?.identifier).sort()).toEqual(alive.sort());
+  expect(held[1]?.identifier).toBe(ready);
+}
+
+/** Another host: it counts who connects, and is proven to count. */
+export async function startElsewhere(
+  onTestFinished: (end: () => Promise<void>) => void,
+): Promise<{ port: number; connections: () => number }> {
+  let count = 0;
+  const server = createServer((socket) => {
+    count += 1;
+    socket.destroy();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await once(connect(port, '127.0.0.1'), 'close');
+  expect(count).toBe(1);
+  onTestFinished(async () => {
+    server.close();
+    await once(server, 'close');
+  });
+  return { port, connections: () => count - 1 };
+}
