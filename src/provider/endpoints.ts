@@ -43,9 +43,7 @@ export class Endpoints {
 
   /** Throws ProtocolError for an identifier that cannot be one segment of a path. */
   server(identifier: string): Target {
-    // Both are steps between folders for URL parsers and servers, even percent-encoded.
-    const usable = isIdentifier(identifier) && identifier !== '.' && identifier !== '..' && identifier.isWellFormed();
-    if (!usable) throw new ProtocolError('the identifier cannot be part of a URL');
+    if (!isIdentifier(identifier)) throw new ProtocolError('the identifier cannot be part of a URL');
     return this.#at(`${SERVERS}/${encodeURIComponent(identifier)}`);
   }
 
@@ -86,8 +84,11 @@ export function toTask(value: unknown): number | undefined {
   return typeof task === 'number' && Number.isSafeInteger(task) && task >= 0 ? Math.abs(task) : undefined;
 }
 
+/** Whether it can be one segment of a path: no call could ever be made with another one, so it is never taken. */
 export function isIdentifier(value: unknown): value is string {
-  return typeof value === 'string' && value !== '' && value.length <= MAX_IDENTIFIER;
+  if (typeof value !== 'string' || value === '' || value.length > MAX_IDENTIFIER) return false;
+  // Both are steps between folders for URL parsers and servers, even percent-encoded.
+  return value !== '.' && value !== '..' && value.isWellFormed();
 }
 
 function parse(name: string, text: string): { origin: string; path: string } {

@@ -143,9 +143,10 @@ function pending(body: Record<string, unknown>): TaskState {
   return { state: 'pending', identifier: identifierIn(body), status: typeof status === 'string' ? status : undefined };
 }
 
-/** Throws ProtocolError for an identifier that is too long: it must not be mistaken for a missing one. */
+/** Throws ProtocolError for an identifier that cannot be used: it must not be mistaken for a missing one. */
 function identifierIn({ identifier }: Record<string, unknown>): string | undefined {
   if (typeof identifier !== 'string' || identifier === '') return undefined;
-  if (!isIdentifier(identifier)) throw new ProtocolError('pollTask: the identifier is too long');
+  if (!isIdentifier(identifier))
+    throw new ProtocolError('pollTask: the identifier is too long, or cannot be part of a URL');
   return identifier;
 }
