@@ -20,7 +20,8 @@ import type { Random } from './random.ts';
 export const NAMESPACES = ['a', 'b'] as const;
 const PRODUCTS = ['vps-1gb', 'vps-2gb', 'vps-4gb'];
 const NAMES = 8;
-const PATIENCE_MS = 60_000;
+/** A minute, and another one since the clock that wrote the time of the attempt may be that far off. */
+const PATIENCE_MS = 150_000;
 
 /** What the truth is, beside what the operator believes. */
 export interface Truth {
@@ -285,10 +286,13 @@ export class People {
       }
     }
     // Whom they wanted to adopt has gone meanwhile.
-    if (reason === 'ServerNotVisible' && attempt !== undefined && this.serverOf(object) === undefined) {
-      this.#excuse(object);
-      this.#tell(`not-created ${attempt} for ${namespace}/${name} instead of adopting`);
-      this.#api.annotate(namespace, name, { [ADOPT_ANNOTATION]: null, [NOT_CREATED_ANNOTATION]: attempt });
+    if (reason === 'ServerNotVisible' && this.serverOf(object) === undefined) {
+      if (attempt !== undefined) this.#excuse(object);
+      this.#tell(`no longer adopt by ${namespace}/${name}`);
+      this.#api.annotate(namespace, name, {
+        [ADOPT_ANNOTATION]: null,
+        ...(attempt !== undefined && { [NOT_CREATED_ANNOTATION]: attempt }),
+      });
     }
     if (reason === 'IdentifierInUse') this.#api.annotate(namespace, name, { [ADOPT_ANNOTATION]: null });
     if (reason === 'InvalidSpec') this.#api.editSpec(namespace, name, { product: 'vps-1gb' });
