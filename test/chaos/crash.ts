@@ -3,7 +3,8 @@ import type { Arena } from './arena.ts';
 import { CRASH_FAULTS, isKill, strike, type CrashFault } from './faults.ts';
 import type { Part, Result } from './plan.ts';
 import { SCENARIOS, type Scenario } from './scenarios.ts';
-import { Stage, type Interceptor } from './stage.ts';
+import { Stage } from './stage.ts';
+import type { Interceptor } from './traffic.ts';
 
 interface Point {
   /** Of the request: the first of this label. */

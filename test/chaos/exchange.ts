@@ -30,6 +30,7 @@ export class Exchange {
   readonly #gate: LineGate;
   #stream: AsyncIterable<Buffer> | undefined;
   #over = false;
+  #forward = (): Promise<Answer> => this.#send();
 
   constructor(incoming: IncomingMessage, response: ServerResponse, body: string, upstream: Upstream, gate: LineGate) {
     this.method = incoming.method ?? '';
@@ -47,8 +48,18 @@ export class Exchange {
     return this.path.includes('watch=true');
   }
 
+  /** Puts something around `forward`. */
+  onForward(around: (forward: () => Promise<Answer>) => Promise<Answer>): void {
+    const inner = this.#forward;
+    this.#forward = () => around(inner);
+  }
+
   /** Lets the server act on the request; the answer is not passed on yet. Of a watch only its headers are waited for. */
-  async forward(): Promise<Answer> {
+  forward(): Promise<Answer> {
+    return this.#forward();
+  }
+
+  async #send(): Promise<Answer> {
     const { origin, dispatcher } = this.#upstream;
     const gone = new AbortController();
     if (this.isWatch) void this.left.then(() => gone.abort());

@@ -12,38 +12,38 @@ export interface Gap {
 const NAME = 'web';
 
 async function removed(stage: Stage): Promise<void> {
-  await stage.remove(NAME);
+  await stage.people.remove(NAME);
   await stage.gone(NAME);
 }
 
 async function retain(stage: Stage): Promise<void> {
   stage.retained.add(stage.objects.object(NAME)?.spec.sshKeys?.join('\n'));
-  await stage.edit(NAME, { spec: { deletionPolicy: 'Retain' } });
+  await stage.people.edit(NAME, { spec: { deletionPolicy: 'Retain' } });
 }
 
 export const GAPS: Readonly<Record<string, Gap>> = {
   deleted: {
-    act: (stage) => stage.remove(NAME),
+    act: (stage) => stage.people.remove(NAME),
     end: (stage) => stage.gone(NAME),
   },
   /** Where nothing was claimed yet the name is free at once, so both happen unseen. */
   recreated: {
     async act(stage) {
-      await stage.remove(NAME);
-      if (stage.objects.object(NAME) === undefined) await stage.apply(NAME);
+      await stage.people.remove(NAME);
+      if (stage.objects.object(NAME) === undefined) await stage.people.apply(NAME);
     },
     async end(stage) {
       const isDeleting = (): boolean => stage.objects.object(NAME)?.metadata.deletionTimestamp !== undefined;
       await stage.until('the first object to be gone', () => !isDeleting());
-      if (stage.objects.object(NAME) === undefined) await stage.apply(NAME);
+      if (stage.objects.object(NAME) === undefined) await stage.people.apply(NAME);
       await stage.rests(NAME);
       await removed(stage);
     },
   },
   'there-and-back': {
     async act(stage) {
-      await stage.edit(NAME, { spec: { deletionPolicy: 'Retain', deletionProtection: true } });
-      await stage.edit(NAME, { spec: { deletionPolicy: 'Delete', deletionProtection: false } });
+      await stage.people.edit(NAME, { spec: { deletionPolicy: 'Retain', deletionProtection: true } });
+      await stage.people.edit(NAME, { spec: { deletionPolicy: 'Delete', deletionProtection: false } });
     },
     async end(stage) {
       await stage.rests(NAME);
@@ -53,31 +53,31 @@ export const GAPS: Readonly<Record<string, Gap>> = {
   'retained-and-deleted': {
     async act(stage) {
       await retain(stage);
-      await stage.remove(NAME);
+      await stage.people.remove(NAME);
     },
     end: (stage) => stage.gone(NAME),
   },
   'protected-and-deleted': {
     async act(stage) {
-      await stage.edit(NAME, { spec: { deletionProtection: true } });
-      await stage.remove(NAME);
+      await stage.people.edit(NAME, { spec: { deletionProtection: true } });
+      await stage.people.remove(NAME);
     },
     async end(stage) {
       await stage.until('the object to be gone or protected', () => {
         const reason = stage.reason(NAME);
         return stage.objects.object(NAME) === undefined || reason === 'DeletionProtected';
       });
-      await stage.edit(NAME, { spec: { deletionProtection: false } });
+      await stage.people.edit(NAME, { spec: { deletionProtection: false } });
       await stage.gone(NAME);
     },
   },
   'paused-and-deleted': {
     async act(stage) {
-      await stage.edit(NAME, { annotations: { [PAUSED_ANNOTATION]: 'true' } });
-      await stage.remove(NAME);
+      await stage.people.edit(NAME, { annotations: { [PAUSED_ANNOTATION]: 'true' } });
+      await stage.people.remove(NAME);
     },
     async end(stage) {
-      await stage.edit(NAME, { annotations: { [PAUSED_ANNOTATION]: null } });
+      await stage.people.edit(NAME, { annotations: { [PAUSED_ANNOTATION]: null } });
       await stage.gone(NAME);
     },
   },

@@ -6,7 +6,8 @@ import { recordOf } from './objects.ts';
 import type { Part, Result } from './plan.ts';
 import type { Replica } from './replica.ts';
 import { SCENARIOS, type Scenario } from './scenarios.ts';
-import { Stage, type Interceptor } from './stage.ts';
+import { Stage } from './stage.ts';
+import { orderedBy, type Interceptor } from './traffic.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -124,13 +125,14 @@ class ReplicaPlan {
         sender.proxy.reachable = false;
     }
     const { left } = exchange;
-    this.#heldFor = sshKeysOf(exchange);
+    this.#heldFor = orderedBy(exchange);
     let isLeft = false;
     void left.then(() => (isLeft = true));
     this.#comeBack = async () => {
       // A word that was said too early must not become false later: nobody could tell, and nobody promises to.
       const isDropped = trouble.earlyWord === true && isLeft;
-      const late = trouble.served === 'after' && !isDropped ? await exchange.forward() : answer;
+      // A watch whose client has gone is not begun.
+      const late = trouble.served === 'after' && !isDropped ? await exchange.forward().catch(() => undefined) : answer;
       if (late !== undefined) exchange.reply(late);
       sender.signal('SIGCONT');
       sender.proxy.reachable = true;
@@ -150,9 +152,9 @@ class ReplicaPlan {
       if (other !== undefined) other.proxy.reachable = true;
     } else {
       if (stage.leader === this.#lost || !stage.leader.runs) return;
-      this.#takenOverAt ??= stage.labels.length;
+      this.#takenOverAt ??= stage.traffic.labels.length;
       if (earlyWord === true) await sayNotCreated(stage, this.#heldFor);
-      if (stage.labels.length - this.#takenOverAt < ENOUGH_REQUESTS && stage.quietMs < QUIET_MS) return;
+      if (stage.traffic.labels.length - this.#takenOverAt < ENOUGH_REQUESTS && stage.traffic.quietMs < QUIET_MS) return;
     }
     this.#state = 'over';
     await this.#comeBack(stage);
@@ -169,9 +171,5 @@ async function sayNotCreated(stage: Stage, sshKeys: unknown): Promise<void> {
   const object = stage.objects.ordering(sshKeys);
   const attempt = object && recordOf(object)?.attempt;
   if (attempt === undefined || object?.metadata.annotations?.[NOT_CREATED_ANNOTATION] === attempt) return;
-  await stage.edit(object?.metadata.name ?? '', { annotations: { [NOT_CREATED_ANNOTATION]: attempt } });
-}
-
-function sshKeysOf({ method, body }: Exchange): unknown {
-  return method === 'POST' && body.startsWith('{') ? (JSON.parse(body) as { ssh_keys?: unknown }).ssh_keys : undefined;
+  await stage.people.edit(object?.metadata.name ?? '', { annotations: { [NOT_CREATED_ANNOTATION]: attempt } });
 }

@@ -1,32 +1,40 @@
 /** Lives of objects, as people make them happen. Whatever fault strikes meanwhile, each comes to the end that it states. */
 import { ADOPT_ANNOTATION } from '../../src/api/names.ts';
 import { DEFAULT_KEY } from '../../src/simulator/index.ts';
-import { jsonAnswer, type Exchange } from './exchange.ts';
+import { jsonAnswer, type Answer, type Exchange } from './exchange.ts';
 import { recordOf } from './objects.ts';
 import type { Stage } from './stage.ts';
 
 export interface Scenario {
-  /** What the service does otherwise than usual; true when the request was dealt with. */
-  service?: (exchange: Exchange, stage: Stage) => Promise<boolean>;
+  /** What the service does otherwise than usual: its answer to a request; `forward` lets it act as usual. */
+  service?: Unusual;
   act: (stage: Stage) => Promise<void>;
 }
 
+export type Unusual = (exchange: Exchange, forward: () => Promise<Answer>, stage: Stage) => Promise<Answer>;
+
 const isCreate = ({ method, path }: Exchange): boolean => method === 'POST' && path.endsWith('/servers');
 
-/** From the first create on: whether the service acts on it or not, its answer says nothing. */
-const firstCreateFails = (acts: boolean) => {
+/** Whether the service acts on the first create or not, its answer says nothing. */
+function firstCreateFails(acts: boolean): Unusual {
   const seen = new WeakSet<Stage>();
-  return async (exchange: Exchange, stage: Stage): Promise<boolean> => {
-    if (!isCreate(exchange) || seen.has(stage)) return false;
+  return async (exchange, forward, stage) => {
+    if (!isCreate(exchange) || seen.has(stage)) return forward();
     seen.add(stage);
-    if (acts) await exchange.forward();
-    exchange.reply(jsonAnswer(503, {}));
-    return true;
+    if (acts) await forward();
+    return jsonAnswer(503, {});
   };
+}
+
+/** As long as an object asks for this product. */
+const soldOut = async (exchange: Exchange, forward: () => Promise<Answer>): Promise<Answer> => {
+  if (!isCreate(exchange)) return forward();
+  const { product } = JSON.parse(exchange.body) as { product?: string };
+  return product === 'vps-2gb' ? jsonAnswer(422, { message: 'sold out' }) : forward();
 };
 
 async function begin(stage: Stage): Promise<void> {
-  await stage.putSecret();
+  await stage.people.putSecret();
   await stage.start();
 }
 
@@ -35,19 +43,19 @@ async function taskRuns(stage: Stage, name: string): Promise<void> {
     const object = stage.objects.object(name);
     const task = object && recordOf(object)?.task;
     // A lost answer has to be resolved by a person, and then there is a server.
-    return (task !== undefined && stage.polls(task) > 0) || stage.reason(name) === 'Available';
+    return (task !== undefined && stage.panel.polls(task) > 0) || stage.reason(name) === 'Available';
   });
 }
 
 async function removed(stage: Stage, name: string): Promise<void> {
-  await stage.remove(name);
+  await stage.people.remove(name);
   await stage.gone(name);
 }
 
 async function unknown(stage: Stage): Promise<void> {
   stage.peopleLook = false;
   await begin(stage);
-  await stage.apply('web');
+  await stage.people.apply('web');
   await stage.reaches('web', 'CreateOutcomeUnknown');
 }
 
@@ -55,7 +63,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   life: {
     async act(stage) {
       await begin(stage);
-      await stage.apply('web');
+      await stage.people.apply('web');
       await stage.rests('web');
       await removed(stage, 'web');
     },
@@ -64,9 +72,9 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     async act(stage) {
       stage.tasksEnd = false;
       await begin(stage);
-      await stage.apply('web');
+      await stage.people.apply('web');
       await taskRuns(stage, 'web');
-      await stage.remove('web');
+      await stage.people.remove('web');
       stage.tasksEnd = true;
       await stage.gone('web');
     },
@@ -74,7 +82,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   'deleted-before-create': {
     async act(stage) {
       await stage.start();
-      await stage.apply('web');
+      await stage.people.apply('web');
       await stage.reaches('web', 'SecretNotFound');
       await removed(stage, 'web');
     },
@@ -83,24 +91,18 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     async act(stage) {
       const { identifier } = stage.simulator.fleet.addServer('default');
       await begin(stage);
-      await stage.apply('web', {}, { [ADOPT_ANNOTATION]: identifier });
+      await stage.people.apply('web', {}, { [ADOPT_ANNOTATION]: identifier });
       await stage.rests('web');
       await removed(stage, 'web');
     },
   },
   'refused-then-mended': {
-    async service(exchange) {
-      if (!isCreate(exchange)) return false;
-      const { product } = JSON.parse(exchange.body) as { product?: string };
-      if (product !== 'vps-2gb') return false;
-      exchange.reply(jsonAnswer(422, { message: 'sold out' }));
-      return Promise.resolve(true);
-    },
+    service: soldOut,
     async act(stage) {
       await begin(stage);
-      await stage.apply('web', { product: 'vps-2gb' });
+      await stage.people.apply('web', { product: 'vps-2gb' });
       await stage.reaches('web', 'CreateRejected');
-      await stage.edit('web', { spec: { product: 'vps-4gb' } });
+      await stage.people.edit('web', { spec: { product: 'vps-4gb' } });
       await stage.rests('web');
       await removed(stage, 'web');
     },
@@ -127,7 +129,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     service: firstCreateFails(true),
     async act(stage) {
       await unknown(stage);
-      await stage.remove('web');
+      await stage.people.remove('web');
       stage.peopleLook = true;
       await stage.gone('web');
     },
@@ -136,7 +138,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     service: firstCreateFails(false),
     async act(stage) {
       await unknown(stage);
-      await stage.remove('web');
+      await stage.people.remove('web');
       stage.peopleLook = true;
       await stage.gone('web');
     },
@@ -144,7 +146,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   retained: {
     async act(stage) {
       await begin(stage);
-      await stage.apply('web', { deletionPolicy: 'Retain' });
+      await stage.people.apply('web', { deletionPolicy: 'Retain' });
       await stage.rests('web');
       stage.retained.add(stage.objects.object('web')?.spec.sshKeys?.join('\n'));
       await removed(stage, 'web');
@@ -154,7 +156,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     async act(stage) {
       stage.tasksEnd = false;
       await begin(stage);
-      await stage.apply('web', { deletionPolicy: 'Retain' });
+      await stage.people.apply('web', { deletionPolicy: 'Retain' });
       await taskRuns(stage, 'web');
       stage.retained.add(stage.objects.object('web')?.spec.sshKeys?.join('\n'));
       stage.tasksEnd = true;
@@ -165,11 +167,11 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     async act(stage) {
       stage.tasksEnd = false;
       await begin(stage);
-      await stage.apply('web');
+      await stage.people.apply('web');
       await taskRuns(stage, 'web');
       stage.simulator.accounts.rotateKey(DEFAULT_KEY.keyId, 'another-secret-of-this-key');
       stage.simulator.accounts.forgetTokens();
-      await stage.putSecret('another-secret-of-this-key');
+      await stage.people.putSecret('another-secret-of-this-key');
       stage.tasksEnd = true;
       await stage.rests('web');
       await removed(stage, 'web');
@@ -178,10 +180,10 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   'two-at-once': {
     async act(stage) {
       await begin(stage);
-      await Promise.all([stage.apply('web'), stage.apply('db')]);
+      await Promise.all([stage.people.apply('web'), stage.people.apply('db')]);
       await stage.rests('web');
       await stage.rests('db');
-      await Promise.all([stage.remove('web'), stage.remove('db')]);
+      await Promise.all([stage.people.remove('web'), stage.people.remove('db')]);
       await stage.gone('web');
       await stage.gone('db');
     },
@@ -189,11 +191,11 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   protected: {
     async act(stage) {
       await begin(stage);
-      await stage.apply('web', { deletionProtection: true });
+      await stage.people.apply('web', { deletionProtection: true });
       await stage.rests('web');
-      await stage.remove('web');
+      await stage.people.remove('web');
       await stage.reaches('web', 'DeletionProtected');
-      await stage.edit('web', { spec: { deletionProtection: false } });
+      await stage.people.edit('web', { spec: { deletionProtection: false } });
       await stage.gone('web');
     },
   },

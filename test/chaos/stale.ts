@@ -4,7 +4,8 @@ import { jsonAnswer, type Exchange } from './exchange.ts';
 import { GAPS, type Gap } from './gaps.ts';
 import type { Part, Result } from './plan.ts';
 import type { Replica } from './replica.ts';
-import { Stage, type Interceptor } from './stage.ts';
+import { Stage } from './stage.ts';
+import type { Interceptor } from './traffic.ts';
 
 const VIEWS = [
   /** The watch is silent, writes pass. */
@@ -63,8 +64,8 @@ class StalePlan {
   }
 
   async #act(stage: Stage): Promise<void> {
-    await stage.putSecret();
-    await stage.apply('web');
+    await stage.people.putSecret();
+    await stage.people.apply('web');
     await stage.start();
     const acted = (): boolean => this.#acted;
     await stage.until('the gap', () => acted() || stage.isResting('web'));
@@ -88,7 +89,7 @@ class StalePlan {
     this.#state = 'blind';
     this.#since = Infinity;
     const { gate } = sender.proxy;
-    this.#oldList = await stage.listLive();
+    this.#oldList = await stage.people.list();
     if (this.#view === 'lost') gate.drop();
     else if (this.#view !== 'absent') gate.hold();
     const killed = this.#view === 'frozen-restart' || this.#view === 'absent';
@@ -97,7 +98,7 @@ class StalePlan {
     if (!this.#acted) await this.#people(stage);
     if (this.#view === 'frozen-relist') gate.expire('hold');
     if (killed) sender.start();
-    this.#since = stage.labels.length;
+    this.#since = stage.traffic.labels.length;
     if (killed) exchange.breakOff();
     return killed;
   }
@@ -105,7 +106,7 @@ class StalePlan {
   /** Ends the blindness when the operator has acted on it. */
   async #see(stage: Stage): Promise<void> {
     if (this.#state !== 'blind') return Promise.resolve();
-    if (stage.labels.length - this.#since < ENOUGH_REQUESTS && stage.quietMs < QUIET_MS) return;
+    if (stage.traffic.labels.length - this.#since < ENOUGH_REQUESTS && stage.traffic.quietMs < QUIET_MS) return;
     this.#state = 'over';
     const { gate } = stage.leader.proxy;
     if (this.#view === 'lost') gate.expire('open');

@@ -1,0 +1,83 @@
+/** What people do to the objects and Secrets of one namespace, past every proxy. */
+import { randomUUID } from 'node:crypto';
+import { API_VERSION, PLURAL } from '../../src/api/names.ts';
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import type { KubeHttp } from '../../src/kube/http.ts';
+import { DEFAULT_KEY } from '../../src/simulator/index.ts';
+import { virtualServer, withAnnotations, withSpec, type Manifest } from '../gen/virtual-server.ts';
+import type { KnownObjects } from './objects.ts';
+
+const MERGE_PATCH = 'application/merge-patch+json';
+
+export class People {
+  /** Every secret that a Secret has held. */
+  readonly secrets: string[] = [];
+  readonly #http: KubeHttp;
+  readonly #namespace: string;
+  readonly #objects: KnownObjects;
+
+  constructor(http: KubeHttp, namespace: string, objects: KnownObjects) {
+    this.#http = http;
+    this.#namespace = namespace;
+    this.#objects = objects;
+  }
+
+  async makeNamespace(): Promise<void> {
+    const body = { metadata: { name: this.#namespace } };
+    await this.#http.call({ method: 'POST', path: '/api/v1/namespaces', body });
+  }
+
+  /** The list as the API server gives it now. */
+  async list(): Promise<{ items: VirtualServer[] }> {
+    return (await this.#http.call({ path: this.#path() })) as { items: VirtualServer[] };
+  }
+
+  /** Creates an object whose SSH key tells for whom a server was ordered. */
+  async apply(name: string, spec: Manifest['spec'] = {}, annotations: Record<string, string> = {}): Promise<void> {
+    const sshKeys = [`ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA ${name}-${randomUUID()}`];
+    const manifest = virtualServer(name, withSpec({ sshKeys, ...spec }), withAnnotations(annotations));
+    this.#saw(await this.#http.call({ method: 'POST', path: this.#path(), body: manifest }));
+  }
+
+  /** Does nothing where the object is gone. */
+  async edit(name: string, change: { spec?: object; annotations?: Record<string, string | null> }): Promise<void> {
+    const { spec, annotations } = change;
+    await this.#patch(name, { ...(spec && { spec }), ...(annotations && { metadata: { annotations } }) });
+  }
+
+  async remove(name: string): Promise<void> {
+    this.#saw(await this.#http.call({ method: 'DELETE', path: this.#path(name), absent: name }));
+  }
+
+  async putSecret(secret = DEFAULT_KEY.secret): Promise<void> {
+    this.secrets.push(secret);
+    const path = `/api/v1/namespaces/${this.#namespace}/secrets`;
+    const name = 'vps-api-key';
+    const stringData = { keyId: DEFAULT_KEY.keyId, secret };
+    await this.#http.call({ method: 'DELETE', path: `${path}/${name}`, absent: name });
+    await this.#http.call({ method: 'POST', path, body: { metadata: { name }, stringData } });
+  }
+
+  /** Takes away what a failed plan has left. */
+  async removeAll(): Promise<void> {
+    for (const { metadata } of (await this.list()).items) {
+      await this.#patch(metadata.name, { metadata: { finalizers: null } });
+      await this.remove(metadata.name);
+    }
+  }
+
+  async #patch(name: string, body: object): Promise<void> {
+    const path = this.#path(name);
+    this.#saw(await this.#http.call({ method: 'PATCH', path, body, contentType: MERGE_PATCH, absent: name }));
+  }
+
+  /** A deletion that is done at once answers with a Status. */
+  #saw(answer: unknown): void {
+    const object = answer as VirtualServer | undefined;
+    if (object?.kind === 'VirtualServer') this.#objects.saw(object);
+  }
+
+  #path(name = ''): string {
+    return `/apis/${API_VERSION}/namespaces/${this.#namespace}/${PLURAL}${name && `/${name}`}`;
+  }
+}

@@ -1,0 +1,114 @@
+/** All requests of the operators of one plan: named, checked, met by the fault of the plan or passed on. */
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import type { Simulator } from '../../src/simulator/index.ts';
+import type { Answer, Exchange } from './exchange.ts';
+import { checkServiceCall, checkWrite } from './guards.ts';
+import { kubeLabel, serviceLabel } from './labels.ts';
+import type { KnownObjects } from './objects.ts';
+import type { Replica } from './replica.ts';
+
+/** What is done with a request instead of passing it on; true when it was dealt with. */
+export type Interceptor = (label: string, exchange: Exchange, sender: Replica) => Promise<boolean>;
+
+export interface TrafficOptions {
+  simulator: Simulator;
+  objects: KnownObjects;
+  /** The objects as the API server has them now. */
+  list: () => Promise<{ items: VirtualServer[] }>;
+  /** Who sends what goes to the service. */
+  leader: () => Replica;
+  /** Told of what must never happen. */
+  violated: (violations: readonly string[]) => void;
+  /** The fault of the plan. */
+  intercept?: Interceptor;
+  /** What the service answers. */
+  service?: (exchange: Exchange, forward: () => Promise<Answer>) => Promise<Answer>;
+}
+
+export class Traffic {
+  /** Labels of all requests, in order of arrival. */
+  readonly labels: string[] = [];
+  /** Name of the replica that holds the Lease, as the API server has it. */
+  holder: string | undefined;
+  readonly #options: TrafficOptions;
+  /** By name of the object. */
+  readonly #writes = new Map<string, number>();
+  /** By SSH key: creates between the operator and the service. */
+  readonly #onTheirWay = new Map<unknown, number>();
+  #lastAt = Date.now();
+
+  constructor(options: TrafficOptions) {
+    this.#options = options;
+  }
+
+  /** For how long nothing was asked for (ms). */
+  get quietMs(): number {
+    return Date.now() - this.#lastAt;
+  }
+
+  /** How often operators have written to the object. */
+  writes(name: string): number {
+    return this.#writes.get(name) ?? 0;
+  }
+
+  isOnItsWay(sshKeys: unknown): boolean {
+    return (this.#onTheirWay.get(sshKeys) ?? 0) > 0;
+  }
+
+  /** A request to the API server. */
+  async toCluster(exchange: Exchange, sender: Replica): Promise<void> {
+    this.#options.violated(checkWrite(exchange));
+    if (exchange.method === 'PATCH') {
+      const name = /virtualservers\/([^/?]+)/.exec(exchange.path)?.[1] ?? '';
+      this.#writes.set(name, this.writes(name) + 1);
+    }
+    exchange.onForward(async (forward) => {
+      const answer = await forward();
+      this.#learn(exchange, answer, sender);
+      return answer;
+    });
+    await this.#deal(kubeLabel(exchange, this.#options.objects), exchange, sender);
+  }
+
+  async toService(exchange: Exchange): Promise<void> {
+    const { objects, list, simulator, violated, leader, service } = this.#options;
+    exchange.onForward(async (forward) => {
+      // What is true at the very moment at which the service acts.
+      if (exchange.method !== 'GET') violated(checkServiceCall(exchange, (await list()).items, simulator));
+      return forward();
+    });
+    if (service !== undefined) exchange.onForward((forward) => service(exchange, forward));
+    const sshKeys = orderedBy(exchange);
+    const count = (by: 1 | -1): void => {
+      if (sshKeys !== undefined) this.#onTheirWay.set(sshKeys, (this.#onTheirWay.get(sshKeys) ?? 0) + by);
+    };
+    count(1);
+    try {
+      await this.#deal(serviceLabel(exchange, objects), exchange, leader());
+    } finally {
+      count(-1);
+    }
+  }
+
+  async #deal(label: string, exchange: Exchange, sender: Replica): Promise<void> {
+    this.labels.push(label);
+    this.#lastAt = Date.now();
+    if ((await this.#options.intercept?.(label, exchange, sender)) === true) return;
+    exchange.reply(await exchange.forward());
+  }
+
+  #learn({ method, path }: Exchange, { status, body }: Answer, sender: Replica): void {
+    if (status >= 300 || method === 'GET') return;
+    if (path.includes('/virtualservers/')) this.#options.objects.saw(JSON.parse(body.toString()) as VirtualServer);
+    if (path.includes('/leases')) {
+      const { spec } = JSON.parse(body.toString()) as { spec?: { holderIdentity?: string } };
+      this.holder = spec?.holderIdentity === '' ? undefined : sender.name;
+    }
+  }
+}
+
+/** The SSH keys of a create; undefined for any other request. */
+export function orderedBy({ method, path, body }: Exchange): unknown {
+  if (method !== 'POST' || !path.endsWith('/servers')) return undefined;
+  return (JSON.parse(body) as { ssh_keys?: unknown }).ssh_keys;
+}
