@@ -52,9 +52,8 @@ it.concurrent('a single 404 for a server that runs is not said at all', async ({
   const fault = world.simulator.faults.inject({ match: READ, action: NOT_FOUND });
   await fault.met;
   await world.visited('web');
-  const { conditions } = (await world.get('web'))?.status ?? {};
-  expect(conditions?.map(({ type, reason }) => `${type} ${reason}`)).toEqual(['Ready Available']);
-  expect(await world.events('web')).not.toContainEqual(expect.objectContaining({ reason: 'ServerMissing' }));
+  expect(condition(await world.waitForReason('web', 'Available', 'Ready'), 'Stalled')).toBeUndefined();
+  expect(world.log.filter(({ outcome }) => outcome === 'serverNotFound')).toEqual([]);
 });
 
 it.concurrent(

@@ -1,0 +1,227 @@
+/**
+ * Values for a spec, drawn from the schema of the CustomResourceDefinition itself (after Acto): for each field those at
+ * its bounds, and those that break one rule of it each.
+ */
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import { CRD_FILE } from '../../src/api/generate-crds.ts';
+import { DEFAULT_API_KEY_SECRET } from '../../src/api/names.ts';
+import type { StructuralSchema } from '../../src/api/structural-schema.ts';
+import { SSH_KEY, virtualServer } from './virtual-server.ts';
+
+export type Spec = Record<string, unknown>;
+
+interface Node extends Omit<StructuralSchema, 'items' | 'properties'> {
+  minLength?: number;
+  maxLength?: number;
+  maxItems?: number;
+  enum?: string[];
+  items?: Node;
+  properties?: Record<string, Node>;
+}
+
+/** A spec with one field changed. */
+export interface Variant {
+  /** Path of the field, as the API server writes it, such as `spec.sshKeysFrom[0].name`. */
+  path: string;
+  what: string;
+  spec: Spec;
+}
+
+/** Texts of a given length that meet the pattern or rule of a field; a field with a new pattern has to be added here. */
+const SHAPES: Record<string, (length: number) => string> = {
+  'spec.image': (length) => `f/${'v'.repeat(length - 2)}`,
+  'spec.sshKeys[0]': (length) => (length < 6 ? SSH_KEY : `ssh-a ${'A'.repeat(length - 6)}`),
+  'spec.sshKeysFrom[0].name': (length) => 'n'.repeat(length),
+  'spec.sshKeysFrom[0].key': (length) => 'k'.repeat(length),
+  'spec.apiKeySecretRef.name': (length) => 's'.repeat(length),
+};
+
+/** Texts that break the pattern or rule, and no bound. */
+const MISSHAPEN: Record<string, string[]> = {
+  'spec.image': ['debian', 'debian/', '/minimal', 'a b/c'],
+  'spec.sshKeys[0]': ['ssh-rsa', 'AAAA', 'ssh-rsa A\nssh-rsa B', '-----BEGIN OPENSSH PRIVATE KEY-----'],
+  'spec.sshKeysFrom[0].name': ['Keys', 'a_b', '-a', 'a-', 'a/b', '../a', 'ä'],
+  'spec.sshKeysFrom[0].key': ['a b', 'a/b', 'ä'],
+  'spec.apiKeySecretRef.name': ['Key', 'a_b', '-a', 'a.', '../a', 'ä'],
+};
+
+const WRONG_TYPES: Record<string, unknown> = { text: 'x', number: 7, fraction: 1.5, truth: true, list: [], map: {} };
+/** Those that stand for a value of the type itself. */
+const RIGHT_TYPES: Record<string, string[]> = {
+  string: ['text'],
+  integer: ['number'],
+  boolean: ['truth'],
+  array: ['list'],
+  object: ['map'],
+};
+
+export function specSchemaOfCrd(): Node {
+  const crd = parse(readFileSync(CRD_FILE, 'utf8')) as {
+    spec: { versions: { schema: { openAPIV3Schema: { properties: { spec: Node } } } }[] };
+  };
+  const [version] = crd.spec.versions;
+  if (version === undefined) throw new Error('the CustomResourceDefinition has no version');
+  return version.schema.openAPIV3Schema.properties.spec;
+}
+
+/** What the simulator offers. */
+export const goodSpec = (): Spec => virtualServer('good').spec;
+
+interface Leaf {
+  path: string;
+  node: Node;
+  required: boolean;
+  /** The spec with this value in the place of the field; `undefined` leaves the field out. */
+  put: (value: unknown) => Spec;
+}
+
+/** Every field of the schema, each in a spec that is valid without it or with it. */
+function fields(node: Node, path: string, put: Leaf['put']): Leaf[] {
+  return Object.entries(node.properties ?? {}).flatMap(([name, child]) => {
+    const inner = `${path}.${name}`;
+    const base = example(node, path) as Spec;
+    const leaf: Leaf = {
+      path: inner,
+      node: child,
+      required: node.required?.includes(name) === true,
+      put: (value) => put({ ...base, [name]: value }),
+    };
+    return [leaf, ...children(leaf)];
+  });
+}
+
+function children({ path, node, put }: Leaf): Leaf[] {
+  if (node.type === 'object') return fields(node, path, put);
+  if (node.type !== 'array' || node.items === undefined) return [];
+  const item: Leaf = { path: `${path}[0]`, node: node.items, required: true, put: (value) => put([value]) };
+  return [item, ...children(item)];
+}
+
+/** Some valid value of a field. */
+function example(node: Node, path: string): unknown {
+  const good = goodSpec()[path.replace('spec.', '')];
+  if (good !== undefined) return good;
+  switch (node.type) {
+    case 'object': {
+      const names = Object.entries(node.properties ?? {}).filter(([name]) => node.required?.includes(name));
+      return Object.fromEntries(names.map(([name, child]) => [name, example(child, `${path}.${name}`)]));
+    }
+    case 'array':
+      return node.items === undefined ? [] : [example(node.items, `${path}[0]`)];
+    case 'string':
+      return node.enum?.[0] ?? textOf(node, path, Math.max(node.minLength ?? 0, 8));
+    case 'integer':
+      return node.minimum ?? 0;
+    default:
+      return false;
+  }
+}
+
+function textOf(node: Node, path: string, length: number): string {
+  const shape = SHAPES[path];
+  const free = node.pattern === undefined && node['x-kubernetes-validations'] === undefined;
+  if (shape === undefined && !free) throw new Error(`${path} has a pattern: say in SHAPES what meets it`);
+  return shape?.(length) ?? 'x'.repeat(length);
+}
+
+function leaves(): Leaf[] {
+  return fields(specSchemaOfCrd(), 'spec', (value) => ({ ...goodSpec(), ...(value as Spec) }));
+}
+
+/** Every spec that the API server has to take: each field at each of its bounds, left out where it may be. */
+export function validSpecs(): Variant[] {
+  return leaves().flatMap(({ path, node, required, put }) => {
+    const values = atBounds(node, path);
+    // The API server takes a null for a field that is left out.
+    if (!required) values.push(['left out', undefined], ['null', null]);
+    return values.map(([what, value]) => ({ path, what, spec: put(value) })).filter(({ spec }) => hasSshKey(spec));
+  });
+}
+
+const entries = (list: unknown): number => (Array.isArray(list) ? list.length : 0);
+
+/** A spec without any SSH key is refused by a rule over two fields. */
+function hasSshKey(spec: Spec): boolean {
+  return entries(spec.sshKeys) + entries(spec.sshKeysFrom) > 0;
+}
+
+function atBounds(node: Node, path: string): [string, unknown][] {
+  switch (node.type) {
+    case 'string': {
+      if (node.enum !== undefined) return node.enum.map((value) => [value, value]);
+      const { minLength = 0, maxLength = 0 } = node;
+      return [minLength, maxLength].map((length) => [`of ${length} characters`, textOf(node, path, length)]);
+    }
+    case 'integer':
+      return [node.minimum, node.maximum].map((value) => [String(value), value]);
+    case 'boolean':
+      return [false, true].map((value) => [String(value), value]);
+    case 'array': {
+      const one = node.items === undefined ? undefined : example(node.items, `${path}[0]`);
+      const many = [0, 1, node.maxItems ?? 0];
+      return many.map((count) => [`${count} entries`, Array.from({ length: count }, () => one)]);
+    }
+    default:
+      return [['the least', example(node, path)]];
+  }
+}
+
+/** Every spec that the API server has to refuse: each breaks one rule of one field. */
+export function invalidSpecs(): Variant[] {
+  const broken = leaves().flatMap(({ path, node, required, put }) => {
+    const wrong = [...beyondBounds(node, path), ...wrongTypes(node)];
+    if (required && !path.endsWith(']')) wrong.push(['missing', undefined]);
+    if (required) wrong.push(['null', null]);
+    return wrong.map(([what, value]) => ({ path, what, spec: put(value) }));
+  });
+  const keyless = [[], undefined].flatMap((sshKeys) =>
+    [[], undefined].map((sshKeysFrom) => ({ sshKeys, sshKeysFrom })),
+  );
+  const ruled = keyless.map((keys) => ({ path: 'spec', what: 'no SSH key', spec: { ...goodSpec(), ...keys } }));
+  return [...broken, ...ruled];
+}
+
+/** Whether the simulator offers what the spec asks for, and every Secret that it names is there. */
+export function isOffered({ product, image, diskSize, sshKeysFrom, apiKeySecretRef }: Spec): boolean {
+  const good = goodSpec();
+  const { name } = (apiKeySecretRef ?? {}) as { name?: string | null };
+  const wanted = [product, image, diskSize, name ?? DEFAULT_API_KEY_SECRET, entries(sshKeysFrom)];
+  const offered = [good.product, good.image, good.diskSize, DEFAULT_API_KEY_SECRET, 0];
+  return wanted.every((value, index) => value === offered[index]);
+}
+
+/** The JSON merge patch that turns one value into another; null takes a field away. */
+export function mergePatch(from: unknown, to: unknown): unknown {
+  if (!isMap(from) || !isMap(to)) return to;
+  const names = [...new Set([...Object.keys(from), ...Object.keys(to)])];
+  return Object.fromEntries(
+    names.map((name) => [name, to[name] === undefined ? null : mergePatch(from[name], to[name])]),
+  );
+}
+
+function isMap(value: unknown): value is Spec {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function beyondBounds(node: Node, path: string): [string, unknown][] {
+  const found: [string, unknown][] = (MISSHAPEN[path] ?? []).map((text) => [`text ${JSON.stringify(text)}`, text]);
+  if (node.enum !== undefined) found.push(['a word that is not listed', `${node.enum[0] ?? ''}x`]);
+  const { minLength = 0, maxLength, minimum, maximum, maxItems } = node;
+  if (minLength > 0) found.push(['an empty text', '']);
+  if (maxLength !== undefined) found.push([`of ${maxLength + 1} characters`, textOf(node, path, maxLength + 1)]);
+  if (minimum !== undefined) found.push([String(minimum - 1), minimum - 1]);
+  if (maximum !== undefined) found.push([String(maximum + 1), maximum + 1]);
+  if (maxItems !== undefined && node.items !== undefined) {
+    const one = example(node.items, `${path}[0]`);
+    found.push([`${maxItems + 1} entries`, Array.from({ length: maxItems + 1 }, () => one)]);
+  }
+  return found;
+}
+
+function wrongTypes({ type = '' }: Node): [string, unknown][] {
+  const right = RIGHT_TYPES[type] ?? [];
+  return Object.entries(WRONG_TYPES)
+    .filter(([what]) => !right.includes(what))
+    .map(([what, value]) => [`a ${what}`, value]);
+}
