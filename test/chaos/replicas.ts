@@ -50,7 +50,9 @@ export const replicas: Part = {
     const scenario = SCENARIOS[name];
     const trouble = point && TROUBLES[point.fault];
     if (scenario === undefined || (point !== undefined && trouble === undefined)) return undefined;
-    if (trouble?.earlyWord === true && point?.label !== 'service:POST-servers:attempt') return undefined;
+    // A false word about a create whose answer says nothing is believed: nobody could know better.
+    const isTrustworthy = point?.label === 'service:POST-servers:attempt' && scenario.service === undefined;
+    if (trouble?.earlyWord === true && !isTrustworthy) return undefined;
     return (arena, stage) => new ReplicaPlan(scenario, point?.label, trouble).run(arena, stage);
   },
 };
