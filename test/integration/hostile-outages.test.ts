@@ -139,8 +139,8 @@ const CALLS_ONLY: Record<string, Failure> = {
   '404 for everything': {
     action: answered(404),
     says: { reason: 'ServerNotVisible', words: /answers 404 for its list of products too/ },
-    // A server that is not found is compared with the list of products.
-    listReaders: 4,
+    // A server that is not found is compared with the list of products, before and after the deletion.
+    listReaders: 5,
     differs: {
       making: { reason: 'TaskNotFound', words: /does not know task/ },
       late: unavailable(/answered 404/),
