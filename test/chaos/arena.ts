@@ -11,6 +11,7 @@ import { createKubeHttp, type KubeHttp } from '../../src/kube/http.ts';
 import { createInformer } from '../../src/kube/informer.ts';
 import { bundle } from '../tools/bundle.ts';
 import type { Upstream } from './exchange.ts';
+import { startWatchdog, type Watchdog } from './watchdog.ts';
 
 /** Told of the objects of one namespace. */
 export interface Follower {
@@ -29,6 +30,7 @@ export interface Arena {
   readonly program: string;
   /** Temporary. */
   readonly folder: string;
+  readonly watchdog: Watchdog;
   follow(namespace: string, follower: Follower): void;
   unfollow(namespace: string): void;
   close(): Promise<void>;
@@ -37,6 +39,7 @@ export interface Arena {
 export async function openArena(kubeconfigPath: string): Promise<Arena> {
   const cluster = loadCluster(kubeconfigPath);
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-chaos-'));
+  const watchdog = startWatchdog(folder);
   const [ca, { tls }] = await Promise.all([
     TinyCA.create('vps-operator-chaos'),
     cluster.credentials(),
@@ -67,6 +70,7 @@ export async function openArena(kubeconfigPath: string): Promise<Arena> {
     ca: ca.certificatePem,
     program: join(folder, 'dist/operator.js'),
     folder,
+    watchdog,
     follow: (namespace, follower) => void followers.set(namespace, follower),
     unfollow: (namespace) => void followers.delete(namespace),
     async close() {
@@ -74,6 +78,7 @@ export async function openArena(kubeconfigPath: string): Promise<Arena> {
       await http.close();
       await Promise.all([dispatcher.destroy(), service.destroy()]);
       await rm(folder, { recursive: true, force: true });
+      watchdog.dismiss();
     },
   };
 }

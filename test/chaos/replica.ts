@@ -35,6 +35,7 @@ export class Replica {
   readonly #journal: string;
   readonly #kubeconfig: string;
   #proxy: Proxy | undefined;
+  #isClosed = false;
   /** Where in the log the lines of the present process begin. */
   #begun = 0;
   #child: { process: ChildProcess; ended: Promise<number | null> } | undefined;
@@ -84,7 +85,9 @@ export class Replica {
     await writeFile(this.#kubeconfig, JSON.stringify(kubeconfig));
   }
 
+  /** Does nothing once the replica is closed. */
   start(): void {
+    if (this.#isClosed) return;
     this.#begun = this.log.length;
     const { arena, flags, skewMs, onEnd } = this.#options;
     const own = [`--kubeconfig=${this.#kubeconfig}`, `--journal-dir=${this.#journal}`];
@@ -95,10 +98,13 @@ export class Replica {
     });
     createInterface({ input: child.stdout }).on('line', (line) => this.log.push(line));
     createInterface({ input: child.stderr }).on('line', (line) => this.stderr.push(line));
+    const { pid } = child;
+    if (pid !== undefined) arena.watchdog.add(pid);
     const ended = once(child, 'close').then(([code]) => code as number | null);
     const started = { process: child, ended };
     this.#child = started;
     void ended.then((code) => {
+      if (pid !== undefined) arena.watchdog.remove(pid);
       if (this.#child === started) {
         this.#child = undefined;
         onEnd(this, code);
@@ -148,6 +154,7 @@ export class Replica {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     await this.kill();
     await this.#proxy?.close();
   }

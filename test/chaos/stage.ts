@@ -247,7 +247,8 @@ export class Stage {
   /** Stops the operators in good order and looks at what is left. */
   async #finish(): Promise<void> {
     // A fault may meet what is asked for at the very end, and start an operator once more.
-    while (this.replicas.some(({ pid }) => pid !== undefined)) {
+    while (this.traffic.isStruck || this.replicas.some(({ pid }) => pid !== undefined)) {
+      await this.until('the fault to be over', () => !this.traffic.isStruck);
       await this.until('an operator to run', () => this.leader.runs);
       this.violations.push(...(await Promise.all(this.replicas.map((replica) => replica.stop()))).flat());
     }

@@ -35,10 +35,16 @@ export class Traffic {
   readonly #writes = new Map<string, number>();
   /** By SSH key: creates between the operator and the service. */
   readonly #onTheirWay = new Map<unknown, number>();
+  #intercepting = 0;
   #lastAt = Date.now();
 
   constructor(options: TrafficOptions) {
     this.#options = options;
+  }
+
+  /** True while a fault strikes: when it has, there may be one more process. */
+  get isStruck(): boolean {
+    return this.#intercepting > 0;
   }
 
   /** For how long nothing was asked for (ms). */
@@ -93,8 +99,17 @@ export class Traffic {
   async #deal(label: string, exchange: Exchange, sender: Replica): Promise<void> {
     this.labels.push(label);
     this.#lastAt = Date.now();
-    if ((await this.#options.intercept?.(label, exchange, sender)) === true) return;
+    if (await this.#intercept(label, exchange, sender)) return;
     exchange.reply(await exchange.forward());
+  }
+
+  async #intercept(label: string, exchange: Exchange, sender: Replica): Promise<boolean> {
+    this.#intercepting += 1;
+    try {
+      return (await this.#options.intercept?.(label, exchange, sender)) === true;
+    } finally {
+      this.#intercepting -= 1;
+    }
   }
 
   #learn({ method, path }: Exchange, { status, body }: Answer, sender: Replica): void {
