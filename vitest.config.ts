@@ -1,9 +1,12 @@
 /** Two projects: `unit` needs nothing, `integration` shares one real API server between its files. */
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
     retry: 0,
+    // Most tests wait for timers and sockets rather than compute.
+    maxWorkers: Math.max(4, availableParallelism()),
     // A test that waits for a condition ends when it is met; these only bound a wait that is in vain.
     testTimeout: 60_000,
     hookTimeout: 90_000,
