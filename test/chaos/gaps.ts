@@ -3,6 +3,8 @@ import { PAUSED_ANNOTATION } from '../../src/api/names.ts';
 import type { Stage } from './stage.ts';
 
 export interface Gap {
+  /** Brings the object to where people act if they have not done so before; left out: until it rests. */
+  lead?: (stage: Stage, acted: () => boolean) => Promise<void>;
   /** Takes no time: nothing in it waits for the operator. */
   act: (stage: Stage) => Promise<void>;
   /** Once the operator sees everything again. */
@@ -19,6 +21,31 @@ async function removed(stage: Stage): Promise<void> {
 async function retain(stage: Stage): Promise<void> {
   stage.retained.add(stage.objects.object(NAME)?.spec.sshKeys?.join('\n'));
   await stage.people.edit(NAME, { spec: { deletionPolicy: 'Retain' } });
+}
+
+/** The operator knows of the deletion and waits for the task; once people have acted nothing is waited for. */
+async function untilDeleting(stage: Stage, acted: () => boolean): Promise<void> {
+  stage.tasksEnd = false;
+  const polled = (): number => stage.panel.polls(stage.simulator.ledger.creates()[0]?.task ?? 0);
+  await stage.until('the task to be polled', () => acted() || polled() >= 2);
+  await stage.people.remove(NAME);
+  const before = polled();
+  await stage.until('the task to be polled while deleting', () => acted() || polled() >= before + 2);
+  stage.tasksEnd = true;
+}
+
+async function unprotected(stage: Stage): Promise<void> {
+  await stage.until('the object to be gone or protected', () => {
+    const reason = stage.reason(NAME);
+    return stage.objects.object(NAME) === undefined || reason === 'DeletionProtected';
+  });
+  await stage.people.edit(NAME, { spec: { deletionProtection: false } });
+  await stage.gone(NAME);
+}
+
+async function unpaused(stage: Stage): Promise<void> {
+  await stage.people.edit(NAME, { annotations: { [PAUSED_ANNOTATION]: null } });
+  await stage.gone(NAME);
 }
 
 export const GAPS: Readonly<Record<string, Gap>> = {
@@ -62,23 +89,24 @@ export const GAPS: Readonly<Record<string, Gap>> = {
       await stage.people.edit(NAME, { spec: { deletionProtection: true } });
       await stage.people.remove(NAME);
     },
-    async end(stage) {
-      await stage.until('the object to be gone or protected', () => {
-        const reason = stage.reason(NAME);
-        return stage.objects.object(NAME) === undefined || reason === 'DeletionProtected';
-      });
-      await stage.people.edit(NAME, { spec: { deletionProtection: false } });
-      await stage.gone(NAME);
-    },
+    end: unprotected,
   },
   'paused-and-deleted': {
     async act(stage) {
       await stage.people.edit(NAME, { annotations: { [PAUSED_ANNOTATION]: 'true' } });
       await stage.people.remove(NAME);
     },
-    async end(stage) {
-      await stage.people.edit(NAME, { annotations: { [PAUSED_ANNOTATION]: null } });
-      await stage.gone(NAME);
-    },
+    end: unpaused,
+  },
+  'retained-while-deleting': { lead: untilDeleting, act: retain, end: (stage) => stage.gone(NAME) },
+  'protected-while-deleting': {
+    lead: untilDeleting,
+    act: (stage) => stage.people.edit(NAME, { spec: { deletionProtection: true } }),
+    end: unprotected,
+  },
+  'paused-while-deleting': {
+    lead: untilDeleting,
+    act: (stage) => stage.people.edit(NAME, { annotations: { [PAUSED_ANNOTATION]: 'true' } }),
+    end: unpaused,
   },
 };

@@ -37,6 +37,7 @@ export function stateOf(object: VirtualServer | undefined): string {
     ...(object.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ? ['ready'] : []),
     ...(generation > 1 && deletionTimestamp === undefined ? ['edited'] : []),
     ...(deletionTimestamp === undefined ? [] : ['deleting']),
+    ...(currentReason(object.status?.conditions) === 'Deleting' ? ['shown'] : []),
   ];
   return words.length === 0 ? 'fresh' : words.join('+');
 }

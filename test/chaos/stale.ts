@@ -68,7 +68,8 @@ class StalePlan {
     await stage.people.apply('web');
     await stage.start();
     const acted = (): boolean => this.#acted;
-    await stage.until('the gap', () => acted() || stage.isResting('web'));
+    if (this.#gap.lead === undefined) await stage.until('the gap', () => acted() || stage.isResting('web'));
+    else await this.#gap.lead(stage, acted);
     if (!acted()) await this.#people(stage);
     await stage.until('the operator to see again', () => this.#state !== 'blind');
     await this.#gap.end(stage);
