@@ -46,7 +46,11 @@ export class People {
   }
 
   async remove(name: string): Promise<void> {
-    this.#saw(await this.#http.call({ method: 'DELETE', path: this.#path(name), absent: name }));
+    const known = this.#objects.object(name);
+    const answer = await this.#http.call({ method: 'DELETE', path: this.#path(name), absent: name });
+    this.#saw(answer);
+    // A deletion that is done at once answers with a Status.
+    if ((answer as { kind?: string } | undefined)?.kind === 'Status' && known !== undefined) this.#objects.gone(known);
   }
 
   async putSecret(secret = DEFAULT_KEY.secret): Promise<void> {
@@ -71,7 +75,6 @@ export class People {
     this.#saw(await this.#http.call({ method: 'PATCH', path, body, contentType: MERGE_PATCH, absent: name }));
   }
 
-  /** A deletion that is done at once answers with a Status. */
   #saw(answer: unknown): void {
     const object = answer as VirtualServer | undefined;
     if (object?.kind === 'VirtualServer') this.#objects.saw(object);

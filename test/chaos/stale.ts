@@ -106,7 +106,8 @@ class StalePlan {
 
   /** Ends the blindness when the operator has acted on it. */
   async #see(stage: Stage): Promise<void> {
-    if (this.#state !== 'blind') return Promise.resolve();
+    // While people act nothing is asked for, which says nothing of the operator.
+    if (this.#state !== 'blind' || this.#since === Infinity) return Promise.resolve();
     if (stage.traffic.labels.length - this.#since < ENOUGH_REQUESTS && stage.traffic.quietMs < QUIET_MS) return;
     this.#state = 'over';
     const { gate } = stage.leader.proxy;

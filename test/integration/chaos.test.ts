@@ -3,7 +3,7 @@ import { expect, inject, it } from 'vitest';
 import { openArena } from '../chaos/arena.ts';
 import { runChaos } from '../chaos/run.ts';
 
-const BUDGET_MS = 40_000;
+const BUDGET_MS = 30_000;
 /** Each has to be recorded before there are plans for it. */
 const SCENARIOS = 4;
 const JOBS = 4;
