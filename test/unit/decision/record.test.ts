@@ -178,6 +178,18 @@ const cases: Case[] = [
     view: own({ ...HELD, orphans: [{ attempt: 'a0', task: 3 }] }, true),
   },
   {
+    reason: 'an attempt that was named before the one in the record was resolved by whoever claimed that one',
+    shape: { annotated: { ...HELD, attemptedAt: '2026-01-01T00:10:00Z' } },
+    notes: [{ attempt: 'a0', state: 'sending', mintedAt: '2026-01-01T00:00:00.000Z' }],
+    view: own({ ...HELD, attemptedAt: '2026-01-01T00:10:00Z' }, false),
+  },
+  {
+    reason: 'an attempt that was named after the one in the record is not resolved by it',
+    shape: { annotated: { ...HELD, attemptedAt: '2026-01-01T00:10:00Z' } },
+    notes: [{ attempt: 'a2', state: 'sending', mintedAt: '2026-01-01T00:20:00.000Z' }],
+    view: own({ ...HELD, attemptedAt: '2026-01-01T00:10:00Z', orphans: [{ attempt: 'a2' }] }, true),
+  },
+  {
     reason: 'an attempt that was sent and is no longer in the record becomes an orphan',
     shape: { annotated: HELD },
     notes: [{ attempt: 'a0', state: 'sending' }],
