@@ -2,7 +2,6 @@
 import { ADOPT_ANNOTATION, PAUSED_ANNOTATION } from './names.ts';
 
 export const CONDITION_TYPES = ['Ready', 'Reconciling', 'Stalled', 'Drifted', 'Paused', 'OrphanedServer'] as const;
-export type ConditionType = (typeof CONDITION_TYPES)[number];
 
 /** Reason -> what it means; docs/operations.md has a paragraph for each (a test compares). */
 export const REASONS = {

@@ -1,6 +1,7 @@
 /** Carries out one action at the service: the only place that calls it. Writes nothing to Kubernetes. */
 import { decide } from '../decision/decide.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
+import { isProvisioned } from '../decision/status.ts';
 import type { Action, Facts, Outcome } from '../decision/types.ts';
 import type { Kube } from '../kube/types.ts';
 import { ProviderError } from '../provider/errors/provider-error.ts';
@@ -110,9 +111,10 @@ async function pollTask(task: number, session: Session): Promise<Outcome> {
 
 async function readServer(identifier: string, account: string | undefined, target: Target): Promise<Outcome> {
   const session = sessionOf(target);
-  const isResync = target.object.status?.serverStatus !== undefined;
+  // A server that was read before is only looked at again.
+  const priority = isProvisioned(target.object.status) ? 'low' : 'high';
   try {
-    const server = await session.readServer(identifier, isResync ? 'low' : 'high');
+    const server = await session.readServer(identifier, priority);
     return { type: 'server', server, account: session.account };
   } catch (error) {
     if (error instanceof NotFoundError) return await notFound(session, account, identifier);
