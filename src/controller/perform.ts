@@ -100,9 +100,8 @@ async function create(action: Extract<Action, { type: 'create' }>, target: Targe
 async function pollTask(task: number, session: Session): Promise<Outcome> {
   try {
     const polled = await session.pollTask(task);
-    const { account } = session;
-    if (polled.state === 'complete') return { type: 'complete', identifier: polled.identifier, account };
-    return { type: 'pending', identifier: polled.identifier, status: polled.status, account };
+    if (polled.state === 'complete') return { type: 'complete', identifier: polled.identifier };
+    return { type: 'pending', identifier: polled.identifier, status: polled.status };
   } catch (error) {
     if (error instanceof NotFoundError) return { type: 'taskNotFound' };
     throw error;

@@ -98,8 +98,8 @@ export type Outcome =
   /** An attempt has a name now, and the journal knows it. */
   | { type: 'minted'; attempt: string }
   | { type: 'sent'; result: CreateOutcome }
-  | { type: 'pending'; identifier?: string | undefined; status?: string | undefined; account: string }
-  | { type: 'complete'; identifier: string; account: string }
+  | { type: 'pending'; identifier?: string | undefined; status?: string | undefined }
+  | { type: 'complete'; identifier: string }
   | { type: 'taskNotFound' }
   | { type: 'server'; server: Server; account: string }
   /** 404 for the server; `proven`: with the account of the record and a service that answers. */

@@ -120,9 +120,9 @@ export class Life {
         return this.#create(action.attempt);
       case 'pollTask':
         return this.#pick<Outcome>([
-          { type: 'pending', status: 'installing 20 %', account: ACCOUNT },
-          { type: 'pending', identifier: `srv-${action.task}`, account: ACCOUNT },
-          { type: 'complete', identifier: `srv-${action.task}`, account: ACCOUNT },
+          { type: 'pending', status: 'installing 20 %' },
+          { type: 'pending', identifier: `srv-${action.task}` },
+          { type: 'complete', identifier: `srv-${action.task}` },
           { type: 'taskNotFound' },
           { type: 'failed', error },
         ]);

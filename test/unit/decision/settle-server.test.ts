@@ -14,7 +14,6 @@ const pending = (identifier?: string, status?: string): Outcome => ({
   type: 'pending',
   identifier,
   status,
-  account: ACCOUNT,
 });
 const seen = (changes: Partial<typeof SERVER> = {}, account = ACCOUNT): Outcome => ({
   type: 'server',
@@ -51,7 +50,7 @@ describe('settling a poll', () => {
   it.each<{ outcome: Outcome; reason: string }>([
     { outcome: pending('srv2'), reason: 'another one than before' },
     {
-      outcome: { type: 'complete', identifier: 'srv2', account: ACCOUNT },
+      outcome: { type: 'complete', identifier: 'srv2' },
       reason: 'another one at the end',
     },
   ])('keeps its identifier and parks when the task names $reason', ({ outcome }) => {
@@ -68,7 +67,7 @@ describe('settling a poll', () => {
   });
 
   it('goes on to the server when the task is complete, once its identifier is written', () => {
-    const next = settled(webWith(TASKED), poll, { type: 'complete', identifier: 'srv1', account: ACCOUNT });
+    const next = settled(webWith(TASKED), poll, { type: 'complete', identifier: 'srv1' });
     expect(next).toMatchObject({ again: true, record: HELD, memo: { taskComplete: 'srv1' } });
   });
 

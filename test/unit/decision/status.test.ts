@@ -82,7 +82,7 @@ describe('a status of whatever the service says', () => {
         { type: 'server', server, account: ACCOUNT },
         facts(),
       );
-      const pending = { type: 'pending', identifier: undefined, status: message, account: ACCOUNT } as const;
+      const pending = { type: 'pending', identifier: undefined, status: message } as const;
       const polled = settle(webWith(TASKED), { type: 'pollTask', record: TASKED, task: 7 }, pending, facts());
       const parked = settle(
         web(),
