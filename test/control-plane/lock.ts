@@ -16,7 +16,7 @@ export async function withLock<T>(file: string, progress: (line: string) => void
       continue;
     }
     if (waited === 0)
-      progress(`control plane: waiting for process ${holder ?? '?'}, which is fetching the same programs`);
+      progress(`waiting for process ${holder ?? '?'}, which is fetching the same programs`);
     await sleep(POLL_MS);
   }
   try {
