@@ -1,9 +1,12 @@
 /**
- * `npm run test:sim -- --lives N --seed S`: simulates seed after seed until N lives are over; `--replay SEED` shows one, step by step;
- * `--until-violation` ends with the first.
+ * `npm run test:sim -- --lives N --seed S`: simulates seed after seed until N lives are over; `--replay SEED` shows one,
+ * step by step; `--until-violation` ends with the first. The last line is `N passed, N failed`, and counts runs.
  */
 import { parseArgs } from 'node:util';
-import { run } from './run.ts';
+import { run, type RunOptions, type RunResult } from './run.ts';
+
+/** What is meant by all of it: there is no end of seeds. */
+const WHOLE = 100_000;
 
 const { values } = parseArgs({
   options: {
@@ -14,9 +17,13 @@ const { values } = parseArgs({
   },
 });
 
+/** Rejections that nobody handled; the operator would die of them. */
+const unhandled: string[] = [];
+process.on('unhandledRejection', (reason) => unhandled.push(`nobody handled a rejection: ${String(reason)}`));
+
 if (values.replay === undefined) await search();
 else {
-  const { trace, violations } = await run({ seed: Number(values.replay), trace: true });
+  const { trace, violations } = await watched({ seed: Number(values.replay), trace: true });
   process.stdout.write(`${trace.join('\n')}\n${violations.map((violation) => `VIOLATION ${violation}`).join('\n')}\n`);
   process.exitCode = violations.length === 0 ? 0 : 1;
 }
@@ -26,21 +33,34 @@ async function search(): Promise<void> {
   const wanted = Number(values.lives);
   const startedAt = performance.now();
   const total = { lives: 0, creates: 0, crashes: 0, events: 0, runs: 0, failed: 0 };
-  process.stdout.write(`simulation: seed ${first}, ${wanted} lives\n`);
+  say(`simulation: seed ${first}, ${wanted} lives`);
   const goesOn = (): boolean => total.lives < wanted && !(values['until-violation'] === true && total.failed > 0);
   for (let seed = first; goesOn(); seed++) {
-    const result = await run({ seed });
+    const result = await watched({ seed });
     total.runs += 1;
     for (const key of ['lives', 'creates', 'crashes', 'events'] as const) total[key] += result[key];
     if (result.violations.length === 0) continue;
     total.failed += 1;
-    process.stdout.write(`seed ${seed}:\n${result.violations.map((violation) => `  ${violation}\n`).join('')}`);
-    process.stdout.write(`  replay: npm run test:sim -- --replay ${seed}\n`);
+    say(`seed ${seed}:`, ...result.violations.map((violation) => `  ${violation}`));
+    say(`  replay: npm run test:sim -- --replay ${seed}`);
   }
   const minutes = (performance.now() - startedAt) / 60_000;
-  process.stdout.write(
-    `${total.lives} lives (${total.creates} servers, ${total.crashes} crashes, ${total.events} events) in ${total.runs} runs, ` +
-      `${Math.round(total.lives / minutes)} lives per minute, ${total.failed} runs with violations\n`,
-  );
-  process.exitCode = total.failed === 0 ? 0 : 1;
+  const { lives, creates, crashes, events, runs, failed } = total;
+  const share = ((100 * lives) / WHOLE).toFixed(1);
+  say(`ran ${lives} lives (${share} % of ${WHOLE}), seed ${first}, ${Math.round(lives / minutes)} lives a minute`);
+  say(`${creates} servers, ${crashes} crashes, ${events} events in ${runs} runs, ${failed} of them with violations`);
+  say(`${runs - failed} passed, ${failed} failed`);
+  process.exitCode = failed === 0 && runs > 0 ? 0 : 1;
+}
+
+async function watched(options: RunOptions): Promise<RunResult> {
+  unhandled.length = 0;
+  const result = await run(options);
+  // Node tells of them when the microtasks are done.
+  await new Promise((resolve) => setImmediate(resolve));
+  return { ...result, violations: [...result.violations, ...new Set(unhandled)] };
+}
+
+function say(...lines: string[]): void {
+  process.stdout.write(`${lines.join('\n')}\n`);
 }
