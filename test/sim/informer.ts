@@ -1,8 +1,14 @@
-/** The informer's cache over the modelled API server: late, sometimes frozen, sometimes with a gap that only a relist closes. */
+/**
+ * The informer's cache over the modelled API server: late, sometimes frozen, sometimes
+ * told the same again, sometimes with a gap that only a relist closes.
+ */
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { Informer, InformerHandler } from '../../src/kube/types.ts';
 import { keyOf, type ApiServer } from './api-server.ts';
 import type { Network } from './kube.ts';
+
+/** How often a look tells what was told before. */
+const REPEATED = 0.02;
 
 export class SimInformer implements Informer {
   readonly #network: Network;
@@ -85,7 +91,10 @@ export class SimInformer implements Informer {
   };
 
   #catchUp(): void {
-    for (const { object, deleted } of this.#api.changes.slice(this.#seen)) {
+    const { random } = this.#network;
+    // A watch that is begun anew from an older version tells some of it once more.
+    const again = random.chance(REPEATED) ? random.int(1, 5) : 0;
+    for (const { object, deleted } of this.#api.changes.slice(Math.max(0, this.#seen - again))) {
       if (deleted) this.#remove(keyOf(object), object);
       else this.#upsert(object);
     }
