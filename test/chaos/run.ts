@@ -35,7 +35,10 @@ export async function runChaos(arena: Arena, options: ChaosOptions, tell: Tell):
   const done = counts.passed + counts.failed + counts.unmet;
   const share = ((100 * done) / Math.max(1, whole.length)).toFixed(1);
   tell(`ran ${done} of ${whole.length} plans (${share} %), seed ${options.seed}, ${rate(done, startedAt)}`);
-  if (counts.unmet > 0) tell(`${counts.unmet} of them never met their request: they prove nothing, and are counted neither as passed nor as failed`);
+  if (counts.unmet > 0)
+    tell(
+      `${counts.unmet} of them never met their request: they prove nothing, and are counted neither as passed nor as failed`,
+    );
   return { passed: counts.passed, failed: counts.failed };
 }
 

@@ -54,6 +54,10 @@ export class SimInformer implements Informer {
     return this.#network.scheduler.now;
   }
 
+  silentForMs(): number {
+    return 0;
+  }
+
   stop(): Promise<void> {
     return Promise.resolve();
   }

@@ -21,7 +21,7 @@ function identifierOf(object: VirtualServer): string | undefined {
 export function orderedTwice(service: Simulation, { truth }: People): string[] {
   const byKey = new Map<unknown, number>();
   for (const { body } of service.ledger.creates()) byKey.set(body.ssh_keys, (byKey.get(body.ssh_keys) ?? 0) + 1);
-  const excess = [...byKey].filter(([key, count]) => count > 1 + (truth.again.get(key) ?? 0));
+  const excess = [...byKey].filter(([key, count]) => count > 1 + (truth.again.get(key)?.size ?? 0));
   return excess.map(([key, count]) => `${String(key)} was ordered ${count} times`);
 }
 

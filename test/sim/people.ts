@@ -1,42 +1,22 @@
-/** People and machines around the operator: they apply, edit, delete, restore, rotate, and resolve what is parked. */
-import {
-  ADOPT_ANNOTATION,
-  FINALIZER,
-  NOT_CREATED_ANNOTATION,
-  PAUSED_ANNOTATION,
-  RECORD_ANNOTATION,
-  RECONCILE_AT_ANNOTATION,
-  START_ANEW_ANNOTATION,
-} from '../../src/api/names.ts';
+/** People and machines around the operator: they apply, edit, delete, restore, and rotate keys. */
+import { FINALIZER, PAUSED_ANNOTATION, RECORD_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
 import { parseRecord } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
-import { currentReason } from '../../src/decision/verdict.ts';
 import { KubeError } from '../../src/kube/error.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import { virtualServer, withAnnotations, withSpec } from '../gen/virtual-server.ts';
 import type { ApiServer } from './api-server.ts';
+import { Caretaker, type Truth } from './caretaker.ts';
 import type { Random } from './random.ts';
 
 export const NAMESPACES = ['a', 'b'] as const;
 const PRODUCTS = ['vps-1gb', 'vps-2gb', 'vps-4gb'];
 const NAMES = 8;
-/** A minute, and another one since the clock that wrote the time of the attempt may be that far off. */
-const PATIENCE_MS = 150_000;
-
-/** What the truth is, beside what the operator believes. */
-export interface Truth {
-  /** Identifiers of servers that somebody cancelled in the customer panel. */
-  removed: Set<string>;
-  /** By SSH key: how often a person let the server of an object be ordered again, because the first one is gone. */
-  again: Map<unknown, number>;
-  /** By uid: when somebody last changed what guards the server; a DELETE that is under way cannot know. */
-  guardedAt: Map<string, number>;
-}
-
 export class People {
   /** Objects that were created so far. */
   lives = 0;
   readonly truth: Truth = { removed: new Set(), again: new Map(), guardedAt: new Map() };
+  readonly #caretaker: Caretaker;
   readonly #api: ApiServer;
   readonly #service: Simulation;
   readonly #random: Random;
@@ -50,6 +30,7 @@ export class People {
     this.#random = random;
     this.#now = now;
     this.#tell = tell;
+    this.#caretaker = new Caretaker(api, service, this.truth, now, tell);
     for (const namespace of NAMESPACES) this.#putSecret(namespace);
   }
 
@@ -78,7 +59,7 @@ export class People {
 
   /** Looks at every parked object and does what its condition asks for, truthfully. */
   resolve(): void {
-    for (const object of this.#api.list()) this.#try(() => this.#resolveOne(object));
+    for (const object of this.#api.list()) this.#try(() => this.#caretaker.resolve(object));
   }
 
   /** Puts the world in order, so that everything can come to rest. */
@@ -262,60 +243,6 @@ export class People {
     this.#service.fleet.removeServer(identifier);
     this.truth.removed.add(identifier);
     this.#tell(`remove server ${identifier} at the service`);
-  }
-
-  #resolveOne(object: VirtualServer): void {
-    const { namespace, name, uid } = object.metadata;
-    const reason = currentReason(object.status?.conditions);
-    const { attempt, attemptedAt } = object.status?.record ?? {};
-    // A request that was cut off may arrive later than its sender knows: whoever looks at the service waits a little.
-    if (attemptedAt !== undefined && this.#now() - Date.parse(attemptedAt) < PATIENCE_MS) return;
-    if (reason === 'RecordMismatch') {
-      this.#tell(`start ${namespace}/${name} anew`);
-      this.#api.annotate(namespace, name, { [START_ANEW_ANNOTATION]: uid });
-    }
-    if ((reason === 'CreateOutcomeUnknown' || reason === 'TaskNotFound') && attempt !== undefined) {
-      const identifier = this.serverOf(object);
-      if (identifier === undefined) {
-        this.#excuse(object);
-        this.#tell(`not-created ${attempt} for ${namespace}/${name}`);
-        this.#api.annotate(namespace, name, { [NOT_CREATED_ANNOTATION]: attempt });
-      } else {
-        this.#tell(`adopt ${identifier} by ${namespace}/${name}`);
-        this.#api.annotate(namespace, name, { [ADOPT_ANNOTATION]: identifier });
-      }
-    }
-    // Whom they wanted to adopt has gone meanwhile.
-    if (reason === 'ServerNotVisible' && this.serverOf(object) === undefined) {
-      if (attempt !== undefined) this.#excuse(object);
-      this.#tell(`no longer adopt by ${namespace}/${name}`);
-      this.#api.annotate(namespace, name, {
-        [ADOPT_ANNOTATION]: null,
-        ...(attempt !== undefined && { [NOT_CREATED_ANNOTATION]: attempt }),
-      });
-    }
-    if (reason === 'IdentifierInUse') this.#api.annotate(namespace, name, { [ADOPT_ANNOTATION]: null });
-    if (reason === 'InvalidSpec') this.#api.editSpec(namespace, name, { product: 'vps-1gb' });
-  }
-
-  #excuse({ spec }: VirtualServer): void {
-    const key = spec.sshKeys?.[0];
-    if (this.#service.ledger.creates().some(({ body }) => body.ssh_keys === key)) {
-      this.truth.again.set(key, (this.truth.again.get(key) ?? 0) + 1);
-    }
-  }
-
-  /** The server that was ordered for this object and is alive, or will be when its task ends. */
-  serverOf({ spec }: VirtualServer): string | undefined {
-    const created = this.#service.ledger.creates().filter(({ body }) => body.ssh_keys === spec.sshKeys?.[0]);
-    const { truth } = this;
-    return created
-      .map(({ identifier }) => identifier)
-      .find((identifier) => !truth.removed.has(identifier) && this.#isThere(identifier));
-  }
-
-  #isThere(identifier: string): boolean {
-    return this.#service.ledger.cancels({ identifier }).length === 0;
   }
 }
 

@@ -43,6 +43,8 @@ export const FLAGS = {
   providerQps: Infinity,
   maxCreatesPerHour: 0,
   createTimeoutMs: 120_000,
+  providerTimeoutMs: 30_000,
+  kubeTimeoutMs: 15_000,
   takeoverGraceMs: 60_000,
   operatorNamespace: 'vps-operator',
 } satisfies Partial<OperatorOptions>;
@@ -118,6 +120,7 @@ export class SimProcess {
 
 /** The journal on a disk that keeps what was written before the crash, whether or not the process heard of it. */
 class SimJournal implements Journal {
+  readonly broken = false;
   readonly #network: Network;
   readonly #disk: Disk;
   readonly #owner: object;
