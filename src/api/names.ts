@@ -27,3 +27,9 @@ export const RECONCILE_AT_ANNOTATION = `${GROUP}/reconcile-at`;
 
 /** Name of the Secret that is read when `spec.apiKeySecretRef` is not given. */
 export const DEFAULT_API_KEY_SECRET = 'vps-api-key';
+
+/** The catalog of the service as an object. */
+export const CATALOG_KIND = 'ServerCatalog';
+export const CATALOG_PLURAL = 'servercatalogs';
+export const CATALOG_SINGULAR = 'servercatalog';
+export const CATALOG_SHORT_NAME = 'vpscat';

@@ -22,7 +22,7 @@ const matching = (expression: string, message: string) => ({
   'x-kubernetes-validations': [{ rule: `self.matches(r'${expression}')`, message }],
 });
 
-const secretName = z
+export const secretName = z
   .string()
   .min(1)
   .max(253)
@@ -96,7 +96,7 @@ export const specSchema = z
   })
   .describe('The server that is wanted.');
 
-const conditionSchema = z.object({
+export const conditionSchema = z.object({
   type: z
     .string()
     .min(1)

@@ -34,14 +34,15 @@ interface FilledOptions extends TlsMaterial {
 }
 
 /**
- * Loads `path`, else what `$KUBECONFIG` names, else `~/.kube/config`, else the Pod's service account.
- * Throws an Error that says what is wrong with it.
+ * Loads `path`, else what `$KUBECONFIG` names, else `~/.kube/config`, else the Pod's service account; of it `context`,
+ * else its current one. Throws an Error that says what is wrong with it.
  */
-export function loadCluster(path?: string): Cluster {
+export function loadCluster(path?: string, context?: string): Cluster {
   const config = new KubeConfig();
   try {
     if (path === undefined) config.loadFromDefault();
     else config.loadFromFile(path);
+    if (context !== undefined) config.setCurrentContext(context);
   } catch (error) {
     throw new Error(`cannot load the kubeconfig: ${error instanceof Error ? error.message : String(error)}`, {
       cause: error,

@@ -1,6 +1,6 @@
-/** Bundles the operator and the simulator into one file each, which run without node_modules. */
+/** Bundles the operator, the simulator and the kubectl plugin into one file each, which run without node_modules. */
 import { build, type Plugin } from 'esbuild';
-import { readFile, writeFile } from 'node:fs/promises';
+import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -27,12 +27,19 @@ const lean: Plugin = {
   },
 };
 
-/** Writes `<out>/operator.js`, `<out>/simulator.js` and their source maps; returns the version that they carry. */
+/** What lies in the folder of the bundles, without their source maps. */
+export const BUNDLES = ['operator.js', 'simulator.js', 'kubectl-vps.js'];
+
+/** Writes BUNDLES and their source maps to `out`; returns the version that they carry. */
 export async function bundle(out: string): Promise<string> {
   const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };
   await build({
     absWorkingDir: ROOT,
-    entryPoints: { operator: 'src/main.ts', simulator: 'src/simulator/main.ts' },
+    entryPoints: {
+      operator: 'src/main.ts',
+      simulator: 'src/simulator/main.ts',
+      'kubectl-vps': 'src/cli/vps/main.ts',
+    },
     outdir: out,
     bundle: true,
     platform: 'node',
@@ -53,5 +60,7 @@ export async function bundle(out: string): Promise<string> {
   });
   // Without it Node takes the files for CommonJS first and reads them twice.
   await writeFile(join(out, 'package.json'), '{ "type": "module" }\n');
+  // kubectl runs it as a program.
+  await chmod(join(out, 'kubectl-vps.js'), 0o755);
   return version;
 }

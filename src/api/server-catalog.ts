@@ -1,0 +1,103 @@
+/** ServerCatalog: what the service offers, as an object; types and CustomResourceDefinition come from these schemas. */
+import * as z from 'zod';
+import { DEFAULT_API_KEY_SECRET } from './names.ts';
+import { conditionSchema, secretName, type ObjectMeta } from './virtual-server.ts';
+
+/** Entries of a list that are kept; more would make an object that nobody reads. */
+export const MAX_ENTRIES = 500;
+export const MIN_REFRESH_MS = 5 * 60_000;
+
+const name = z.string().max(256);
+const total = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
+
+export const catalogSpecSchema = z
+  .object({
+    apiKeySecretRef: z
+      .object({ name: secretName.default(DEFAULT_API_KEY_SECRET).describe('Name of the Secret.') })
+      .default({ name: DEFAULT_API_KEY_SECRET })
+      .describe('Secret in the same namespace with the API key of the service, in the keys "keyId" and "secret".'),
+    refreshInterval: z
+      .string()
+      .max(32)
+      .default('1h')
+      .meta({
+        'x-kubernetes-validations': [
+          {
+            rule: "self.matches(r'^([0-9]+(h|m|s))+$')",
+            message: 'refreshInterval must be a duration such as 1h or 90m',
+          },
+          {
+            rule: "!self.matches(r'^([0-9]+(h|m|s))+$') || duration(self) >= duration('5m')",
+            message: 'refreshInterval must be at least 5m',
+          },
+        ],
+      })
+      .describe('How often the lists are read again, such as 1h; at least 5m.'),
+  })
+  .describe('Whose catalog it is.');
+
+export const catalogStatusSchema = z
+  .object({
+    products: z
+      .array(
+        z.object({
+          code: name.describe('For spec.product of a VirtualServer.'),
+          ram: total.optional().describe('Memory; 1 GB is 1024.'),
+        }),
+      )
+      .max(MAX_ENTRIES)
+      .optional()
+      .describe('Products.'),
+    images: z
+      .array(
+        z.object({
+          name: name.describe('For spec.image of a VirtualServer.'),
+          description: name.optional().describe('What it is.'),
+        }),
+      )
+      .max(MAX_ENTRIES)
+      .optional()
+      .describe('Images.'),
+    diskSizes: z
+      .array(
+        z.object({
+          type: z.string().max(64).describe('Disk type.'),
+          sizes: z
+            .array(total)
+            .max(MAX_ENTRIES)
+            .describe('For spec.diskSize of a VirtualServer, where the type is ssd.'),
+        }),
+      )
+      .max(16)
+      .optional()
+      .describe("Disk sizes by type, in the service's own unit."),
+    counts: z
+      .object({
+        products: total.describe('Number of products.'),
+        images: total.describe('Number of images.'),
+        diskSizes: total.describe('Number of disk sizes of all types.'),
+      })
+      .optional()
+      .describe('How many the service lists; more than stand here where a list was cut.'),
+    observedAt: z.iso.datetime().max(64).optional().describe('Since when the service lists just these.'),
+    observedGeneration: z.int().min(-1).optional().describe('The generation that the status speaks of.'),
+    conditions: z
+      .array(conditionSchema)
+      .max(16)
+      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
+      .optional()
+      .describe('Conditions, after kstatus.'),
+  })
+  .describe('What the service offers to this key.');
+
+export type ServerCatalogSpec = z.infer<typeof catalogSpecSchema>;
+export type ServerCatalogStatus = z.infer<typeof catalogStatusSchema>;
+
+/** An object as the API server returns it. */
+export interface ServerCatalog {
+  apiVersion: string;
+  kind: string;
+  metadata: ObjectMeta;
+  spec: ServerCatalogSpec;
+  status?: ServerCatalogStatus;
+}

@@ -1,0 +1,129 @@
+/** What the commands read and write in the cluster, with the rights of whoever runs them. */
+import { API_VERSION, PLURAL } from '../../api/names.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import { loadCluster } from '../../kube/config.ts';
+import { KubeError } from '../../kube/error.ts';
+import { createKubeHttp, type KubeHttp } from '../../kube/http.ts';
+import { asVirtualServer, collectionPath, objectPath } from '../../kube/virtual-server-api.ts';
+import { CommandError, EXIT } from './failure.ts';
+
+/** The part of core/v1 Event that is shown. */
+export interface EventView {
+  type?: string;
+  reason?: string;
+  message?: string;
+  count?: number;
+  /** RFC 3339; null where an Event came through events.k8s.io. */
+  lastTimestamp?: string | null;
+  eventTime?: string | null;
+}
+
+export interface Connection {
+  kubeconfig?: string | undefined;
+  context?: string | undefined;
+  namespace?: string | undefined;
+}
+
+const MERGE_PATCH = 'application/merge-patch+json';
+const FIELD_MANAGER = 'kubectl-vps';
+/** Events that are shown at most, the newest. */
+const EVENTS = 10;
+
+/** Calls reject with CommandError. */
+export class ClusterView {
+  readonly namespace: string;
+  /** Flags that name the same place to kubectl, with a space before each. */
+  readonly where: string;
+  readonly #http: KubeHttp;
+
+  /** Throws CommandError where the kubeconfig is wrong. */
+  constructor({ kubeconfig, context, namespace }: Connection) {
+    const cluster = failing(() => loadCluster(kubeconfig, context));
+    this.namespace = namespace ?? (cluster.namespace || 'default');
+    const flags = Object.entries({ kubeconfig, context, namespace });
+    this.where = flags.map(([flag, value]) => (value === undefined ? '' : ` --${flag}=${value}`)).join('');
+    this.#http = createKubeHttp({ cluster });
+  }
+
+  async get(name: string): Promise<VirtualServer> {
+    const object = await this.find(name);
+    if (object !== undefined) return object;
+    throw new CommandError(EXIT.notFound, `no VirtualServer ${name} in namespace ${this.namespace}`);
+  }
+
+  async find(name: string): Promise<VirtualServer | undefined> {
+    const object = await this.#call({ path: objectPath(this.namespace, name), absent: name });
+    return object === undefined ? undefined : asVirtualServer(object);
+  }
+
+  async list(allNamespaces: boolean): Promise<VirtualServer[]> {
+    return (await this.#items(collectionPath(allNamespaces ? undefined : this.namespace))).map(asVirtualServer);
+  }
+
+  /** Objects of another kind of our group in the namespace. */
+  async listOf(plural: string): Promise<unknown[]> {
+    return this.#items(`/apis/${API_VERSION}/namespaces/${encodeURIComponent(this.namespace)}/${plural}`);
+  }
+
+  /** Sets annotations on exactly the version that was shown; another version is a CommandError. */
+  async annotate({ metadata }: VirtualServer, annotations: Record<string, string>): Promise<VirtualServer> {
+    const { name, uid, resourceVersion } = metadata;
+    const path = objectPath(this.namespace, name);
+    const body = { metadata: { uid, resourceVersion, annotations } };
+    const query = { fieldManager: FIELD_MANAGER };
+    return asVirtualServer(await this.#call({ method: 'PATCH', path, query, body, contentType: MERGE_PATCH }));
+  }
+
+  /** The newest Events of this very object, oldest first; undefined where they may not be read. */
+  async events({ metadata }: VirtualServer): Promise<EventView[] | undefined> {
+    const query = { fieldSelector: `involvedObject.uid=${metadata.uid}` };
+    const path = `/api/v1/namespaces/${encodeURIComponent(metadata.namespace)}/events`;
+    try {
+      const list = (await this.#http.call({ path, query })) as { items?: EventView[] };
+      return (list.items ?? []).sort((a, b) => timeOf(a) - timeOf(b)).slice(-EVENTS);
+    } catch (error) {
+      if (error instanceof KubeError && error.code === 'Forbidden') return undefined;
+      throw explained(error);
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#http.close();
+  }
+
+  async #items(path: string): Promise<unknown[]> {
+    const list = (await this.#call({ path })) as { items?: unknown[] };
+    return list.items ?? [];
+  }
+
+  async #call(options: Parameters<KubeHttp['call']>[0]): Promise<unknown> {
+    try {
+      return await this.#http.call(options);
+    } catch (error) {
+      throw explained(error);
+    }
+  }
+}
+
+/** ms since the epoch; 0 where the Event carries no time. */
+export function timeOf({ lastTimestamp, eventTime }: EventView): number {
+  return Date.parse(lastTimestamp ?? eventTime ?? '') || 0;
+}
+
+function explained(error: unknown): Error {
+  if (!(error instanceof KubeError)) return error instanceof Error ? error : new Error(String(error));
+  if (error.code === 'Conflict') {
+    return new CommandError(EXIT.failed, 'the object has changed meanwhile: look at it again, then repeat the command');
+  }
+  const unknownKind = error.code === 'NotFound' && error.reason !== 'NotFound';
+  const hints = unknownKind ? [`the cluster does not know ${PLURAL}: install deploy/crds first`] : [];
+  return new CommandError(EXIT.failed, error.message, hints);
+}
+
+function failing<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw new CommandError(EXIT.failed, error instanceof Error ? error.message : String(error));
+  }
+}

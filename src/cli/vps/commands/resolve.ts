@@ -1,0 +1,87 @@
+/** `kubectl vps resolve` and `kubectl vps adopt`: a person's word on a server that the operator cannot find out about. */
+import { ADOPT_ANNOTATION } from '../../../api/names.ts';
+import { MAX_IDENTIFIER, type ServerRecord } from '../../../api/record.ts';
+import type { VirtualServer } from '../../../api/virtual-server.ts';
+import { agreed, print, type Context } from '../context.ts';
+import { CommandError, EXIT } from '../failure.ts';
+import { notCreated, recordOf } from '../next-steps.ts';
+import { readiness } from '../readiness.ts';
+import { clean } from '../terminal.ts';
+
+/** Only here does the operator obey `not-created`. */
+const UNDECIDED = ['CreateOutcomeUnknown', 'TaskNotFound'];
+
+export async function resolveNotCreated(context: Context, name: string, yes: boolean): Promise<void> {
+  const { cluster } = context;
+  const object = await cluster.get(name);
+  const record = recordOf(object);
+  const attempt = undecidedAttempt(object, record, cluster.where);
+  print(context, known(object, record));
+  const consequence =
+    object.metadata.deletionTimestamp === undefined ? 'The server is ordered again.' : 'The object goes.';
+  const question = `Did you look at the service, and is there no server of this order? ${consequence}`;
+  if (!yes && !(await agreed(context, question))) throw unchanged();
+  await cluster.annotate(object, notCreated(attempt));
+  print(context, [
+    `attempt ${attempt} is marked as not created`,
+    `follow it: kubectl vps wait ${name}${cluster.where}`,
+  ]);
+}
+
+export async function adopt(context: Context, name: string, identifier: string, yes: boolean): Promise<void> {
+  const { cluster } = context;
+  if (identifier.trim() === '' || identifier.length > MAX_IDENTIFIER) {
+    throw new CommandError(EXIT.usage, `an identifier has 1 to ${MAX_IDENTIFIER} characters`);
+  }
+  const object = await cluster.get(name);
+  const record = recordOf(object);
+  const held = record?.owner === object.metadata.uid ? record.identifier : undefined;
+  if (held === identifier) {
+    print(context, [`${name} holds ${clean(identifier)} already`]);
+    return;
+  }
+  if (held !== undefined) {
+    throw new CommandError(EXIT.failed, `${name} holds server ${clean(held)}: another one needs an object of its own`, [
+      'kubectl vps new OTHER-NAME --adopt <identifier>',
+    ]);
+  }
+  print(context, known(object, record));
+  const question = `Does server ${clean(identifier)} belong to ${name}? It is cancelled when the object is deleted.`;
+  if (!yes && !(await agreed(context, question))) throw unchanged();
+  await cluster.annotate(object, { [ADOPT_ANNOTATION]: identifier });
+  print(context, [`${name} adopts ${clean(identifier)}`, `follow it: kubectl vps wait ${name}${cluster.where}`]);
+}
+
+/** The attempt that is to be named. Throws where the operator would not obey, or not yet. */
+function undecidedAttempt(
+  { metadata, ...rest }: VirtualServer,
+  record: ServerRecord | undefined,
+  where: string,
+): string {
+  const { reason, message } = readiness({ metadata, ...rest });
+  if (UNDECIDED.includes(reason) && record?.attempt !== undefined) return record.attempt;
+  if (reason === 'CreateInFlight') {
+    throw new CommandError(EXIT.stalled, `not yet: ${clean(message)}`, [`kubectl vps wait ${metadata.name}${where}`]);
+  }
+  throw new CommandError(EXIT.failed, `there is nothing to resolve: ${metadata.name} is ${reason}`, [
+    `kubectl vps status ${metadata.name}${where}`,
+  ]);
+}
+
+function known(object: VirtualServer, record: ServerRecord | undefined): string[] {
+  const { metadata, spec } = object;
+  const { reason, message } = readiness(object);
+  return [
+    `${metadata.name} in ${metadata.namespace}: ${reason}. ${clean(message)}`,
+    `  asked for   ${spec.product}, ${spec.image}, disk ${spec.diskSize}`,
+    ...(record?.attempt === undefined ? [] : [`  attempt     ${record.attempt}`]),
+    ...(record?.attemptedAt === undefined
+      ? []
+      : [`  claimed at  ${record.attemptedAt}: look for a server of that minute`]),
+    ...(record?.task === undefined ? [] : [`  task        ${record.task}`]),
+  ];
+}
+
+function unchanged(): CommandError {
+  return new CommandError(EXIT.failed, 'nothing was changed');
+}

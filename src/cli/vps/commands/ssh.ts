@@ -1,0 +1,56 @@
+/** `kubectl vps ssh` and `kubectl vps console`: the ways into a server. */
+import { spawn } from 'node:child_process';
+import { print, type Context } from '../context.ts';
+import { CommandError, EXIT } from '../failure.ts';
+import { sshArguments, sshTarget } from '../ssh-arguments.ts';
+import { data } from '../table.ts';
+import { clean } from '../terminal.ts';
+
+export interface SshOptions {
+  direct: boolean;
+  /** Each as behind ssh's own -o. */
+  sshOption: readonly string[];
+  identityFile?: string | undefined;
+}
+
+/** Runs the user's ssh in this terminal; resolves with its exit code, 128 and more where a signal ended it. */
+export async function runSsh(
+  { cluster }: Context,
+  name: string,
+  command: readonly string[],
+  { direct, sshOption, identityFile }: SshOptions,
+): Promise<number> {
+  const target = sshTarget(await cluster.get(name), direct);
+  const own = [...sshOption.flatMap((option) => ['-o', option]), ...(identityFile ? ['-i', identityFile] : [])];
+  await cluster.close();
+  return run('ssh', sshArguments(target, own, command));
+}
+
+const SIGNAL_BASE = 128;
+
+function run(program: string, args: readonly string[]): Promise<number> {
+  const child = spawn(program, args, { stdio: 'inherit' });
+  // Ctrl-C is ssh's: it reaches the whole foreground group, and what comes of it is for ssh to say.
+  const ignore = (): void => undefined;
+  process.on('SIGINT', ignore);
+  return new Promise((resolve, reject) => {
+    child.once('error', (error: NodeJS.ErrnoException) => {
+      const why = error.code === 'ENOENT' ? `there is no ${program} command` : error.message;
+      reject(new CommandError(EXIT.failed, why));
+    });
+    child.once('close', (code, signal) => {
+      process.off('SIGINT', ignore);
+      resolve(code ?? SIGNAL_BASE + (signal === 'SIGINT' ? 2 : 15));
+    });
+  });
+}
+
+/** The admin console as the service names it; how it is spoken to, the service does not say. */
+export async function showConsole(context: Context, name: string): Promise<void> {
+  const { cluster, format, terminal } = context;
+  const { status } = await cluster.get(name);
+  const console = status?.adminConsole;
+  if (console === undefined) throw new CommandError(EXIT.failed, `${name} shows no admin console`);
+  if (format !== 'table') return void terminal.out.write(data(console, format));
+  print(context, [`host  ${clean(console.hostname)}`, `user  ${clean(console.username)}`]);
+}

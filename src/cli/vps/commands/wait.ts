@@ -1,0 +1,68 @@
+/** `kubectl vps wait`: follows a server until it is ready, gone, or stuck. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { VirtualServer } from '../../../api/virtual-server.ts';
+import { print, type Context } from '../context.ts';
+import { CommandError, EXIT } from '../failure.ts';
+import { nextSteps } from '../next-steps.ts';
+import { progressLine } from '../progress.ts';
+import { isCurrent, readiness, stalled } from '../readiness.ts';
+import { clean } from '../terminal.ts';
+
+/** One small read by name: cheaper for the API server than it looks, and it needs no right to watch. */
+const POLL_MS = 1000;
+const ERASE_LINE = '\r\u001b[K';
+
+export interface WaitOptions {
+  for: 'ready' | 'deleted';
+  timeoutMs: number;
+}
+
+/** Resolves when it is so. Throws CommandError: gone or never there, stalled, or out of time. */
+export async function waitFor(context: Context, name: string, options: WaitOptions): Promise<void> {
+  const { cluster, now } = context;
+  const deadline = now() + options.timeoutMs;
+  const show = liveLine(context, name);
+  try {
+    for (;;) {
+      const object = await cluster.find(name);
+      if (object !== undefined) show(progressLine(object));
+      if (isReached(object, options.for)) break;
+      if (object === undefined) throw new CommandError(EXIT.notFound, `there is no ${name} in ${cluster.namespace}`);
+      const stuck = options.for === 'ready' ? stalled(object) : undefined;
+      if (stuck) throw givenUp(object, `${stuck.reason}: ${clean(stuck.message)}`, cluster.where);
+      if (now() >= deadline)
+        throw new CommandError(EXIT.timeout, `${name}: no end after ${options.timeoutMs / 1000} s`);
+      await sleep(Math.min(POLL_MS, Math.max(1, deadline - now())));
+    }
+  } finally {
+    show(undefined);
+  }
+  print(context, [`${name} is ${options.for === 'ready' ? 'ready' : 'gone'}`]);
+}
+
+function isReached(object: VirtualServer | undefined, wanted: WaitOptions['for']): boolean {
+  if (wanted === 'deleted') return object === undefined;
+  if (object === undefined || object.metadata.deletionTimestamp !== undefined) return false;
+  return readiness(object).status === 'True' && isCurrent(object);
+}
+
+function givenUp(object: VirtualServer, why: string, where: string): CommandError {
+  return new CommandError(EXIT.stalled, `${object.metadata.name} needs somebody. ${why}`, nextSteps(object, where));
+}
+
+/** On a terminal one line that is redrawn, and erased at the end; elsewhere a line for each change. */
+function liveLine({ terminal }: Context, name: string): (text: string | undefined) => void {
+  const { err } = terminal;
+  let shown: string | undefined;
+  return (text) => {
+    if (text === undefined) {
+      if (err.isTTY && shown !== undefined) err.write(ERASE_LINE);
+      return;
+    }
+    const line = `${name}  ${text}`;
+    if (line === shown) return;
+    shown = line;
+    // A line that wraps could not be erased.
+    err.write(err.isTTY ? `${ERASE_LINE}${line.slice(0, Math.max(20, err.columns - 1))}` : `${line}\n`);
+  };
+}

@@ -1,0 +1,43 @@
+#!/usr/bin/env node
+/** kubectl-vps: arguments, exit codes; under the name kubectl_complete-vps it completes words for the shell. */
+import { basename } from 'node:path';
+import { CommanderError } from 'commander';
+import { version } from '../../version.ts';
+import { complete } from './complete.ts';
+import { CommandError, EXIT } from './failure.ts';
+import { createProgram } from './program.ts';
+import { paintFor, type Terminal } from './terminal.ts';
+
+const terminal: Terminal = {
+  out: process.stdout,
+  err: process.stderr,
+  input: process.stdin,
+  paint: paintFor(process.stdout),
+};
+
+/** Says what went wrong; resolves with the exit code. */
+function codeOf(error: unknown): number {
+  // commander has said it already; help and version are no failures.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  // Ctrl-C at a question; the class lies in a package of its own.
+  if (error instanceof Error && error.name === 'ExitPromptError') return EXIT.interrupted;
+  const known = error instanceof CommandError;
+  terminal.err.write(`kubectl vps: ${error instanceof Error ? error.message : String(error)}\n`);
+  if (known) for (const hint of error.hints) terminal.err.write(`  ${hint}\n`);
+  return known ? error.exitCode : EXIT.failed;
+}
+
+const [, script = '', ...words] = process.argv;
+// A reader that goes away, such as head, is no failure.
+process.stdout.on('error', (error: NodeJS.ErrnoException) =>
+  process.exit(error.code === 'EPIPE' ? EXIT.ok : EXIT.failed),
+);
+const exitWith = (code: number): void => {
+  process.exitCode = code;
+};
+const program = createProgram({ terminal, version: version(), exitWith });
+if (basename(script).startsWith('kubectl_complete')) {
+  process.stdout.write(`${(await complete(program, words)).join('\n')}\n`);
+} else {
+  await program.parseAsync(words, { from: 'user' }).catch((error: unknown) => exitWith(codeOf(error)));
+}

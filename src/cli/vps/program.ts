@@ -1,0 +1,180 @@
+/** The commands of `kubectl vps`, their arguments and flags. */
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { parseDuration } from '../../duration.ts';
+import { showCatalog } from './commands/catalog.ts';
+import { showCost } from './commands/cost.ts';
+import { writeManifest, type NewOptions } from './commands/new.ts';
+import { adopt, resolveNotCreated } from './commands/resolve.ts';
+import { runSsh, showConsole, type SshOptions } from './commands/ssh.ts';
+import { listStatus, showStatus } from './commands/status.ts';
+import { waitFor, type WaitOptions } from './commands/wait.ts';
+import { ClusterView } from './cluster.ts';
+import type { Context } from './context.ts';
+import { CommandError, EXIT } from './failure.ts';
+import { FORMATS, type Format } from './table.ts';
+import type { Terminal } from './terminal.ts';
+
+interface Globals {
+  kubeconfig?: string;
+  context?: string;
+  namespace?: string;
+  output: Format;
+}
+
+export interface ProgramOptions {
+  terminal: Terminal;
+  version: string;
+  /** Called with an exit code that is not a failure of ours, such as that of ssh. */
+  exitWith: (code: number) => void;
+}
+
+/** Arguments that name a server complete to its name; see complete.ts. */
+const NAME = ['<name>', 'name of the VirtualServer'] as const;
+
+export function createProgram({ terminal, version, exitWith }: ProgramOptions): Command {
+  const program = new Command('kubectl-vps')
+    .usage('[command] [flags]')
+    .description('Shows, reaches and mends the servers of VirtualServer objects.')
+    .version(version)
+    .option('--kubeconfig <file>', 'kubeconfig; default: $KUBECONFIG, else ~/.kube/config')
+    .option('--context <name>', 'context of the kubeconfig; default: the current one')
+    .option('-n, --namespace <name>', 'namespace; default: that of the context')
+    .addOption(new Option('-o, --output <format>', 'form of the output').choices(FORMATS).default('table'))
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => void terminal.out.write(text),
+      writeErr: (text) => void terminal.err.write(text),
+    });
+
+  /** Runs a command with what the flags before and behind its name say, and lets go of the connections. */
+  const run = async (command: Command, work: (context: Context) => Promise<void>): Promise<void> => {
+    const { kubeconfig, context, namespace, output } = command.optsWithGlobals<Globals>();
+    const cluster = new ClusterView({ kubeconfig, context, namespace });
+    try {
+      await work({ cluster, terminal, format: output, now: Date.now });
+    } finally {
+      await cluster.close();
+    }
+  };
+
+  program
+    .command('status')
+    .description('one server on one screen, or all of them')
+    .argument('[name]', NAME[1])
+    .option('-A, --all-namespaces', 'servers of all namespaces', false)
+    .action((name: string | undefined, { allNamespaces }: { allNamespaces: boolean }, command: Command) =>
+      run(command, (context) => (name === undefined ? listStatus(context, allNamespaces) : showStatus(context, name))),
+    );
+
+  program
+    .command('wait')
+    .description('follow a server until it is ready, gone, or stuck')
+    .argument(...NAME)
+    .addOption(new Option('--for <state>', 'what to wait for').choices(['ready', 'deleted']).default('ready'))
+    .option('--timeout <duration>', 'give up after, such as 15m', durationOf, 15 * 60_000)
+    .action((name: string, options: { for: WaitOptions['for']; timeout: number }, command: Command) =>
+      run(command, (context) => waitFor(context, name, { for: options.for, timeoutMs: options.timeout })),
+    );
+
+  program
+    .command('ssh')
+    .description('log in as root, or run a command')
+    .argument(...NAME)
+    .argument('[command...]', 'what to run, behind --')
+    .option('--direct', 'over IPv6 instead of the proxy', false)
+    .option('-i, --identity-file <file>', 'private key, as for ssh')
+    .option('--ssh-option <option>', 'as behind ssh -o; may be repeated', collect, [])
+    .action((name: string, words: string[], options: SshOptions, command: Command) =>
+      run(command, async (context) => exitWith(await runSsh(context, name, words, options))),
+    );
+
+  program
+    .command('console')
+    .description('show the admin console')
+    .argument(...NAME)
+    .action((name: string, _options: object, command: Command) =>
+      run(command, (context) => showConsole(context, name)),
+    );
+
+  program
+    .command('catalog')
+    .description('what can be ordered')
+    .option('--secret <name>', 'Secret with the API key, where the namespace has several catalogs')
+    .action(({ secret }: { secret?: string }, command: Command) =>
+      run(command, (context) => showCatalog(context, secret)),
+    );
+
+  program
+    .command('new')
+    .description('write a manifest, from flags or by asking; it is not applied')
+    .argument(...NAME)
+    .option('--product <code>', 'product code')
+    .option('--image <name>', 'image, file/variant')
+    .option('--disk-size <size>', 'disk size', wholeNumber)
+    .option('--ssh-key <key>', 'public key or a file with one; may be repeated', collect, [])
+    .option('--ssh-key-from <secret/key>', 'public key in a Secret; may be repeated', collect, [])
+    .option('--secret <name>', 'Secret with the API key')
+    .option('--retain', 'leave the server alone when the object is deleted', false)
+    .option('--protect', 'refuse to cancel the server', false)
+    .option('--adopt <identifier>', 'take over an existing server instead of ordering one')
+    .action((name: string, options: NewOptions, command: Command) =>
+      run(command, (context) => writeManifest(context, name, options)),
+    );
+
+  program
+    .command('adopt')
+    .description('take over an existing server')
+    .argument(...NAME)
+    .argument('<identifier>', "the service's identifier of the server")
+    .option('-y, --yes', 'do not ask', false)
+    .action((name: string, identifier: string, { yes }: { yes: boolean }, command: Command) =>
+      run(command, (context) => adopt(context, name, identifier, yes)),
+    );
+
+  program
+    .command('resolve')
+    .description('say what became of an order whose answer was lost')
+    .argument(...NAME)
+    .option('--not-created', 'somebody looked: there is no server', false)
+    .option('--adopt <identifier>', 'there is a server: this one')
+    .option('-y, --yes', 'do not ask', false)
+    .action((name: string, options: { notCreated: boolean; adopt?: string; yes: boolean }, command: Command) =>
+      run(command, (context) => resolve(context, name, options)),
+    );
+
+  program
+    .command('cost')
+    .description('servers and price by namespace and in all')
+    .option('-A, --all-namespaces', 'servers of all namespaces', false)
+    .action(({ allNamespaces }: { allNamespaces: boolean }, command: Command) =>
+      run(command, (context) => showCost(context, allNamespaces)),
+    );
+  return program;
+}
+
+async function resolve(
+  context: Context,
+  name: string,
+  { notCreated, adopt: identifier, yes }: { notCreated: boolean; adopt?: string; yes: boolean },
+): Promise<void> {
+  if (notCreated === (identifier !== undefined)) {
+    throw new CommandError(EXIT.usage, 'give either --not-created or --adopt IDENTIFIER');
+  }
+  if (identifier === undefined) await resolveNotCreated(context, name, yes);
+  else await adopt(context, name, identifier, yes);
+}
+
+function collect(value: string, before: readonly string[]): string[] {
+  return [...before, value];
+}
+
+function wholeNumber(text: string): number {
+  if (!/^[1-9][0-9]{0,9}$/.test(text)) throw new InvalidArgumentError('give a whole number, such as 20');
+  return Number(text);
+}
+
+function durationOf(text: string): number {
+  const ms = parseDuration(text);
+  if (ms === undefined) throw new InvalidArgumentError('give a duration, such as 90s or 15m');
+  return ms;
+}

@@ -1,0 +1,110 @@
+/** All that a person wants to know of one server, on one screen. Pure. */
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import { timeOf, type EventView } from './cluster.ts';
+import { nextSteps, recordOf } from './next-steps.ts';
+import { bar, duration } from './progress.ts';
+import { isCurrent, readiness, stalled } from './readiness.ts';
+import { clean, type Paint } from './terminal.ts';
+
+export interface ScreenInput {
+  object: VirtualServer;
+  /** Undefined where they may not be read. */
+  events: readonly EventView[] | undefined;
+  /** ms since the epoch. */
+  now: number;
+  /** Flags that name the same place to kubectl, such as ` -n team`. */
+  where: string;
+  paint: Paint;
+}
+
+type Row = [label: string, ...values: (string | number | undefined)[]];
+
+/** Sections without anything to say are left out. */
+export function screen(input: ScreenInput): string[] {
+  const sections = [head(input), facts(input), conditions(input), events(input), next(input)];
+  return sections.filter((lines) => lines.length > 0).flatMap((lines, index) => (index === 0 ? lines : ['', ...lines]));
+}
+
+function head({ object, now, paint }: ScreenInput): string[] {
+  const { metadata } = object;
+  const { status, reason, message } = readiness(object);
+  const colour = status === 'True' ? paint.good : stalled(object) ? paint.bad : paint.busy;
+  const age = duration(now - Date.parse(metadata.creationTimestamp));
+  const deleting = metadata.deletionTimestamp === undefined ? '' : ', being deleted';
+  const stale = isCurrent(object) ? '' : ', the operator has not seen the last change yet';
+  const title = `${paint.strong(metadata.name)} in ${metadata.namespace}, ${age} old${deleting}${stale}`;
+  const state = `${status === 'True' ? 'Ready' : 'Not ready'}: ${clean(reason)}`;
+  return [title, `${colour(state)}  ${clean(message)}`];
+}
+
+function facts({ object, where, paint }: ScreenInput): string[] {
+  const { metadata, spec, status = {} } = object;
+  const { task, specs, zone, adminConsole } = status;
+  const record = recordOf(object);
+  const identifier = status.identifier ?? record?.identifier;
+  const rows: Row[] = [
+    ['Task', task && `${task.id}  ${bar(task.percent)}  ${task.message ?? ''}`, left(task?.secondsRemaining)],
+    ['Server', identifier, status.serverStatus, status.name, zone && `zone ${zone.code ?? zone.name ?? ''}`],
+    ['Address', ...(status.ipv6 ?? []), ...(status.ipv4 ?? [])],
+    ['SSH', status.ssh && `kubectl vps ssh ${metadata.name}${where}`, status.ssh && `(ssh ${status.ssh})`],
+    ['Console', adminConsole && `${adminConsole.username} at ${adminConsole.hostname}`],
+    ['Asked for', `${spec.product}, ${spec.image}, disk ${spec.diskSize}`],
+    ['Has', has(status.product, specs), status.price === undefined ? undefined : `price ${status.price}`],
+    ['Attempt', record?.identifier === undefined ? record?.attempt : undefined, claimed(record?.attemptedAt)],
+    ...(record?.orphans ?? []).map(({ task: id, attempt, identifier: orphan }): Row => [
+      'Orphan',
+      [id && `task ${id}`, attempt && `attempt ${attempt}`, orphan].filter(Boolean).join(', '),
+    ]),
+  ];
+  return rows.flatMap(([label, ...values]) => {
+    const words = values.map((value) => clean(String(value ?? ''))).filter((value) => value !== '');
+    return words.length === 0 ? [] : [`${paint.faint(label.padEnd(10))} ${words.join('  ')}`];
+  });
+}
+
+function left(seconds: number | undefined): string | undefined {
+  return seconds === undefined ? undefined : `about ${duration(seconds * 1000)} left`;
+}
+
+function claimed(at: string | undefined): string | undefined {
+  return at === undefined ? undefined : `claimed at ${at}`;
+}
+
+type Specs = NonNullable<NonNullable<VirtualServer['status']>['specs']>;
+
+function has(product: string | undefined, specs: Specs | undefined): string | undefined {
+  const { cores, ram, diskSize, diskType } = specs ?? {};
+  const parts = [
+    product,
+    diskSize === undefined ? undefined : `disk ${diskSize}${diskType === undefined ? '' : ` ${diskType}`}`,
+    cores === undefined ? undefined : `${cores} cores`,
+    ram === undefined ? undefined : `RAM ${ram}`,
+  ].filter((part) => part !== undefined);
+  return parts.length === 0 ? undefined : parts.join(', ');
+}
+
+/** Ready stands in the head. */
+function conditions({ object, now, paint }: ScreenInput): string[] {
+  const others = (object.status?.conditions ?? []).filter(({ type }) => type !== 'Ready');
+  if (others.length === 0) return [];
+  const lines = others.map(({ type, status, reason, message, lastTransitionTime }) => {
+    const since = duration(now - Date.parse(lastTransitionTime));
+    return `  ${type}=${status} for ${since}: ${clean(reason)}  ${clean(message)}`;
+  });
+  return [paint.strong('Conditions'), ...lines];
+}
+
+function events({ events: list, now, paint }: ScreenInput): string[] {
+  if (list === undefined) return [paint.faint('Events may not be read with these rights.')];
+  if (list.length === 0) return [];
+  const lines = list.map((event) => {
+    const ago = duration(now - timeOf(event)).padStart(4);
+    return `  ${ago} ago  ${clean(event.reason ?? '')}  ${clean(event.message ?? '')}`;
+  });
+  return [paint.strong('Events'), ...lines];
+}
+
+function next({ object, where, paint }: ScreenInput): string[] {
+  const steps = nextSteps(object, where);
+  return steps.length === 0 ? [] : [paint.strong('What you can do'), ...steps.map((step) => `  ${step}`)];
+}

@@ -1,0 +1,53 @@
+/** How a server is reached with ssh, from its status. Pure. */
+import { createHash } from 'node:crypto';
+import { isIPv6 } from 'node:net';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import { CommandError, EXIT } from './failure.ts';
+
+export interface SshTarget {
+  host: string;
+  port: number;
+  /** Under this name ssh remembers the server's host key. */
+  hostKeyAlias: string;
+}
+
+const HOSTNAME = /^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/;
+const PLAIN = /^[A-Za-z0-9._-]+$/;
+const SSH_PORT = 22;
+
+/** Through the service's proxy, or with `direct` over IPv6. Throws CommandError where the status names no such way. */
+export function sshTarget({ metadata, status }: VirtualServer, direct: boolean): SshTarget {
+  const { identifier, sshProxy, ipv6 = [] } = status ?? {};
+  if (identifier === undefined) {
+    throw new CommandError(EXIT.failed, `${metadata.name} has no server yet`, [`kubectl vps status ${metadata.name}`]);
+  }
+  const hostKeyAlias = aliasOf(identifier);
+  if (direct) {
+    const [host] = ipv6.filter((address) => isIPv6(address));
+    if (host === undefined) throw new CommandError(EXIT.failed, `${metadata.name} shows no IPv6 address`);
+    return { host, port: SSH_PORT, hostKeyAlias };
+  }
+  if (sshProxy === undefined) {
+    throw new CommandError(EXIT.failed, `${metadata.name} shows no SSH proxy`, ['try --direct, over IPv6']);
+  }
+  // The words come from the service and go to a program that reads options: only what a host can be is passed on.
+  if (!HOSTNAME.test(sshProxy.hostname)) {
+    throw new CommandError(EXIT.failed, `the SSH proxy of ${metadata.name} has no valid host name`);
+  }
+  return { host: sshProxy.hostname, port: sshProxy.port, hostKeyAlias };
+}
+
+/**
+ * One alias a server: its addresses, and the port of the proxy, are given to others later, and ssh would then take the
+ * other server's key for an attack.
+ */
+function aliasOf(identifier: string): string {
+  const name = PLAIN.test(identifier) ? identifier : createHash('sha256').update(identifier).digest('hex');
+  return `vps-${name}`;
+}
+
+/** Arguments of ssh: its own options first, then the user's, then the destination and the command. */
+export function sshArguments(target: SshTarget, options: readonly string[], command: readonly string[]): string[] {
+  const { host, port, hostKeyAlias } = target;
+  return ['-o', `HostKeyAlias=${hostKeyAlias}`, '-p', String(port), ...options, '--', `root@${host}`, ...command];
+}

@@ -1,0 +1,46 @@
+/** The terminal, or the pipe, that a command talks to: text without control characters, colours only where they show. */
+import { styleText } from 'node:util';
+
+export interface Paint {
+  strong: (text: string) => string;
+  faint: (text: string) => string;
+  good: (text: string) => string;
+  busy: (text: string) => string;
+  bad: (text: string) => string;
+}
+
+export interface Terminal {
+  /** Results. */
+  out: NodeJS.WriteStream;
+  /** Everything else: progress, questions, warnings. */
+  err: NodeJS.WriteStream;
+  input: NodeJS.ReadStream;
+  paint: Paint;
+}
+
+type Style = Parameters<typeof styleText>[0];
+
+/** Colours as `stream` can show them: none in a pipe, with NO_COLOR, or on a dumb terminal. */
+export function paintFor(stream: NodeJS.WriteStream): Paint {
+  const style = (format: Style) => (text: string) => styleText(format, text, { stream });
+  return {
+    strong: style('bold'),
+    faint: style('dim'),
+    good: style('green'),
+    busy: style('yellow'),
+    bad: style('red'),
+  };
+}
+
+/** Questions can be asked only where a person both reads and types. */
+export function isInteractive({ input, err }: Terminal): boolean {
+  return input.isTTY && err.isTTY;
+}
+
+// eslint-disable-next-line no-control-regex
+const CONTROL = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]+/g;
+
+/** Text of the service or of other people, as it may be shown: it must not steer the terminal. */
+export function clean(text: string): string {
+  return text.replace(CONTROL, ' ').trim();
+}
