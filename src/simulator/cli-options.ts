@@ -5,7 +5,7 @@ import { DEFAULT_KEY } from './options.ts';
 import type { SimulatorOptions } from './server.ts';
 
 export const HELP = `Runs the simulated provisioning service until SIGTERM or SIGINT, and prints one line of JSON with
-baseUrl, authUrl, keyId and secret when it listens.
+baseUrl, authUrl, keyId, secret and panelUrl when it listens.
 
 Usage: npm run simulator -- [flags]
 
@@ -15,6 +15,7 @@ Usage: npm run simulator -- [flags]
   --task-duration TIME   how long a creation takes (60s)
   --token-lifetime TIME  expires_in of a token, whole seconds (300s)
   --token-expiry MODE    what the lifetime counts from: sliding (the last use, the default) or issue
+  --panel-port N         port of a control panel (src/simulator/panel.ts) for whoever reaches it; none by default
   --key-id ID            key id (${DEFAULT_KEY.keyId}; environment VPS_SIMULATOR_KEY_ID)
   --secret SECRET        its secret (${DEFAULT_KEY.secret}; environment VPS_SIMULATOR_SECRET)
   --help                 this text
@@ -27,6 +28,11 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
+export interface CommandLine extends SimulatorOptions {
+  /** Port of the control panel; there is none without. */
+  panelPort?: number;
+}
+
 const FLAGS = {
   port: { type: 'string' },
   host: { type: 'string' },
@@ -34,13 +40,14 @@ const FLAGS = {
   'task-duration': { type: 'string' },
   'token-lifetime': { type: 'string' },
   'token-expiry': { type: 'string' },
+  'panel-port': { type: 'string' },
   'key-id': { type: 'string' },
   secret: { type: 'string' },
   help: { type: 'boolean' },
 } as const;
 
 /** 'help' when that was asked for. Throws UsageError. */
-export function parseCommandLine(args: string[], env: Record<string, string | undefined>): SimulatorOptions | 'help' {
+export function parseCommandLine(args: string[], env: Record<string, string | undefined>): CommandLine | 'help' {
   const flags = parseFlags(args);
   if (flags.help) return 'help';
   const key = {
@@ -48,9 +55,10 @@ export function parseCommandLine(args: string[], env: Record<string, string | un
     secret: flags.secret ?? env['VPS_SIMULATOR_SECRET'] ?? DEFAULT_KEY.secret,
   };
   if (key.keyId === '' || key.keyId.includes(':')) throw new UsageError('--key-id must not be empty or hold a colon');
-  const options: SimulatorOptions = { accounts: [{ name: 'default', keys: [key] }] };
+  const options: CommandLine = { accounts: [{ name: 'default', keys: [key] }] };
   if (flags.host !== undefined) options.host = flags.host;
-  if (flags.port !== undefined) options.port = port(flags.port);
+  if (flags.port !== undefined) options.port = port('--port', flags.port);
+  if (flags['panel-port'] !== undefined) options.panelPort = port('--panel-port', flags['panel-port']);
   if (flags['public-url'] !== undefined) options.origin = origin(flags['public-url']);
   if (flags['task-duration'] !== undefined) {
     options.taskDurationMs = duration('--task-duration', flags['task-duration']);
@@ -77,9 +85,9 @@ function parseFlags(args: string[]) {
   }
 }
 
-function port(text: string): number {
+function port(flag: string, text: string): number {
   const value = Number(text);
-  if (!/^[0-9]+$/.test(text) || value > 65_535) throw new UsageError(`--port must be 0 to 65535, not ${text}`);
+  if (!/^[0-9]+$/.test(text) || value > 65_535) throw new UsageError(`${flag} must be 0 to 65535, not ${text}`);
   return value;
 }
 

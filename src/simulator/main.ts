@@ -3,8 +3,11 @@ import { randomUUID } from 'node:crypto';
 import process from 'node:process';
 
 import { HELP, parseCommandLine, UsageError } from './cli-options.ts';
-import type { SimulatorOptions } from './server.ts';
+import type { CommandLine } from './cli-options.ts';
+import { startPanel } from './panel.ts';
+import type { Panel } from './panel.ts';
 import { startSimulator } from './server.ts';
+import type { Simulator } from './server.ts';
 
 async function main(): Promise<void> {
   const options = readOptions();
@@ -19,14 +22,27 @@ async function main(): Promise<void> {
     ...options,
   });
   const { baseUrl, authUrl, keyId, secret } = simulator;
-  process.stdout.write(`${JSON.stringify({ baseUrl, authUrl, keyId, secret })}\n`);
-  const stop = (): void => void simulator.close();
+  const panel = await openPanel(simulator, options);
+  process.stdout.write(`${JSON.stringify({ baseUrl, authUrl, keyId, secret, panelUrl: panel?.url })}\n`);
+  const stop = (): void => {
+    void simulator.close();
+    void panel?.close();
+  };
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
 }
 
+/** What was begun ends when the panel cannot listen. */
+async function openPanel(simulator: Simulator, { panelPort, host }: CommandLine): Promise<Panel | undefined> {
+  if (panelPort === undefined) return undefined;
+  return startPanel(simulator, panelPort, host).catch(async (error: unknown) => {
+    await simulator.close();
+    throw error;
+  });
+}
+
 /** Undefined when there is nothing to run; the exit code is set. */
-function readOptions(): SimulatorOptions | undefined {
+function readOptions(): CommandLine | undefined {
   try {
     const options = parseCommandLine(process.argv.slice(2), process.env);
     if (options !== 'help') return options;

@@ -85,6 +85,14 @@ describe('the simulator as a process', () => {
     expect(code).toBe(1);
     expect(error).toMatch(/^simulator: [^\n]*EADDRINUSE[^\n]*\n$/);
   });
+
+  it('ends with code 1 when the port of its panel is taken', async () => {
+    const { baseUrl } = await announced(run([]));
+    const child = run(['--panel-port', new URL(baseUrl).port]);
+    const [error, code] = await Promise.all([text(child.stderr), exitCode(child)]);
+    expect(code).toBe(1);
+    expect(error).toContain('EADDRINUSE');
+  });
 });
 
 describe('the command line', () => {
@@ -104,6 +112,7 @@ describe('the command line', () => {
     ['--port', '-1'],
     ['--task-duration', '3'],
     ['--task-duration', '1d'],
+    ['--panel-port', 'http'],
     ['--token-lifetime', '500ms'],
     ['--token-expiry', 'never'],
     ['--public-url', 'sim:80'],

@@ -1,0 +1,121 @@
+/** A control panel of a simulator that runs as a process of its own: its ledger, and orders of faults, as JSON over HTTP. */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
+
+import type { FaultHandle, FaultInput } from './faults.ts';
+import type { AliveServer } from './fleet.ts';
+import type { CancelEntry, CreateEntry } from './ledger.ts';
+import type { Simulation } from './simulation.ts';
+
+/** What `GET /state` answers. */
+export interface PanelState {
+  creates: CreateEntry[];
+  cancels: CancelEntry[];
+  alive: AliveServer[];
+  /** Requests to known routes so far. */
+  requests: number;
+}
+
+export interface Panel {
+  url: string;
+  close(): Promise<void>;
+}
+
+/** Those whose orders need no function and no value that JSON has not. */
+const ACTIONS = ['status', 'drop', 'reset', 'hang', 'delay'];
+
+class WrongOrderError extends Error {
+  override readonly name = 'WrongOrderError';
+}
+
+/**
+ * `GET /state`; `POST /faults` with a FaultInput gives `{ id }`, `GET /faults/ID` how often it has struck,
+ * `POST /faults/ID/release` lets go on what hangs in it, `DELETE /faults/ID` ends it;
+ * `POST /task-duration` with `{ ms }`, null for tasks that never end; `POST /tasks/NUMBER/complete`.
+ * Whoever reaches the port may do all of it. Rejects when the port is taken.
+ */
+export async function startPanel(simulation: Simulation, port: number, host = '127.0.0.1'): Promise<Panel> {
+  const faults = new Map<string, FaultHandle>();
+  const server = createServer((request, response) => void respond(request, response));
+
+  async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const [status, answer] = await act(request).then(
+      (body) => (body === undefined ? [404, { error: 'no such order' }] : [200, body]),
+      (error: unknown) => [400, { error: String(error) }],
+    );
+    response.writeHead(status as number, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(answer));
+  }
+
+  /** Undefined when there is no such thing. */
+  async function act(request: IncomingMessage): Promise<object | undefined> {
+    const { method = '' } = request;
+    const [first = '', name = '', verb = ''] = (request.url ?? '').slice(1).split('/');
+    const input = method === 'POST' ? parse(await text(request)) : {};
+    if (first === 'state' && method === 'GET') return state(simulation);
+    if (first === 'task-duration' && method === 'POST') return setTaskDuration(input['ms']);
+    if (first === 'tasks' && method === 'POST' && verb === 'complete') {
+      simulation.fleet.completeTask(Number(name));
+      return {};
+    }
+    if (first === 'faults') return name === '' ? inject(method, input) : tend(method, name, verb);
+    return undefined;
+  }
+
+  function setTaskDuration(ms: unknown): object {
+    if (ms !== null && typeof ms !== 'number') throw new WrongOrderError('ms must be a number or null');
+    simulation.fleet.setTaskDuration(ms ?? Infinity);
+    return {};
+  }
+
+  function inject(method: string, input: object): object | undefined {
+    if (method !== 'POST') return undefined;
+    const order = input as FaultInput;
+    if (!ACTIONS.includes((order.action as Partial<FaultInput['action']> | undefined)?.kind ?? '')) {
+      throw new WrongOrderError(`action.kind must be one of ${ACTIONS.join(', ')}`);
+    }
+    const id = String(faults.size + 1);
+    faults.set(id, simulation.faults.inject(order));
+    return { id };
+  }
+
+  function tend(method: string, id: string, verb: string): object | undefined {
+    const fault = faults.get(id);
+    if (fault === undefined) return undefined;
+    if (method === 'POST' && verb === 'release') fault.release();
+    else if (method === 'DELETE') fault.remove();
+    else if (method !== 'GET') return undefined;
+    return { count: fault.count };
+  }
+
+  server.listen(port, host);
+  await once(server, 'listening');
+  const address = server.address();
+  const { port: actual } = typeof address === 'object' && address !== null ? address : { port };
+  return {
+    url: `http://${host.includes(':') ? `[${host}]` : host}:${actual}`,
+    async close() {
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+function state({ ledger, fleet }: Simulation): PanelState {
+  return {
+    creates: ledger.creates(),
+    cancels: ledger.cancels(),
+    alive: fleet.aliveServers(),
+    requests: ledger.requestCount,
+  };
+}
+
+function parse(body: string): Record<string, unknown> {
+  const value: unknown = body === '' ? {} : JSON.parse(body);
+  if (typeof value !== 'object' || value === null) throw new WrongOrderError('the body must be a JSON object');
+  return value as Record<string, unknown>;
+}
