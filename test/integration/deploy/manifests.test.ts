@@ -1,0 +1,196 @@
+/** The manifests as kubectl builds them, without an API server: what must agree in them does. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, inject, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { FLAGS } from '../../../src/config-flags.ts';
+import { parseConfig } from '../../../src/config.ts';
+import { parseDuration } from '../../../src/duration.ts';
+import { INSTALL_FILE, installYaml, kustomize } from '../../tools/manifests.ts';
+import { ROOT } from './cluster.ts';
+
+interface Labels {
+  [name: string]: string;
+}
+interface Rule {
+  apiGroups: string[];
+  resources: string[];
+  resourceNames?: string[];
+  verbs: string[];
+}
+interface Container {
+  name: string;
+  image: string;
+  args: string[];
+  env?: { name: string }[];
+  ports: { name: string; containerPort: number }[];
+  volumeMounts?: { name: string; mountPath: string }[];
+  [probe: `${string}Probe`]: { httpGet?: { path: string; port: string } } | undefined;
+}
+interface Manifest {
+  kind: string;
+  metadata: { name: string; namespace?: string; labels?: Labels };
+  data?: Labels;
+  rules?: Rule[];
+  roleRef?: { kind: string; name: string };
+  subjects?: { kind: string; name: string; namespace?: string }[];
+  spec?: {
+    selector?: Labels | { matchLabels: Labels };
+    podSelector?: { matchLabels: Labels };
+    ports?: { targetPort: string }[];
+    ingress?: { ports: { port: string }[] }[];
+    template?: {
+      metadata: { labels: Labels };
+      spec: {
+        terminationGracePeriodSeconds: number;
+        topologySpreadConstraints?: { labelSelector: { matchLabels: Labels } }[];
+        containers: Container[];
+        volumes?: { name: string; emptyDir?: object }[];
+      };
+    };
+  };
+}
+
+const MANIFESTS = 'deploy/manifests';
+const build = async (folder: string): Promise<Manifest[]> =>
+  parseAllDocuments(await kustomize(inject('kubectl'), `${MANIFESTS}/${folder}`)).map(
+    (document) => document.toJS() as Manifest,
+  );
+const base = await build('base');
+const demo = await build('overlays/demo');
+const namespaced = await build('overlays/namespaced');
+const watched = await build('overlays/namespaced/watched');
+const withOperator = { base, demo, namespaced };
+
+const find = (manifests: Manifest[], kind: string, name: string): Manifest | undefined =>
+  manifests.find((manifest) => manifest.kind === kind && manifest.metadata.name === name);
+
+function podOf(manifests: Manifest[], name = 'vps-operator') {
+  const template = find(manifests, 'Deployment', name)?.spec?.template;
+  const [container] = template?.spec.containers ?? [];
+  if (template === undefined || container === undefined) throw new Error(`there is no Deployment ${name}`);
+  return { template, container, labels: template.metadata.labels };
+}
+
+describe('install.yaml', () => {
+  it('is what the base says (else run: npm run manifests)', async () => {
+    expect(await readFile(INSTALL_FILE, 'utf8')).toBe(await installYaml(inject('kubectl')));
+  });
+
+  it('begins with the CRD and brings no settings, which an upgrade would overwrite', () => {
+    expect(base[0]?.kind).toBe('CustomResourceDefinition');
+    expect(base.map(({ kind }) => kind)).not.toContain('ConfigMap');
+    expect(base.map(({ kind }) => kind)).not.toContain('Secret');
+  });
+});
+
+describe.each(Object.entries(withOperator))('the operator of %s', (_name, manifests) => {
+  const { template, container, labels } = podOf(manifests);
+
+  it('is given flags that it knows, and that leave the rest to the ConfigMap', () => {
+    const env = { VPS_BASE_URL: 'https://a.example', VPS_AUTH_URL: 'https://b.example' };
+    const parsed = parseConfig(container.args, env);
+    expect(parsed).toMatchObject({ kind: 'run', config: { leaderElect: true, baseUrl: 'https://a.example' } });
+    const variables = Object.values(FLAGS).map(({ flag }) => `VPS_${flag.toUpperCase().replaceAll('-', '_')}`);
+    const set = [
+      ...(container.env ?? []).map(({ name }) => name),
+      ...manifests.flatMap(({ data = {} }) => Object.keys(data)),
+    ];
+    expect(set.filter((name) => !variables.includes(name))).toEqual([]);
+  });
+
+  it('listens where the ports are declared and the probes look', () => {
+    const { config } = parseConfig(container.args, {
+      VPS_BASE_URL: 'https://a.example',
+      VPS_AUTH_URL: 'https://b.example',
+    }) as {
+      config: Record<'metricsBindAddress' | 'healthProbeBindAddress', { port: number }>;
+    };
+    expect(Object.fromEntries(container.ports.map(({ name, containerPort }) => [name, containerPort]))).toEqual({
+      metrics: config.metricsBindAddress.port,
+      probes: config.healthProbeBindAddress.port,
+    });
+    expect(container.livenessProbe?.httpGet).toEqual({ path: '/livez', port: 'probes' });
+    expect(container.startupProbe?.httpGet).toEqual({ path: '/livez', port: 'probes' });
+    expect(container.readinessProbe?.httpGet).toEqual({ path: '/readyz', port: 'probes' });
+  });
+
+  it('keeps its journal in a volume of its own pod', () => {
+    const folder = container.args.find((arg) => arg.startsWith('--journal-dir='))?.split('=')[1];
+    const mount = container.volumeMounts?.find(({ mountPath }) => mountPath === folder);
+    expect(template.spec.volumes?.find(({ name }) => name === mount?.name)).toHaveProperty('emptyDir');
+  });
+
+  it('is selected by Deployment, budget, Service, network policy and spread, and the ports these name exist', () => {
+    const selectors = [
+      find(manifests, 'Deployment', 'vps-operator')?.spec?.selector,
+      find(manifests, 'PodDisruptionBudget', 'vps-operator')?.spec?.selector,
+      find(manifests, 'NetworkPolicy', 'vps-operator')?.spec?.podSelector,
+      { matchLabels: find(manifests, 'Service', 'vps-operator-metrics')?.spec?.selector },
+      ...(template.spec.topologySpreadConstraints ?? []).map(({ labelSelector }) => labelSelector),
+    ];
+    expect(selectors).toHaveLength(6);
+    for (const selector of selectors) {
+      const { matchLabels } = selector as { matchLabels: Labels };
+      expect(Object.keys(matchLabels).length).toBeGreaterThan(0);
+      expect(labels).toMatchObject(matchLabels);
+    }
+    const names = container.ports.map(({ name }) => name);
+    const service = find(manifests, 'Service', 'vps-operator-metrics')?.spec?.ports?.map(
+      ({ targetPort }) => targetPort,
+    );
+    const ingress = find(manifests, 'NetworkPolicy', 'vps-operator')?.spec?.ingress?.flatMap(({ ports }) => ports);
+    expect(service).toEqual(['metrics']);
+    expect(ingress?.map(({ port }) => port)).toEqual(['metrics']);
+    expect(names).toContain('metrics');
+  });
+
+  it('has the time to wait for an order that it has sent', () => {
+    const createTimeoutMs = parseDuration(FLAGS.createTimeoutMs.default) ?? NaN;
+    expect(template.spec.terminationGracePeriodSeconds * 1000).toBeGreaterThan(createTimeoutMs + 60_000);
+  });
+});
+
+describe('the images', () => {
+  it('are those of this version', async () => {
+    const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+    const containers = [...base, ...demo, ...namespaced].flatMap(({ spec }) => spec?.template?.spec.containers ?? []);
+    expect(containers.map(({ image }) => image)).toEqual(
+      Array<string>(4).fill(`ghcr.io/vps-operator/vps-operator:${version}`),
+    );
+  });
+});
+
+describe('the namespaced overlay', () => {
+  const isOperator = ({ subjects = [] }: Manifest): boolean =>
+    subjects.some(({ name, namespace }) => name === 'vps-operator' && namespace === 'vps-operator-system');
+
+  it('gives the operator no right in the whole cluster', () => {
+    expect(base.filter(isOperator).map(({ kind }) => kind)).toContain('ClusterRoleBinding');
+    const bindings = [...namespaced, ...watched].filter(isOperator);
+    expect(bindings.map(({ kind, roleRef }) => `${kind} ${roleRef?.kind ?? ''}`)).toEqual(
+      Array<string>(bindings.length).fill('RoleBinding Role'),
+    );
+    expect(find(namespaced, 'ClusterRole', 'vps-operator')).toBeUndefined();
+  });
+
+  it('gives it in a namespace what the base gives it in all', () => {
+    const inOne = find(watched, 'Role', 'vps-operator')?.rules;
+    expect(inOne).toBeDefined();
+    expect(inOne).toEqual(find(base, 'ClusterRole', 'vps-operator')?.rules);
+  });
+});
+
+describe('the demo', () => {
+  it('leads the operator to the simulator', () => {
+    const { container, labels } = podOf(demo, 'vps-simulator');
+    const { host } = new URL(find(demo, 'ConfigMap', 'vps-operator-config')?.data?.VPS_BASE_URL ?? '');
+    expect(host).toBe(`vps-simulator.vps-simulator.svc:${container.ports[0]?.containerPort}`);
+    expect(container.args).toContain(`--public-url=http://${host}`);
+    const service = demo.find(({ kind, metadata }) => kind === 'Service' && metadata.name === 'vps-simulator');
+    expect(labels).toMatchObject(service?.spec?.selector ?? { none: '' });
+    expect(find(demo, 'NetworkPolicy', 'vps-operator')?.spec).toHaveProperty('egress.2.to.0.namespaceSelector', {
+      matchLabels: { 'kubernetes.io/metadata.name': service?.metadata.namespace },
+    });
+  });
+});
