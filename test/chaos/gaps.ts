@@ -7,6 +7,8 @@ export interface Gap {
   lead?: (stage: Stage, acted: () => boolean) => Promise<void>;
   /** Takes no time: nothing in it waits for the operator. */
   act: (stage: Stage) => Promise<void>;
+  /** Looked at again and again while the operator is blind; true when people have done something. */
+  meanwhile?: (stage: Stage) => Promise<boolean>;
   /** Once the operator sees everything again. */
   end: (stage: Stage) => Promise<void>;
 }
@@ -16,6 +18,13 @@ const NAME = 'web';
 async function removed(stage: Stage): Promise<void> {
   await stage.people.remove(NAME);
   await stage.gone(NAME);
+}
+
+/** True when the name was free for the second object, and was taken. */
+async function reapplied(stage: Stage): Promise<boolean> {
+  if (stage.objects.object(NAME) !== undefined || stage.people.applied > 1) return false;
+  await stage.people.apply(NAME);
+  return true;
 }
 
 async function retain(stage: Stage): Promise<void> {
@@ -53,16 +62,17 @@ export const GAPS: Readonly<Record<string, Gap>> = {
     act: (stage) => stage.people.remove(NAME),
     end: (stage) => stage.gone(NAME),
   },
-  /** Where nothing was claimed yet the name is free at once, so both happen unseen. */
+  /** Where nothing was claimed yet the name is free at once; else when the operator has let the object go, still blind. */
   recreated: {
     async act(stage) {
       await stage.people.remove(NAME);
-      if (stage.objects.object(NAME) === undefined) await stage.people.apply(NAME);
+      await reapplied(stage);
     },
+    meanwhile: reapplied,
     async end(stage) {
       const isDeleting = (): boolean => stage.objects.object(NAME)?.metadata.deletionTimestamp !== undefined;
       await stage.until('the first object to be gone', () => !isDeleting());
-      if (stage.objects.object(NAME) === undefined) await stage.people.apply(NAME);
+      await reapplied(stage);
       await stage.rests(NAME);
       await removed(stage);
     },

@@ -2,6 +2,7 @@
 import { RECORD_ANNOTATION } from '../../src/api/names.ts';
 import { parseRecord, type ServerRecord } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { currentReason } from '../../src/decision/verdict.ts';
 import type { Simulator } from '../../src/simulator/index.ts';
 import type { World } from './labels.ts';
 
@@ -44,6 +45,15 @@ export class KnownObjects implements World {
 
   object(name: string): VirtualServer | undefined {
     return this.#byName.get(name);
+  }
+
+  /** Of the object's present generation; undefined while the operator has said nothing of that. */
+  reason(name: string): string | undefined {
+    const object = this.object(name);
+    const isCurrent = object?.status?.conditions?.some(
+      ({ type, observedGeneration }) => type === 'Ready' && observedGeneration === object.metadata.generation,
+    );
+    return isCurrent === true ? currentReason(object?.status?.conditions) : undefined;
   }
 
   holder(what: { identifier: string } | { task: number }): VirtualServer | undefined {

@@ -12,6 +12,8 @@ const MERGE_PATCH = 'application/merge-patch+json';
 export class People {
   /** Every secret that a Secret has held. */
   readonly secrets: string[] = [];
+  /** Objects that were created so far. */
+  applied = 0;
   readonly #http: KubeHttp;
   readonly #namespace: string;
   readonly #objects: KnownObjects;
@@ -37,6 +39,7 @@ export class People {
     const sshKeys = [`ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA ${name}-${randomUUID()}`];
     const manifest = virtualServer(name, withSpec({ sshKeys, ...spec }), withAnnotations(annotations));
     this.#saw(await this.#http.call({ method: 'POST', path: this.#path(), body: manifest }));
+    this.applied += 1;
   }
 
   /** Does nothing where the object is gone. */

@@ -4,9 +4,9 @@
  */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { currentReason } from '../../src/decision/verdict.ts';
 import { startSimulator, type Simulator } from '../../src/simulator/index.ts';
 import type { Arena } from './arena.ts';
+import { Calm } from './calm.ts';
 import { dump } from './dump.ts';
 import { KnownObjects } from './objects.ts';
 import { checkEnding } from './oracles.ts';
@@ -34,7 +34,6 @@ export interface StageOptions {
 }
 
 const LOOK_MS = 20;
-const RESYNCS = 2;
 const SSH_KEY = 'AAAAC3NzaC1lZDI1NTE5AAAA';
 
 export class Stage {
@@ -43,6 +42,7 @@ export class Stage {
   readonly people: People;
   readonly panel: Panel;
   readonly traffic: Traffic;
+  readonly calm: Calm;
   readonly replicas: Replica[] = [];
   readonly violations: string[] = [];
   /** SSH keys of objects whose servers are to live on. */
@@ -61,7 +61,6 @@ export class Stage {
   readonly #service: Proxy;
   readonly #tokens: readonly string[];
   readonly #deadline: number;
-  readonly #calm = new Map<string, { uid: string; reads: number; writes: number }>();
 
   private constructor(options: StageOptions, simulator: Simulator, service: Proxy, tokens: readonly string[]) {
     const { arena, name, boundMs, intercept, service: unusual } = options;
@@ -82,6 +81,7 @@ export class Stage {
       ...(intercept && { intercept }),
       ...(unusual && { service: (exchange, forward) => unusual(exchange, forward, this) }),
     });
+    this.calm = new Calm(this.objects, this.panel, this.traffic);
     this.onEnd = (replica, code) => this.violations.push(`${replica.name} ended by itself with code ${code ?? 'none'}`);
   }
 
@@ -150,18 +150,14 @@ export class Stage {
   /** Ends the process in good order and starts another one in its place. */
   async restart(replica: Replica): Promise<void> {
     this.violations.push(...(await replica.stop()));
-    this.#calm.clear();
+    this.calm.clear();
     replica.start();
   }
 
   // --- conditions
 
   reason(name: string): string | undefined {
-    const object = this.objects.object(name);
-    const current = object?.status?.conditions?.some(
-      (condition) => condition.type === 'Ready' && condition.observedGeneration === object.metadata.generation,
-    );
-    return current === true ? currentReason(object?.status?.conditions) : undefined;
+    return this.objects.reason(name);
   }
 
   /** Times out with the plan. Between two looks people do what is theirs to do. */
@@ -183,23 +179,8 @@ export class Stage {
 
   /** The server is there, and looking at it again and again changes nothing. */
   async rests(name: string): Promise<void> {
-    this.#calm.delete(name);
-    await this.until(`${name} to be Available and to rest`, () => this.isResting(name));
-  }
-
-  /** True when it has been looked at several times since this was first asked, or since the last write. */
-  isResting(name: string): boolean {
-    const object = this.objects.object(name);
-    if (object === undefined || this.reason(name) !== 'Available') {
-      this.#calm.delete(name);
-      return false;
-    }
-    const { uid } = object.metadata;
-    const now = { uid, reads: this.panel.reads(object), writes: this.traffic.writes(name) };
-    const since = this.#calm.get(name);
-    if (since?.uid === uid && since.writes === now.writes) return now.reads - since.reads >= RESYNCS;
-    this.#calm.set(name, now);
-    return false;
+    this.calm.forget(name);
+    await this.until(`${name} to be Available and to rest`, () => this.calm.isResting(name));
   }
 
   async gone(name: string): Promise<void> {

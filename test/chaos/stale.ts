@@ -68,7 +68,7 @@ class StalePlan {
     await stage.people.apply('web');
     await stage.start();
     const acted = (): boolean => this.#acted;
-    if (this.#gap.lead === undefined) await stage.until('the gap', () => acted() || stage.isResting('web'));
+    if (this.#gap.lead === undefined) await stage.until('the gap', () => acted() || stage.calm.isResting('web'));
     else await this.#gap.lead(stage, acted);
     if (!acted()) await this.#people(stage);
     await stage.until('the operator to see again', () => this.#state !== 'blind');
@@ -107,7 +107,8 @@ class StalePlan {
   /** Ends the blindness when the operator has acted on it. */
   async #see(stage: Stage): Promise<void> {
     // While people act nothing is asked for, which says nothing of the operator.
-    if (this.#state !== 'blind' || this.#since === Infinity) return Promise.resolve();
+    if (this.#state !== 'blind' || this.#since === Infinity) return;
+    if ((await this.#gap.meanwhile?.(stage)) === true) this.#since = stage.traffic.labels.length;
     if (stage.traffic.labels.length - this.#since < ENOUGH_REQUESTS && stage.traffic.quietMs < QUIET_MS) return;
     this.#state = 'over';
     const { gate } = stage.leader.proxy;
