@@ -1,5 +1,6 @@
 /** The one list of flags of the operator: parsing, environment variables, defaults and help all come from it. */
 import * as z from 'zod';
+import { parseBindAddress } from './bind-address.ts';
 import { MAX_DURATION_DAYS, parseDuration } from './duration.ts';
 
 export interface FlagSpec {
@@ -47,6 +48,7 @@ const namespaces = z
   .transform((text) => [...new Set(text === '' ? [] : text.split(',').map((part) => part.trim()))])
   .pipe(z.array(namespace));
 const path = z.string().min(1);
+const bindAddress = z.string().transform((text, context) => parseBindAddress(text) ?? invalid(context));
 
 /** The message is the flag's `form`; that of the issue is never shown. */
 function invalid(context: z.core.$RefinementCtx): never {
@@ -57,6 +59,7 @@ function invalid(context: z.core.$RefinementCtx): never {
 const URL_FORM = 'an http or https URL without user, query and fragment, such as https://api.example.org';
 const DURATION_FORM = `a duration such as 500ms, 60s, 10m or 1m30s, above 0 and at most ${MAX_DURATION_DAYS} days`;
 const NAMESPACE_FORM = 'the name of a namespace: at most 63 of a-z, 0-9 and -, with - not first or last';
+const BIND_ADDRESS_FORM = 'an address such as :8080, 127.0.0.1:8080 or [::1]:8080, or 0 for none';
 const durationFlag = { value: 'DURATION', form: DURATION_FORM, schema: duration };
 
 /** The keys are the properties of the config; durations are held in ms. */
@@ -189,6 +192,22 @@ export const FLAGS = {
     schema: namespace,
     absent: '$POD_NAMESPACE, then the namespace of the pod',
     fallbackEnv: 'POD_NAMESPACE',
+  },
+  metricsBindAddress: {
+    flag: 'metrics-bind-address',
+    value: 'ADDRESS',
+    help: 'Where /metrics is served, such as :8080. 0: nowhere.',
+    form: BIND_ADDRESS_FORM,
+    schema: bindAddress,
+    default: '0',
+  },
+  healthProbeBindAddress: {
+    flag: 'health-probe-bind-address',
+    value: 'ADDRESS',
+    help: 'Where /livez and /readyz are served, such as :8081. 0: nowhere.',
+    form: BIND_ADDRESS_FORM,
+    schema: bindAddress,
+    default: '0',
   },
   logLevel: {
     flag: 'log-level',

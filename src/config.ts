@@ -2,6 +2,7 @@
 import { distance } from 'fastest-levenshtein';
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import { overlap } from './bind-address.ts';
 import { FLAGS, type Config, type FlagSpec } from './config-flags.ts';
 import { version } from './version.ts';
 
@@ -44,6 +45,7 @@ export function parseConfig(
     if (unknown !== undefined) throw new UsageError(unknown);
     const entries = flags.map(([key, spec]) => [key, valueOf(spec, given(spec, values, env))] as const);
     const config = Object.fromEntries(entries) as unknown as Config;
+    checkTogether(config);
     return {
       kind: 'run',
       config: { ...config, operatorNamespace: config.operatorNamespace ?? read(podNamespaceFile) },
@@ -114,6 +116,13 @@ function given(spec: FlagSpec, values: Map<string, string[]>, env: NodeJS.Proces
     if (text !== undefined && text !== '') return { text, source };
   }
   return undefined;
+}
+
+/** What is valid each by itself and not together. */
+function checkTogether({ metricsBindAddress: metrics, healthProbeBindAddress: probes }: Config): void {
+  if (metrics === 'off' || probes === 'off' || !overlap(metrics, probes)) return;
+  const [first, second] = [FLAGS.metricsBindAddress.flag, FLAGS.healthProbeBindAddress.flag];
+  throw new UsageError(`--${first} and --${second} name the same address: give two different ports`);
 }
 
 function valueOf(spec: FlagSpec, value: Given | undefined): unknown {

@@ -11,7 +11,11 @@ import { loadCluster } from './kube/config.ts';
 import { createKubeHttp, type KubeHttp } from './kube/http.ts';
 import { createInformer } from './kube/informer.ts';
 import { createLeases } from './kube/leases.ts';
+import { longestSilenceMs } from './kube/reflector.ts';
 import type { Logger } from './logger.ts';
+import type { Health } from './observability/health.ts';
+import { Metrics } from './observability/metrics.ts';
+import { serveObservability } from './observability/pages.ts';
 import { createProvider } from './provider/index.ts';
 import { version } from './version.ts';
 
@@ -30,7 +34,12 @@ export interface WiredOperator {
  * `onLost` is called when another process took over, or might have: the process has to stop the operator and to end.
  */
 export async function wireOperator(config: Config, log: Logger, onLost: () => void): Promise<WiredOperator> {
-  const http = createKubeHttp({ cluster: loadCluster(config.kubeconfig), timeoutMs: config.kubeTimeoutMs });
+  const metrics = config.metricsBindAddress === 'off' ? undefined : metricsOf(log);
+  const http = createKubeHttp({
+    cluster: loadCluster(config.kubeconfig),
+    timeoutMs: config.kubeTimeoutMs,
+    onRequest: metrics?.kubeRequest,
+  });
   const journal = await openJournal({ dir: config.journalDir, warn: (message, fields) => log.warn(fields, message) });
   const provider = createProvider({
     baseUrl: config.baseUrl,
@@ -39,6 +48,8 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
     createTimeoutMs: config.createTimeoutMs,
     qps: config.providerQps,
     userAgent: `vps-operator/${version()}`,
+    onRequest: metrics?.providerRequest,
+    onLogin: metrics?.login,
   });
   const kube = createKube({ http });
   const namespaces = config.watchNamespaces.length === 0 ? 'all' : config.watchNamespaces;
@@ -51,21 +62,53 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
     provider,
     journal,
     log,
+    ...(metrics && { instruments: metrics }),
+  });
+  let stage: 'standby' | 'active' | 'stopping' = election === undefined ? 'active' : 'standby';
+  /** Resolves with what closes them. */
+  let pages: Promise<() => Promise<void>> | undefined;
+  const health = (): Health => ({
+    vitals: operator.vitals(),
+    stopping: stage === 'stopping',
+    standby: election !== undefined && stage === 'standby' ? { leaseAgeMs: election.answerAgeMs } : undefined,
   });
   return {
     async start() {
+      pages = serveObservability({
+        ...config,
+        bounds: {
+          longestSilenceMs: longestSilenceMs(config.kubeTimeoutMs),
+          longestLeaseAgeMs: config.leaseDurationMs + config.kubeTimeoutMs,
+        },
+        metrics,
+        health,
+        observe: () => ({ vitals: operator.vitals(), leads: election?.held() ?? true, now: Date.now() }),
+        log,
+      });
+      await pages;
       // A standby holds no informers: it costs the API server one read of the Lease at a time.
       await election?.acquire();
+      if (stage === 'standby') stage = 'active';
       await operator.start();
     },
     async stop() {
+      stage = 'stopping';
       await operator.stop();
       await election?.end();
       await provider.close();
       await kube.close();
       await journal.close();
+      await pages?.then(
+        (close) => close(),
+        () => undefined,
+      );
     },
   };
+}
+
+function metricsOf(log: Logger): Metrics {
+  const onFault = (error: unknown): void => log.error({ err: error }, 'a metric could not be counted');
+  return new Metrics({ version: version(), onFault });
 }
 
 /** Throws an Error that names the flag where the namespace of the Lease is not known. */

@@ -45,6 +45,11 @@ export class JournalFile {
     return file;
   }
 
+  /** True after a failure: nothing is appended any more. */
+  get failed(): boolean {
+    return this.#failure?.code === 'Failed';
+  }
+
   /**
    * Resolves when the line, with its line end, is on the disk. Lines that come while a write is under way share the next.
    * After a failure every append rejects: what the disk holds of the failed lines is not known.

@@ -31,6 +31,8 @@ export interface NewAttempt {
  * A step that speaks of more to worry about shows in the entries from the call on, one that forgets only when it is safe.
  */
 export interface Journal {
+  /** The disk refused a line, so that no create can be sent any more by this process. */
+  readonly broken: boolean;
   /** The attempts of an object, in order of minting. */
   entries(uid: string): readonly JournalEntry[];
   get(uid: string, attempt: string): JournalEntry | undefined;
@@ -109,6 +111,10 @@ class AttemptJournal implements Journal {
     this.#attempts = attempts;
     this.#file = file;
     this.#unlock = unlock;
+  }
+
+  get broken(): boolean {
+    return this.#file?.failed === true;
   }
 
   entries(uid: string): readonly JournalEntry[] {

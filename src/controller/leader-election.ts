@@ -36,6 +36,8 @@ export class LeaderElection {
   #observedAt: Moment | undefined;
   /** When the request of the last renewal was begun. */
   #renewedAt: Moment | undefined;
+  /** When the API server last answered for the lease. */
+  #answeredAt: Moment | undefined;
   #leads = false;
   #ended = false;
 
@@ -55,6 +57,11 @@ export class LeaderElection {
   /** True while nobody else can have taken over: to be asked right before what must be done by one process only. */
   held(): boolean {
     return this.#leads && this.#age(this.#renewedAt) < this.#renewDeadlineMs;
+  }
+
+  /** Since the API server last answered for the lease (ms); Infinity before the first answer. */
+  get answerAgeMs(): number {
+    return this.#age(this.#answeredAt);
   }
 
   /** Stops; gives the lease back, so that another process need not wait for it. */
@@ -95,6 +102,7 @@ export class LeaderElection {
     const begun = this.#moment();
     try {
       const current = this.#leads ? this.#lease : await leases.get();
+      if (!this.#leads) this.#answeredAt = this.#moment();
       if (current === undefined) {
         this.#observe(await leases.create(this.#mine(undefined)));
       } else {
@@ -103,6 +111,7 @@ export class LeaderElection {
         this.#observe(await leases.update({ ...this.#mine(current), resourceVersion: current.resourceVersion }));
       }
       this.#renewedAt = begun;
+      this.#answeredAt = this.#moment();
       return true;
     } catch (error) {
       if (!(error instanceof KubeError)) throw error;

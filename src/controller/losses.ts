@@ -3,6 +3,7 @@ import { FINALIZER, RECORD_ANNOTATION } from '../api/names.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { holdsSomething } from '../decision/record.ts';
 import type { Logger } from '../logger.ts';
+import type { Instruments } from './instruments.ts';
 import type { Journal } from './journal.ts';
 import { ownRecord } from './objects.ts';
 
@@ -10,13 +11,15 @@ export class Losses {
   readonly #journal: Journal;
   readonly #log: Logger;
   readonly #leads: () => boolean;
+  readonly #instruments: Pick<Instruments, 'serverLost'>;
   /** Finalizers that somebody else took off while a server may have been there. */
   #forced = 0;
 
-  constructor(journal: Journal, log: Logger, leads: () => boolean) {
+  constructor(journal: Journal, log: Logger, leads: () => boolean, instruments: Pick<Instruments, 'serverLost'>) {
     this.#journal = journal;
     this.#log = log;
     this.#leads = leads;
+    this.#instruments = instruments;
   }
 
   /** The operator takes the record off together with the finalizer: who leaves the record took the finalizer off by force. */
@@ -32,6 +35,7 @@ export class Losses {
     const { attempt, task } = left;
     const identifier = record?.identifier;
     this.#forced += 1;
+    this.#instruments.serverLost();
     const fields = { namespace, name, uid, identifier, task, attempt, total: this.#forced };
     // Where ours was the last finalizer, the watch shows the object as it was before somebody took it off.
     const seen = finalizers?.includes(FINALIZER) !== true;

@@ -1,7 +1,6 @@
 /** The loop: informer -> queue -> workers, its start and its end. */
 import { randomBytes } from 'node:crypto';
 import type { VirtualServer } from '../api/virtual-server.ts';
-import { inputsOf } from '../decision/inputs.ts';
 import { KubeError } from '../kube/error.ts';
 import type { Informer, InformerHandler, Kube } from '../kube/types.ts';
 import type { Logger } from '../logger.ts';
@@ -9,16 +8,20 @@ import type { Provider } from '../provider/types.ts';
 import { CreateLimit } from './create-limit.ts';
 import { Credentials } from './credentials.ts';
 import { Holders } from './holders.ts';
+import { noInstruments, type Instruments, type VisitResult } from './instruments.ts';
 import type { Journal } from './journal.ts';
 import { KeyKeeper } from './key-keeper.ts';
 import { Losses } from './losses.ts';
 import { Objects } from './objects.ts';
 import { Pace } from './pace.ts';
+import { longestStepMs, Progress } from './progress.ts';
 import { WorkQueue } from './queue.ts';
 import { Reconciler } from './reconciler.ts';
 import { Recorder } from './recorder.ts';
+import { spread } from './spread.ts';
 import { realTimers, type Timers } from './timers.ts';
 import { Unrecorded } from './unrecorded.ts';
+import { pollLagMs, type Vitals } from './vitals.ts';
 
 export interface OperatorOptions {
   kube: Kube;
@@ -34,6 +37,9 @@ export interface OperatorOptions {
   /** Per namespace; 0: no limit. */
   maxCreatesPerHour: number;
   createTimeoutMs: number;
+  /** Of every other request to the service. */
+  providerTimeoutMs: number;
+  kubeTimeoutMs: number;
   takeoverGraceMs: number;
   /** True while no other process can be the active one; always, where there is no leader election. */
   leads?: () => boolean;
@@ -41,6 +47,7 @@ export interface OperatorOptions {
   leaseDurationMs?: number;
   operatorNamespace: string | undefined;
   timers?: Timers;
+  instruments?: Instruments;
   /** Names an attempt; random if left out. */
   mint?: () => string;
 }
@@ -54,6 +61,9 @@ const STOP_RETRY_MS = 1_000;
 export class Operator {
   readonly #options: OperatorOptions;
   readonly #timers: Timers;
+  readonly #instruments: Instruments;
+  readonly #progress: Progress;
+  readonly #pace: Pace;
   readonly #queue: WorkQueue;
   readonly #informer: Informer;
   readonly #objects: Objects;
@@ -65,12 +75,15 @@ export class Operator {
   readonly #keys: KeyKeeper;
   readonly #losses: Losses;
   readonly #unrecorded: Unrecorded;
+  #phase: Vitals['phase'] = 'idle';
 
   constructor(options: OperatorOptions) {
-    const { kube, provider, journal, log, timers = realTimers } = options;
+    const { kube, provider, journal, log, timers = realTimers, instruments = noInstruments } = options;
     this.#options = options;
     this.#timers = timers;
-    this.#queue = new WorkQueue({ timers });
+    this.#instruments = instruments;
+    this.#progress = new Progress(timers);
+    this.#queue = new WorkQueue({ timers, instruments });
     const holders = new Holders();
     this.#informer = options.informer({
       onUpsert: (key, object) => {
@@ -95,8 +108,8 @@ export class Operator {
     const { operatorNamespace, leads = () => true } = options;
     const list = (): VirtualServer[] => this.#informer.list();
     this.#keys = new KeyKeeper({ credentials: this.#credentials, timers, log, operatorNamespace, list });
-    this.#losses = new Losses(journal, log, leads);
-    const pace = new Pace({
+    this.#losses = new Losses(journal, log, leads, instruments);
+    this.#pace = new Pace({
       pollMs: options.pollIntervalMs,
       resyncMs: options.resyncIntervalMs,
       takeoverMs: options.createTimeoutMs + (options.leaseDurationMs ?? 0) + options.takeoverGraceMs,
@@ -115,29 +128,52 @@ export class Operator {
       credentials: this.#credentials,
       timers,
       objects: this.#objects,
-      pace,
+      pace: this.#pace,
       recorder: this.#recorder,
       log,
+      progress: this.#progress,
+      instruments,
     });
     this.#unrecorded = new Unrecorded({ kube, journal, log, objects: this.#objects, reconciler: this.#reconciler });
   }
 
   /** Resolves when the caches are filled and the workers run. Rejects when `stop` comes first. */
   async start(): Promise<void> {
+    this.#phase = 'syncing';
     this.#informer.start();
     await this.#informer.synced();
     const objects = this.#informer.list();
-    this.#spread(objects);
+    spread(objects, this.#objects, this.#timers, this.#options.resyncIntervalMs);
     await this.#keys.prefetch(objects);
     this.#losses.reportUnseen(objects);
     for (let worker = 0; worker < this.#options.maxConcurrentReconciles; worker++) this.#workers.push(this.#work());
+    this.#phase = 'running';
     this.#options.log.info({ objects: objects.length }, 'operator runs');
+  }
+
+  /** How it is doing, for probes and metrics. */
+  vitals(): Vitals {
+    const list = (): VirtualServer[] => this.#informer.list();
+    return {
+      phase: this.#phase,
+      objects: list,
+      queued: this.#queue.length,
+      busyForMs: this.#queue.busyFor(),
+      maxWorkers: this.#options.maxConcurrentReconciles,
+      progressAgeMs: this.#progress.ageMs,
+      longestStepMs: longestStepMs(this.#options),
+      informerSilentMs: this.#informer.silentForMs(),
+      pollLagMs: () => pollLagMs(list(), (uid) => this.#objects.memo(uid), this.#timers.now()),
+      stretch: () => this.#pace.factors(this.#timers.monotonic()),
+      journalBroken: this.#options.journal.broken,
+    };
   }
 
   /** Takes no more work, finishes creates in flight and their records. Resolves when the process may end. */
   async stop(): Promise<void> {
     const { log } = this.#options;
     const deadline = this.#timers.monotonic() + STOP_MS;
+    this.#phase = 'stopping';
     this.#queue.shutDown();
     await this.#informer.stop();
     await Promise.race([this.#reconciler.drain(), this.#pause(deadline - this.#timers.monotonic())]);
@@ -148,24 +184,31 @@ export class Operator {
 
   async #work(): Promise<void> {
     for (let key = await this.#queue.get(); key !== undefined; key = await this.#queue.get()) {
+      const begunAt = this.#timers.monotonic();
+      this.#progress.mark();
       try {
-        await this.#visit(key);
+        const result = await this.#visit(key);
+        this.#instruments.visited(result, this.#timers.monotonic() - begunAt);
       } finally {
         this.#queue.done(key);
+        this.#progress.mark();
       }
     }
   }
 
-  async #visit(key: string): Promise<void> {
+  async #visit(key: string): Promise<VisitResult> {
     const object = this.#objects.newest(key);
+    let result: VisitResult;
     this.#visiting.add(key);
     try {
       const afterMs = object === undefined ? undefined : await this.#reconciler.visit(object);
       this.#queue.forget(key);
       if (afterMs !== undefined) this.#queue.addAfter(key, afterMs);
+      result = afterMs === undefined ? 'success' : 'requeue_after';
     } catch (error) {
       this.#queue.addRateLimited(key);
       const expected = error instanceof KubeError && (error.code === 'Conflict' || error.code === 'NotFound');
+      result = expected ? 'requeue' : 'error';
       const fields = { key, uid: object?.metadata.uid, err: error };
       if (expected) this.#options.log.debug(fields, 'visit met a newer version');
       else this.#options.log.error(fields, 'visit failed');
@@ -173,6 +216,7 @@ export class Operator {
     await this.#forgetGone(key);
     this.#visiting.delete(key);
     if (this.#objects.hasNews(key, object)) this.#queue.add(key);
+    return result;
   }
 
   /** What is left of objects that are gone: nothing, or the trace of a finalizer that was taken off by force. */
@@ -196,20 +240,6 @@ export class Operator {
       if (failures === 0 && next?.action !== 'gather') continue;
       this.#objects.remember(metadata.uid, { ...memo, failures: 0 });
       this.#queue.add(`${metadata.namespace}/${metadata.name}`);
-    }
-  }
-
-  /** Ready servers are read again within one resync interval, not all at once after a start. */
-  #spread(objects: readonly VirtualServer[]): void {
-    const { resyncIntervalMs } = this.#options;
-    for (const object of objects) {
-      if (object.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') !== true)
-        continue;
-      const at = this.#timers.now() + this.#timers.random() * resyncIntervalMs;
-      this.#objects.remember(object.metadata.uid, {
-        failures: 0,
-        next: { action: 'readServer', at, inputs: inputsOf(object) },
-      });
     }
   }
 

@@ -21,6 +21,7 @@ export class Pace {
   readonly #options: PaceOptions;
   #timing: Timing;
   #countedAt = -Infinity;
+  #factors = { poll: 1, resync: 1 };
   #told = { poll: 1, resync: 1 };
 
   constructor(options: PaceOptions) {
@@ -34,6 +35,12 @@ export class Pace {
     return this.#timing;
   }
 
+  /** By how much the intervals are stretched now; 1: not at all. */
+  factors(now: number): { poll: number; resync: number } {
+    this.timing(now);
+    return this.#factors;
+  }
+
   #count(now: number): void {
     const { pollMs, resyncMs, takeoverMs, qps, list, onStretch } = this.#options;
     const objects = list();
@@ -44,6 +51,7 @@ export class Pace {
     };
     const factors = { poll: Math.max(1, needed.poll / pollMs), resync: Math.max(1, needed.resync / resyncMs) };
     this.#countedAt = now;
+    this.#factors = factors;
     this.#timing = { pollMs: pollMs * factors.poll, resyncMs: resyncMs * factors.resync, takeoverMs };
     const moved = (['poll', 'resync'] as const).some((kind) => Math.abs(factors[kind] / this.#told[kind] - 1) > 0.1);
     if (!moved) return;

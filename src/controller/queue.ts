@@ -4,17 +4,28 @@
  */
 import { backoffDelay, type Backoff } from './backoff.ts';
 import { Deadlines } from './deadlines.ts';
+import { noInstruments, type Instruments } from './instruments.ts';
 import { realTimers, type Timers } from './timers.ts';
 
 /** Link of the list of keys that are ready; `dropped` ones are skipped, since a list cannot be searched cheaply. */
 interface Link {
   key: string;
+  /** On the monotonic clock (ms). */
+  addedAt: number;
   dropped: boolean;
   next: Link | undefined;
 }
 
+/** A key that a worker has. Times are on the monotonic clock (ms). */
+interface Taken {
+  takenAt: number;
+  /** When it was added again meanwhile. */
+  addedAt: number | undefined;
+}
+
 export interface WorkQueueOptions extends Partial<Backoff> {
   timers?: Timers;
+  instruments?: Instruments | undefined;
 }
 
 const DEFAULT_BACKOFF: Backoff = { baseMs: 500, maxMs: 300_000 };
@@ -23,8 +34,8 @@ export class WorkQueue {
   readonly #timers: Timers;
   readonly #backoff: Backoff;
   readonly #ready = new Map<string, Link>();
-  /** Keys that a worker has, each with whether it was added again meanwhile. */
-  readonly #processing = new Map<string, boolean>();
+  readonly #instruments: Instruments;
+  readonly #processing = new Map<string, Taken>();
   readonly #failures = new Map<string, number>();
   readonly #deadlines: Deadlines;
   #head: Link | undefined;
@@ -35,6 +46,7 @@ export class WorkQueue {
   /** `baseMs` (500) and `maxMs` (5 minutes) bound the backoff of `addRateLimited`. */
   constructor(options: WorkQueueOptions = {}) {
     this.#timers = options.timers ?? realTimers;
+    this.#instruments = options.instruments ?? noInstruments;
     this.#backoff = { ...DEFAULT_BACKOFF, ...options };
     this.#deadlines = new Deadlines(this.#timers, (key) => this.add(key));
   }
@@ -54,6 +66,12 @@ export class WorkQueue {
     return this.#processing.size;
   }
 
+  /** For how long each worker that has a key has had it (ms). */
+  busyFor(): number[] {
+    const now = this.#timers.monotonic();
+    return Array.from(this.#processing.values(), ({ takenAt }) => now - takenAt);
+  }
+
   /** Number of `addRateLimited` since the last `forget`. */
   retries(key: string): number {
     return this.#failures.get(key) ?? 0;
@@ -63,13 +81,17 @@ export class WorkQueue {
   add(key: string): void {
     if (this.#stopped) return;
     this.#deadlines.delete(key);
-    if (this.#processing.has(key)) this.#processing.set(key, true);
-    else if (!this.#ready.has(key)) this.#enqueue(key);
+    const taken = this.#processing.get(key);
+    if (this.#ready.has(key) || taken?.addedAt !== undefined) return;
+    this.#instruments.keyAdded();
+    const addedAt = this.#timers.monotonic();
+    if (taken === undefined) this.#enqueue(key, addedAt);
+    else taken.addedAt = addedAt;
   }
 
   /** Adds the key after `ms`. The earliest of several delays counts; a key that will be visited anyway takes none. */
   addAfter(key: string, ms: number): void {
-    if (this.#stopped || this.#ready.has(key) || this.#processing.get(key) === true) return;
+    if (this.#stopped || this.#ready.has(key) || this.#processing.get(key)?.addedAt !== undefined) return;
     if (ms > 0) this.#deadlines.set(key, ms);
     else this.add(key);
   }
@@ -79,6 +101,7 @@ export class WorkQueue {
     if (this.#stopped) return;
     const failures = this.retries(key);
     this.#failures.set(key, failures + 1);
+    this.#instruments.keyRetried();
     this.addAfter(key, backoffDelay(failures, this.#backoff, this.#timers.random()));
   }
 
@@ -94,23 +117,26 @@ export class WorkQueue {
     const link = this.#ready.get(key);
     if (link !== undefined) link.dropped = true;
     this.#ready.delete(key);
-    if (this.#processing.has(key)) this.#processing.set(key, false);
+    const taken = this.#processing.get(key);
+    if (taken !== undefined) taken.addedAt = undefined;
   }
 
   /** The next key, as soon as there is one; `undefined` once the queue is shut down. Owes a `done`. */
   get(): Promise<string | undefined> {
     if (this.#stopped) return Promise.resolve(undefined);
-    const key = this.#dequeue();
-    if (key === undefined) return new Promise((resolve) => this.#getters.push(resolve));
-    this.#processing.set(key, false);
-    return Promise.resolve(key);
+    const link = this.#dequeue();
+    if (link === undefined) return new Promise((resolve) => this.#getters.push(resolve));
+    this.#take(link.key, link.addedAt);
+    return Promise.resolve(link.key);
   }
 
   /** The worker is finished with the key; if it was added meanwhile it is ready again. */
   done(key: string): void {
-    const again = this.#processing.get(key);
+    const taken = this.#processing.get(key);
+    if (taken === undefined) return;
     this.#processing.delete(key);
-    if (again === true && !this.#stopped) this.#enqueue(key);
+    this.#instruments.keyDone(this.#timers.monotonic() - taken.takenAt);
+    if (taken.addedAt !== undefined && !this.#stopped) this.#enqueue(key, taken.addedAt);
   }
 
   /** Ends the queue: every `get` answers `undefined` from now on, and nothing is added any more. */
@@ -122,26 +148,32 @@ export class WorkQueue {
     for (const resolve of getters) resolve(undefined);
   }
 
-  #enqueue(key: string): void {
+  #take(key: string, addedAt: number): void {
+    const takenAt = this.#timers.monotonic();
+    this.#processing.set(key, { takenAt, addedAt: undefined });
+    this.#instruments.keyTaken(takenAt - addedAt);
+  }
+
+  #enqueue(key: string, addedAt: number): void {
     const getter = this.#getters.shift();
     if (getter !== undefined) {
-      this.#processing.set(key, false);
+      this.#take(key, addedAt);
       getter(key);
       return;
     }
-    const link: Link = { key, dropped: false, next: undefined };
+    const link: Link = { key, addedAt, dropped: false, next: undefined };
     if (this.#tail === undefined) this.#head = link;
     else this.#tail.next = link;
     this.#tail = link;
     this.#ready.set(key, link);
   }
 
-  #dequeue(): string | undefined {
+  #dequeue(): Link | undefined {
     let link = this.#head;
     while (link?.dropped === true) link = link.next;
     this.#head = link?.next;
     if (this.#head === undefined) this.#tail = undefined;
     if (link !== undefined) this.#ready.delete(link.key);
-    return link?.key;
+    return link;
   }
 }

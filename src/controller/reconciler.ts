@@ -1,17 +1,20 @@
 /** One visit to one object: decide, perform, settle, write, until nothing more can be done at once. */
-import type { VirtualServer } from '../api/virtual-server.ts';
+import type { VirtualServer, VirtualServerStatus } from '../api/virtual-server.ts';
 import { decide } from '../decision/decide.ts';
 import { reasonOf } from '../decision/failure.ts';
 import { settle } from '../decision/settle.ts';
+import { isProvisioned } from '../decision/status.ts';
 import type { Action, Facts, Next, Outcome } from '../decision/types.ts';
 import { currentReason } from '../decision/verdict.ts';
 import { KubeError } from '../kube/error.ts';
 import type { Kube } from '../kube/types.ts';
 import type { Logger } from '../logger.ts';
 import { gather, type Gathered, type Gathering } from './gather.ts';
+import type { Instruments } from './instruments.ts';
 import type { Objects } from './objects.ts';
 import type { Pace } from './pace.ts';
 import { perform, type Performing } from './perform.ts';
+import type { Progress } from './progress.ts';
 import type { Recorder } from './recorder.ts';
 import { write } from './write.ts';
 
@@ -21,6 +24,9 @@ export interface ReconcilerRooms extends Performing, Gathering {
   pace: Pace;
   recorder: Recorder;
   log: Logger;
+  /** Marked at every step. */
+  progress?: Progress;
+  instruments?: Pick<Instruments, 'provisioned'>;
 }
 
 /** No visit needs more; one that does has found a loop, which is a bug. */
@@ -56,6 +62,7 @@ export class Reconciler {
     let object: VirtualServer | undefined = first;
     try {
       for (let step = 0; step < MAX_STEPS && object !== undefined; step++) {
+        this.#rooms.progress?.mark();
         const facts = this.#facts(object, visit);
         const action = decide(object, facts);
         if (action.type === 'gather') {
@@ -121,6 +128,7 @@ export class Reconciler {
     objects.remember(object.metadata.uid, { ...next.memo, ...(planned && { next: planned }) });
     const written = await this.#write(newest, action, next);
     objects.remember(object.metadata.uid, next.memo);
+    if (next.status !== undefined) this.#observeProvisioned(object.status, next.status);
     if (next.claimed === undefined) delete visit.claimed;
     else visit.claimed = next.claimed;
     recorder.record(object, action.type, next.events);
@@ -184,6 +192,14 @@ export class Reconciler {
     const blind = outcome.type === 'taskNotFound' || (outcome.type === 'serverNotFound' && !outcome.proven);
     if (!refused && !blind) return;
     this.#rooms.credentials.suspect(object.metadata.namespace, object.spec.apiKeySecretRef.name);
+  }
+
+  /** A server whose task was followed here, and that this step has read for the first time. */
+  #observeProvisioned(before: VirtualServerStatus | undefined, after: VirtualServerStatus): void {
+    const { attemptedAt, mode } = after.record ?? {};
+    if (before?.task === undefined || isProvisioned(before) || !isProvisioned(after)) return;
+    if (mode !== 'create' || attemptedAt === undefined) return;
+    this.#rooms.instruments?.provisioned(Math.max(0, this.#rooms.timers.now() - Date.parse(attemptedAt)));
   }
 
   #log(object: VirtualServer, action: Action, outcome: Outcome, next: Next, durationMs: number): void {

@@ -30,20 +30,41 @@ export interface KubeHttp {
   close(): Promise<void>;
 }
 
+/** What is told of each request; no paths, which name objects. */
+export interface KubeRequestInfo {
+  method: string;
+  /** Undefined where there was no answer. */
+  status: number | undefined;
+}
+
 export interface KubeHttpOptions {
   cluster: Cluster;
   /** Deadline of a call in milliseconds, default 15 s. */
   timeoutMs?: number | undefined;
+  /** Told of each request, for metrics; must not throw. */
+  onRequest?: ((info: KubeRequestInfo) => void) | undefined;
 }
 
 type Answer = Dispatcher.ResponseData;
 
-export function createKubeHttp({ cluster, timeoutMs = 15_000 }: KubeHttpOptions): KubeHttp {
+export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeHttpOptions): KubeHttp {
   const { origin, pathname } = new URL(cluster.server);
   const prefix = pathname.replace(/\/+$/, '');
   const connections = createConnections(cluster);
 
   async function send(options: CallOptions, use: 'call' | 'watch', signal: AbortSignal): Promise<Answer> {
+    const { method = 'GET' } = options;
+    try {
+      const answer = await request(options, use, signal);
+      onRequest?.({ method, status: answer.statusCode });
+      return answer;
+    } catch (error) {
+      onRequest?.({ method, status: undefined });
+      throw error;
+    }
+  }
+
+  async function request(options: CallOptions, use: 'call' | 'watch', signal: AbortSignal): Promise<Answer> {
     const { headers, dispatcher } = await connections.get(use);
     return dispatcher.request({
       origin,

@@ -19,6 +19,8 @@ export interface InformerOptions extends ReflectorTuning {
   log?: InformerLog;
   /** Milliseconds since the epoch. */
   now?: () => number;
+  /** A clock that only goes forward, in milliseconds. */
+  monotonic?: () => number;
 }
 
 const PROBLEMS: Partial<Record<KubeErrorCode, string>> = {
@@ -28,11 +30,12 @@ const PROBLEMS: Partial<Record<KubeErrorCode, string>> = {
 };
 
 export function createInformer(options: InformerOptions): Informer {
-  const { http, handler, log, now = Date.now } = options;
+  const { http, handler, log, now = Date.now, monotonic = () => performance.now() } = options;
   const namespaces = options.namespaces === 'all' ? [undefined] : [...new Set(options.namespaces)];
   const stopping = new AbortController();
   const firstLists = namespaces.map(() => Promise.withResolvers<undefined>());
   const lastContacts = namespaces.map((): number | undefined => undefined);
+  const signsOfLife = namespaces.map(monotonic);
   const cache = new Map<string, VirtualServer>();
   let running: Promise<unknown> | undefined;
 
@@ -89,8 +92,10 @@ export function createInformer(options: InformerOptions): Informer {
       },
       contact: () => {
         lastContacts[index] = now();
+        signsOfLife[index] = monotonic();
       },
       problem(error) {
+        signsOfLife[index] = monotonic();
         const problem = PROBLEMS[error.code] ?? 'cannot follow the API server; trying again';
         // An outage is one problem however many attempts it takes.
         if (problem !== lastProblem) log?.warn({ scope, code: error.code, reason: error.message }, problem);
@@ -109,8 +114,9 @@ export function createInformer(options: InformerOptions): Informer {
 
   return {
     start() {
-      if (stopping.signal.aborted) return;
-      running ??= Promise.all(
+      if (stopping.signal.aborted || running !== undefined) return;
+      signsOfLife.fill(monotonic());
+      running = Promise.all(
         namespaces.map((namespace, index) =>
           runReflector({ ...options, http, namespace, sink: sinkOf(namespace, index), signal: stopping.signal }),
         ),
@@ -123,6 +129,7 @@ export function createInformer(options: InformerOptions): Informer {
       const known = lastContacts.filter((time) => time !== undefined);
       return known.length < lastContacts.length ? undefined : Math.min(...known);
     },
+    silentForMs: () => (running === undefined ? 0 : monotonic() - Math.min(...signsOfLife)),
     async stop() {
       stopping.abort();
       for (const { reject } of firstLists) reject(new Error('the informer was stopped'));

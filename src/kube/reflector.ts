@@ -43,11 +43,22 @@ const SETTLED_AFTER_MS = 5_000;
 /** However long the API server asks to wait. */
 const MAX_RETRY_AFTER_MS = 60_000;
 
+const SILENCE_MS = 150_000;
+
+/**
+ * A reflector that has shown no sign of life, neither an answer nor a failure, for so long (ms) is dead: it pauses for a
+ * minute at most, each call has its deadline, a silent watch is broken off, and here all that is taken twice. An API
+ * server that is away, or refuses, is no reason: each failure is a sign of life. `timeoutMs`: deadline of a call.
+ */
+export function longestSilenceMs(timeoutMs: number): number {
+  return 2 * (SILENCE_MS + MAX_RETRY_AFTER_MS + timeoutMs);
+}
+
 const randomWatchSeconds = () => Math.floor(300 + Math.random() * 300);
 
 /** Resolves when `signal` has fired and nothing runs any more; never rejects. */
 export async function runReflector(options: ReflectorOptions): Promise<void> {
-  const { http, namespace, sink, signal, pageSize = 500, silenceMs = 150_000 } = options;
+  const { http, namespace, sink, signal, pageSize = 500, silenceMs = SILENCE_MS } = options;
   const watchSeconds = options.watchSeconds ?? randomWatchSeconds;
   const backoff = createBackoff(options.backoff ?? { minMs: 200, maxMs: 15_000 });
   /** Where the next watch begins; undefined: a list is due. */

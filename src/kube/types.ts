@@ -86,6 +86,8 @@ export interface Informer {
    * the first answer. A watch in order brings a bookmark about once a minute.
    */
   lastContactAt(): number | undefined;
+  /** For how long the most silent of its reflectors has shown no sign of life (ms): no answer, and no failure either. */
+  silentForMs(): number;
   /** Resolves when nothing runs any more; no handler is called after that. */
   stop(): Promise<void>;
 }

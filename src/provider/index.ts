@@ -1,6 +1,7 @@
 /** What the rest of the operator uses of the service's client. */
 export { createProvider } from './provider.ts';
 export type { ProviderOptions } from './provider.ts';
+export type { LoginResult } from './token.ts';
 export type { Operation, RequestInfo } from './transport.ts';
 export { InvalidCredentialsError } from './errors/invalid-credentials-error.ts';
 export { NotFoundError } from './errors/not-found-error.ts';

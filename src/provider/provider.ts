@@ -7,6 +7,7 @@ import { TransportError } from './errors/transport-error.ts';
 import { Redactor } from './redact.ts';
 import { ServiceSession } from './session.ts';
 import { TokenSource } from './token.ts';
+import type { LoginResult } from './token.ts';
 import { Transport } from './transport.ts';
 import type { RequestInfo, Wire } from './transport.ts';
 import type { ApiKey, Provider, Session } from './types.ts';
@@ -26,6 +27,8 @@ export interface ProviderOptions {
   userAgent?: string | undefined;
   /** Told of each exchange, for metrics and logs; must not throw. */
   onRequest?: ((info: RequestInfo) => void) | undefined;
+  /** Told of each login, as `onRequest`. */
+  onLogin?: ((result: LoginResult) => void) | undefined;
   /** Replaces the system's resolver. */
   lookup?: ConnectorOptions['lookup'];
   /** Replaces the network, for simulations; the timeouts and `lookup` are then its own affair. */
@@ -43,12 +46,14 @@ class ServiceProvider implements Provider {
   readonly #bucket: Bucket;
   readonly #createTimeoutMs: number;
   readonly #now: () => number;
+  readonly #onLogin: ((result: LoginResult) => void) | undefined;
   readonly #sessions = new Map<string, ServiceSession>();
 
   constructor(options: ProviderOptions) {
     const { timeoutMs = 30_000, createTimeoutMs = 120_000, qps, now = () => performance.now() } = options;
     if (!(qps > 0 && timeoutMs > 0 && createTimeoutMs > 0)) throw new RangeError('qps and timeouts must be above 0');
     this.#now = now;
+    this.#onLogin = options.onLogin;
     this.#createTimeoutMs = createTimeoutMs;
     this.#endpoints = new Endpoints(options.baseUrl, options.authUrl);
     this.#bucket = new Bucket({ qps, now });
@@ -69,7 +74,7 @@ class ServiceProvider implements Provider {
     const known = this.#sessions.get(name);
     if (known) return known;
     const redactor = new Redactor(key);
-    const tokens = new TokenSource(key, redactor, this.#endpoints, this.#transport, this.#now);
+    const tokens = new TokenSource(key, redactor, this.#endpoints, this.#transport, this.#now, this.#onLogin);
     const session = new ServiceSession({
       keyId: key.keyId,
       caller: new Caller(redactor, tokens, this.#transport, this.#bucket),

@@ -24,23 +24,35 @@ interface Token {
   lifetimeMs: number;
 }
 
+/** `refused`: the key is not valid, for good. */
+export type LoginResult = 'success' | 'refused' | 'error';
+
 export class TokenSource {
   readonly #authorization: string;
   readonly #endpoints: Endpoints;
   readonly #transport: Wire;
   readonly #redactor: Redactor;
   readonly #now: () => number;
+  readonly #onLogin: (result: LoginResult) => void;
   #token: Token | undefined;
   #login: Promise<string> | undefined;
   #refusal: string | undefined;
 
-  constructor(key: ApiKey, redactor: Redactor, endpoints: Endpoints, transport: Wire, now: () => number) {
+  constructor(
+    key: ApiKey,
+    redactor: Redactor,
+    endpoints: Endpoints,
+    transport: Wire,
+    now: () => number,
+    onLogin: (result: LoginResult) => void = () => undefined,
+  ) {
     // Raw, not form-encoded as OAuth has it: the service shows <KEY_ID>:<SECRET>.
     this.#authorization = `Basic ${Buffer.from(`${key.keyId}:${key.secret}`, 'utf8').toString('base64')}`;
     this.#redactor = redactor;
     this.#endpoints = endpoints;
     this.#transport = transport;
     this.#now = now;
+    this.#onLogin = onLogin;
   }
 
   /** A token to use now. Throws InvalidCredentialsError, without another login, once the key was refused. */
@@ -59,8 +71,10 @@ export class TokenSource {
   async #renew(): Promise<string> {
     try {
       this.#token = await this.#logIn();
+      this.#onLogin('success');
       return this.#token.value;
     } catch (error) {
+      this.#onLogin(error instanceof InvalidCredentialsError ? 'refused' : 'error');
       const old = this.#token;
       if (!old || error instanceof InvalidCredentialsError) throw error;
       // Today expiry slides, so the old token may well work until the login does; a 401 would say otherwise.

@@ -72,6 +72,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   kube: ['api', 'logger.ts', 'version.ts'],
   decision: ['api', 'provider', 'kube'],
   controller: ['decision', 'provider', 'kube', 'api', 'logger.ts'],
+  observability: ['controller', 'decision', 'provider', 'kube', 'api', 'bind-address.ts', 'logger.ts'],
   // Of the operator's files only those that know nothing of it: how durations are written, and the version.
   simulator: ['duration.ts', 'version.ts'],
   cli: [
@@ -86,7 +87,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     'logger.ts',
     'version.ts',
   ],
-  top: ['controller', 'decision', 'provider', 'kube', 'api', 'top'],
+  top: ['observability', 'controller', 'decision', 'provider', 'kube', 'api', 'top'],
 };
 
 const inRoom = (room: string): Source[] => sources.filter(({ path }) => roomOf(path) === room);

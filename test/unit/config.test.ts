@@ -41,6 +41,8 @@ describe('parseConfig', () => {
       leaseDurationMs: 15_000,
       journalDir: undefined,
       operatorNamespace: undefined,
+      metricsBindAddress: 'off',
+      healthProbeBindAddress: 'off',
       logLevel: 'info',
     });
   });
@@ -63,6 +65,12 @@ describe('parseConfig', () => {
     { flag: 'lease-duration', text: '3s', expected: { leaseDurationMs: 3_000 } },
     { flag: 'journal-dir', text: '/journal', expected: { journalDir: '/journal' } },
     { flag: 'operator-namespace', text: 'vps-system', expected: { operatorNamespace: 'vps-system' } },
+    { flag: 'metrics-bind-address', text: ':8080', expected: { metricsBindAddress: { host: undefined, port: 8080 } } },
+    {
+      flag: 'health-probe-bind-address',
+      text: '[::1]:8081',
+      expected: { healthProbeBindAddress: { host: '::1', port: 8081 } },
+    },
     { flag: 'log-level', text: 'debug', expected: { logLevel: 'debug' } },
   ];
 
@@ -136,6 +144,12 @@ describe('parseConfig', () => {
     ['provider-qps', '0'],
     ['provider-qps', 'Infinity'],
     ['max-creates-per-hour', '1e3'],
+    ['metrics-bind-address', '8080'],
+    ['metrics-bind-address', ':65536'],
+    ['metrics-bind-address', '::1:8080'],
+    ['metrics-bind-address', '[localhost]:8080'],
+    ['health-probe-bind-address', 'http://localhost:8081'],
+    ['health-probe-bind-address', ':'],
     ['log-level', 'verbose'],
     ['operator-namespace', 'a.b'],
   ])('refuses --%s=%s in one line that names the flag or the variable, the value and the valid form', (flag, text) => {
@@ -151,6 +165,24 @@ describe('parseConfig', () => {
     const fromEnv = errorOf(rest, { [env]: text });
     expect(fromEnv.startsWith(`${env} "`) && fromEnv.endsWith(ending)).toBe(true);
     expect(`${fromFlag}${fromEnv}`).not.toContain('\n');
+  });
+
+  it.each([
+    [':8080', ':8080', true],
+    ['127.0.0.1:8080', ':8080', true],
+    ['127.0.0.1:8080', '0.0.0.0:8080', true],
+    ['[::1]:8080', '[::1]:8080', true],
+    ['127.0.0.1:8080', '127.0.0.2:8080', false],
+    [':8080', ':8081', false],
+    [':0', ':0', false],
+    ['0', '0', false],
+  ])('of metrics on %s and probes on %s it is %s that they are refused', (metrics, probes, refused) => {
+    const argv = [...REQUIRED, '--metrics-bind-address', metrics, '--health-probe-bind-address', probes];
+    expect(errorOf(argv)).toBe(
+      refused
+        ? '--metrics-bind-address and --health-probe-bind-address name the same address: give two different ports'
+        : 'no error: run',
+    );
   });
 
   it('quotes the wrong value', () => {

@@ -1,0 +1,56 @@
+/**
+ * Whether the workers get on. They are called stuck only when all of them are busy and none has come a step further for
+ * longer than any step may last: a restart in mid-create makes the outcome of that create unknown, which is worse than
+ * slowness. So a service or an API server that hangs must never be taken for stuck workers. It is not: every wait inside
+ * a step is bounded (a call by its deadline, the token bucket by its rate), a call that meets its deadline fails, and a
+ * step that fails is a step that has ended. What is left are waits that end never: a bug, or a disk that hangs.
+ * One stuck worker of many is no reason either; `workqueue_longest_running_processor_seconds` shows it.
+ */
+import type { Timers } from './timers.ts';
+
+export interface StepBounds {
+  maxConcurrentReconciles: number;
+  providerQps: number;
+  createTimeoutMs: number;
+  providerTimeoutMs: number;
+  kubeTimeoutMs: number;
+}
+
+/**
+ * The most that one step does. A DELETE that meets a 404 asks for the list of products and for the server again: three
+ * calls, of which each may log in, be refused, log in again and be repeated: 12 exchanges, 6 of them through the bucket.
+ * A step reads 16 Secrets at most (`sshKeysFrom`), or an object, or a Secret and its fallback, and writes twice: 20.
+ */
+const MAX_EXCHANGES = 12;
+const MAX_TOKENS = 6;
+const MAX_KUBE_CALLS = 20;
+
+/**
+ * How long (ms) all workers together may be without one that ends a step: the sum of all that may happen in one, and of
+ * the time in which the bucket serves all that all workers can ask of it, since by then it has served one of them fully.
+ */
+export function longestStepMs(bounds: StepBounds): number {
+  const { maxConcurrentReconciles, providerQps, createTimeoutMs, providerTimeoutMs, kubeTimeoutMs } = bounds;
+  const bucketMs = (maxConcurrentReconciles * MAX_TOKENS * 1000) / providerQps;
+  return createTimeoutMs + MAX_EXCHANGES * providerTimeoutMs + MAX_KUBE_CALLS * kubeTimeoutMs + bucketMs;
+}
+
+export class Progress {
+  readonly #timers: Pick<Timers, 'monotonic'>;
+  #markedAt: number;
+
+  constructor(timers: Pick<Timers, 'monotonic'>) {
+    this.#timers = timers;
+    this.#markedAt = timers.monotonic();
+  }
+
+  /** A worker has begun or ended something. */
+  mark(): void {
+    this.#markedAt = this.#timers.monotonic();
+  }
+
+  /** Since the last mark (ms). */
+  get ageMs(): number {
+    return this.#timers.monotonic() - this.#markedAt;
+  }
+}

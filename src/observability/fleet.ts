@@ -1,0 +1,67 @@
+/** The VirtualServers in numbers, counted anew from the cache each time, so that no number can drift. Pure. */
+import { REASONS } from '../api/conditions.ts';
+import { FINALIZER } from '../api/names.ts';
+import type { VirtualServer } from '../api/virtual-server.ts';
+import { currentReason } from '../decision/verdict.ts';
+
+export interface Fleet {
+  /** By status and reason, in this order and only where there are any. */
+  servers: { ready: string; reason: string; count: number }[];
+  price: number;
+  parkedCreates: number;
+  orphans: number;
+  deleting: number;
+  /** ms; 0 when nothing is being deleted. */
+  oldestDeletionMs: number;
+}
+
+/** There may be a server, and only a person can find out: the remedy is an annotation, `adopt` or `not-created`. */
+const PARKED_CREATES: ReadonlySet<string> = new Set(['CreateOutcomeUnknown', 'TaskNotFound']);
+const READY: ReadonlySet<string> = new Set(['True', 'False', 'Unknown']);
+
+/** `now` is in ms since the epoch. */
+export function countFleet(objects: readonly VirtualServer[], now: number): Fleet {
+  const counts = new Map<string, Fleet['servers'][number]>();
+  const fleet: Fleet = { servers: [], price: 0, parkedCreates: 0, orphans: 0, deleting: 0, oldestDeletionMs: 0 };
+  for (const object of objects) {
+    const { ready, reason } = standing(object);
+    const entry = counts.get(`${ready} ${reason}`) ?? { ready, reason, count: 0 };
+    entry.count += 1;
+    counts.set(`${ready} ${reason}`, entry);
+    if (PARKED_CREATES.has(reason)) fleet.parkedCreates += 1;
+    fleet.price += runningPrice(object);
+    fleet.orphans += orphansOf(object);
+    const deletingMs = deletingFor(object, now);
+    if (deletingMs === undefined) continue;
+    fleet.deleting += 1;
+    fleet.oldestDeletionMs = Math.max(fleet.oldestDeletionMs, deletingMs);
+  }
+  return { ...fleet, servers: [...counts.values()] };
+}
+
+/** Nobody has looked yet at an object without conditions. */
+function standing({ status }: VirtualServer): { ready: string; reason: string } {
+  const ready = status?.conditions?.find(({ type }) => type === 'Ready')?.status ?? 'Unknown';
+  const reason = currentReason(status?.conditions) ?? 'Pending';
+  return { ready: READY.has(ready) ? ready : 'Unknown', reason: Object.hasOwn(REASONS, reason) ? reason : 'Other' };
+}
+
+/** Whether the price is per hour or per month, and in what, is not known; a server without one adds nothing. */
+function runningPrice({ status }: VirtualServer): number {
+  const price: unknown = status?.price;
+  const running = status?.serverStatus?.trim().toLowerCase() === 'running';
+  return running && typeof price === 'number' && Number.isFinite(price) ? price : 0;
+}
+
+/** Those of a record that was copied along with its object belong to the other one. */
+function orphansOf({ metadata, status }: VirtualServer): number {
+  const { owner, orphans } = status?.record ?? {};
+  return owner === metadata.uid ? (orphans?.length ?? 0) : 0;
+}
+
+function deletingFor({ metadata }: VirtualServer, now: number): number | undefined {
+  const { deletionTimestamp, finalizers } = metadata;
+  if (deletionTimestamp === undefined || finalizers?.includes(FINALIZER) !== true) return undefined;
+  const since = Date.parse(deletionTimestamp);
+  return Number.isFinite(since) ? Math.max(0, now - since) : 0;
+}

@@ -1,0 +1,85 @@
+/**
+ * What /livez and /readyz look at.
+ *
+ * A failed /livez gets the process killed, and one that is killed in mid-create leaves an order of unknown outcome. So it
+ * fails for nothing but a process that would never get on by itself: all workers stuck (controller/progress.ts), or a
+ * reflector that has ended or hangs (kube/reflector.ts). A service or an API server that is away, refuses or hangs, a
+ * broken journal, a standby that waits: none of them is mended by a restart. An event loop that is stuck needs no check:
+ * it cannot answer, and the kubelet takes the missing answer for a failure.
+ *
+ * A failed /readyz keeps a rollout from going on, no more: nothing is sent to the operator. Ready is who works on objects,
+ * and a standby that sees the Lease, which needs both the API server and the rights.
+ */
+import type { Vitals } from '../controller/vitals.ts';
+import type { Page } from './page-server.ts';
+
+/** Undefined: in order; else what is wrong, in one line. */
+export type Check = () => string | undefined;
+
+export interface Health {
+  vitals: Vitals;
+  /** The end has begun. */
+  stopping: boolean;
+  /** While another process may lead: for how long the API server has not answered for the Lease (ms). */
+  standby: { leaseAgeMs: number } | undefined;
+}
+
+export interface HealthBounds {
+  /** A reflector may show no sign of life for so long (ms). */
+  longestSilenceMs: number;
+  /** A healthy standby sees the Lease at least this often (ms). */
+  longestLeaseAgeMs: number;
+}
+
+/** The order is that of the lines of the page. */
+export function liveChecks({ vitals }: Health, { longestSilenceMs }: HealthBounds): Record<string, Check> {
+  return {
+    workers: () => {
+      const { phase, busyForMs, maxWorkers, progressAgeMs, longestStepMs } = vitals;
+      const stuck = phase === 'running' && busyForMs.length >= maxWorkers && progressAgeMs > longestStepMs;
+      return stuck ? `all ${maxWorkers} are busy and none has got on for ${seconds(progressAgeMs)}` : undefined;
+    },
+    informer: () => {
+      const { phase, informerSilentMs: silent } = vitals;
+      const expected = phase === 'syncing' || phase === 'running';
+      return expected && silent > longestSilenceMs ? `no sign of life for ${seconds(silent)}` : undefined;
+    },
+  };
+}
+
+export function readyChecks(health: Health, { longestLeaseAgeMs }: HealthBounds): Record<string, Check> {
+  const { vitals, stopping, standby } = health;
+  return {
+    stopping: () => (stopping ? 'the process is about to end' : undefined),
+    standby: () => {
+      if (standby === undefined || standby.leaseAgeMs <= longestLeaseAgeMs) return undefined;
+      const seen = Number.isFinite(standby.leaseAgeMs) ? `for ${seconds(standby.leaseAgeMs)}` : 'yet';
+      return `the API server has not answered for the Lease ${seen}`;
+    },
+    caches: () => {
+      if (standby !== undefined || vitals.phase === 'running' || vitals.phase === 'stopping') return undefined;
+      return 'not in sync yet';
+    },
+  };
+}
+
+/** 200 `ok`, or 500 and a line for each check that fails, beginning with its name. A check that throws fails. */
+export function probePage(checks: Readonly<Record<string, Check>>): Page {
+  const failures = Object.entries(checks).flatMap(([name, check]) => {
+    const problem = resultOf(check);
+    return problem === undefined ? [] : [`${name}: ${problem}\n`];
+  });
+  return failures.length === 0 ? { status: 200, body: 'ok\n' } : { status: 500, body: failures.join('') };
+}
+
+function resultOf(check: Check): string | undefined {
+  try {
+    return check();
+  } catch {
+    return 'the check itself failed';
+  }
+}
+
+function seconds(ms: number): string {
+  return `${Math.floor(ms / 1000)} s`;
+}

@@ -1,0 +1,157 @@
+/** The metrics of the process: counts what the rooms tell of, and looks at the rest when it is asked. */
+import type { Instruments } from '../controller/instruments.ts';
+import type { Vitals } from '../controller/vitals.ts';
+import type { KubeRequestInfo } from '../kube/http.ts';
+import type { LoginResult, Operation, RequestInfo } from '../provider/index.ts';
+import { countFleet } from './fleet.ts';
+import type { Page } from './page-server.ts';
+import { PROVIDER_RESULTS, providerResult } from './provider-result.ts';
+import { createSeries, type Series } from './series.ts';
+
+export interface MetricsOptions {
+  version: string;
+  /** Told of the first instrument that fails; none may disturb the operator. */
+  onFault: (error: unknown) => void;
+}
+
+/** What is looked at for a page of metrics. */
+export interface Observed {
+  vitals: Vitals;
+  leads: boolean;
+  /** ms since the epoch. */
+  now: number;
+}
+
+const CONTROLLER = { controller: 'virtualserver' };
+const QUEUE = { name: 'virtualserver' };
+const LEASE = { name: 'vps-operator' };
+const VISIT_RESULTS = ['success', 'error', 'requeue', 'requeue_after'] as const;
+const LOGIN_RESULTS: readonly LoginResult[] = ['success', 'refused', 'error'];
+const OPERATIONS: readonly Operation[] = [
+  'login',
+  'products',
+  'images',
+  'diskSizes',
+  'createServer',
+  'pollTask',
+  'readServer',
+  'deleteServer',
+];
+
+export class Metrics implements Instruments {
+  readonly #series: Series;
+  readonly #onFault: (error: unknown) => void;
+  #faulty = false;
+
+  constructor({ version, onFault }: MetricsOptions) {
+    this.#series = createSeries();
+    this.#onFault = onFault;
+    this.#begin(version);
+  }
+
+  keyAdded(): void {
+    this.#safely((series) => series.queueAdds.inc(QUEUE));
+  }
+
+  keyRetried(): void {
+    this.#safely((series) => series.queueRetries.inc(QUEUE));
+  }
+
+  keyTaken(waitedMs: number): void {
+    this.#safely((series) => series.queueDuration.observe(QUEUE, waitedMs / 1000));
+  }
+
+  keyDone(workedMs: number): void {
+    this.#safely((series) => series.workDuration.observe(QUEUE, workedMs / 1000));
+  }
+
+  visited(result: (typeof VISIT_RESULTS)[number], durationMs: number): void {
+    this.#safely((series) => {
+      series.reconciles.inc({ ...CONTROLLER, result });
+      if (result === 'error') series.reconcileErrors.inc(CONTROLLER);
+      series.reconcileTime.observe(CONTROLLER, durationMs / 1000);
+    });
+  }
+
+  provisioned(durationMs: number): void {
+    this.#safely((series) => series.provisioning.observe(durationMs / 1000));
+  }
+
+  serverLost(): void {
+    this.#safely((series) => series.lost.inc());
+  }
+
+  readonly providerRequest = (info: RequestInfo): void => {
+    const { operation, durationMs } = info;
+    this.#safely((series) => {
+      series.providerRequests.inc({ operation, result: providerResult(info) });
+      series.providerDuration.observe({ operation }, durationMs / 1000);
+    });
+  };
+
+  readonly login = (result: LoginResult): void => {
+    this.#safely((series) => series.tokenLogins.inc({ result }));
+  };
+
+  readonly kubeRequest = ({ method, status }: KubeRequestInfo): void => {
+    const code = status === undefined ? '<error>' : String(status);
+    this.#safely((series) => series.restClientRequests.inc({ code, method }));
+  };
+
+  async page(observed: Observed): Promise<Page> {
+    this.#look(observed);
+    const { registry } = this.#series;
+    return { status: 200, contentType: registry.contentType, body: await registry.metrics() };
+  }
+
+  /** Zeros for all that is going to be counted: a rate begins with the second sample. */
+  #begin(version: string): void {
+    const series = this.#series;
+    for (const result of VISIT_RESULTS) series.reconciles.inc({ ...CONTROLLER, result }, 0);
+    series.reconcileErrors.inc(CONTROLLER, 0);
+    series.reconcileTime.zero(CONTROLLER);
+    for (const counter of [series.queueAdds, series.queueRetries]) counter.inc(QUEUE, 0);
+    for (const histogram of [series.queueDuration, series.workDuration]) histogram.zero(QUEUE);
+    for (const operation of OPERATIONS) {
+      for (const result of PROVIDER_RESULTS) series.providerRequests.inc({ operation, result }, 0);
+      series.providerDuration.zero({ operation });
+    }
+    for (const result of LOGIN_RESULTS) series.tokenLogins.inc({ result }, 0);
+    series.restClientRequests.inc({ code: '200', method: 'GET' }, 0);
+    series.buildInfo.set({ version }, 1);
+  }
+
+  #look({ vitals, leads, now }: Observed): void {
+    const series = this.#series;
+    const busy = vitals.busyForMs;
+    series.leader.set(LEASE, leads ? 1 : 0);
+    series.activeWorkers.set(CONTROLLER, busy.length);
+    series.maxWorkers.set(CONTROLLER, vitals.maxWorkers);
+    series.queueDepth.set(QUEUE, vitals.queued);
+    series.unfinished.set(QUEUE, busy.reduce((sum, ms) => sum + ms, 0) / 1000);
+    series.longestRunning.set(QUEUE, Math.max(0, ...busy) / 1000);
+    series.pollLag.set(vitals.pollLagMs() / 1000);
+    const stretch = vitals.stretch();
+    for (const interval of ['poll', 'resync'] as const) series.stretch.set({ interval }, stretch[interval]);
+    series.journalBroken.set(vitals.journalBroken ? 1 : 0);
+    const fleet = countFleet(vitals.objects(), now);
+    series.servers.reset();
+    // So that the name is there when there is no server at all.
+    series.servers.set({ ready: 'True', reason: 'Available' }, 0);
+    for (const { ready, reason, count } of fleet.servers) series.servers.set({ ready, reason }, count);
+    series.price.set(fleet.price);
+    series.parkedCreates.set(fleet.parkedCreates);
+    series.orphans.set(fleet.orphans);
+    series.deleting.set(fleet.deleting);
+    series.oldestDeletion.set(fleet.oldestDeletionMs / 1000);
+  }
+
+  #safely(count: (series: Series) => void): void {
+    try {
+      count(this.#series);
+    } catch (error) {
+      if (!this.#faulty) this.#onFault(error);
+      this.#faulty = true;
+    }
+  }
+}

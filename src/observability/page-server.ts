@@ -1,0 +1,105 @@
+/** A small HTTP server for pages that are read by a kubelet or a Prometheus: GET and HEAD, bounded in every respect. */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { BindAddress } from '../bind-address.ts';
+import type { Logger } from '../logger.ts';
+
+export interface Page {
+  status: number;
+  body: string;
+  /** Plain text if left out. */
+  contentType?: string;
+}
+
+export interface PageServerOptions {
+  address: BindAddress;
+  /** What the address was given with, for the error when it cannot be had. */
+  flag: string;
+  /** By path. One that throws answers 500 and says no more: the log does. */
+  pages: Readonly<Record<string, () => Page | Promise<Page>>>;
+  log: Logger;
+}
+
+export interface PageServer {
+  /** The port listened on. */
+  readonly port: number;
+  /** Resolves when the port is free and every connection closed. */
+  close(): Promise<void>;
+}
+
+/** A connection serves one request: nobody asks often enough to gain by more, and none piles up. */
+const LIMITS = { headersTimeout: 5_000, requestTimeout: 5_000, keepAlive: false, maxHeaderSize: 16_384 };
+/** From the first byte to the last of an answer that nobody reads (ms). */
+const IDLE_MS = 10_000;
+const MAX_CONNECTIONS = 32;
+
+/** Resolves when it listens. Throws an Error that names the flag when the address cannot be listened on. */
+export async function servePages(options: PageServerOptions): Promise<PageServer> {
+  const { address, flag, pages, log } = options;
+  const server = createServer({ ...LIMITS, connectionsCheckingInterval: 1_000 }, (request, response) => {
+    void answer(request, response, pages, log);
+  });
+  server.maxConnections = MAX_CONNECTIONS;
+  server.setTimeout(IDLE_MS, (socket) => socket.destroy());
+  await listen(server, address).catch((error: unknown) => {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const why = code === 'EADDRINUSE' ? 'the port is in use' : code === 'EACCES' ? 'permission denied' : message;
+    throw new Error(`--${flag} ${address.host ?? ''}:${address.port} cannot be listened on: ${why}`, { cause: error });
+  });
+  server.on('error', (error) => log.warn({ flag, err: error }, 'page server failed'));
+  const { port } = server.address() as AddressInfo;
+  log.info({ flag, port, pages: Object.keys(pages) }, 'pages are served');
+  return {
+    port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function listen(server: Server, { host, port }: BindAddress): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ port, ...(host !== undefined && { host }) }, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+}
+
+async function answer(
+  { method, url = '' }: IncomingMessage,
+  response: ServerResponse,
+  pages: PageServerOptions['pages'],
+  log: Logger,
+): Promise<void> {
+  const [path = ''] = url.split('?');
+  const { status, body, contentType = 'text/plain; charset=utf-8' } = await pageOf(method, path, pages, log);
+  response.writeHead(status, {
+    'content-type': contentType,
+    'content-length': Buffer.byteLength(body),
+    'cache-control': 'no-store',
+    connection: 'close',
+    ...(status === 405 && { allow: 'GET, HEAD' }),
+  });
+  response.end(method === 'HEAD' ? undefined : body);
+}
+
+async function pageOf(
+  method: string | undefined,
+  path: string,
+  pages: PageServerOptions['pages'],
+  log: Logger,
+): Promise<Page> {
+  const page = Object.hasOwn(pages, path) ? pages[path] : undefined;
+  if (page === undefined) return { status: 404, body: `no such page; there is ${Object.keys(pages).join(', ')}\n` };
+  if (method !== 'GET' && method !== 'HEAD') return { status: 405, body: 'only GET and HEAD\n' };
+  try {
+    return await page();
+  } catch (error) {
+    log.error({ path, err: error }, 'page failed');
+    return { status: 500, body: 'failed; the log says why\n' };
+  }
+}

@@ -1,0 +1,45 @@
+/** Serves /metrics, /livez and /readyz where the flags ask for them. */
+import type { BindAddress } from '../bind-address.ts';
+import type { Logger } from '../logger.ts';
+import { liveChecks, probePage, readyChecks, type Health, type HealthBounds } from './health.ts';
+import type { Metrics, Observed } from './metrics.ts';
+import { servePages, type PageServer } from './page-server.ts';
+
+export interface ObservabilityOptions {
+  metricsBindAddress: BindAddress | 'off';
+  healthProbeBindAddress: BindAddress | 'off';
+  bounds: HealthBounds;
+  /** There are none where they are served nowhere. */
+  metrics: Metrics | undefined;
+  /** How things are now. */
+  health: () => Health;
+  observe: () => Observed;
+  log: Logger;
+}
+
+/** Resolves with what closes them. Throws an Error that names the flag whose address cannot be listened on. */
+export async function serveObservability(options: ObservabilityOptions): Promise<() => Promise<void>> {
+  const { metricsBindAddress, healthProbeBindAddress, bounds, metrics, health, observe, log } = options;
+  const servers: PageServer[] = [];
+  const close = async (): Promise<void> => {
+    await Promise.all(servers.map((server) => server.close()));
+  };
+  try {
+    if (healthProbeBindAddress !== 'off') {
+      const pages = {
+        '/livez': () => probePage(liveChecks(health(), bounds)),
+        '/readyz': () => probePage(readyChecks(health(), bounds)),
+      };
+      const flag = 'health-probe-bind-address';
+      servers.push(await servePages({ address: healthProbeBindAddress, flag, pages, log }));
+    }
+    if (metricsBindAddress !== 'off' && metrics !== undefined) {
+      const pages = { '/metrics': () => metrics.page(observe()) };
+      servers.push(await servePages({ address: metricsBindAddress, flag: 'metrics-bind-address', pages, log }));
+    }
+    return close;
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

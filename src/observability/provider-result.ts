@@ -1,0 +1,34 @@
+/** How an exchange with the service ended, as the label of a metric says it. */
+import type { RequestInfo } from '../provider/index.ts';
+
+export const PROVIDER_RESULTS = [
+  'success',
+  'unauthorized',
+  'not_found',
+  'rate_limited',
+  'client_error',
+  'server_error',
+  'protocol_error',
+  'timeout',
+  'unreachable',
+  'withheld',
+] as const;
+export type ProviderResult = (typeof PROVIDER_RESULTS)[number];
+
+const BY_CODE: Readonly<Record<string, ProviderResult>> = {
+  PROVIDER_TIMEOUT: 'timeout',
+  PROVIDER_PROTOCOL: 'protocol_error',
+  PROVIDER_WITHHELD: 'withheld',
+};
+
+/** An answer whose body was lost counts as what lost it. */
+export function providerResult({ operation, status, code }: RequestInfo): ProviderResult {
+  if (code !== undefined || status === undefined) return BY_CODE[code ?? ''] ?? 'unreachable';
+  // The answer to a task that is complete.
+  if ((status >= 200 && status < 300) || (status === 303 && operation === 'pollTask')) return 'success';
+  if (status === 401) return 'unauthorized';
+  if (status === 404) return 'not_found';
+  if (status === 429) return 'rate_limited';
+  if (status >= 500) return 'server_error';
+  return status >= 400 ? 'client_error' : 'protocol_error';
+}

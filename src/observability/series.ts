@@ -1,0 +1,168 @@
+/** Every series of the operator: name, type, help, labels; docs/metrics.md says the same (a test compares). */
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+
+const VISIT_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
+const QUEUE_SECONDS = [0.001, 0.01, 0.1, 1, 10, 100, 1000];
+const REQUEST_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
+const PROVISIONING_SECONDS = [10, 30, 60, 120, 180, 240, 300, 420, 600, 900, 1800, 3600, 7200];
+/** How often the event loop is looked at (ms): prom-client's own 10 would wake an idle process a hundred times a second. */
+const LOOP_PRECISION_MS = 100;
+/** Gauges that bear the name of a counter, which promtool refuses. */
+const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
+
+export type Series = ReturnType<typeof createSeries>;
+
+export function createSeries() {
+  const registry = new Registry();
+  const registers = [registry];
+  const counter = <L extends string = never>(name: string, help: string, ...labelNames: L[]) =>
+    new Counter({ name, help, labelNames, registers });
+  const gauge = <L extends string = never>(name: string, help: string, ...labelNames: L[]) =>
+    new Gauge({ name, help, labelNames, registers });
+  const histogram = <L extends string = never>(name: string, help: string, buckets: number[], ...labelNames: L[]) =>
+    new Histogram({ name, help, labelNames, buckets, registers });
+
+  collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: LOOP_PRECISION_MS });
+  for (const name of MISNAMED) registry.removeSingleMetric(name);
+
+  return {
+    registry,
+    ...controllerSeries(counter, gauge, histogram),
+    ...workQueueSeries(counter, gauge, histogram),
+    providerRequests: counter(
+      'vps_operator_provider_requests_total',
+      'Requests to the service, logins included, by operation and result.',
+      'operation',
+      'result',
+    ),
+    providerDuration: histogram(
+      'vps_operator_provider_request_duration_seconds',
+      'Time that requests to the service took, until their answer was read or they failed.',
+      REQUEST_SECONDS,
+      'operation',
+    ),
+    tokenLogins: counter(
+      'vps_operator_token_logins_total',
+      'Logins for a token: refused ones mean that an API key is not valid, errors that there was no usable answer.',
+      'result',
+    ),
+    provisioning: histogram(
+      'vps_operator_provisioning_duration_seconds',
+      'Time from the decision to order a server until it was first read at the service.',
+      PROVISIONING_SECONDS,
+    ),
+    servers: gauge(
+      'vps_operator_servers',
+      'VirtualServers by the status of Ready and the reason that matters now: of Stalled, else Reconciling, else Ready.',
+      'ready',
+      'reason',
+    ),
+    price: gauge('vps_operator_servers_price', "Sum of the prices of all running servers, in the service's own unit."),
+    parkedCreates: gauge(
+      'vps_operator_parked_creates',
+      'VirtualServers whose order may have created a server that only a person can find.',
+    ),
+    orphans: gauge(
+      'vps_operator_orphaned_servers',
+      'Servers that may exist and that no VirtualServer refers to, as conditions OrphanedServer name them.',
+    ),
+    deleting: gauge(
+      'vps_operator_deleting_servers',
+      'VirtualServers that are being deleted and that the operator holds.',
+    ),
+    oldestDeletion: gauge(
+      'vps_operator_oldest_deletion_seconds',
+      'For how long the oldest of them has been waiting; 0 when there is none.',
+    ),
+    pollLag: gauge(
+      'vps_operator_poll_lag_seconds',
+      'How late the most overdue look at a task or a server is; 0 when none is.',
+    ),
+    stretch: gauge(
+      'vps_operator_interval_stretch_ratio',
+      'Factor by which --provider-qps stretches the interval; 1: it does not.',
+      'interval',
+    ),
+    lost: counter(
+      'vps_operator_lost_servers_total',
+      'Finalizers that were removed by force while there may have been a server. The log names the servers.',
+    ),
+    journalBroken: gauge(
+      'vps_operator_journal_broken',
+      '1 after the journal could not be written: nothing is ordered any more before a restart.',
+    ),
+    buildInfo: gauge('vps_operator_build_info', 'Always 1.', 'version'),
+    leader: gauge('leader_election_master_status', 'Whether this process is the active one.', 'name'),
+    restClientRequests: counter(
+      'rest_client_requests_total',
+      'Requests to the API server by method and HTTP status; <error>: no answer.',
+      'code',
+      'method',
+    ),
+  };
+}
+
+type MakeCounter = <L extends string = never>(name: string, help: string, ...labels: L[]) => Counter<L>;
+type MakeGauge = <L extends string = never>(name: string, help: string, ...labels: L[]) => Gauge<L>;
+type MakeHistogram = <L extends string = never>(
+  name: string,
+  help: string,
+  buckets: number[],
+  ...labels: L[]
+) => Histogram<L>;
+
+/** Named after controller-runtime's, which dashboards know. */
+function controllerSeries(counter: MakeCounter, gauge: MakeGauge, histogram: MakeHistogram) {
+  return {
+    reconciles: counter(
+      'controller_runtime_reconcile_total',
+      'Visits by result; requeue: a newer version was met, requeue_after: looked at again later by plan.',
+      'controller',
+      'result',
+    ),
+    reconcileErrors: counter(
+      'controller_runtime_reconcile_errors_total',
+      'Visits that failed. A call to the service that fails is no such failure.',
+      'controller',
+    ),
+    reconcileTime: histogram(
+      'controller_runtime_reconcile_time_seconds',
+      'Time that visits took.',
+      VISIT_SECONDS,
+      'controller',
+    ),
+    activeWorkers: gauge('controller_runtime_active_workers', 'Workers that are busy.', 'controller'),
+    maxWorkers: gauge('controller_runtime_max_concurrent_reconciles', 'Workers at most.', 'controller'),
+  };
+}
+
+/** Named after client-go's. */
+function workQueueSeries(counter: MakeCounter, gauge: MakeGauge, histogram: MakeHistogram) {
+  return {
+    queueDepth: gauge('workqueue_depth', 'Objects that wait for a worker.', 'name'),
+    queueAdds: counter('workqueue_adds_total', 'Objects that were added to the queue.', 'name'),
+    queueDuration: histogram(
+      'workqueue_queue_duration_seconds',
+      'Time that objects waited for a worker.',
+      QUEUE_SECONDS,
+      'name',
+    ),
+    workDuration: histogram(
+      'workqueue_work_duration_seconds',
+      'Time that workers had an object.',
+      QUEUE_SECONDS,
+      'name',
+    ),
+    queueRetries: counter('workqueue_retries_total', 'Visits that failed and are repeated after a pause.', 'name'),
+    unfinished: gauge(
+      'workqueue_unfinished_work_seconds',
+      'Sum of the times for which busy workers have had their object.',
+      'name',
+    ),
+    longestRunning: gauge(
+      'workqueue_longest_running_processor_seconds',
+      'The longest of these times: one that grows and grows is a worker that is stuck.',
+      'name',
+    ),
+  };
+}
