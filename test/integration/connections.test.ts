@@ -32,7 +32,7 @@ async function startForwarder(port: number) {
 }
 
 it(`opens few connections in ${LIVES} lives: below ten to the API server, to the service one a create and below ten`, async () => {
-  const text = await readFile(inject('kubeconfigPath'), 'utf8');
+  const text = await readFile(inject('operatorKubeconfigPath'), 'utf8');
   const [, port = ''] = /server: https:\/\/127\.0\.0\.1:(\d+)/.exec(text) ?? [];
   const proxy = await startForwarder(Number(port));
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-connections-'));

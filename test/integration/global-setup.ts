@@ -1,11 +1,14 @@
 /** Starts the one control plane that all integration files share; each test works in a namespace of its own. */
 import type { TestProject } from 'vitest/node';
 import { startControlPlane } from '../control-plane/control-plane.ts';
+import { installOperatorIdentity } from '../control-plane/operator-identity.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** Of a member of system:masters. */
     kubeconfigPath: string;
+    /** Of the operator's ServiceAccount, with the rights that deploy/manifests give it and no others. */
+    operatorKubeconfigPath: string;
     kubectl: string;
     /** Path; one JSON object a line, with bodies for our objects and for events. */
     auditLog: string;
@@ -19,6 +22,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   });
   if (controlPlane.auditLog === undefined) throw new Error('the control plane writes no audit log');
   project.provide('kubeconfigPath', controlPlane.kubeconfigPath);
+  project.provide('operatorKubeconfigPath', await installOperatorIdentity(controlPlane.kubeconfigPath));
   project.provide('kubectl', controlPlane.kubectl);
   project.provide('auditLog', controlPlane.auditLog);
   return () => controlPlane.stop();

@@ -35,7 +35,7 @@ describe('the operator bundle', () => {
     const { baseUrl, authUrl } = world.simulator;
     const program = start(
       'operator',
-      ...[`--base-url=${baseUrl}`, `--auth-url=${authUrl}`, `--kubeconfig=${inject('kubeconfigPath')}`],
+      ...[`--base-url=${baseUrl}`, `--auth-url=${authUrl}`, `--kubeconfig=${inject('operatorKubeconfigPath')}`],
       ...[`--watch-namespace=${world.namespace}`, '--poll-interval=100ms', `--journal-dir=${join(folder, 'journal')}`],
     );
     await world.create(virtualServer('web'));

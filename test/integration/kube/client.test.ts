@@ -21,7 +21,7 @@ beforeAll(async () => {
 afterAll(() => http.close());
 
 beforeEach(async () => {
-  proxy = await startProxy(loadCluster(inject('kubeconfigPath')));
+  proxy = await startProxy(loadCluster(inject('operatorKubeconfigPath')));
   kube = createKube({ http: createKubeHttp({ cluster: proxy.cluster, timeoutMs: 10_000 }) });
 });
 afterEach(async () => {

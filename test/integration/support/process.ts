@@ -47,7 +47,7 @@ export interface Detour {
 
 /** An operator of the world that runs in this process is stopped before the detour is closed. */
 export async function startDetour(world: World): Promise<Detour> {
-  const proxy = await startProxy(loadCluster(world.kubeconfigPath));
+  const proxy = await startProxy(loadCluster(world.operatorKubeconfigPath));
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-detour-'));
   const restore = (): void => {
     proxy.refusing = false;

@@ -1,6 +1,6 @@
 /**
  * A world for one test: a namespace of its own on the real API server, a simulator, and an operator in this process
- * that watches just that namespace. When the test ends everything is stopped, and the world checks what must hold in
+ * that watches just that namespace, with the rights of its ServiceAccount and no others. When the test ends everything is stopped, and the world checks what must hold in
  * every test: no secret in log, Events and objects, no fault that was ordered and never met, no unknown route.
  */
 import { randomUUID } from 'node:crypto';
@@ -16,6 +16,7 @@ import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
 import { createLogger } from '../../../src/logger.ts';
 import { DEFAULT_KEY, startSimulator, type Simulator, type SimulatorOptions } from '../../../src/simulator/index.ts';
 import { wireOperator, type WiredOperator } from '../../../src/wiring.ts';
+import { installOperatorIdentity, permitElection } from '../../control-plane/operator-identity.ts';
 import { SSH_KEY, type Manifest } from '../../gen/virtual-server.ts';
 
 export interface WorldOptions {
@@ -26,6 +27,7 @@ export interface WorldOptions {
   operator?: boolean;
   /** Make the Secret with the simulator's key (default). */
   secret?: boolean;
+  /** Of an administrator of another control plane than the shared one. */
   kubeconfigPath?: string;
   /** `onTestFinished` of the test's context: tests that run at the same time must hand it over. */
   onTestFinished?: (end: () => Promise<void>) => void;
@@ -39,6 +41,10 @@ export type World = Awaited<ReturnType<typeof createWorld>>;
 
 export async function createWorld(options: WorldOptions = {}) {
   const kubeconfigPath = options.kubeconfigPath ?? inject('kubeconfigPath');
+  const operatorKubeconfigPath =
+    options.kubeconfigPath === undefined
+      ? inject('operatorKubeconfigPath')
+      : await installOperatorIdentity(options.kubeconfigPath);
   const http = createKubeHttp({ cluster: loadCluster(kubeconfigPath) });
   const namespace = `t${process.pid}-${Date.now().toString(36)}-${worlds++}`;
   const journalDir = await mkdtemp(join(tmpdir(), 'vps-operator-journal-'));
@@ -46,7 +52,7 @@ export async function createWorld(options: WorldOptions = {}) {
   const newToken = (): string => tokens[tokens.push(randomUUID()) - 1] ?? '';
   const simulator = await startSimulator({ taskDurationMs: 300, newToken, ...options.simulator });
   const { flags = [] } = options;
-  const world = new TestWorld({ http, namespace, journalDir, simulator, kubeconfigPath, flags, tokens });
+  const world = new TestWorld({ http, namespace, journalDir, simulator, operatorKubeconfigPath, flags, tokens });
   (options.onTestFinished ?? onTestFinished)(() => world.end());
   await http.call({ method: 'POST', path: '/api/v1/namespaces', body: { metadata: { name: namespace } } });
   if (options.secret !== false) await world.putSecret('vps-api-key', DEFAULT_KEY);
@@ -59,7 +65,7 @@ interface Parts {
   namespace: string;
   journalDir: string;
   simulator: Simulator;
-  kubeconfigPath: string;
+  operatorKubeconfigPath: string;
   flags: string[];
   /** Every token that the service has issued. */
   tokens: readonly string[];
@@ -69,7 +75,7 @@ class TestWorld {
   readonly namespace: string;
   readonly simulator: Simulator;
   readonly http: KubeHttp;
-  readonly kubeconfigPath: string;
+  readonly operatorKubeconfigPath: string;
   /** Log lines of every operator of this world, parsed. */
   readonly log: Record<string, unknown>[] = [];
   readonly journalDir: string;
@@ -80,11 +86,11 @@ class TestWorld {
   #operator: WiredOperator | undefined;
   readonly #joined: WiredOperator[] = [];
 
-  constructor({ http, namespace, journalDir, simulator, kubeconfigPath, flags, tokens }: Parts) {
+  constructor({ http, namespace, journalDir, simulator, operatorKubeconfigPath, flags, tokens }: Parts) {
     this.http = http;
     this.namespace = namespace;
     this.simulator = simulator;
-    this.kubeconfigPath = kubeconfigPath;
+    this.operatorKubeconfigPath = operatorKubeconfigPath;
     this.journalDir = journalDir;
     this.#flags = flags;
     this.#tokens = tokens;
@@ -95,23 +101,26 @@ class TestWorld {
   /** `flags` win over those of the world. `journal: false` starts with an empty one, as after the loss of a node. */
   async startOperator({ flags = [], journal = true }: { flags?: string[]; journal?: boolean } = {}): Promise<void> {
     if (!journal) await rm(this.journalDir, { recursive: true, force: true });
-    const parsed = parseConfig(this.operatorFlags(flags), {});
-    if (parsed.kind !== 'run') throw new Error(parsed.kind === 'error' ? parsed.message : parsed.text);
-    const destination = { write: (line: string) => this.logged(line) };
-    this.#operator = await wireOperator(parsed.config, createLogger({ level: 'debug', destination }), () => undefined);
+    this.#operator = await this.#wire(this.operatorFlags(flags));
     await this.#operator.start();
   }
 
   /** A second operator beside the first, on a journal of its own; waits for nothing. */
   async joinOperator({ flags = [] }: { flags?: string[] } = {}): Promise<{ started: () => boolean }> {
-    const parsed = parseConfig(this.operatorFlags([...flags, `--journal-dir=${this.journalDir}/second`]), {});
-    if (parsed.kind !== 'run') throw new Error(`wrong flags: ${flags.join(' ')}`);
-    const destination = { write: (line: string) => this.logged(line) };
-    const operator = await wireOperator(parsed.config, createLogger({ level: 'debug', destination }), () => undefined);
+    const operator = await this.#wire(this.operatorFlags([...flags, `--journal-dir=${this.journalDir}/second`]));
     this.#joined.push(operator);
     let started = false;
     void operator.start().then(() => (started = true));
     return { started: () => started };
+  }
+
+  async #wire(flags: string[]): Promise<WiredOperator> {
+    const parsed = parseConfig(flags, {});
+    if (parsed.kind !== 'run') throw new Error(parsed.kind === 'error' ? parsed.message : parsed.text);
+    const { leaderElect, operatorNamespace = '' } = parsed.config;
+    if (leaderElect) await permitElection(this.http, operatorNamespace);
+    const destination = { write: (line: string) => this.logged(line) };
+    return wireOperator(parsed.config, createLogger({ level: 'debug', destination }), () => undefined);
   }
 
   async stopOperator(): Promise<void> {
@@ -125,7 +134,7 @@ class TestWorld {
     const defaults = [
       ['--base-url', baseUrl],
       ['--auth-url', authUrl],
-      ['--kubeconfig', this.kubeconfigPath],
+      ['--kubeconfig', this.operatorKubeconfigPath],
       ['--watch-namespace', this.namespace],
       ['--poll-interval', '100ms'],
       ['--resync-interval', '10m'],
