@@ -47,7 +47,8 @@ export class LeaderElection {
 
   /** Resolves when this process leads; from then on it renews by itself. Never resolves after `end`. */
   async acquire(): Promise<void> {
-    while (!this.#ended && !(await this.#try())) await this.#pause();
+    // What took so long that it is nearly over is written once more before anything is built on it.
+    while (!this.#ended && !((await this.#try()) && this.#isFresh())) await this.#pause();
     if (this.#ended) return new Promise(() => undefined);
     this.#leads = true;
     this.#options.log.info({ identity: this.#options.identity }, 'leads');
@@ -56,7 +57,7 @@ export class LeaderElection {
 
   /** True while nobody else can have taken over: to be asked right before what must be done by one process only. */
   held(): boolean {
-    return this.#leads && this.#age(this.#renewedAt) < this.#renewDeadlineMs;
+    return this.#leads && this.#isFresh();
   }
 
   /** Since the API server last answered for the lease (ms); Infinity before the first answer. */
@@ -92,6 +93,10 @@ export class LeaderElection {
     this.#options.onLost();
   }
 
+  #isFresh(): boolean {
+    return this.#age(this.#renewedAt) < this.#renewDeadlineMs;
+  }
+
   #isLeading(): boolean {
     return !this.#ended && this.held() && this.#lease?.holder === this.#options.identity;
   }
@@ -99,10 +104,10 @@ export class LeaderElection {
   /** One attempt to take or renew the lease; true when it is ours now. */
   async #try(): Promise<boolean> {
     const { leases, identity, log } = this.#options;
-    const begun = this.#moment();
     try {
       const current = this.#leads ? this.#lease : await leases.get();
       if (!this.#leads) this.#answeredAt = this.#moment();
+      const begun = this.#moment();
       if (current === undefined) {
         this.#observe(await leases.create(this.#mine(undefined)));
       } else {

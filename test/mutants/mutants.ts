@@ -68,7 +68,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'the lease is not looked at',
     file: 'src/controller/leader-election.ts',
-    find: 'return this.#leads && this.#age(this.#renewedAt) < this.#renewDeadlineMs;',
+    find: 'return this.#leads && this.#isFresh();',
     replace: 'return this.#leads;',
   },
   {

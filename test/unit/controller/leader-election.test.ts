@@ -9,21 +9,23 @@ import { FakeTimers } from '../../gen/timers.ts';
 class OneLease implements Leases {
   stored: LeaseState | undefined;
   reachable = true;
+  /** Reads or writes take effect at once, and are answered when this resolves. */
+  slow: { calls: 'read' | 'write'; answered: Promise<unknown> } | undefined;
   #version = 0;
 
   get(): Promise<LeaseState | undefined> {
-    return this.#answer(() => this.stored);
+    return this.#answer('read', () => this.stored);
   }
 
   create(state: Omit<LeaseState, 'resourceVersion'>): Promise<LeaseState> {
-    return this.#answer(() => {
+    return this.#answer('write', () => {
       if (this.stored !== undefined) throw new KubeError('Conflict', 'exists');
       return this.#store(state);
     });
   }
 
   update(state: LeaseState): Promise<LeaseState> {
-    return this.#answer(() => {
+    return this.#answer('write', () => {
       if (this.stored?.resourceVersion !== state.resourceVersion) throw new KubeError('Conflict', 'stale');
       return this.#store(state);
     });
@@ -33,10 +35,12 @@ class OneLease implements Leases {
     return (this.stored = { ...state, resourceVersion: String(++this.#version) });
   }
 
-  async #answer<T>(run: () => T): Promise<T> {
+  async #answer<T>(calls: 'read' | 'write', run: () => T): Promise<T> {
     await Promise.resolve();
     if (!this.reachable) throw new KubeError('Unreachable', 'no answer');
-    return run();
+    const answer = run();
+    if (this.slow?.calls === calls) await this.slow.answered;
+    return answer;
   }
 }
 
@@ -86,6 +90,21 @@ describe('leader election', () => {
     await pass(5_000, clockOfB);
     expect(b.elector.held()).toBe(true);
     expect(leases.stored).toMatchObject({ holder: 'b', transitions: 1 });
+  });
+
+  it('leads by a lease that it has just written, however long the API server took for the first answers', async () => {
+    for (const calls of ['read', 'write'] as const) {
+      const [leases, clock] = [new OneLease(), new FakeTimers()];
+      const { promise: answered, resolve } = Promise.withResolvers<undefined>();
+      leases.slow = { calls, answered };
+      const a = election('a', leases, clock);
+      await pass(11_000, clock);
+      expect([a.state.leads, a.elector.held()]).toEqual([false, false]);
+      leases.slow = undefined;
+      resolve(undefined);
+      await pass(5_000, clock);
+      expect([a.state, a.elector.held()], calls).toEqual([{ leads: true, lost: 0 }, true]);
+    }
   });
 
   it('stops believing before anybody else may, when it cannot renew', async () => {
