@@ -77,8 +77,8 @@ describe('install.yaml', () => {
     expect(await readFile(INSTALL_FILE, 'utf8')).toBe(await installYaml(inject('kubectl')));
   });
 
-  it('begins with the CRD and brings no settings, which an upgrade would overwrite', () => {
-    expect(base[0]?.kind).toBe('CustomResourceDefinition');
+  it('begins with Namespace and CRD and brings no settings, which an upgrade would overwrite', () => {
+    expect(base.slice(0, 2).map(({ kind }) => kind)).toEqual(['Namespace', 'CustomResourceDefinition']);
     expect(base.map(({ kind }) => kind)).not.toContain('ConfigMap');
     expect(base.map(({ kind }) => kind)).not.toContain('Secret');
   });

@@ -1,0 +1,8 @@
+//go:build tools
+
+// Package tools pins the linters of the manifests.
+package tools
+
+import (
+	_ "github.com/zegl/kube-score/cmd/kube-score"
+)

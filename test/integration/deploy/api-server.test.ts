@@ -1,0 +1,106 @@
+/** The manifests on a real API server that enforces Pod Security: built, sent, accepted without a warning. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startEmptyCluster, type Cluster } from './cluster.ts';
+
+let cluster: Cluster;
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'vps-operator-manifests-'));
+  cluster = await startEmptyCluster();
+  for (const namespace of ['vps-operator-system', 'vps-simulator', 'team-a'])
+    await cluster.kubectl('create', 'namespace', namespace);
+});
+afterAll(async () => {
+  await cluster.stop();
+  await rm(folder, { recursive: true });
+});
+
+interface PodSpec {
+  containers: { securityContext: object }[];
+  [field: string]: unknown;
+}
+
+/** Creates a pod of an installed Deployment; `change` breaks it first. */
+async function createPod(namespace: string, name: string, change: (spec: PodSpec) => void = () => undefined) {
+  const { metadata, spec } = await templateOf(namespace, name);
+  change(spec);
+  const file = join(folder, `${name}.json`);
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { ...metadata, generateName: `${name}-`, namespace }, spec };
+  await writeFile(file, JSON.stringify(pod));
+  return cluster.kubectlWithWarnings('create', '-f', file);
+}
+
+async function templateOf(namespace: string, name: string): Promise<{ metadata: object; spec: PodSpec }> {
+  const deployment = JSON.parse(await cluster.kubectl('get', 'deployment', name, '-n', namespace, '-o', 'json')) as {
+    spec: { template: { metadata: object; spec: PodSpec } };
+  };
+  return deployment.spec.template;
+}
+
+describe('the API server', () => {
+  it.each(['base', 'overlays/namespaced', 'overlays/demo'])(
+    'accepts %s in a dry run without a warning',
+    async (name) => {
+      const { stdout, stderr } = await cluster.kubectlWithWarnings(
+        ...['apply', '--server-side', '--dry-run=server', '-k', `deploy/manifests/${name}`],
+      );
+      expect(stdout).toContain('deployment.apps/vps-operator serverside-applied (server dry run)');
+      expect(stderr).toBe('');
+    },
+  );
+
+  it('accepts the rights in a namespace that is watched', async () => {
+    const args = ['apply', '--server-side', '-n', 'team-a', '-k', 'deploy/manifests/overlays/namespaced/watched'];
+    expect(await cluster.kubectl(...args)).toContain('rolebinding.rbac.authorization.k8s.io/vps-operator');
+  });
+
+  it('takes install.yaml, the same again by another hand, and the demo in its place', async () => {
+    const install = ['apply', '--server-side', '-f', 'deploy/install.yaml'];
+    expect((await cluster.kubectlWithWarnings(...install)).stderr).toBe('');
+    const before = await cluster.kubectl(
+      'get',
+      'deployment,crd,clusterrole',
+      '-A',
+      '-o',
+      'name',
+      '--show-managed-fields',
+    );
+    expect((await cluster.kubectlWithWarnings(...install, '--field-manager=argocd-controller')).stderr).toBe('');
+    expect(await cluster.kubectl('get', 'deployment,crd,clusterrole', '-A', '-o', 'name')).toBe(before);
+    await cluster.kubectl('diff', '--server-side', '-f', 'deploy/install.yaml');
+
+    expect(
+      (await cluster.kubectlWithWarnings('apply', '--server-side', '-k', 'deploy/manifests/overlays/demo')).stderr,
+    ).toBe('');
+    const demo = await cluster.kubectl(
+      'apply',
+      '--server-side',
+      '-n',
+      'team-a',
+      '-f',
+      'deploy/manifests/overlays/demo/server.yaml',
+    );
+    expect(demo).toContain('virtualserver.vps-operator.dev/web serverside-applied');
+  });
+
+  it.each([
+    ['vps-operator-system', 'vps-operator'],
+    ['vps-simulator', 'vps-simulator'],
+  ])('lets the pods into %s, which takes only restricted ones', async (namespace, name) => {
+    const { stdout, stderr } = await createPod(namespace, name);
+    expect(stdout).toContain('created');
+    expect(stderr).toBe('');
+    const asRoot = createPod(namespace, name, (spec) => {
+      spec.securityContext = { runAsUser: 0 };
+    });
+    await expect(asRoot).rejects.toThrow('violates PodSecurity "restricted:latest"');
+    const capable = createPod(namespace, name, ({ containers }) => {
+      for (const container of containers) container.securityContext = { allowPrivilegeEscalation: false };
+    });
+    await expect(capable).rejects.toThrow('unrestricted capabilities');
+  });
+});

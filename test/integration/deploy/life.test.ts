@@ -1,0 +1,175 @@
+/**
+ * The life of an installation on a real API server: installed, upgraded, removed and put back, with servers in it all the
+ * while; and the ends that docs/install.md describes: of the operator, of a namespace, of the CRD. The tests share one
+ * cluster and leave it installed, without objects.
+ */
+import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest';
+import { writeFile, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { DEFAULT_KEY, startSimulator, type Simulator } from '../../../src/simulator/index.ts';
+import { virtualServer } from '../../gen/virtual-server.ts';
+import { startEmptyCluster, type Cluster } from './cluster.ts';
+import { startPod, SYSTEM } from './pod.ts';
+
+/** What nobody waits for in a test. */
+const QUICK = ['--poll-interval=200ms', '--lease-duration=3s', '--takeover-grace=1s', '--create-timeout=5s'];
+const CRD = 'virtualservers.vps-operator.dev';
+
+let cluster: Cluster;
+let simulator: Simulator;
+let namespace: string;
+let count = 0;
+
+const kubectl = (...args: string[]): Promise<string> => cluster.kubectl(...args);
+const install = (): Promise<string> => kubectl('apply', '--server-side', '-f', 'deploy/install.yaml');
+
+async function configure(): Promise<void> {
+  const { baseUrl, authUrl } = simulator;
+  const literals = [`--from-literal=VPS_BASE_URL=${baseUrl}`, `--from-literal=VPS_AUTH_URL=${authUrl}`];
+  await kubectl('delete', 'configmap', 'vps-operator-config', '-n', SYSTEM, '--ignore-not-found');
+  await kubectl('create', 'configmap', 'vps-operator-config', '-n', SYSTEM, ...literals);
+}
+
+async function applyServer(name: string, spec: Record<string, unknown> = {}): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'vps-operator-server-'));
+  const manifest = virtualServer(name);
+  await writeFile(join(folder, 'server.yaml'), stringify({ ...manifest, spec: { ...manifest.spec, ...spec } }));
+  await kubectl('apply', '-n', namespace, '-f', join(folder, 'server.yaml'));
+  await rm(folder, { recursive: true });
+}
+
+async function list(): Promise<VirtualServer[]> {
+  return (JSON.parse(await kubectl('get', 'vps', '-n', namespace, '-o', 'json')) as { items: VirtualServer[] }).items;
+}
+
+const isReady = (...names: string[]): Promise<string> =>
+  kubectl('wait', '-n', namespace, '--for=condition=Ready', '--timeout=40s', ...names.map((name) => `vps/${name}`));
+const alive = (): string[] => simulator.aliveServers().map(({ identifier }) => identifier);
+
+beforeAll(async () => {
+  cluster = await startEmptyCluster();
+});
+afterAll(() => cluster.stop());
+
+beforeEach(async () => {
+  simulator = await startSimulator({ taskDurationMs: 500 });
+  await install();
+  await configure();
+  namespace = `life-${(count += 1)}`;
+  await kubectl('create', 'namespace', namespace);
+  const { keyId, secret } = DEFAULT_KEY;
+  const literals = [`--from-literal=keyId=${keyId}`, `--from-literal=secret=${secret}`];
+  await kubectl('create', 'secret', 'generic', 'vps-api-key', '-n', namespace, ...literals);
+  onTestFinished(() => simulator.close());
+});
+
+it('orders and cancels servers with what it is installed with', async () => {
+  const pod = await startPod(cluster, QUICK);
+  await applyServer('web');
+  await isReady('web');
+  expect(simulator.ledger.creates()).toHaveLength(1);
+  await kubectl('delete', 'vps', 'web', '-n', namespace, '--timeout=40s');
+  expect(alive()).toEqual([]);
+  expect(await pod.stop()).toBe(0);
+});
+
+it('goes on in the new pod with what the old one has begun, and orders nothing twice', async () => {
+  const old = await startPod(cluster, QUICK);
+  await old.saying('leads');
+  await applyServer('web');
+  await expect.poll(async () => (await list())[0]?.status?.record?.task).toBeDefined();
+  await install();
+  const young = await startPod(cluster, QUICK);
+  expect(await old.stop()).toBe(0);
+  await young.saying('leads');
+  await isReady('web');
+  expect(simulator.ledger.creates()).toHaveLength(1);
+  await kubectl('delete', 'vps', 'web', '-n', namespace, '--timeout=40s');
+});
+
+it('leaves servers, objects and CRD alone when all that was installed is deleted, and takes them up again', async () => {
+  const pod = await startPod(cluster, QUICK);
+  await applyServer('web');
+  await isReady('web');
+  const servers = alive();
+  const [before] = await list();
+
+  const uninstall = kubectl('delete', '-f', 'deploy/install.yaml');
+  await expect(uninstall).rejects.toThrow('vps-operator.dev/allow-deletion=true');
+  await pod.stop();
+  await kubectl('wait', `namespace/${SYSTEM}`, '--for=delete', '--timeout=50s');
+  await expect(kubectl('get', 'clusterrole', 'vps-operator')).rejects.toThrow('NotFound');
+  expect(await list()).toMatchObject([{ metadata: { uid: before?.metadata.uid }, spec: before?.spec }]);
+  expect(alive()).toEqual(servers);
+
+  await install();
+  await configure();
+  const next = await startPod(cluster, QUICK);
+  await next.saying('operator runs');
+  await kubectl('delete', 'vps', 'web', '-n', namespace, '--timeout=40s');
+  expect(simulator.ledger.creates()).toHaveLength(1);
+  expect(alive()).toEqual([]);
+});
+
+it('cancels the servers of a namespace that is deleted, though its Secret goes with it', async () => {
+  const pod = await startPod(cluster, QUICK);
+  await applyServer('one');
+  await applyServer('two');
+  await isReady('one', 'two');
+  await kubectl('delete', 'namespace', namespace, '--timeout=50s');
+  expect(alive()).toEqual([]);
+  await pod.stop();
+});
+
+it('keeps a namespace with a protected server until the protection is lifted', async () => {
+  const pod = await startPod(cluster, QUICK);
+  await applyServer('kept', { deletionProtection: true });
+  await isReady('kept');
+  await kubectl('delete', 'namespace', namespace, '--wait=false');
+  await kubectl('wait', `namespace/${namespace}`, '--for=jsonpath={.status.phase}=Terminating', '--timeout=40s');
+  const stuck = ['wait', `namespace/${namespace}`, '--for=condition=NamespaceDeletionContentFailure', '--timeout=40s'];
+  await kubectl(...stuck);
+  expect(alive()).toHaveLength(1);
+  const patch = '{"spec":{"deletionProtection":false}}';
+  await kubectl('patch', 'vps', 'kept', '-n', namespace, '--type=merge', `--patch=${patch}`);
+  await kubectl('wait', `namespace/${namespace}`, '--for=delete', '--timeout=50s');
+  expect(alive()).toEqual([]);
+  await pod.stop();
+});
+
+it('cancels every server that may be when the CRD is deleted, and lets the CRD go when the last object has', async () => {
+  const pod = await startPod(cluster, QUICK);
+  await applyServer('web');
+  await applyServer('kept', { deletionProtection: true });
+  await isReady('web', 'kept');
+  await expect(kubectl('delete', 'crd', CRD, '--wait=false')).rejects.toThrow('deletes every VirtualServer');
+  await kubectl('annotate', 'crd', CRD, 'vps-operator.dev/allow-deletion=true');
+  await kubectl('delete', 'crd', CRD, '--wait=false');
+
+  await kubectl('wait', 'vps/web', '-n', namespace, '--for=delete', '--timeout=40s');
+  const reason = 'jsonpath={.status.conditions[?(@.type=="Stalled")].reason}';
+  await kubectl('wait', 'vps/kept', '-n', namespace, `--for=${reason}=DeletionProtected`, '--timeout=40s');
+  expect(alive()).toHaveLength(1);
+  const patch = '{"spec":{"deletionPolicy":"Retain"}}';
+  await kubectl('patch', 'vps', 'kept', '-n', namespace, '--type=merge', `--patch=${patch}`);
+  await kubectl('wait', 'crd', CRD, '--for=delete', '--timeout=40s');
+  expect(alive()).toHaveLength(1);
+  await pod.stop();
+});
+
+it('cancels nothing while no operator runs, and what was deleted meanwhile when one does', async () => {
+  const pod = await startPod(cluster, QUICK);
+  await applyServer('web');
+  await isReady('web');
+  await pod.stop();
+  await kubectl('annotate', 'crd', CRD, 'vps-operator.dev/allow-deletion=true');
+  await kubectl('delete', 'crd', CRD, '--wait=false');
+  await expect.poll(async () => (await list())[0]?.metadata.deletionTimestamp).toBeDefined();
+  expect(alive()).toHaveLength(1);
+  await startPod(cluster, QUICK);
+  await kubectl('wait', 'crd', CRD, '--for=delete', '--timeout=40s');
+  expect(alive()).toEqual([]);
+});

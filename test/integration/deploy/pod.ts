@@ -1,0 +1,102 @@
+/**
+ * Stands in for the kubelet: runs the operator as a process with the arguments, the environment and the identity that
+ * the installed Deployment gives its pods. What a container brings along is put in its place: folders and free ports.
+ */
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { parse, stringify } from 'yaml';
+import { startNode, type Program } from '../support/program.ts';
+import { ROOT, type Cluster } from './cluster.ts';
+
+export const SYSTEM = 'vps-operator-system';
+
+interface PodSpec {
+  serviceAccountName: string;
+  containers: {
+    args: string[];
+    env?: { name: string; valueFrom: { configMapKeyRef: { name: string; key: string } } }[];
+    envFrom: { configMapRef: { name: string } }[];
+    volumeMounts: { mountPath: string }[];
+  }[];
+}
+
+export interface Pod extends Program {
+  /** Resolves when its log holds this message. */
+  saying(message: string): Promise<void>;
+  /** As the kubelet stops it. Resolves with the exit code. */
+  stop(): Promise<number | null>;
+}
+
+/** `flags` are added, for what a test cannot wait for. Ends with the test. */
+export async function startPod(cluster: Cluster, flags: string[] = []): Promise<Pod> {
+  const folder = await mkdtemp(join(tmpdir(), 'vps-operator-pod-'));
+  const deployment = await getJson<{ spec: { template: { spec: PodSpec } } }>(cluster, 'deployment', 'vps-operator');
+  const { serviceAccountName, containers } = deployment.spec.template.spec;
+  const [container] = containers;
+  if (container === undefined) throw new Error('the pod has no container');
+  const args = container.args.map((arg) => inProcess(arg, container.volumeMounts, folder));
+  const kubeconfig = await kubeconfigOf(cluster, serviceAccountName, folder);
+  const program = startNode(
+    [join(ROOT, 'src/main.ts'), ...args, `--kubeconfig=${kubeconfig}`, `--operator-namespace=${SYSTEM}`, ...flags],
+    { env: await environment(cluster, container) },
+  );
+  // Runs before the process is killed: the order of the hooks is that of a stack.
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return {
+    ...program,
+    async saying(message) {
+      const said = (): boolean => program.stdout.some((line) => line.includes(`"msg":"${message}"`));
+      while (!said()) {
+        const ended = await Promise.race([program.ended.then(() => true), tick()]);
+        if (ended)
+          throw new Error(`the operator ended: ${[...program.stderr, ...program.stdout.slice(-5)].join('\n')}`);
+      }
+    },
+    stop() {
+      program.kill('SIGTERM');
+      return program.ended;
+    },
+  };
+}
+
+function tick(): Promise<false> {
+  return new Promise((resolve) => setTimeout(() => resolve(false), 25));
+}
+
+/** Mounted folders become temporary ones, addresses free ports of this machine. */
+function inProcess(arg: string, mounts: { mountPath: string }[], folder: string): string {
+  const mount = mounts.find(({ mountPath }) => arg.endsWith(`=${mountPath}`));
+  if (mount !== undefined) return arg.replace(mount.mountPath, folder);
+  return arg.replace(/-bind-address=:\d+$/, '-bind-address=127.0.0.1:0');
+}
+
+async function environment(
+  cluster: Cluster,
+  container: PodSpec['containers'][number],
+): Promise<Record<string, string>> {
+  const env: Record<string, string> = {};
+  const dataOf = async (name: string) => (await getJson<{ data: Record<string, string> }>(cluster, 'cm', name)).data;
+  for (const { configMapRef } of container.envFrom) Object.assign(env, await dataOf(configMapRef.name));
+  for (const { name, valueFrom } of container.env ?? []) {
+    const { name: map, key } = valueFrom.configMapKeyRef;
+    const value = (await dataOf(map))[key];
+    if (value === undefined) throw new Error(`the kubelet would wait for the key ${key} of the ConfigMap ${map}`);
+    env[name] = value;
+  }
+  return env;
+}
+
+async function kubeconfigOf(cluster: Cluster, account: string, folder: string): Promise<string> {
+  const token = await cluster.kubectl('create', 'token', account, '-n', SYSTEM);
+  const config = parse(await readFile(cluster.controlPlane.kubeconfigPath, 'utf8')) as { users: { user: object }[] };
+  for (const user of config.users) user.user = { token: token.trim() };
+  const path = join(folder, 'kubeconfig');
+  await writeFile(path, stringify(config), { mode: 0o600 });
+  return path;
+}
+
+async function getJson<T>(cluster: Cluster, kind: string, name: string): Promise<T> {
+  return JSON.parse(await cluster.kubectl('get', kind, name, '-n', SYSTEM, '-o', 'json')) as T;
+}
