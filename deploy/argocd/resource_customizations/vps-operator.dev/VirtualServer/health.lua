@@ -1,0 +1,52 @@
+-- Health of a VirtualServer for Argo CD. Its conditions follow kstatus: Reconciling and Stalled are there while true.
+
+local function find(name)
+  if obj.status == nil or obj.status.conditions == nil then
+    return nil
+  end
+  for _, condition in ipairs(obj.status.conditions) do
+    if condition.type == name and condition.status == "True" then
+      return condition
+    end
+  end
+  return nil
+end
+
+local function health(status, message)
+  return { status = status, message = message }
+end
+
+-- What was wrong with an earlier spec must not fail the sync that has just mended it.
+local stalled = find("Stalled")
+if stalled ~= nil and stalled.observedGeneration == obj.metadata.generation then
+  return health("Degraded", stalled.message)
+end
+
+-- Before the generation, which is not observed while paused.
+local paused = find("Paused")
+if paused ~= nil then
+  return health("Suspended", paused.message)
+end
+
+if obj.status == nil or obj.status.observedGeneration ~= obj.metadata.generation then
+  return health("Progressing", "waiting for the operator to look at this spec")
+end
+
+-- A server that is Ready stays so while the operator cannot reach the service for a while.
+local ready = find("Ready")
+if ready ~= nil and obj.metadata.deletionTimestamp == nil then
+  local message = ready.message
+  for _, name in ipairs({ "Reconciling", "Drifted", "OrphanedServer" }) do
+    local notice = find(name)
+    if notice ~= nil then
+      message = message .. "; " .. notice.message
+    end
+  end
+  return health("Healthy", message)
+end
+
+local reconciling = find("Reconciling")
+if reconciling ~= nil then
+  return health("Progressing", reconciling.message)
+end
+return health("Progressing", "waiting for the operator")

@@ -1,0 +1,199 @@
+/** Every state that a VirtualServer can be seen in, each as the decision room itself brings it about. */
+import type { Reason } from '../../src/api/conditions.ts';
+import {
+  ADOPT_ANNOTATION,
+  FINALIZER,
+  NOT_CREATED_ANNOTATION,
+  PAUSED_ANNOTATION,
+  RECORD_ANNOTATION,
+} from '../../src/api/names.ts';
+import type { ServerRecord } from '../../src/api/record.ts';
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import type { EventNote, Facts, Outcome } from '../../src/decision/types.ts';
+import type { ReadyReason } from '../../src/decision/verdict.ts';
+import { InvalidCredentialsError } from '../../src/provider/errors/invalid-credentials-error.ts';
+import { ProtocolError } from '../../src/provider/errors/protocol-error.ts';
+import { RateLimitedError } from '../../src/provider/errors/rate-limited-error.ts';
+import { ResponseError } from '../../src/provider/errors/response-error.ts';
+import { TimeoutError } from '../../src/provider/errors/timeout-error.ts';
+import { TransportError } from '../../src/provider/errors/transport-error.ts';
+import { UnauthorizedError } from '../../src/provider/errors/unauthorized-error.ts';
+import type { CreateOutcome, ProviderErrorLike, Server } from '../../src/provider/types.ts';
+import { ACCOUNT, ATTEMPTED, HELD, NOW, record, SERVER, TASKED, web, webWith, type Shape } from './decision.ts';
+import { visit, type Visited } from './visits.ts';
+
+export interface State {
+  /** The word that the state shows in a condition, a message or an Event; undefined before the first visit. */
+  reason: Reason | undefined;
+  object: VirtualServer;
+  events: EventNote[];
+}
+
+type Given = Parameters<typeof visit>[1];
+
+const server = (changes: Partial<Server> = {}): Outcome => ({
+  type: 'server',
+  server: { ...SERVER, ...changes },
+  account: ACCOUNT,
+});
+const failed = (error: ProviderErrorLike): Outcome => ({ type: 'failed', error });
+const sent = (result: CreateOutcome): Outcome => ({ type: 'sent', result });
+const pending: Outcome = { type: 'pending', status: 'Installing, 40 %, 30 seconds remaining' };
+const refusal = new ResponseError(422, 'no such product');
+
+/** Read by the process that polls the task: the task is known to be over. */
+const OVER = { failures: 0, taskComplete: 'srv1' };
+const ready = reached(visit(webWith(HELD), { memo: OVER, answers: { readServer: server() } }));
+const lost = reached(
+  visit(web(), { answers: { create: sent({ kind: 'unknown', error: new TimeoutError('no answer within 60s') }) } }),
+);
+
+/** The object of a visit that left one. */
+function reached({ object }: Visited): VirtualServer {
+  if (object === undefined) throw new Error('the object is gone');
+  return object;
+}
+
+const seen = (reason: Reason, object: VirtualServer, given?: Given): State => {
+  const result = visit(object, given);
+  return { reason, object: reached(result), events: result.events };
+};
+
+/** As the API server changes it when somebody edits spec or annotations, or deletes it; nobody has looked yet. */
+function edited(object: VirtualServer, { spec, annotations, deleting, annotated }: Shape): VirtualServer {
+  const { metadata } = object;
+  const changed = spec !== undefined || deleting === true;
+  return {
+    ...object,
+    metadata: {
+      ...metadata,
+      generation: metadata.generation + (changed ? 1 : 0),
+      annotations: {
+        ...metadata.annotations,
+        ...annotations,
+        ...(typeof annotated === 'string' && { [RECORD_ANNOTATION]: annotated }),
+      },
+      ...(deleting === true && { deletionTimestamp: '2026-01-02T00:00:00Z', deletionGracePeriodSeconds: 0 }),
+    },
+    spec: { ...object.spec, ...spec },
+  };
+}
+
+/** A visit that finds the API key in trouble. */
+const key = (reason: ReadyReason, message: string): Partial<Facts> => ({ credentials: { ok: false, reason, message } });
+const KEY_PROBLEMS = {
+  SecretNotFound: key('SecretNotFound', 'Secret default/vps-api-key with the API key does not exist'),
+  SecretInvalid: key('SecretInvalid', 'Secret default/vps-api-key has no key "secret"'),
+  SecretForbidden: key('SecretForbidden', 'Secret default/vps-api-key cannot be read: forbidden'),
+} as const;
+const CALL_PROBLEMS = {
+  InvalidCredentials: new InvalidCredentialsError('the service refuses the API key'),
+  Unauthorized: new UnauthorizedError('the service refuses a fresh token'),
+  ProviderUnavailable: new TransportError('connection refused'),
+  ProviderRateLimited: new RateLimitedError('slow down', { retryAfterMs: 90_000 }),
+  ProviderProtocolError: new ProtocolError('the answer is not JSON'),
+} as const;
+
+/** The trouble of a key or a call: before there is a server, and with one that is Ready. */
+function troubles(): [string, State][] {
+  const ofKeys = Object.entries(KEY_PROBLEMS).flatMap(([reason, facts]): [string, State][] => [
+    [reason, seen(reason as Reason, web(), facts)],
+    [`${reason}_ready`, seen(reason as Reason, ready, facts)],
+  ]);
+  const ofCalls = Object.entries(CALL_PROBLEMS).flatMap(([reason, error]): [string, State][] => [
+    [reason, seen(reason as Reason, web(), { answers: { create: sent({ kind: 'notCreated', error }) } })],
+    [`${reason}_ready`, seen(reason as Reason, ready, { answers: { readServer: failed(error) } })],
+  ]);
+  return [...ofKeys, ...ofCalls];
+}
+
+/** Names of states begin with the reason; what follows an underscore tells its forms apart. */
+export function states(): Record<string, State> {
+  const answers = { readServer: server() };
+  const polled = { pollTask: pending };
+  const doomed = edited(ready, { deleting: true });
+  const paused = { [PAUSED_ANNOTATION]: 'true' };
+  const invalid = seen('InvalidSpec', web({ spec: { diskSize: 15 } }));
+  const orphaned: ServerRecord = { ...HELD, orphans: [{ attempt: 'a0', task: 6 }] };
+  const unresolved = edited(lost, { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' } });
+  const later = { now: NOW + 2 * 60 * 60_000 };
+  const unsaid = (object: VirtualServer): State => ({ reason: undefined, object, events: [] });
+  return {
+    // What nobody has looked at yet: the first moment, an edit, a deletion, a spec that was mended.
+    new: unsaid(web()),
+    edited: unsaid(edited(ready, { spec: { deletionPolicy: 'Retain' } })),
+    mended: unsaid(edited(invalid.object, { spec: { diskSize: 20 } })),
+    terminating: unsaid(doomed),
+
+    Available: seen('Available', webWith(HELD), { memo: OVER, answers }),
+    Pending: seen('Pending', unresolved, { notes: [{ attempt: 'a1', state: 'sending' }], steps: 1 }),
+    Creating: seen('Creating', web(), { answers: { create: sent({ kind: 'created', task: 7 }) } }),
+    Creating_progress: seen('Creating', webWith(TASKED), { answers: polled }),
+    TaskOverdue: seen('TaskOverdue', webWith(TASKED), { answers: polled, ...later }),
+    TaskNotFound: seen('TaskNotFound', webWith(TASKED), { answers: { pollTask: { type: 'taskNotFound' } } }),
+    ServerNotRunning: seen('ServerNotRunning', ready, { answers: { readServer: server({ status: 'stopped' }) } }),
+    AddressPending: seen('AddressPending', webWith(HELD), {
+      memo: OVER,
+      answers: { readServer: server({ ipv6: [], sshProxy: undefined }) },
+    }),
+    ServerMissing: seen('ServerMissing', ready, {
+      answers: { readServer: { type: 'serverNotFound', proven: true, detail: '' } },
+    }),
+    ServerNotVisible: seen('ServerNotVisible', ready, {
+      answers: { readServer: { type: 'serverNotFound', proven: false, detail: 'it was ordered with another key' } },
+    }),
+    ServerAdopted: seen('ServerAdopted', web({ annotations: { [ADOPT_ANNOTATION]: 'srv1' } }), {
+      answers: { adopt: server() },
+    }),
+    Drifted: seen('Drifted', ready, { answers: { readServer: server({ product: 'vps-2gb' }) } }),
+
+    Deleting: seen('Deleting', webWith(TASKED, { deleting: true }), { answers: polled }),
+    Deleting_unavailable: seen('ProviderUnavailable', doomed, {
+      answers: { deleteServer: failed(CALL_PROBLEMS.ProviderUnavailable) },
+    }),
+    DeletionProtected: seen('DeletionProtected', edited(doomed, { spec: { deletionProtection: true } })),
+
+    ...Object.fromEntries(troubles()),
+    SSHKeyNotFound: seen('SSHKeyNotFound', web(), {
+      sshKeys: { ok: false, reason: 'SSHKeyNotFound', message: 'Secret default/keys does not exist' },
+    }),
+    InvalidSpec: invalid,
+    CreateLimit: seen('CreateLimit', web(), { createDelayMs: 600_000 }),
+    CreateRejected: seen('CreateRejected', web(), {
+      answers: { create: sent({ kind: 'refused', status: 422, error: refusal }) },
+    }),
+    CreateInFlight: seen('CreateInFlight', webWith(ATTEMPTED)),
+    CreateOutcomeUnknown: { reason: 'CreateOutcomeUnknown', object: lost, events: [] },
+
+    RecordInvalid: seen('RecordInvalid', edited(ready, { annotated: '{' })),
+    RecordMissing: seen('RecordMissing', web({ finalizers: [FINALIZER] })),
+    RecordConflict: seen('RecordConflict', web({ annotated: { ...HELD, identifier: 'srv2' }, mirror: HELD })),
+    RecordMismatch: seen('RecordMismatch', webWith(record({ owner: 'another uid', identifier: 'srv1' }))),
+    IdentifierInUse: seen('IdentifierInUse', ready, { holders: () => ['default/other'] }),
+    AdoptInvalid: seen('AdoptInvalid', web({ annotations: { [ADOPT_ANNOTATION]: 'two words' } })),
+    AdoptIgnored: seen('AdoptIgnored', edited(ready, { annotations: { [ADOPT_ANNOTATION]: 'srv2' } }), { answers }),
+    OrphanedServer: seen('OrphanedServer', webWith(orphaned), { memo: OVER, answers }),
+    OrphanedServer_deleting: seen('OrphanedServer', webWith(orphaned, { deleting: true }), {
+      memo: { ...OVER, cancelled: 'srv1' },
+    }),
+
+    Paused: seen('Paused', web({ annotations: paused })),
+    Paused_ready: seen('Paused', edited(ready, { annotations: paused })),
+    Paused_edited: seen('Paused', edited(ready, { annotations: paused, spec: { deletionPolicy: 'Retain' } })),
+    Paused_mended: seen('Paused', edited(invalid.object, { annotations: paused, spec: { diskSize: 20 } })),
+    Paused_stalled: seen('Paused', edited(lost, { annotations: paused })),
+    Paused_deleting: seen('Paused', edited(doomed, { annotations: paused })),
+  };
+}
+
+/** Reasons that only an Event carries, since the object is gone; `null` as long as it is not. */
+export function farewells(): Record<string, EventNote[] | null> {
+  const of = ({ object, events }: Visited): EventNote[] | null => (object === undefined ? events : null);
+  const retained = webWith(HELD, { deleting: true, spec: { deletionPolicy: 'Retain' } });
+  return {
+    ServerCancelled: of(
+      visit(webWith(HELD, { deleting: true }), { memo: OVER, answers: { deleteServer: { type: 'cancelled' } } }),
+    ),
+    RetainedServer: of(visit(retained)),
+  };
+}

@@ -1,0 +1,91 @@
+/**
+ * What a GitOps tool should make of each state, written by hand: this table is the expectation, not a description of
+ * what health.lua, the CEL expressions or the decision room do.
+ */
+import type { CONDITION_TYPES } from '../../src/api/conditions.ts';
+
+export interface Verdict {
+  argo: 'Healthy' | 'Progressing' | 'Degraded' | 'Suspended';
+  /** Argo CD's message: those of the conditions that are named here, or a text. */
+  says: readonly (typeof CONDITION_TYPES)[number][] | string;
+  flux: 'Current' | 'InProgress' | 'Failed';
+  kstatus: 'Current' | 'InProgress' | 'Failed' | 'Terminating';
+}
+
+const healthy: Verdict = { argo: 'Healthy', says: ['Ready'], flux: 'Current', kstatus: 'Current' };
+/** It goes on by itself: nobody has to act, and a sync waits. */
+const working: Verdict = { argo: 'Progressing', says: ['Reconciling'], flux: 'InProgress', kstatus: 'InProgress' };
+/** Somebody has to act: a sync fails at once instead of waiting until its timeout. */
+const stuck: Verdict = { argo: 'Degraded', says: ['Stalled'], flux: 'Failed', kstatus: 'Failed' };
+/** The server runs and only the service is away: no reason to fail a sync. kstatus knows Reconciling alone. */
+const unwatched: Verdict = { argo: 'Healthy', says: ['Ready', 'Reconciling'], flux: 'Current', kstatus: 'InProgress' };
+/** Nobody has looked at this spec. */
+const unseen: Verdict = { ...working, says: 'waiting for the operator to look at this spec' };
+/** Somebody asked for a stop; Flux and kstatus have no word for that. */
+const suspended: Verdict = { argo: 'Suspended', says: ['Paused'], flux: 'InProgress', kstatus: 'InProgress' };
+
+export const VERDICTS: Record<string, Verdict> = {
+  new: unseen,
+  edited: unseen,
+  mended: unseen,
+  terminating: { ...unseen, kstatus: 'Terminating' },
+
+  Available: healthy,
+  Pending: working,
+  Creating: working,
+  Creating_progress: working,
+  TaskOverdue: working,
+  TaskNotFound: stuck,
+  ServerNotRunning: working,
+  AddressPending: working,
+  ServerMissing: stuck,
+  ServerNotVisible: stuck,
+  ServerAdopted: healthy,
+  Drifted: { ...healthy, says: ['Ready', 'Drifted'] },
+
+  Deleting: { ...working, kstatus: 'Terminating' },
+  Deleting_unavailable: { ...working, kstatus: 'Terminating' },
+  DeletionProtected: { ...stuck, kstatus: 'Terminating' },
+
+  SecretNotFound: stuck,
+  SecretNotFound_ready: stuck,
+  SecretInvalid: stuck,
+  SecretInvalid_ready: stuck,
+  SecretForbidden: stuck,
+  SecretForbidden_ready: stuck,
+  InvalidCredentials: stuck,
+  InvalidCredentials_ready: stuck,
+  Unauthorized: stuck,
+  Unauthorized_ready: stuck,
+  ProviderUnavailable: working,
+  ProviderUnavailable_ready: unwatched,
+  ProviderRateLimited: working,
+  ProviderRateLimited_ready: unwatched,
+  ProviderProtocolError: stuck,
+  ProviderProtocolError_ready: stuck,
+
+  SSHKeyNotFound: stuck,
+  InvalidSpec: stuck,
+  CreateLimit: working,
+  CreateRejected: stuck,
+  CreateInFlight: working,
+  CreateOutcomeUnknown: stuck,
+
+  RecordInvalid: stuck,
+  RecordMissing: stuck,
+  RecordConflict: stuck,
+  RecordMismatch: stuck,
+  IdentifierInUse: stuck,
+  AdoptInvalid: stuck,
+  AdoptIgnored: healthy,
+  OrphanedServer: { ...healthy, says: ['Ready', 'OrphanedServer'] },
+  OrphanedServer_deleting: { ...stuck, kstatus: 'Terminating' },
+
+  Paused: suspended,
+  Paused_ready: { ...suspended, flux: 'Current', kstatus: 'Current' },
+  Paused_edited: suspended,
+  Paused_mended: suspended,
+  // A pause must not hide that somebody has to act.
+  Paused_stalled: stuck,
+  Paused_deleting: { ...suspended, kstatus: 'Terminating' },
+};

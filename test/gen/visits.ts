@@ -1,0 +1,58 @@
+/** Real visits to one object, without I/O: decide and settle, step by step, and what they write applied to the object. */
+import { FINALIZER, RECORD_ANNOTATION } from '../../src/api/names.ts';
+import { formatRecord } from '../../src/api/record.ts';
+import { statusSchema, type VirtualServer } from '../../src/api/virtual-server.ts';
+import { decide } from '../../src/decision/decide.ts';
+import { settle } from '../../src/decision/settle.ts';
+import type { Action, EventNote, Facts, Memo, Next, Outcome } from '../../src/decision/types.ts';
+import { ATTEMPTED, gathered } from './decision.ts';
+
+/** What the service answers to the calls of a visit, by the kind of action. */
+export type Answers = Partial<Record<Action['type'], Outcome>>;
+
+export interface Visited {
+  /** Undefined: the finalizer was taken off and the object is gone. */
+  object: VirtualServer | undefined;
+  memo: Memo;
+  events: EventNote[];
+}
+
+/** One visit to its end. `steps` ends it earlier, as a crash would. */
+export function visit(
+  object: VirtualServer,
+  { answers = {}, steps = 20, ...given }: { answers?: Answers; steps?: number } & Partial<Facts> = {},
+): Visited {
+  let [present, memo]: [VirtualServer | undefined, Memo] = [object, given.memo ?? { failures: 0 }];
+  let claimed: string | undefined;
+  const events: EventNote[] = [];
+  for (let step = 0; step < steps; step += 1) {
+    const facts = gathered({ ...given, memo, ...(claimed !== undefined && { claimed }) });
+    const action = decide(present, facts);
+    const next = settle(present, action, outcomeOf(action, answers), facts);
+    events.push(...next.events);
+    memo = next.memo;
+    claimed = next.claimed;
+    present = written(present, next);
+    if (present === undefined || !next.again) break;
+  }
+  return { object: present, memo, events };
+}
+
+function outcomeOf(action: Action, answers: Answers): Outcome {
+  if (action.type === 'claim') return { type: 'minted', attempt: ATTEMPTED.attempt ?? '' };
+  const isCall = ['create', 'adopt', 'pollTask', 'readServer', 'deleteServer'].includes(action.type);
+  const answer = isCall ? answers[action.type] : { type: 'done' as const };
+  if (answer === undefined) throw new Error(`no answer was given to ${action.type}`);
+  return answer;
+}
+
+/** As the API server would store it. Throws where the schema would refuse the status. */
+function written(object: VirtualServer, { record, status }: Next): VirtualServer | undefined {
+  if (record === null) return undefined;
+  const metadata = { ...object.metadata };
+  if (record !== undefined) {
+    metadata.annotations = { ...metadata.annotations, [RECORD_ANNOTATION]: formatRecord(record) };
+    if (metadata.deletionTimestamp === undefined) metadata.finalizers = [FINALIZER];
+  }
+  return { ...object, metadata, ...(status !== undefined && { status: statusSchema.parse(status) }) };
+}

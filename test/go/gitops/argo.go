@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// health is what a health.lua returns.
+type health struct {
+	Status  string `json:"status"`
+	Message string `json:"message"`
+}
+
+var healthStatuses = map[string]bool{
+	"Unknown": true, "Progressing": true, "Suspended": true, "Healthy": true, "Degraded": true, "Missing": true,
+}
+
+// argoHealth runs a script as Argo CD does with one from argocd-cm (util/lua in its source): the same interpreter, one
+// second, the libraries package, base and table, the object in the global obj. Argo CD offers os.time and os.date too.
+func argoHealth(script string, object *unstructured.Unstructured) (health, error) {
+	state := lua.NewState(lua.Options{SkipOpenLibs: true})
+	defer state.Close()
+	for name, open := range map[string]lua.LGFunction{
+		lua.LoadLibName: lua.OpenPackage, lua.BaseLibName: lua.OpenBase, lua.TabLibName: lua.OpenTable,
+	} {
+		call := lua.P{Fn: state.NewFunction(open), Protect: true}
+		if err := state.CallByParam(call, lua.LString(name)); err != nil {
+			return health{}, err
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	state.SetContext(ctx)
+	state.SetGlobal("obj", luaValue(state, object.Object))
+	if err := state.DoString(script); err != nil {
+		return health{}, fmt.Errorf("health.lua: %w", err)
+	}
+	table, ok := state.Get(-1).(*lua.LTable)
+	if !ok {
+		return health{}, fmt.Errorf("health.lua returned a %s instead of a table", state.Get(-1).Type())
+	}
+	result := health{Status: lua.LVAsString(table.RawGetString("status")), Message: lua.LVAsString(table.RawGetString("message"))}
+	if !healthStatuses[result.Status] {
+		return health{}, fmt.Errorf("health.lua returned %q, which is no health status", result.Status)
+	}
+	return result, nil
+}
+
+func luaValue(state *lua.LState, value any) lua.LValue {
+	switch value := value.(type) {
+	case bool:
+		return lua.LBool(value)
+	case float64:
+		return lua.LNumber(value)
+	case int64:
+		return lua.LNumber(value)
+	case string:
+		return lua.LString(value)
+	case []any:
+		table := state.CreateTable(len(value), 0)
+		for _, item := range value {
+			table.Append(luaValue(state, item))
+		}
+		return table
+	case map[string]any:
+		table := state.CreateTable(0, len(value))
+		for key, item := range value {
+			table.RawSetString(key, luaValue(state, item))
+		}
+		return table
+	}
+	return lua.LNil
+}

@@ -1,0 +1,35 @@
+/** What Argo CD, Flux and kstatus make of every state, asked of the libraries that they themselves use. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { states } from '../../gen/states.ts';
+import { VERDICTS } from '../../gen/verdicts.ts';
+import { CUSTOMIZATION } from '../../tools/gitops.ts';
+import { buildJudge, judge, type Judgement } from './judge.ts';
+
+const BUILD_MS = 20 * 60_000;
+
+let judgements: Record<string, Judgement>;
+beforeAll(async () => {
+  await buildJudge();
+  const objects = Object.entries(states()).map(([name, { object }]) => [name, object]);
+  judgements = await judge(Object.fromEntries(objects) as Record<string, unknown>);
+}, BUILD_MS);
+
+describe.each(Object.entries(VERDICTS))('%s', (name, verdict) => {
+  it(`is ${verdict.argo} to Argo CD`, () => expect(judgements[name]?.argo.status).toBe(verdict.argo));
+  it(`is ${verdict.flux} to Flux`, () => expect(judgements[name]?.flux).toBe(verdict.flux));
+  it(`is ${verdict.kstatus} to kstatus`, () => expect(judgements[name]?.kstatus).toBe(verdict.kstatus));
+});
+
+describe('health_test.yaml', () => {
+  it('holds when it is run as Argo CD runs those of its repository', async () => {
+    const read = async (path: string): Promise<unknown> => parse(await readFile(join(CUSTOMIZATION, path), 'utf8'));
+    const { tests } = (await read('health_test.yaml')) as { tests: { inputPath: string; healthStatus: object }[] };
+    const objects = await Promise.all(tests.map(async ({ inputPath }) => [inputPath, await read(inputPath)] as const));
+    const found = await judge(Object.fromEntries(objects));
+    expect(tests.length).toBe(Object.keys(VERDICTS).length);
+    for (const { inputPath, healthStatus } of tests) expect(found[inputPath]?.argo, inputPath).toEqual(healthStatus);
+  });
+});
