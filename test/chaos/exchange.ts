@@ -44,6 +44,11 @@ export class Exchange {
     void this.left.then(() => (this.#over = true));
   }
 
+  /** The client has gone, or has its answer. */
+  get isOver(): boolean {
+    return this.#over;
+  }
+
   get isWatch(): boolean {
     return this.path.includes('watch=true');
   }

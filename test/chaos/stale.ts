@@ -78,7 +78,7 @@ class StalePlan {
 
   async #people(stage: Stage): Promise<void> {
     this.#acted = true;
-    await this.#gap.act(stage);
+    await stage.traffic.hold(() => this.#gap.act(stage));
   }
 
   async #meet(stage: Stage, label: string, exchange: Exchange, sender: Replica): Promise<boolean> {

@@ -36,6 +36,7 @@ export class Traffic {
   /** By SSH key: creates between the operator and the service. */
   readonly #onTheirWay = new Map<unknown, number>();
   #intercepting = 0;
+  #still: Promise<unknown> = Promise.resolve();
   #lastAt = Date.now();
 
   constructor(options: TrafficOptions) {
@@ -61,8 +62,16 @@ export class Traffic {
     return (this.#onTheirWay.get(sshKeys) ?? 0) > 0;
   }
 
+  /** No request arrives while people do several things at once: what falls between them would be met by chance. */
+  async hold(act: () => Promise<void>): Promise<void> {
+    const acted = act();
+    this.#still = acted.catch(() => undefined);
+    await acted;
+  }
+
   /** A request to the API server. */
   async toCluster(exchange: Exchange, sender: Replica): Promise<void> {
+    await this.#still;
     this.#options.violated(checkWrite(exchange));
     if (exchange.method === 'PATCH') {
       const name = /virtualservers\/([^/?]+)/.exec(exchange.path)?.[1] ?? '';
@@ -77,6 +86,7 @@ export class Traffic {
   }
 
   async toService(exchange: Exchange): Promise<void> {
+    await this.#still;
     const { objects, list, simulator, violated, leader, service } = this.#options;
     exchange.onForward(async (forward) => {
       // What is true at the very moment at which the service acts.
