@@ -143,7 +143,7 @@ export const FLAGS = {
   createTimeoutMs: {
     ...durationFlag,
     flag: 'create-timeout',
-    help: 'How long the request that orders a server may take. One that takes longer may have ordered it.',
+    help: 'How long the request that orders a server may take. One that takes longer may have ordered it. A process that is told to stop waits for it.',
     default: '120s',
   },
   kubeTimeoutMs: {

@@ -54,7 +54,7 @@ export interface OperatorOptions {
 
 /** A key is read again from its Secret at least this often (ms), or every resync interval where that is shorter. */
 const LONGEST_KEY_AGE_MS = 10 * 60_000;
-/** After SIGTERM creates in flight have this long (ms); the process has to be gone after 30 s. */
+/** After SIGTERM creates in flight have the time that a create may take, and this long (ms) to be written down. */
 const STOP_MS = 25_000;
 const STOP_RETRY_MS = 1_000;
 
@@ -172,7 +172,7 @@ export class Operator {
   /** Takes no more work, finishes creates in flight and their records. Resolves when the process may end. */
   async stop(): Promise<void> {
     const { log } = this.#options;
-    const deadline = this.#timers.monotonic() + STOP_MS;
+    const deadline = this.#timers.monotonic() + this.#options.createTimeoutMs + STOP_MS;
     this.#phase = 'stopping';
     this.#queue.shutDown();
     await this.#informer.stop();
