@@ -26,7 +26,7 @@ export interface ControlPlaneOptions {
   port?: number;
   /** Folder of CustomResourceDefinitions to install; default deploy/crds. May be empty. */
   crds?: string;
-  /** Also run kube-controller-manager with the namespace and garbage collectors: namespaces then really go away. */
+  /** Also run kube-controller-manager: namespaces then really go away, owned objects too, policies are type-checked. */
   controllerManager?: boolean;
 }
 
@@ -50,6 +50,12 @@ export interface ControlPlane {
 }
 
 const START_MS = 90_000;
+const CONTROLLERS = [
+  'namespace-controller',
+  'garbage-collector-controller',
+  'clusterrole-aggregation-controller',
+  'validatingadmissionpolicy-status-controller',
+];
 const DEFAULT_CRDS = join(import.meta.dirname, '../../deploy/crds');
 
 /** Resolves when the API server is ready and the CRDs are established. Whatever ends this process ends all of it. */
@@ -173,7 +179,8 @@ function apiServerArgs({ folder, port, etcdUrl, auditLog, flags }: ApiServerSett
 function controllerManagerArgs(kubeconfigPath: string): string[] {
   return [
     `--kubeconfig=${kubeconfigPath}`,
-    '--controllers=namespace-controller,garbage-collector-controller',
+    // The third fills the roles view, edit and admin; the last one checks the types in admission policies.
+    `--controllers=${CONTROLLERS.join(',')}`,
     '--leader-elect=false',
     '--secure-port=0',
     '--kube-api-qps=200',

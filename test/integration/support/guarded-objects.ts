@@ -1,0 +1,63 @@
+/** Objects under the guards, and the commands of kubectl that change them. */
+import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { virtualServer, withAnnotations, type Manifest, type Modifier } from '../../gen/virtual-server.ts';
+import { succeed, type Guarded } from './guards.ts';
+
+export const OTHER_FINALIZER = 'example.org/backup';
+export const RECORD = JSON.stringify({ owner: 'uid', mode: 'create', attempt: 'a1', identifier: 'v1' });
+
+export type Objects = ReturnType<typeof createObjects>;
+
+/** All in the namespace `default`. */
+export function createObjects({ root, editor, operator }: Guarded) {
+  const read = async (name: string): Promise<VirtualServer> =>
+    JSON.parse(await succeed(root, ['get', 'vps', name, '--output=json'])) as VirtualServer;
+
+  return {
+    read,
+
+    /** As an editor applies it. */
+    async create(name: string, ...modifiers: Modifier<Manifest>[]): Promise<Manifest> {
+      const manifest = virtualServer(name, ...modifiers);
+      await succeed(editor, ['create', '--filename=-'], manifest);
+      return manifest;
+    },
+
+    /** An object that an editor applied and the operator has claimed; another finalizer and annotation are there too. */
+    async claimed(name: string, ...modifiers: Modifier<Manifest>[]): Promise<Manifest> {
+      const manifest = virtualServer(name, withAnnotations({ 'example.org/owner': 'erin' }), ...modifiers);
+      await succeed(editor, ['apply', '--filename=-'], manifest);
+      await succeed(editor, patch(name, { metadata: { finalizers: [OTHER_FINALIZER] } }));
+      const metadata = { finalizers: [OTHER_FINALIZER, FINALIZER], annotations: { [RECORD_ANNOTATION]: RECORD } };
+      await succeed(operator, patch(name, { metadata }));
+      await succeed(operator, statusPatch(name, { status: { identifier: 'v1', price: 5, observedGeneration: 1 } }));
+      return manifest;
+    },
+
+    /** The object as kubectl got it, with a change, as an editor would hand it back. */
+    async edited(name: string, change: (object: VirtualServer) => void): Promise<VirtualServer> {
+      const object = await read(name);
+      change(object);
+      return object;
+    },
+  };
+}
+
+/** A merge patch. */
+export function patch(name: string, body: object, ...more: string[]): string[] {
+  return ['patch', 'vps', name, '--type=merge', `--patch=${JSON.stringify(body)}`, ...more];
+}
+
+export function statusPatch(name: string, body: object): string[] {
+  return patch(name, body, '--subresource=status');
+}
+
+export function jsonPatch(name: string, ...operations: object[]): string[] {
+  return ['patch', 'vps', name, '--type=json', `--patch=${JSON.stringify(operations)}`];
+}
+
+/** A key as a part of a JSON pointer. */
+export function pointer(key: string): string {
+  return key.replaceAll('~', '~0').replaceAll('/', '~1');
+}

@@ -1,0 +1,151 @@
+/** A control plane of its own with the guards of deploy/manifests in force, and people of all kinds who use kubectl. */
+import { execFile } from 'node:child_process';
+import { dirname, join } from 'node:path';
+import { stringify } from 'yaml';
+import { startControlPlane, type ControlPlane } from '../../control-plane/control-plane.ts';
+import { installOperatorIdentity } from '../../control-plane/operator-identity.ts';
+import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
+
+export const ADMISSION = join(import.meta.dirname, '../../../deploy/manifests/base/admission.yaml');
+export const BREAK_GLASS = ['--as=break-glass', '--as-group=vps-operator.dev:break-glass'];
+
+export interface Answer {
+  ok: boolean;
+  /** Standard output, or standard error when kubectl failed. */
+  text: string;
+}
+
+/** kubectl as one person. `input` is its standard input; it never rejects. */
+export type Kubectl = (args: string[], input?: unknown) => Promise<Answer>;
+
+export interface Guarded {
+  controlPlane: ControlPlane;
+  operatorKubeconfigPath: string;
+  /** Member of system:masters. */
+  root: Kubectl;
+  /** Bound to cluster-admin by RBAC. */
+  admin: Kubectl;
+  /** The cluster-admin, with the impersonation that docs/guards.md shows. */
+  breakGlass: Kubectl;
+  /** May edit VirtualServers in every namespace, as the shipped role lets them. */
+  editor: Kubectl;
+  /** May moreover write the status, as a careless role would let them. */
+  intruder: Kubectl;
+  /** The operator's identity with every right, so that nothing but the guards holds it back. */
+  operator: Kubectl;
+  /** As root. */
+  apply: (yaml: string) => Promise<string>;
+  /** Repeats the command, a dry run as a rule, until it is answered so: policies come into force by a watch. */
+  until: (who: Kubectl, args: string[], holds: (answer: Answer) => boolean) => Promise<void>;
+}
+
+const WAIT_MS = 30_000;
+const OPERATOR = 'system:serviceaccount:vps-operator-system:vps-operator';
+const ROLES = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: { name: status-writer }
+rules: [{ apiGroups: [vps-operator.dev], resources: [virtualservers/status], verbs: ['*'] }]
+---
+${[
+  ['admin', 'cluster-admin', 'carol'],
+  ['edit', 'vps-operator-edit', 'erin'],
+  ['view', 'vps-operator-view', 'erin'],
+  ['intruder-edit', 'vps-operator-edit', 'ivan'],
+  ['intruder-view', 'vps-operator-view', 'ivan'],
+  ['intruder-status', 'status-writer', 'ivan'],
+]
+  .map(([name, role, user]) => binding(`test-${name}`, role ?? '', user ?? ''))
+  .join('---\n')}`;
+
+export async function startGuarded(): Promise<Guarded> {
+  const controlPlane = await startControlPlane({ controllerManager: true });
+  const operatorKubeconfigPath = await installOperatorIdentity(controlPlane.kubeconfigPath);
+  const as =
+    (kubeconfig: string, ...always: string[]): Kubectl =>
+    (args, input) =>
+      kubectl(controlPlane.kubectl, ['--kubeconfig', kubeconfig, ...always, ...args], input);
+  const root = as(controlPlane.kubeconfigPath);
+  const admin = await controlPlane.addUser({ name: 'carol' });
+  const guarded: Guarded = {
+    controlPlane,
+    operatorKubeconfigPath,
+    root,
+    admin: as(admin),
+    breakGlass: as(admin, ...BREAK_GLASS),
+    editor: as(await controlPlane.addUser({ name: 'erin' })),
+    intruder: as(await controlPlane.addUser({ name: 'ivan' })),
+    operator: as(controlPlane.kubeconfigPath, `--as=${OPERATOR}`, '--as-group=system:masters'),
+    apply: (yaml) => succeed(root, ['apply', '--server-side', '--filename=-'], yaml),
+    until: async (who, args, holds) => {
+      const deadline = Date.now() + WAIT_MS;
+      for (;;) {
+        const answer = await who(args);
+        if (holds(answer)) return;
+        if (Date.now() > deadline) throw new Error(`kubectl ${args.join(' ')} still says ${answer.text}`);
+      }
+    },
+  };
+  await guarded.apply(ROLES);
+  await succeed(root, ['apply', '--server-side', `--filename=${ADMISSION}`]);
+  await waitUntilInForce(guarded);
+  return guarded;
+}
+
+/** Each guard has refused something in a dry run, and the rights of the people are there. */
+async function waitUntilInForce({ root, admin, editor, intruder, breakGlass, apply, until }: Guarded): Promise<void> {
+  await apply(stringify(virtualServer('probe', withSpec({ deletionProtection: true }))));
+  const denied = ({ text }: Answer): boolean => text.includes('denied request');
+  const dry = '--dry-run=server';
+  const patch = (body: object): string[] => [
+    'patch',
+    'vps',
+    'probe',
+    '--type=merge',
+    `--patch=${JSON.stringify(body)}`,
+  ];
+  const status = [...patch({ status: { name: 'x' } }), '--subresource=status', dry];
+  await until(root, ['delete', 'vps', 'probe', dry], denied);
+  await until(root, status, denied);
+  await until(root, ['delete', 'crd', 'virtualservers.vps-operator.dev', dry], denied);
+  await until(admin, status, denied);
+  await until(intruder, status, denied);
+  await until(editor, [...patch({ metadata: { labels: { a: 'b' } } }), dry], ({ ok }) => ok);
+  await until(breakGlass, status, ({ ok }) => ok);
+  await succeed(root, patch({ spec: { deletionProtection: false } }));
+  await succeed(root, ['delete', 'vps', 'probe']);
+}
+
+/** Fails with what kubectl said. */
+export async function succeed(who: Kubectl, args: string[], input?: unknown): Promise<string> {
+  const { ok, text } = await who(args, input);
+  if (!ok) throw new Error(`kubectl ${args.join(' ')}: ${text}`);
+  return text;
+}
+
+/** What the API server said to a command that it refused; fails when it did not refuse it. */
+export async function refusal(who: Kubectl, args: string[], input?: unknown): Promise<string> {
+  const { ok, text } = await who(args, input);
+  if (ok) throw new Error(`kubectl ${args.join(' ')} was not refused: ${text}`);
+  return text;
+}
+
+function kubectl(path: string, args: string[], input: unknown): Promise<Answer> {
+  return new Promise((resolve) => {
+    const env = { PATH: `${dirname(path)}:${process.env.PATH ?? ''}` };
+    const child = execFile(path, args, { env, maxBuffer: 1 << 26, timeout: WAIT_MS }, (error, stdout, stderr) =>
+      resolve(error === null ? { ok: true, text: stdout.trim() } : { ok: false, text: stderr.trim() || error.message }),
+    );
+    child.stdin?.end(input === undefined ? '' : typeof input === 'string' ? input : JSON.stringify(input));
+  });
+}
+
+function binding(name: string, role: string, user: string): string {
+  return stringify({
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRoleBinding',
+    metadata: { name },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
+  });
+}
