@@ -1,0 +1,18 @@
+/** Holds the mutants against the source: one whose line has changed would break nothing, and prove nothing. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { MUTANTS } from '../mutants/mutants.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+
+it.each(MUTANTS)('finds the line of the mutant "$name" exactly once', ({ file, find, replace }) => {
+  const source = readFileSync(join(ROOT, file), 'utf8');
+  expect(source.split(find)).toHaveLength(2);
+  expect(replace).not.toBe(find);
+});
+
+it('has at least 15 mutants, of different names', () => {
+  expect(new Set(MUTANTS.map(({ name }) => name)).size).toBe(MUTANTS.length);
+  expect(MUTANTS.length).toBeGreaterThanOrEqual(15);
+});
