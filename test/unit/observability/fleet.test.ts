@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest';
+import { FINALIZER } from '../../../src/api/names.ts';
+import type { Condition, VirtualServerStatus } from '../../../src/api/virtual-server.ts';
+import { countFleet } from '../../../src/observability/fleet.ts';
+import { stored, storedWith } from '../../gen/virtual-server.ts';
+
+const NOW = Date.parse('2026-01-01T01:00:00Z');
+const NONE = { servers: [], price: 0, parkedCreates: 0, orphans: 0, deleting: 0, oldestDeletionMs: 0 };
+
+function condition(type: string, status: Condition['status'], reason: string): Condition {
+  return { type, status, reason, message: '', lastTransitionTime: '2026-01-01T00:00:00Z' };
+}
+
+const withStatus = (name: string, status: VirtualServerStatus) => stored(name, storedWith({ status }));
+const conditions = (...list: Condition[]): VirtualServerStatus => ({ conditions: list });
+const ready = condition('Ready', 'True', 'Available');
+
+describe('the fleet', () => {
+  it('is nothing at all where there is no object', () => {
+    expect(countFleet([], NOW)).toEqual(NONE);
+  });
+
+  it('is counted by the status of Ready and the reason that matters now', () => {
+    const objects = [
+      stored('new'),
+      withStatus('a', conditions(ready)),
+      withStatus('b', conditions(ready)),
+      withStatus('blind', conditions(ready, condition('Stalled', 'True', 'InvalidCredentials'))),
+      withStatus(
+        'slow',
+        conditions(condition('Ready', 'False', 'Creating'), condition('Reconciling', 'True', 'Creating')),
+      ),
+    ];
+    expect(countFleet(objects, NOW).servers).toEqual([
+      { ready: 'Unknown', reason: 'Pending', count: 1 },
+      { ready: 'True', reason: 'Available', count: 2 },
+      { ready: 'True', reason: 'InvalidCredentials', count: 1 },
+      { ready: 'False', reason: 'Creating', count: 1 },
+    ]);
+  });
+
+  it('knows no reasons and statuses but its own, whatever an object says', () => {
+    const odd = condition('Ready', 'Perhaps' as Condition['status'], 'toString');
+    expect(countFleet([withStatus('odd', conditions(odd))], NOW).servers).toEqual([
+      { ready: 'Unknown', reason: 'Other', count: 1 },
+    ]);
+  });
+
+  it.each([
+    { what: 'a running server', status: { serverStatus: 'running', price: 4.5 }, price: 4.5 },
+    { what: 'one that says so in other letters', status: { serverStatus: ' Running', price: 4.5 }, price: 4.5 },
+    { what: 'one that does not run', status: { serverStatus: 'stopped', price: 4.5 }, price: 0 },
+    { what: 'one that was never read', status: { price: 4.5 }, price: 0 },
+    { what: 'one without a price', status: { serverStatus: 'running' }, price: 0 },
+    { what: 'one whose price is a text', status: { serverStatus: 'running', price: '4.5' }, price: 0 },
+    { what: 'one whose price is no number', status: { serverStatus: 'running', price: NaN }, price: 0 },
+  ])('costs $price for $what', ({ status, price }) => {
+    expect(countFleet([withStatus('web', status as VirtualServerStatus)], NOW).price).toBe(price);
+  });
+
+  it('has a parked create where only a person can find out whether there is a server', () => {
+    const reasons = ['CreateOutcomeUnknown', 'TaskNotFound', 'CreateRejected', 'CreateInFlight'];
+    const objects = reasons.map((reason) => withStatus(reason, conditions(condition('Ready', 'Unknown', reason))));
+    expect(countFleet(objects, NOW).parkedCreates).toBe(2);
+  });
+
+  it('has the orphans that records name, but not those of a record that was copied', () => {
+    const record = { owner: 'uid-of-web', mode: 'create' as const, orphans: [{ task: 7 }, { task: 8 }] };
+    expect(countFleet([withStatus('web', { record }), withStatus('copy', { record })], NOW).orphans).toBe(2);
+  });
+
+  it('has the deletions that wait for the operator, and the age of the oldest', () => {
+    const deleted = (name: string, deletionTimestamp: string, finalizers: string[]) =>
+      stored(name, storedWith({ metadata: { deletionTimestamp, finalizers } }));
+    const objects = [
+      stored('web'),
+      deleted('young', '2026-01-01T00:59:00Z', [FINALIZER]),
+      deleted('old', '2026-01-01T00:50:00Z', [FINALIZER, 'other/finalizer']),
+      deleted('let-go', '2026-01-01T00:00:00Z', ['other/finalizer']),
+      deleted('of-a-clock-that-is-ahead', '2026-01-01T01:00:05Z', [FINALIZER]),
+    ];
+    expect(countFleet(objects, NOW)).toMatchObject({ deleting: 3, oldestDeletionMs: 600_000 });
+  });
+});

@@ -1,0 +1,179 @@
+import { describe, expect, it } from 'vitest';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { openJournal } from '../../../src/controller/journal.ts';
+import { Operator } from '../../../src/controller/operator.ts';
+import { longestStepMs } from '../../../src/controller/progress.ts';
+import type { Vitals } from '../../../src/controller/vitals.ts';
+import { KubeError } from '../../../src/kube/error.ts';
+import type { Kube } from '../../../src/kube/types.ts';
+import { createLogger } from '../../../src/logger.ts';
+import { liveChecks, probePage, readyChecks, type Health } from '../../../src/observability/health.ts';
+import { FakeTimers } from '../../gen/timers.ts';
+import { stored } from '../../gen/virtual-server.ts';
+
+const BOUNDS = { longestSilenceMs: 450_000, longestLeaseAgeMs: 30_000 };
+const WORKERS = 2;
+const SETTINGS = {
+  pollIntervalMs: 60_000,
+  resyncIntervalMs: 600_000,
+  maxConcurrentReconciles: WORKERS,
+  providerQps: 10,
+  maxCreatesPerHour: 0,
+  createTimeoutMs: 120_000,
+  providerTimeoutMs: 30_000,
+  kubeTimeoutMs: 15_000,
+  takeoverGraceMs: 60_000,
+  operatorNamespace: undefined,
+};
+
+/** Lets everything happen that need not wait for a clock. */
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** An operator of two workers over these objects, whose Secrets are read as the test says. */
+async function runningOperator(names: string[], getSecret: Kube['getSecret'], timers = new FakeTimers()) {
+  const objects = new Map<string, VirtualServer>(names.map((name) => [`default/${name}`, stored(name)]));
+  const silence = { ms: 0 };
+  const operator = new Operator({
+    ...SETTINGS,
+    kube: {
+      getSecret,
+      createEvent: () => Promise.resolve(),
+      writeStatus: (_version, _previous, status) => Promise.resolve({ ...stored('any'), status }),
+    } satisfies Partial<Kube> as unknown as Kube,
+    informer: (handler) => ({
+      start: () => objects.forEach((object, key) => handler.onUpsert(key, object, undefined)),
+      synced: () => Promise.resolve(),
+      get: (key) => objects.get(key),
+      list: () => [...objects.values()],
+      lastContactAt: () => undefined,
+      silentForMs: () => silence.ms,
+      stop: () => Promise.resolve(),
+    }),
+    provider: {
+      session: () => {
+        throw new Error('nothing is called in these tests');
+      },
+      forget: () => undefined,
+      close: () => Promise.resolve(),
+    },
+    journal: await openJournal({ dir: undefined }),
+    log: createLogger({ level: 'silent' }),
+    timers,
+  });
+  await operator.start();
+  await settled();
+  const livez = () => probePage(liveChecks({ vitals: operator.vitals(), stopping: false, standby: undefined }, BOUNDS));
+  return { operator, timers, livez, silence };
+}
+
+const never = (): Promise<never> => new Promise<never>(() => undefined);
+const bound = longestStepMs(SETTINGS);
+
+describe('/livez', () => {
+  it('fails when all workers are in a visit that never ends, and not before any step may have ended', async () => {
+    const { timers, livez } = await runningOperator(['a', 'b'], never);
+    timers.advance(bound);
+    expect(livez()).toEqual({ status: 200, body: 'ok\n' });
+    timers.advance(1_000);
+    const { status, body } = livez();
+    expect(status).toBe(500);
+    expect(body).toBe(`workers: all 2 are busy and none has got on for ${Math.floor(bound / 1000) + 1} s\n`);
+  });
+
+  it('does not fail while one worker is free, however long another has been stuck', async () => {
+    const { operator, timers, livez } = await runningOperator(['a'], never);
+    timers.advance(10 * bound);
+    expect(operator.vitals().busyForMs).toEqual([10 * bound]);
+    expect(livez().status).toBe(200);
+  });
+
+  it('does not fail while every call hangs until its deadline: a step that fails has ended', async () => {
+    const timers = new FakeTimers();
+    const hangs = (): Promise<never> =>
+      new Promise((_resolve, reject) => {
+        const fail = (): void => reject(new KubeError('Unreachable', 'no answer within 15000 ms'));
+        timers.set(fail, SETTINGS.kubeTimeoutMs);
+      });
+    const running = await runningOperator(['a', 'b', 'c', 'd'], hangs, timers);
+    let busy = 0;
+    for (let passed = 0; passed < 3 * bound; passed += 5_000) {
+      timers.advance(5_000);
+      await settled();
+      await settled();
+      if (running.operator.vitals().busyForMs.length === WORKERS) busy += 1;
+      expect(running.livez()).toEqual({ status: 200, body: 'ok\n' });
+    }
+    expect(busy).toBeGreaterThan(0);
+  });
+
+  it('does not fail when nothing has been done for long because there is nothing to do', async () => {
+    const { timers, livez } = await runningOperator([], never);
+    timers.advance(100 * bound);
+    expect(livez().status).toBe(200);
+  });
+
+  it('fails when a reflector shows no sign of life for longer than it may', async () => {
+    const { livez, silence } = await runningOperator([], never);
+    silence.ms = BOUNDS.longestSilenceMs;
+    expect(livez().status).toBe(200);
+    silence.ms += 1_000;
+    expect(livez()).toEqual({ status: 500, body: 'informer: no sign of life for 451 s\n' });
+  });
+
+  it('does not fail while the operator stops, which may take as long as it has to', async () => {
+    const { operator, timers, livez, silence } = await runningOperator(['a', 'b'], never);
+    void operator.stop();
+    timers.advance(10 * bound);
+    silence.ms = Infinity;
+    expect(livez().status).toBe(200);
+  });
+
+  it('fails when a check throws', () => {
+    const wrong = (): never => {
+      throw new Error('a secret');
+    };
+    expect(probePage({ sound: () => undefined, odd: wrong })).toEqual({
+      status: 500,
+      body: 'odd: the check itself failed\n',
+    });
+  });
+});
+
+describe('/readyz', () => {
+  const page = (phase: Vitals['phase'], rest: Partial<Health> = {}) =>
+    probePage(readyChecks({ vitals: { phase } as Vitals, stopping: false, standby: undefined, ...rest }, BOUNDS));
+
+  it.each([
+    { what: 'an operator that has not begun', phase: 'idle', body: 'caches: not in sync yet\n' },
+    { what: 'one that fills its caches', phase: 'syncing', body: 'caches: not in sync yet\n' },
+    { what: 'one that runs', phase: 'running', body: 'ok\n' },
+    {
+      what: 'one that stops',
+      phase: 'stopping',
+      rest: { stopping: true },
+      body: 'stopping: the process is about to end\n',
+    },
+    { what: 'a standby', phase: 'idle', rest: { standby: { leaseAgeMs: 30_000 } }, body: 'ok\n' },
+    {
+      what: 'a standby that has lost sight of the Lease',
+      phase: 'idle',
+      rest: { standby: { leaseAgeMs: 30_001 } },
+      body: 'standby: the API server has not answered for the Lease for 30 s\n',
+    },
+    {
+      what: 'a standby that has never seen the Lease',
+      phase: 'idle',
+      rest: { standby: { leaseAgeMs: Infinity } },
+      body: 'standby: the API server has not answered for the Lease yet\n',
+    },
+  ] as const)('says of $what: $body', ({ phase, body, ...rest }) => {
+    expect(page(phase, 'rest' in rest ? rest.rest : {})).toEqual({ status: body === 'ok\n' ? 200 : 500, body });
+  });
+});
+
+describe('the longest step', () => {
+  it('grows with every deadline, with the number of workers and with the pause between two requests', () => {
+    expect(bound).toBe(120_000 + 12 * 30_000 + 20 * 15_000 + (WORKERS * 6 * 1000) / 10);
+    expect(longestStepMs({ ...SETTINGS, providerQps: 0.01 })).toBeGreaterThan(WORKERS * 6 * 100_000);
+  });
+});

@@ -1,0 +1,110 @@
+import { describe, expect, it } from 'vitest';
+import type { Vitals } from '../../../src/controller/vitals.ts';
+import { Metrics } from '../../../src/observability/metrics.ts';
+import { providerResult } from '../../../src/observability/provider-result.ts';
+
+const VITALS: Vitals = {
+  phase: 'running',
+  objects: () => [],
+  queued: 3,
+  busyForMs: [500, 2_000],
+  maxWorkers: 4,
+  progressAgeMs: 0,
+  longestStepMs: 1,
+  informerSilentMs: 0,
+  pollLagMs: () => 1_500,
+  stretch: () => ({ poll: 1.5, resync: 2 }),
+  journalBroken: true,
+};
+
+function metrics() {
+  const faults: unknown[] = [];
+  const instance = new Metrics({ version: '1.2.3', onFault: (error) => faults.push(error) });
+  const lines = async (): Promise<string[]> =>
+    (await instance.page({ vitals: VITALS, leads: false, now: 0 })).body.split('\n');
+  return { instance, faults, lines };
+}
+
+describe('metrics', () => {
+  it('show what is looked at when they are asked for, in seconds', async () => {
+    const { lines } = metrics();
+    expect(await lines()).toEqual(
+      expect.arrayContaining([
+        'workqueue_depth{name="virtualserver"} 3',
+        'workqueue_unfinished_work_seconds{name="virtualserver"} 2.5',
+        'workqueue_longest_running_processor_seconds{name="virtualserver"} 2',
+        'controller_runtime_active_workers{controller="virtualserver"} 2',
+        'leader_election_master_status{name="vps-operator"} 0',
+        'vps_operator_poll_lag_seconds 1.5',
+        'vps_operator_interval_stretch_ratio{interval="poll"} 1.5',
+        'vps_operator_interval_stretch_ratio{interval="resync"} 2',
+        'vps_operator_journal_broken 1',
+        'vps_operator_build_info{version="1.2.3"} 1',
+      ]),
+    );
+  });
+
+  it('count what they are told of, in seconds', async () => {
+    const { instance, lines } = metrics();
+    instance.keyAdded();
+    instance.keyTaken(20);
+    instance.keyDone(2_000);
+    instance.keyRetried();
+    instance.visited('error', 300);
+    instance.visited('requeue_after', 100);
+    instance.provisioned(61_000);
+    instance.serverLost();
+    instance.login('refused');
+    instance.kubeRequest({ method: 'PATCH', status: 409 });
+    instance.kubeRequest({ method: 'GET', status: undefined });
+    instance.providerRequest({ operation: 'pollTask', status: 303, durationMs: 250 });
+    expect(await lines()).toEqual(
+      expect.arrayContaining([
+        'workqueue_adds_total{name="virtualserver"} 1',
+        'workqueue_retries_total{name="virtualserver"} 1',
+        'workqueue_queue_duration_seconds_sum{name="virtualserver"} 0.02',
+        'workqueue_work_duration_seconds_sum{name="virtualserver"} 2',
+        'controller_runtime_reconcile_total{controller="virtualserver",result="error"} 1',
+        'controller_runtime_reconcile_total{controller="virtualserver",result="requeue_after"} 1',
+        'controller_runtime_reconcile_total{controller="virtualserver",result="success"} 0',
+        'controller_runtime_reconcile_errors_total{controller="virtualserver"} 1',
+        'controller_runtime_reconcile_time_seconds_sum{controller="virtualserver"} 0.4',
+        'vps_operator_provisioning_duration_seconds_bucket{le="60"} 0',
+        'vps_operator_provisioning_duration_seconds_bucket{le="120"} 1',
+        'vps_operator_lost_servers_total 1',
+        'vps_operator_token_logins_total{result="refused"} 1',
+        'rest_client_requests_total{code="409",method="PATCH"} 1',
+        'rest_client_requests_total{code="<error>",method="GET"} 1',
+        'vps_operator_provider_requests_total{operation="pollTask",result="success"} 1',
+        'vps_operator_provider_request_duration_seconds_sum{operation="pollTask"} 0.25',
+      ]),
+    );
+  });
+
+  it('never throw into the operator, and say once that something cannot be counted', () => {
+    const { instance, faults } = metrics();
+    instance.keyTaken(NaN);
+    instance.visited('success', Infinity);
+    expect(faults).toHaveLength(1);
+  });
+
+  it.each([
+    [{ operation: 'readServer', status: 200 }, 'success'],
+    [{ operation: 'createServer', status: 202 }, 'success'],
+    [{ operation: 'pollTask', status: 303 }, 'success'],
+    [{ operation: 'readServer', status: 303 }, 'protocol_error'],
+    [{ operation: 'readServer', status: 101 }, 'protocol_error'],
+    [{ operation: 'login', status: 401 }, 'unauthorized'],
+    [{ operation: 'readServer', status: 404 }, 'not_found'],
+    [{ operation: 'readServer', status: 429 }, 'rate_limited'],
+    [{ operation: 'createServer', status: 422 }, 'client_error'],
+    [{ operation: 'createServer', status: 503 }, 'server_error'],
+    [{ operation: 'createServer', status: 202, code: 'PROVIDER_TIMEOUT' }, 'timeout'],
+    [{ operation: 'images', code: 'PROVIDER_UNREACHABLE' }, 'unreachable'],
+    [{ operation: 'images', code: 'PROVIDER_PROTOCOL' }, 'protocol_error'],
+    [{ operation: 'deleteServer', code: 'PROVIDER_WITHHELD' }, 'withheld'],
+    [{ operation: 'images', code: 'SOMETHING_NEW' }, 'unreachable'],
+  ] as const)('call %j %s', (info, result) => {
+    expect(providerResult({ ...info, durationMs: 1 })).toBe(result);
+  });
+});
