@@ -1,102 +1,74 @@
 /**
  * The README is run: its `yaml` blocks are applied, its `sh` blocks executed in order, section by section, with kubectl
- * against a real API server while operator and simulator run. Blocks marked `console` are only read.
+ * against a real API server, and a simulated service. Blocks marked `console` are only read.
  */
-import { execFile } from 'node:child_process';
-import { chmod, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
-import { parse, stringify } from 'yaml';
 import { REASONS } from '../../src/api/conditions.ts';
 import * as names from '../../src/api/names.ts';
 import { parseConfig } from '../../src/config.ts';
 import { readManifest } from '../../src/cli/demo/readme.ts';
 import { specSchema } from '../../src/api/virtual-server.ts';
-import { createWorld, type World } from './support/world.ts';
+import { startSimulator } from '../../src/simulator/index.ts';
+import { startEmptyCluster } from './deploy/cluster.ts';
+import { startPod } from './deploy/pod.ts';
+import { blocksOf, createShell, executable } from './support/document.ts';
+import { createWorld } from './support/world.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
 const read = (path: string): Promise<string> => readFile(join(ROOT, path), 'utf8');
-
-interface Block {
-  language: string;
-  text: string;
-}
-
-/** The fenced blocks below a heading, up to the next heading. */
-function blocksOf(heading: string): Block[] {
-  const section = readme.split(/^## /m).find((part) => part.startsWith(`${heading}\n`));
-  if (section === undefined) throw new Error(`README.md has no section "${heading}"`);
-  return [...section.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, language = '', text = '']) => ({ language, text }));
-}
-
-/** A shell in a folder with deploy/ in it, kubectl in PATH, and `ssh` replaced by a program that shows its arguments. */
-async function createShell(world: World) {
-  const folder = await mkdtemp(join(tmpdir(), 'vps-operator-readme-'));
-  onTestFinished(() => rm(folder, { recursive: true }));
-  await symlink(join(ROOT, 'deploy'), join(folder, 'deploy'));
-  await writeFile(join(folder, 'ssh'), '#!/bin/sh\necho "ssh was called with: $*"\n');
-  await chmod(join(folder, 'ssh'), 0o755);
-  const config = parse(await readFile(inject('kubeconfigPath'), 'utf8')) as {
-    contexts: { context: { namespace?: string } }[];
-  };
-  for (const { context } of config.contexts) context.namespace = world.namespace;
-  const kubeconfig = join(folder, 'kubeconfig');
-  await writeFile(kubeconfig, stringify(config), { mode: 0o600 });
-  const env = { KUBECONFIG: kubeconfig, PATH: `${folder}:${dirname(inject('kubectl'))}:${process.env.PATH ?? ''}` };
-  return {
-    /** Rejects when a command fails. Resolves with what it said. */
-    async run(block: Block): Promise<string> {
-      if (block.language === 'yaml') {
-        const file = /^# (\S+\.yaml)\n/.exec(block.text)?.[1];
-        if (file === undefined) throw new Error('a yaml block of README.md does not begin with the name of its file');
-        await writeFile(join(folder, file), block.text);
-        return '';
-      }
-      const { stdout } = await promisify(execFile)('sh', ['-euc', block.text], { cwd: folder, env, timeout: 60_000 });
-      return stdout;
-    },
-  };
-}
-
-const executable = ({ language }: Block): boolean => language === 'yaml' || language === 'sh';
 
 describe('the README', () => {
   const { keyId, secret } = readManifest(readme);
   const account = { name: 'reader', keys: [{ keyId, secret }] };
 
   it('leads from the install to a server, into it, and to its end', async () => {
-    const world = await createWorld({ secret: false, simulator: { accounts: [account] } });
-    const shell = await createShell(world);
+    const cluster = await startEmptyCluster();
+    onTestFinished(() => cluster.stop());
+    const simulator = await startSimulator({ accounts: [account], taskDurationMs: 300 });
+    onTestFinished(() => simulator.close());
+    const shell = await createShell({
+      kubeconfigPath: cluster.controlPlane.kubeconfigPath,
+      kubectl: cluster.controlPlane.kubectl,
+      namespace: 'default',
+      replace: { 'https://api.example.org': simulator.baseUrl, 'https://auth.example.org': simulator.authUrl },
+    });
     let said = '';
-    const blocks = [...blocksOf('Install'), ...blocksOf('Order a server')].filter(executable);
-    for (const block of blocks) said += await shell.run(block);
+    for (const block of blocksOf(readme, 'Install').filter(executable)) said += await shell.run(block);
+    // No kubelet is here to pull the image: a process does what the pod would.
+    await startPod(cluster, ['--poll-interval=100ms']);
+    for (const block of blocksOf(readme, 'Order a server').filter(executable)) said += await shell.run(block);
     expect(said).toContain('customresourcedefinition.apiextensions.k8s.io/virtualservers.vps-operator.dev');
     expect(said).toContain('virtualserver.vps-operator.dev/web condition met');
     expect(said).toMatch(/^web +True +Available +vps-1gb /m);
     expect(said).toMatch(/^ssh was called with: root@\S+ -p \d+$/m);
     expect(said).toMatch(/^virtualserver.vps-operator.dev "web" deleted/m);
-    expect(world.simulator.ledger.creates()).toHaveLength(1);
-    expect(world.simulator.ledger.cancels()).toHaveLength(1);
-    expect(world.simulator.aliveServers()).toEqual([]);
+    expect(simulator.ledger.creates()).toHaveLength(1);
+    expect(simulator.ledger.cancels()).toHaveLength(1);
+    expect(simulator.aliveServers()).toEqual([]);
   });
 
   it('says how to resolve an order whose answer was lost', async () => {
     const world = await createWorld({ secret: false, simulator: { accounts: [account] } });
-    const shell = await createShell(world);
+    const shell = await createShell({
+      kubeconfigPath: inject('kubeconfigPath'),
+      kubectl: inject('kubectl'),
+      namespace: world.namespace,
+    });
     world.simulator.faults.inject({
       match: { method: 'POST', route: '/beta/vps/servers' },
       action: { kind: 'drop' },
     });
-    for (const block of blocksOf('Order a server').filter(({ language }) => language === 'yaml'))
+    for (const block of blocksOf(readme, 'Order a server').filter(({ language }) => language === 'yaml'))
       await shell.run(block);
     await shell.run({ language: 'sh', text: 'kubectl apply -f server.yaml' });
     await world.waitForReason('web', 'CreateOutcomeUnknown', 'Ready');
     expect(world.simulator.ledger.creates()).toEqual([]);
 
-    for (const block of blocksOf('When the answer to an order is lost').filter(executable)) await shell.run(block);
+    for (const block of blocksOf(readme, 'When the answer to an order is lost').filter(executable))
+      await shell.run(block);
     await world.waitForReason('web', 'Available', 'Ready');
     expect(world.simulator.ledger.creates()).toHaveLength(1);
   });

@@ -1,0 +1,88 @@
+/** docs/install.md is run, section by section, on a real API server; a process stands in for the pods. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { parseConfig } from '../../../src/config.ts';
+import { startSimulator, DEFAULT_KEY } from '../../../src/simulator/index.ts';
+import { blocksOf, createShell, executable } from '../support/document.ts';
+import { ROOT, startEmptyCluster, type Cluster } from './cluster.ts';
+import { startPod, SYSTEM } from './pod.ts';
+
+const text = await readFile(join(ROOT, 'docs/install.md'), 'utf8');
+
+let cluster: Cluster;
+beforeAll(async () => {
+  cluster = await startEmptyCluster();
+});
+afterAll(() => cluster.stop());
+
+it('leads from an empty cluster through every way to install to an empty one', async () => {
+  const simulator = await startSimulator({ taskDurationMs: 300 });
+  onTestFinished(() => simulator.close());
+  const { kubeconfigPath, kubectl } = cluster.controlPlane;
+  const replace = { 'https://api.example.org': simulator.baseUrl, 'https://auth.example.org': simulator.authUrl };
+  const shell = await createShell({ kubeconfigPath, kubectl, namespace: 'default', replace });
+  const follow = async (heading: string): Promise<string> => {
+    let said = '';
+    for (const block of blocksOf(text, heading).filter(executable)) said += await shell.run(block);
+    return said;
+  };
+
+  await follow('Install');
+  const images = '{.spec.template.spec.containers[*].image}';
+  const image = await cluster.kubectl('get', 'deployment', 'vps-operator', '-n', SYSTEM, '-o', `jsonpath=${images}`);
+  expect(image).toMatch(/^registry\.example\.org\/vps-operator:\d/);
+  const everywhere = await startPod(cluster);
+  await everywhere.saying('operator runs');
+  await everywhere.stop();
+
+  await follow('Configure');
+  const data = await cluster.kubectl('get', 'cm', 'vps-operator-config', '-n', SYSTEM, '-o', 'jsonpath={.data}');
+  expect(parseConfig([], JSON.parse(data) as NodeJS.ProcessEnv)).toMatchObject({
+    kind: 'run',
+    config: { resyncIntervalMs: 300_000 },
+  });
+
+  await follow('Single namespaces');
+  const { keyId, secret } = DEFAULT_KEY;
+  const literals = [`--from-literal=keyId=${keyId}`, `--from-literal=secret=${secret}`];
+  await cluster.kubectl('create', 'secret', 'generic', 'vps-api-key', '-n', 'team-b', ...literals);
+  await startPod(cluster, ['--poll-interval=100ms']);
+  await cluster.kubectl('apply', '-n', 'team-b', '-f', 'deploy/manifests/overlays/demo/server.yaml');
+  await cluster.kubectl('wait', '-n', 'team-b', 'vps/web', '--for=condition=Ready', '--timeout=40s');
+  const rights = await cluster.kubectl(
+    'auth',
+    'can-i',
+    '--list',
+    '-n',
+    'default',
+    `--as=system:serviceaccount:${SYSTEM}:vps-operator`,
+  );
+  expect(rights).not.toContain('virtualservers');
+  expect(rights).not.toContain('secrets');
+  await cluster.kubectl('delete', '-n', 'team-b', 'vps/web', '--timeout=40s');
+  expect(simulator.aliveServers()).toEqual([]);
+
+  expect(await follow('Demo')).toContain('virtualserver.vps-operator.dev/web created');
+  await cluster.kubectl('delete', 'vps/web');
+
+  expect(await follow('Upgrade')).toContain(
+    'customresourcedefinition.apiextensions.k8s.io/virtualservers.vps-operator.dev',
+  );
+  expect(await follow('Remove')).toContain('"virtualservers.vps-operator.dev" deleted');
+  for (const kind of [
+    'clusterrole',
+    'clusterrolebinding',
+    'validatingadmissionpolicy',
+    'validatingadmissionpolicybinding',
+  ]) {
+    expect(await cluster.kubectl('get', kind, '-o', 'name')).not.toContain('vps-operator');
+  }
+});
+
+it('says the names of settings as the flags do', () => {
+  for (const [name] of text.matchAll(/VPS_[A-Z_]+/g)) {
+    const parsed = parseConfig([], { VPS_BASE_URL: 'http://a', VPS_AUTH_URL: 'http://a', [name]: '?' });
+    expect(parsed, name).toMatchObject({ kind: 'error', message: expect.stringContaining(name) as string });
+  }
+});

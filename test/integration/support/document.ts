@@ -1,0 +1,66 @@
+/** Runs what a document tells people to do: its `yaml` blocks are files, its `sh` blocks commands; others are only read. */
+import { execFile } from 'node:child_process';
+import { chmod, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { onTestFinished } from 'vitest';
+import { parse, stringify } from 'yaml';
+
+const ROOT = join(import.meta.dirname, '../../..');
+const COMMAND_MS = 60_000;
+
+export interface Block {
+  language: string;
+  text: string;
+}
+
+/** The fenced blocks below a heading of the second level, up to the next one. */
+export function blocksOf(document: string, heading: string): Block[] {
+  const section = document.split(/^## /m).find((part) => part.startsWith(`${heading}\n`));
+  if (section === undefined) throw new Error(`the document has no section "${heading}"`);
+  return [...section.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, language = '', text = '']) => ({ language, text }));
+}
+
+export const executable = ({ language }: Block): boolean => language === 'yaml' || language === 'sh';
+
+export interface Reader {
+  kubeconfigPath: string;
+  kubectl: string;
+  /** Where kubectl works when it is told nothing else. */
+  namespace: string;
+  /** What stands in the document, and what is to be used in its place. */
+  replace?: Record<string, string>;
+}
+
+export interface Shell {
+  /** Rejects when a command fails. Resolves with what it said. */
+  run(block: Block): Promise<string>;
+}
+
+/** In a folder with deploy/ in it, kubectl in PATH, and `ssh` replaced by a program that shows its arguments. */
+export async function createShell({ kubeconfigPath, kubectl, namespace, replace = {} }: Reader): Promise<Shell> {
+  const folder = await mkdtemp(join(tmpdir(), 'vps-operator-document-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await symlink(join(ROOT, 'deploy'), join(folder, 'deploy'));
+  await writeFile(join(folder, 'ssh'), '#!/bin/sh\necho "ssh was called with: $*"\n');
+  await chmod(join(folder, 'ssh'), 0o755);
+  const config = parse(await readFile(kubeconfigPath, 'utf8')) as { contexts: { context: { namespace?: string } }[] };
+  for (const { context } of config.contexts) context.namespace = namespace;
+  const kubeconfig = join(folder, 'kubeconfig');
+  await writeFile(kubeconfig, stringify(config), { mode: 0o600 });
+  const env = { KUBECONFIG: kubeconfig, PATH: `${folder}:${dirname(kubectl)}:${process.env.PATH ?? ''}` };
+  return {
+    async run({ language, text }) {
+      if (language === 'yaml') {
+        const file = /^# (\S+\.yaml)\n/.exec(text)?.[1];
+        if (file === undefined) throw new Error('a yaml block of a document does not begin with the name of its file');
+        await writeFile(join(folder, file), text);
+        return '';
+      }
+      const command = Object.entries(replace).reduce((now, [from, to]) => now.replaceAll(from, to), text);
+      const options = { cwd: folder, env, timeout: COMMAND_MS };
+      return (await promisify(execFile)('sh', ['-euc', command], options)).stdout;
+    },
+  };
+}
