@@ -1,4 +1,7 @@
-/** `npm run test:mutants -- [--only TEXT] [--lives N]`: breaks the product, a line at a time, and says which seed or test noticed. */
+/**
+ * `npm run test:mutants -- [--only TEXT] [--lives N]`: breaks the product, a line at a time, and says which seed,
+ * test or plan noticed.
+ */
 import { execFile } from 'node:child_process';
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -41,7 +44,7 @@ process.stdout.write(`${caught} mutants caught, ${survived} survived\n`);
 process.exitCode = survived === 0 ? 0 : 1;
 
 /** Who noticed it: a seed or a test; undefined when nobody did. */
-async function tryMutant({ name, file, find, replace, tests }: Mutant): Promise<string | undefined> {
+async function tryMutant({ name, file, find, replace, tests, plan }: Mutant): Promise<string | undefined> {
   const path = join(folder, file);
   const original = await readFile(path, 'utf8');
   if (original.split(find).length !== 2)
@@ -51,8 +54,8 @@ async function tryMutant({ name, file, find, replace, tests }: Mutant): Promise<
     original.replace(find, () => replace),
   );
   try {
-    const output = tests === undefined ? await simulate() : await testRun(tests);
-    return output;
+    if (plan !== undefined) return await play(plan);
+    return await (tests === undefined ? simulate() : testRun(tests));
   } finally {
     await writeFile(path, original);
   }
@@ -69,6 +72,14 @@ async function simulate(): Promise<string | undefined> {
   ]);
   if (code === 0) return undefined;
   return /^seed \d+/m.exec(output)?.[0] ?? `the simulation ended: ${output.slice(-200)}`;
+}
+
+async function play(plan: string): Promise<string | undefined> {
+  const { code, output } = await execute(['test/chaos/main.ts', '--plan', plan]);
+  if (code === 0) return undefined;
+  const [, id, why] = /^FAILED (.*)\n(.*)/m.exec(output) ?? [];
+  if (id === undefined) throw new Error(`plan ${plan} was not played: ${output.slice(-500)}`);
+  return `${id}: ${why ?? ''}`;
 }
 
 async function testRun(tests: string[]): Promise<string | undefined> {

@@ -7,8 +7,9 @@ export interface Mutant {
   /** Must stand in the file exactly once. */
   find: string;
   replace: string;
-  /** Part of the suite that is asked; left out: the simulation. */
+  /** Part of the suite that is asked: files of tests, or one crash plan; left out: the simulation. */
   tests?: string[];
+  plan?: string;
 }
 
 export const MUTANTS: Mutant[] = [
@@ -133,5 +134,19 @@ export const MUTANTS: Mutant[] = [
     find: 'if (holders === undefined || (holders.size === 1 && holders.has(uid))) return [];',
     replace: 'if (holders !== undefined || uid !== "") return [];',
     tests: ['test/integration/adoption'],
+  },
+  {
+    name: 'the live read before a DELETE is left out, in real processes',
+    file: 'src/controller/perform.ts',
+    find: 'const live = await room.kube.getVirtualServer(namespace, name);',
+    replace: 'const live = target.object as VirtualServer | undefined;',
+    plan: 'stale/retained-while-deleting/service:GET-task:attempt+task+identifier+deleting+shown/frozen',
+  },
+  {
+    name: 'a status is written without resourceVersion',
+    file: 'src/kube/client.ts',
+    find: 'metadata: { resourceVersion: version.resourceVersion },',
+    replace: 'metadata: {},',
+    plan: 'crash/life/kube:LIST/error',
   },
 ];
