@@ -61,20 +61,28 @@ describe('the API server', () => {
   it('takes install.yaml, the same again by another hand, and the demo in its place', async () => {
     const install = ['apply', '--server-side', '-f', 'deploy/install.yaml'];
     expect((await cluster.kubectlWithWarnings(...install)).stderr).toBe('');
-    const before = await cluster.kubectl(
+    const generations = [
       'get',
-      'deployment,crd,clusterrole',
+      'deployment,crd,networkpolicy,pdb',
       '-A',
       '-o',
-      'name',
-      '--show-managed-fields',
-    );
+      'jsonpath={.items[*].metadata.generation}',
+    ];
+    const before = await cluster.kubectl(...generations);
     expect((await cluster.kubectlWithWarnings(...install, '--field-manager=argocd-controller')).stderr).toBe('');
-    expect(await cluster.kubectl('get', 'deployment,crd,clusterrole', '-A', '-o', 'name')).toBe(before);
+    expect(await cluster.kubectl(...generations)).toBe(before);
     await cluster.kubectl('diff', '--server-side', '-f', 'deploy/install.yaml');
 
     expect(
-      (await cluster.kubectlWithWarnings('apply', '--server-side', '-k', 'deploy/manifests/overlays/demo')).stderr,
+      (
+        await cluster.kubectlWithWarnings(
+          'apply',
+          '--server-side',
+          '--force-conflicts',
+          '-k',
+          'deploy/manifests/overlays/demo',
+        )
+      ).stderr,
     ).toBe('');
     const demo = await cluster.kubectl(
       'apply',
