@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Vitals } from '../../../src/controller/vitals.ts';
 import { Metrics } from '../../../src/observability/metrics.ts';
+import { stored } from '../../gen/virtual-server.ts';
 import { providerResult } from '../../../src/observability/provider-result.ts';
 
 const VITALS: Vitals = {
@@ -79,6 +80,18 @@ describe('metrics', () => {
         'vps_operator_provider_request_duration_seconds_sum{operation="pollTask"} 0.25',
       ]),
     );
+  });
+
+  it('drop the reasons that nobody has any more, and keep the one that everybody asks for', async () => {
+    const { instance } = metrics();
+    const servers = async (...names: string[]): Promise<string[]> => {
+      const vitals = { ...VITALS, objects: () => names.map((name) => stored(name)) };
+      const { body } = await instance.page({ vitals, leads: true, now: 0 });
+      return body.split('\n').filter((line) => line.startsWith('vps_operator_servers{'));
+    };
+    const available = 'vps_operator_servers{ready="True",reason="Available"} 0';
+    expect(await servers('web')).toEqual([available, 'vps_operator_servers{ready="Unknown",reason="Pending"} 1']);
+    expect(await servers()).toEqual([available]);
   });
 
   it('never throw into the operator, and say once that something cannot be counted', () => {

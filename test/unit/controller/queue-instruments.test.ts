@@ -1,0 +1,62 @@
+import { describe, expect, it } from 'vitest';
+import { noInstruments } from '../../../src/controller/instruments.ts';
+import { WorkQueue } from '../../../src/controller/queue.ts';
+import { FakeTimers } from '../../gen/timers.ts';
+
+function observed() {
+  const told: string[] = [];
+  const timers = new FakeTimers();
+  const instruments = {
+    ...noInstruments,
+    keyAdded: () => told.push('added'),
+    keyRetried: () => told.push('retried'),
+    keyTaken: (ms: number) => told.push(`taken after ${ms}`),
+    keyDone: (ms: number) => told.push(`done after ${ms}`),
+  };
+  return { queue: new WorkQueue({ timers, instruments }), timers, told };
+}
+
+describe('what the queue tells of', () => {
+  it('is each key once, how long it waited and how long it was worked on', async () => {
+    const { queue, timers, told } = observed();
+    queue.add('a');
+    queue.add('a');
+    timers.advance(30);
+    expect(await queue.get()).toBe('a');
+    timers.advance(200);
+    expect(queue.busyFor()).toEqual([200]);
+    queue.done('a');
+    expect(queue.busyFor()).toEqual([]);
+    expect(told).toEqual(['added', 'taken after 30', 'done after 200']);
+  });
+
+  it('counts the wait of a key that was added while a worker had it from then on', async () => {
+    const { queue, timers, told } = observed();
+    queue.add('a');
+    await queue.get();
+    timers.advance(10);
+    queue.add('a');
+    queue.add('a');
+    timers.advance(10);
+    queue.done('a');
+    timers.advance(5);
+    await queue.get();
+    expect(told).toEqual(['added', 'taken after 0', 'added', 'done after 20', 'taken after 15']);
+  });
+
+  it('is no wait at all for a worker that is free', async () => {
+    const { queue, timers, told } = observed();
+    const taken = queue.get();
+    timers.advance(1_000);
+    queue.add('a');
+    expect(await taken).toBe('a');
+    expect(told).toEqual(['added', 'taken after 0']);
+  });
+
+  it('is a retry where a visit failed, and none where one was planned', () => {
+    const { queue, told } = observed();
+    queue.addAfter('a', 1_000);
+    queue.addRateLimited('b');
+    expect(told).toEqual(['retried']);
+  });
+});
