@@ -64,24 +64,24 @@ func compile(exprs healthCheckExprs) (fluxHealth, error) {
 	return health, nil
 }
 
-// judge fails where an expression meets a field that is not there; Flux would then wait until its timeout.
-func (health fluxHealth) judge(object *unstructured.Unstructured) (status.Status, error) {
+// judge says "Unknown: <why>" where an expression meets a field that is not there; Flux then waits until its timeout.
+func (health fluxHealth) judge(object *unstructured.Unstructured) string {
 	observed, found, err := unstructured.NestedInt64(object.Object, "status", "observedGeneration")
 	if err == nil && found && observed != object.GetGeneration() {
-		return status.InProgressStatus, nil
+		return string(status.InProgressStatus)
 	}
 	for _, expr := range health {
 		value, _, err := expr.program.Eval(object.Object)
 		if err != nil {
-			return "", fmt.Errorf("expression for %s: %w", expr.status, err)
+			return fmt.Sprintf("%s: %v", status.UnknownStatus, err)
 		}
 		holds, ok := value.(types.Bool)
 		if !ok {
-			return "", fmt.Errorf("expression for %s is no condition", expr.status)
+			return fmt.Sprintf("%s: the expression for %s is no condition", status.UnknownStatus, expr.status)
 		}
 		if bool(holds) {
-			return expr.status, nil
+			return string(expr.status)
 		}
 	}
-	return status.InProgressStatus, nil
+	return string(status.InProgressStatus)
 }

@@ -2,7 +2,7 @@
 //
 // It reads {"lua": health.lua, "flux": {"inProgress", "failed", "current"}, "objects": {name: object}} from stdin and
 // writes {name: {"argo": {"status", "message"}, "flux", "kstatus"}} to stdout. It ends with 1 and one line on stderr when
-// a script or an expression fails.
+// health.lua fails or an expression is none.
 package main
 
 import (
@@ -22,7 +22,7 @@ type question struct {
 
 type answer struct {
 	Argo    health        `json:"argo"`
-	Flux    status.Status `json:"flux"`
+	Flux    string        `json:"flux"`
 	Kstatus status.Status `json:"kstatus"`
 }
 
@@ -62,13 +62,9 @@ func judge(lua string, flux fluxHealth, text []byte) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	verdict, err := flux.judge(object)
-	if err != nil {
-		return answer{}, err
-	}
 	result, err := status.Compute(object)
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{Argo: argo, Flux: verdict, Kstatus: result.Status}, nil
+	return answer{Argo: argo, Flux: flux.judge(object), Kstatus: result.Status}, nil
 }

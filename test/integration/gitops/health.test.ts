@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { web } from '../../gen/decision.ts';
 import { states } from '../../gen/states.ts';
 import { VERDICTS } from '../../gen/verdicts.ts';
 import { CUSTOMIZATION } from '../../tools/gitops.ts';
@@ -21,6 +22,23 @@ describe.each(Object.entries(VERDICTS))('%s', (name, verdict) => {
   it(`is ${verdict.argo} to Argo CD`, () => expect(judgements[name]?.argo.status).toBe(verdict.argo));
   it(`is ${verdict.flux} to Flux`, () => expect(judgements[name]?.flux).toBe(verdict.flux));
   it(`is ${verdict.kstatus} to kstatus`, () => expect(judgements[name]?.kstatus).toBe(verdict.kstatus));
+});
+
+describe('an object that nobody has written a condition on', () => {
+  const judged = async (status: object | undefined): Promise<Judgement | undefined> =>
+    (await judge({ bare: { ...web(), status } })).bare;
+  const waiting = { status: 'Progressing', message: 'waiting for the operator' };
+
+  it('is in progress even if its generation counts as observed; kstatus takes it for current', async () => {
+    const judgement = await judged({ observedGeneration: 1 });
+    expect(judgement).toEqual({ argo: waiting, flux: 'InProgress', kstatus: 'Current' });
+  });
+
+  it('is never healthy without any status, which the API server fills in', async () => {
+    const { argo, flux } = (await judged(undefined)) ?? {};
+    expect(argo?.status).toBe('Progressing');
+    expect(flux).toMatch(/^Unknown: no such attribute/);
+  });
 });
 
 describe('health_test.yaml', () => {

@@ -1,0 +1,72 @@
+/** Every example is taken by a real API server, with the definitions that Argo CD and Flux ship. */
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import type { KubeHttp } from '../../../src/kube/http.ts';
+import { CUSTOMIZATION } from '../../tools/gitops.ts';
+import { adminHttp, createNamespace, kubectl } from '../kube/support.ts';
+import { ROOT } from './judge.ts';
+
+const EXAMPLES = join(ROOT, 'examples');
+const CRDS = join(import.meta.dirname, 'crds');
+const examples = (await readdir(EXAMPLES, { recursive: true })).filter((name) => name.endsWith('.yaml')).sort();
+
+let http: KubeHttp;
+let namespace: string;
+
+beforeAll(async () => {
+  http = adminHttp();
+  namespace = await createNamespace(http);
+  await kubectl('apply', '--server-side', '-f', CRDS);
+  // It fails at once where there are no conditions yet.
+  await vi.waitFor(() => kubectl('wait', '--for=condition=Established', '-f', CRDS), { timeout: 30_000 });
+  for (const name of ['argocd', 'flux-system']) {
+    await http.call({ method: 'POST', path: '/api/v1/namespaces', body: { metadata: { name } } });
+  }
+});
+afterAll(async () => {
+  await kubectl('delete', '--wait=false', '-f', CRDS);
+  await http.close();
+});
+
+const dryRun = (example: string): Promise<string> => {
+  // Those of servers go where they are applied; the others name the namespace of their tool.
+  const where = example.startsWith('servers/') ? ['--namespace', namespace] : [];
+  return kubectl(
+    'apply',
+    '--server-side',
+    '--dry-run=server',
+    '--validate=strict',
+    ...where,
+    '-f',
+    join(EXAMPLES, example),
+  );
+};
+
+describe('the examples', () => {
+  it('are those of servers, of Argo CD and of Flux', () => {
+    expect(new Set(examples.map((name) => name.split('/')[0]))).toEqual(new Set(['argocd', 'flux', 'servers']));
+  });
+
+  it.each(examples)('%s is taken by the API server as it stands', async (example) => {
+    expect(await dryRun(example)).toMatch(/serverside-applied \(server dry run\)$/m);
+  });
+
+  it('teach Argo CD our health and leave the rest of its ConfigMap alone', async () => {
+    const inArgo = ['--namespace', 'argocd'];
+    await kubectl('create', ...inArgo, 'configmap', 'argocd-cm', '--from-literal=url=https://argocd.example.org');
+    const path = 'examples/argocd/argocd-cm.yaml';
+    const [, command = ''] = /^# +kubectl (.*)$/m.exec(await readFile(join(ROOT, path), 'utf8')) ?? [];
+    await kubectl(...command.replace(path, join(ROOT, path)).split(' '));
+    const { data } = JSON.parse(await kubectl('get', ...inArgo, 'configmap', 'argocd-cm', '--output=json')) as {
+      data: Record<string, string>;
+    };
+    expect(data).toEqual({
+      url: 'https://argocd.example.org',
+      'resource.customizations.health.vps-operator.dev_VirtualServer': await readFile(
+        join(CUSTOMIZATION, 'health.lua'),
+        'utf8',
+      ),
+    });
+  });
+});

@@ -1,0 +1,120 @@
+/**
+ * A whole life beside tools that apply the same manifest again and again: nobody takes a field from anybody, nothing
+ * shows as a difference, and what people wait for with kubectl comes true.
+ */
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { join } from 'node:path';
+import { describe, expect, inject, it } from 'vitest';
+import { RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import { spawnOperator } from '../support/process.ts';
+import { createWorld, type World } from '../support/world.ts';
+import { ROOT } from './judge.ts';
+
+const MANIFEST = join(ROOT, 'examples/servers/simple.yaml');
+const NAME = 'simple';
+const OBJECT = `virtualserver.vps-operator.dev/${NAME}`;
+
+/** The name under which the operator writes, as `--show-managed-fields` shows it. */
+const FIELD_MANAGER = 'vps-operator';
+/** Dozens of calls of kubectl. */
+const LIFE_MS = 180_000;
+
+interface ManagedFields {
+  manager: string;
+  subresource?: string;
+  fieldsV1: Record<string, unknown>;
+}
+
+/** As people call it: as administrator, in the namespace of the world. Rejects where kubectl does not end with 0. */
+const kubectlIn =
+  (world: World) =>
+  async (...args: string[]): Promise<string> => {
+    const flags = ['--kubeconfig', inject('kubeconfigPath'), '--namespace', world.namespace];
+    return (await promisify(execFile)(inject('kubectl'), [...flags, ...args])).stdout;
+  };
+
+/** Paths of the fields that the operator owns: `metadata/annotations/x`, and `status` as a whole. */
+async function ownedFields(kubectl: ReturnType<typeof kubectlIn>): Promise<string[]> {
+  const text = await kubectl('get', OBJECT, '--show-managed-fields', '--output=jsonpath={.metadata.managedFields}');
+  const own = (JSON.parse(text) as ManagedFields[]).filter(({ manager }) => manager === FIELD_MANAGER);
+  const paths = own.flatMap(({ fieldsV1, subresource }) => leaves(fieldsV1).map((path) => [subresource ?? '', path]));
+  return [
+    ...new Set(paths.map(([subresource, path = '']) => (path.startsWith('status') ? `${subresource}:status` : path))),
+  ].sort();
+}
+
+function leaves(fields: Record<string, unknown>, path = ''): string[] {
+  const children = Object.entries(fields).filter(([key]) => key !== '.');
+  if (children.length === 0) return [path];
+  return children.flatMap(([key, value]) =>
+    leaves(value as Record<string, unknown>, `${path}${path && '/'}${key.replace(/^[fv]:/, '')}`),
+  );
+}
+
+/** Each way to apply: as people do, as Argo CD does, as Flux does. */
+const APPLIERS = [
+  { who: 'kubectl apply', flags: [] },
+  { who: 'Argo CD', flags: ['--server-side', '--field-manager=argocd-controller'] },
+  { who: 'Flux', flags: ['--server-side', '--field-manager=kustomize-controller', '--force-conflicts'] },
+];
+
+describe.each(APPLIERS)('with $who', ({ flags }) => {
+  it(
+    'one manifest is applied through a whole life without a difference or a conflict',
+    async () => {
+      const world = await createWorld({ operator: false, simulator: { taskDurationMs: 3_000 } });
+      const kubectl = kubectlIn(world);
+      const apply = (): Promise<string> => kubectl('apply', ...flags, '-f', MANIFEST);
+      // `diff` ends with 1 where there is a difference.
+      const settled = async (): Promise<void> => {
+        expect(await apply()).toMatch(flags.length === 0 ? / unchanged$/m : / serverside-applied$/m);
+        expect(await kubectl('diff', ...flags, '-f', MANIFEST)).toBe('');
+        expect((await world.get(NAME))?.metadata.generation).toBe(1);
+      };
+
+      await apply();
+      await settled();
+      spawnOperator(world);
+      await world.waitForReason(NAME, 'Creating');
+      await settled();
+      expect(await kubectl('wait', '--for=condition=Ready', OBJECT, '--timeout=60s')).toContain('condition met');
+      await settled();
+
+      const { metadata } = (await world.get(NAME)) ?? {};
+      expect(metadata?.finalizers).toEqual(['vps-operator.dev/virtualserver']);
+      expect(metadata?.annotations?.[RECORD_ANNOTATION]).toContain('"identifier"');
+      expect(await ownedFields(kubectl)).toEqual([
+        'metadata/annotations/vps-operator.dev/record',
+        'metadata/finalizers/"vps-operator.dev/virtualserver"',
+        'status:status',
+      ]);
+      await world.visited(NAME);
+      await settled();
+
+      await kubectl('delete', OBJECT, '--timeout=60s');
+      expect(world.simulator.aliveServers()).toEqual([]);
+      expect(world.simulator.ledger.creates()).toHaveLength(1);
+    },
+    LIFE_MS,
+  );
+});
+
+it(
+  'all of them apply beside each other without a conflict, and an edit by one of them is carried out',
+  async () => {
+    const world = await createWorld({ operator: false });
+    const kubectl = kubectlIn(world);
+    spawnOperator(world);
+    for (const { flags } of APPLIERS)
+      await kubectl('apply', ...flags.filter((flag) => flag !== '--force-conflicts'), '-f', MANIFEST);
+    await kubectl('wait', '--for=condition=Ready', OBJECT, '--timeout=60s');
+    for (const { flags } of APPLIERS) expect(await kubectl('diff', ...flags, '-f', MANIFEST)).toBe('');
+
+    await kubectl('patch', OBJECT, '--type=merge', '--patch', '{"spec":{"deletionPolicy":"Retain"}}');
+    await world.waitFor(NAME, ({ status }) => status?.observedGeneration === 2);
+    await kubectl('delete', OBJECT, '--timeout=60s');
+    expect(world.simulator.aliveServers()).toHaveLength(1);
+  },
+  LIFE_MS,
+);
