@@ -101,7 +101,8 @@ describe('the README', () => {
   });
 
   it('links to files and headings that exist', async () => {
-    for (const file of ['README.md', 'CONTRIBUTING.md', 'docs/operations.md', 'docs/design.md']) {
+    const files = ['README.md', 'CONTRIBUTING.md', 'docs/operations.md', 'docs/monitoring.md', 'docs/design.md'];
+    for (const file of files) {
       for (const [, target = ''] of (await read(file)).matchAll(/\]\((?!https?:)([^)]+)\)/g)) {
         const [path = '', anchor] = target.split('#');
         const text = await read(path === '' ? file : join(dirname(file), path));
@@ -120,7 +121,8 @@ describe('the README', () => {
 describe('the documents', () => {
   it('have a paragraph for each reason, and for nothing else, in the runbook', async () => {
     const runbook = await read('docs/operations.md');
-    const described = [...runbook.matchAll(/^### (\w+)$/gm)].map(([, reason = '']) => reason);
+    // The alerts have their paragraphs there too, which test/integration/monitoring looks at.
+    const described = [...runbook.matchAll(/^### (?!VPSOperator)(\w+)$/gm)].map(([, reason = '']) => reason);
     expect(described.sort()).toEqual(Object.keys(REASONS).sort());
   });
 

@@ -1,0 +1,300 @@
+/** What happens to a pair of replicas, and which alerts fire then. */
+import { always, everySeries, from, goneFrom, growing, requests, type Change } from './replicas.ts';
+
+const RECONCILES = 'controller_runtime_reconcile_total{controller="virtualserver",result="requeue_after"}';
+const VISITS = 'controller_runtime_reconcile_total{controller="virtualserver",result="success"}';
+const ERRORS = 'controller_runtime_reconcile_errors_total{controller="virtualserver"}';
+const LEADER = 'leader_election_master_status{name="vps-operator"}';
+const DEPTH = 'workqueue_depth{name="virtualserver"}';
+const LOST = 'vps_operator_lost_servers_total';
+const servers = (ready: string, reason: string): string => `vps_operator_servers{ready="${ready}",reason="${reason}"}`;
+const stretch = (interval: string): string => `vps_operator_interval_stretch_ratio{interval="${interval}"}`;
+
+/** Of the leader only; the standby's is zero. */
+const gauge = (name: string, samples: string): Change => ({ [name]: { leader: samples, standby: always(0) } });
+const NO_VISITS: Change = { ...gauge(RECONCILES, always(500)), ...gauge(VISITS, always(30)) };
+/** The leader's pod is gone at minute 60, and the standby, which counts from zero, has taken over. */
+const FAILOVER: Change = {
+  ...everySeries((sample) => goneFrom(60, Number(sample.split(/[x+]/)[0]))),
+  up: { leader: goneFrom(60, 1), standby: always(1) },
+  [LEADER]: { leader: goneFrom(60, 1), standby: from(60, 0, 1) },
+  [RECONCILES]: { leader: '0+20x59 stale', standby: '0x59 0+20x400' },
+  [requests('pollTask', 'success')]: { leader: '0+10x59 stale', standby: '0x59 0+10x400' },
+  vps_operator_parked_creates: { leader: '0x59 stale', standby: always(0) },
+};
+
+interface AlertCase {
+  sentence: string;
+  /** What is otherwise than in a healthy pair. */
+  change: Change;
+  /** After so many, counted from the first scrape. */
+  minutes: number;
+  /** Every alert that fires then; all others are silent. */
+  fires: string[];
+}
+
+export const CASES: Record<string, AlertCase[]> = {
+  'a healthy pair': [
+    { sentence: 'fires nothing', change: {}, minutes: 90, fires: [] },
+    { sentence: 'fires nothing in its first minutes', change: {}, minutes: 7, fires: [] },
+    { sentence: 'fires nothing while one takes over from the other', change: FAILOVER, minutes: 63, fires: [] },
+    { sentence: 'fires nothing after that', change: FAILOVER, minutes: 90, fires: [] },
+    {
+      sentence: 'fires nothing when counters begin again after a restart',
+      change: { [RECONCILES]: { leader: '0+20x60 0+20x400', standby: always(0) } },
+      minutes: 75,
+      fires: [],
+    },
+    {
+      sentence: 'fires nothing without any server',
+      change: { ...NO_VISITS, ...gauge(servers('True', 'Available'), always(0)), ...gauge(DEPTH, always(0)) },
+      minutes: 90,
+      fires: [],
+    },
+  ],
+  VPSOperatorDown: [
+    {
+      sentence: 'fires when nothing is scraped',
+      change: everySeries(() => undefined),
+      minutes: 10,
+      fires: ['VPSOperatorDown'],
+    },
+    { sentence: 'waits for five minutes', change: everySeries(() => undefined), minutes: 4, fires: [] },
+    {
+      sentence: 'fires when no replica answers',
+      change: { ...everySeries(() => goneFrom(60, 0)), up: { leader: from(60, 1, 0), standby: from(60, 1, 0) } },
+      minutes: 70,
+      fires: ['VPSOperatorDown'],
+    },
+    {
+      sentence: 'is silent while one replica answers',
+      change: { up: { leader: always(1), standby: always(0) } },
+      minutes: 70,
+      fires: [],
+    },
+  ],
+  VPSOperatorNoLeader: [
+    {
+      sentence: 'fires when both replicas stand by',
+      change: { ...gauge(LEADER, from(60, 1, 0)) },
+      minutes: 70,
+      fires: ['VPSOperatorNoLeader'],
+    },
+    {
+      sentence: 'fires when nobody says who leads',
+      change: { [LEADER]: {} },
+      minutes: 70,
+      fires: ['VPSOperatorNoLeader'],
+    },
+    {
+      sentence: 'is silent while the Lease passes on',
+      change: { ...gauge(LEADER, '1x59 0x2 1x400') },
+      minutes: 64,
+      fires: [],
+    },
+  ],
+  VPSOperatorNotReconciling: [
+    {
+      sentence: 'fires when objects wait and no visit ends',
+      change: { ...NO_VISITS, ...gauge(DEPTH, always(5)) },
+      minutes: 30,
+      fires: ['VPSOperatorNotReconciling'],
+    },
+    {
+      sentence: 'fires when polls are due and no visit ends',
+      change: { ...NO_VISITS, ...gauge(DEPTH, always(0)), ...gauge('vps_operator_poll_lag_seconds', '0+60x400') },
+      minutes: 20,
+      fires: ['VPSOperatorNotReconciling'],
+    },
+    {
+      sentence: 'fires when the leader shows nothing of its servers',
+      change: { vps_operator_parked_creates: {} },
+      minutes: 30,
+      fires: ['VPSOperatorNotReconciling'],
+    },
+    {
+      sentence: 'is silent while a quiet fleet waits for people',
+      change: { ...NO_VISITS, ...gauge(DEPTH, always(0)) },
+      minutes: 90,
+      fires: [],
+    },
+  ],
+  VPSOperatorReconcileErrors: [
+    {
+      sentence: 'fires when a fifth of the visits fails',
+      change: gauge(ERRORS, growing(4)),
+      minutes: 60,
+      fires: ['VPSOperatorReconcileErrors'],
+    },
+    { sentence: 'is silent for one failure in forty', change: gauge(ERRORS, growing(0.5)), minutes: 60, fires: [] },
+  ],
+  VPSOperatorJournalBroken: [
+    {
+      sentence: 'fires when the journal is broken',
+      change: gauge('vps_operator_journal_broken', from(60, 0, 1)),
+      minutes: 62,
+      fires: ['VPSOperatorJournalBroken'],
+    },
+    {
+      sentence: 'is silent before it is',
+      change: gauge('vps_operator_journal_broken', from(60, 0, 1)),
+      minutes: 59,
+      fires: [],
+    },
+  ],
+  VPSOperatorIntervalStretched: [
+    {
+      sentence: 'fires for the interval that is stretched',
+      change: { [stretch('resync')]: { leader: always(3.5), standby: always(1) } },
+      minutes: 40,
+      fires: ['VPSOperatorIntervalStretched'],
+    },
+    {
+      sentence: 'is silent for a stretch of twice, and for a short one',
+      change: {
+        [stretch('resync')]: { leader: always(2), standby: always(1) },
+        [stretch('poll')]: { leader: '1x30 9x20 1x400', standby: always(1) },
+      },
+      minutes: 52,
+      fires: [],
+    },
+  ],
+  VPSOperatorPollsLate: [
+    {
+      sentence: 'fires when a poll is overdue for long although visits end',
+      change: gauge('vps_operator_poll_lag_seconds', from(30, 3, 1200)),
+      minutes: 50,
+      fires: ['VPSOperatorPollsLate'],
+    },
+    {
+      sentence: 'is silent for a delay that passes',
+      change: gauge('vps_operator_poll_lag_seconds', '3x30 1200x10 3x400'),
+      minutes: 45,
+      fires: [],
+    },
+  ],
+  VPSOperatorCreateParked: [
+    {
+      sentence: 'fires once, not once for each replica',
+      change: gauge('vps_operator_parked_creates', from(30, 0, 2)),
+      minutes: 36,
+      fires: ['VPSOperatorCreateParked'],
+    },
+    {
+      sentence: 'is silent when somebody acts at once',
+      change: gauge('vps_operator_parked_creates', '0x30 2x3 0x400'),
+      minutes: 36,
+      fires: [],
+    },
+    {
+      sentence: 'goes on when another replica takes over',
+      change: { ...FAILOVER, vps_operator_parked_creates: { leader: '0x20 2x38 stale', standby: '0x59 2x400' } },
+      minutes: 61,
+      fires: ['VPSOperatorCreateParked'],
+    },
+  ],
+  VPSOperatorServerOrphaned: [
+    {
+      sentence: 'fires for an orphan',
+      change: gauge('vps_operator_orphaned_servers', from(30, 0, 1)),
+      minutes: 36,
+      fires: ['VPSOperatorServerOrphaned'],
+    },
+    {
+      sentence: 'is silent once it is dealt with',
+      change: gauge('vps_operator_orphaned_servers', '0x30 1x20 0x400'),
+      minutes: 55,
+      fires: [],
+    },
+  ],
+  VPSOperatorServerLost: [
+    {
+      sentence: 'fires when a finalizer is removed by force',
+      change: gauge(LOST, from(60, 0, 1)),
+      minutes: 62,
+      fires: ['VPSOperatorServerLost'],
+    },
+    {
+      sentence: 'fires when that happened before the first scrape',
+      change: gauge(LOST, always(1)),
+      minutes: 5,
+      fires: ['VPSOperatorServerLost'],
+    },
+    {
+      sentence: 'goes on although the process that counted it is gone',
+      change: { ...FAILOVER, [LOST]: { leader: '0x30 1x28 stale', standby: always(0) } },
+      minutes: 90,
+      fires: ['VPSOperatorServerLost'],
+    },
+    { sentence: 'ends after six hours', change: gauge(LOST, from(60, 0, 1)), minutes: 425, fires: [] },
+  ],
+  VPSOperatorDeletionStuck: [
+    {
+      sentence: 'fires for a deletion of more than an hour',
+      change: gauge('vps_operator_oldest_deletion_seconds', '0+60x400'),
+      minutes: 67,
+      fires: ['VPSOperatorDeletionStuck'],
+    },
+    {
+      sentence: 'is silent for a shorter one',
+      change: gauge('vps_operator_oldest_deletion_seconds', '0+60x400'),
+      minutes: 60,
+      fires: [],
+    },
+  ],
+  VPSOperatorProviderErrors: [
+    {
+      sentence: 'fires for an operation that fails, however well the others do',
+      change: {
+        ...gauge(requests('createServer', 'server_error'), '0x30 0+1x400'),
+        ...gauge(requests('pollTask', 'success'), growing(1000)),
+      },
+      minutes: 60,
+      fires: ['VPSOperatorProviderErrors'],
+    },
+    {
+      sentence: 'fires when the pauses between failures are at their longest',
+      change: {
+        ...gauge(requests('pollTask', 'success'), '0+10x30 300x400'),
+        ...gauge(
+          requests('pollTask', 'timeout'),
+          `0x30 ${Array.from({ length: 30 }, (_, i) => `${i + 1}x9`).join(' ')}`,
+        ),
+      },
+      minutes: 90,
+      fires: ['VPSOperatorProviderErrors'],
+    },
+    {
+      sentence: 'is silent for orders that the service refuses',
+      change: gauge(requests('createServer', 'client_error'), growing(5)),
+      minutes: 60,
+      fires: [],
+    },
+    {
+      sentence: 'is silent for a few failures',
+      change: gauge(requests('pollTask', 'timeout'), growing(2)),
+      minutes: 60,
+      fires: [],
+    },
+  ],
+  VPSOperatorCredentialsInvalid: [
+    {
+      sentence: 'fires for servers that run and whose key is refused',
+      change: gauge(servers('True', 'InvalidCredentials'), from(30, 0, 2)),
+      minutes: 36,
+      fires: ['VPSOperatorCredentialsInvalid'],
+    },
+    {
+      sentence: 'fires for a Secret that is missing',
+      change: gauge(servers('False', 'SecretNotFound'), from(30, 0, 1)),
+      minutes: 36,
+      fires: ['VPSOperatorCredentialsInvalid'],
+    },
+    {
+      sentence: 'is silent for other troubles',
+      change: gauge(servers('False', 'InvalidSpec'), always(4)),
+      minutes: 36,
+      fires: [],
+    },
+  ],
+};

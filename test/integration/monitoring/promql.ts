@@ -1,0 +1,71 @@
+/** Prometheus' own code, asked about rules and expressions: test/go/rules. */
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parse, stringify } from 'yaml';
+import { goProgram } from '../../tools/go-program.ts';
+
+export const ROOT = join(import.meta.dirname, '../../..');
+export const OVERLAY = join(ROOT, 'deploy/manifests/overlays/monitoring');
+/** A first build of Prometheus' packages takes minutes. */
+export const BUILD_MS = 900_000;
+
+export interface Selector {
+  metric: string;
+  matchers: { label: string; type: '=' | '!=' | '=~' | '!~'; value: string }[];
+}
+export interface Expression {
+  /** What is wrong with it. */
+  error?: string;
+  selectors: Selector[];
+  /** Labels that it groups, joins or aggregates by. */
+  labels: string[];
+}
+export interface AlertCase {
+  name: string;
+  /** Samples of each series, one a minute, in promtool's notation. */
+  series: Record<string, string>;
+  minutes: number;
+}
+export interface Firing {
+  labels: Record<string, string>;
+  annotations: Record<string, string>;
+}
+interface Answer {
+  errors: string[];
+  expressions: Expression[];
+  cases: { name: string; firing: Firing[] }[];
+}
+interface Question {
+  rules?: string;
+  expressions?: string[];
+  cases?: AlertCase[];
+}
+
+export interface Rule {
+  alert: string;
+  expr: string;
+  labels: Record<string, string>;
+  annotations: Record<string, string>;
+}
+
+/** Resolves when the program is built. */
+export const buildPromql = (): Promise<string> => goProgram({ module: join(ROOT, 'test/go/rules'), package: '.' });
+
+export async function askPromql(question: Question): Promise<Answer> {
+  const program = await buildPromql();
+  return new Promise((resolve, reject) => {
+    const child = execFile(program, { maxBuffer: 2 ** 24 }, (error, stdout, stderr) => {
+      if (error === null) resolve(JSON.parse(stdout) as Answer);
+      else reject(new Error(stderr, { cause: error }));
+    });
+    child.stdin?.end(JSON.stringify(question));
+  });
+}
+
+/** The groups of the PrometheusRule as a rule file of Prometheus, and its rules one by one. */
+export async function readRules(): Promise<{ file: string; rules: Rule[] }> {
+  const text = await readFile(join(OVERLAY, 'prometheusrule.yaml'), 'utf8');
+  const { spec } = parse(text) as { spec: { groups: { rules: Rule[] }[] } };
+  return { file: stringify(spec), rules: spec.groups.flatMap(({ rules }) => rules) };
+}
