@@ -1,9 +1,24 @@
 /** Guards: the operator's own life under them, what it may not do, and who else may do its work. */
+import { execFile } from 'node:child_process';
+import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FINALIZER, RECORD_ANNOTATION } from '../../src/api/names.ts';
-import { withAnnotations } from '../gen/virtual-server.ts';
+import { virtualServer, withAnnotations } from '../gen/virtual-server.ts';
 import { createObjects, OTHER_FINALIZER, patch, statusPatch, type Objects } from './support/guarded-objects.ts';
-import { refusal, startGuarded, succeed, type Guarded, type Kubectl } from './support/guards.ts';
+import {
+  ADMISSION,
+  BREAK_GLASS,
+  refusal,
+  startGuarded,
+  succeed,
+  type Guarded,
+  type Kubectl,
+} from './support/guards.ts';
+import { readyServer, recordOf } from './support/records.ts';
+import { createWorld, type World } from './support/world.ts';
 
 let guarded: Guarded;
 let objects: Objects;
@@ -12,6 +27,69 @@ beforeAll(async () => {
   objects = createObjects(guarded);
 });
 afterAll(() => guarded.controlPlane.stop());
+
+/** A world under the guards: its operator is the ServiceAccount with the shipped rights. */
+function guardedWorld(): Promise<World> {
+  const { operatorKubeconfigPath, controlPlane } = guarded;
+  return createWorld({ kubeconfigPath: controlPlane.kubeconfigPath, operatorKubeconfigPath });
+}
+
+describe("a server's life under the guards", () => {
+  it('goes from the order to the end, through an edit, Retain and adoption', async () => {
+    const world = await guardedWorld();
+    const { status } = await readyServer(world, 'web');
+    const within = ['--namespace', world.namespace];
+    await succeed(guarded.editor, [...patch('web', { spec: { deletionPolicy: 'Retain' } }), ...within]);
+    await succeed(guarded.editor, ['delete', 'vps', 'web', ...within]);
+    expect(world.simulator.aliveServers()).toMatchObject([{ identifier: status?.identifier }]);
+
+    const adopting = withAnnotations({ 'vps-operator.dev/adopt': status?.identifier ?? '' });
+    await succeed(guarded.editor, ['create', '--filename=-', ...within], virtualServer('again', adopting));
+    await world.waitForReason('again', 'Available', 'Ready');
+    await succeed(guarded.editor, ['delete', 'vps', 'again', ...within]);
+    expect(world.simulator.aliveServers()).toEqual([]);
+    expect(world.simulator.ledger.creates()).toHaveLength(1);
+  });
+
+  it('keeps its record where kubectl replace would have dropped it', async () => {
+    const world = await guardedWorld();
+    const before = await readyServer(world, 'web');
+    const replace = ['replace', '--filename=-', '--namespace', world.namespace];
+    expect(await refusal(guarded.editor, replace, virtualServer('web'))).toContain('denied request');
+    expect((await world.get('web'))?.metadata).toEqual(before.metadata);
+  });
+
+  it('obeys the annotations of people', async () => {
+    const world = await guardedWorld();
+    const annotate = (text: string) =>
+      succeed(guarded.editor, ['annotate', '--overwrite', 'vps', 'web', text, '--namespace', world.namespace]);
+    world.simulator.faults.inject({ match: { method: 'POST', route: '/beta/vps/servers' }, action: { kind: 'drop' } });
+    await world.create(virtualServer('web'));
+    const unknown = await world.waitForReason('web', 'CreateOutcomeUnknown', 'Ready');
+    await annotate('vps-operator.dev/paused=true');
+    await world.waitForReason('web', 'Paused', 'Paused');
+    await annotate(`vps-operator.dev/not-created=${recordOf(unknown).attempt}`);
+    await annotate('vps-operator.dev/paused-');
+    await world.waitForReason('web', 'Available', 'Ready');
+    expect(world.simulator.ledger.creates()).toHaveLength(1);
+  });
+
+  it('can be ended without the operator by break-glass alone, which leaves the server', async () => {
+    const world = await guardedWorld();
+    const { status } = await readyServer(world, 'web');
+    await world.stopOperator();
+    const within = ['--namespace', world.namespace];
+    await succeed(guarded.editor, ['delete', 'vps', 'web', '--wait=false', ...within]);
+    const command = commandOf(/^kubectl --as=break-glass .* patch vps web .*finalizers.*$/m);
+    const strip = [...command, ...within];
+    const plain = strip.filter((argument) => !BREAK_GLASS.includes(argument));
+    expect(plain).toHaveLength(strip.length - 2);
+    expect(await refusal(guarded.admin, plain)).toContain('only the operator may add or remove the finalizer');
+    await succeed(guarded.admin, strip);
+    await world.waitGone('web');
+    expect(world.simulator.aliveServers()).toMatchObject([{ identifier: status?.identifier }]);
+  });
+});
 
 describe('the operator', () => {
   it('writes nothing but its finalizer, its record and the status', async () => {
@@ -78,3 +156,42 @@ describe('break-glass', () => {
     );
   });
 });
+
+describe('an operator with another identity', () => {
+  it('does its work when the policy is patched as the document says', async () => {
+    await objects.claimed('elsewhere');
+    const another: Kubectl = (args, input) =>
+      guarded.root(['--as=system:serviceaccount:elsewhere:vps-operator', '--as-group=system:masters', ...args], input);
+    const write = (value: string) => statusPatch('elsewhere', { status: { name: value } });
+    expect(await refusal(another, write('a'))).toContain('only the operator may write status');
+    await guarded.apply(await patched(/^apiVersion: kustomize.config.k8s.io.*?(?=^```)/ms));
+    await guarded.until(another, write('b'), ({ ok }) => ok);
+    expect(await refusal(another, patch('elsewhere', { spec: { deletionProtection: true } }))).toContain('spec');
+    expect(await refusal(guarded.operator, write('c'))).toContain('only the operator may write status');
+  });
+});
+
+const DOCUMENT = await readFile(join(import.meta.dirname, '../../docs/guards.md'), 'utf8');
+
+function commandOf(pattern: RegExp): string[] {
+  const [line] = pattern.exec(DOCUMENT) ?? [];
+  if (line === undefined) throw new Error(`docs/guards.md has no line ${String(pattern)}`);
+  return line
+    .split(' ')
+    .slice(1)
+    .map((word) => word.replaceAll("'", ''));
+}
+
+/** The policies as kustomize makes them with the kustomization of the document, which names a folder of manifests. */
+async function patched(pattern: RegExp): Promise<string> {
+  const [text] = pattern.exec(DOCUMENT) ?? [];
+  if (text === undefined) throw new Error(`docs/guards.md has no text ${String(pattern)}`);
+  const folder = await mkdtemp(join(tmpdir(), 'vps-operator-guards-'));
+  try {
+    await copyFile(ADMISSION, join(folder, 'admission.yaml'));
+    await writeFile(join(folder, 'kustomization.yaml'), text.replace(/^ {2}- .*base.*$/m, '  - admission.yaml'));
+    return (await promisify(execFile)(guarded.controlPlane.kubectl, ['kustomize', folder])).stdout;
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}

@@ -1,0 +1,167 @@
+/** Guards: what is protected is not deleted, alone or with its namespace, and the definition goes only on purpose. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { withSpec } from '../gen/virtual-server.ts';
+import { createObjects, patch, type Objects } from './support/guarded-objects.ts';
+import { refusal, startGuarded, succeed, type Guarded } from './support/guards.ts';
+import { readyServer } from './support/records.ts';
+import { createWorld } from './support/world.ts';
+
+let guarded: Guarded;
+let objects: Objects;
+beforeAll(async () => {
+  guarded = await startGuarded();
+  objects = createObjects(guarded);
+});
+afterAll(() => guarded.controlPlane.stop());
+
+const CRD = 'virtualservers.vps-operator.dev';
+const COLLECTION = '/apis/vps-operator.dev/v1alpha1/namespaces/default/virtualservers';
+const protectedServer = withSpec({ deletionProtection: true });
+const says = 'spec.deletionProtection is true, and deleting this VirtualServer would cancel its server';
+
+describe('deletionProtection', () => {
+  it.for(['editor', 'admin', 'root', 'breakGlass'] as const)('refuses deletion by %s, whichever way', async (who) => {
+    const name = `kept-${who.toLowerCase()}`;
+    const manifest = await objects.create(name, protectedServer);
+    for (const args of [
+      ['delete', 'vps', name],
+      ['delete', 'vps', '--all'],
+      ['delete', 'vps', name, '--cascade=foreground'],
+      ['delete', 'vps', name, '--grace-period=0', '--force'],
+      ['delete', `--raw=${COLLECTION}`],
+      ['replace', '--force', '--filename=-'],
+    ]) {
+      // Break-glass may not create and delete as an editor may; what it is refused here is refused by the guard.
+      expect(await refusal(guarded[who], args, manifest), args.join(' ')).toMatch(
+        who === 'breakGlass' && args[1]?.startsWith('--raw') === true ? /forbidden/ : new RegExp(says),
+      );
+    }
+    expect((await objects.read(name)).metadata.deletionTimestamp).toBeUndefined();
+    await succeed(guarded.root, patch(name, { spec: { deletionProtection: false } }));
+    await succeed(guarded.root, ['delete', 'vps', name]);
+  });
+
+  it('names the command that lifts it', async () => {
+    await objects.create('lifted', protectedServer);
+    const args = patch('lifted', { spec: { deletionProtection: false } }, '--namespace=default');
+    const said = await refusal(guarded.editor, ['delete', 'vps', 'lifted']);
+    expect(said).toContain(
+      `kubectl patch vps lifted --namespace default --type=merge --patch='{"spec":{"deletionProtection":false}}'`,
+    );
+    await succeed(guarded.editor, args);
+    await succeed(guarded.editor, ['delete', 'vps', 'lifted']);
+  });
+
+  it('has no word on an object that is being deleted already', async () => {
+    await objects.claimed('late');
+    await succeed(guarded.editor, ['delete', 'vps', 'late', '--wait=false']);
+    await succeed(guarded.editor, patch('late', { spec: { deletionProtection: true } }));
+    await succeed(guarded.editor, ['delete', 'vps', 'late', '--wait=false']);
+    expect((await objects.read('late')).metadata.deletionTimestamp).toBeDefined();
+    await succeed(guarded.breakGlass, patch('late', { metadata: { finalizers: null } }));
+  });
+
+  it('keeps a server alive and its namespace Terminating until it is lifted', async () => {
+    const { kubeconfigPath } = guarded.controlPlane;
+    const { operatorKubeconfigPath } = guarded;
+    const world = await createWorld({ kubeconfigPath, operatorKubeconfigPath });
+    await readyServer(world, 'kept', protectedServer);
+    await readyServer(world, 'other');
+    await succeed(guarded.admin, ['delete', 'namespace', world.namespace, '--wait=false']);
+    await guarded.until(
+      guarded.root,
+      ['get', 'namespace', world.namespace, '--output=jsonpath={.status.conditions}'],
+      ({ text }) =>
+        text.includes('NamespaceDeletionContentFailure') &&
+        text.includes('ContentDeletionFailed') &&
+        text.includes(says),
+    );
+    await guarded.until(
+      guarded.root,
+      ['get', 'secrets', '-n', world.namespace, '-o', 'name'],
+      ({ text }) => text === '',
+    );
+    expect((await world.get('kept'))?.metadata.deletionTimestamp).toBeUndefined();
+    const { identifier } = (await world.get('kept'))?.status ?? {};
+    expect(world.simulator.aliveServers()).toContainEqual(expect.objectContaining({ identifier }));
+
+    await succeed(guarded.editor, [...patch('kept', { spec: { deletionProtection: false } }), '-n', world.namespace]);
+    await world.waitGone('kept');
+    await world.waitGone('other');
+    await guarded.until(guarded.root, ['get', 'namespace', world.namespace], ({ text }) => text.includes('NotFound'));
+    expect(world.simulator.aliveServers()).toEqual([]);
+    expect(world.simulator.ledger.cancels()).toHaveLength(2);
+  });
+});
+
+describe('the policies', () => {
+  it('are in order for the type checker of the cluster', async () => {
+    const args = ['get', 'validatingadmissionpolicies', '--output=json'];
+    interface Policy {
+      metadata: { name: string; generation: number };
+      status?: { observedGeneration?: number; typeChecking?: { expressionWarnings?: unknown[] } };
+    }
+    const read = (text: string): Policy[] => (JSON.parse(text) as { items: Policy[] }).items;
+    await guarded.until(guarded.root, args, ({ text }) =>
+      read(text).every(({ metadata, status }) => status?.observedGeneration === metadata.generation),
+    );
+    const policies = read(await succeed(guarded.root, args));
+    expect(policies.map(({ metadata, status }) => [metadata.name, status?.typeChecking?.expressionWarnings])).toEqual([
+      ['vps-operator-crd-deletion', undefined],
+      ['vps-operator-deletion-protection', undefined],
+      ['vps-operator-record', undefined],
+    ]);
+  });
+});
+
+// The last ones: they take the definition away.
+describe('the definition of VirtualServer', () => {
+  const annotate = (value: string): string[] => [
+    'annotate',
+    '--overwrite',
+    'crd',
+    CRD,
+    `vps-operator.dev/allow-deletion=${value}`,
+  ];
+
+  it('stays when it is deleted, by name or with all others', async () => {
+    await succeed(guarded.root, annotate('yes'));
+    for (const args of [
+      ['delete', 'crd', CRD],
+      ['delete', 'crd', '--all'],
+      ['delete', '--raw=/apis/apiextensions.k8s.io/v1/customresourcedefinitions'],
+    ]) {
+      for (const person of [guarded.admin, guarded.root, guarded.breakGlass]) {
+        const said = await refusal(person, args);
+        expect(said, args.join(' ')).toMatch(
+          person === guarded.breakGlass ? /is forbidden/ : /every VirtualServer .* kubectl annotate crd virtualservers/,
+        );
+      }
+    }
+    expect(await succeed(guarded.root, ['get', 'crd', CRD, '--output=jsonpath={.metadata.deletionTimestamp}'])).toBe(
+      '',
+    );
+  });
+
+  it('does not stand in the way of other definitions', async () => {
+    await guarded.apply(OTHER_CRD);
+    await succeed(guarded.admin, ['delete', 'crd', 'gadgets.test.example.org']);
+  });
+
+  it('goes when it carries the annotation', async () => {
+    await succeed(guarded.admin, annotate('true'));
+    await succeed(guarded.admin, ['delete', 'crd', CRD, '--wait=false']);
+    await guarded.until(guarded.root, ['get', 'crd', CRD], ({ text }) => text.includes('NotFound'));
+  });
+});
+
+const OTHER_CRD = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: { name: gadgets.test.example.org }
+spec:
+  group: test.example.org
+  names: { kind: Gadget, plural: gadgets, singular: gadget, listKind: GadgetList }
+  scope: Namespaced
+  versions: [{ name: v1, served: true, storage: true, schema: { openAPIV3Schema: { type: object } } }]
+`;
