@@ -23,7 +23,7 @@ export interface ReplicaOptions {
 
 const TOKEN = 'token-of-the-operator-for-the-proxy';
 
-/** The operator gives itself 25 s. */
+/** The operator gives itself 25 s beyond the create timeout, which is 8 s at most here. */
 const STOP_MS = 40_000;
 
 export class Replica {

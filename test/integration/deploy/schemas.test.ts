@@ -1,0 +1,81 @@
+/** kubeconform over the manifests as users apply them, against the schemas of the real API server and of our CRD. */
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { goProgram } from '../../tools/go-program.ts';
+import { kustomize } from '../../tools/manifests.ts';
+import { adminHttp } from '../kube/support.ts';
+import { blocksOf } from '../support/document.ts';
+import { ROOT } from './cluster.ts';
+import { schemaLocation, writeSchemas } from './json-schemas.ts';
+
+const BUILD_MS = 900_000;
+
+let kubeconform: string;
+let schemas: string;
+beforeAll(async () => {
+  const module = join(ROOT, 'test/go/lint');
+  kubeconform = await goProgram({ module, package: 'github.com/yannh/kubeconform/cmd/kubeconform' });
+  schemas = await mkdtemp(join(tmpdir(), 'vps-operator-schemas-'));
+  const http = adminHttp();
+  let openApi = '';
+  // The API server publishes the schema of a CRD a moment after it serves it.
+  await expect
+    .poll(async () => (openApi = JSON.stringify(await http.call({ path: '/openapi/v2' }))))
+    .toContain('"kind":"VirtualServer"');
+  await writeSchemas(openApi, schemas);
+  await http.close();
+}, BUILD_MS);
+afterAll(() => rm(schemas, { recursive: true }));
+
+interface Report {
+  resources: { status: string; msg: string }[] | null;
+  summary: { valid: number; invalid: number; errors: number; skipped: number };
+}
+
+async function check(yaml: string): Promise<Report> {
+  const args = ['-strict', '-summary', '-output', 'json', '-schema-location', schemaLocation(schemas), '-'];
+  const text = await new Promise<string>((resolve, reject) => {
+    // It ends with 1 when something is not valid; only without an answer has it failed.
+    const child = execFile(kubeconform, args, (error, stdout, stderr) => {
+      if (stdout === '') reject(new Error(`kubeconform said nothing: ${stderr}`, { cause: error }));
+      else resolve(stdout);
+    });
+    child.stdin?.end(yaml);
+  });
+  return JSON.parse(text) as Report;
+}
+
+const objectsIn = (yaml: string): number => yaml.match(/^kind:/gm)?.length ?? 0;
+const built = (name: string) => () => kustomize(inject('kubectl'), `deploy/manifests/${name}`);
+const file = (name: string) => () => readFile(join(ROOT, name), 'utf8');
+const readme = async () =>
+  blocksOf(await file('README.md')(), 'Order a server').find(({ language }) => language === 'yaml')?.text ?? '';
+
+it.each<[string, () => Promise<string>]>([
+  ['install.yaml', file('deploy/install.yaml')],
+  ['the namespaced overlay', built('overlays/namespaced')],
+  ['its part for each namespace', built('overlays/namespaced/watched')],
+  ['the demo', built('overlays/demo')],
+  ['the server of the demo', file('deploy/manifests/overlays/demo/server.yaml')],
+  ['the server of the README', readme],
+])('finds every object of %s valid', async (_name, read) => {
+  const yaml = await read();
+  expect(objectsIn(yaml)).toBeGreaterThan(0);
+  const report = await check(yaml);
+  expect(report.resources ?? []).toEqual([]);
+  expect(report.summary).toEqual({ valid: objectsIn(yaml), invalid: 0, errors: 0, skipped: 0 });
+});
+
+it.each([
+  ['a field that does not exist', 'deletionPolicy: Delete', 'deletionPolicies: Delete'],
+  ['a value that is not offered', 'deletionPolicy: Delete', 'deletionPolicy: Orphan'],
+  ['a field that stands twice', 'deletionPolicy: Delete', 'deletionPolicy: Delete\n  deletionPolicy: Delete'],
+])('finds %s', async (_name, right, wrong) => {
+  const server = (await readme()).replace('spec:\n', 'spec:\n  deletionPolicy: Delete\n');
+  expect((await check(server)).summary).toMatchObject({ valid: 2, invalid: 0, errors: 0 });
+  const { summary } = await check(server.replace(right, wrong));
+  expect(summary.invalid + summary.errors).toBe(1);
+});
