@@ -1,7 +1,11 @@
-/** Starts the one control plane that all integration files share; each test works in a namespace of its own. */
+/**
+ * Starts the one control plane that all integration files share; each test works in a namespace of its own. A run in
+ * which the API server refused the operator anything, for want of a right, fails at its end.
+ */
 import type { TestProject } from 'vitest/node';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { installOperatorIdentity } from '../control-plane/operator-identity.ts';
+import { readUses } from './support/rights.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -25,5 +29,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('operatorKubeconfigPath', await installOperatorIdentity(controlPlane.kubeconfigPath));
   project.provide('kubectl', controlPlane.kubectl);
   project.provide('auditLog', controlPlane.auditLog);
-  return () => controlPlane.stop();
+  const { auditLog } = controlPlane;
+  return async () => {
+    const { refused } = await readUses(auditLog);
+    await controlPlane.stop();
+    if (refused.length > 0) throw new Error(`the API server refused the operator:\n${refused.join('\n')}`);
+  };
 }

@@ -29,6 +29,10 @@ export interface WorldOptions {
   secret?: boolean;
   /** Of an administrator of another control plane than the shared one. */
   kubeconfigPath?: string;
+  /** Of the operator on another control plane, where it has not the shipped rights. */
+  operatorKubeconfigPath?: string;
+  /** Which namespaces the operator watches; by default that of the world. */
+  watch?: 'own' | 'all';
   /** `onTestFinished` of the test's context: tests that run at the same time must hand it over. */
   onTestFinished?: (end: () => Promise<void>) => void;
 }
@@ -42,17 +46,18 @@ export type World = Awaited<ReturnType<typeof createWorld>>;
 export async function createWorld(options: WorldOptions = {}) {
   const kubeconfigPath = options.kubeconfigPath ?? inject('kubeconfigPath');
   const operatorKubeconfigPath =
-    options.kubeconfigPath === undefined
+    options.operatorKubeconfigPath ??
+    (options.kubeconfigPath === undefined
       ? inject('operatorKubeconfigPath')
-      : await installOperatorIdentity(options.kubeconfigPath);
+      : await installOperatorIdentity(options.kubeconfigPath));
   const http = createKubeHttp({ cluster: loadCluster(kubeconfigPath) });
   const namespace = `t${process.pid}-${Date.now().toString(36)}-${worlds++}`;
   const journalDir = await mkdtemp(join(tmpdir(), 'vps-operator-journal-'));
   const tokens: string[] = [];
   const newToken = (): string => tokens[tokens.push(randomUUID()) - 1] ?? '';
   const simulator = await startSimulator({ taskDurationMs: 300, newToken, ...options.simulator });
-  const { flags = [] } = options;
-  const world = new TestWorld({ http, namespace, journalDir, simulator, operatorKubeconfigPath, flags, tokens });
+  const { flags = [], watch = 'own' } = options;
+  const world = new TestWorld({ http, namespace, journalDir, simulator, operatorKubeconfigPath, watch, flags, tokens });
   (options.onTestFinished ?? onTestFinished)(() => world.end());
   await http.call({ method: 'POST', path: '/api/v1/namespaces', body: { metadata: { name: namespace } } });
   if (options.secret !== false) await world.putSecret('vps-api-key', DEFAULT_KEY);
@@ -66,6 +71,7 @@ interface Parts {
   journalDir: string;
   simulator: Simulator;
   operatorKubeconfigPath: string;
+  watch: 'own' | 'all';
   flags: string[];
   /** Every token that the service has issued. */
   tokens: readonly string[];
@@ -79,6 +85,7 @@ class TestWorld {
   /** Log lines of every operator of this world, parsed. */
   readonly log: Record<string, unknown>[] = [];
   readonly journalDir: string;
+  readonly #watch: 'own' | 'all';
   readonly #flags: string[];
   readonly #secrets = new Set<string>();
   readonly #tokens: readonly string[];
@@ -86,12 +93,13 @@ class TestWorld {
   #operator: WiredOperator | undefined;
   readonly #joined: WiredOperator[] = [];
 
-  constructor({ http, namespace, journalDir, simulator, operatorKubeconfigPath, flags, tokens }: Parts) {
+  constructor({ http, namespace, journalDir, simulator, operatorKubeconfigPath, watch, flags, tokens }: Parts) {
     this.http = http;
     this.namespace = namespace;
     this.simulator = simulator;
     this.operatorKubeconfigPath = operatorKubeconfigPath;
     this.journalDir = journalDir;
+    this.#watch = watch;
     this.#flags = flags;
     this.#tokens = tokens;
   }
@@ -112,6 +120,10 @@ class TestWorld {
     let started = false;
     void operator.start().then(() => (started = true));
     return { started: () => started };
+  }
+
+  async stopJoined(): Promise<void> {
+    for (const operator of this.#joined.splice(0)) await operator.stop();
   }
 
   async #wire(flags: string[]): Promise<WiredOperator> {
@@ -135,7 +147,7 @@ class TestWorld {
       ['--base-url', baseUrl],
       ['--auth-url', authUrl],
       ['--kubeconfig', this.operatorKubeconfigPath],
-      ['--watch-namespace', this.namespace],
+      ...(this.#watch === 'own' ? [['--watch-namespace', this.namespace]] : []),
       ['--poll-interval', '100ms'],
       ['--resync-interval', '10m'],
       ['--provider-qps', '1000'],
@@ -289,7 +301,7 @@ class TestWorld {
 
   async end(): Promise<void> {
     await this.stopOperator();
-    for (const operator of this.#joined) await operator.stop();
+    await this.stopJoined();
     const written = await this.#written();
     await this.#removeObjects();
     await this.http.close();

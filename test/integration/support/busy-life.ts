@@ -1,0 +1,76 @@
+/** Scenarios in which the operator asks the API server for all that it ever asks for. */
+import { OPERATOR_NAMESPACE } from '../../control-plane/operator-identity.ts';
+import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
+import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
+import type { World } from './world.ts';
+
+const FLAGS = ['--leader-elect', '--lease-duration=3s', `--operator-namespace=${OPERATOR_NAMESPACE}`];
+
+/**
+ * Leader election with a take-over, a server ordered with inline keys and one with keys of a Secret, a pause, a
+ * create whose answer is lost and resolved, deletions, the fallback Secret. The world has no operator yet; at the end one
+ * runs, and one server is Ready.
+ */
+export async function live(world: World): Promise<void> {
+  await world.startOperator({ flags: FLAGS });
+  await order(world);
+  await loseAnAnswer(world);
+  await takeOver(world);
+  await useFallbackSecret(world);
+}
+
+async function order(world: World): Promise<void> {
+  await world.putSecret('ssh', { key: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJd other@example.org' });
+  await world.create(virtualServer('one'));
+  await world.create(virtualServer('two', withSpec({ sshKeysFrom: [{ name: 'ssh', key: 'key' }] })));
+  for (const name of ['one', 'two']) await world.waitForReason(name, 'Available', 'Ready');
+  await world.annotate('one', { paused: 'true' });
+  await world.waitForReason('one', 'Paused', 'Paused');
+  await world.annotate('one', { paused: null });
+  await world.visited('one');
+  await world.delete('one');
+  await world.waitGone('one');
+}
+
+async function loseAnAnswer(world: World): Promise<void> {
+  world.simulator.faults.inject({
+    match: { method: 'POST', route: '/beta/vps/servers' },
+    action: { kind: 'reset', after: true },
+  });
+  await world.create(virtualServer('lost'));
+  await world.waitForReason('lost', 'CreateOutcomeUnknown', 'Stalled');
+  await world.annotate('lost', { adopt: world.simulator.ledger.creates().at(-1)?.identifier ?? '' });
+  await world.waitForReason('lost', 'Available', 'Ready');
+  await world.delete('lost');
+  await world.waitGone('lost');
+}
+
+async function takeOver(world: World): Promise<void> {
+  const second = await world.joinOperator({ flags: FLAGS });
+  await world.stopOperator();
+  await world.until(second.started, 'the second operator');
+  await world.create(virtualServer('three'));
+  await world.waitForReason('three', 'Available', 'Ready');
+  await world.stopJoined();
+}
+
+/** The operator was away while the Secret went. */
+async function useFallbackSecret(world: World): Promise<void> {
+  await world.deleteSecret('vps-api-key');
+  await world.delete('three');
+  await world.startOperator({ flags: FLAGS });
+  await world.waitForReason('three', 'SecretNotFound', 'Stalled');
+  await world.putSecret(`${world.namespace}.vps-api-key`, DEFAULT_KEY, OPERATOR_NAMESPACE);
+  await world.waitGone('three');
+  await world.putSecret('vps-api-key', DEFAULT_KEY);
+  await world.visited('two');
+}
+
+/** With the server in it: the namespace goes when the server is cancelled. */
+export async function deleteNamespace(world: World): Promise<void> {
+  const { namespace } = world;
+  const path = `/api/v1/namespaces/${namespace}`;
+  await world.http.call({ method: 'DELETE', path });
+  const isGone = async () => (await world.http.call({ path, absent: namespace })) === undefined;
+  await world.until(isGone, `namespace ${namespace} to be gone`);
+}

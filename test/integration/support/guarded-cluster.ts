@@ -1,0 +1,63 @@
+/** A control plane on which the operator is installed with kubectl, as its users do, and writes an audit log. */
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { startControlPlane, type ControlPlane } from '../../control-plane/control-plane.ts';
+import {
+  applyRbac,
+  installOperatorIdentity,
+  rbacObjects,
+  type RbacObject,
+} from '../../control-plane/operator-identity.ts';
+import { loadCluster } from '../../../src/kube/config.ts';
+import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
+import { kustomize } from '../../tools/manifests.ts';
+import { readUses, type Uses } from './rights.ts';
+
+const ROOT = join(import.meta.dirname, '../../..');
+const MANIFESTS = 'deploy/manifests';
+
+export interface GuardedCluster {
+  controlPlane: ControlPlane;
+  /** Of an administrator. */
+  http: KubeHttp;
+  /** As an administrator, in the root of the project; resolves with what it says, rejects with an Error that holds it. */
+  kubectl(...args: string[]): Promise<string>;
+  /** Of the operator. */
+  operatorKubeconfigPath: string;
+  /** The RBAC objects that were installed. */
+  rights: RbacObject[];
+  /** Applies the rights of a folder of deploy/manifests in a namespace. */
+  addRights(folder: string, namespace: string): Promise<RbacObject[]>;
+  uses(): Promise<Uses>;
+  stop(): Promise<void>;
+}
+
+/** `folder`: of deploy/manifests. */
+export async function startGuardedCluster(folder: string): Promise<GuardedCluster> {
+  const controlPlane = await startControlPlane({ audit: 'Metadata', controllerManager: true });
+  const { kubeconfigPath, auditLog = '' } = controlPlane;
+  const http = createKubeHttp({ cluster: loadCluster(kubeconfigPath) });
+  const kubectl = async (...args: string[]): Promise<string> =>
+    (await promisify(execFile)(controlPlane.kubectl, ['--kubeconfig', kubeconfigPath, ...args], { cwd: ROOT })).stdout;
+  await kubectl('apply', '--server-side', '--force-conflicts', '-k', `${MANIFESTS}/${folder}`);
+  const rights = rbacObjects(await kustomize(controlPlane.kubectl, `${MANIFESTS}/${folder}`));
+  return {
+    controlPlane,
+    http,
+    kubectl,
+    operatorKubeconfigPath: await installOperatorIdentity(kubeconfigPath, rights),
+    rights,
+    async addRights(added, namespace) {
+      const objects = rbacObjects(await kustomize(controlPlane.kubectl, `${MANIFESTS}/${added}`));
+      const placed = objects.map((object) => ({ ...object, metadata: { ...object.metadata, namespace } }));
+      await applyRbac(http, placed);
+      return placed;
+    },
+    uses: () => readUses(auditLog),
+    async stop() {
+      await http.close();
+      await controlPlane.stop();
+    },
+  };
+}

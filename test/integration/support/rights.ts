@@ -1,0 +1,131 @@
+/** Rights of the operator as sets that can be compared: those that manifests grant, and those that an audit log shows. */
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { isOperator, keyOf, OPERATOR_USER, type RbacObject } from '../../control-plane/operator-identity.ts';
+
+/** One verb on one resource, by one role. */
+export interface Right {
+  /** `ClusterRole <name>` or `Role <namespace>/<name>`. */
+  role: string;
+  verb: string;
+  /** `resource[/subresource][.group]` */
+  resource: string;
+}
+
+export interface Grant extends Right {
+  /** Only objects with these names. */
+  names?: string[];
+}
+
+export interface Use extends Right {
+  namespace: string;
+  name: string | undefined;
+  /** `METHOD path`, with `{namespace}` and `{name}`, without the query. */
+  request: string;
+}
+
+/** What the operator has asked for. A request counts when it was authorized, whatever was answered then. */
+export interface Uses {
+  allowed: Use[];
+  /** The whole line of each request that was refused. */
+  refused: string[];
+}
+
+interface AuditLine {
+  verb: string;
+  requestURI: string;
+  user: { username: string };
+  objectRef?: { resource: string; subresource?: string; apiGroup?: string; namespace?: string; name?: string };
+  annotations?: Record<string, string>;
+}
+
+const METHODS: Record<string, string> = { create: 'POST', update: 'PUT', patch: 'PATCH', delete: 'DELETE' };
+/** By what RBAC let a request pass: `<binding>[/<its namespace>]`, and a role there. */
+const REASON = /^RBAC: allowed by \w+ "[^"/]+(?:\/([^"]+))?" of (ClusterRole|Role) "([^"]+)" to /;
+
+/** Every verb that these objects grant to the operator, by each of its roles. */
+export function grantsOf(objects: RbacObject[]): Grant[] {
+  const bound = objects.filter(({ subjects }) => subjects?.some(isOperator));
+  return bound.flatMap(({ roleRef, metadata }) => {
+    const wanted = roleRef && keyOf(roleRef.kind, { ...metadata, name: roleRef.name });
+    const role = objects.find((object) => object.rules !== undefined && keyOf(object.kind, object.metadata) === wanted);
+    if (wanted === undefined || role?.rules === undefined) throw new Error(`there is no ${wanted}`);
+    return role.rules.flatMap(({ apiGroups, resources, resourceNames, verbs }) =>
+      apiGroups.flatMap((group) =>
+        resources.flatMap((resource) =>
+          verbs.map((verb) => ({
+            role: wanted,
+            verb,
+            resource: withGroup(resource, group),
+            ...(resourceNames && { names: resourceNames }),
+          })),
+        ),
+      ),
+    );
+  });
+}
+
+/** What the operator did, from the audit log. */
+export async function readUses(auditLog: string): Promise<Uses> {
+  const uses: Uses = { allowed: [], refused: [] };
+  for await (const line of createInterface({ input: createReadStream(auditLog) })) {
+    if (!line.includes(`"username":"${OPERATOR_USER}"`)) continue;
+    const entry = JSON.parse(line) as AuditLine;
+    if (entry.user.username !== OPERATOR_USER) continue;
+    const use = useOf(entry);
+    if (use === undefined) uses.refused.push(line);
+    else uses.allowed.push(use);
+  }
+  return uses;
+}
+
+function useOf({ verb, requestURI, objectRef, annotations = {} }: AuditLine): Use | undefined {
+  const [, bound, kind, role] = REASON.exec(annotations['authorization.k8s.io/reason'] ?? '') ?? [];
+  if (annotations['authorization.k8s.io/decision'] !== 'allow' || kind === undefined || role === undefined) {
+    return undefined;
+  }
+  const { resource = requestURI, subresource, apiGroup = '', namespace = '', name } = objectRef ?? {};
+  const path = new URL(requestURI, 'https://api').pathname
+    .replace(/\/namespaces\/[^/]+/, '/namespaces/{namespace}')
+    .replace(`/${resource}/${name}`, `/${resource}/{name}`);
+  return {
+    role: keyOf(kind, { name: role, ...(bound !== undefined && { namespace: bound }) }),
+    verb,
+    resource: withGroup(subresource === undefined ? resource : `${resource}/${subresource}`, apiGroup),
+    namespace,
+    name,
+    request: `${METHODS[verb] ?? 'GET'} ${path}`,
+  };
+}
+
+function withGroup(resource: string, group: string): string {
+  return group === '' ? resource : `${resource}.${group}`;
+}
+
+/** Whether this grant is what lets this request pass. */
+function covers(grant: Grant, use: Use): boolean {
+  return rightText(grant) === rightText(use) && (grant.names?.includes(use.name ?? '') ?? true);
+}
+
+/** What was granted and never used, and what was used and not granted; both as texts. */
+export function differences(grants: Grant[], uses: Use[]): { unused: string[]; notGranted: string[] } {
+  const unused = grants.filter((grant) => !uses.some((use) => covers(grant, use)));
+  const notGranted = uses.filter((use) => !grants.some((grant) => covers(grant, use)));
+  return { unused: unused.map(rightText), notGranted: [...new Set(notGranted.map(rightText))] };
+}
+
+function rightText({ role, verb, resource }: Right): string {
+  return `${role}: ${verb} ${resource}`;
+}
+
+/** A Markdown table with a row for each grant, and the requests that were seen to need it. */
+export function rightsTable(grants: Grant[], uses: Use[]): string {
+  const rows = grants.map((grant) => {
+    const seen = new Set(uses.filter((use) => covers(grant, use)).map(({ request }) => `\`${request}\``));
+    const what = grant.names === undefined ? grant.resource : `${grant.resource} ${grant.names.join(', ')}`;
+    return `| ${grant.role} | ${grant.verb} | ${what} | ${[...seen].sort().join('<br>')} |`;
+  });
+  return ['| granted by | verb | resource | requests that were let pass by it |', '|---|---|---|---|', ...rows].join(
+    '\n',
+  );
+}
