@@ -23,6 +23,7 @@ const codeOf = (error: unknown): unknown => (error as { code?: unknown }).code;
 try {
   const journal = await openJournal({ dir });
   let minted = 0;
+  const brokenBefore = journal.broken;
   if (step === 'fill') {
     const failure = await (async () => {
       for (;;) {
@@ -39,6 +40,7 @@ try {
     print({
       minted,
       failure,
+      broken: [brokenBefore, journal.broken],
       entries,
       sending,
       next,

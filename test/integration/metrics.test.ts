@@ -54,7 +54,12 @@ describe('the metrics of an operator', () => {
       );
     });
     const docs = await readFile(new URL('../../docs/metrics.md', import.meta.url), 'utf8');
-    expect(docs.split('\n').filter((line) => line.startsWith('| `'))).toEqual(rows);
+    expect(
+      docs
+        .slice(docs.indexOf('## Metrics'))
+        .split('\n')
+        .filter((line) => line.startsWith('| `')),
+    ).toEqual(rows);
     expect(own.filter(({ samples }) => samples.length === 0)).toEqual([]);
     expect(families.filter(({ name }) => name === 'process_resident_memory_bytes')).toHaveLength(1);
     expect(families.filter(({ name, type }) => (type === 'counter') !== name.endsWith('_total'))).toEqual([]);

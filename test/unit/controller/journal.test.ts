@@ -339,6 +339,7 @@ describe('the file', () => {
     expect(answer).toEqual({
       minted,
       failure: 'Failed',
+      broken: [false, true],
       entries: minted,
       sending: 'Failed',
       next: 'Failed',

@@ -1,10 +1,13 @@
+import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { openJournal } from '../../../src/controller/journal.ts';
 import { Operator } from '../../../src/controller/operator.ts';
+import { parseConfig } from '../../../src/config.ts';
 import { longestStepMs } from '../../../src/controller/progress.ts';
 import type { Vitals } from '../../../src/controller/vitals.ts';
 import { KubeError } from '../../../src/kube/error.ts';
+import { longestSilenceMs } from '../../../src/kube/reflector.ts';
 import type { Kube } from '../../../src/kube/types.ts';
 import { createLogger } from '../../../src/logger.ts';
 import { liveChecks, probePage, readyChecks, type Health } from '../../../src/observability/health.ts';
@@ -172,6 +175,17 @@ describe('/readyz', () => {
 });
 
 describe('the longest step', () => {
+  it('and the longest silence are those that docs/metrics.md gives for the defaults', async () => {
+    const parsed = parseConfig(['--base-url=http://a', '--auth-url=http://b'], {});
+    if (parsed.kind !== 'run') throw new Error(parsed.kind);
+    const docs = await readFile(new URL('../../../docs/metrics.md', import.meta.url), 'utf8');
+    const minutes = [longestStepMs(parsed.config), longestSilenceMs(parsed.config.kubeTimeoutMs)].map(
+      (ms) => ms / 60_000,
+    );
+    const given = [...docs.matchAll(/([\d.]+) minutes with the defaults/g)].map(([, number]) => Number(number));
+    expect(given).toEqual(minutes.map((number) => Math.floor(number * 2) / 2));
+  });
+
   it('grows with every deadline, with the number of workers and with the pause between two requests', () => {
     expect(bound).toBe(120_000 + 12 * 30_000 + 20 * 15_000 + (WORKERS * 6 * 1000) / 10);
     expect(longestStepMs({ ...SETTINGS, providerQps: 0.01 })).toBeGreaterThan(WORKERS * 6 * 100_000);
