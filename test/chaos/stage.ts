@@ -77,6 +77,7 @@ export class Stage {
       objects: this.objects,
       list: () => this.people.list(),
       leader: () => this.leader,
+      elects: options.skews !== undefined,
       violated: (violations) => this.violations.push(...violations),
       ...(intercept && { intercept }),
       ...(unusual && { service: (exchange, forward) => unusual(exchange, forward, this) }),

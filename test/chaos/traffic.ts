@@ -17,6 +17,8 @@ export interface TrafficOptions {
   list: () => Promise<{ items: VirtualServer[] }>;
   /** Who sends what goes to the service. */
   leader: () => Replica;
+  /** Only one of several operators works, and the others wait for its Lease. */
+  elects: boolean;
   /** Told of what must never happen. */
   violated: (violations: readonly string[]) => void;
   /** The fault of the plan. */
@@ -24,6 +26,8 @@ export interface TrafficOptions {
   /** What the service answers. */
   service?: (exchange: Exchange, forward: () => Promise<Answer>) => Promise<Answer>;
 }
+
+const LAST_WORDS_MS = 50;
 
 export class Traffic {
   /** Labels of all requests, in order of arrival. */
@@ -35,6 +39,8 @@ export class Traffic {
   readonly #writes = new Map<string, number>();
   /** By SSH key: creates between the operator and the service. */
   readonly #onTheirWay = new Map<unknown, number>();
+  /** Processes that have held the Lease. */
+  readonly #led = new Set<number | undefined>();
   #intercepting = 0;
   #still: Promise<unknown> = Promise.resolve();
   #lastAt = Date.now();
@@ -73,6 +79,7 @@ export class Traffic {
   async toCluster(exchange: Exchange, sender: Replica): Promise<void> {
     await this.#still;
     this.#options.violated(checkWrite(exchange));
+    await this.#checkStandby(exchange, sender);
     if (exchange.method === 'PATCH') {
       const name = /virtualservers\/([^/?]+)/.exec(exchange.path)?.[1] ?? '';
       this.#writes.set(name, this.writes(name) + 1);
@@ -122,12 +129,22 @@ export class Traffic {
     }
   }
 
+  /** A process that has not led yet neither lists nor watches objects. */
+  async #checkStandby(exchange: Exchange, { name, pid }: Replica): Promise<void> {
+    const isInforming = exchange.method === 'GET' && exchange.path.split('?')[0]?.endsWith('/virtualservers') === true;
+    if (!this.#options.elects || !isInforming || pid === undefined || this.#led.has(pid)) return;
+    // The last words of a process may arrive when its successor is there already; their connection is closed then.
+    await new Promise((resolve) => setTimeout(resolve, LAST_WORDS_MS));
+    if (!exchange.isOver) this.#options.violated([`${name} stands by and sends GET ${exchange.path}`]);
+  }
+
   #learn({ method, path }: Exchange, { status, body }: Answer, sender: Replica): void {
     if (status >= 300 || method === 'GET') return;
     if (path.includes('/virtualservers/')) this.#options.objects.saw(JSON.parse(body.toString()) as VirtualServer);
     if (path.includes('/leases')) {
       const { spec } = JSON.parse(body.toString()) as { spec?: { holderIdentity?: string } };
       this.holder = spec?.holderIdentity === '' ? undefined : sender.name;
+      this.#led.add(sender.pid);
     }
   }
 }

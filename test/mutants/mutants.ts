@@ -149,4 +149,11 @@ export const MUTANTS: Mutant[] = [
     replace: 'metadata: {},',
     plan: 'crash/life/kube:LIST/error',
   },
+  {
+    name: 'a standby works before it leads',
+    file: 'src/wiring.ts',
+    find: 'await election?.acquire();',
+    replace: 'void election?.acquire();',
+    plan: 'replicas/life/service:GET-products/kill-before',
+  },
 ];
