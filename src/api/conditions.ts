@@ -1,7 +1,15 @@
 /** Condition types and reasons: the one list of every word that a condition or an Event may carry. */
 import { ADOPT_ANNOTATION, PAUSED_ANNOTATION } from './names.ts';
 
-export const CONDITION_TYPES = ['Ready', 'Reconciling', 'Stalled', 'Drifted', 'Paused', 'OrphanedServer'] as const;
+export const CONDITION_TYPES = [
+  'Ready',
+  'Reconciling',
+  'Stalled',
+  'Drifted',
+  'Paused',
+  'OrphanedServer',
+  'Expiring',
+] as const;
 
 /** Reason -> what it means; docs/operations.md has a paragraph for each (a test compares). */
 export const REASONS = {
@@ -16,6 +24,9 @@ export const REASONS = {
   ServerNotVisible: 'The server cannot be seen with this key; nobody knows whether it exists.',
   Deleting: 'The object is being deleted; the server is about to be cancelled.',
   DeletionProtected: 'The object is being deleted, spec.deletionProtection forbids to cancel the server.',
+  Expired: 'The time of the server is over: it was cancelled, or never ordered.',
+  ExpiresSoon: 'The server is cancelled within a day.',
+  ExpiryBlocked: 'The time of the server is over, and it may not be cancelled.',
   Drifted: 'The server differs from spec.',
   Paused: `The annotation ${PAUSED_ANNOTATION} is set; nothing is done.`,
   SecretNotFound: 'The Secret with the API key does not exist.',

@@ -29,6 +29,16 @@ export const recordSchema = z.object({
   attemptedAt: z.iso.datetime().max(64).optional().describe('When the attempt was claimed.'),
   task: task.optional(),
   identifier: identifier.optional(),
+  readyAt: z.iso
+    .datetime()
+    .max(64)
+    .optional()
+    .describe('When the server was first seen ready, where spec.ttl counts from it.'),
+  expiredAt: z.iso
+    .datetime()
+    .max(64)
+    .optional()
+    .describe('When the server was cancelled since its time was over; nothing is ordered again.'),
   orphans: z.array(orphanSchema).max(MAX_ORPHANS).optional().describe('Servers to look for by hand.'),
 });
 
@@ -53,6 +63,7 @@ export function parseRecord(text: string | undefined): ParsedRecord {
 
 /** The record as annotation text; keys in a fixed order, so that equal records are equal texts. */
 export function formatRecord(record: ServerRecord): string {
-  const { owner, mode, account, attempt: a, attemptedAt, task: t, identifier: i, orphans } = record;
-  return JSON.stringify({ owner, mode, account, attempt: a, attemptedAt, task: t, identifier: i, orphans });
+  const { owner, mode, account, attempt: a, attemptedAt, task: t, identifier: i, readyAt, expiredAt, orphans } = record;
+  const ends = { readyAt, expiredAt };
+  return JSON.stringify({ owner, mode, account, attempt: a, attemptedAt, task: t, identifier: i, ...ends, orphans });
 }

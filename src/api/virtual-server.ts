@@ -85,12 +85,40 @@ export const specSchema = z
       .boolean()
       .default(false)
       .describe('While true the operator never cancels the server; a deleted object waits until it is set to false.'),
+    expiresAt: z.iso
+      .datetime()
+      .max(64)
+      .optional()
+      .describe(
+        'When the server is cancelled, such as 2027-01-31T18:00:00Z. The object stays, nothing is ordered again.',
+      ),
+    ttl: z
+      .string()
+      .max(32)
+      .meta({
+        'x-kubernetes-validations': [
+          {
+            rule: "self.matches(r'^([0-9]{1,6}(h|m|s))+$') && self.matches('[1-9]')",
+            message: 'ttl must be a duration above 0 in hours, minutes and seconds, such as 72h or 1h30m',
+          },
+        ],
+      })
+      .optional()
+      .describe('The same as a duration, such as 72h, from the moment in which the server was first ready.'),
   })
   .meta({
     'x-kubernetes-validations': [
       {
         rule: '(has(self.sshKeys) && size(self.sshKeys) > 0) || (has(self.sshKeysFrom) && size(self.sshKeysFrom) > 0)',
         message: 'at least one SSH key is needed, in sshKeys or sshKeysFrom: nobody could log in without one',
+      },
+      {
+        rule: '!(has(self.expiresAt) && has(self.ttl))',
+        message: 'give expiresAt or ttl, not both',
+      },
+      {
+        rule: "!(has(self.expiresAt) || has(self.ttl)) || self.deletionPolicy == 'Delete'",
+        message: 'expiresAt and ttl need deletionPolicy: Delete, since an expired server is cancelled',
       },
     ],
   })

@@ -31,7 +31,7 @@ export class Losses {
     const note = this.#journal.entries(uid).findLast((entry) => entry.own && entry.state !== 'minted');
     const record = annotations?.[RECORD_ANNOTATION] === undefined ? undefined : ownRecord(object);
     const left = record !== undefined && holdsSomething(record) ? record : note;
-    if (left === undefined) return;
+    if (left === undefined || record?.expiredAt !== undefined) return;
     const { attempt, task } = left;
     const identifier = record?.identifier;
     this.#forced += 1;

@@ -99,8 +99,14 @@ export class Objects {
     const { namespace, name, uid, deletionTimestamp, finalizers } = object.metadata;
     // Somebody else's finalizer may keep an object that we have let go.
     const isLetGo = deletionTimestamp !== undefined && finalizers?.includes(FINALIZER) !== true;
-    this.#holders.set(uid, `${namespace}/${name}`, isLetGo ? undefined : ownRecord(object)?.identifier);
+    this.#holders.set(uid, `${namespace}/${name}`, isLetGo ? undefined : heldBy(object));
   }
+}
+
+/** The server that the object holds; one that was cancelled at its end is held no more. */
+function heldBy(object: VirtualServer): string | undefined {
+  const record = ownRecord(object);
+  return record?.expiredAt === undefined ? record?.identifier : undefined;
 }
 
 /** What annotation or mirror say, where they were written for this object. */

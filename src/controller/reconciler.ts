@@ -168,8 +168,10 @@ export class Reconciler {
     const { uid } = object.metadata;
     const now = timers.now();
     const { credentials, sshKeys, catalog, createDelayMs } = gathered;
+    const apiServerNow = this.#rooms.kube.serverTime();
     return {
       now,
+      ...(apiServerNow !== undefined && { apiServerNow }),
       memo: objects.memo(uid),
       // That the attempt of this very visit was not sent yet is no reason to drop it.
       notes: journal.entries(uid).filter((note) => note.attempt !== claimed || note.state !== 'minted'),

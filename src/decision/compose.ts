@@ -3,6 +3,7 @@ import type { Reason } from '../api/conditions.ts';
 import { ADOPT_ANNOTATION, PAUSED_ANNOTATION } from '../api/names.ts';
 import type { ServerRecord } from '../api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../api/virtual-server.ts';
+import { expiring } from './expiry.ts';
 import { adoptionOf, isPaused, orphanMessage } from './inputs.ts';
 import { drift, isProvisioned } from './status.ts';
 import type { EventNote } from './types.ts';
@@ -37,9 +38,10 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
       paused ? { reason: 'Paused', message: `annotation ${PAUSED_ANNOTATION} is set: nothing is called` } : undefined,
     ],
     ['OrphanedServer', orphans && { reason: 'OrphanedServer', message: orphanMessage(orphans) }],
+    ['Expiring', expiring(object, parts.record, now)],
   ];
   for (const [type, value] of others) conditions = withCondition(conditions, type, value, generation, now);
-  const identifier = parts.record?.identifier;
+  const identifier = parts.record?.expiredAt === undefined ? parts.record?.identifier : undefined;
   return {
     ...fields,
     ...(identifier !== undefined && { identifier }),
@@ -76,10 +78,11 @@ export function transitions(before: VirtualServerStatus | undefined, after: Virt
       note: condition?.message ?? '',
     });
   }
-  for (const type of ['Drifted', 'OrphanedServer'] as const) {
+  for (const type of ['Drifted', 'OrphanedServer', 'Expiring']) {
     const condition = after.conditions?.find((other) => other.type === type);
-    const known = before?.conditions?.some((other) => other.type === type) === true;
-    if (condition !== undefined && !known) events.push({ type: 'Warning', reason: type, note: condition.message });
+    const known = before?.conditions?.some((other) => other.type === type && other.reason === condition?.reason);
+    if (condition === undefined || known === true) continue;
+    events.push({ type: 'Warning', reason: condition.reason as Reason, note: condition.message });
   }
   return events;
 }

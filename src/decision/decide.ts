@@ -2,6 +2,7 @@
 import type { VirtualServer } from '../api/virtual-server.ts';
 import * as checks from './checks.ts';
 import * as deleting from './checks-deleting.ts';
+import * as expiry from './checks-expiry.ts';
 import * as ordering from './checks-ordering.ts';
 import { lookAt, type View } from './view.ts';
 import type { Action, Facts } from './types.ts';
@@ -19,16 +20,19 @@ export const CHECKS: readonly Check[] = [
   checks.objectIsPaused,
   checks.attemptCreatedNothing,
   checks.orphanIsHandled,
+  expiry.serverHasExpired,
   checks.identifierIsHeldTwice,
   deleting.nothingIsOwed,
   ordering.attemptWasClaimedJustNow,
   ordering.createIsInFlight,
   deleting.serverIsRetained,
   deleting.serverIsProtected,
+  expiry.timeIsOver,
   ordering.adoptionIsAsked,
   ordering.createOutcomeIsUnknown,
   checks.taskRuns,
   deleting.serverIsToBeCancelled,
+  expiry.serverIsToExpire,
   checks.serverIsHeld,
   ordering.serverIsToBeOrdered,
 ];

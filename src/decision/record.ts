@@ -64,11 +64,14 @@ function mergeRecords(annotated: ServerRecord | undefined, mirror: ServerRecord 
     }
   }
   const orphans = mergeOrphans(annotated.orphans, mirror.orphans);
+  // What has happened to a server stays true, whichever side still knows of it.
+  const [readyAt, expiredAt] = (['readyAt', 'expiredAt'] as const).map((end) => annotated[end] ?? mirror[end]);
+  const ends = { ...(readyAt !== undefined && { readyAt }), ...(expiredAt !== undefined && { expiredAt }) };
   const adopted = [annotated, mirror].find((record) => record.mode === 'adopt' && record.identifier !== undefined);
   // Adopting resolves an attempt: the side that does not know of it yet still carries the attempt.
-  if (adopted !== undefined) return { ...adopted, ...(orphans && { orphans }) };
+  if (adopted !== undefined) return { ...adopted, ...ends, ...(orphans && { orphans }) };
   const later = annotated.identifier === undefined && mirror.identifier !== undefined ? mirror : annotated;
-  return { ...mirror, ...annotated, ...definedOf(later), ...(orphans && { orphans }) };
+  return { ...mirror, ...annotated, ...definedOf(later), ...ends, ...(orphans && { orphans }) };
 }
 
 function definedOf(record: ServerRecord): ServerRecord {

@@ -2,6 +2,7 @@
 import { ADOPT_ANNOTATION } from '../api/names.ts';
 import type { ServerRecord } from '../api/record.ts';
 import type { Server } from '../provider/types.ts';
+import { clockOf, expiryOf, withReadyAt } from './expiry.ts';
 import { mergeOrphans } from './record.ts';
 import { goOn, jittered, rest, retryLater, type Settling } from './next.ts';
 import { vanished } from './settle-task.ts';
@@ -31,21 +32,29 @@ function renewed(record: ServerRecord, account: string): ServerRecord {
   return record.account === account ? record : { ...record, account };
 }
 
-function seen(at: Settling, record: ServerRecord, server: Server, isNew: boolean, events: Next['events'] = []): Next {
-  const { facts } = at;
+function seen(at: Settling, known: ServerRecord, server: Server, isNew: boolean, events: Next['events'] = []): Next {
+  const { facts, object } = at;
   const fields = serverFields(server);
   const verdict = verdictOf(server);
-  const pause = verdict.reason === 'Available' ? facts.timing.resyncMs : facts.timing.pollMs;
+  const available = verdict.reason === 'Available';
+  const record = available ? withReadyAt(object, known, facts.now) : known;
   const { readInstead: _readInstead, ...memo } = facts.memo;
-  const plan = { action: 'readServer', afterMs: jittered(pause, facts) } as const;
+  const pause = jittered(available ? facts.timing.resyncMs : facts.timing.pollMs, facts);
+  const plan = { action: 'readServer', afterMs: Math.min(pause, untilExpiry(at, record)) } as const;
   const next = rest(
     at,
     { record, fields, verdict },
     plan,
     { ...memo, failures: 0, ...(record.identifier !== undefined && { taskComplete: record.identifier }) },
-    isNew ? record : undefined,
+    isNew || record !== known ? record : undefined,
   );
   return { ...next, events: [...events, ...next.events] };
+}
+
+/** ms; Infinity where the end is not ahead: once it is past, other things than time decide. */
+function untilExpiry({ object, facts }: Settling, record: ServerRecord): number {
+  const left = (expiryOf(object, record) ?? Infinity) - clockOf(facts);
+  return left > 0 ? left : Infinity;
 }
 
 function verdictOf(server: Server): Verdict {

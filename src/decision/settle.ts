@@ -90,6 +90,12 @@ function settleRecord({ object, facts }: Settling, record: ServerRecord, why: st
   const { next: _next, ...memo } = facts.memo;
   // The mirror follows in the same step: a new attempt must never meet the mirror of an older one.
   const mirrored = object.status?.record === undefined ? {} : { status: compose(object, { record }, facts.now) };
+  if (why === 'expired') {
+    // The addresses may be given to somebody else from now on.
+    const verdict = { reason: 'Expired' as const, message: 'the time of the server is over: it was cancelled' };
+    const status = compose(object, { record, fields: {}, verdict }, facts.now);
+    return { record, status, memo, events: transitions(object.status, status), again: true };
+  }
   const verdict =
     why === 'notCreated' ? { reason: 'Pending' as const, message: 'the attempt created nothing' } : undefined;
   const status =

@@ -44,6 +44,8 @@ export interface Missing {
 export interface Facts {
   /** ms since the epoch. */
   now: number;
+  /** The same by the API server's clock, as far as it is known. */
+  apiServerNow?: number;
   memo: Memo;
   notes: readonly AttemptNote[];
   /** The attempt that this very visit has claimed. */

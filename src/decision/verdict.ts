@@ -29,6 +29,7 @@ const MEANINGS = {
   ServerNotVisible: { ready: 'Unknown', phase: 'stalled' },
   Deleting: working,
   DeletionProtected: stuck,
+  Expired: stuck,
   SecretNotFound: blind,
   SecretInvalid: blind,
   SecretForbidden: blind,

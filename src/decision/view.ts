@@ -69,6 +69,12 @@ export function taskIsOver({ object, own, facts }: View): boolean {
   return wasRead || facts.memo.taskComplete === own.identifier;
 }
 
+/** Why the server may not be cancelled before its object is deleted; undefined where it may. */
+export function cancelIsForbidden({ spec }: VirtualServer): string | undefined {
+  if (spec.deletionProtection) return 'spec.deletionProtection is true';
+  return spec.deletionPolicy === 'Retain' ? 'spec.deletionPolicy is Retain' : undefined;
+}
+
 const OVERDUE_MS = 60 * 60_000;
 
 /** True when the task of this record has run for more than an hour. */

@@ -71,6 +71,8 @@ export function createKube({ http, now = () => new Date() }: KubeOptions): Kube 
       });
     },
 
+    serverTime: () => http.serverTime(),
+
     close: () => http.close(),
   };
 }

@@ -27,6 +27,8 @@ export interface KubeHttp {
   call(options: CallOptions): Promise<unknown>;
   /** A GET whose body goes on; the deadline covers the time until its headers. Throws KubeError; so may the body. */
   stream(options: Pick<CallOptions, 'path' | 'query'> & { signal: AbortSignal }): Promise<AsyncIterable<Buffer>>;
+  /** The API server's clock (ms since the epoch), as its last answer showed it; undefined before the first one. */
+  serverTime(): number | undefined;
   close(): Promise<void>;
 }
 
@@ -51,6 +53,8 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
   const { origin, pathname } = new URL(cluster.server);
   const prefix = pathname.replace(/\/+$/, '');
   const connections = createConnections(cluster);
+  /** The clock of the API server less our monotonic one (ms). */
+  let clockOffset: number | undefined;
 
   async function send(options: CallOptions, use: 'call' | 'watch', signal: AbortSignal): Promise<Answer> {
     const { method = 'GET' } = options;
@@ -66,7 +70,7 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
 
   async function request(options: CallOptions, use: 'call' | 'watch', signal: AbortSignal): Promise<Answer> {
     const { headers, dispatcher } = await connections.get(use);
-    return dispatcher.request({
+    const answer = await dispatcher.request({
       origin,
       path: prefix + options.path + queryText(options.query),
       method: options.method ?? 'GET',
@@ -81,6 +85,9 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
       headersTimeout: 0,
       bodyTimeout: 0,
     });
+    const date = Date.parse(String(answer.headers['date'] ?? ''));
+    if (!Number.isNaN(date)) clockOffset = date - performance.now();
+    return answer;
   }
 
   /** A 401 was not acted upon, so the call may be repeated, once, with credentials that are read anew. */
@@ -132,6 +139,8 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
         if (answer.statusCode === 200) return answer.body;
         throw errorOfAnswer(answer.statusCode, await readText(answer, MAX_ERROR_BYTES), retryAfter(answer));
       }),
+
+    serverTime: () => (clockOffset === undefined ? undefined : clockOffset + performance.now()),
 
     close: () => connections.close(),
   };

@@ -47,6 +47,8 @@ export interface Kube {
   ): Promise<VirtualServer>;
   /** Undefined when there is no such Secret; KubeError `Forbidden` where the operator may not read it. */
   getSecret(namespace: string, name: string): Promise<SecretData | undefined>;
+  /** The API server's clock (ms since the epoch), as its last answer showed it; undefined before the first one. */
+  serverTime(): number | undefined;
   /** Creates an events.k8s.io/v1 Event. */
   createEvent(event: EventInput): Promise<void>;
   close(): Promise<void>;

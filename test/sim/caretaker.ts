@@ -16,6 +16,8 @@ export interface Truth {
   again: Map<unknown, Set<string>>;
   /** By uid: when somebody last changed what guards the server; a DELETE that is under way cannot know. */
   guardedAt: Map<string, number>;
+  /** By uid: when somebody last gave the server more time. */
+  extendedAt: Map<string, number>;
 }
 
 export class Caretaker {

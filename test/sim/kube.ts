@@ -55,6 +55,10 @@ export class SimKube implements Kube {
     return this.#call(() => this.#api.writeStatus(version, status));
   }
 
+  serverTime(): number {
+    return this.#network.scheduler.now;
+  }
+
   getSecret(namespace: string, name: string): Promise<SecretData | undefined> {
     return this.#call(() => this.#api.secrets.get(`${namespace}/${name}`));
   }

@@ -1,20 +1,28 @@
 /** What must hold in every run, whatever happened. Each violation is a sentence. */
-import { parseRecord } from '../../src/api/record.ts';
+import { parseRecord, type ServerRecord } from '../../src/api/record.ts';
 import { RECORD_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { expiryOf } from '../../src/decision/expiry.ts';
 import { currentReason } from '../../src/decision/verdict.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import { keyOf, type ApiServer } from './api-server.ts';
 import type { People } from './people.ts';
 
 /** Reasons that nobody can do anything about but by a new object, or that a wrong spec deserves. */
-const FINAL = new Set(['Available', 'ServerMissing', 'InvalidSpec']);
+const FINAL = new Set(['Available', 'ServerMissing', 'InvalidSpec', 'Expired']);
 
+/** The server that the object holds; one that was cancelled at its end is held no more. */
 function identifierOf(object: VirtualServer): string | undefined {
+  const record = recordOf(object);
+  return record?.expiredAt === undefined ? record?.identifier : undefined;
+}
+
+function recordOf(object: VirtualServer): ServerRecord | undefined {
   const parsed = parseRecord(object.metadata.annotations?.[RECORD_ANNOTATION]);
   const own = parsed.ok && parsed.record?.owner === object.metadata.uid ? parsed.record : undefined;
   const mirror = object.status?.record?.owner === object.metadata.uid ? object.status.record : undefined;
-  return own?.identifier ?? mirror?.identifier;
+  if (own === undefined || mirror === undefined) return own ?? mirror;
+  return { ...mirror, ...own };
 }
 
 /** No object may have had two creates accepted: people here say `not-created` only where nothing was created. */
@@ -36,10 +44,14 @@ export function wronglyCancelled(
   now: number,
 ): string | undefined {
   const holders = api.list().filter((object) => identifierOf(object) === identifier);
-  const asking = holders.filter(({ metadata, spec }) => {
+  const asking = holders.filter((object) => {
+    const { metadata, spec } = object;
     const guarded = spec.deletionPolicy !== 'Delete' || spec.deletionProtection;
     const justNow = now - (truth.guardedAt.get(metadata.uid) ?? -Infinity) < UNDER_WAY_MS;
-    return metadata.deletionTimestamp !== undefined && (!guarded || justNow);
+    const end = expiryOf(object, recordOf(object));
+    const over = end !== undefined && now >= end;
+    const extended = now - (truth.extendedAt.get(metadata.uid) ?? -Infinity) < UNDER_WAY_MS;
+    return (metadata.deletionTimestamp !== undefined || over || extended) && (!guarded || justNow);
   });
   if (asking.length === 1 && holders.length === 1) return undefined;
   // An object that was set to Retain just now may have been let go while the DELETE was under way.

@@ -15,7 +15,7 @@ const NAMES = 8;
 export class People {
   /** Objects that were created so far. */
   lives = 0;
-  readonly truth: Truth = { removed: new Set(), again: new Map(), guardedAt: new Map() };
+  readonly truth: Truth = { removed: new Set(), again: new Map(), guardedAt: new Map(), extendedAt: new Map() };
   readonly #caretaker: Caretaker;
   readonly #api: ApiServer;
   readonly #service: Simulation;
@@ -48,6 +48,7 @@ export class People {
       () => this.#copy(),
       () => this.#recreate(),
       () => this.#protect(),
+      () => this.#extend(),
       () => this.#askForVisit(),
       () => this.#rotateKey(),
       () => this.#loseSecret(),
@@ -98,6 +99,8 @@ export class People {
         sshKeys: [`ssh-ed25519 AAAA serial-${this.lives + 1}`],
         deletionPolicy: random.chance(0.1) ? 'Retain' : 'Delete',
         deletionProtection: random.chance(0.05),
+        ...(random.chance(0.15) && { expiresAt: this.#soon() }),
+        ...(random.chance(0.05) && { ttl: `${random.int(1, 90)}m` }),
       }),
     );
     const { metadata } = this.#api.create(namespace, manifest);
@@ -150,6 +153,21 @@ export class People {
       retain ? { deletionPolicy: 'Retain' } : { deletionProtection: !object.spec.deletionProtection },
     );
     this.truth.guardedAt.set(uid, this.#now());
+  }
+
+  /** Gives a server another end, or none. */
+  #extend(): void {
+    const object = this.#any();
+    if (object === undefined) return;
+    const { namespace, name, uid } = object.metadata;
+    const expiresAt = this.#random.chance(0.3) ? undefined : this.#soon();
+    this.#tell(`expiresAt=${expiresAt ?? ''} ${namespace}/${name}`);
+    this.#api.editSpec(namespace, name, { expiresAt, ttl: undefined });
+    this.truth.extendedAt.set(uid, this.#now());
+  }
+
+  #soon(): string {
+    return new Date(this.#now() + this.#random.int(-10, 120) * 60_000).toISOString();
   }
 
   #wipeStatus(): void {

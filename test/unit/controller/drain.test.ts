@@ -42,6 +42,7 @@ async function setUp() {
       };
       return Promise.resolve<VirtualServer>({ ...object, metadata, status });
     },
+    serverTime: () => undefined,
   } satisfies Partial<Kube> as unknown as Kube;
   const session = {
     account: 'acc',

@@ -1,0 +1,44 @@
+/** Checks for a server whose time is over (`spec.expiresAt`, `spec.ttl`). */
+import { clockOf, expiryOf } from './expiry.ts';
+import { orphanMessage } from './inputs.ts';
+import { holdsSomething } from './record.ts';
+import type { Action } from './types.ts';
+import { timestamp } from './verdict.ts';
+import { cancelIsForbidden, notDue, park, withoutCredentials, type View } from './view.ts';
+
+/** Its server was cancelled. Nothing is ordered again, or a GitOps tool that keeps the object would pay for ever. */
+export function serverHasExpired({ own, deleting }: View): Action | undefined {
+  if (own?.expiredAt === undefined) return undefined;
+  if (!deleting) {
+    return park(
+      'Expired',
+      `server ${own.identifier ?? ''} was cancelled at ${own.expiredAt}, at the end of its time. It is not ordered again; ` +
+        'delete this object, and make a new one if you want another server',
+    );
+  }
+  if (own.orphans !== undefined) return park('OrphanedServer', orphanMessage(own.orphans));
+  return { type: 'release', why: 'cancelled', record: own };
+}
+
+/** The same guards as for a deletion: a live read, the lease, one holder, protection. */
+export function serverIsToExpire(view: View): Action | undefined {
+  const { own, deleting, object, facts } = view;
+  if (deleting || own?.identifier === undefined) return undefined;
+  const at = expiryOf(object, own);
+  if (at === undefined || clockOf(facts) < at || cancelIsForbidden(object) !== undefined) return undefined;
+  if (facts.memo.cancelled === own.identifier) {
+    return { type: 'record', record: { ...own, expiredAt: timestamp(facts.now) }, why: 'expired' };
+  }
+  return (
+    notDue(view, 'deleteServer') ??
+    withoutCredentials(view, 'deleteServer') ?? { type: 'deleteServer', record: own, identifier: own.identifier }
+  );
+}
+
+/** Nothing is ordered, and nothing adopted, only to be cancelled at once. */
+export function timeIsOver({ own, object, facts, deleting }: View): Action | undefined {
+  if (deleting || (own !== undefined && holdsSomething(own))) return undefined;
+  const at = expiryOf(object, own);
+  if (at === undefined || clockOf(facts) < at) return undefined;
+  return park('Expired', 'spec.expiresAt lies in the past: nothing is ordered or adopted. Set a later time');
+}

@@ -1,0 +1,57 @@
+/** When a server's time is over, from `spec.expiresAt` or `spec.ttl`. Pure. */
+import type { Reason } from '../api/conditions.ts';
+import type { ServerRecord } from '../api/record.ts';
+import type { Condition, VirtualServer } from '../api/virtual-server.ts';
+import { cancelIsForbidden } from './view.ts';
+import type { Facts } from './types.ts';
+import { timestamp } from './verdict.ts';
+
+const UNITS_MS = { h: 3_600_000, m: 60_000, s: 1_000 } as const;
+/** How long before the end it is said (ms). */
+const NOTICE_MS = 24 * UNITS_MS.h;
+
+/** ms since the epoch; undefined: never, or not known before the server was ready for the first time. */
+export function expiryOf({ spec }: VirtualServer, record: ServerRecord | undefined): number | undefined {
+  if (spec.expiresAt !== undefined) return Date.parse(spec.expiresAt);
+  if (spec.ttl === undefined || record?.readyAt === undefined) return undefined;
+  return Date.parse(record.readyAt) + durationMs(spec.ttl);
+}
+
+/** Of a text that the schema lets through, such as `1h30m`. */
+function durationMs(text: string): number {
+  const parts = [...text.matchAll(/([0-9]+)([hms])/g)];
+  return parts.reduce((sum, [, amount, unit]) => sum + Number(amount) * UNITS_MS[unit as keyof typeof UNITS_MS], 0);
+}
+
+/**
+ * The time by which an end is judged (ms): the earlier of this machine's and the API server's, so that one clock that
+ * jumps ahead cancels nothing.
+ */
+export function clockOf({ now, apiServerNow }: Facts): number {
+  return Math.min(now, apiServerNow ?? now);
+}
+
+/** The record with the moment from which `ttl` counts: the server was ready for the first time since it is asked for. */
+export function withReadyAt({ spec, status }: VirtualServer, record: ServerRecord, now: number): ServerRecord {
+  if (spec.ttl === undefined || record.readyAt !== undefined) return record;
+  const ready = status?.conditions?.find(({ type, status: value }) => type === 'Ready' && value === 'True');
+  return { ...record, readyAt: ready?.lastTransitionTime ?? timestamp(now) };
+}
+
+/** What the condition Expiring says; undefined where the end is not near. `now` in ms since the epoch. */
+export function expiring(
+  object: VirtualServer,
+  record: ServerRecord | undefined,
+  now: number,
+): (Pick<Condition, 'message'> & { reason: Reason }) | undefined {
+  const at = expiryOf(object, record);
+  if (at === undefined || record?.identifier === undefined || record.expiredAt !== undefined) return undefined;
+  if (at - now > NOTICE_MS || object.metadata.deletionTimestamp !== undefined) return undefined;
+  const forbidden = cancelIsForbidden(object);
+  if (forbidden !== undefined) {
+    const message = `the time of server ${record.identifier} ends at ${timestamp(at)}; it is not cancelled: ${forbidden}`;
+    return { reason: 'ExpiryBlocked', message };
+  }
+  const message = `server ${record.identifier} is cancelled at ${timestamp(at)}: set expiresAt or ttl to a later time, or remove it, to keep the server`;
+  return { reason: 'ExpiresSoon', message };
+}

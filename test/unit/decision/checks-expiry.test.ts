@@ -1,0 +1,226 @@
+import { describe, expect, it } from 'vitest';
+import { decide } from '../../../src/decision/decide.ts';
+import { clockOf, expiryOf } from '../../../src/decision/expiry.ts';
+import type { Action } from '../../../src/decision/types.ts';
+import {
+  ACCOUNT,
+  HELD,
+  NOW,
+  SERVER,
+  TASKED,
+  adopting,
+  facts,
+  gathered,
+  memo,
+  record,
+  web,
+  webWith,
+} from '../../gen/decision.ts';
+import { park, verifyChecks, type CheckCase } from './checks-support.ts';
+import { conditionsOf, reasons, settled } from './settle-support.ts';
+
+const READY = { serverStatus: 'running' };
+const HOUR_MS = 3_600_000;
+const at = (ms: number): string => new Date(NOW + ms).toISOString();
+const over = { expiresAt: at(-1) };
+const later = { expiresAt: at(1) };
+const EXPIRED = { ...HELD, expiredAt: '2026-01-01T00:00:00Z' };
+const withKey = facts({ credentials: { ok: true, account: ACCOUNT } });
+
+const cases: CheckCase[] = [
+  {
+    check: 'serverHasExpired',
+    reason: 'the object stays, and says so',
+    object: webWith(EXPIRED),
+    action: park('Expired'),
+  },
+  {
+    check: 'serverHasExpired',
+    reason: 'a deleted object goes without a call, even where its spec protects what is no more',
+    object: webWith(EXPIRED, { deleting: true, spec: { deletionProtection: true } }),
+    action: { type: 'release', why: 'cancelled', record: EXPIRED },
+  },
+  {
+    check: 'serverHasExpired',
+    reason: 'an orphan is owed all the same',
+    object: webWith({ ...EXPIRED, orphans: [{ task: 3 }] }, { deleting: true }),
+    action: park('OrphanedServer'),
+  },
+  { check: 'serverHasExpired', reason: 'the server lives', object: webWith(HELD), action: undefined },
+  {
+    check: 'serverIsToExpire',
+    reason: 'the time is over',
+    object: webWith(HELD, { status: READY, spec: over }),
+    given: withKey,
+    action: { type: 'deleteServer', record: HELD, identifier: 'srv1' },
+  },
+  {
+    check: 'serverIsToExpire',
+    reason: 'the server was cancelled, which is to be written down',
+    object: webWith(HELD, { status: READY, spec: over }),
+    given: facts({ memo: memo({ cancelled: 'srv1' }) }),
+    action: { type: 'record', record: { ...HELD, expiredAt: '2026-01-02T00:00:00Z' }, why: 'expired' },
+  },
+  {
+    check: 'serverIsToExpire',
+    reason: 'a moment is left',
+    object: webWith(HELD, { status: READY, spec: later }),
+    given: withKey,
+    action: undefined,
+  },
+  {
+    check: 'serverIsToExpire',
+    reason: "the API server's clock says that time is left: this machine's may be wrong",
+    object: webWith(HELD, { status: READY, spec: over }),
+    given: { ...withKey, apiServerNow: NOW - HOUR_MS },
+    action: undefined,
+  },
+  {
+    check: 'serverIsToExpire',
+    reason: 'the server is protected',
+    object: webWith(HELD, { status: READY, spec: { ...over, deletionProtection: true } }),
+    given: withKey,
+    action: undefined,
+  },
+  {
+    check: 'serverIsToExpire',
+    reason: 'the server is to be retained',
+    object: webWith(HELD, { status: READY, spec: { ...over, deletionPolicy: 'Retain' } }),
+    given: withKey,
+    action: undefined,
+  },
+  {
+    check: 'serverIsToExpire',
+    reason: 'ttl counts from the moment in the record',
+    object: webWith({ ...HELD, readyAt: at(-HOUR_MS) }, { status: READY, spec: { ttl: '1h' } }),
+    given: withKey,
+    action: { type: 'deleteServer', record: { ...HELD, readyAt: at(-HOUR_MS) }, identifier: 'srv1' },
+  },
+  {
+    check: 'serverIsToExpire',
+    reason: 'ttl has not begun before the server was ready',
+    object: webWith(HELD, { status: READY, spec: { ttl: '1s' } }),
+    given: withKey,
+    action: undefined,
+  },
+  {
+    check: 'timeIsOver',
+    reason: 'nothing is ordered only to be cancelled',
+    object: web({ spec: over }),
+    action: park('Expired'),
+  },
+  {
+    check: 'timeIsOver',
+    reason: 'nothing is adopted only to be cancelled',
+    object: web({ spec: over, ...adopting('srv1') }),
+    action: park('Expired'),
+  },
+  { check: 'timeIsOver', reason: 'time is left', object: web({ spec: later }), action: undefined },
+  {
+    check: 'timeIsOver',
+    reason: 'a server is on its way, and has to be followed',
+    object: webWith(TASKED, { spec: over }),
+    action: undefined,
+  },
+];
+
+verifyChecks('the checks of expiry', cases);
+
+describe('an expired server', () => {
+  it.each([
+    ['spec', webWith(EXPIRED, { spec: later })],
+    ['ttl', webWith({ ...EXPIRED, readyAt: at(0) }, { spec: { ttl: '72h' } })],
+    ['adopt', webWith(EXPIRED, adopting('srv2'))],
+    ['a lost annotation', web({ mirror: EXPIRED })],
+    ['a lost mirror', web({ annotated: EXPIRED })],
+    ['an annotation of an earlier time', web({ annotated: HELD, mirror: EXPIRED })],
+    ['an adopted one of an earlier time', web({ annotated: { ...HELD, mode: 'adopt' }, mirror: EXPIRED })],
+  ])('is never ordered or called again, whatever is changed: %s', (_what, object) => {
+    const action = decide(object, gathered({ notes: [{ attempt: 'a1', state: 'task', task: 7 }] }));
+    expect(['park', 'record']).toContain(action.type);
+    if (action.type === 'record')
+      expect(action.record).toMatchObject({ identifier: 'srv1', expiredAt: EXPIRED.expiredAt });
+  });
+});
+
+const read: Action = { type: 'readServer', record: HELD, identifier: 'srv1' };
+const seen = { type: 'server', server: SERVER, account: ACCOUNT } as const;
+
+describe('settling what ends', () => {
+  it('writes down when the server was first ready, where ttl counts from it, and comes back in time', () => {
+    const next = settled(webWith(HELD, { spec: { ttl: '5m' } }), read, seen);
+    expect(next.record).toEqual({ ...HELD, readyAt: '2026-01-02T00:00:00Z' });
+    expect(next.requeueAfterMs).toBe(300_000);
+  });
+
+  it('keeps the moment in which ttl began', () => {
+    const begun = { ...HELD, readyAt: '2026-01-01T23:00:00Z' };
+    const next = settled(webWith(begun, { spec: { ttl: '72h' } }), { ...read, record: begun }, seen);
+    expect(next).not.toHaveProperty('record');
+  });
+
+  it('takes a server that is ready already for ready since then', () => {
+    const ready = {
+      type: 'Ready',
+      status: 'True',
+      reason: 'Available',
+      message: '',
+      lastTransitionTime: '2026-01-01T12:00:00Z',
+    } as const;
+    const next = settled(
+      webWith(HELD, { spec: { ttl: '72h' }, status: { ...READY, conditions: [ready] } }),
+      read,
+      seen,
+    );
+    expect(next.record?.readyAt).toBe('2026-01-01T12:00:00Z');
+  });
+
+  it('does not come back at once for a server that is kept beyond its time', () => {
+    const next = settled(webWith(HELD, { spec: { ...over, deletionProtection: true } }), read, seen);
+    expect(next.requeueAfterMs).toBe(540_000);
+    expect(conditionsOf(next)).toMatchObject({ Ready: 'True Available', Expiring: 'True ExpiryBlocked' });
+    expect(next.events).toContainEqual(expect.objectContaining({ type: 'Warning', reason: 'ExpiryBlocked' }));
+  });
+
+  it('warns a day before, once', () => {
+    const near = { spec: { expiresAt: at(23 * HOUR_MS) } };
+    const next = settled(webWith(HELD, near), read, seen);
+    expect(conditionsOf(next).Expiring).toBe('True ExpiresSoon');
+    expect(next.events).toContainEqual(expect.objectContaining({ type: 'Warning', reason: 'ExpiresSoon' }));
+    const again = settled(webWith(HELD, { ...near, status: next.status ?? {} }), read, seen);
+    expect(again.events).toEqual([]);
+  });
+
+  it('says nothing two days before', () => {
+    expect(reasons(settled(webWith(HELD, { spec: { expiresAt: at(48 * HOUR_MS) } }), read, seen))).toEqual([
+      'Available',
+    ]);
+  });
+
+  it('shows no address of a server that is gone', () => {
+    const action: Action = { type: 'record', record: EXPIRED, why: 'expired' };
+    const next = settled(webWith(HELD, { status: { ...READY, ipv6: ['2001:db8::1'], identifier: 'srv1' } }), action, {
+      type: 'done',
+    });
+    expect(next.status).toMatchObject({ record: EXPIRED });
+    for (const field of ['ipv6', 'identifier', 'serverStatus']) expect(next.status).not.toHaveProperty(field);
+    expect(conditionsOf(next)).toEqual({ Ready: 'False Expired', Stalled: 'True Expired' });
+    expect(next.events).toContainEqual(expect.objectContaining({ reason: 'Expired' }));
+  });
+});
+
+describe('the end of a server', () => {
+  it.each([
+    ['1h30m', 90 * 60_000],
+    ['72h', 72 * HOUR_MS],
+    ['45s', 45_000],
+  ])('lies %s after it was ready', (ttl, ms) => {
+    expect(expiryOf(web({ spec: { ttl } }), record({ readyAt: at(0) }))).toBe(NOW + ms);
+  });
+
+  it('is judged by the earlier of two clocks', () => {
+    expect(clockOf(facts())).toBe(NOW);
+    expect(clockOf(facts({ apiServerNow: NOW - 5 }))).toBe(NOW - 5);
+    expect(clockOf(facts({ apiServerNow: NOW + 5 }))).toBe(NOW);
+  });
+});
