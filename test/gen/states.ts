@@ -145,6 +145,16 @@ export function states(): Record<string, State> {
     ServerAdopted: seen('ServerAdopted', web({ annotations: { [ADOPT_ANNOTATION]: 'srv1' } }), {
       answers: { adopt: server() },
     }),
+    Expired: seen('Expired', edited(ready, { spec: { expiresAt: '2026-01-01T00:00:00Z' } }), {
+      answers: { deleteServer: { type: 'cancelled' } },
+    }),
+    Expired_unordered: seen('Expired', web({ spec: { expiresAt: '2026-01-01T00:00:00Z' } })),
+    ExpiresSoon: seen('ExpiresSoon', edited(ready, { spec: { expiresAt: '2026-01-02T12:00:00Z' } }), { answers }),
+    ExpiryBlocked: seen(
+      'ExpiryBlocked',
+      edited(ready, { spec: { expiresAt: '2026-01-01T00:00:00Z', deletionProtection: true } }),
+      { answers },
+    ),
     Drifted: seen('Drifted', ready, { answers: { readServer: server({ product: 'vps-2gb' }) } }),
 
     Deleting: seen('Deleting', webWith(TASKED, { deleting: true }), { answers: polled }),

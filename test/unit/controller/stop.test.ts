@@ -28,6 +28,7 @@ async function setUp() {
         metadata: { ...object.metadata, finalizers: [FINALIZER], annotations: annotations as Record<string, string> },
       }),
     writeStatus: (_version, _previous, status) => write({ status }),
+    serverTime: () => undefined,
   } satisfies Partial<Kube> as unknown as Kube;
 
   const sent = Promise.withResolvers<undefined>();

@@ -36,7 +36,7 @@ end
 local ready = find("Ready")
 if ready ~= nil and obj.metadata.deletionTimestamp == nil then
   local message = ready.message
-  for _, name in ipairs({ "Reconciling", "Drifted", "OrphanedServer" }) do
+  for _, name in ipairs({ "Reconciling", "Drifted", "OrphanedServer", "Expiring" }) do
     local notice = find(name)
     if notice ~= nil then
       message = message .. "; " .. notice.message
