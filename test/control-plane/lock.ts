@@ -15,8 +15,7 @@ export async function withLock<T>(file: string, progress: (line: string) => void
       await rm(file, { force: true });
       continue;
     }
-    if (waited === 0)
-      progress(`waiting for process ${holder ?? '?'}, which is fetching the same programs`);
+    if (waited === 0) progress(`waiting for process ${holder ?? '?'}, which is fetching the same programs`);
     await sleep(POLL_MS);
   }
   try {

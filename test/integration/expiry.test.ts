@@ -13,7 +13,7 @@ async function expectExpired(world: World, name: string): Promise<void> {
   const expired = await world.waitForReason(name, 'Expired', 'Stalled');
   expect(world.simulator.aliveServers()).toEqual([]);
   expect(expired.status).not.toHaveProperty('ipv6');
-  expect(recordOf(expired)?.expiredAt).toBeDefined();
+  expect(recordOf(expired).expiredAt).toBeDefined();
   for (const at of ['1', '2']) {
     await world.patch(name, { metadata: { annotations: { [RECONCILE_AT_ANNOTATION]: at } } });
     await world.visited(name);
