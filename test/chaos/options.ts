@@ -1,4 +1,5 @@
 /** What the command line of the chaos runs says. */
+import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 
 export interface ChaosOptions {
@@ -31,7 +32,7 @@ export const USAGE = `usage: npm run test:chaos -- [options]
   --fraction F    at most this share of all plans, such as 0.1
   --minutes M     begin no plan after M minutes
   --scenarios N   only plans of N scenarios
-  --jobs N        plans side by side; default 4`;
+  --jobs N        plans side by side; default 4 for each processor, since they mostly wait`;
 
 /** Undefined when the arguments make no sense. */
 export function parseOptions(argv: readonly string[]): ChaosOptions | undefined {
@@ -57,7 +58,7 @@ export function parseOptions(argv: readonly string[]): ChaosOptions | undefined 
       fraction: Number(values.fraction ?? 1),
       budgetMs: Number(values.minutes ?? Infinity) * 60_000,
       scenarios: Number(values.scenarios ?? Infinity),
-      jobs: Number(values.jobs ?? 4),
+      jobs: Number(values.jobs ?? 4 * availableParallelism()),
       ids: values.plan ?? [],
       list: values.list,
       only: values.only,
