@@ -1,0 +1,57 @@
+/** The standby takes over, and a node may be emptied: what is measured here is printed. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { connect, kubectl, until } from './support/cluster.ts';
+import { install, isReady, killPod, pods, ready, theLeader } from './support/operator.ts';
+import { createServers } from './support/servers.ts';
+import { Service } from './support/simulator.ts';
+
+const http = connect();
+const service = new Service(http);
+beforeAll(() => install(http));
+afterAll(() => http.close());
+
+it('goes on with the standby when the leader is killed', async () => {
+  const servers = await createServers(http, 'failover');
+  await servers.apply('before');
+  await servers.waitReady('before');
+  const old = await theLeader(http);
+  const begun = Date.now();
+  const how = await killPod(old);
+  await servers.apply('after');
+  await servers.waitFor('after', 'a claim by the standby', ({ metadata }) => metadata.finalizers?.length === 1);
+  const taken = Date.now() - begun;
+  const next = await theLeader(http);
+  await servers.waitReady('after');
+  console.log(`failover: ${(taken / 1000).toFixed(1)} s from the ${how} of the leader to the next reconcile`);
+  expect(next.metadata.uid).not.toBe(old.metadata.uid);
+  await ready(http);
+  for (const name of ['before', 'after']) {
+    expect(await service.ordered(servers.sshKey(name))).toEqual([(await servers.get(name))?.status?.identifier]);
+  }
+});
+
+it('goes on while a node is drained, since one replica may be evicted at a time', async () => {
+  const servers = await createServers(http, 'drain');
+  const nodes = (await http.call({ path: '/api/v1/nodes' })) as { items: unknown[] };
+  const { spec } = await theLeader(http);
+  const select = '--pod-selector=app.kubernetes.io/name=vps-operator';
+  // The journal is an emptyDir: kubectl wants to hear that it may go.
+  const further = ['--ignore-daemonsets', '--delete-emptydir-data', '--timeout=30s'];
+  const drain = kubectl('drain', spec.nodeName, select, ...further);
+  try {
+    // With one node the replacement of the first has nowhere to go, and the disruption budget keeps the second.
+    const refused = await drain.then(
+      () => '',
+      (error: unknown) => String(error),
+    );
+    if (nodes.items.length === 1) expect(refused).toContain("would violate the pod's disruption budget");
+    else expect(refused).toBe('');
+    expect((await pods(http)).filter(isReady).length).toBeGreaterThan(0);
+    await servers.apply('web');
+    await servers.waitReady('web');
+  } finally {
+    await kubectl('uncordon', spec.nodeName);
+  }
+  await until('both replicas', () => ready(http));
+  expect(await service.ordered(servers.sshKey('web'))).toHaveLength(1);
+});

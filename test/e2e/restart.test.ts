@@ -1,0 +1,79 @@
+/** Replicas that come and go while servers are being ordered: nothing is lost, and nothing is ordered twice. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { connect, kubectl, until } from './support/cluster.ts';
+import { deletePod, install, killPod, NAMESPACE, pods, ready, theLeader } from './support/operator.ts';
+import { createServers } from './support/servers.ts';
+import { CREATE, Service } from './support/simulator.ts';
+
+const http = connect();
+const service = new Service(http);
+beforeAll(() => install(http));
+afterAll(() => http.close());
+
+it('lets a leader that is deleted in mid-create wait for the answer and write it down', async () => {
+  const servers = await createServers(http, 'delete');
+  const answer = await service.inject({ match: CREATE, action: { kind: 'hang', after: true } });
+  await servers.apply('web');
+  await answer.met();
+  const leader = await theLeader(http);
+  await deletePod(leader);
+  await until('the leader to be told to end', async () => {
+    const seen = (await pods(http)).find(({ metadata }) => metadata.uid === leader.metadata.uid);
+    return seen?.metadata.deletionTimestamp !== undefined;
+  });
+  await answer.release();
+  await servers.waitReady('web');
+  await until('the leader to be gone', async () =>
+    (await pods(http)).every(({ metadata }) => metadata.uid !== leader.metadata.uid),
+  );
+  await ready(http);
+  expect(await service.ordered(servers.sshKey('web'))).toEqual([(await servers.get('web'))?.status?.identifier]);
+});
+
+it('stops and says so when the leader is killed in mid-create, and goes on when somebody has looked', async () => {
+  const servers = await createServers(http, 'kill');
+  const answer = await service.inject({ match: CREATE, action: { kind: 'hang', after: true } });
+  await servers.apply('web');
+  await answer.met();
+  await killPod(await theLeader(http));
+  await answer.release();
+  await servers.waitForReason('web', 'CreateInFlight');
+  await servers.waitForReason('web', 'CreateOutcomeUnknown');
+  const [identifier = '', ...others] = await service.ordered(servers.sshKey('web'));
+  await servers.annotate('web', 'adopt', identifier);
+  await servers.waitReady('web');
+  await ready(http);
+  expect(others).toEqual([]);
+  expect(await service.ordered(servers.sshKey('web'))).toEqual([identifier]);
+  await servers.delete('web');
+  expect(await service.isAlive(identifier)).toBe(false);
+});
+
+it('loses nothing in a rolling update while servers are being created', async () => {
+  const servers = await createServers(http, 'rolling');
+  const names = Array.from({ length: 10 }, (_, index) => `web-${index}`);
+  await service.setTaskDuration(null);
+  try {
+    await servers.apply(...names);
+    for (const name of names) {
+      await servers.waitFor(name, 'a task', ({ status }) => status?.record?.task !== undefined);
+    }
+    const before = (await ready(http)).map(({ metadata }) => metadata.uid);
+    await kubectl('-n', NAMESPACE, 'rollout', 'restart', 'deployment/vps-operator');
+    // More are ordered while the replicas change.
+    await servers.apply('late-0', 'late-1', 'late-2');
+    await kubectl('-n', NAMESPACE, 'rollout', 'status', 'deployment/vps-operator', '--timeout=180s');
+    const after = (await ready(http)).map(({ metadata }) => metadata.uid);
+    expect(after.filter((uid) => before.includes(uid))).toEqual([]);
+  } finally {
+    await service.setTaskDuration(2000);
+    await service.completeTasks();
+  }
+  const all = [...names, 'late-0', 'late-1', 'late-2'];
+  await servers.waitFor('late-2', 'a task', ({ status }) => status?.record?.task !== undefined);
+  await service.completeTasks();
+  await servers.waitReady(...all);
+  for (const name of all) {
+    expect(await service.ordered(servers.sshKey(name))).toEqual([(await servers.get(name))?.status?.identifier]);
+  }
+});

@@ -1,0 +1,94 @@
+/** The operator in its pods: how it is installed, which pod leads, and how pods end. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { KubeHttp } from '../../../src/kube/http.ts';
+import { apply, kubectl, run, setting, until } from './cluster.ts';
+
+const ROOT = join(import.meta.dirname, '../../..');
+export const NAMESPACE = 'vps-operator-system';
+const SELECTOR = 'app.kubernetes.io/name=vps-operator,app.kubernetes.io/component=operator';
+export const REPLICAS = 2;
+
+export interface Pod {
+  metadata: { name: string; uid: string; deletionTimestamp?: string };
+  spec: { nodeName: string };
+  status: {
+    phase: string;
+    conditions?: { type: string; status: string; lastTransitionTime: string }[];
+    containerStatuses?: { ready: boolean; restartCount: number; state: { running?: { startedAt: string } } }[];
+  };
+}
+
+/** deploy/install.yaml with the image under test, as whoever keeps a registry of their own changes it. */
+export async function installFile(): Promise<string> {
+  const text = await readFile(join(ROOT, 'deploy/install.yaml'), 'utf8');
+  return text.replace(/^(\s*image: ).*$/m, `$1${setting('E2E_IMAGE')}`);
+}
+
+/** The simulated service, the operator from the one file, and its settings; resolves when both replicas are ready. */
+export async function install(http: KubeHttp): Promise<void> {
+  const simulator = await readFile(join(import.meta.dirname, '../simulator.yaml'), 'utf8');
+  await apply(simulator.replace('image: IMAGE', `image: ${setting('E2E_IMAGE')}`));
+  await kubectl('-n', 'vps-e2e', 'rollout', 'status', 'deployment/simulator', '--timeout=120s');
+  await apply(await installFile());
+  await apply(await readFile(join(import.meta.dirname, '../settings.yaml'), 'utf8'));
+  await ready(http);
+}
+
+/** Both replicas ready, none left over, and one of them leads. */
+export async function ready(http: KubeHttp): Promise<Pod[]> {
+  return until('both replicas ready and one of them leading', async () => {
+    const found = await pods(http);
+    const leading = await leader(http);
+    const settled = found.length === REPLICAS && found.every(isReady);
+    return settled && found.some(({ metadata }) => metadata.name === leading?.metadata.name) && found;
+  });
+}
+
+export function isReady({ metadata, status }: Pod): boolean {
+  return (
+    metadata.deletionTimestamp === undefined &&
+    status.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') === true
+  );
+}
+
+export async function pods(http: KubeHttp): Promise<Pod[]> {
+  const path = `/api/v1/namespaces/${NAMESPACE}/pods`;
+  return ((await http.call({ path, query: { labelSelector: SELECTOR } })) as { items: Pod[] }).items;
+}
+
+/** The pod that holds the Lease; undefined when nobody does, or one that is gone. */
+export async function leader(http: KubeHttp): Promise<Pod | undefined> {
+  const path = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/vps-operator`;
+  const lease = (await http.call({ path })) as { spec: { holderIdentity?: string } };
+  const [name] = (lease.spec.holderIdentity ?? '').split('_');
+  return (await pods(http)).find(({ metadata }) => metadata.name === name);
+}
+
+export async function theLeader(http: KubeHttp): Promise<Pod> {
+  return until('a leader', () => leader(http));
+}
+
+/** Asks for the end of the pod, which then has its grace period; waits for nothing. */
+export async function deletePod({ metadata }: Pod): Promise<void> {
+  await kubectl('-n', NAMESPACE, 'delete', 'pod', metadata.name, '--wait=false');
+}
+
+/**
+ * Ends the process without a word: E2E_KILL, a command that is given the uid of the pod and kills its process, stands
+ * for the node's `kill -9`. Without it the pod is deleted with no grace, which is SIGKILL too, and its journal goes.
+ */
+export async function killPod({ metadata }: Pod): Promise<'kill -9' | 'forced deletion'> {
+  const command = process.env['E2E_KILL'];
+  if (command !== undefined) {
+    await run('sh', ['-c', `${command} ${metadata.uid}`]);
+    return 'kill -9';
+  }
+  await kubectl('-n', NAMESPACE, 'delete', 'pod', metadata.name, '--grace-period=0', '--force');
+  return 'forced deletion';
+}
+
+/** Runs JavaScript with the Node of the pod, beside the operator. */
+export function inPod({ metadata }: Pod, script: string): Promise<string> {
+  return kubectl('-n', NAMESPACE, 'exec', metadata.name, '--', '/nodejs/bin/node', '-e', script);
+}

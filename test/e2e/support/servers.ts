@@ -1,0 +1,95 @@
+/** A namespace of a test with an API key, and the VirtualServers in it. */
+import { onTestFinished } from 'vitest';
+import { API_VERSION, PLURAL } from '../../../src/api/names.ts';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import type { KubeHttp } from '../../../src/kube/http.ts';
+import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
+import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
+import { apply, kubectl, until } from './cluster.ts';
+
+const PUBLIC_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJdTYs0rmVsWT1a8iSZmDU4YzKNWQTbAwbmuxGrBWxyz';
+
+export class Servers {
+  readonly namespace: string;
+  readonly #http: KubeHttp;
+
+  constructor(http: KubeHttp, namespace: string) {
+    this.#http = http;
+    this.namespace = namespace;
+  }
+
+  /** The key is the name of the order: the service's ledger shows it, and no two objects have the same. */
+  sshKey(name: string): string {
+    return `${PUBLIC_KEY} ${name}@${this.namespace}`;
+  }
+
+  async apply(...names: string[]): Promise<void> {
+    const manifests = names.map((name) => virtualServer(name, withSpec({ sshKeys: [this.sshKey(name)] })));
+    const items = manifests.map(({ metadata, ...rest }) => ({
+      ...rest,
+      metadata: { ...metadata, namespace: this.namespace },
+    }));
+    await apply(items.map((item) => JSON.stringify(item)).join('\n---\n'));
+  }
+
+  async get(name: string): Promise<VirtualServer | undefined> {
+    return (await this.#http.call({ path: this.#path(name), absent: name })) as VirtualServer | undefined;
+  }
+
+  waitFor(
+    name: string,
+    what: string,
+    holds: (object: VirtualServer) => boolean,
+    timeoutMs?: number,
+  ): Promise<VirtualServer> {
+    const look = async (): Promise<VirtualServer | false> => {
+      const object = await this.get(name);
+      return object !== undefined && holds(object) && object;
+    };
+    return until(`${this.namespace}/${name}: ${what}`, look, timeoutMs);
+  }
+
+  /** This reason in any condition. */
+  waitForReason(name: string, reason: string): Promise<VirtualServer> {
+    const holds = ({ status }: VirtualServer): boolean =>
+      status?.conditions?.some((condition) => condition.reason === reason) === true;
+    return this.waitFor(name, reason, holds);
+  }
+
+  async waitReady(...names: string[]): Promise<void> {
+    for (const name of names) await this.waitForReason(name, 'Available');
+  }
+
+  async annotate(name: string, annotation: string, value: string): Promise<void> {
+    await kubectl('-n', this.namespace, 'annotate', 'vps', name, `vps-operator.dev/${annotation}=${value}`);
+  }
+
+  /** Asks for the deletion and waits until the object is gone. */
+  async delete(...names: string[]): Promise<void> {
+    await kubectl('-n', this.namespace, 'delete', 'vps', ...names, '--timeout=120s');
+  }
+
+  async deleteNamespace(): Promise<void> {
+    await kubectl('delete', 'namespace', this.namespace, '--timeout=180s', '--ignore-not-found');
+  }
+
+  #path(name: string): string {
+    return `/apis/${API_VERSION}/namespaces/${this.namespace}/${PLURAL}/${name}`;
+  }
+}
+
+/** Deleted with everything in it when the test ends. */
+export async function createServers(http: KubeHttp, name: string): Promise<Servers> {
+  const namespace = `e2e-${name}-${Date.now().toString(36)}`;
+  const servers = new Servers(http, namespace);
+  await kubectl('create', 'namespace', namespace);
+  onTestFinished(() => servers.deleteNamespace(), 180_000);
+  await putApiKey(namespace, 'vps-api-key');
+  return servers;
+}
+
+export async function putApiKey(namespace: string, name: string): Promise<void> {
+  const { keyId, secret } = DEFAULT_KEY;
+  const literals = [`--from-literal=keyId=${keyId}`, `--from-literal=secret=${secret}`];
+  await kubectl('-n', namespace, 'create', 'secret', 'generic', name, ...literals);
+}

@@ -1,0 +1,37 @@
+/** Taking the operator away: its servers, and the objects that stand for them, live on until it comes back. */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { connect, kubectl, run, setting, until } from './support/cluster.ts';
+import { install, installFile, NAMESPACE } from './support/operator.ts';
+import { createServers } from './support/servers.ts';
+import { Service } from './support/simulator.ts';
+
+const http = connect();
+const service = new Service(http);
+beforeAll(() => install(http));
+afterAll(() => http.close());
+
+it('refuses to delete the definition of VirtualServer', async () => {
+  const refused = kubectl('delete', 'crd', 'virtualservers.vps-operator.dev', '--wait=false');
+  await expect(refused).rejects.toThrow('vps-operator.dev/allow-deletion');
+});
+
+it('leaves the servers alone when the operator is uninstalled, and takes them up again when it is back', async () => {
+  const servers = await createServers(http, 'uninstall');
+  await servers.apply('web');
+  await servers.waitReady('web');
+  const { identifier = '' } = (await servers.get('web'))?.status ?? {};
+  const args = ['--kubeconfig', setting('E2E_KUBECONFIG'), 'delete', '-f', '-', '--timeout=120s'];
+  // All goes but the definition of VirtualServer, which stands first in the file, when its guard still stands too.
+  try {
+    await expect(run('kubectl', args, await installFile())).rejects.toThrow('vps-operator.dev/allow-deletion');
+    const path = `/api/v1/namespaces/${NAMESPACE}`;
+    await until('the operator to be gone', async () => (await http.call({ path, absent: NAMESPACE })) === undefined);
+    expect((await servers.get('web'))?.status?.identifier).toBe(identifier);
+    expect(await service.isAlive(identifier)).toBe(true);
+  } finally {
+    await install(http);
+  }
+  await servers.delete('web');
+  expect(await service.isAlive(identifier)).toBe(false);
+  expect(await service.ordered(servers.sshKey('web'))).toEqual([identifier]);
+});
