@@ -101,7 +101,14 @@ describe('the README', () => {
   });
 
   it('links to files and headings that exist', async () => {
-    const files = ['README.md', 'CONTRIBUTING.md', 'docs/operations.md', 'docs/monitoring.md', 'docs/design.md'];
+    const files = [
+      'README.md',
+      'CONTRIBUTING.md',
+      'docs/operations.md',
+      'docs/monitoring.md',
+      'docs/gitops.md',
+      'docs/design.md',
+    ];
     for (const file of files) {
       for (const [, target = ''] of (await read(file)).matchAll(/\]\((?!https?:)([^)]+)\)/g)) {
         const [path = '', anchor] = target.split('#');
