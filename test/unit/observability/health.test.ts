@@ -40,6 +40,7 @@ async function runningOperator(names: string[], getSecret: Kube['getSecret'], ti
     ...SETTINGS,
     kube: {
       getSecret,
+      serverTime: () => undefined,
       createEvent: () => Promise.resolve(),
       writeStatus: (_version, _previous, status) => Promise.resolve({ ...stored('any'), status }),
     } satisfies Partial<Kube> as unknown as Kube,
