@@ -1,22 +1,24 @@
-/** People and machines around the operator: they apply, edit, delete, restore, and rotate keys. */
-import { FINALIZER, PAUSED_ANNOTATION, RECORD_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
-import { parseRecord } from '../../src/api/record.ts';
+/** People and machines around the operator: they apply, edit, delete, and rotate keys. */
+import { PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { KubeError } from '../../src/kube/error.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
-import { virtualServer, withAnnotations, withSpec } from '../gen/virtual-server.ts';
+import { virtualServer, withSpec } from '../gen/virtual-server.ts';
 import type { ApiServer } from './api-server.ts';
 import { Caretaker, type Truth } from './caretaker.ts';
 import type { Random } from './random.ts';
+import { Restorer } from './restorer.ts';
 
 export const NAMESPACES = ['a', 'b'] as const;
 const PRODUCTS = ['vps-1gb', 'vps-2gb', 'vps-4gb'];
 const NAMES = 8;
+
 export class People {
   /** Objects that were created so far. */
   lives = 0;
   readonly truth: Truth = { removed: new Set(), again: new Map(), guardedAt: new Map(), extendedAt: new Map() };
   readonly #caretaker: Caretaker;
+  readonly #restorer: Restorer;
   readonly #api: ApiServer;
   readonly #service: Simulation;
   readonly #random: Random;
@@ -31,6 +33,7 @@ export class People {
     this.#now = now;
     this.#tell = tell;
     this.#caretaker = new Caretaker(api, service, this.truth, now, tell);
+    this.#restorer = new Restorer(api, random, () => this.#any(), tell);
     for (const namespace of NAMESPACES) this.#putSecret(namespace);
   }
 
@@ -42,10 +45,10 @@ export class People {
       () => this.#edit(),
       () => this.#edit(),
       () => this.#pause(),
-      () => this.#wipeStatus(),
-      () => this.#dropRecord(),
-      () => this.#rollRecordBack(),
-      () => this.#copy(),
+      () => this.#restorer.wipeStatus(),
+      () => this.#restorer.dropRecord(),
+      () => this.#restorer.rollRecordBack(),
+      () => (this.lives += this.#restorer.copy(this.lives + 1) ? 1 : 0),
       () => this.#recreate(),
       () => this.#protect(),
       () => this.#extend(),
@@ -170,58 +173,6 @@ export class People {
     return new Date(this.#now() + this.#random.int(-10, 120) * 60_000).toISOString();
   }
 
-  #wipeStatus(): void {
-    const object = this.#any();
-    // Both copies lost at once is a documented limit.
-    if (object?.metadata.annotations?.[RECORD_ANNOTATION] === undefined) return;
-    this.#tell(`wipe status of ${object.metadata.namespace}/${object.metadata.name}`);
-    this.#api.wipeStatus(object.metadata.namespace, object.metadata.name);
-  }
-
-  #dropRecord(): void {
-    const object = this.#any();
-    if (object?.status?.record?.attempt === undefined && object?.status?.record?.identifier === undefined) return;
-    const { namespace, name } = object.metadata;
-    this.#tell(`drop record annotation of ${namespace}/${name}`);
-    this.#api.annotate(namespace, name, { [RECORD_ANNOTATION]: null });
-  }
-
-  /** As a GitOps tool that has an older state of the object in Git. */
-  #rollRecordBack(): void {
-    const object = this.#any();
-    const mirror = object?.status?.record;
-    if (object === undefined || mirror === undefined || mirror.owner !== object.metadata.uid) return;
-    // While a create is on its way its attempt stands in the annotation only (and in the journal): a documented limit.
-    const present = parseRecord(object.metadata.annotations?.[RECORD_ANNOTATION]);
-    if (present.ok && present.record?.attempt !== mirror.attempt) return;
-    const older = this.#api.changes
-      .filter(({ object: { metadata } }) => metadata.uid === object.metadata.uid)
-      .map(({ object: { metadata } }) => metadata.annotations?.[RECORD_ANNOTATION])
-      .filter((text) => text !== undefined && isEarlier(text, mirror));
-    if (older.length === 0) return;
-    const { namespace, name } = object.metadata;
-    const text = this.#random.pick(older) ?? null;
-    this.#tell(`roll record of ${namespace}/${name} back to ${text ?? ''}`);
-    this.#api.annotate(namespace, name, { [RECORD_ANNOTATION]: text });
-  }
-
-  /** As a restore into another namespace: same annotations and finalizers, another uid. */
-  #copy(): void {
-    const object = this.#any();
-    const record = object?.metadata.annotations?.[RECORD_ANNOTATION];
-    if (object === undefined || record === undefined) return;
-    const namespace = object.metadata.namespace === 'a' ? 'b' : 'a';
-    const manifest = virtualServer(
-      object.metadata.name,
-      withSpec({ ...object.spec, sshKeys: [`ssh-ed25519 AAAA serial-${this.lives + 1}`] }),
-      withAnnotations({ [RECORD_ANNOTATION]: record }),
-    );
-    manifest.metadata.finalizers = [FINALIZER];
-    this.#api.create(namespace, manifest);
-    this.lives += 1;
-    this.#tell(`copy ${object.metadata.namespace}/${object.metadata.name} to ${namespace}, serial ${this.lives}`);
-  }
-
   #askForVisit(): void {
     const object = this.#any();
     if (object === undefined) return;
@@ -262,15 +213,4 @@ export class People {
     this.truth.removed.add(identifier);
     this.#tell(`remove server ${identifier} at the service`);
   }
-}
-
-/** True when the annotation was an earlier state of the attempt that the mirror speaks of. */
-function isEarlier(text: string, mirror: { attempt?: string | undefined; identifier?: string | undefined }): boolean {
-  const parsed = parseRecord(text);
-  return (
-    parsed.ok &&
-    parsed.record !== undefined &&
-    parsed.record.mode === 'create' &&
-    parsed.record.attempt === mirror.attempt
-  );
 }
