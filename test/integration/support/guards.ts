@@ -1,6 +1,6 @@
 /** A control plane of its own with the guards of deploy/manifests in force, and people of all kinds who use kubectl. */
 import { execFile } from 'node:child_process';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { startControlPlane, type ControlPlane } from '../../control-plane/control-plane.ts';
 import { installOperatorIdentity } from '../../control-plane/operator-identity.ts';
@@ -132,8 +132,7 @@ export async function refusal(who: Kubectl, args: string[], input?: unknown): Pr
 
 function kubectl(path: string, args: string[], input: unknown): Promise<Answer> {
   return new Promise((resolve) => {
-    const env = { PATH: `${dirname(path)}:${process.env.PATH ?? ''}` };
-    const child = execFile(path, args, { env, maxBuffer: 1 << 26, timeout: WAIT_MS }, (error, stdout, stderr) =>
+    const child = execFile(path, args, { maxBuffer: 1 << 26, timeout: WAIT_MS }, (error, stdout, stderr) =>
       resolve(error === null ? { ok: true, text: stdout.trim() } : { ok: false, text: stderr.trim() || error.message }),
     );
     child.stdin?.end(input === undefined ? '' : typeof input === 'string' ? input : JSON.stringify(input));
