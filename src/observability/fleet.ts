@@ -29,7 +29,7 @@ export function countFleet(objects: readonly VirtualServer[], now: number): Flee
     entry.count += 1;
     counts.set(`${ready} ${reason}`, entry);
     if (PARKED_CREATES.has(reason)) fleet.parkedCreates += 1;
-    fleet.price += runningPrice(object);
+    if (reason !== 'ServerMissing' && !isLetGo(object)) fleet.price += runningPrice(object);
     fleet.orphans += orphansOf(object);
     const deletingMs = deletingFor(object, now);
     if (deletingMs === undefined) continue;
@@ -46,6 +46,11 @@ function standing({ status }: VirtualServer): { ready: string; reason: string } 
   return { ready: READY.has(ready) ? ready : 'Unknown', reason: Object.hasOwn(REASONS, reason) ? reason : 'Other' };
 }
 
+/** The operator has nothing to do with its server any more; somebody else's finalizer keeps the object. */
+function isLetGo({ metadata }: VirtualServer): boolean {
+  return metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes(FINALIZER) !== true;
+}
+
 /** Whether the price is per hour or per month, and in what, is not known; a server without one adds nothing. */
 function runningPrice({ status }: VirtualServer): number {
   const price: unknown = status?.price;
@@ -59,9 +64,9 @@ function orphansOf({ metadata, status }: VirtualServer): number {
   return owner === metadata.uid ? (orphans?.length ?? 0) : 0;
 }
 
-function deletingFor({ metadata }: VirtualServer, now: number): number | undefined {
-  const { deletionTimestamp, finalizers } = metadata;
-  if (deletionTimestamp === undefined || finalizers?.includes(FINALIZER) !== true) return undefined;
+function deletingFor(object: VirtualServer, now: number): number | undefined {
+  const { deletionTimestamp } = object.metadata;
+  if (deletionTimestamp === undefined || isLetGo(object)) return undefined;
   const since = Date.parse(deletionTimestamp);
   return Number.isFinite(since) ? Math.max(0, now - since) : 0;
 }

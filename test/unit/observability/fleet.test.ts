@@ -58,6 +58,14 @@ describe('the fleet', () => {
     expect(countFleet([withStatus('web', status as VirtualServerStatus)], NOW).price).toBe(price);
   });
 
+  it('costs nothing for a server that is gone, or that the operator has let go', () => {
+    const status = { serverStatus: 'running', price: 4.5 };
+    const missing = { ...status, ...conditions(condition('Ready', 'False', 'ServerMissing')) };
+    const metadata = { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['other/finalizer'] };
+    const objects = [withStatus('missing', missing), stored('let-go', storedWith({ metadata, status }))];
+    expect(countFleet(objects, NOW).price).toBe(0);
+  });
+
   it('has a parked create where only a person can find out whether there is a server', () => {
     const reasons = ['CreateOutcomeUnknown', 'TaskNotFound', 'CreateRejected', 'CreateInFlight'];
     const objects = reasons.map((reason) => withStatus(reason, conditions(condition('Ready', 'Unknown', reason))));
