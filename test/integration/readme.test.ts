@@ -105,6 +105,7 @@ describe('the README', () => {
       'README.md',
       'CONTRIBUTING.md',
       'docs/operations.md',
+      'docs/guards.md',
       'docs/monitoring.md',
       'docs/gitops.md',
       'docs/design.md',
