@@ -1,0 +1,46 @@
+/** Grafana's types as a JSON schema, which refuses what the types do not know. */
+import { join } from 'node:path';
+import { Ajv, type ErrorObject } from 'ajv';
+import { createGenerator } from 'ts-json-schema-generator';
+import { ROOT } from './promql.ts';
+
+const TYPES = join(ROOT, 'test/tools/dashboard/grafana.ts');
+
+/** What is wrong with a panel, by the type of panels of its kind, or with a whole dashboard. */
+export interface GrafanaSchema {
+  dashboard(value: unknown): string[];
+  panel(type: string, value: unknown): string[];
+}
+
+const PANELS: Readonly<Record<string, string>> = {
+  timeseries: 'TimeSeriesPanel',
+  heatmap: 'HeatmapPanel',
+  stat: 'StatPanel',
+  row: 'Row',
+};
+
+/** Takes seconds: it reads all of Grafana's types. */
+export function grafanaSchema(): GrafanaSchema {
+  const generator = createGenerator({
+    path: TYPES,
+    tsconfig: join(ROOT, 'tsconfig.json'),
+    // Names do not tell its types apart: DataQuery is declared twice.
+    expose: 'none',
+    additionalProperties: false,
+    skipTypeCheck: true,
+  });
+  const ajv = new Ajv({ allErrors: true, strict: false });
+  const check = (name: string) => {
+    const validate = ajv.compile<unknown>({ ...generator.createSchema(name) });
+    return (value: unknown): string[] => (validate(value) ? [] : (validate.errors ?? []).map(sentence));
+  };
+  const panels = new Map(Object.entries(PANELS).map(([type, name]) => [type, check(name)]));
+  return {
+    dashboard: check('Dashboard'),
+    panel: (type, value) => panels.get(type)?.(value) ?? [`${type} is no kind of panel that is known here`],
+  };
+}
+
+function sentence({ instancePath, message, params }: ErrorObject): string {
+  return `${instancePath} ${message ?? ''} ${JSON.stringify(params)}`;
+}

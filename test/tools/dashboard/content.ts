@@ -1,0 +1,250 @@
+/** What the dashboard shows: its rows and their panels. */
+import { heatmap, stat, timeSeries, type Unplaced } from './panels.ts';
+
+const JOB = 'job="$job", namespace=~"$namespace"';
+const POD = `${JOB}, pod=~"$pod"`;
+const RATE = '[$__rate_interval]';
+
+/** A gauge of the leader; the standby's is zero. */
+const fleet = (metric: string): string => `sum(max by (namespace) (${metric}{${JOB}}))`;
+const rate = (by: string, metric: string, matchers = ''): string =>
+  `sum by (${by}) (rate(${metric}{${JOB}${matchers}}${RATE}))`;
+const quantile = (q: number, metric: string, by = ''): string =>
+  `histogram_quantile(${q}, sum by (le${by}) (rate(${metric}_bucket{${JOB}}${RATE})))`;
+const quantiles = (metric: string): Record<string, string> => ({
+  median: quantile(0.5, metric),
+  '90 %': quantile(0.9, metric),
+  '99 %': quantile(0.99, metric),
+});
+const byReason = (matchers = ''): string =>
+  `max by (namespace, ready, reason) (vps_operator_servers{${JOB}${matchers}})`;
+
+export interface Section {
+  title: string;
+  /** How many panels stand side by side. */
+  perLine: number;
+  /** Of each panel, in Grafana's units of about 30 pixels. */
+  height: number;
+  panels: Unplaced[];
+}
+
+const NOW: Unplaced[] = [
+  stat({ title: 'Servers', description: 'VirtualServers in the cluster.', expr: `sum(${byReason()})` }),
+  stat({
+    title: 'Not ready',
+    description: 'VirtualServers without Ready=True.',
+    expr: `sum(${byReason(', ready!="True"')}) or vector(0)`,
+  }),
+  stat({
+    title: 'Parked orders',
+    description: 'There may be a server that only a person can find: CreateOutcomeUnknown, TaskNotFound.',
+    expr: fleet('vps_operator_parked_creates'),
+    alarm: 1,
+  }),
+  stat({
+    title: 'Orphaned servers',
+    description: 'Servers that may exist and that no object refers to.',
+    expr: fleet('vps_operator_orphaned_servers'),
+    alarm: 1,
+  }),
+  stat({
+    title: 'Deletions',
+    description: 'Objects that are being deleted and that the operator still holds.',
+    expr: fleet('vps_operator_deleting_servers'),
+  }),
+  stat({
+    title: 'Sum of prices',
+    description: 'Of all running servers that the operator knows of, in the unit of the service.',
+    expr: fleet('vps_operator_servers_price'),
+  }),
+  stat({
+    title: 'Leaders',
+    description: 'Replicas that lead: one for each operator.',
+    expr: `sum(leader_election_master_status{${JOB}, name="vps-operator"})`,
+  }),
+  stat({
+    title: 'Journals broken',
+    description: 'Replicas that order nothing any more, since the disk refused their journal.',
+    expr: `sum(vps_operator_journal_broken{${JOB}})`,
+    alarm: 1,
+  }),
+];
+
+const SERVERS: Unplaced[] = [
+  timeSeries({
+    title: 'Servers by readiness',
+    description: 'Status of Ready, and the reason that matters now: of Stalled, else Reconciling, else Ready.',
+    queries: { '{{ready}} {{reason}}': `sum by (ready, reason) (${byReason()})` },
+    stacked: true,
+  }),
+  timeSeries({
+    title: 'Parked orders, orphans, lost servers',
+    description: 'Whatever is above zero here may cost money that nobody looks after.',
+    queries: {
+      'parked orders': fleet('vps_operator_parked_creates'),
+      orphans: fleet('vps_operator_orphaned_servers'),
+      'finalizers removed by force': `sum(increase(vps_operator_lost_servers_total{${JOB}}${RATE}))`,
+    },
+  }),
+  timeSeries({
+    title: 'Sum of prices',
+    description: 'Of all running servers that the operator knows of, in the unit of the service.',
+    queries: { price: fleet('vps_operator_servers_price') },
+  }),
+  timeSeries({
+    title: 'Oldest deletion',
+    description: 'For how long an object has waited for the end of its deletion.',
+    unit: 's',
+    queries: { oldest: `max(vps_operator_oldest_deletion_seconds{${JOB}})` },
+  }),
+  heatmap({
+    title: 'Provisioning',
+    description: 'Time from the decision to order a server until it was first read at the service.',
+    unit: 's',
+    expr: `sum by (le) (increase(vps_operator_provisioning_duration_seconds_bucket{${JOB}}${RATE}))`,
+  }),
+  timeSeries({
+    title: 'Provisioning, quantiles',
+    description: 'Time from the decision to order a server until it was first read at the service.',
+    unit: 's',
+    queries: quantiles('vps_operator_provisioning_duration_seconds'),
+  }),
+];
+
+const SERVICE: Unplaced[] = [
+  timeSeries({
+    title: 'Requests by operation',
+    description: 'Requests to the service, logins included.',
+    unit: 'reqps',
+    queries: { '{{operation}}': rate('operation', 'vps_operator_provider_requests_total') },
+    stacked: true,
+  }),
+  timeSeries({
+    title: 'Requests that failed',
+    description: 'By operation and result. not_found is how the service says that a server is gone.',
+    unit: 'reqps',
+    queries: {
+      '{{operation}} {{result}}': `${rate('operation, result', 'vps_operator_provider_requests_total', ', result!="success"')} > 0`,
+    },
+  }),
+  timeSeries({
+    title: 'Duration of requests, 95 %',
+    description: 'Until the answer was read, or the request failed.',
+    unit: 's',
+    queries: { '{{operation}}': quantile(0.95, 'vps_operator_provider_request_duration_seconds', ', operation') },
+  }),
+  timeSeries({
+    title: 'Logins',
+    description: 'Tokens asked for, by result: refused means that an API key is not valid.',
+    unit: 'reqps',
+    queries: { '{{result}}': rate('result', 'vps_operator_token_logins_total') },
+  }),
+];
+
+const LOOP: Unplaced[] = [
+  timeSeries({
+    title: 'Visits',
+    description: 'Visits to objects by result; requeue_after: looked at again later by plan.',
+    unit: 'ops',
+    queries: { '{{result}}': rate('result', 'controller_runtime_reconcile_total', ', controller="virtualserver"') },
+    stacked: true,
+  }),
+  timeSeries({
+    title: 'Visits that failed',
+    description: 'Faults and bugs, and the retries that follow them; calls to the service do not count.',
+    unit: 'ops',
+    queries: {
+      errors: `sum(rate(controller_runtime_reconcile_errors_total{${JOB}}${RATE}))`,
+      retries: `sum(rate(workqueue_retries_total{${JOB}}${RATE}))`,
+    },
+  }),
+  timeSeries({
+    title: 'Duration of visits',
+    description: 'A visit that orders or cancels waits for the answer of the service.',
+    unit: 's',
+    queries: quantiles('controller_runtime_reconcile_time_seconds'),
+  }),
+  timeSeries({
+    title: 'Queue',
+    description: 'Objects that wait for a worker, and workers that are busy.',
+    queries: {
+      waiting: fleet('workqueue_depth'),
+      'busy workers': fleet('controller_runtime_active_workers'),
+      workers: fleet('controller_runtime_max_concurrent_reconciles'),
+    },
+  }),
+  timeSeries({
+    title: 'Waiting in the queue, 95 %',
+    description: 'And for how long the busiest worker has had its object: one that grows and grows is stuck.',
+    unit: 's',
+    queries: {
+      waiting: quantile(0.95, 'workqueue_queue_duration_seconds'),
+      'longest visit now': `max(workqueue_longest_running_processor_seconds{${JOB}})`,
+    },
+  }),
+  timeSeries({
+    title: 'Poll lag',
+    description: 'How late the most overdue look at a task or a server is.',
+    unit: 's',
+    queries: { lag: `max(vps_operator_poll_lag_seconds{${JOB}})` },
+  }),
+  timeSeries({
+    title: 'Stretch of the intervals',
+    description: 'Factor by which --provider-qps stretches the intervals; 1: not at all.',
+    queries: { '{{interval}}': `max by (interval) (vps_operator_interval_stretch_ratio{${JOB}})` },
+  }),
+  timeSeries({
+    title: 'Requests to the API server',
+    description: 'By method and HTTP status; <error>: no answer.',
+    unit: 'reqps',
+    queries: { '{{method}} {{code}}': rate('method, code', 'rest_client_requests_total') },
+    stacked: true,
+  }),
+];
+
+const PROCESS: Unplaced[] = [
+  timeSeries({
+    title: 'Leader',
+    description: '1: this replica works. 0: it stands by.',
+    queries: { '{{pod}}': `max by (pod) (leader_election_master_status{${POD}, name="vps-operator"})` },
+  }),
+  timeSeries({
+    title: 'Version',
+    description: 'Replicas by version.',
+    queries: { '{{version}}': `count by (version) (vps_operator_build_info{${POD}})` },
+  }),
+  timeSeries({
+    title: 'Memory',
+    description: 'Resident memory, and what of it is the heap in use.',
+    unit: 'bytes',
+    queries: {
+      '{{pod}}': `process_resident_memory_bytes{${POD}}`,
+      '{{pod}} heap': `nodejs_heap_size_used_bytes{${POD}}`,
+    },
+  }),
+  timeSeries({
+    title: 'CPU',
+    description: 'Cores in use.',
+    queries: { '{{pod}}': `rate(process_cpu_seconds_total{${POD}}${RATE})` },
+  }),
+  timeSeries({
+    title: 'Event loop lag, 99 %',
+    description: 'How late the process comes to what is due.',
+    unit: 's',
+    queries: { '{{pod}}': `nodejs_eventloop_lag_p99_seconds{${POD}}` },
+  }),
+  timeSeries({
+    title: 'Uptime',
+    description: 'Since the start of the process; a fall to zero is a restart.',
+    unit: 's',
+    queries: { '{{pod}}': `time() - process_start_time_seconds{${POD}}` },
+  }),
+];
+
+export const SECTIONS: Section[] = [
+  { title: 'Now', perLine: 8, height: 4, panels: NOW },
+  { title: 'Servers', perLine: 2, height: 8, panels: SERVERS },
+  { title: 'The service', perLine: 2, height: 8, panels: SERVICE },
+  { title: 'The loop', perLine: 2, height: 8, panels: LOOP },
+  { title: 'The process', perLine: 2, height: 8, panels: PROCESS },
+];
