@@ -1,14 +1,15 @@
 /**
  * A world for one test: a namespace of its own on the real API server, a simulator, and an operator in this process
- * that watches just that namespace, with the rights of its ServiceAccount and no others. When the test ends everything is stopped, and the world checks what must hold in
- * every test: no secret in log, Events and objects, no fault that was ordered and never met, no unknown route.
+ * that watches just that namespace, with the rights of its ServiceAccount and no others. When the test ends everything
+ * is stopped, and the world checks what must hold in every test: no secret in log, Events and objects, no fault that was
+ * ordered and never met, no unknown route.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, inject, onTestFinished } from 'vitest';
-import { API_VERSION, FINALIZER, PLURAL, RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import { RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { Condition, VirtualServer } from '../../../src/api/virtual-server.ts';
 import { parseConfig } from '../../../src/config.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
@@ -17,7 +18,8 @@ import { createLogger } from '../../../src/logger.ts';
 import { DEFAULT_KEY, startSimulator, type Simulator, type SimulatorOptions } from '../../../src/simulator/index.ts';
 import { wireOperator, type WiredOperator } from '../../../src/wiring.ts';
 import { installOperatorIdentity, permitElection } from '../../control-plane/operator-identity.ts';
-import { SSH_KEY, type Manifest } from '../../gen/virtual-server.ts';
+import { SSH_KEY } from '../../gen/virtual-server.ts';
+import { TestNamespace } from './test-namespace.ts';
 
 export interface WorldOptions {
   simulator?: SimulatorOptions;
@@ -37,8 +39,6 @@ export interface WorldOptions {
   onTestFinished?: (end: () => Promise<void>) => void;
 }
 
-const WAIT_MS = 30_000;
-const POLL_MS = 25;
 let worlds = 0;
 
 export type World = Awaited<ReturnType<typeof createWorld>>;
@@ -77,25 +77,21 @@ interface Parts {
   tokens: readonly string[];
 }
 
-class TestWorld {
-  readonly namespace: string;
+class TestWorld extends TestNamespace {
   readonly simulator: Simulator;
-  readonly http: KubeHttp;
   readonly operatorKubeconfigPath: string;
   /** Log lines of every operator of this world, parsed. */
   readonly log: Record<string, unknown>[] = [];
   readonly journalDir: string;
   readonly #watch: 'own' | 'all';
   readonly #flags: string[];
-  readonly #secrets = new Set<string>();
   readonly #tokens: readonly string[];
   #logText = '';
   #operator: WiredOperator | undefined;
   readonly #joined: WiredOperator[] = [];
 
   constructor({ http, namespace, journalDir, simulator, operatorKubeconfigPath, watch, flags, tokens }: Parts) {
-    this.http = http;
-    this.namespace = namespace;
+    super(http, namespace);
     this.simulator = simulator;
     this.operatorKubeconfigPath = operatorKubeconfigPath;
     this.journalDir = journalDir;
@@ -166,118 +162,7 @@ class TestWorld {
     this.log.push(JSON.parse(line) as Record<string, unknown>);
   }
 
-  // --- objects
-
-  #path(name = ''): string {
-    return `/apis/${API_VERSION}/namespaces/${this.namespace}/${PLURAL}${name && `/${name}`}`;
-  }
-
-  /** Creates the object as `kubectl create` would. */
-  async create(manifest: Manifest): Promise<VirtualServer> {
-    return (await this.http.call({ method: 'POST', path: this.#path(), body: manifest })) as VirtualServer;
-  }
-
-  async get(name: string): Promise<VirtualServer | undefined> {
-    return (await this.http.call({ path: this.#path(name), absent: name })) as VirtualServer | undefined;
-  }
-
-  /** JSON merge patch of the object, or of its status. */
-  async patch(name: string, body: object, subresource: '' | '/status' = ''): Promise<VirtualServer> {
-    const contentType = 'application/merge-patch+json';
-    const path = this.#path(name) + subresource;
-    return (await this.http.call({ method: 'PATCH', path, body, contentType })) as VirtualServer;
-  }
-
-  /** Short names: `adopt` stands for `vps-operator.dev/adopt`; null removes. */
-  annotate(name: string, annotations: Record<string, string | null>): Promise<VirtualServer> {
-    const full = Object.entries(annotations).map(([key, value]) => [`vps-operator.dev/${key}`, value]);
-    return this.patch(name, { metadata: { annotations: Object.fromEntries(full) as object } });
-  }
-
-  /** Asks for the deletion; does not wait for it. */
-  async delete(name: string): Promise<void> {
-    await this.http.call({ method: 'DELETE', path: this.#path(name), absent: name });
-  }
-
-  /** Puts the object in the place of the present one, as `kubectl replace` would; the status stays. */
-  async replace(name: string, manifest: Manifest): Promise<VirtualServer> {
-    const present = await this.get(name);
-    const metadata = { ...manifest.metadata, resourceVersion: present?.metadata.resourceVersion };
-    return (await this.http.call({
-      method: 'PUT',
-      path: this.#path(name),
-      body: { ...manifest, metadata },
-    })) as VirtualServer;
-  }
-
-  async putSecret(name: string, data: object, namespace = this.namespace): Promise<void> {
-    for (const value of Object.values(data)) if (String(value).length > 5) this.#secrets.add(String(value));
-    const path = `/api/v1/namespaces/${namespace}/secrets`;
-    await this.http.call({ method: 'DELETE', path: `${path}/${name}`, absent: name });
-    await this.http.call({ method: 'POST', path, body: { metadata: { name }, stringData: data } });
-  }
-
-  async deleteSecret(name: string): Promise<void> {
-    await this.http.call({ method: 'DELETE', path: `/api/v1/namespaces/${this.namespace}/secrets/${name}` });
-  }
-
-  /** Reasons and notes of the Events of one object, oldest first. */
-  async events(name: string): Promise<{ reason: string; note: string; type: string }[]> {
-    const path = `/apis/events.k8s.io/v1/namespaces/${this.namespace}/events`;
-    const list = (await this.http.call({ path })) as {
-      items: { reason: string; note: string; type: string; eventTime: string; regarding: { name: string } }[];
-    };
-    const own = list.items.filter((event) => event.regarding.name === name);
-    return own.sort((a, b) => a.eventTime.localeCompare(b.eventTime));
-  }
-
-  // --- waiting on conditions
-
-  /** The object, as soon as it meets the condition; fails with the object as it is when it never does. */
-  async waitFor(
-    name: string,
-    condition: (object: VirtualServer) => boolean,
-    what = String(condition),
-  ): Promise<VirtualServer> {
-    let last: VirtualServer | undefined;
-    await this.until(
-      async () => {
-        last = await this.get(name);
-        return last !== undefined && condition(last);
-      },
-      () => `${name}: ${what}; it is ${JSON.stringify(last?.status, undefined, 1)}`,
-    );
-    return last as VirtualServer;
-  }
-
-  /** Waits until this is the reason of a condition (of any, or of the named type) for the present generation. */
-  waitForReason(name: string, reason: string, type?: string): Promise<VirtualServer> {
-    const holds = (object: VirtualServer): boolean =>
-      object.status?.conditions?.some(
-        (condition) =>
-          condition.reason === reason &&
-          (type === undefined || condition.type === type) &&
-          condition.observedGeneration === object.metadata.generation,
-      ) === true;
-    return this.waitFor(name, holds, `reason ${reason}`);
-  }
-
-  async waitGone(name: string): Promise<void> {
-    let last: VirtualServer | undefined;
-    await this.until(
-      async () => (last = await this.get(name)) === undefined,
-      () => `${name} to be gone; it is ${JSON.stringify(last, undefined, 1)}`,
-    );
-  }
-
-  /** Polls until the condition holds; the bound only ends a wait that is in vain. */
-  async until(condition: () => boolean | Promise<boolean>, what: string | (() => string)): Promise<void> {
-    const deadline = Date.now() + WAIT_MS;
-    while (!(await condition())) {
-      if (Date.now() > deadline) throw new Error(`waited in vain for ${typeof what === 'string' ? what : what()}`);
-      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-    }
-  }
+  // --- visits
 
   /** Asks for a visit and waits until the operator has made one, to its end, that began after that. */
   visited(name: string): Promise<void> {
@@ -303,10 +188,10 @@ class TestWorld {
     await this.stopOperator();
     await this.stopJoined();
     const written = await this.#written();
-    await this.#removeObjects();
+    await this.removeObjects();
     await this.http.close();
     await rm(this.journalDir, { recursive: true, force: true });
-    const secrets = [...this.#secrets, ...this.#tokens, SSH_KEY.split(' ')[1] ?? SSH_KEY];
+    const secrets = [...this.secrets, ...this.#tokens, SSH_KEY.split(' ')[1] ?? SSH_KEY];
     for (const [place, text] of Object.entries(written)) {
       for (const secret of secrets) expect(text.includes(secret), `a secret in the ${place}`).toBe(false);
     }
@@ -315,25 +200,12 @@ class TestWorld {
 
   /** All that the operators of this world have written, by place. */
   async #written(): Promise<Record<string, string>> {
-    const events = `/apis/events.k8s.io/v1/namespaces/${this.namespace}/events`;
-    const [objects, { items }] = (await Promise.all([
-      this.http.call({ path: this.#path() }),
-      this.http.call({ path: events }),
-    ])) as [{ items: VirtualServer[] }, { items: { note: string }[] }];
+    const [objects, events] = await Promise.all([this.list(), this.allEvents()]);
     return {
       log: this.#logText,
-      events: JSON.stringify(items.map(({ note }) => note)),
-      objects: JSON.stringify(objects.items.map((object) => [object.status, recordText(object)])),
+      events: JSON.stringify(events.map(({ note }) => note)),
+      objects: JSON.stringify(objects.map((object) => [object.status, recordText(object)])),
     };
-  }
-
-  async #removeObjects(): Promise<void> {
-    const list = (await this.http.call({ path: this.#path() })) as { items: VirtualServer[] };
-    for (const { metadata } of list.items) {
-      if (metadata.finalizers?.includes(FINALIZER))
-        await this.patch(metadata.name, { metadata: { finalizers: [] } }).catch(() => undefined);
-      await this.delete(metadata.name);
-    }
   }
 }
 

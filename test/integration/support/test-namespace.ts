@@ -1,0 +1,155 @@
+/** One namespace of the real API server, as the people of a test use it: its objects, Secrets and Events, and waits for them. */
+import { API_VERSION, FINALIZER, PLURAL } from '../../../src/api/names.ts';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import type { KubeHttp } from '../../../src/kube/http.ts';
+import type { Manifest } from '../../gen/virtual-server.ts';
+
+export interface Event {
+  reason: string;
+  note: string;
+  type: string;
+  eventTime: string;
+  regarding: { name: string };
+}
+
+const WAIT_MS = 30_000;
+const POLL_MS = 25;
+
+export class TestNamespace {
+  readonly namespace: string;
+  readonly http: KubeHttp;
+  /** Values of every Secret that was made here. */
+  protected readonly secrets = new Set<string>();
+
+  constructor(http: KubeHttp, namespace: string) {
+    this.http = http;
+    this.namespace = namespace;
+  }
+
+  // --- objects
+
+  #path(name = ''): string {
+    return `/apis/${API_VERSION}/namespaces/${this.namespace}/${PLURAL}${name && `/${name}`}`;
+  }
+
+  /** Creates the object as `kubectl create` would. */
+  async create(manifest: Manifest): Promise<VirtualServer> {
+    return (await this.http.call({ method: 'POST', path: this.#path(), body: manifest })) as VirtualServer;
+  }
+
+  protected async list(): Promise<VirtualServer[]> {
+    return ((await this.http.call({ path: this.#path() })) as { items: VirtualServer[] }).items;
+  }
+
+  async get(name: string): Promise<VirtualServer | undefined> {
+    return (await this.http.call({ path: this.#path(name), absent: name })) as VirtualServer | undefined;
+  }
+
+  /** JSON merge patch of the object, or of its status. */
+  async patch(name: string, body: object, subresource: '' | '/status' = ''): Promise<VirtualServer> {
+    const contentType = 'application/merge-patch+json';
+    const path = this.#path(name) + subresource;
+    return (await this.http.call({ method: 'PATCH', path, body, contentType })) as VirtualServer;
+  }
+
+  /** Short names: `adopt` stands for `vps-operator.dev/adopt`; null removes. */
+  annotate(name: string, annotations: Record<string, string | null>): Promise<VirtualServer> {
+    const full = Object.entries(annotations).map(([key, value]) => [`vps-operator.dev/${key}`, value]);
+    return this.patch(name, { metadata: { annotations: Object.fromEntries(full) as object } });
+  }
+
+  /** Asks for the deletion; does not wait for it. */
+  async delete(name: string): Promise<void> {
+    await this.http.call({ method: 'DELETE', path: this.#path(name), absent: name });
+  }
+
+  /** Puts the object in the place of the present one, as `kubectl replace` would; the status stays. */
+  async replace(name: string, manifest: Manifest): Promise<VirtualServer> {
+    const present = await this.get(name);
+    const metadata = { ...manifest.metadata, resourceVersion: present?.metadata.resourceVersion };
+    return (await this.http.call({
+      method: 'PUT',
+      path: this.#path(name),
+      body: { ...manifest, metadata },
+    })) as VirtualServer;
+  }
+
+  async putSecret(name: string, data: object, namespace = this.namespace): Promise<void> {
+    for (const value of Object.values(data)) if (String(value).length > 5) this.secrets.add(String(value));
+    const path = `/api/v1/namespaces/${namespace}/secrets`;
+    await this.http.call({ method: 'DELETE', path: `${path}/${name}`, absent: name });
+    await this.http.call({ method: 'POST', path, body: { metadata: { name }, stringData: data } });
+  }
+
+  async deleteSecret(name: string): Promise<void> {
+    await this.http.call({ method: 'DELETE', path: `/api/v1/namespaces/${this.namespace}/secrets/${name}` });
+  }
+
+  /** Of one object, oldest first. */
+  async events(name: string): Promise<Event[]> {
+    const own = (await this.allEvents()).filter((event) => event.regarding.name === name);
+    return own.sort((a, b) => a.eventTime.localeCompare(b.eventTime));
+  }
+
+  protected async allEvents(): Promise<Event[]> {
+    const path = `/apis/events.k8s.io/v1/namespaces/${this.namespace}/events`;
+    return ((await this.http.call({ path })) as { items: Event[] }).items;
+  }
+
+  // --- waiting on conditions
+
+  /** The object, as soon as it meets the condition; fails with the object as it is when it never does. */
+  async waitFor(
+    name: string,
+    condition: (object: VirtualServer) => boolean,
+    what = String(condition),
+  ): Promise<VirtualServer> {
+    let last: VirtualServer | undefined;
+    await this.until(
+      async () => {
+        last = await this.get(name);
+        return last !== undefined && condition(last);
+      },
+      () => `${name}: ${what}; it is ${JSON.stringify(last?.status, undefined, 1)}`,
+    );
+    return last as VirtualServer;
+  }
+
+  /** Waits until this is the reason of a condition (of any, or of the named type) for the present generation. */
+  waitForReason(name: string, reason: string, type?: string): Promise<VirtualServer> {
+    const holds = (object: VirtualServer): boolean =>
+      object.status?.conditions?.some(
+        (condition) =>
+          condition.reason === reason &&
+          (type === undefined || condition.type === type) &&
+          condition.observedGeneration === object.metadata.generation,
+      ) === true;
+    return this.waitFor(name, holds, `reason ${reason}`);
+  }
+
+  async waitGone(name: string): Promise<void> {
+    let last: VirtualServer | undefined;
+    await this.until(
+      async () => (last = await this.get(name)) === undefined,
+      () => `${name} to be gone; it is ${JSON.stringify(last, undefined, 1)}`,
+    );
+  }
+
+  /** Polls until the condition holds; the bound only ends a wait that is in vain. */
+  async until(condition: () => boolean | Promise<boolean>, what: string | (() => string)): Promise<void> {
+    const deadline = Date.now() + WAIT_MS;
+    while (!(await condition())) {
+      if (Date.now() > deadline) throw new Error(`waited in vain for ${typeof what === 'string' ? what : what()}`);
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    }
+  }
+
+  /** Whatever holds them. */
+  protected async removeObjects(): Promise<void> {
+    for (const { metadata } of await this.list()) {
+      if (metadata.finalizers?.includes(FINALIZER))
+        await this.patch(metadata.name, { metadata: { finalizers: [] } }).catch(() => undefined);
+      await this.delete(metadata.name);
+    }
+  }
+}
