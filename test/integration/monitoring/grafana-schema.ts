@@ -1,6 +1,6 @@
 /** Grafana's types as a JSON schema, which refuses what the types do not know. */
 import { join } from 'node:path';
-import { Ajv, type ErrorObject } from 'ajv';
+import { Ajv, type AnySchemaObject, type ErrorObject } from 'ajv';
 import { createGenerator } from 'ts-json-schema-generator';
 import { ROOT } from './promql.ts';
 
@@ -31,7 +31,7 @@ export function grafanaSchema(): GrafanaSchema {
   });
   const ajv = new Ajv({ allErrors: true, strict: false });
   const check = (name: string) => {
-    const validate = ajv.compile<unknown>({ ...generator.createSchema(name) });
+    const validate = ajv.compile(generator.createSchema(name) as AnySchemaObject);
     return (value: unknown): string[] => (validate(value) ? [] : (validate.errors ?? []).map(sentence));
   };
   const panels = new Map(Object.entries(PANELS).map(([type, name]) => [type, check(name)]));

@@ -1,0 +1,85 @@
+/** The overlay on a real API server with the prometheus-operator's own CRDs. */
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { startEmptyCluster, type Cluster } from '../deploy/cluster.ts';
+
+/** The CRDs are no package, so they are read from the source of the module; its sum is what go.sum would hold. */
+const MODULE = 'github.com/prometheus-operator/prometheus-operator@v0.85.0';
+const SUM = 'h1:M5xLCLEoaW2IJfnuCwFzzpL+jSVQu3KGT84Pye+fW8s=';
+const PATH = 'deploy/manifests/overlays/monitoring';
+
+let cluster: Cluster;
+let folder: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'vps-operator-monitoring-'));
+  const { stdout } = await promisify(execFile)('go', ['mod', 'download', '-json', MODULE], { cwd: folder });
+  const { Dir, Sum } = JSON.parse(stdout) as { Dir: string; Sum: string };
+  expect(Sum).toBe(SUM);
+  cluster = await startEmptyCluster();
+  for (const kind of ['servicemonitors', 'prometheusrules']) {
+    const file = join(Dir, 'example/prometheus-operator-crd', `monitoring.coreos.com_${kind}.yaml`);
+    await cluster.kubectl('create', '-f', file);
+    await cluster.kubectl('wait', '--for=condition=Established', `crd/${kind}.monitoring.coreos.com`);
+  }
+  await cluster.kubectl('create', 'namespace', 'vps-operator-system');
+}, 300_000);
+afterAll(async () => {
+  await cluster.stop();
+  await rm(folder, { recursive: true });
+});
+
+it('is accepted in a dry run without a warning', async () => {
+  const args = ['apply', '--server-side', '--dry-run=server', '--validate=strict', '-k', PATH];
+  const { stdout, stderr } = await cluster.kubectlWithWarnings(...args);
+  expect(stderr).toBe('');
+  expect(stdout.trim().split('\n').sort()).toEqual([
+    'configmap/vps-operator-dashboard serverside-applied (server dry run)',
+    'prometheusrule.monitoring.coreos.com/vps-operator serverside-applied (server dry run)',
+    'servicemonitor.monitoring.coreos.com/vps-operator serverside-applied (server dry run)',
+  ]);
+});
+
+it('would not be with a field that the prometheus-operator does not know', async () => {
+  const built = await cluster.kubectl('kustomize', PATH);
+  await writeFile(join(folder, 'wrong.yaml'), built.replace('scrapeTimeout:', 'timeout:'));
+  const args = ['apply', '--server-side', '--dry-run=server', '--validate=strict', '-f', join(folder, 'wrong.yaml')];
+  await expect(cluster.kubectl(...args)).rejects.toThrow('timeout');
+});
+
+it('goes with the base into one kustomization, in another namespace too, and finds its Service', async () => {
+  const built = { 'base.yaml': 'deploy/manifests/base', 'monitoring.yaml': PATH };
+  for (const [file, path] of Object.entries(built))
+    await writeFile(join(folder, file), await cluster.kubectl('kustomize', path));
+  const both = { namespace: 'team-a', resources: Object.keys(built) };
+  await writeFile(join(folder, 'kustomization.yaml'), JSON.stringify(both));
+  const objects = parseAllDocuments(await cluster.kubectl('kustomize', folder)).map(
+    (document) => document.toJS() as Found,
+  );
+  const of = (kind: string): Found | undefined => objects.find((object) => object.kind === kind);
+  const [service, monitor] = [of('Service'), of('ServiceMonitor')];
+  expect(monitor?.metadata.namespace).toBe('team-a');
+  expect(service?.metadata).toMatchObject({ namespace: 'team-a', labels: monitor?.spec?.selector.matchLabels });
+  expect(service?.metadata.labels[monitor?.spec?.jobLabel ?? '']).toBe('vps-operator');
+  expect(service?.spec?.ports?.map(({ name }) => name)).toEqual(monitor?.spec?.endpoints?.map(({ port }) => port));
+  const dashboard = of('ConfigMap');
+  expect(dashboard?.metadata).toMatchObject({ name: 'vps-operator-dashboard', labels: { grafana_dashboard: '1' } });
+  expect(JSON.parse(dashboard?.data?.['vps-operator.json'] ?? '')).toMatchObject({ uid: 'vps-operator' });
+});
+
+interface Found {
+  kind: string;
+  metadata: { name: string; namespace?: string; labels: Record<string, string> };
+  data?: Record<string, string>;
+  spec?: {
+    selector: { matchLabels: Record<string, string> };
+    jobLabel?: string;
+    endpoints?: { port: string }[];
+    ports?: { name: string }[];
+  };
+}

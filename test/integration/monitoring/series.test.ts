@@ -1,0 +1,126 @@
+/** Every expression of the alerts and the dashboard, held against what a real operator exposes. */
+import { readFile } from 'node:fs/promises';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { REASONS } from '../../../src/api/conditions.ts';
+import { DASHBOARD_FILE } from '../../tools/dashboard/main.ts';
+import type { Dashboard, Panel } from '../../tools/dashboard/grafana.ts';
+import { readyServer } from '../support/records.ts';
+import { spawnOperator } from '../support/process.ts';
+import { pageUrl, scrape, type Sample } from '../support/scrape.ts';
+import { createWorld } from '../support/world.ts';
+import { CASES } from './alert-cases.ts';
+import { askPromql, BUILD_MS, buildPromql, readRules, type Expression, type Selector } from './promql.ts';
+import { seriesOf } from './replicas.ts';
+
+/** What Prometheus adds to each series that it scrapes, and its own series on the scrape. */
+const OF_THE_TARGET = ['job', 'namespace', 'pod'];
+const OF_PROMETHEUS = ['up'];
+
+/** Values of a label that are there only when they apply; the tests of the metrics see that they do. */
+const KNOWN: Readonly<Record<string, readonly string[]>> = {
+  'vps_operator_servers reason': Object.keys(REASONS),
+  'vps_operator_servers ready': ['True', 'False', 'Unknown'],
+};
+
+let samples: Sample[];
+
+beforeAll(async () => {
+  await buildPromql();
+}, BUILD_MS);
+
+/** Of an operator that leads and has ordered one server, and of one that has not. */
+async function realSamples(): Promise<Sample[]> {
+  const world = await createWorld({ operator: false });
+  spawnOperator(world, ['--metrics-bind-address=127.0.0.1:0']);
+  const url = await pageUrl(world, '/metrics');
+  await readyServer(world, 'web');
+  return (await scrape(url)).flatMap((family) => family.samples);
+}
+
+/** As Grafana sends it. */
+const filledIn = (expr: string): string => expr.replaceAll('$__rate_interval', '5m');
+
+async function dashboardExpressions(): Promise<string[]> {
+  const { panels, templating } = JSON.parse(await readFile(DASHBOARD_FILE, 'utf8')) as Dashboard;
+  const asked = panels.filter((panel): panel is Panel => panel.type !== 'row').flatMap(({ targets }) => targets);
+  const variables = (templating?.list ?? []).flatMap(({ query }) => {
+    const text = typeof query === 'object' ? String(query['query']) : '';
+    const [, selector, label] = /^label_values\((.*), (\w+)\)$/.exec(text) ?? [];
+    return selector === undefined || label === undefined ? [] : [`count by (${label}) (${selector})`];
+  });
+  expect(variables).toHaveLength(3);
+  return [...asked.map(({ expr }) => filledIn(expr)), ...variables];
+}
+
+async function takenApart(expressions: string[]): Promise<Expression[]> {
+  const { expressions: parts } = await askPromql({ expressions });
+  expect(parts.flatMap(({ error = [] }) => error)).toEqual([]);
+  expect(parts).toHaveLength(expressions.length);
+  return parts;
+}
+
+/** What the expression asks for and no series has. */
+function missing({ selectors, labels }: Expression): string[] {
+  const problems = selectors.filter(({ metric }) => !OF_PROMETHEUS.includes(metric)).flatMap(missingIn);
+  const own = selectors.flatMap(({ metric }) => labelsOf(metric));
+  const unknown = labels.filter((label) => !OF_THE_TARGET.includes(label) && !own.includes(label));
+  return [...problems, ...unknown.map((label) => `no series has the label ${label}`)];
+}
+
+function missingIn({ metric, matchers }: Selector): string[] {
+  if (samples.every(({ name }) => name !== metric)) return [`there is no series ${metric}`];
+  return matchers
+    .filter(({ label }) => !OF_THE_TARGET.includes(label))
+    .flatMap(({ label, type, value }) => {
+      if (!labelsOf(metric).includes(label)) return [`${metric} has no label ${label}`];
+      const present = new Set(samples.filter(({ name }) => name === metric).map(({ labels }) => labels[label]));
+      const values = [...(KNOWN[`${metric} ${label}`] ?? []), ...present];
+      const wanted = type.endsWith('~') ? value.split('|') : [value];
+      return wanted.filter((one) => !values.includes(one)).map((one) => `${metric} has no ${label}="${one}"`);
+    });
+}
+
+const labelsOf = (metric: string): string[] =>
+  samples.filter(({ name }) => name === metric).flatMap(({ labels }) => Object.keys(labels));
+
+describe('what a real operator exposes', () => {
+  it('has every series, label and value that alerts, dashboard and the cases of the alerts ask for', async () => {
+    samples = await realSamples();
+    const { rules } = await readRules();
+    const cases = Object.values(CASES).flatMap((list) => list.flatMap(({ change }) => Object.keys(seriesOf(change))));
+    const expressions = [...rules.map(({ expr }) => expr), ...(await dashboardExpressions()), ...new Set(cases)];
+    const parts = await takenApart(expressions);
+    const problems = parts.flatMap((part, index) =>
+      missing(part).map((problem) => `${problem}: ${expressions[index] ?? ''}`),
+    );
+    expect(problems).toEqual([]);
+
+    // The same eyes see what is wrong.
+    const wrong = await takenApart([
+      'vps_operator_parked_orders{job="vps-operator"}',
+      'vps_operator_provider_requests_total{outcome="success"}',
+      'vps_operator_provider_requests_total{result=~"success|broken"}',
+      'sum by (object) (vps_operator_servers)',
+    ]);
+    expect(wrong.map(missing)).toEqual([
+      ['there is no series vps_operator_parked_orders'],
+      ['vps_operator_provider_requests_total has no label outcome'],
+      ['vps_operator_provider_requests_total has no result="broken"'],
+      ['no series has the label object'],
+    ]);
+  });
+
+  it('is shown by the dashboard whole: every series of the operator has a panel or an alert', async () => {
+    const { rules } = await readRules();
+    const parts = await takenApart([...rules.map(({ expr }) => expr), ...(await dashboardExpressions())]);
+    const used = new Set(
+      parts.flatMap(({ selectors }) => selectors.map(({ metric }) => metric.replace(/_bucket$/, ''))),
+    );
+    const own = new Set(
+      (await realSamples())
+        .map(({ name }) => name.replace(/_(bucket|sum|count)$/, ''))
+        .filter((name) => name.startsWith('vps_operator_')),
+    );
+    expect([...own].filter((name) => !used.has(name))).toEqual([]);
+  });
+});
