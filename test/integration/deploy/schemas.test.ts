@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, expect, inject, it, vi } from 'vitest';
 import { goProgram } from '../../tools/go-program.ts';
 import { kustomize } from '../../tools/manifests.ts';
 import { adminHttp } from '../kube/support.ts';
@@ -20,11 +20,15 @@ beforeAll(async () => {
   kubeconform = await goProgram({ module, package: 'github.com/yannh/kubeconform/cmd/kubeconform' });
   schemas = await mkdtemp(join(tmpdir(), 'vps-operator-schemas-'));
   const http = adminHttp();
-  let openApi = '';
+  const read = async () => JSON.stringify(await http.call({ path: '/openapi/v2' }));
   // The API server publishes the schema of a CRD a moment after it serves it.
-  await expect
-    .poll(async () => (openApi = JSON.stringify(await http.call({ path: '/openapi/v2' }))))
-    .toContain('"kind":"VirtualServer"');
+  const openApi = await vi.waitUntil(
+    async () => {
+      const text = await read();
+      return text.includes('"kind":"VirtualServer"') && text;
+    },
+    { timeout: 30_000, interval: 200 },
+  );
   await writeSchemas(openApi, schemas);
   await http.close();
 }, BUILD_MS);
