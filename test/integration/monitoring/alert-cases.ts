@@ -89,7 +89,7 @@ export const CASES: Record<string, AlertCase[]> = {
     {
       sentence: 'is silent while the Lease passes on',
       change: { ...gauge(LEADER, '1x59 0x2 1x400') },
-      minutes: 64,
+      minutes: 62,
       fires: [],
     },
   ],
@@ -126,6 +126,12 @@ export const CASES: Record<string, AlertCase[]> = {
       minutes: 60,
       fires: ['VPSOperatorReconcileErrors'],
     },
+    {
+      sentence: 'is silent for a burst of failures',
+      change: gauge(ERRORS, '0x30 0+20x3 60x400'),
+      minutes: 38,
+      fires: [],
+    },
     { sentence: 'is silent for one failure in forty', change: gauge(ERRORS, growing(0.5)), minutes: 60, fires: [] },
   ],
   VPSOperatorJournalBroken: [
@@ -155,7 +161,7 @@ export const CASES: Record<string, AlertCase[]> = {
         [stretch('resync')]: { leader: always(2), standby: always(1) },
         [stretch('poll')]: { leader: '1x30 9x20 1x400', standby: always(1) },
       },
-      minutes: 52,
+      minutes: 50,
       fires: [],
     },
   ],
@@ -169,7 +175,7 @@ export const CASES: Record<string, AlertCase[]> = {
     {
       sentence: 'is silent for a delay that passes',
       change: gauge('vps_operator_poll_lag_seconds', '3x30 1200x10 3x400'),
-      minutes: 45,
+      minutes: 38,
       fires: [],
     },
   ],
@@ -183,7 +189,7 @@ export const CASES: Record<string, AlertCase[]> = {
     {
       sentence: 'is silent when somebody acts at once',
       change: gauge('vps_operator_parked_creates', '0x30 2x3 0x400'),
-      minutes: 36,
+      minutes: 33,
       fires: [],
     },
     {
@@ -268,6 +274,12 @@ export const CASES: Record<string, AlertCase[]> = {
       sentence: 'is silent for orders that the service refuses',
       change: gauge(requests('createServer', 'client_error'), growing(5)),
       minutes: 60,
+      fires: [],
+    },
+    {
+      sentence: 'is silent for an outage of minutes',
+      change: gauge(requests('pollTask', 'timeout'), '0x30 0+20x5 100x400'),
+      minutes: 38,
       fires: [],
     },
     {
