@@ -30,10 +30,14 @@ const lean: Plugin = {
 /** What lies in the folder of the bundles, without their source maps. */
 export const BUNDLES = ['operator.js', 'simulator.js', 'kubectl-vps.js'];
 
-/** Writes BUNDLES and their source maps to `out`; returns the version that they carry. */
+/** esbuild's account of which file of which package went into which bundle. */
+export const METAFILE = 'metafile.json';
+
+/** Writes BUNDLES, their source maps and METAFILE to `out`; returns the version that they carry. */
 export async function bundle(out: string): Promise<string> {
   const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };
-  await build({
+  const { metafile } = await build({
+    metafile: true,
     absWorkingDir: ROOT,
     entryPoints: {
       operator: 'src/main.ts',
@@ -60,6 +64,7 @@ export async function bundle(out: string): Promise<string> {
   });
   // Without it Node takes the files for CommonJS first and reads them twice.
   await writeFile(join(out, 'package.json'), '{ "type": "module" }\n');
+  await writeFile(join(out, METAFILE), JSON.stringify(metafile));
   // kubectl runs it as a program.
   await chmod(join(out, 'kubectl-vps.js'), 0o755);
   return version;

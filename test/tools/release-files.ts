@@ -1,0 +1,76 @@
+/** The files of a release: bundles, manifest, image, bills of materials and checksums. docs/release.md says what for. */
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { promisify } from 'node:util';
+import { bundle, BUNDLES, METAFILE } from './bundle.ts';
+import { imageName, ROOT } from './image-build.ts';
+import { writeBillOfMaterials } from './release-sbom.ts';
+
+export const CHECKSUMS = 'SHA256SUMS';
+const run = promisify(execFile);
+
+export interface ReleaseOptions {
+  /** Name of the built image in the local Docker engine; without it the release has no image file. */
+  image?: string | undefined;
+  /** `sha256:...` of the image in its registry, which install.yaml then names. */
+  digest?: string | undefined;
+  /** Version of Node that the image holds. */
+  node: string;
+}
+
+/** Empties `out` and writes the release to it; resolves with the names of its files. Throws what went wrong. */
+export async function writeRelease(out: string, { image, digest, node }: ReleaseOptions): Promise<string[]> {
+  const manifest = await pinned(digest);
+  await rm(out, { recursive: true, force: true });
+  await mkdir(out, { recursive: true });
+  const staging = await mkdtemp(join(tmpdir(), 'vps-operator-release-'));
+  try {
+    const version = await bundle(staging);
+    await copyFile(join(ROOT, 'LICENSE'), join(staging, 'LICENSE'));
+    await pack(staging, join(out, `vps-operator-${version}.tar.gz`));
+    for (const name of BUNDLES) {
+      const bill = join(out, `${name.replace(/\.js$/, '')}-${version}.cdx.json`);
+      await writeBillOfMaterials(join(staging, METAFILE), name, node, bill);
+    }
+    await writeFile(join(out, 'install.yaml'), manifest);
+    if (image !== undefined) await run('docker', ['save', '--output', join(out, `image-${version}.tar`), image]);
+  } finally {
+    await rm(staging, { recursive: true });
+  }
+  return writeChecksums(out);
+}
+
+/** The same files give the same archive, whoever packs them and when. GNU tar, as any Linux has it. */
+async function pack(folder: string, archive: string): Promise<void> {
+  const reproducible = ['--sort=name', '--mtime=@0', '--owner=0', '--group=0', '--numeric-owner', '--mode=u+rw,go=rX'];
+  const files = [...BUNDLES, 'package.json', 'LICENSE'];
+  await run('tar', [...reproducible, '--use-compress-program=gzip -n', '-cf', archive, '-C', folder, ...files]);
+}
+
+/** Whoever names an image by its digest gets this image and no other, whatever becomes of the tag. */
+async function pinned(digest: string | undefined): Promise<string> {
+  const text = await readFile(join(ROOT, 'deploy/install.yaml'), 'utf8');
+  if (digest === undefined) return text;
+  if (!/^sha256:[0-9a-f]{64}$/.test(digest)) throw new Error(`${digest} is no digest: give sha256:<64 hex digits>`);
+  const name = await imageName();
+  if (!text.includes(`image: ${name}\n`)) throw new Error(`deploy/install.yaml does not use the image ${name}`);
+  return text.replaceAll(`image: ${name}\n`, `image: ${name}@${digest}\n`);
+}
+
+/** In the form of `sha256sum`, which checks them with --check. */
+async function writeChecksums(out: string): Promise<string[]> {
+  const names = (await readdir(out)).sort();
+  const lines: string[] = [];
+  for (const name of names) {
+    const hash = createHash('sha256');
+    await pipeline(createReadStream(join(out, name)), hash);
+    lines.push(`${hash.digest('hex')}  ${name}\n`);
+  }
+  await writeFile(join(out, CHECKSUMS), lines.join(''));
+  return [...names, CHECKSUMS];
+}
