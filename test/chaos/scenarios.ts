@@ -187,6 +187,8 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       await taskRuns(stage, 'web');
       stage.simulator.accounts.rotateKey(DEFAULT_KEY.keyId, 'another-secret-of-this-key');
       stage.simulator.accounts.forgetTokens();
+      // Whether a Secret that changes in time is noticed before the old key is refused is left to chance.
+      await stage.reaches('web', 'InvalidCredentials');
       await stage.people.putSecret('another-secret-of-this-key');
       stage.tasksEnd = true;
       await stage.rests('web');
