@@ -24,7 +24,7 @@ describe('the README', () => {
   const { keyId, secret } = readManifest(readme);
   const account = { name: 'reader', keys: [{ keyId, secret }] };
 
-  it('leads from the install to a server, into it, and to its end', async () => {
+  it('leads from the install to a server, into it, and to its end', { timeout: 180_000 }, async () => {
     const cluster = await startEmptyCluster();
     onTestFinished(() => cluster.stop());
     const simulator = await startSimulator({ accounts: [account], taskDurationMs: 300 });
@@ -104,6 +104,7 @@ describe('the README', () => {
     const files = [
       'README.md',
       'CONTRIBUTING.md',
+      'docs/install.md',
       'docs/operations.md',
       'docs/guards.md',
       'docs/monitoring.md',

@@ -10,13 +10,16 @@ import { startPod, SYSTEM } from './pod.ts';
 
 const text = await readFile(join(ROOT, 'docs/install.md'), 'utf8');
 
+/** Only ends what is in vain: some forty commands, on a machine that has other tests to run. */
+const WHOLE_MS = 240_000;
+
 let cluster: Cluster;
 beforeAll(async () => {
   cluster = await startEmptyCluster();
 });
 afterAll(() => cluster.stop());
 
-it('leads from an empty cluster through every way to install to an empty one', async () => {
+it('leads from an empty cluster through every way to install to an empty one', { timeout: WHOLE_MS }, async () => {
   const simulator = await startSimulator({ taskDurationMs: 300 });
   onTestFinished(() => simulator.close());
   const { kubeconfigPath, kubectl } = cluster.controlPlane;

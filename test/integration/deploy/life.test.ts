@@ -3,7 +3,7 @@
  * while; and the ends that docs/install.md describes: of the operator, of a namespace, of the CRD. The tests share one
  * cluster and leave it installed, without objects.
  */
-import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import { writeFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,6 +17,9 @@ import { startPod, SYSTEM } from './pod.ts';
 /** What nobody waits for in a test. */
 const QUICK = ['--poll-interval=200ms', '--lease-duration=3s', '--takeover-grace=1s', '--create-timeout=5s'];
 const CRD = 'virtualservers.vps-operator.dev';
+
+// Namespaces and CRDs take their time to go, and each wait for one has a bound of its own.
+vi.setConfig({ testTimeout: 180_000 });
 
 let cluster: Cluster;
 let simulator: Simulator;
