@@ -134,6 +134,14 @@ export const FLAGS = {
     schema: decimal(/^\d+$/, 0, Number.MAX_SAFE_INTEGER),
     default: '60',
   },
+  maxServersPerNamespace: {
+    flag: 'max-servers-per-namespace',
+    value: 'NUMBER',
+    help: 'Servers that a namespace may have, at most: none beyond is ordered. Adopted ones count. 0: no limit.',
+    form: 'a whole number, 0 for no limit',
+    schema: decimal(/^\d+$/, 0, Number.MAX_SAFE_INTEGER),
+    default: '0',
+  },
   providerTimeoutMs: {
     ...durationFlag,
     flag: 'provider-timeout',

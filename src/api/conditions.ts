@@ -40,6 +40,7 @@ export const REASONS = {
   ProviderProtocolError: 'The service answered something that cannot be understood.',
   InvalidSpec: 'The service does not offer what spec asks for.',
   CreateLimit: 'The namespace has reached --max-creates-per-hour.',
+  ServerLimit: 'The namespace has as many servers as --max-servers-per-namespace allows.',
   CreateRejected: 'The service refused the create.',
   CreateInFlight: 'Another process may be sending the create.',
   CreateOutcomeUnknown: 'A create was sent and its answer lost: there may be a server.',

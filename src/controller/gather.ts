@@ -9,6 +9,7 @@ import { ProviderError } from '../provider/errors/provider-error.ts';
 import type { Session } from '../provider/types.ts';
 import type { CreateLimit } from './create-limit.ts';
 import type { Credentials } from './credentials.ts';
+import type { Places } from './places.ts';
 import type { Timers } from './timers.ts';
 
 /** How old the service's lists may be when a create is decided on them (ms). */
@@ -18,6 +19,7 @@ export interface Gathering {
   kube: Pick<Kube, 'getSecret'>;
   credentials: Credentials;
   limit: CreateLimit;
+  places: Places;
   timers: Timers;
 }
 
@@ -26,6 +28,7 @@ export interface Gathered {
   credentials?: NonNullable<Facts['credentials']>;
   sshKeys?: NonNullable<Facts['sshKeys']>;
   catalog?: NonNullable<Facts['catalog']>;
+  place?: NonNullable<Facts['place']>;
   createDelayMs?: number;
   session?: Session;
 }
@@ -45,6 +48,12 @@ export async function gather(
       return;
     case 'catalog':
       into.catalog = await readCatalog(into.session);
+      return;
+    case 'place':
+      into.place = {
+        free: room.places.reserve(object.metadata.namespace, object.metadata.uid),
+        limit: room.places.perNamespace,
+      };
       return;
     case 'createDelay':
       into.createDelayMs = room.limit.reserve(object.metadata.namespace, object.metadata.uid, room.timers.monotonic());

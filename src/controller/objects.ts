@@ -2,14 +2,16 @@
 import { FINALIZER, RECORD_ANNOTATION } from '../api/names.ts';
 import { parseRecord, type ServerRecord } from '../api/record.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
-import { viewRecord } from '../decision/record.ts';
+import { holdsSomething, viewRecord } from '../decision/record.ts';
 import type { Memo } from '../decision/types.ts';
 import type { Informer } from '../kube/types.ts';
 import type { Holders } from './holders.ts';
+import type { Places } from './places.ts';
 
 export class Objects {
   readonly #cache: Pick<Informer, 'get'>;
   readonly #holders: Holders;
+  readonly #places: Places;
   /** By uid: what our last write, or a live read, returned; newer than the cache until the watch catches up. */
   readonly #written = new Map<string, VirtualServer>();
   readonly #memos = new Map<string, Memo>();
@@ -18,9 +20,10 @@ export class Objects {
   /** Uids whose finalizer this process took off itself. */
   readonly #released = new Set<string>();
 
-  constructor(cache: Pick<Informer, 'get'>, holders: Holders) {
+  constructor(cache: Pick<Informer, 'get'>, holders: Holders, places: Places) {
     this.#cache = cache;
     this.#holders = holders;
+    this.#places = places;
   }
 
   /** The newest version known here; undefined when the object does not exist. */
@@ -76,6 +79,7 @@ export class Objects {
     const { uid } = last.metadata;
     this.#holders.endReservation(uid, key);
     this.#holders.set(uid, key, undefined);
+    this.#places.set(last.metadata.namespace, uid, false);
     const written = this.#written.get(uid);
     const final = written !== undefined && isNewer(written, last) ? written : last;
     this.#gone.set(key, [...(this.#gone.get(key) ?? []), final]);
@@ -91,6 +95,7 @@ export class Objects {
       this.#memos.delete(uid);
       // The answer to our last write may have come after the watch told of the end.
       this.#holders.set(uid, key, undefined);
+      this.#places.set(object.metadata.namespace, uid, false);
       return { object, released: this.#released.delete(uid) };
     });
   }
@@ -99,14 +104,12 @@ export class Objects {
     const { namespace, name, uid, deletionTimestamp, finalizers } = object.metadata;
     // Somebody else's finalizer may keep an object that we have let go.
     const isLetGo = deletionTimestamp !== undefined && finalizers?.includes(FINALIZER) !== true;
-    this.#holders.set(uid, `${namespace}/${name}`, isLetGo ? undefined : heldBy(object));
+    const record = isLetGo ? undefined : ownRecord(object);
+    // A server that was cancelled at its end is held no more.
+    const held = record?.expiredAt === undefined ? record : undefined;
+    this.#holders.set(uid, `${namespace}/${name}`, held?.identifier);
+    this.#places.set(namespace, uid, held !== undefined && holdsSomething(held));
   }
-}
-
-/** The server that the object holds; one that was cancelled at its end is held no more. */
-function heldBy(object: VirtualServer): string | undefined {
-  const record = ownRecord(object);
-  return record?.expiredAt === undefined ? record?.identifier : undefined;
 }
 
 /** What annotation or mirror say, where they were written for this object. */

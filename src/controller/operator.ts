@@ -14,6 +14,7 @@ import { KeyKeeper } from './key-keeper.ts';
 import { Losses } from './losses.ts';
 import { Objects } from './objects.ts';
 import { Pace } from './pace.ts';
+import { Places } from './places.ts';
 import { longestStepMs, Progress } from './progress.ts';
 import { WorkQueue } from './queue.ts';
 import { Reconciler } from './reconciler.ts';
@@ -36,6 +37,8 @@ export interface OperatorOptions {
   providerQps: number;
   /** Per namespace; 0: no limit. */
   maxCreatesPerHour: number;
+  /** 0: no limit. */
+  maxServersPerNamespace: number;
   createTimeoutMs: number;
   /** Of every other request to the service. */
   providerTimeoutMs: number;
@@ -85,6 +88,7 @@ export class Operator {
     this.#progress = new Progress(timers);
     this.#queue = new WorkQueue({ timers, instruments });
     const holders = new Holders();
+    const places = new Places(options.maxServersPerNamespace);
     this.#informer = options.informer({
       onUpsert: (key, object) => {
         this.#objects.told(object);
@@ -96,7 +100,7 @@ export class Operator {
         this.#queue.add(key);
       },
     });
-    this.#objects = new Objects(this.#informer, holders);
+    this.#objects = new Objects(this.#informer, holders, places);
     this.#credentials = new Credentials({
       kube,
       provider,
@@ -123,6 +127,7 @@ export class Operator {
       journal,
       holders,
       limit: new CreateLimit(options.maxCreatesPerHour),
+      places,
       leads,
       mint: options.mint ?? (() => randomBytes(8).toString('hex')),
       credentials: this.#credentials,

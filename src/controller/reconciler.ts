@@ -82,6 +82,7 @@ export class Reconciler {
     } finally {
       visit.ended?.();
       this.#rooms.holders.endReservation(uid, `${namespace}/${name}`);
+      this.#rooms.places.endReservation(uid);
     }
   }
 
@@ -167,7 +168,7 @@ export class Reconciler {
     const { journal, holders, objects, pace, timers } = this.#rooms;
     const { uid } = object.metadata;
     const now = timers.now();
-    const { credentials, sshKeys, catalog, createDelayMs } = gathered;
+    const { credentials, sshKeys, catalog, place, createDelayMs } = gathered;
     const apiServerNow = this.#rooms.kube.serverTime();
     return {
       now,
@@ -182,6 +183,7 @@ export class Reconciler {
       ...(credentials && { credentials }),
       ...(sshKeys && { sshKeys }),
       ...(catalog && { catalog }),
+      ...(place && { place }),
       ...(createDelayMs !== undefined && { createDelayMs }),
     };
   }

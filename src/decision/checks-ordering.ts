@@ -68,7 +68,7 @@ export function serverIsToBeOrdered(view: View): Action | undefined {
   if (deleting || (own !== undefined && holdsSomething(own))) throw new Error('a server is held, or may be: no create');
   const planned = notDue(view, 'gather') ?? withoutCredentials(view, 'gather');
   if (planned !== undefined) return planned;
-  const { sshKeys, catalog, createDelayMs } = facts;
+  const { sshKeys, catalog, place, createDelayMs } = facts;
   if (sshKeys === undefined) return gather('sshKeys');
   if (!sshKeys.ok) return missing(sshKeys);
   if (catalog === undefined) return gather('catalog');
@@ -76,6 +76,11 @@ export function serverIsToBeOrdered(view: View): Action | undefined {
   const problem = specProblem(object.spec, catalog.catalog);
   if (problem !== undefined) {
     return park('InvalidSpec', problem, { retry: 'gather', afterMs: Math.max(RECHECK_MS, facts.timing.resyncMs) });
+  }
+  if (place === undefined) return gather('place');
+  if (!place.free) {
+    const message = `the namespace has ${place.limit} servers, as many as --max-servers-per-namespace allows: delete one, or ask for more`;
+    return park('ServerLimit', message, { retry: 'gather', afterMs: facts.timing.pollMs });
   }
   if (createDelayMs === undefined) return gather('createDelay');
   if (createDelayMs > 0) {

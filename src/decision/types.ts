@@ -59,6 +59,8 @@ export interface Facts {
   catalog?: { ok: true; catalog: Catalog } | Missing;
   /** ms until the namespace may create again; 0: now. */
   createDelayMs?: number;
+  /** Whether the namespace may have one more server; `limit`: how many it may have in all. */
+  place?: { free: boolean; limit: number };
   /** A number in [0, 1) for jitter. */
   jitter: number;
 }
@@ -71,7 +73,7 @@ export interface Timing {
   takeoverMs: number;
 }
 
-export type GatherKind = 'credentials' | 'sshKeys' | 'catalog' | 'createDelay';
+export type GatherKind = 'credentials' | 'sshKeys' | 'catalog' | 'place' | 'createDelay';
 
 export type Action =
   /** Collect one more fact, then decide again. */

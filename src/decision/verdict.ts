@@ -41,6 +41,7 @@ const MEANINGS = {
   ProviderProtocolError: blind,
   InvalidSpec: stuck,
   CreateLimit: working,
+  ServerLimit: stuck,
   CreateRejected: stuck,
   CreateInFlight: { ready: 'Unknown', phase: 'reconciling' },
   CreateOutcomeUnknown: { ready: 'Unknown', phase: 'stalled' },

@@ -8,6 +8,10 @@ export interface Fleet {
   /** By status and reason, in this order and only where there are any. */
   servers: { ready: string; reason: string; count: number }[];
   price: number;
+  /** Running servers and their price by namespace. */
+  namespaces: Map<string, { servers: number; price: number }>;
+  /** Servers whose end is less than a day away. */
+  expiring: number;
   parkedCreates: number;
   orphans: number;
   deleting: number;
@@ -22,14 +26,24 @@ const READY: ReadonlySet<string> = new Set(['True', 'False', 'Unknown']);
 /** `now` is in ms since the epoch. */
 export function countFleet(objects: readonly VirtualServer[], now: number): Fleet {
   const counts = new Map<string, Fleet['servers'][number]>();
-  const fleet: Fleet = { servers: [], price: 0, parkedCreates: 0, orphans: 0, deleting: 0, oldestDeletionMs: 0 };
+  const fleet: Fleet = {
+    servers: [],
+    price: 0,
+    namespaces: new Map(),
+    expiring: 0,
+    parkedCreates: 0,
+    orphans: 0,
+    deleting: 0,
+    oldestDeletionMs: 0,
+  };
   for (const object of objects) {
     const { ready, reason } = standing(object);
     const entry = counts.get(`${ready} ${reason}`) ?? { ready, reason, count: 0 };
     entry.count += 1;
     counts.set(`${ready} ${reason}`, entry);
     if (PARKED_CREATES.has(reason)) fleet.parkedCreates += 1;
-    if (reason !== 'ServerMissing' && !isLetGo(object)) fleet.price += runningPrice(object);
+    if (reason !== 'ServerMissing' && !isLetGo(object)) addRunning(fleet, object);
+    if (object.status?.conditions?.some(({ type }) => type === 'Expiring') === true) fleet.expiring += 1;
     fleet.orphans += orphansOf(object);
     const deletingMs = deletingFor(object, now);
     if (deletingMs === undefined) continue;
@@ -52,10 +66,13 @@ function isLetGo({ metadata }: VirtualServer): boolean {
 }
 
 /** Whether the price is per hour or per month, and in what, is not known; a server without one adds nothing. */
-function runningPrice({ status }: VirtualServer): number {
-  const price: unknown = status?.price;
-  const running = status?.serverStatus?.trim().toLowerCase() === 'running';
-  return running && typeof price === 'number' && Number.isFinite(price) ? price : 0;
+function addRunning(fleet: Fleet, { metadata, status }: VirtualServer): void {
+  if (status?.serverStatus?.trim().toLowerCase() !== 'running') return;
+  const price: unknown = status.price;
+  const known = typeof price === 'number' && Number.isFinite(price) ? price : 0;
+  const total = fleet.namespaces.get(metadata.namespace) ?? { servers: 0, price: 0 };
+  fleet.price += known;
+  fleet.namespaces.set(metadata.namespace, { servers: total.servers + 1, price: total.price + known });
 }
 
 /** Those of a record that was copied along with its object belong to the other one. */

@@ -140,6 +140,13 @@ export class Metrics implements Instruments {
     series.servers.set({ ready: 'True', reason: 'Available' }, 0);
     for (const { ready, reason, count } of fleet.servers) series.servers.set({ ready, reason }, count);
     series.price.set(fleet.price);
+    series.namespaceServers.reset();
+    series.namespacePrice.reset();
+    for (const [object_namespace, { servers, price }] of fleet.namespaces) {
+      series.namespaceServers.set({ object_namespace }, servers);
+      series.namespacePrice.set({ object_namespace }, price);
+    }
+    series.expiring.set(fleet.expiring);
     series.parkedCreates.set(fleet.parkedCreates);
     series.orphans.set(fleet.orphans);
     series.deleting.set(fleet.deleting);

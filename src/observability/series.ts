@@ -58,6 +58,20 @@ export function createSeries() {
       'reason',
     ),
     price: gauge('vps_operator_servers_price', "Sum of the prices of all running servers, in the service's own unit."),
+    namespaceServers: gauge(
+      'vps_operator_namespace_servers',
+      'Running servers by the namespace of their VirtualServers.',
+      'object_namespace',
+    ),
+    namespacePrice: gauge(
+      'vps_operator_namespace_servers_price',
+      "Sum of their prices, in the service's own unit.",
+      'object_namespace',
+    ),
+    expiring: gauge(
+      'vps_operator_expiring_servers',
+      'Servers that are cancelled within a day, or whose time is over and that may not be cancelled.',
+    ),
     parkedCreates: gauge(
       'vps_operator_parked_creates',
       'VirtualServers whose order may have created a server that only a person can find.',

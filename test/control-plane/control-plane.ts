@@ -53,6 +53,7 @@ const START_MS = 90_000;
 const CONTROLLERS = [
   'namespace-controller',
   'garbage-collector-controller',
+  'resourcequota-controller',
   'clusterrole-aggregation-controller',
   'validatingadmissionpolicy-status-controller',
 ];

@@ -11,15 +11,17 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { readCounts, type Counts } from '../tools/counts.ts';
 import { buildImage } from '../tools/image-build.ts';
 import { runProgram } from '../tools/run-program.ts';
 import { missing, openCluster } from './clusters.ts';
 import { hasCommand } from './kind.ts';
 
-const OWN = ['--if-possible', '--measure', '--keep'];
-const given = process.argv.slice(2);
-const further = given.filter((argument) => !OWN.includes(argument));
+const { values, positionals } = parseArgs({
+  options: { 'if-possible': { type: 'boolean' }, measure: { type: 'boolean' }, keep: { type: 'boolean' } },
+  allowPositionals: true,
+});
 
 async function runTests(): Promise<Counts> {
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-e2e-'));
@@ -27,7 +29,7 @@ async function runTests(): Promise<Counts> {
     const report = join(folder, 'report.json');
     const reporters = ['--reporter=verbose', '--reporter=json', `--outputFile=${report}`];
     const config = join(import.meta.dirname, 'vitest.config.ts');
-    const code = await runProgram('vitest', ['run', `--config=${config}`, ...reporters, ...further]);
+    const code = await runProgram('vitest', ['run', `--config=${config}`, ...reporters, ...positionals]);
     return await readCounts(report, code);
   } finally {
     await rm(folder, { recursive: true });
@@ -41,17 +43,17 @@ async function measure(): Promise<Counts> {
 
 async function main(): Promise<Counts> {
   const lack = missing(process.env) ?? lackOfDocker();
-  if (lack !== undefined && given.includes('--if-possible')) {
+  if (lack !== undefined && values['if-possible'] === true) {
     console.log(`the tests in real pods are SKIPPED: ${lack}`);
     return { passed: 0, failed: 0 };
   }
   if (lack !== undefined) throw new Error(lack);
-  const cluster = await openCluster(process.env, given.includes('--keep'));
+  const cluster = await openCluster(process.env, values.keep ?? false);
   const image = process.env['E2E_IMAGE'] ?? (await buildImage());
   await cluster.load(image);
   process.env['E2E_KUBECONFIG'] = cluster.kubeconfig;
   process.env['E2E_IMAGE'] = image;
-  return given.includes('--measure') ? measure() : runTests();
+  return values.measure === true ? measure() : runTests();
 }
 
 function lackOfDocker(): string | undefined {

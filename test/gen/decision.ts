@@ -76,6 +76,7 @@ export function gathered(changes: Partial<Facts> = {}): Facts {
     credentials: { ok: true, account: ACCOUNT },
     sshKeys: { ok: true, text: SSH_KEY },
     catalog: { ok: true, catalog: CATALOG },
+    place: { free: true, limit: 0 },
     createDelayMs: 0,
     ...changes,
   });

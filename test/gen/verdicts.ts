@@ -71,6 +71,7 @@ export const VERDICTS: Record<string, Verdict> = {
   SSHKeyNotFound: stuck,
   InvalidSpec: stuck,
   CreateLimit: working,
+  ServerLimit: stuck,
   CreateRejected: stuck,
   CreateInFlight: working,
   CreateOutcomeUnknown: stuck,

@@ -42,6 +42,7 @@ export const FLAGS = {
   maxConcurrentReconciles: 4,
   providerQps: Infinity,
   maxCreatesPerHour: 0,
+  maxServersPerNamespace: 0,
   createTimeoutMs: 120_000,
   providerTimeoutMs: 30_000,
   kubeTimeoutMs: 15_000,

@@ -7,6 +7,9 @@ const RATE = '[$__rate_interval]';
 
 /** A gauge of the leader; the standby's is zero. */
 const fleet = (metric: string): string => `sum(max by (namespace) (${metric}{${JOB}}))`;
+/** The same by the namespace of the objects. */
+const byNamespace = (metric: string): string =>
+  `sum by (object_namespace) (max by (namespace, object_namespace) (${metric}{${JOB}}))`;
 const rate = (by: string, metric: string, matchers = ''): string =>
   `sum by (${by}) (rate(${metric}{${JOB}${matchers}}${RATE}))`;
 const quantile = (q: number, metric: string, by = ''): string =>
@@ -90,6 +93,23 @@ const SERVERS: Unplaced[] = [
     title: 'Sum of prices',
     description: 'Of all running servers that the operator knows of, in the unit of the service.',
     queries: { price: fleet('vps_operator_servers_price') },
+  }),
+  timeSeries({
+    title: 'Servers by namespace',
+    description: 'Running servers by the namespace of their objects.',
+    queries: { '{{object_namespace}}': byNamespace('vps_operator_namespace_servers') },
+    stacked: true,
+  }),
+  timeSeries({
+    title: 'Price by namespace',
+    description: 'Of running servers, in the unit of the service.',
+    queries: { '{{object_namespace}}': byNamespace('vps_operator_namespace_servers_price') },
+    stacked: true,
+  }),
+  timeSeries({
+    title: 'Ends near or over',
+    description: 'Servers that are cancelled within a day, or whose time is over and that may not be cancelled.',
+    queries: { servers: fleet('vps_operator_expiring_servers') },
   }),
   timeSeries({
     title: 'Oldest deletion',

@@ -6,6 +6,7 @@ import { Credentials } from '../../../src/controller/credentials.ts';
 import { Holders } from '../../../src/controller/holders.ts';
 import { openJournal } from '../../../src/controller/journal.ts';
 import { Objects } from '../../../src/controller/objects.ts';
+import { Places } from '../../../src/controller/places.ts';
 import { Reconciler } from '../../../src/controller/reconciler.ts';
 import { Recorder } from '../../../src/controller/recorder.ts';
 import type { Kube } from '../../../src/kube/types.ts';
@@ -62,6 +63,7 @@ async function setUp() {
     journal: await openJournal({ dir: undefined }),
     holders,
     limit: new CreateLimit(0),
+    places: new Places(0),
     mint: () => 'a1',
     leads: () => true,
     credentials: new Credentials({
@@ -73,7 +75,7 @@ async function setUp() {
       onChange: () => undefined,
     }),
     timers,
-    objects: new Objects({ get: () => object }, holders),
+    objects: new Objects({ get: () => object }, holders, new Places(0)),
     pace: { timing: () => TIMING } as unknown as ConstructorParameters<typeof Reconciler>[0]['pace'],
     recorder: new Recorder(kube, timers, log),
     log,

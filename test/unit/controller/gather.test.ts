@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { VirtualServerSpec } from '../../../src/api/virtual-server.ts';
+import { Places } from '../../../src/controller/places.ts';
 import { CreateLimit } from '../../../src/controller/create-limit.ts';
 import { Credentials } from '../../../src/controller/credentials.ts';
 import { gather, type Gathered } from '../../../src/controller/gather.ts';
@@ -35,7 +36,7 @@ function setUp(session: Partial<Session> = {}) {
     operatorNamespace: undefined,
     onChange,
   });
-  const room = { kube, credentials, limit: new CreateLimit(1), timers };
+  const room = { kube, credentials, limit: new CreateLimit(1), places: new Places(0), timers };
   const run = async (kinds: GatherKind[], object = web()): Promise<Gathered> => {
     const into: Gathered = {};
     for (const kind of kinds) await gather(kind, object, [], into, room);

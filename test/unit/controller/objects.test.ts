@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { FINALIZER } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { Holders } from '../../../src/controller/holders.ts';
+import { Places } from '../../../src/controller/places.ts';
 import { Objects, ownRecord } from '../../../src/controller/objects.ts';
 import { ACCOUNT, ATTEMPTED, HELD, TASKED, UID, record, web, webWith, type Shape } from '../../gen/decision.ts';
 
@@ -10,7 +11,7 @@ const KEY = 'default/web';
 function setUp() {
   const cache = new Map<string, VirtualServer>();
   const holders = new Holders();
-  const objects = new Objects({ get: (key) => cache.get(key) }, holders);
+  const objects = new Objects({ get: (key) => cache.get(key) }, holders, new Places(0));
   const put = (object: VirtualServer): void => {
     cache.set(KEY, object);
     objects.told(object);

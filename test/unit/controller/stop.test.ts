@@ -64,6 +64,7 @@ async function setUp() {
     maxConcurrentReconciles: 1,
     providerQps: 10,
     maxCreatesPerHour: 0,
+    maxServersPerNamespace: 0,
     createTimeoutMs: CREATE_TIMEOUT_MS,
     providerTimeoutMs: 30_000,
     kubeTimeoutMs: 15_000,

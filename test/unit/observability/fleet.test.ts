@@ -5,7 +5,16 @@ import { countFleet } from '../../../src/observability/fleet.ts';
 import { stored, storedWith } from '../../gen/virtual-server.ts';
 
 const NOW = Date.parse('2026-01-01T01:00:00Z');
-const NONE = { servers: [], price: 0, parkedCreates: 0, orphans: 0, deleting: 0, oldestDeletionMs: 0 };
+const NONE = {
+  servers: [],
+  price: 0,
+  namespaces: new Map(),
+  expiring: 0,
+  parkedCreates: 0,
+  orphans: 0,
+  deleting: 0,
+  oldestDeletionMs: 0,
+};
 
 function condition(type: string, status: Condition['status'], reason: string): Condition {
   return { type, status, reason, message: '', lastTransitionTime: '2026-01-01T00:00:00Z' };
@@ -44,6 +53,27 @@ describe('the fleet', () => {
     expect(countFleet([withStatus('odd', conditions(odd))], NOW).servers).toEqual([
       { ready: 'Unknown', reason: 'Other', count: 1 },
     ]);
+  });
+
+  it('is added up by namespace', () => {
+    const running = (name: string, namespace: string, price?: number) =>
+      stored(
+        name,
+        storedWith({
+          metadata: { namespace },
+          status: { serverStatus: 'running', ...(price !== undefined && { price }) },
+        }),
+      );
+    const { namespaces } = countFleet([running('a', 'x', 4.5), running('b', 'x', 1), running('c', 'y')], NOW);
+    expect([...namespaces]).toEqual([
+      ['x', { servers: 2, price: 5.5 }],
+      ['y', { servers: 1, price: 0 }],
+    ]);
+  });
+
+  it('tells of servers whose end is near', () => {
+    const near = withStatus('near', conditions(ready, condition('Expiring', 'True', 'ExpiresSoon')));
+    expect(countFleet([near, withStatus('far', conditions(ready))], NOW).expiring).toBe(1);
   });
 
   it.each([

@@ -22,6 +22,7 @@ const SETTINGS = {
   maxConcurrentReconciles: WORKERS,
   providerQps: 10,
   maxCreatesPerHour: 0,
+  maxServersPerNamespace: 0,
   createTimeoutMs: 120_000,
   providerTimeoutMs: 30_000,
   kubeTimeoutMs: 15_000,

@@ -1,0 +1,43 @@
+/** How many servers each namespace has, or is about to order: the measure of `--max-servers-per-namespace`. */
+
+export class Places {
+  readonly #perNamespace: number;
+  /** Namespace -> uids of the objects that hold a server or may come to hold one. */
+  readonly #taken = new Map<string, Set<string>>();
+  /** Uids whose visit is about to order; a hold makes a reservation lasting. */
+  readonly #reserved = new Map<string, string>();
+
+  /** `perNamespace` 0: no limit. */
+  constructor(perNamespace: number) {
+    this.#perNamespace = perNamespace;
+  }
+
+  /** Whether the object takes a place, as its newest version says. */
+  set(namespace: string, uid: string, takes: boolean): void {
+    if (this.#perNamespace === 0) return;
+    const taken = this.#taken.get(namespace) ?? new Set<string>();
+    if (takes) this.#taken.set(namespace, taken.add(uid));
+    else if (taken.delete(uid) && taken.size === 0) this.#taken.delete(namespace);
+  }
+
+  /** Takes a place for the object; false, without taking one, where none is left. */
+  reserve(namespace: string, uid: string): boolean {
+    if (this.#perNamespace === 0) return true;
+    const reserved = [...this.#reserved].filter(([, other]) => other === namespace).map(([holder]) => holder);
+    const others = new Set([...(this.#taken.get(namespace) ?? []), ...reserved]);
+    others.delete(uid);
+    if (others.size >= this.#perNamespace) return false;
+    this.#reserved.set(uid, namespace);
+    return true;
+  }
+
+  /** The visit has ended: what it claimed counts by itself from now on. */
+  endReservation(uid: string): void {
+    this.#reserved.delete(uid);
+  }
+
+  /** 0: no limit. */
+  get perNamespace(): number {
+    return this.#perNamespace;
+  }
+}
