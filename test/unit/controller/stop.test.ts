@@ -5,7 +5,7 @@ import { openJournal } from '../../../src/controller/journal.ts';
 import { Operator } from '../../../src/controller/operator.ts';
 import type { Informer, InformerHandler, Kube } from '../../../src/kube/types.ts';
 import { createLogger } from '../../../src/logger.ts';
-import type { CreateOutcome, Provider, Session } from '../../../src/provider/types.ts';
+import type { CreateOutcome, Session } from '../../../src/provider/types.ts';
 import { CATALOG, web } from '../../gen/decision.ts';
 import { FakeTimers } from '../../gen/timers.ts';
 
@@ -55,7 +55,7 @@ async function setUp() {
   const operator = new Operator({
     kube,
     informer,
-    provider: { session: () => session, forget: () => undefined, close: () => Promise.resolve() } as Provider,
+    provider: { session: () => session, forget: () => undefined, close: () => Promise.resolve() },
     journal: await openJournal({ dir: undefined }),
     log: createLogger({ level: 'silent' }),
     timers,
