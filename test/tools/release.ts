@@ -3,6 +3,8 @@
  *
  *   --without-image     no image: for places without Docker
  *   --digest sha256:... digest of the pushed image, for install.yaml
+ *
+ * What follows a further `--` goes to `docker build`.
  */
 import { execFile } from 'node:child_process';
 import { readFile, stat } from 'node:fs/promises';
