@@ -1,6 +1,7 @@
 /** What must hold of single requests at the moment when they arrive. Each violation is a sentence. */
 import { PAUSED_ANNOTATION, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { expiryOf } from '../../src/decision/expiry.ts';
 import type { Simulator } from '../../src/simulator/index.ts';
 import type { Request } from './labels.ts';
 import { recordOf } from './objects.ts';
@@ -64,13 +65,16 @@ function checkCancel(identifier: string, objects: readonly VirtualServer[], simu
   // What is gone cannot be cancelled by mistake.
   if (!simulator.aliveServers().some((server) => server.identifier === identifier)) return [];
   const holders = objects.filter((object) => recordOf(object)?.identifier === identifier);
-  const asking = holders.filter(
-    ({ metadata, spec }) =>
-      metadata.deletionTimestamp !== undefined &&
+  const asking = holders.filter((object) => {
+    const { metadata, spec } = object;
+    const isOver = (expiryOf(object, recordOf(object)) ?? Infinity) <= Date.now();
+    return (
+      (metadata.deletionTimestamp !== undefined || isOver) &&
       spec.deletionPolicy === 'Delete' &&
       !spec.deletionProtection &&
-      metadata.annotations?.[PAUSED_ANNOTATION] === undefined,
-  );
+      metadata.annotations?.[PAUSED_ANNOTATION] === undefined
+    );
+  });
   if (holders.length === 1 && asking.length === 1) return [];
   const names = holders.map(
     ({ metadata: { name, deletionTimestamp } }) => `${name}${deletionTimestamp ? ' deleting' : ''}`,

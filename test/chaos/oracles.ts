@@ -27,7 +27,8 @@ function orderedTwice({ simulator }: Ending): string[] {
 
 /** The servers that live are those that objects hold, together with those that were to be retained. */
 function unaccounted({ simulator, objects, retained }: Ending): string[] {
-  const held = new Set(objects.map((object) => recordOf(object)?.identifier).filter((one) => one !== undefined));
+  const records = objects.map(recordOf).filter((record) => record?.expiredAt === undefined);
+  const held = new Set(records.map((record) => record?.identifier).filter((one) => one !== undefined));
   const ordered = new Map(simulator.ledger.creates().map(({ identifier, body }) => [identifier, body.ssh_keys]));
   const alive = new Set(simulator.aliveServers().map(({ identifier }) => identifier));
   const isRetained = (identifier: string): boolean => retained.has(identifier) || retained.has(ordered.get(identifier));

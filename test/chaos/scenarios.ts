@@ -206,6 +206,19 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       await stage.gone('db');
     },
   },
+  expired: {
+    async act(stage) {
+      await begin(stage);
+      await stage.people.apply('web');
+      await stage.rests('web');
+      await stage.people.edit('web', { spec: { expiresAt: '2026-01-01T00:00:00Z' } });
+      await stage.reaches('web', 'Expired');
+      // More time comes too late, and must not order another server.
+      await stage.people.edit('web', { spec: { expiresAt: '2100-01-01T00:00:00Z' } });
+      await stage.reaches('web', 'Expired');
+      await removed(stage, 'web');
+    },
+  },
   protected: {
     async act(stage) {
       await begin(stage);
