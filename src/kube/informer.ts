@@ -23,6 +23,15 @@ export interface InformerOptions extends ReflectorTuning {
   monotonic?: () => number;
 }
 
+/**
+ * True for an event that tells once more of an object which another one of its name has replaced since. Taken for news,
+ * it would end the present one here. Resource versions can be compared as numbers (KEP-5504).
+ */
+function isOfAnEarlierObject({ metadata }: VirtualServer, cached: VirtualServer): boolean {
+  if (metadata.uid === cached.metadata.uid) return false;
+  return BigInt(metadata.resourceVersion) < BigInt(cached.metadata.resourceVersion);
+}
+
 const PROBLEMS: Partial<Record<KubeErrorCode, string>> = {
   NotFound: 'the CustomResourceDefinition of VirtualServer is not installed; waiting for it',
   Forbidden: 'not allowed to list and watch VirtualServers; waiting for it',
@@ -55,6 +64,12 @@ export function createInformer(options: InformerOptions): Informer {
   }
 
   function upsert(object: VirtualServer): void {
+    const cached = cache.get(keyOf(object));
+    if (cached !== undefined && isOfAnEarlierObject(object, cached)) return;
+    put(object);
+  }
+
+  function put(object: VirtualServer): void {
     const key = keyOf(object);
     const cached = cache.get(key);
     const same = cached?.metadata.uid === object.metadata.uid;
@@ -67,7 +82,7 @@ export function createInformer(options: InformerOptions): Informer {
   function gone(object: VirtualServer): void {
     const key = keyOf(object);
     const cached = cache.get(key);
-    if (cached === undefined) return;
+    if (cached === undefined || isOfAnEarlierObject(object, cached)) return;
     remove(key, cached.metadata.uid === object.metadata.uid ? object : cached);
   }
 
@@ -77,7 +92,8 @@ export function createInformer(options: InformerOptions): Informer {
       const covered = namespace === undefined || object.metadata.namespace === namespace;
       if (covered && !present.has(key)) remove(key, object);
     }
-    for (const object of objects) upsert(object);
+    // A list is the whole truth, also where it is older: etcd may have been rolled back.
+    for (const object of objects) put(object);
   }
 
   function sinkOf(namespace: string | undefined, index: number): ReflectorSink {

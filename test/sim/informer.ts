@@ -99,6 +99,13 @@ export class SimInformer implements Informer {
     // A watch that is begun anew from an older version tells some of it once more.
     const again = random.chance(REPEATED) ? random.int(1, 5) : 0;
     for (const { object, deleted } of this.#api.changes.slice(Math.max(0, this.#seen - again))) {
+      const cached = this.#cache.get(keyOf(object));
+      // As the real one does with what it is told of an object that another of its name has replaced.
+      const isOld =
+        cached !== undefined &&
+        cached.metadata.uid !== object.metadata.uid &&
+        BigInt(object.metadata.resourceVersion) < BigInt(cached.metadata.resourceVersion);
+      if (isOld) continue;
       if (deleted) this.#remove(keyOf(object), object);
       else this.#upsert(object);
     }
