@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { LeaderElection } from './controller/leader-election.ts';
 import { Operator } from './controller/operator.ts';
+import { createSshProbe } from './controller/ssh-probe.ts';
 import { realTimers } from './controller/timers.ts';
 import { openJournal } from './controller/journal.ts';
 import type { Config } from './config.ts';
@@ -62,6 +63,7 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
     provider,
     journal,
     log,
+    probe: createSshProbe(),
     ...(metrics && { instruments: metrics }),
   });
   let stage: 'standby' | 'active' | 'stopping' = election === undefined ? 'active' : 'standby';

@@ -9,6 +9,7 @@ export const CONDITION_TYPES = [
   'Paused',
   'OrphanedServer',
   'Expiring',
+  'Reachable',
 ] as const;
 
 /** Reason -> what it means; docs/operations.md has a paragraph for each (a test compares). */
@@ -20,6 +21,8 @@ export const REASONS = {
   TaskNotFound: 'The service no longer knows the task.',
   ServerNotRunning: 'The server exists, the service reports another status than running.',
   AddressPending: 'The server runs and the service shows no way to reach it yet.',
+  Reachable: 'An SSH server answers where spec.sshCheck asks for one.',
+  Unreachable: 'The server runs, and no SSH server answers where spec.sshCheck asks for one.',
   ServerMissing: 'The server is gone from the service; it is not ordered again.',
   ServerNotVisible: 'The server cannot be seen with this key; nobody knows whether it exists.',
   Deleting: 'The object is being deleted; the server is about to be cancelled.',

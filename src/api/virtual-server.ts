@@ -85,6 +85,12 @@ export const specSchema = z
       .boolean()
       .default(false)
       .describe('While true the operator never cancels the server; a deleted object waits until it is set to false.'),
+    sshCheck: z
+      .enum(['None', 'Proxy', 'Direct'])
+      .default('None')
+      .describe(
+        'With Proxy or Direct the server is ready only while an SSH server answers, through the proxy or at port 22 of the first IPv6 address.',
+      ),
     expiresAt: z.iso
       .datetime()
       .max(64)

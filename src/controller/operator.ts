@@ -17,14 +17,14 @@ import { Pace } from './pace.ts';
 import { Places } from './places.ts';
 import { longestStepMs, Progress } from './progress.ts';
 import { WorkQueue } from './queue.ts';
-import { Reconciler } from './reconciler.ts';
+import { Reconciler, type ReconcilerRooms } from './reconciler.ts';
 import { Recorder } from './recorder.ts';
 import { spread } from './spread.ts';
 import { realTimers, type Timers } from './timers.ts';
 import { Unrecorded } from './unrecorded.ts';
 import { pollLagMs, type Vitals } from './vitals.ts';
 
-export interface OperatorOptions {
+export interface OperatorOptions extends Pick<ReconcilerRooms, 'probe'> {
   kube: Kube;
   /** Makes the informer that tells `handler`; started and stopped by the operator. */
   informer: (handler: InformerHandler) => Informer;
@@ -129,6 +129,7 @@ export class Operator {
       limit: new CreateLimit(options.maxCreatesPerHour),
       places,
       leads,
+      probe: options.probe,
       mint: options.mint ?? (() => randomBytes(8).toString('hex')),
       credentials: this.#credentials,
       timers,

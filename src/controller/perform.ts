@@ -2,6 +2,7 @@
 import { decide } from '../decision/decide.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { isProvisioned } from '../decision/status.ts';
+import { sshTarget } from '../decision/reach.ts';
 import type { Action, Facts, Outcome } from '../decision/types.ts';
 import type { Kube } from '../kube/types.ts';
 import { ProviderError } from '../provider/errors/provider-error.ts';
@@ -11,6 +12,7 @@ import type { Session } from '../provider/types.ts';
 import type { CreateLimit } from './create-limit.ts';
 import type { Holders } from './holders.ts';
 import type { Journal } from './journal.ts';
+import type { SshProbe } from './ssh-probe.ts';
 import type { Timers } from './timers.ts';
 
 /** How long a live read may be the reason for a DELETE (ms). */
@@ -26,6 +28,7 @@ export interface Performing {
   /** True while no other process can be the active one; asked in the moment in which a create or a DELETE is sent. */
   leads: () => boolean;
   timers: Timers;
+  probe: SshProbe;
 }
 
 /** The object of a visit; `facts` looks at another version of it with all that the visit has gathered. */
@@ -62,7 +65,7 @@ async function call(action: Action, target: Target, room: Performing): Promise<O
     case 'pollTask':
       return pollTask(action.task, sessionOf(target));
     case 'readServer':
-      return readServer(action.identifier, action.record.account, target);
+      return probed(await readServer(action.identifier, action.record.account, target), target, room);
     case 'deleteServer':
       return deleteServer(action, target, room);
     case 'gather':
@@ -122,10 +125,17 @@ async function readServer(identifier: string, account: string | undefined, targe
 }
 
 /** The identifier is reserved until the visit ends, so that of two adopters only one comes to hold it. */
-function adopt(action: Extract<Action, { type: 'adopt' }>, target: Target, room: Performing): Promise<Outcome> {
+async function adopt(action: Extract<Action, { type: 'adopt' }>, target: Target, room: Performing): Promise<Outcome> {
   const { namespace, name, uid } = target.object.metadata;
   room.holders.reserve(uid, `${namespace}/${name}`, action.identifier);
-  return readServer(action.identifier, undefined, target);
+  return probed(await readServer(action.identifier, undefined, target), target, room);
+}
+
+/** Asks the server that was read for its SSH server, where spec wants that. Never throws. */
+async function probed(outcome: Outcome, { object }: Target, { probe }: Performing): Promise<Outcome> {
+  if (outcome.type !== 'server') return outcome;
+  const where = sshTarget(object, outcome.server);
+  return where === undefined ? outcome : { ...outcome, probed: await probe(where) };
 }
 
 /**

@@ -6,6 +6,7 @@
  * step that fails is a step that has ended. What is left are waits that end never: a bug, or a disk that hangs.
  * One stuck worker of many is no reason either; `workqueue_longest_running_processor_seconds` shows it.
  */
+import { PROBE_MS, PROBES_AT_ONCE } from './ssh-probe.ts';
 import type { Timers } from './timers.ts';
 
 export interface StepBounds {
@@ -32,7 +33,9 @@ const MAX_KUBE_CALLS = 20;
 export function longestStepMs(bounds: StepBounds): number {
   const { maxConcurrentReconciles, providerQps, createTimeoutMs, providerTimeoutMs, kubeTimeoutMs } = bounds;
   const bucketMs = (maxConcurrentReconciles * MAX_TOKENS * 1000) / providerQps;
-  return createTimeoutMs + MAX_EXCHANGES * providerTimeoutMs + MAX_KUBE_CALLS * kubeTimeoutMs + bucketMs;
+  // A probe waits for those that all other workers may have begun or queued before it.
+  const probeMs = Math.ceil(maxConcurrentReconciles / PROBES_AT_ONCE) * PROBE_MS;
+  return createTimeoutMs + MAX_EXCHANGES * providerTimeoutMs + MAX_KUBE_CALLS * kubeTimeoutMs + bucketMs + probeMs;
 }
 
 export class Progress {

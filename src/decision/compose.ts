@@ -2,9 +2,10 @@
 import type { Reason } from '../api/conditions.ts';
 import { ADOPT_ANNOTATION, PAUSED_ANNOTATION } from '../api/names.ts';
 import type { ServerRecord } from '../api/record.ts';
-import type { VirtualServer, VirtualServerStatus } from '../api/virtual-server.ts';
+import type { Condition, VirtualServer, VirtualServerStatus } from '../api/virtual-server.ts';
 import { expiring } from './expiry.ts';
 import { adoptionOf, isPaused, orphanMessage } from './inputs.ts';
+import type { Reachable } from './reach.ts';
 import { drift, isProvisioned } from './status.ts';
 import type { EventNote } from './types.ts';
 import { currentReason, isTrouble, withCondition, withVerdict, type Verdict } from './verdict.ts';
@@ -15,6 +16,8 @@ export interface Parts {
   fields?: VirtualServerStatus;
   /** Left out: the present one is kept, or Pending where there is none. */
   verdict?: Verdict | undefined;
+  /** What was found by asking; counts only with new fields, else the present condition is kept. */
+  reachable?: Reachable | undefined;
 }
 
 const PENDING: Verdict = { reason: 'Pending', message: 'the server is about to be ordered' };
@@ -40,6 +43,7 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
     ['OrphanedServer', orphans && { reason: 'OrphanedServer', message: orphanMessage(orphans) }],
     ['Expiring', expiring(object, parts.record, now)],
   ];
+  conditions = withReachable(object, parts, conditions, now);
   for (const [type, value] of others) conditions = withCondition(conditions, type, value, generation, now);
   const identifier = parts.record?.expiredAt === undefined ? parts.record?.identifier : undefined;
   return {
@@ -55,6 +59,16 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
 /** Conditions that are kept speak of the present spec too, since it was just looked at. */
 function current(generation: number, paused: boolean) {
   return <T extends object>(condition: T): T => (paused ? condition : { ...condition, observedGeneration: generation });
+}
+
+/** What was found when the server was last read; it says nothing of a check that nobody asks for any more. */
+function withReachable(object: VirtualServer, parts: Parts, conditions: Condition[], now: number): Condition[] {
+  const { sshCheck } = object.spec;
+  const asked = sshCheck === 'Proxy' || sshCheck === 'Direct';
+  if (parts.fields !== undefined || !asked)
+    return withCondition(conditions, 'Reachable', asked ? parts.reachable : undefined, object.metadata.generation, now);
+  const kept = conditions.filter(({ type }) => type === 'Reachable');
+  return [...conditions.filter(({ type }) => type !== 'Reachable'), ...kept];
 }
 
 /** An adoption that comes too late is said wherever the object says something. */

@@ -2,6 +2,7 @@
 import { ADOPT_ANNOTATION } from '../api/names.ts';
 import type { ServerRecord } from '../api/record.ts';
 import type { Server } from '../provider/types.ts';
+import { isRunning, reach } from './reach.ts';
 import { clockOf, expiryOf, withReadyAt } from './expiry.ts';
 import { mergeOrphans } from './record.ts';
 import { goOn, jittered, rest, retryLater, type Settling } from './next.ts';
@@ -18,7 +19,7 @@ export function settleServer(at: Settling, action: Extract<Action, { type: 'read
     case 'server':
       if (object.metadata.deletionTimestamp !== undefined)
         return goOn({ ...facts.memo, taskComplete: action.identifier });
-      return seen(at, renewed(record, outcome.account), outcome.server, outcome.account !== record.account);
+      return seen(at, renewed(record, outcome.account), outcome, outcome.account !== record.account);
     case 'serverNotFound':
       if (record.task !== undefined && facts.memo.readInstead === true) return vanished(at, record);
       return notFound(at, record, outcome);
@@ -32,10 +33,14 @@ function renewed(record: ServerRecord, account: string): ServerRecord {
   return record.account === account ? record : { ...record, account };
 }
 
-function seen(at: Settling, known: ServerRecord, server: Server, isNew: boolean, events: Next['events'] = []): Next {
+type Seen = Extract<Outcome, { type: 'server' }>;
+
+function seen(at: Settling, known: ServerRecord, found: Seen, isNew: boolean, events: Next['events'] = []): Next {
   const { facts, object } = at;
+  const { server, probed } = found;
   const fields = serverFields(server);
-  const verdict = verdictOf(server);
+  const reached = isRunning(server) ? reach(object, server, probed) : undefined;
+  const verdict = reached?.verdict ?? verdictOf(server);
   const available = verdict.reason === 'Available';
   const record = available ? withReadyAt(object, known, facts.now) : known;
   const { readInstead: _readInstead, ...memo } = facts.memo;
@@ -43,7 +48,7 @@ function seen(at: Settling, known: ServerRecord, server: Server, isNew: boolean,
   const plan = { action: 'readServer', afterMs: Math.min(pause, untilExpiry(at, record)) } as const;
   const next = rest(
     at,
-    { record, fields, verdict },
+    { record, fields, verdict, reachable: reached?.reachable },
     plan,
     { ...memo, failures: 0, ...(record.identifier !== undefined && { taskComplete: record.identifier }) },
     isNew || record !== known ? record : undefined,
@@ -59,7 +64,7 @@ function untilExpiry({ object, facts }: Settling, record: ServerRecord): number 
 
 function verdictOf(server: Server): Verdict {
   const { identifier, status = '' } = server;
-  if (status.trim().toLowerCase() !== 'running') {
+  if (!isRunning(server)) {
     const words = status === '' ? 'no status' : `status "${cut(status, 128)}"`;
     return { reason: 'ServerNotRunning', message: `server ${identifier} exists, the service reports ${words}` };
   }
@@ -103,7 +108,7 @@ export function settleAdoption(at: Settling, action: Extract<Action, { type: 'ad
       known,
       task === undefined ? undefined : [{ task, ...(attempt !== undefined && { attempt }) }],
     );
-    const { account, server } = outcome;
+    const { account } = outcome;
     const record: ServerRecord = {
       owner: object.metadata.uid,
       mode: 'adopt',
@@ -113,7 +118,7 @@ export function settleAdoption(at: Settling, action: Extract<Action, { type: 'ad
     };
     if (object.metadata.deletionTimestamp !== undefined)
       return goOn({ ...facts.memo, taskComplete: action.identifier }, { record });
-    return seen(at, record, server, true, [
+    return seen(at, record, outcome, true, [
       { type: 'Normal', reason: 'ServerAdopted', note: `took over server ${action.identifier}` },
     ]);
   }

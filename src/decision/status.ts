@@ -50,8 +50,8 @@ export function serverFields(server: Server): VirtualServerStatus {
 const fits = (hostname: string): boolean =>
   hostname.length > 0 && hostname.length <= BOUNDS.hostname && hostname.isWellFormed();
 const isPort = (port: number): boolean => Number.isInteger(port) && port >= 1 && port <= 65535;
-/** Text that ssh may be given as an argument: nothing that a shell or ssh would read as something else. */
-const isHost = (host: string): boolean => /^[A-Za-z0-9]([A-Za-z0-9.:_-]*[A-Za-z0-9])?$/.test(host);
+/** Text that ssh may be given as an argument, or that may be connected to: no shell or ssh reads it as something else. */
+export const isHost = (host: string): boolean => /^[A-Za-z0-9]([A-Za-z0-9.:_-]*[A-Za-z0-9])?$/.test(host);
 
 function sshArguments(server: Server, proxy: { hostname: string; port: number } | undefined): string | undefined {
   if (proxy !== undefined && isHost(proxy.hostname)) return `root@${proxy.hostname} -p ${proxy.port}`;

@@ -25,6 +25,7 @@ const MEANINGS = {
   TaskNotFound: stuck,
   ServerNotRunning: working,
   AddressPending: working,
+  Unreachable: working,
   ServerMissing: stuck,
   ServerNotVisible: { ready: 'Unknown', phase: 'stalled' },
   Deleting: working,
@@ -113,18 +114,18 @@ export function withVerdict(
   return result;
 }
 
-/** Sets or, with `undefined`, removes one condition; the order of the others is kept. */
+/** Sets (to True if nothing else is said) or, with `undefined`, removes one condition; the order of the others is kept. */
 export function withCondition(
   conditions: readonly Condition[],
   type: string,
-  value: { reason: Reason; message: string } | undefined,
+  value: { status?: Condition['status']; reason: Reason; message: string } | undefined,
   generation: number,
   now: number,
 ): Condition[] {
   const others = conditions.filter((other) => other.type !== type);
   if (value === undefined) return others;
-  const { reason, message } = value;
-  return [...others, condition(conditions, { type, status: 'True', reason, message }, generation, now)];
+  const { status = 'True', reason, message } = value;
+  return [...others, condition(conditions, { type, status, reason, message }, generation, now)];
 }
 
 function condition(

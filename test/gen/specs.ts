@@ -183,11 +183,12 @@ export function invalidSpecs(): Variant[] {
 }
 
 /** Whether the simulator offers what the spec asks for, and every Secret that it names is there. */
-export function isOffered({ product, image, diskSize, sshKeysFrom, apiKeySecretRef }: Spec): boolean {
+export function isOffered({ product, image, diskSize, sshKeysFrom, apiKeySecretRef, sshCheck }: Spec): boolean {
   const good = goodSpec();
   const { name } = (apiKeySecretRef ?? {}) as { name?: string | null };
-  const wanted = [product, image, diskSize, name ?? DEFAULT_API_KEY_SECRET, entries(sshKeysFrom)];
-  const offered = [good.product, good.image, good.diskSize, DEFAULT_API_KEY_SECRET, 0];
+  const wanted = [product, image, diskSize, name ?? DEFAULT_API_KEY_SECRET, entries(sshKeysFrom), sshCheck ?? 'None'];
+  // Nobody answers at the addresses of the simulator.
+  const offered = [good.product, good.image, good.diskSize, DEFAULT_API_KEY_SECRET, 0, 'None'];
   return wanted.every((value, index) => value === offered[index]);
 }
 

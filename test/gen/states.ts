@@ -9,6 +9,7 @@ import {
 } from '../../src/api/names.ts';
 import type { ServerRecord } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import type { Probed } from '../../src/decision/reach.ts';
 import type { EventNote, Facts, Outcome } from '../../src/decision/types.ts';
 import type { ReadyReason } from '../../src/decision/verdict.ts';
 import { InvalidCredentialsError } from '../../src/provider/errors/invalid-credentials-error.ts';
@@ -36,6 +37,7 @@ const server = (changes: Partial<Server> = {}): Outcome => ({
   server: { ...SERVER, ...changes },
   account: ACCOUNT,
 });
+const probed = (result: Probed): Outcome => ({ type: 'server', server: SERVER, account: ACCOUNT, probed: result });
 const failed = (error: ProviderErrorLike): Outcome => ({ type: 'failed', error });
 const sent = (result: CreateOutcome): Outcome => ({ type: 'sent', result });
 const pending: Outcome = { type: 'pending', status: 'Installing, 40 %, 30 seconds remaining' };
@@ -135,6 +137,12 @@ export function states(): Record<string, State> {
     AddressPending: seen('AddressPending', webWith(HELD), {
       memo: OVER,
       answers: { readServer: server({ ipv6: [], sshProxy: undefined }) },
+    }),
+    Reachable: seen('Reachable', edited(ready, { spec: { sshCheck: 'Proxy' } }), {
+      answers: { readServer: probed({ ok: true, banner: 'SSH-2.0-OpenSSH_10.0' }) },
+    }),
+    Unreachable: seen('Unreachable', edited(ready, { spec: { sshCheck: 'Proxy' } }), {
+      answers: { readServer: probed({ ok: false, why: 'connection refused' }) },
     }),
     ServerMissing: seen('ServerMissing', ready, {
       answers: { readServer: { type: 'serverNotFound', proven: true, detail: '' } },

@@ -38,6 +38,8 @@ export const VERDICTS: Record<string, Verdict> = {
   TaskNotFound: stuck,
   ServerNotRunning: working,
   AddressPending: working,
+  Reachable: healthy,
+  Unreachable: working,
   ServerMissing: stuck,
   Expired: stuck,
   Expired_unordered: stuck,

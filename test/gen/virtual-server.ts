@@ -61,6 +61,7 @@ export function stored(name: string, ...modifiers: Modifier<VirtualServer>[]): V
       apiKeySecretRef: { name: 'vps-api-key' },
       deletionPolicy: 'Delete',
       deletionProtection: false,
+      sshCheck: 'None',
     },
     status: { observedGeneration: -1 },
   };

@@ -71,6 +71,7 @@ export class ApiServer {
         apiKeySecretRef: { name: 'vps-api-key' },
         deletionPolicy: 'Delete',
         deletionProtection: false,
+        sshCheck: 'None',
         ...manifest.spec,
       },
       status: { observedGeneration: -1 },

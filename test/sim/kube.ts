@@ -24,6 +24,8 @@ export interface Network {
   kube: Weather;
   /** Between operator and service. */
   service: Weather;
+  /** How often SSH servers do not answer. */
+  silentSsh: number;
 }
 
 const DEADLINE_MS = 15_000;

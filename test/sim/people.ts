@@ -11,6 +11,7 @@ import { Restorer } from './restorer.ts';
 
 export const NAMESPACES = ['a', 'b'] as const;
 const PRODUCTS = ['vps-1gb', 'vps-2gb', 'vps-4gb'];
+const CHECKS = ['None', 'Proxy', 'Direct'] as const;
 const NAMES = 8;
 
 export class People {
@@ -102,6 +103,7 @@ export class People {
         sshKeys: [`ssh-ed25519 AAAA serial-${this.lives + 1}`],
         deletionPolicy: random.chance(0.1) ? 'Retain' : 'Delete',
         deletionProtection: random.chance(0.05),
+        ...(random.chance(0.3) && { sshCheck: random.pick(CHECKS) }),
         ...(random.chance(0.15) && { expiresAt: this.#soon() }),
         ...(random.chance(0.05) && { ttl: `${random.int(1, 90)}m` }),
       }),
@@ -131,7 +133,10 @@ export class People {
     const object = this.#any();
     if (object === undefined || object.metadata.deletionTimestamp !== undefined) return;
     const { namespace, name } = object.metadata;
-    this.#api.editSpec(namespace, name, { product: this.#random.pick(PRODUCTS) });
+    const change = this.#random.chance(0.3)
+      ? { sshCheck: this.#random.pick(CHECKS) }
+      : { product: this.#random.pick(PRODUCTS) };
+    this.#api.editSpec(namespace, name, change);
     this.#tell(`edit ${namespace}/${name}`);
   }
 

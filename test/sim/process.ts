@@ -3,7 +3,9 @@ import { Attempts, type JournalEntry } from '../../src/controller/attempts.ts';
 import type { Journal, NewAttempt } from '../../src/controller/journal.ts';
 import { LeaderElection } from '../../src/controller/leader-election.ts';
 import { Operator, type OperatorOptions } from '../../src/controller/operator.ts';
+import { PROBE_MS } from '../../src/controller/ssh-probe.ts';
 import type { Timers } from '../../src/controller/timers.ts';
+import type { Probed } from '../../src/decision/reach.ts';
 import { createLogger } from '../../src/logger.ts';
 import { createProvider } from '../../src/provider/index.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
@@ -93,6 +95,7 @@ export class SimProcess {
       journal: new SimJournal(network, disk, owner),
       log,
       timers,
+      probe: () => ask(network, owner),
       mint: () => random.hex(16),
     });
     if (informer === undefined) throw new Error('the operator made no informer');
@@ -117,6 +120,13 @@ export class SimProcess {
     await this.#operator.stop();
     this.kill();
   }
+}
+
+/** An SSH server that answers, or is silent until the probe gives up. */
+function ask({ scheduler, random, silentSsh }: Network, owner: object): Promise<Probed> {
+  const silent = random.chance(silentSsh);
+  const probed: Probed = silent ? { ok: false, why: 'it says nothing' } : { ok: true, banner: 'SSH-2.0-x' };
+  return new Promise((resolve) => scheduler.after(silent ? PROBE_MS : 5, () => resolve(probed), owner));
 }
 
 /** The journal on a disk that keeps what was written before the crash, whether or not the process heard of it. */

@@ -72,7 +72,7 @@ class SimWorld {
     this.#tracing = trace;
     this.#random = new Random(seed);
     const scheduler = this.#scheduler;
-    this.#network = { scheduler, random: this.#random, kube: { ...CALM }, service: { ...CALM } };
+    this.#network = { scheduler, random: this.#random, kube: { ...CALM }, service: { ...CALM }, silentSsh: 0 };
     this.#api = new ApiServer(() => scheduler.now);
     this.#service = new Simulation({
       clock: { now: () => scheduler.now, sleep: () => Promise.reject(new Error('no faults are ordered here')) },
@@ -108,6 +108,7 @@ class SimWorld {
   async settle(): Promise<void> {
     this.#network.kube = { ...CALM };
     this.#network.service = { ...CALM };
+    this.#network.silentSsh = 0;
     // Longer than an hour, so that what is tried again hourly is, and tasks that outlast it are given up.
     for (let round = 0; round < 12; round++) {
       this.#people.tidy();
@@ -204,6 +205,7 @@ class SimWorld {
         delayMs: random.pick([5, 50, 2000]),
       };
     };
+    this.#network.silentSsh = random.pick([0, 0.3, 1]);
     if (random.chance(0.5)) this.#network.kube = draw();
     else this.#network.service = draw();
     this.#tell(`weather: ${JSON.stringify({ kube: this.#network.kube, service: this.#network.service })}`);

@@ -79,6 +79,7 @@ async function setUp() {
     pace: { timing: () => TIMING } as unknown as ConstructorParameters<typeof Reconciler>[0]['pace'],
     recorder: new Recorder(kube, timers, log),
     log,
+    probe: () => Promise.reject(new Error('nothing asks for an SSH server here')),
   });
   return { reconciler, object, claimed: claimed.promise, answer, records, creates: () => creates };
 }

@@ -58,6 +58,7 @@ async function setUp() {
     provider: { session: () => session, forget: () => undefined, close: () => Promise.resolve() },
     journal: await openJournal({ dir: undefined }),
     log: createLogger({ level: 'silent' }),
+    probe: () => Promise.reject(new Error('nothing asks for an SSH server here')),
     timers,
     pollIntervalMs: 60_000,
     resyncIntervalMs: 600_000,
