@@ -35,6 +35,8 @@ const SHAPES: Record<string, (length: number) => string> = {
   'spec.sshKeysFrom[0].name': (length) => 'n'.repeat(length),
   'spec.sshKeysFrom[0].key': (length) => 'k'.repeat(length),
   'spec.apiKeySecretRef.name': (length) => 's'.repeat(length),
+  'spec.expiresAt': (length) => `2999-01-01T00:00:00${length < 22 ? '' : `.${'0'.repeat(length - 21)}`}Z`,
+  'spec.ttl': (length) => (length < 2 ? '72h' : `${length % 2 === 0 ? '1h' : '10h'}${'1h'.repeat(length / 2 - 1)}`),
 };
 
 /** Texts that break the pattern or rule, and no bound. */
@@ -43,6 +45,8 @@ const MISSHAPEN: Record<string, string[]> = {
   'spec.sshKeys[0]': ['ssh-rsa', 'AAAA', 'ssh-rsa A\nssh-rsa B', '-----BEGIN OPENSSH PRIVATE KEY-----'],
   'spec.sshKeysFrom[0].name': ['Keys', 'a_b', '-a', 'a-', 'a/b', '../a', 'ä'],
   'spec.sshKeysFrom[0].key': ['a b', 'a/b', 'ä'],
+  'spec.expiresAt': ['tomorrow', '2999-01-01', '2999-13-01T00:00:00Z'],
+  'spec.ttl': ['soon', '72', '0h', '-1h', '3d', '1h 30m'],
   'spec.apiKeySecretRef.name': ['Key', 'a_b', '-a', 'a.', '../a', 'ä'],
 };
 
