@@ -94,6 +94,12 @@ export const specSchema = z
     expiresAt: z.iso
       .datetime()
       .max(64)
+      .meta({
+        // By its format alone the API server takes an empty list for a time.
+        'x-kubernetes-validations': [
+          { rule: "self > timestamp('1970-01-01T00:00:00Z')", message: 'expiresAt must be a time' },
+        ],
+      })
       .optional()
       .describe(
         'When the server is cancelled, such as 2027-01-31T18:00:00Z. The object stays, nothing is ordered again.',

@@ -99,6 +99,7 @@ describe('the API server refuses', () => {
     ['a ttl without a unit', { ttl: '72' }, 'ttl must be a duration'],
     ['a ttl of nothing', { ttl: '0h' }, 'ttl must be a duration'],
     ['an end that is no time', { expiresAt: 'tomorrow' }, 'expiresAt'],
+    ['an empty list as an end', { expiresAt: [] as unknown as string }, 'expiresAt'],
     ['both', { ttl: '72h', expiresAt: '2030-01-01T00:00:00Z' }, 'give expiresAt or ttl, not both'],
     [
       'an end for a server that is to be retained',

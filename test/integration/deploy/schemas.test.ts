@@ -62,6 +62,7 @@ it.each<[string, () => Promise<string>]>([
   ['install.yaml', file('deploy/install.yaml')],
   ['the namespaced overlay', built('overlays/namespaced')],
   ['its part for each namespace', built('overlays/namespaced/watched')],
+  ['the component for sshCheck', built('components/ssh-check')],
   ['the demo', built('overlays/demo')],
   ['the server of the demo', file('deploy/manifests/overlays/demo/server.yaml')],
   ['the server of the README', readme],
