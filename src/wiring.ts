@@ -7,12 +7,14 @@ import { createSshProbe } from './controller/ssh-probe.ts';
 import { realTimers } from './controller/timers.ts';
 import { openJournal } from './controller/journal.ts';
 import type { Config } from './config.ts';
+import { catalogStatusWriter } from './kube/catalog-status.ts';
 import { createKube } from './kube/client.ts';
 import { loadCluster } from './kube/config.ts';
 import { createKubeHttp, type KubeHttp } from './kube/http.ts';
-import { createInformer } from './kube/informer.ts';
+import { createInformer, createInformerOf } from './kube/informer.ts';
 import { createLeases } from './kube/leases.ts';
 import { longestSilenceMs } from './kube/reflector.ts';
+import { SERVER_CATALOGS } from './kube/resource.ts';
 import type { Logger } from './logger.ts';
 import type { Health } from './observability/health.ts';
 import { Metrics } from './observability/metrics.ts';
@@ -60,6 +62,10 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
     ...(election ? { leads: () => election.held() } : { leaseDurationMs: 0 }),
     kube,
     informer: (handler) => createInformer({ http, namespaces, handler, log }),
+    catalogs: {
+      informer: (handler) => createInformerOf(SERVER_CATALOGS, { http, namespaces, handler, log }),
+      writeStatus: catalogStatusWriter(http),
+    },
     provider,
     journal,
     log,

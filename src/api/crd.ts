@@ -1,5 +1,17 @@
-/** The CustomResourceDefinition of VirtualServer, built from its zod schemas. */
-import { GROUP, KIND, PLURAL, SHORT_NAME, SINGULAR, VERSION } from './names.ts';
+/** The CustomResourceDefinitions, built from the zod schemas. */
+import {
+  CATALOG_KIND,
+  CATALOG_PLURAL,
+  CATALOG_SHORT_NAME,
+  CATALOG_SINGULAR,
+  GROUP,
+  KIND,
+  PLURAL,
+  SHORT_NAME,
+  SINGULAR,
+  VERSION,
+} from './names.ts';
+import { catalogSpecSchema, catalogStatusSchema } from './server-catalog.ts';
 import { structuralSchema, type StructuralSchema, type ValidationRule } from './structural-schema.ts';
 import { specSchema, statusSchema } from './virtual-server.ts';
 
@@ -24,23 +36,24 @@ function lockRule(field: string, required: boolean): ValidationRule {
   };
 }
 
-function rootSchema(): StructuralSchema {
-  const spec = structuralSchema(specSchema);
-  const status = structuralSchema(statusSchema);
-  // kstatus takes an object without any status for current; -1 says that nobody has looked at it yet.
-  status.default = { observedGeneration: -1 };
+function rootSchema(
+  kind: string,
+  description: string,
+  spec: StructuralSchema,
+  status: StructuralSchema,
+): StructuralSchema {
   return {
     type: 'object',
-    description: 'A VirtualServer is a paid virtual server: applying it orders one, deleting it cancels the server.',
+    description,
     required: ['spec'],
     properties: {
       apiVersion: { type: 'string', description: 'Version of the schema of this object.' },
-      kind: { type: 'string', description: `Always ${KIND}.` },
+      kind: { type: 'string', description: `Always ${kind}.` },
       metadata: { type: 'object' },
       spec,
-      status,
+      // kstatus takes an object without any status for current; -1 says that nobody has looked at it yet.
+      status: { ...status, default: { observedGeneration: -1 } },
     },
-    'x-kubernetes-validations': LOCKED_FIELDS.map((field) => lockRule(field, spec.required?.includes(field) === true)),
   };
 }
 
@@ -61,20 +74,60 @@ const COLUMNS = [
   { name: 'Message', type: 'string', jsonPath: ready('message'), priority: 1 },
 ];
 
-/** The definition as a plain object; client-node's typed API would drop its `x-kubernetes-` keys. */
+const CATALOG_COLUMNS = [
+  { name: 'Ready', type: 'string', jsonPath: ready('status') },
+  { name: 'Products', type: 'integer', jsonPath: '.status.counts.products' },
+  { name: 'Images', type: 'integer', jsonPath: '.status.counts.images' },
+  { name: 'Disks', type: 'integer', jsonPath: '.status.counts.diskSizes' },
+  { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+  { name: 'Reason', type: 'string', jsonPath: ready('reason'), priority: 1 },
+  { name: 'Message', type: 'string', jsonPath: ready('message'), priority: 1 },
+];
+
 export function virtualServerCrd(): object {
+  const spec = structuralSchema(specSchema);
+  const description =
+    'A VirtualServer is a paid virtual server: applying it orders one, deleting it cancels the server.';
+  const root = rootSchema(KIND, description, spec, structuralSchema(statusSchema));
+  const isRequired = (field: string): boolean => spec.required?.includes(field) === true;
+  const rules = LOCKED_FIELDS.map((field) => lockRule(field, isRequired(field)));
+  const names = { kind: KIND, plural: PLURAL, singular: SINGULAR, shortNames: [SHORT_NAME] };
+  return definition(names, { ...root, 'x-kubernetes-validations': rules }, COLUMNS);
+}
+
+export function serverCatalogCrd(): object {
+  const [spec, status] = [structuralSchema(catalogSpecSchema), structuralSchema(catalogStatusSchema)];
+  const description =
+    'A ServerCatalog shows what the service offers to an API key: it orders nothing and costs nothing.';
+  const root = rootSchema(CATALOG_KIND, description, spec, status);
+  const names = {
+    kind: CATALOG_KIND,
+    plural: CATALOG_PLURAL,
+    singular: CATALOG_SINGULAR,
+    shortNames: [CATALOG_SHORT_NAME],
+  };
+  return definition(names, root, CATALOG_COLUMNS);
+}
+
+interface Names {
+  kind: string;
+  plural: string;
+  singular: string;
+  shortNames: string[];
+}
+
+/** The definition as a plain object; client-node's typed API would drop its `x-kubernetes-` keys. */
+function definition({ kind, ...names }: Names, openAPIV3Schema: StructuralSchema, columns: object[]): object {
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
-    metadata: { name: `${PLURAL}.${GROUP}` },
+    metadata: { name: `${names.plural}.${GROUP}` },
     spec: {
       group: GROUP,
       names: {
-        kind: KIND,
-        listKind: `${KIND}List`,
-        plural: PLURAL,
-        singular: SINGULAR,
-        shortNames: [SHORT_NAME],
+        kind,
+        listKind: `${kind}List`,
+        ...names,
         categories: ['vps-operator'],
       },
       scope: 'Namespaced',
@@ -83,9 +136,9 @@ export function virtualServerCrd(): object {
           name: VERSION,
           served: true,
           storage: true,
-          schema: { openAPIV3Schema: rootSchema() },
+          schema: { openAPIV3Schema },
           subresources: { status: {} },
-          additionalPrinterColumns: COLUMNS,
+          additionalPrinterColumns: columns,
         },
       ],
     },

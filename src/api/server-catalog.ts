@@ -5,9 +5,16 @@ import { conditionSchema, secretName, type ObjectMeta } from './virtual-server.t
 
 /** Entries of a list that are kept; more would make an object that nobody reads. */
 export const MAX_ENTRIES = 500;
-export const MIN_REFRESH_MS = 5 * 60_000;
+/** Disk types that are kept. */
+export const MAX_DISK_TYPES = 16;
 
-const name = z.string().max(256);
+/** Greatest lengths, in characters. */
+export const CATALOG_BOUNDS = { text: 256, diskType: 64 } as const;
+
+/** What spec.refreshInterval may be. */
+const DURATION = "self.matches(r'^([0-9]{1,5}h)?([0-9]{1,5}m)?([0-9]{1,5}s)?$') && self != ''";
+
+const name = z.string().max(CATALOG_BOUNDS.text);
 const total = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 
 export const catalogSpecSchema = z
@@ -23,11 +30,11 @@ export const catalogSpecSchema = z
       .meta({
         'x-kubernetes-validations': [
           {
-            rule: "self.matches(r'^([0-9]+(h|m|s))+$')",
-            message: 'refreshInterval must be a duration such as 1h or 90m',
+            rule: DURATION,
+            message: 'refreshInterval must be a duration in hours, minutes and seconds, such as 1h or 1h30m',
           },
           {
-            rule: "!self.matches(r'^([0-9]+(h|m|s))+$') || duration(self) >= duration('5m')",
+            rule: `!(${DURATION}) || duration(self) >= duration('5m')`,
             message: 'refreshInterval must be at least 5m',
           },
         ],
@@ -61,14 +68,14 @@ export const catalogStatusSchema = z
     diskSizes: z
       .array(
         z.object({
-          type: z.string().max(64).describe('Disk type.'),
+          type: z.string().max(CATALOG_BOUNDS.diskType).describe('Disk type.'),
           sizes: z
             .array(total)
             .max(MAX_ENTRIES)
             .describe('For spec.diskSize of a VirtualServer, where the type is ssd.'),
         }),
       )
-      .max(16)
+      .max(MAX_DISK_TYPES)
       .optional()
       .describe("Disk sizes by type, in the service's own unit."),
     counts: z
@@ -79,7 +86,11 @@ export const catalogStatusSchema = z
       })
       .optional()
       .describe('How many the service lists; more than stand here where a list was cut.'),
-    observedAt: z.iso.datetime().max(64).optional().describe('Since when the service lists just these.'),
+    observedAt: z.iso
+      .datetime()
+      .max(64)
+      .optional()
+      .describe('Since when the service lists just these: lists that were read again unchanged are not written again.'),
     observedGeneration: z.int().min(-1).optional().describe('The generation that the status speaks of.'),
     conditions: z
       .array(conditionSchema)

@@ -47,7 +47,8 @@ export async function gather(
       into.sshKeys = await readSshKeys(object, room.kube);
       return;
     case 'catalog':
-      into.catalog = await readCatalog(into.session);
+      if (into.session === undefined) throw new Error('the lists are asked for before the credentials');
+      into.catalog = await readCatalog(into.session, CATALOG_AGE_MS);
       return;
     case 'place':
       into.place = {
@@ -82,11 +83,10 @@ async function gatherCredentials(
 }
 
 /** A token in hand and the lists just answered: a service that is down costs no claim. */
-async function readCatalog(session: Session | undefined): Promise<NonNullable<Facts['catalog']>> {
-  if (session === undefined) throw new Error('the lists are asked for before the credentials');
+export async function readCatalog(session: Session, maxAgeMs: number): Promise<NonNullable<Facts['catalog']>> {
   try {
     await session.ensureToken();
-    return { ok: true, catalog: await session.catalog(CATALOG_AGE_MS) };
+    return { ok: true, catalog: await session.catalog(maxAgeMs) };
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     return missing(reasonOf(error), error.message, error.retryAfterMs);

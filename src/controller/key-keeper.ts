@@ -12,6 +12,8 @@ export interface KeyKeeperOptions {
   operatorNamespace: string | undefined;
   /** Every object that is known. */
   list: () => readonly VirtualServer[];
+  /** Secrets that others need, as `namespace/name`. */
+  alsoNeeded: () => readonly string[];
 }
 
 const FORGET_KEYS_MS = 60_000;
@@ -56,12 +58,11 @@ export class KeyKeeper {
   }
 
   #neededSecrets(): Set<string> {
-    const { operatorNamespace } = this.#options;
-    return new Set(
-      this.#options.list().flatMap(({ metadata: { namespace }, spec }) => {
-        const own = `${namespace}/${spec.apiKeySecretRef.name}`;
-        return [own, `${operatorNamespace ?? ''}/${namespace}.${spec.apiKeySecretRef.name}`];
-      }),
-    );
+    const { operatorNamespace, list, alsoNeeded } = this.#options;
+    const needed = list().flatMap(({ metadata: { namespace }, spec }) => {
+      const own = `${namespace}/${spec.apiKeySecretRef.name}`;
+      return [own, `${operatorNamespace ?? ''}/${namespace}.${spec.apiKeySecretRef.name}`];
+    });
+    return new Set([...needed, ...alsoNeeded()]);
   }
 }

@@ -5,6 +5,7 @@ import { KubeError } from '../kube/error.ts';
 import type { Informer, InformerHandler, Kube } from '../kube/types.ts';
 import type { Logger } from '../logger.ts';
 import type { Provider } from '../provider/types.ts';
+import { Catalogs, type CatalogAccess } from './catalogs.ts';
 import { CreateLimit } from './create-limit.ts';
 import { Credentials } from './credentials.ts';
 import { Holders } from './holders.ts';
@@ -28,6 +29,8 @@ export interface OperatorOptions extends Pick<ReconcilerRooms, 'probe'> {
   kube: Kube;
   /** Makes the informer that tells `handler`; started and stopped by the operator. */
   informer: (handler: InformerHandler) => Informer;
+  /** Left out: there are no ServerCatalogs. */
+  catalogs?: CatalogAccess;
   provider: Provider;
   journal: Journal;
   log: Logger;
@@ -78,6 +81,7 @@ export class Operator {
   readonly #keys: KeyKeeper;
   readonly #losses: Losses;
   readonly #unrecorded: Unrecorded;
+  readonly #catalogs: Catalogs | undefined;
   #phase: Vitals['phase'] = 'idle';
 
   constructor(options: OperatorOptions) {
@@ -111,7 +115,8 @@ export class Operator {
     });
     const { operatorNamespace, leads = () => true } = options;
     const list = (): VirtualServer[] => this.#informer.list();
-    this.#keys = new KeyKeeper({ credentials: this.#credentials, timers, log, operatorNamespace, list });
+    const alsoNeeded = (): string[] => this.#catalogs?.secrets() ?? [];
+    this.#keys = new KeyKeeper({ credentials: this.#credentials, timers, log, operatorNamespace, list, alsoNeeded });
     this.#losses = new Losses(journal, log, leads, instruments);
     this.#pace = new Pace({
       pollMs: options.pollIntervalMs,
@@ -122,6 +127,8 @@ export class Operator {
       onStretch: (factors) => log.warn({ factors }, '--provider-qps is too small: intervals are stretched'),
     });
     this.#recorder = new Recorder(kube, timers, log);
+    const rooms = { credentials: this.#credentials, recorder: this.#recorder, timers, log };
+    this.#catalogs = options.catalogs && new Catalogs({ ...options.catalogs, ...rooms });
     this.#reconciler = new Reconciler({
       kube,
       journal,
@@ -153,6 +160,7 @@ export class Operator {
     await this.#keys.prefetch(objects);
     this.#losses.reportUnseen(objects);
     for (let worker = 0; worker < this.#options.maxConcurrentReconciles; worker++) this.#workers.push(this.#work());
+    this.#catalogs?.start();
     this.#phase = 'running';
     this.#options.log.info({ objects: objects.length }, 'operator runs');
   }
@@ -168,7 +176,7 @@ export class Operator {
       maxWorkers: this.#options.maxConcurrentReconciles,
       progressAgeMs: this.#progress.ageMs,
       longestStepMs: longestStepMs(this.#options),
-      informerSilentMs: this.#informer.silentForMs(),
+      informerSilentMs: Math.max(this.#informer.silentForMs(), this.#catalogs?.silentForMs() ?? 0),
       pollLagMs: () => pollLagMs(list(), (uid) => this.#objects.memo(uid), this.#timers.now()),
       stretch: () => this.#pace.factors(this.#timers.monotonic()),
       journalBroken: this.#options.journal.broken,
@@ -181,7 +189,7 @@ export class Operator {
     const deadline = this.#timers.monotonic() + this.#options.createTimeoutMs + STOP_MS;
     this.#phase = 'stopping';
     this.#queue.shutDown();
-    await this.#informer.stop();
+    await Promise.all([this.#informer.stop(), this.#catalogs?.stop()]);
     await Promise.race([this.#reconciler.drain(), this.#pause(deadline - this.#timers.monotonic())]);
     while (!(await this.#unrecorded.record())) await this.#pause(STOP_RETRY_MS);
     await Promise.race([this.#recorder.flush(), this.#pause(deadline - this.#timers.monotonic())]);
@@ -239,6 +247,7 @@ export class Operator {
 
   /** A Secret was mended: all objects that use it are looked at now. */
   #wake(namespace: string, name: string): void {
+    this.#catalogs?.wake(namespace, name);
     for (const object of this.#informer.list()) {
       const { metadata, spec } = object;
       if (metadata.namespace !== namespace || spec.apiKeySecretRef.name !== name) continue;

@@ -1,5 +1,5 @@
 /** Writes Events on the way: never waited for by a step, never repeated within ten minutes. */
-import type { VirtualServer } from '../api/virtual-server.ts';
+import type { ObjectMeta } from '../api/virtual-server.ts';
 import type { EventNote } from '../decision/types.ts';
 import type { EventInput, Kube } from '../kube/types.ts';
 import type { Logger } from '../logger.ts';
@@ -25,11 +25,13 @@ export class Recorder {
     this.#log = log;
   }
 
-  record(object: VirtualServer, action: string, notes: readonly EventNote[]): void {
+  /** `kind` left out: a VirtualServer. */
+  record({ metadata }: { metadata: ObjectMeta }, action: string, notes: readonly EventNote[], kind?: string): void {
+    const { namespace, name, uid, resourceVersion } = metadata;
+    const regarding = { ...(kind !== undefined && { kind }), namespace, name, uid, resourceVersion };
     for (const { type, reason, note } of notes) {
-      const { namespace, name, uid, resourceVersion } = object.metadata;
       if (this.#isRepeated(`${uid} ${reason} ${note}`)) continue;
-      this.#waiting.push({ regarding: { namespace, name, uid, resourceVersion }, type, reason, action, note });
+      this.#waiting.push({ regarding, type, reason, action, note });
       if (this.#sending >= MAX_IN_FLIGHT) continue;
       this.#sending += 1;
       const sender = this.#send().finally(() => this.#senders.delete(sender));

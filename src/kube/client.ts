@@ -3,7 +3,8 @@ import { hostname } from 'node:os';
 import { API_VERSION, GROUP, KIND } from '../api/names.ts';
 import type { KubeHttp } from './http.ts';
 import { mergePatch } from './merge-patch.ts';
-import type { EventInput, Kube } from './types.ts';
+import { collectionOf, VIRTUAL_SERVERS, type KubeObject, type Resource } from './resource.ts';
+import type { EventInput, Kube, ObjectVersion } from './types.ts';
 import { asVirtualServer, objectPath } from './virtual-server-api.ts';
 
 /** Owner of what we write, in managedFields. */
@@ -20,17 +21,6 @@ export interface KubeOptions {
 }
 
 export function createKube({ http, now = () => new Date() }: KubeOptions): Kube {
-  const patch = async (path: string, body: object) =>
-    asVirtualServer(
-      await http.call({
-        method: 'PATCH',
-        path,
-        query: { fieldManager: FIELD_MANAGER },
-        body,
-        contentType: MERGE_PATCH,
-      }),
-    );
-
   return {
     async getVirtualServer(namespace, name) {
       const object = await http.call({ path: objectPath(namespace, name), absent: name });
@@ -39,16 +29,11 @@ export function createKube({ http, now = () => new Date() }: KubeOptions): Kube 
 
     patchMetadata: (version, changes) =>
       // Compared before the patch is applied: 409 for another version, 422 for another uid.
-      patch(objectPath(version.namespace, version.name), {
+      patch(http, VIRTUAL_SERVERS, objectPath(version.namespace, version.name), {
         metadata: { uid: version.uid, resourceVersion: version.resourceVersion, ...changes },
       }),
 
-    writeStatus: (version, previous, status) =>
-      patch(`${objectPath(version.namespace, version.name)}/status`, {
-        // /status ignores a uid (seen with 1.36); an object created anew has a newer version, so that one suffices.
-        metadata: { resourceVersion: version.resourceVersion },
-        status: mergePatch(previous ?? {}, status),
-      }),
+    writeStatus: (version, previous, status) => patchStatus(http, VIRTUAL_SERVERS, version, previous, status),
 
     async getSecret(namespace, name) {
       const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets/${encodeURIComponent(name)}`;
@@ -75,6 +60,31 @@ export function createKube({ http, now = () => new Date() }: KubeOptions): Kube 
 
     close: () => http.close(),
   };
+}
+
+/** Makes the status exactly `status`; `previous` is the one at that version. */
+export function patchStatus<T extends KubeObject>(
+  http: KubeHttp,
+  resource: Resource<T>,
+  { namespace, name, resourceVersion }: ObjectVersion,
+  previous: object | undefined,
+  status: object,
+): Promise<T> {
+  return patch(http, resource, `${collectionOf(resource, namespace)}/${encodeURIComponent(name)}/status`, {
+    // /status ignores a uid (seen with 1.36); an object created anew has a newer version, so that one suffices.
+    metadata: { resourceVersion },
+    status: mergePatch(previous ?? {}, status),
+  });
+}
+
+async function patch<T extends KubeObject>(
+  http: KubeHttp,
+  { parse }: Resource<T>,
+  path: string,
+  body: object,
+): Promise<T> {
+  const query = { fieldManager: FIELD_MANAGER };
+  return parse(await http.call({ method: 'PATCH', path, query, body, contentType: MERGE_PATCH }));
 }
 
 function eventObject({ regarding, type, reason, action, note }: EventInput, now: Date): object {

@@ -1,9 +1,9 @@
-/** A cache of VirtualServers that follows the API server, and tells a handler of every change. */
+/** A cache of the objects of a kind that follows the API server, and tells a handler of every change. */
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { KubeHttp } from './http.ts';
 import { runReflector, type ReflectorSink, type ReflectorTuning } from './reflector.ts';
+import { keyOf, VIRTUAL_SERVERS, type KubeObject, type Resource } from './resource.ts';
 import type { Informer, InformerHandler, KubeErrorCode } from './types.ts';
-import { keyOf } from './virtual-server-api.ts';
 
 /** Satisfied by a pino logger. */
 export interface InformerLog {
@@ -12,10 +12,10 @@ export interface InformerLog {
   error(fields: object, message: string): void;
 }
 
-export interface InformerOptions extends ReflectorTuning {
+export interface InformerOptions<T = VirtualServer> extends ReflectorTuning {
   http: KubeHttp;
   namespaces: readonly string[] | 'all';
-  handler: InformerHandler;
+  handler: InformerHandler<T>;
   log?: InformerLog;
   /** Milliseconds since the epoch. */
   now?: () => number;
@@ -27,25 +27,34 @@ export interface InformerOptions extends ReflectorTuning {
  * True for an event that tells once more of an object which another one of its name has replaced since. Taken for news,
  * it would end the present one here. Resource versions can be compared as numbers (KEP-5504).
  */
-function isOfAnEarlierObject({ metadata }: VirtualServer, cached: VirtualServer): boolean {
+function isOfAnEarlierObject({ metadata }: KubeObject, cached: KubeObject): boolean {
   if (metadata.uid === cached.metadata.uid) return false;
   return BigInt(metadata.resourceVersion) < BigInt(cached.metadata.resourceVersion);
 }
 
-const PROBLEMS: Partial<Record<KubeErrorCode, string>> = {
-  NotFound: 'the CustomResourceDefinition of VirtualServer is not installed; waiting for it',
-  Forbidden: 'not allowed to list and watch VirtualServers; waiting for it',
+const problemsOf = (kind: string): Partial<Record<KubeErrorCode, string>> => ({
+  NotFound: `the CustomResourceDefinition of ${kind} is not installed; waiting for it`,
+  Forbidden: `not allowed to list and watch ${kind}s; waiting for it`,
   Expired: 'the watched version is too old; listing again',
-};
+});
 
+/** That of VirtualServers. */
 export function createInformer(options: InformerOptions): Informer {
+  return createInformerOf(VIRTUAL_SERVERS, options);
+}
+
+export function createInformerOf<T extends KubeObject>(
+  resource: Resource<T>,
+  options: InformerOptions<T>,
+): Informer<T> {
+  const problems = problemsOf(resource.kind);
   const { http, handler, log, now = Date.now, monotonic = () => performance.now() } = options;
   const namespaces = options.namespaces === 'all' ? [undefined] : [...new Set(options.namespaces)];
   const stopping = new AbortController();
   const firstLists = namespaces.map(() => Promise.withResolvers<undefined>());
   const lastContacts = namespaces.map((): number | undefined => undefined);
   const signsOfLife = namespaces.map(monotonic);
-  const cache = new Map<string, VirtualServer>();
+  const cache = new Map<string, T>();
   let running: Promise<unknown> | undefined;
 
   /** A handler's exception is a bug of the handler and must not end the watch. */
@@ -58,18 +67,18 @@ export function createInformer(options: InformerOptions): Informer {
     }
   }
 
-  function remove(key: string, last: VirtualServer): void {
+  function remove(key: string, last: T): void {
     cache.delete(key);
     notify(key, () => handler.onGone(key, last));
   }
 
-  function upsert(object: VirtualServer): void {
+  function upsert(object: T): void {
     const cached = cache.get(keyOf(object));
     if (cached !== undefined && isOfAnEarlierObject(object, cached)) return;
     put(object);
   }
 
-  function put(object: VirtualServer): void {
+  function put(object: T): void {
     const key = keyOf(object);
     const cached = cache.get(key);
     const same = cached?.metadata.uid === object.metadata.uid;
@@ -79,14 +88,14 @@ export function createInformer(options: InformerOptions): Informer {
     notify(key, () => handler.onUpsert(key, object, same ? cached : undefined));
   }
 
-  function gone(object: VirtualServer): void {
+  function gone(object: T): void {
     const key = keyOf(object);
     const cached = cache.get(key);
     if (cached === undefined || isOfAnEarlierObject(object, cached)) return;
     remove(key, cached.metadata.uid === object.metadata.uid ? object : cached);
   }
 
-  function replace(namespace: string | undefined, objects: VirtualServer[]): void {
+  function replace(namespace: string | undefined, objects: T[]): void {
     const present = new Set(objects.map(keyOf));
     for (const [key, object] of cache) {
       const covered = namespace === undefined || object.metadata.namespace === namespace;
@@ -96,7 +105,7 @@ export function createInformer(options: InformerOptions): Informer {
     for (const object of objects) put(object);
   }
 
-  function sinkOf(namespace: string | undefined, index: number): ReflectorSink {
+  function sinkOf(namespace: string | undefined, index: number): ReflectorSink<T> {
     const scope = namespace ?? 'all namespaces';
     let lastProblem: string | undefined;
     return {
@@ -112,7 +121,7 @@ export function createInformer(options: InformerOptions): Informer {
       },
       problem(error) {
         signsOfLife[index] = monotonic();
-        const problem = PROBLEMS[error.code] ?? 'cannot follow the API server; trying again';
+        const problem = problems[error.code] ?? 'cannot follow the API server; trying again';
         // An outage is one problem however many attempts it takes.
         if (problem !== lastProblem) log?.warn({ scope, code: error.code, reason: error.message }, problem);
         lastProblem = problem;
@@ -134,7 +143,14 @@ export function createInformer(options: InformerOptions): Informer {
       signsOfLife.fill(monotonic());
       running = Promise.all(
         namespaces.map((namespace, index) =>
-          runReflector({ ...options, http, namespace, sink: sinkOf(namespace, index), signal: stopping.signal }),
+          runReflector({
+            ...options,
+            http,
+            resource,
+            namespace,
+            sink: sinkOf(namespace, index),
+            signal: stopping.signal,
+          }),
         ),
       );
     },

@@ -1,12 +1,11 @@
 /** The two calls of a reflector: a list in pages, and one watch until it ends. */
-import type { VirtualServer } from '../api/virtual-server.ts';
 import { KubeError, networkError, statusError, type StatusBody } from './error.ts';
 import type { KubeHttp } from './http.ts';
 import { createLineSplitter } from './lines.ts';
-import { asVirtualServer, collectionPath } from './virtual-server-api.ts';
+import { collectionOf, type KubeObject, type Resource } from './resource.ts';
 
-export interface Listing {
-  objects: VirtualServer[];
+export interface Listing<T> {
+  objects: T[];
   resourceVersion: string;
 }
 
@@ -16,27 +15,27 @@ interface ListPage {
 }
 
 /** Lists all objects as of one version; `onPage` is called after each page. Throws KubeError. */
-export async function listAll(
+export async function listAll<T extends KubeObject>(
   http: KubeHttp,
+  resource: Resource<T>,
   { namespace, pageSize, signal }: { namespace: string | undefined; pageSize: number; signal: AbortSignal },
   onPage: () => void,
-): Promise<Listing> {
-  const path = collectionPath(namespace);
-  const objects: VirtualServer[] = [];
+): Promise<Listing<T>> {
+  const path = collectionOf(resource, namespace);
+  const objects: T[] = [];
   let next: string | undefined;
   for (;;) {
     const page = (await http.call({ path, query: { limit: pageSize, continue: next }, signal })) as ListPage | null;
     const resourceVersion = page?.metadata?.resourceVersion;
     if (!resourceVersion || !Array.isArray(page.items)) throw new KubeError('BadResponse', 'the answer is not a list');
     onPage();
-    for (const item of page.items) objects.push(asVirtualServer(item));
+    for (const item of page.items) objects.push(resource.parse(item));
     next = page.metadata?.continue;
     if (!next) return { objects, resourceVersion };
   }
 }
 
-export type WatchEvent =
-  { type: 'upsert' | 'gone'; object: VirtualServer } | { type: 'bookmark'; resourceVersion: string };
+export type WatchEvent<T> = { type: 'upsert' | 'gone'; object: T } | { type: 'bookmark'; resourceVersion: string };
 
 export interface WatchOptions {
   namespace: string | undefined;
@@ -48,17 +47,18 @@ export interface WatchOptions {
 }
 
 /** Watches until the API server closes (then it returns); throws KubeError on anything else, `Expired` for a relist. */
-export async function watchOnce(
+export async function watchOnce<T extends KubeObject>(
   http: KubeHttp,
+  resource: Resource<T>,
   { namespace, resourceVersion, timeoutSeconds, silenceMs, signal: outer }: WatchOptions,
-  onEvent: (event: WatchEvent) => void,
+  onEvent: (event: WatchEvent<T>) => void,
   onContact: () => void,
 ): Promise<void> {
   const silence = new AbortController();
   const signal = AbortSignal.any([outer, silence.signal]);
   const query = { watch: true, allowWatchBookmarks: true, resourceVersion, timeoutSeconds };
   const split = createLineSplitter();
-  const body = await http.stream({ path: collectionPath(namespace), query, signal });
+  const body = await http.stream({ path: collectionOf(resource, namespace), query, signal });
   const timer = setTimeout(() => silence.abort(), silenceMs);
   try {
     onContact();
@@ -68,7 +68,7 @@ export async function watchOnce(
       for (const line of split(chunk)) {
         // A handler may have stopped the informer in the middle of a chunk.
         if (signal.aborted) return;
-        onEvent(parseEvent(line));
+        onEvent(parseEvent(line, resource));
       }
     }
   } catch (error) {
@@ -80,10 +80,10 @@ export async function watchOnce(
   }
 }
 
-function parseEvent(line: string): WatchEvent {
+function parseEvent<T extends KubeObject>(line: string, { parse }: Resource<T>): WatchEvent<T> {
   const { type, object } = parseLine(line);
-  if (type === 'ADDED' || type === 'MODIFIED') return { type: 'upsert', object: asVirtualServer(object) };
-  if (type === 'DELETED') return { type: 'gone', object: asVirtualServer(object) };
+  if (type === 'ADDED' || type === 'MODIFIED') return { type: 'upsert', object: parse(object) };
+  if (type === 'DELETED') return { type: 'gone', object: parse(object) };
   if (type === 'ERROR') {
     const status = (object ?? {}) as StatusBody;
     throw statusError(status.code ?? 500, status);

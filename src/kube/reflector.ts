@@ -1,15 +1,15 @@
 /** Keeps one store equal to what the API server has: list, then watch from there, for as long as it is not stopped. */
-import type { VirtualServer } from '../api/virtual-server.ts';
 import { createBackoff, pause, type BackoffOptions } from './backoff.ts';
 import { KubeError } from './error.ts';
 import type { KubeHttp } from './http.ts';
 import { listAll, watchOnce, type WatchEvent } from './list-watch.ts';
+import type { KubeObject, Resource } from './resource.ts';
 
-export interface ReflectorSink {
+export interface ReflectorSink<T> {
   /** The whole of what exists now. */
-  replace(objects: VirtualServer[]): void;
-  upsert(object: VirtualServer): void;
-  gone(object: VirtualServer): void;
+  replace(objects: T[]): void;
+  upsert(object: T): void;
+  gone(object: T): void;
   /** The API server has answered or sent something. */
   contact: () => void;
   problem(error: KubeError): void;
@@ -28,11 +28,12 @@ export interface ReflectorTuning {
   silenceMs?: number;
 }
 
-export interface ReflectorOptions extends ReflectorTuning {
+export interface ReflectorOptions<T extends KubeObject> extends ReflectorTuning {
   http: KubeHttp;
+  resource: Resource<T>;
   /** Left out: all namespaces. */
   namespace: string | undefined;
-  sink: ReflectorSink;
+  sink: ReflectorSink<T>;
   signal: AbortSignal;
 }
 
@@ -57,22 +58,22 @@ export function longestSilenceMs(timeoutMs: number): number {
 const randomWatchSeconds = () => Math.floor(300 + Math.random() * 300);
 
 /** Resolves when `signal` has fired and nothing runs any more; never rejects. */
-export async function runReflector(options: ReflectorOptions): Promise<void> {
-  const { http, namespace, sink, signal, pageSize = 500, silenceMs = SILENCE_MS } = options;
+export async function runReflector<T extends KubeObject>(options: ReflectorOptions<T>): Promise<void> {
+  const { http, resource, namespace, sink, signal, pageSize = 500, silenceMs = SILENCE_MS } = options;
   const watchSeconds = options.watchSeconds ?? randomWatchSeconds;
   const backoff = createBackoff(options.backoff ?? { minMs: 200, maxMs: 15_000 });
   /** Where the next watch begins; undefined: a list is due. */
   let resourceVersion: string | undefined;
 
   async function list(): Promise<void> {
-    const listing = await listAll(http, { namespace, pageSize, signal }, sink.contact);
+    const listing = await listAll(http, resource, { namespace, pageSize, signal }, sink.contact);
     if (signal.aborted) return;
     resourceVersion = listing.resourceVersion;
     sink.replace(listing.objects);
     sink.healthy();
   }
 
-  function apply(event: WatchEvent): void {
+  function apply(event: WatchEvent<T>): void {
     if (event.type === 'bookmark') {
       resourceVersion = event.resourceVersion;
       return;
@@ -88,7 +89,7 @@ export async function runReflector(options: ReflectorOptions): Promise<void> {
     let openedAt = Infinity;
     let heard = false;
     const isSettled = () => heard || performance.now() - openedAt >= SETTLED_AFTER_MS;
-    const onEvent = (event: WatchEvent) => {
+    const onEvent = (event: WatchEvent<T>) => {
       heard = true;
       apply(event);
     };
@@ -98,7 +99,7 @@ export async function runReflector(options: ReflectorOptions): Promise<void> {
       sink.healthy();
     };
     try {
-      await watchOnce(http, request, onEvent, onContact);
+      await watchOnce(http, resource, request, onEvent, onContact);
       return isSettled();
     } finally {
       if (isSettled()) backoff.reset();

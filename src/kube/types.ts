@@ -1,4 +1,5 @@
 /** What the controller sees of Kubernetes. */
+import type { ServerCatalog, ServerCatalogStatus } from '../api/server-catalog.ts';
 import type { VirtualServer, VirtualServerStatus } from '../api/virtual-server.ts';
 
 /** Names exactly one version of one object: every write carries uid and resourceVersion. */
@@ -20,7 +21,8 @@ export interface MetadataPatch {
 export type SecretData = Record<string, string>;
 
 export interface EventInput {
-  regarding: { namespace: string; name: string; uid: string; resourceVersion: string };
+  /** `kind` left out: a VirtualServer. */
+  regarding: { kind?: string; namespace: string; name: string; uid: string; resourceVersion: string };
   type: 'Normal' | 'Warning';
   /** CamelCase, of api/conditions.ts. */
   reason: string;
@@ -54,6 +56,9 @@ export interface Kube {
   close(): Promise<void>;
 }
 
+/** Makes the status of a ServerCatalog exactly this. Throws KubeError: 409 for a stale version, 404 gone. */
+export type WriteCatalogStatus = (catalog: ServerCatalog, status: ServerCatalogStatus) => Promise<ServerCatalog>;
+
 /** Kinds of failure of a call to the API server. */
 export type KubeErrorCode =
   | 'Conflict' // 409: the version is stale
@@ -68,21 +73,21 @@ export type KubeErrorCode =
   | 'BadResponse'; // an answer that is not what it should be
 
 /** Called synchronously; must not throw. `key` is `namespace/name`. */
-export interface InformerHandler {
+export interface InformerHandler<T = VirtualServer> {
   /** Added or updated. `previous` is the cached object of the same uid, if there was one. */
-  onUpsert(key: string, object: VirtualServer, previous: VirtualServer | undefined): void;
+  onUpsert(key: string, object: T, previous: T | undefined): void;
   /** The object with this uid is gone: seen deleted, missing from a relist, or replaced by one with another uid. */
-  onGone(key: string, last: VirtualServer): void;
+  onGone(key: string, last: T): void;
 }
 
 /** A supervised reflector per watched namespace (or one for all), with a cache of objects without managedFields. */
-export interface Informer {
+export interface Informer<T = VirtualServer> {
   /** Starts to list and watch; goes on through every error until `stop`. */
   start(): void;
   /** Resolves when the first list of every watched namespace is in the cache; rejects if it is stopped before that. */
   synced(): Promise<void>;
-  get(key: string): VirtualServer | undefined;
-  list(): VirtualServer[];
+  get(key: string): T | undefined;
+  list(): T[];
   /**
    * When the API server was last heard of, in ms since the epoch: the oldest of all watched namespaces, undefined before
    * the first answer. A watch in order brings a bookmark about once a minute.

@@ -1,14 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { virtualServerCrd } from '../../../src/api/crd.ts';
-import { CRD_FILE, crdYaml } from '../../../src/api/generate-crds.ts';
+import { serverCatalogCrd, virtualServerCrd } from '../../../src/api/crd.ts';
+import { CATALOG_CRD_FILE, CRD_FILE, crdYaml } from '../../../src/api/generate-crds.ts';
 import type { StructuralSchema } from '../../../src/api/structural-schema.ts';
 
 interface Crd {
   spec: { versions: [{ schema: { openAPIV3Schema: StructuralSchema } }] };
 }
-const root = (virtualServerCrd() as Crd).spec.versions[0].schema.openAPIV3Schema;
 
 /** Every node below `schema` with its path. */
 function* walk(schema: StructuralSchema, path: string): Generator<[string, StructuralSchema]> {
@@ -17,13 +16,18 @@ function* walk(schema: StructuralSchema, path: string): Generator<[string, Struc
   if (schema.items !== undefined) yield* walk(schema.items, `${path}[]`);
 }
 
-describe('the CustomResourceDefinition', () => {
+describe.each([
+  ['VirtualServer', CRD_FILE, virtualServerCrd()],
+  ['ServerCatalog', CATALOG_CRD_FILE, serverCatalogCrd()],
+] as const)('the CustomResourceDefinition of %s', (_kind, file, definition) => {
+  const root = (definition as Crd).spec.versions[0].schema.openAPIV3Schema;
+
   it('lies in deploy/crds as the schemas say (else run: npm run crds)', () => {
-    expect(readFileSync(CRD_FILE, 'utf8')).toBe(crdYaml());
+    expect(readFileSync(file, 'utf8')).toBe(crdYaml(definition));
   });
 
   it('is the same after a trip through YAML', () => {
-    expect(parse(crdYaml())).toEqual(JSON.parse(JSON.stringify(virtualServerCrd())));
+    expect(parse(crdYaml(definition))).toEqual(JSON.parse(JSON.stringify(definition)));
   });
 
   it('describes every field', () => {

@@ -1,0 +1,162 @@
+/** The loop for ServerCatalogs: reads the service's lists now and then and writes them down where they changed. */
+import type { ServerCatalog } from '../api/server-catalog.ts';
+import { CATALOG_KIND, RECONCILE_AT_ANNOTATION } from '../api/names.ts';
+import { catalogStatus, refreshMs } from '../decision/catalog.ts';
+import { transitions } from '../decision/compose.ts';
+import { backoffMs } from '../decision/failure.ts';
+import type { Missing } from '../decision/types.ts';
+import { isAboutKey } from '../decision/verdict.ts';
+import { KubeError } from '../kube/error.ts';
+import { isDeepEqual } from '../kube/merge-patch.ts';
+import type { Informer, InformerHandler, WriteCatalogStatus } from '../kube/types.ts';
+import type { Logger } from '../logger.ts';
+import type { Catalog } from '../provider/types.ts';
+import type { Credentials } from './credentials.ts';
+import { readCatalog } from './gather.ts';
+import { WorkQueue } from './queue.ts';
+import type { Recorder } from './recorder.ts';
+import type { Timers } from './timers.ts';
+
+/** Where catalogs are found and written. */
+export interface CatalogAccess {
+  /** Makes the informer that tells `handler`; started and stopped with the operator. */
+  informer: (handler: InformerHandler<ServerCatalog>) => Informer<ServerCatalog>;
+  writeStatus: WriteCatalogStatus;
+}
+
+export interface CatalogsOptions extends CatalogAccess {
+  credentials: Credentials;
+  recorder: Recorder;
+  timers: Timers;
+  log: Logger;
+}
+
+type Reading = { ok: true; catalog: Catalog } | Missing;
+
+/** A service that hangs for one key must not hold up the catalogs of the others. */
+const WORKERS = 4;
+/** How old lists may be that another catalog, or the check of a VirtualServer, has just asked for with the same key (ms). */
+const SHARED_AGE_MS = 60_000;
+/** A key that was mended should not have to wait for the longest pause (ms). */
+const LONGEST_KEY_PAUSE_MS = 60_000;
+
+export class Catalogs {
+  readonly #options: CatalogsOptions;
+  readonly #informer: Informer<ServerCatalog>;
+  readonly #queue: WorkQueue;
+  /** Readings in a row that failed, by key. */
+  readonly #failures = new Map<string, number>();
+  #stopped = false;
+
+  constructor(options: CatalogsOptions) {
+    this.#options = options;
+    this.#queue = new WorkQueue({ timers: options.timers });
+    this.#informer = options.informer({
+      onUpsert: (key, catalog, previous) => {
+        if (previous === undefined) this.#seen(key, catalog);
+        else if (inputsOf(catalog) !== inputsOf(previous)) this.#queue.add(key);
+      },
+      onGone: (key) => {
+        this.#failures.delete(key);
+        this.#queue.drop(key);
+      },
+    });
+  }
+
+  /** Waits for nothing: where the kind is not installed yet, the operator does its other work. */
+  start(): void {
+    this.#informer.start();
+    for (let worker = 0; worker < WORKERS; worker++) void this.#work();
+  }
+
+  /** What is under way is left to end by itself and writes nothing any more. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#queue.shutDown();
+    await this.#informer.stop();
+  }
+
+  /** Another key was read from this Secret: the catalogs that use it are read now. */
+  wake(namespace: string, secret: string): void {
+    for (const { metadata, spec } of this.#informer.list()) {
+      if (metadata.namespace !== namespace || spec.apiKeySecretRef.name !== secret) continue;
+      this.#queue.add(`${metadata.namespace}/${metadata.name}`);
+    }
+  }
+
+  /** The Secrets whose keys are in use here, as `namespace/name`. */
+  secrets(): string[] {
+    return this.#informer.list().map(({ metadata, spec }) => `${metadata.namespace}/${spec.apiKeySecretRef.name}`);
+  }
+
+  /** As `Informer.silentForMs`. */
+  silentForMs(): number {
+    return this.#informer.silentForMs();
+  }
+
+  /** After a start those that are in order are read within one interval, not all at once. */
+  #seen(key: string, catalog: ServerCatalog): void {
+    const { metadata, status } = catalog;
+    const isReady = status?.conditions?.some((other) => other.type === 'Ready' && other.status === 'True') === true;
+    const isCurrent = isReady && status.observedGeneration === metadata.generation;
+    this.#queue.addAfter(key, isCurrent ? this.#options.timers.random() * refreshMs(catalog) : 0);
+  }
+
+  async #work(): Promise<void> {
+    for (let key = await this.#queue.get(); key !== undefined; key = await this.#queue.get()) {
+      const catalog = this.#informer.get(key);
+      try {
+        if (catalog !== undefined && catalog.metadata.deletionTimestamp === undefined) await this.#visit(key, catalog);
+      } catch (error) {
+        this.#queue.addRateLimited(key);
+        const expected = error instanceof KubeError && (error.code === 'Conflict' || error.code === 'NotFound');
+        this.#options.log[expected ? 'debug' : 'error']({ catalog: key, err: error }, 'catalog not written');
+      } finally {
+        this.#queue.done(key);
+      }
+    }
+  }
+
+  async #visit(key: string, catalog: ServerCatalog): Promise<void> {
+    const { recorder, timers, writeStatus } = this.#options;
+    const reading = await this.#read(catalog);
+    if (this.#stopped) return;
+    const status = catalogStatus(catalog, reading, timers.now());
+    if (!isDeepEqual(catalog.status, status)) {
+      const written = await writeStatus(catalog, status);
+      recorder.record(written, 'ReadCatalog', transitions(catalog.status, status), CATALOG_KIND);
+    }
+    this.#queue.forget(key);
+    // It may have gone meanwhile.
+    if (this.#informer.get(key) !== undefined) this.#queue.addAfter(key, this.#pauseAfter(key, catalog, reading));
+  }
+
+  async #read({ metadata, spec }: ServerCatalog): Promise<Reading> {
+    const { credentials } = this.#options;
+    const { name } = spec.apiKeySecretRef;
+    const found = await credentials.get(metadata.namespace, name, { held: false, deleting: false });
+    if (!found.ok) return found;
+    const reading = await readCatalog(found.session, SHARED_AGE_MS);
+    const refused = !reading.ok && (reading.reason === 'InvalidCredentials' || reading.reason === 'Unauthorized');
+    if (refused) credentials.suspect(metadata.namespace, name);
+    return reading;
+  }
+
+  /** Until the next reading (ms): the interval, spread over its last tenth, or a growing pause after a failure. */
+  #pauseAfter(key: string, catalog: ServerCatalog, reading: Reading): number {
+    const { timers } = this.#options;
+    if (reading.ok) {
+      this.#failures.delete(key);
+      return refreshMs(catalog) * (0.9 + 0.1 * timers.random());
+    }
+    const failures = (this.#failures.get(key) ?? 0) + 1;
+    this.#failures.set(key, failures);
+    const longest = isAboutKey(reading.reason) ? LONGEST_KEY_PAUSE_MS : Infinity;
+    return Math.min(longest, backoffMs(failures, timers.random(), reading.retryAfterMs));
+  }
+}
+
+/** What, when it changes, calls for a reading at once. */
+function inputsOf({ metadata: { uid, generation, annotations } }: ServerCatalog): string {
+  return `${uid} ${generation} ${annotations?.[RECONCILE_AT_ANNOTATION] ?? ''}`;
+}
