@@ -1,4 +1,5 @@
 /** Turns the service's lists, or why they could not be had, into the status of a ServerCatalog. Pure. */
+import { isDeepStrictEqual } from 'node:util';
 import {
   CATALOG_BOUNDS,
   MAX_DISK_TYPES,
@@ -6,13 +7,14 @@ import {
   type ServerCatalog,
   type ServerCatalogStatus,
 } from '../api/server-catalog.ts';
-import { isDeepEqual } from '../kube/merge-patch.ts';
 import type { Catalog } from '../provider/types.ts';
 import { cut } from './text.ts';
 import type { Missing } from './types.ts';
 import { isAboutKey, timestamp, withVerdict } from './verdict.ts';
 
-type Lists = Required<Pick<ServerCatalogStatus, 'products' | 'images' | 'diskSizes' | 'counts'>>;
+type Lists = {
+  [K in 'products' | 'images' | 'diskSizes' | 'counts']: NonNullable<ServerCatalogStatus[K]>;
+};
 
 /** `now` in ms since the epoch. A status that equals the present one need not be written. */
 export function catalogStatus(
@@ -23,7 +25,7 @@ export function catalogStatus(
   const conditions = present.conditions ?? [];
   if (reading.ok) {
     const lists = listsOf(reading.catalog);
-    const same = present.observedAt !== undefined && isDeepEqual(listsIn(present), lists);
+    const same = present.observedAt !== undefined && isDeepStrictEqual(listsIn(present), lists);
     return {
       ...lists,
       observedAt: same ? present.observedAt : timestamp(now),
