@@ -2,61 +2,28 @@
 import { randomBytes } from 'node:crypto';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { KubeError } from '../kube/error.ts';
-import type { Informer, InformerHandler, Kube } from '../kube/types.ts';
-import type { Logger } from '../logger.ts';
-import type { Provider } from '../provider/types.ts';
-import { Catalogs, type CatalogAccess } from './catalogs.ts';
+import type { Informer } from '../kube/types.ts';
+import { Catalogs } from './catalogs.ts';
 import { CreateLimit } from './create-limit.ts';
 import { Credentials } from './credentials.ts';
 import { Holders } from './holders.ts';
 import { noInstruments, type Instruments, type VisitResult } from './instruments.ts';
-import type { Journal } from './journal.ts';
 import { KeyKeeper } from './key-keeper.ts';
 import { Losses } from './losses.ts';
 import { Objects } from './objects.ts';
+import type { OperatorOptions } from './operator-options.ts';
 import { Pace } from './pace.ts';
 import { Places } from './places.ts';
 import { longestStepMs, Progress } from './progress.ts';
 import { WorkQueue } from './queue.ts';
-import { Reconciler, type ReconcilerRooms } from './reconciler.ts';
+import { Reconciler } from './reconciler.ts';
 import { Recorder } from './recorder.ts';
 import { spread } from './spread.ts';
 import { realTimers, type Timers } from './timers.ts';
 import { Unrecorded } from './unrecorded.ts';
 import { pollLagMs, type Vitals } from './vitals.ts';
 
-export interface OperatorOptions extends Pick<ReconcilerRooms, 'probe'> {
-  kube: Kube;
-  /** Makes the informer that tells `handler`; started and stopped by the operator. */
-  informer: (handler: InformerHandler) => Informer;
-  /** Left out: there are no ServerCatalogs. */
-  catalogs?: CatalogAccess;
-  provider: Provider;
-  journal: Journal;
-  log: Logger;
-  pollIntervalMs: number;
-  resyncIntervalMs: number;
-  maxConcurrentReconciles: number;
-  providerQps: number;
-  /** Per namespace; 0: no limit. */
-  maxCreatesPerHour: number;
-  /** 0: no limit. */
-  maxServersPerNamespace: number;
-  createTimeoutMs: number;
-  /** Of every other request to the service. */
-  providerTimeoutMs: number;
-  kubeTimeoutMs: number;
-  takeoverGraceMs: number;
-  /** True while no other process can be the active one; always, where there is no leader election. */
-  leads?: () => boolean;
-  /** How long another process may go on after its last sign of life (ms); 0 without leader election. */
-  leaseDurationMs?: number;
-  operatorNamespace: string | undefined;
-  timers?: Timers;
-  instruments?: Instruments;
-  /** Names an attempt; random if left out. */
-  mint?: () => string;
-}
+export type { OperatorOptions } from './operator-options.ts';
 
 /** A key is read again from its Secret at least this often (ms), or every resync interval where that is shorter. */
 const LONGEST_KEY_AGE_MS = 10 * 60_000;
