@@ -5,7 +5,7 @@ import { catalogStatus, refreshMs } from '../decision/catalog.ts';
 import { transitions } from '../decision/compose.ts';
 import { backoffMs } from '../decision/failure.ts';
 import type { Missing } from '../decision/types.ts';
-import { isAboutKey } from '../decision/verdict.ts';
+import { currentReason, isAboutKey } from '../decision/verdict.ts';
 import { KubeError } from '../kube/error.ts';
 import { isDeepEqual } from '../kube/merge-patch.ts';
 import type { Informer, InformerHandler, WriteCatalogStatus } from '../kube/types.ts';
@@ -46,6 +46,8 @@ export class Catalogs {
   readonly #queue: WorkQueue;
   /** Readings in a row that failed, by key. */
   readonly #failures = new Map<string, number>();
+  /** Those that somebody wants to be read now, whatever is known already. */
+  readonly #asked = new Set<string>();
   #stopped = false;
 
   constructor(options: CatalogsOptions) {
@@ -53,11 +55,17 @@ export class Catalogs {
     this.#queue = new WorkQueue({ timers: options.timers });
     this.#informer = options.informer({
       onUpsert: (key, catalog, previous) => {
-        if (previous === undefined) this.#seen(key, catalog);
-        else if (inputsOf(catalog) !== inputsOf(previous)) this.#queue.add(key);
+        if (previous === undefined) {
+          this.#seen(key, catalog);
+          return;
+        }
+        const asked = askedAt(catalog) !== askedAt(previous);
+        if (asked) this.#asked.add(key);
+        if (asked || catalog.metadata.generation !== previous.metadata.generation) this.#queue.add(key);
       },
       onGone: (key) => {
         this.#failures.delete(key);
+        this.#asked.delete(key);
         this.#queue.drop(key);
       },
     });
@@ -118,25 +126,29 @@ export class Catalogs {
   }
 
   async #visit(key: string, catalog: ServerCatalog): Promise<void> {
-    const { recorder, timers, writeStatus } = this.#options;
-    const reading = await this.#read(catalog);
+    const { log, recorder, timers, writeStatus } = this.#options;
+    // After a failure only a new answer proves that it is over.
+    const anew = this.#asked.delete(key) || this.#failures.has(key);
+    const reading = await this.#read(catalog, anew ? 0 : SHARED_AGE_MS);
     if (this.#stopped) return;
     const status = catalogStatus(catalog, reading, timers.now());
-    if (!isDeepEqual(catalog.status, status)) {
+    const changed = !isDeepEqual(catalog.status, status);
+    if (changed) {
       const written = await writeStatus(catalog, status);
       recorder.record(written, 'ReadCatalog', transitions(catalog.status, status), CATALOG_KIND);
     }
+    log.debug({ catalog: key, reason: currentReason(status.conditions), changed }, 'catalog read');
     this.#queue.forget(key);
     // It may have gone meanwhile.
     if (this.#informer.get(key) !== undefined) this.#queue.addAfter(key, this.#pauseAfter(key, catalog, reading));
   }
 
-  async #read({ metadata, spec }: ServerCatalog): Promise<Reading> {
+  async #read({ metadata, spec }: ServerCatalog, maxAgeMs: number): Promise<Reading> {
     const { credentials } = this.#options;
     const { name } = spec.apiKeySecretRef;
     const found = await credentials.get(metadata.namespace, name, { held: false, deleting: false });
     if (!found.ok) return found;
-    const reading = await readCatalog(found.session, SHARED_AGE_MS);
+    const reading = await readCatalog(found.session, maxAgeMs);
     const refused = !reading.ok && (reading.reason === 'InvalidCredentials' || reading.reason === 'Unauthorized');
     if (refused) credentials.suspect(metadata.namespace, name);
     return reading;
@@ -156,7 +168,6 @@ export class Catalogs {
   }
 }
 
-/** What, when it changes, calls for a reading at once. */
-function inputsOf({ metadata: { uid, generation, annotations } }: ServerCatalog): string {
-  return `${uid} ${generation} ${annotations?.[RECONCILE_AT_ANNOTATION] ?? ''}`;
+function askedAt({ metadata }: ServerCatalog): string | undefined {
+  return metadata.annotations?.[RECONCILE_AT_ANNOTATION];
 }

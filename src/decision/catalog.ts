@@ -1,5 +1,4 @@
 /** Turns the service's lists, or why they could not be had, into the status of a ServerCatalog. Pure. */
-import { isDeepStrictEqual } from 'node:util';
 import {
   CATALOG_BOUNDS,
   MAX_DISK_TYPES,
@@ -25,7 +24,7 @@ export function catalogStatus(
   const conditions = present.conditions ?? [];
   if (reading.ok) {
     const lists = listsOf(reading.catalog);
-    const same = present.observedAt !== undefined && isDeepStrictEqual(listsIn(present), lists);
+    const same = present.observedAt !== undefined && textOf(present) === textOf(lists);
     return {
       ...lists,
       observedAt: same ? present.observedAt : timestamp(now),
@@ -46,6 +45,16 @@ export function catalogStatus(
     observedGeneration: generation,
     conditions: withVerdict(before, reading, generation, now),
   };
+}
+
+/** Equal for equal lists; the API server returns fields in an order of its own. */
+function textOf({ products = [], images = [], diskSizes = [], counts }: ServerCatalogStatus): string {
+  return JSON.stringify([
+    products.map(({ code, ram }) => [code, ram]),
+    images.map(({ name, description }) => [name, description]),
+    diskSizes.map(({ type, sizes }) => [type, sizes]),
+    [counts?.products, counts?.images, counts?.diskSizes],
+  ]);
 }
 
 function listsIn({ products, images, diskSizes, counts }: ServerCatalogStatus): Partial<Lists> {

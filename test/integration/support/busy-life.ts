@@ -1,6 +1,8 @@
 /** Scenarios in which the operator asks the API server for all that it ever asks for. */
 import { OPERATOR_NAMESPACE } from '../../control-plane/operator-identity.ts';
 import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
+import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL } from '../../../src/api/names.ts';
+import type { ServerCatalog } from '../../../src/api/server-catalog.ts';
 import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
 import type { World } from './world.ts';
 
@@ -8,12 +10,13 @@ const FLAGS = ['--leader-elect', '--lease-duration=3s', `--operator-namespace=${
 
 /**
  * Leader election with a take-over, a server ordered with inline keys and one with keys of a Secret, a pause, a
- * create whose answer is lost and resolved, deletions, the fallback Secret. The world has no operator yet; at the end one
+ * create whose answer is lost and resolved, deletions, a catalog, the fallback Secret. The world has no operator yet; at the end one
  * runs, and one server is Ready.
  */
 export async function live(world: World): Promise<void> {
   await world.startOperator({ flags: FLAGS });
   await order(world);
+  await readCatalog(world);
   await loseAnAnswer(world);
   await takeOver(world);
   await useFallbackSecret(world);
@@ -30,6 +33,16 @@ async function order(world: World): Promise<void> {
   await world.visited('one');
   await world.delete('one');
   await world.waitGone('one');
+}
+
+async function readCatalog(world: World): Promise<void> {
+  const { http, namespace } = world;
+  const path = `/apis/${API_VERSION}/namespaces/${namespace}/${CATALOG_PLURAL}`;
+  const body = { apiVersion: API_VERSION, kind: CATALOG_KIND, metadata: { name: 'catalog' }, spec: {} };
+  await http.call({ method: 'POST', path, body });
+  const isRead = async (): Promise<boolean> =>
+    ((await http.call({ path: `${path}/catalog` })) as ServerCatalog).status?.counts !== undefined;
+  await world.until(isRead, 'the catalog');
 }
 
 async function loseAnAnswer(world: World): Promise<void> {
