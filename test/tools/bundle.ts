@@ -27,6 +27,15 @@ const lean: Plugin = {
   },
 };
 
+/** Dependencies written as CommonJS call `require`, which an ES module has not. */
+const REQUIRE =
+  "import { createRequire as createBundleRequire } from 'node:module'; const require = createBundleRequire(import.meta.url);";
+
+/** Runs before any package does: undici 8 fails on an older Node with a stack trace that names no version. */
+const NODE_CHECK =
+  "{ const [major, minor] = process.versions.node.split('.').map(Number); " +
+  'if (major < 22 || (major === 22 && minor < 19)) { console.error(`Node 22.19 or newer is needed; this is ${process.version}`); process.exit(1); } }';
+
 /** What lies in the folder of the bundles, without their source maps. */
 export const BUNDLES = ['operator.js', 'simulator.js', 'kubectl-vps.js'];
 
@@ -55,10 +64,7 @@ export async function bundle(out: string): Promise<string> {
     sourcemap: 'external',
     // In the source this is undefined: a process that runs from it is of no version.
     define: { 'process.env.VPS_OPERATOR_VERSION': JSON.stringify(version) },
-    // Dependencies written as CommonJS call `require`, which an ES module has not.
-    banner: {
-      js: "import { createRequire as createBundleRequire } from 'node:module'; const require = createBundleRequire(import.meta.url);",
-    },
+    banner: { js: `${REQUIRE} ${NODE_CHECK}` },
     plugins: [lean],
     logLevel: 'warning',
   });

@@ -1,11 +1,12 @@
 /** What the commands read and write in the cluster, with the rights of whoever runs them. */
-import { API_VERSION, PLURAL } from '../../api/names.ts';
+import { API_VERSION } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { loadCluster } from '../../kube/config.ts';
 import { KubeError } from '../../kube/error.ts';
 import { createKubeHttp, type KubeHttp } from '../../kube/http.ts';
 import { asVirtualServer, collectionPath, objectPath } from '../../kube/virtual-server-api.ts';
 import { CommandError, EXIT } from './failure.ts';
+import { quoted } from './terminal.ts';
 
 /** The part of core/v1 Event that is shown. */
 export interface EventView {
@@ -22,6 +23,8 @@ export interface Connection {
   kubeconfig?: string | undefined;
   context?: string | undefined;
   namespace?: string | undefined;
+  /** Deadline of a call in milliseconds, default 15 s. */
+  timeoutMs?: number;
 }
 
 const MERGE_PATCH = 'application/merge-patch+json';
@@ -32,17 +35,17 @@ const EVENTS = 10;
 /** Calls reject with CommandError. */
 export class ClusterView {
   readonly namespace: string;
-  /** Flags that name the same place to kubectl, with a space before each. */
+  /** Flags that name the same place to kubectl, quoted for a shell, with a space before each. */
   readonly where: string;
   readonly #http: KubeHttp;
 
   /** Throws CommandError where the kubeconfig is wrong. */
-  constructor({ kubeconfig, context, namespace }: Connection) {
+  constructor({ kubeconfig, context, namespace, timeoutMs }: Connection) {
     const cluster = failing(() => loadCluster(kubeconfig, context));
     this.namespace = namespace ?? (cluster.namespace || 'default');
     const flags = Object.entries({ kubeconfig, context, namespace });
-    this.where = flags.map(([flag, value]) => (value === undefined ? '' : ` --${flag}=${value}`)).join('');
-    this.#http = createKubeHttp({ cluster });
+    this.where = flags.map(([flag, value]) => (value === undefined ? '' : ` --${flag}=${quoted(value)}`)).join('');
+    this.#http = failing(() => createKubeHttp({ cluster, timeoutMs }));
   }
 
   async get(name: string): Promise<VirtualServer> {
@@ -115,9 +118,11 @@ function explained(error: unknown): Error {
   if (error.code === 'Conflict') {
     return new CommandError(EXIT.failed, 'the object has changed meanwhile: look at it again, then repeat the command');
   }
-  const unknownKind = error.code === 'NotFound' && error.reason !== 'NotFound';
-  const hints = unknownKind ? [`the cluster does not know ${PLURAL}: install deploy/crds first`] : [];
-  return new CommandError(EXIT.failed, error.message, hints);
+  if (error.code !== 'NotFound') return new CommandError(EXIT.failed, error.message);
+  if (error.reason === 'NotFound') return new CommandError(EXIT.notFound, error.message);
+  return new CommandError(EXIT.failed, `the cluster does not know this kind of ${API_VERSION}`, [
+    'install the operator, or at least its CustomResourceDefinitions: kubectl apply --server-side -f deploy/crds',
+  ]);
 }
 
 function failing<T>(work: () => T): T {

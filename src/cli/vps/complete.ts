@@ -3,24 +3,40 @@ import type { Command, Option } from 'commander';
 import { CATALOG_PLURAL } from '../../api/names.ts';
 import type { ServerCatalog } from '../../api/server-catalog.ts';
 import { ClusterView } from './cluster.ts';
+import { clean } from './terminal.ts';
 
-/** cobra's: never fall back to names of files. */
+/** cobra's directives: whether the shell may fall back to names of files. */
 const NO_FILES = ':4';
+const FILES = ':0';
+/** Flags whose value is a file. */
+const FILE_FLAGS = ['kubeconfig', 'identityFile', 'sshKey'];
+/** A person who has pressed a key does not wait for longer. */
+const TIMEOUT_MS = 3000;
 
 /** Lines for kubectl: candidates, then a directive. Never rejects: a completion that fails has no candidates. */
 export async function complete(program: Command, words: readonly string[]): Promise<string[]> {
+  const before = words.slice(0, -1);
   const typed = words.at(-1) ?? '';
-  const candidates = await candidatesOf(program, words.slice(0, -1), typed).catch(() => []);
-  return [...candidates.filter((candidate) => candidate.startsWith(typed)), NO_FILES];
-}
-
-async function candidatesOf(program: Command, before: readonly string[], typed: string): Promise<string[]> {
   const given = parse(program, before);
   const command = program.commands.find((each) => each.name() === given.words[0]);
   const options = [...program.options, ...(command?.options ?? [])];
-  const awaited = options.find((option) => isFlag(option, before.at(-1)) && option.required);
-  if (awaited?.argChoices) return awaited.argChoices;
-  if (awaited !== undefined) return fromCatalog(awaited.attributeName(), given.values);
+  const [flag, inline] = splitFlag(typed);
+  const awaited = options.find(
+    (option) => option.required && isFlag(option, inline === undefined ? before.at(-1) : flag),
+  );
+  if (awaited !== undefined && FILE_FLAGS.includes(awaited.attributeName())) return [FILES];
+  const found = awaited === undefined ? wordsOf(program, command, given, typed) : valuesOf(awaited, given);
+  const prefix = inline === undefined ? '' : `${flag}=`;
+  const candidates = (await found.catch(() => [])).map((candidate) => prefix + clean(candidate));
+  return [...candidates.filter((candidate) => candidate.startsWith(typed)), NO_FILES];
+}
+
+async function valuesOf(option: Option, { values }: Given): Promise<string[]> {
+  return option.argChoices ?? fromCatalog(option.attributeName(), values);
+}
+
+async function wordsOf(program: Command, command: Command | undefined, given: Given, typed: string): Promise<string[]> {
+  const options = [...program.options, ...(command?.options ?? [])];
   if (typed.startsWith('-')) return options.map(({ long }) => long ?? '').filter((flag) => flag !== '');
   if (command === undefined) return program.commands.map((each) => each.name());
   const [argument] = command.registeredArguments;
@@ -57,7 +73,7 @@ function splitFlag(word: string): [string, string | undefined] {
 
 async function withCluster<T>(values: Given['values'], work: (cluster: ClusterView) => Promise<T>): Promise<T> {
   const { kubeconfig, context, namespace } = values;
-  const cluster = new ClusterView({ kubeconfig, context, namespace });
+  const cluster = new ClusterView({ kubeconfig, context, namespace, timeoutMs: TIMEOUT_MS });
   try {
     return await work(cluster);
   } finally {

@@ -6,7 +6,7 @@ import { version } from '../../version.ts';
 import { complete } from './complete.ts';
 import { CommandError, EXIT } from './failure.ts';
 import { createProgram } from './program.ts';
-import { paintFor, type Terminal } from './terminal.ts';
+import { clean, paintFor, type Terminal } from './terminal.ts';
 
 const terminal: Terminal = {
   out: process.stdout,
@@ -22,8 +22,9 @@ function codeOf(error: unknown): number {
   // Ctrl-C at a question; the class lies in a package of its own.
   if (error instanceof Error && error.name === 'ExitPromptError') return EXIT.interrupted;
   const known = error instanceof CommandError;
-  terminal.err.write(`kubectl vps: ${error instanceof Error ? error.message : String(error)}\n`);
-  if (known) for (const hint of error.hints) terminal.err.write(`  ${hint}\n`);
+  // What the API server says may quote what others wrote.
+  terminal.err.write(`kubectl vps: ${clean(error instanceof Error ? error.message : String(error))}\n`);
+  if (known) for (const hint of error.hints) terminal.err.write(`  ${clean(hint)}\n`);
   return known ? error.exitCode : EXIT.failed;
 }
 

@@ -3,13 +3,16 @@ import {
   NOT_CREATED_ANNOTATION,
   ORPHAN_HANDLED_ANNOTATION,
   PAUSED_ANNOTATION,
+  RECONCILE_AT_ANNOTATION,
   RECORD_ANNOTATION,
   START_ANEW_ANNOTATION,
 } from '../../api/names.ts';
 import { parseRecord, type ServerRecord } from '../../api/record.ts';
 import type { Reason } from '../../api/conditions.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
+import { orphanName } from '../../decision/inputs.ts';
 import { conditionOf, readiness, stalled } from './readiness.ts';
+import { quoted } from './terminal.ts';
 
 /** What the operator wrote down about the server; the annotation counts, the mirror in status where it is lost. */
 export function recordOf({ metadata, status }: VirtualServer): ServerRecord | undefined {
@@ -30,32 +33,65 @@ const secret: Steps = ({ spec }, where) => [
   `kubectl create secret generic ${spec.apiKeySecretRef.name}${where} --from-file=keyId --from-file=secret --dry-run=client -o yaml | kubectl apply${where} -f -`,
 ];
 
+const secretNamed: Steps = ({ spec }) => [
+  `# Secret ${spec.apiKeySecretRef.name}: let the operator read it, as docs/security.md says, or name another one in spec`,
+];
+const unprotect: Steps = ({ metadata }, where) => [
+  `kubectl patch vps ${metadata.name}${where} --type merge -p '{"spec":{"deletionProtection":false}}'   # cancel the server`,
+  `kubectl patch vps ${metadata.name}${where} --type merge -p '{"spec":{"deletionPolicy":"Retain"}}'   # leave it running`,
+];
+const startAnew: Steps = ({ metadata }, where) => [
+  `kubectl annotate vps ${metadata.name}${where} ${START_ANEW_ANNOTATION}=${metadata.uid}   # order a new one`,
+];
+const lookAgain: Steps = ({ metadata }, where) => [
+  `kubectl annotate --overwrite vps ${metadata.name}${where} ${RECONCILE_AT_ANNOTATION}="$(date)"   # when it is mended`,
+];
+
+/** Where the cause lies outside of the cluster, or in what only a person can judge. */
+const say =
+  (...words: string[]): Steps =>
+  () =>
+    words.map((line) => `# ${line}`);
+
+const both =
+  (...all: Steps[]): Steps =>
+  (object, where) =>
+    all.flatMap((steps) => steps(object, where));
+
 const STEPS: Partial<Record<Reason, Steps>> = {
   CreateOutcomeUnknown: resolveBothWays,
   TaskNotFound: resolveBothWays,
   InvalidSpec: edit,
-  CreateRejected: edit,
+  CreateRejected: both(edit, lookAgain),
   SSHKeyNotFound: edit,
   SecretNotFound: secret,
   SecretInvalid: secret,
+  SecretForbidden: secretNamed,
   InvalidCredentials: secret,
+  Unauthorized: both(say('let all requests leave from one address, and check --base-url and --auth-url'), lookAgain),
+  ProviderProtocolError: both(
+    say('check --base-url and --auth-url: a proxy or a login page may answer in place of the service'),
+    lookAgain,
+  ),
   ServerMissing: remove,
+  ServerNotVisible: both(say('restore the key and the --base-url that the server was seen with'), secret, lookAgain),
+  Expired: remove,
   IdentifierInUse: ({ metadata }, where) => [
     `kubectl patch vps ${metadata.name}${where} --type merge -p '{"spec":{"deletionPolicy":"Retain"}}'`,
     `kubectl delete vps ${metadata.name}${where}`,
   ],
   AdoptInvalid: adopt,
-  RecordMissing: adopt,
-  RecordMismatch: (object, where) => [
-    ...adopt(object, where),
-    `kubectl annotate vps ${object.metadata.name}${where} ${START_ANEW_ANNOTATION}=${object.metadata.uid}   # order a new one`,
-  ],
-  DeletionProtected: ({ metadata }, where) => [
-    `kubectl patch vps ${metadata.name}${where} --type merge -p '{"spec":{"deletionProtection":false}}'`,
-  ],
+  RecordInvalid: say('put the earlier text back; that is for an administrator:', 'docs/operations.md#recordinvalid'),
+  RecordConflict: say('correct the annotation; that is for an administrator:', 'docs/operations.md#recordconflict'),
+  RecordMissing: both(adopt, say('without a server: docs/operations.md#recordmissing')),
+  RecordMismatch: both(adopt, startAnew),
+  DeletionProtected: unprotect,
 };
 
-/** Commands, the likeliest first; empty where nothing is to be done. `where`: flags such as ` -n team`. */
+/**
+ * Commands, the likeliest first, and words behind `#` where no command can help; empty where nothing is to be done.
+ * `where`: flags such as ` -n team`.
+ */
 export function nextSteps(object: VirtualServer, where: string): string[] {
   const { name } = object.metadata;
   const reason = stalled(object)?.reason ?? readiness(object).reason;
@@ -65,8 +101,10 @@ export function nextSteps(object: VirtualServer, where: string): string[] {
   }
   const orphans = recordOf(object)?.orphans ?? [];
   if (orphans.length > 0) {
-    const handled = orphans.map(({ task, attempt }) => task ?? attempt).join(',');
-    steps.push(`kubectl annotate vps ${name}${where} ${ORPHAN_HANDLED_ANNOTATION}=${handled}   # once cancelled`);
+    const handled = quoted(orphans.map(orphanName).join(','));
+    steps.push(
+      `kubectl annotate --overwrite vps ${name}${where} ${ORPHAN_HANDLED_ANNOTATION}=${handled}   # once cancelled`,
+    );
   }
   return steps;
 }

@@ -4,7 +4,7 @@ import { parseDuration } from '../../duration.ts';
 import { showCatalog } from './commands/catalog.ts';
 import { showCost } from './commands/cost.ts';
 import { writeManifest, type NewOptions } from './commands/new.ts';
-import { adopt, resolveNotCreated } from './commands/resolve.ts';
+import { adopt, resolveAdopt, resolveNotCreated } from './commands/resolve.ts';
 import { runSsh, showConsole, type SshOptions } from './commands/ssh.ts';
 import { listStatus, showStatus } from './commands/status.ts';
 import { waitFor, type WaitOptions } from './commands/wait.ts';
@@ -114,6 +114,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .option('--ssh-key <key>', 'public key or a file with one; may be repeated', collect, [])
     .option('--ssh-key-from <secret/key>', 'public key in a Secret; may be repeated', collect, [])
     .option('--secret <name>', 'Secret with the API key')
+    .option('--ttl <duration>', 'cancel the server so long after it was ready, such as 72h')
     .option('--retain', 'leave the server alone when the object is deleted', false)
     .option('--protect', 'refuse to cancel the server', false)
     .option('--adopt <identifier>', 'take over an existing server instead of ordering one')
@@ -161,7 +162,7 @@ async function resolve(
     throw new CommandError(EXIT.usage, 'give either --not-created or --adopt IDENTIFIER');
   }
   if (identifier === undefined) await resolveNotCreated(context, name, yes);
-  else await adopt(context, name, identifier, yes);
+  else await resolveAdopt(context, name, identifier, yes);
 }
 
 function collect(value: string, before: readonly string[]): string[] {

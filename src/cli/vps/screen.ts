@@ -106,5 +106,5 @@ function events({ events: list, now, paint }: ScreenInput): string[] {
 
 function next({ object, where, paint }: ScreenInput): string[] {
   const steps = nextSteps(object, where);
-  return steps.length === 0 ? [] : [paint.strong('What you can do'), ...steps.map((step) => `  ${step}`)];
+  return steps.length === 0 ? [] : [paint.strong('What you can do'), ...steps.map((step) => `  ${clean(step)}`)];
 }

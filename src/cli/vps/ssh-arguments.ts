@@ -15,11 +15,16 @@ const HOSTNAME = /^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/;
 const PLAIN = /^[A-Za-z0-9._-]+$/;
 const SSH_PORT = 22;
 
-/** Through the service's proxy, or with `direct` over IPv6. Throws CommandError where the status names no such way. */
-export function sshTarget({ metadata, status }: VirtualServer, direct: boolean): SshTarget {
+/**
+ * Through the service's proxy, or with `direct` over IPv6. Throws CommandError where the status names no such way.
+ * `where`: flags such as ` -n team`.
+ */
+export function sshTarget({ metadata, status }: VirtualServer, direct: boolean, where: string): SshTarget {
   const { identifier, sshProxy, ipv6 = [] } = status ?? {};
   if (identifier === undefined) {
-    throw new CommandError(EXIT.failed, `${metadata.name} has no server yet`, [`kubectl vps status ${metadata.name}`]);
+    throw new CommandError(EXIT.failed, `${metadata.name} has no server yet`, [
+      `kubectl vps status ${metadata.name}${where}`,
+    ]);
   }
   const hostKeyAlias = aliasOf(identifier);
   if (direct) {
@@ -49,5 +54,7 @@ function aliasOf(identifier: string): string {
 /** Arguments of ssh: its own options first, then the user's, then the destination and the command. */
 export function sshArguments(target: SshTarget, options: readonly string[], command: readonly string[]): string[] {
   const { host, port, hostKeyAlias } = target;
-  return ['-o', `HostKeyAlias=${hostKeyAlias}`, '-p', String(port), ...options, '--', `root@${host}`, ...command];
+  // Older clients look for the key of the address as well, which is what the alias is to spare.
+  const alias = ['-o', `HostKeyAlias=${hostKeyAlias}`, '-o', 'CheckHostIP=no'];
+  return [...alias, '-p', String(port), ...options, '--', `root@${host}`, ...command];
 }

@@ -14,7 +14,13 @@ export function columns(header: readonly string[], rows: readonly (readonly stri
   return cleaned.map((cells) => line(cells).trimEnd());
 }
 
-/** Data for programs; ends with a newline. */
+const RAW_CONTROL = /[\u007f-\u009f]/g;
+
+/**
+ * Data for programs; ends with a newline. JSON and YAML escape control characters, but not those of ISO 8859, which
+ * steer some terminals as well; where one stands, the text is quoted in both, so that it can be escaped.
+ */
 export function data(value: unknown, format: Exclude<Format, 'table'>): string {
-  return format === 'json' ? `${JSON.stringify(value, null, 2)}\n` : stringify(value, { lineWidth: 0 });
+  const text = format === 'json' ? `${JSON.stringify(value, null, 2)}\n` : stringify(value, { lineWidth: 0 });
+  return text.replace(RAW_CONTROL, (character) => `\\u00${character.charCodeAt(0).toString(16)}`);
 }

@@ -1,9 +1,8 @@
 /** Adds up servers and prices. Pure. */
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { recordOf } from './next-steps.ts';
 
 export interface Total {
-  /** Objects that hold a server. */
+  /** Servers that run, as in the metric vps_operator_servers_price: a price of one that is gone is history. */
   servers: number;
   /** Sum in the service's own unit, which it does not name. */
   price: number;
@@ -17,10 +16,13 @@ export interface Totals {
 }
 
 export function sumUp(objects: readonly VirtualServer[]): Totals {
-  const held = objects.filter((object) => (object.status?.identifier ?? recordOf(object)?.identifier) !== undefined);
-  const names = [...new Set(held.map(({ metadata }) => metadata.namespace))].sort();
-  const inNamespace = (name: string) => held.filter(({ metadata }) => metadata.namespace === name);
-  return { namespaces: names.map((namespace) => ({ namespace, ...total(inNamespace(namespace)) })), all: total(held) };
+  const running = objects.filter(({ status }) => status?.serverStatus?.trim().toLowerCase() === 'running');
+  const names = [...new Set(running.map(({ metadata }) => metadata.namespace))].sort();
+  const inNamespace = (name: string) => running.filter(({ metadata }) => metadata.namespace === name);
+  return {
+    namespaces: names.map((namespace) => ({ namespace, ...total(inNamespace(namespace)) })),
+    all: total(running),
+  };
 }
 
 function total(objects: readonly VirtualServer[]): Total {

@@ -3,14 +3,15 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { input, search, select } from '@inquirer/prompts';
-import { stringify } from 'yaml';
 import { ADOPT_ANNOTATION, API_VERSION, DEFAULT_API_KEY_SECRET, KIND } from '../../../api/names.ts';
 import { specSchema } from '../../../api/virtual-server.ts';
 import type { ServerCatalog, ServerCatalogStatus } from '../../../api/server-catalog.ts';
 import { findCatalog } from '../catalogs.ts';
 import type { Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
+import { data } from '../table.ts';
 import { clean, isInteractive } from '../terminal.ts';
+import { requireIdentifier } from './resolve.ts';
 
 export interface NewOptions {
   product?: string | undefined;
@@ -21,15 +22,23 @@ export interface NewOptions {
   /** Each `secret/key`. */
   sshKeyFrom: readonly string[];
   secret?: string | undefined;
+  ttl?: string | undefined;
   retain: boolean;
   protect: boolean;
   adopt?: string | undefined;
 }
 
+/** As the API server takes it (RFC 1123). */
+const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+
 type Answers = Pick<NewOptions, 'product' | 'image' | 'diskSize'> & { sshKeys: string[] };
 
-/** Writes YAML to the standard output. Throws CommandError that names the flag or the field. */
+/** Writes YAML, or JSON where that is asked for, to the standard output. Throws CommandError that names the flag or the field. */
 export async function writeManifest(context: Context, name: string, options: NewOptions): Promise<void> {
+  if (!NAME.test(name) || name.length > 253) {
+    throw new CommandError(EXIT.usage, `${JSON.stringify(name)} is no name: small letters, digits, - and . are`);
+  }
+  if (options.adopt !== undefined) requireIdentifier(options.adopt);
   const answers: Answers = { ...options, sshKeys: options.sshKey.map(keyOf) };
   const missing = missingFlags(answers, options);
   if (missing.length > 0) await ask(context, answers, options);
@@ -40,6 +49,7 @@ export async function writeManifest(context: Context, name: string, options: New
     ...(answers.sshKeys.length > 0 && { sshKeys: answers.sshKeys }),
     ...(options.sshKeyFrom.length > 0 && { sshKeysFrom: options.sshKeyFrom.map(reference) }),
     ...(options.secret !== undefined && { apiKeySecretRef: { name: options.secret } }),
+    ...(options.ttl !== undefined && { ttl: options.ttl }),
     ...(options.retain && { deletionPolicy: 'Retain' }),
     ...(options.protect && { deletionProtection: true }),
   };
@@ -51,7 +61,7 @@ export async function writeManifest(context: Context, name: string, options: New
   const { namespace } = context.cluster;
   const annotations = options.adopt === undefined ? {} : { annotations: { [ADOPT_ANNOTATION]: options.adopt } };
   const manifest = { apiVersion: API_VERSION, kind: KIND, metadata: { name, namespace, ...annotations }, spec };
-  context.terminal.out.write(stringify(manifest, { lineWidth: 0 }));
+  context.terminal.out.write(data(manifest, context.format === 'json' ? 'json' : 'yaml'));
 }
 
 function missingFlags(answers: Answers, { sshKeyFrom }: NewOptions): string[] {
@@ -68,7 +78,8 @@ async function ask(context: Context, answers: Answers, options: NewOptions): Pro
   const { terminal, cluster } = context;
   const missing = missingFlags(answers, options);
   if (!isInteractive(terminal)) throw new CommandError(EXIT.usage, `give ${missing.join(', ')}`);
-  const catalog = await findCatalog(cluster, options.secret ?? DEFAULT_API_KEY_SECRET);
+  // Without a catalog, or the right to read it, the questions can be asked all the same.
+  const catalog = await findCatalog(cluster, options.secret ?? DEFAULT_API_KEY_SECRET).catch(() => undefined);
   if (catalog?.status?.products === undefined) sayUnknown(context, catalog);
   const io = { input: terminal.input, output: terminal.err };
   const { products = [], images = [], diskSizes = [] } = catalog?.status ?? {};

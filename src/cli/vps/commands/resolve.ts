@@ -28,12 +28,28 @@ export async function resolveNotCreated(context: Context, name: string, yes: boo
   ]);
 }
 
+/** `resolve --adopt`: as adopt, for an order whose answer was lost. */
+export async function resolveAdopt(context: Context, name: string, identifier: string, yes: boolean): Promise<void> {
+  requireIdentifier(identifier);
+  const object = await context.cluster.get(name);
+  undecidedAttempt(object, recordOf(object), context.cluster.where);
+  await take(context, object, identifier, yes);
+}
+
 export async function adopt(context: Context, name: string, identifier: string, yes: boolean): Promise<void> {
+  requireIdentifier(identifier);
+  await take(context, await context.cluster.get(name), identifier, yes);
+}
+
+/** Throws CommandError for what the operator would call AdoptInvalid. */
+export function requireIdentifier(identifier: string): void {
+  if (/^[\x21-\x7e]+$/.test(identifier) && identifier.length <= MAX_IDENTIFIER) return;
+  throw new CommandError(EXIT.usage, `an identifier has 1 to ${MAX_IDENTIFIER} visible ASCII characters, no blanks`);
+}
+
+async function take(context: Context, object: VirtualServer, identifier: string, yes: boolean): Promise<void> {
   const { cluster } = context;
-  if (identifier.trim() === '' || identifier.length > MAX_IDENTIFIER) {
-    throw new CommandError(EXIT.usage, `an identifier has 1 to ${MAX_IDENTIFIER} characters`);
-  }
-  const object = await cluster.get(name);
+  const { name } = object.metadata;
   const record = recordOf(object);
   const held = record?.owner === object.metadata.uid ? record.identifier : undefined;
   if (held === identifier) {
@@ -61,7 +77,7 @@ function undecidedAttempt(
   const { reason, message } = readiness({ metadata, ...rest });
   if (UNDECIDED.includes(reason) && record?.attempt !== undefined) return record.attempt;
   if (reason === 'CreateInFlight') {
-    throw new CommandError(EXIT.stalled, `not yet: ${clean(message)}`, [`kubectl vps wait ${metadata.name}${where}`]);
+    throw new CommandError(EXIT.failed, `not yet: ${clean(message)}`, [`kubectl vps wait ${metadata.name}${where}`]);
   }
   throw new CommandError(EXIT.failed, `there is nothing to resolve: ${metadata.name} is ${reason}`, [
     `kubectl vps status ${metadata.name}${where}`,

@@ -20,7 +20,7 @@ export async function runSsh(
   command: readonly string[],
   { direct, sshOption, identityFile }: SshOptions,
 ): Promise<number> {
-  const target = sshTarget(await cluster.get(name), direct);
+  const target = sshTarget(await cluster.get(name), direct, cluster.where);
   const own = [...sshOption.flatMap((option) => ['-o', option]), ...(identityFile ? ['-i', identityFile] : [])];
   await cluster.close();
   return run('ssh', sshArguments(target, own, command));

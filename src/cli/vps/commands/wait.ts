@@ -10,6 +10,8 @@ import { clean } from '../terminal.ts';
 
 /** One small read by name: cheaper for the API server than it looks, and it needs no right to watch. */
 const POLL_MS = 1000;
+/** The operator needs a moment to hear what a person has just done about it, such as `resolve`. */
+const STALLED_MS = 5000;
 const ERASE_LINE = '\r\u001b[K';
 
 export interface WaitOptions {
@@ -22,16 +24,21 @@ export async function waitFor(context: Context, name: string, options: WaitOptio
   const { cluster, now } = context;
   const deadline = now() + options.timeoutMs;
   const show = liveLine(context, name);
+  let stalledSince: number | undefined;
   try {
     for (;;) {
       const object = await cluster.find(name);
       if (object !== undefined) show(progressLine(object));
       if (isReached(object, options.for)) break;
       if (object === undefined) throw new CommandError(EXIT.notFound, `there is no ${name} in ${cluster.namespace}`);
-      const stuck = options.for === 'ready' ? stalled(object) : undefined;
-      if (stuck) throw givenUp(object, `${stuck.reason}: ${clean(stuck.message)}`, cluster.where);
-      if (now() >= deadline)
+      const stuck = isUnderWay(object, options.for) ? stalled(object) : undefined;
+      stalledSince = stuck && (stalledSince ?? now());
+      if (stuck && stalledSince !== undefined && now() - stalledSince >= STALLED_MS) {
+        throw givenUp(object, `${stuck.reason}: ${clean(stuck.message)}`, cluster.where);
+      }
+      if (now() >= deadline) {
         throw new CommandError(EXIT.timeout, `${name}: no end after ${options.timeoutMs / 1000} s`);
+      }
       await sleep(Math.min(POLL_MS, Math.max(1, deadline - now())));
     }
   } finally {
@@ -44,6 +51,11 @@ function isReached(object: VirtualServer | undefined, wanted: WaitOptions['for']
   if (wanted === 'deleted') return object === undefined;
   if (object === undefined || object.metadata.deletionTimestamp !== undefined) return false;
   return readiness(object).status === 'True' && isCurrent(object);
+}
+
+/** Whether the operator is at what is waited for: a deletion has to be asked for first. */
+function isUnderWay({ metadata }: VirtualServer, wanted: WaitOptions['for']): boolean {
+  return wanted === 'ready' || metadata.deletionTimestamp !== undefined;
 }
 
 function givenUp(object: VirtualServer, why: string, where: string): CommandError {

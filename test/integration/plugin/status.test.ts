@@ -1,0 +1,235 @@
+/** `kubectl vps status`, `wait` and `cost`, as people and scripts run them. */
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { parse, stringify } from 'yaml';
+import { readFile } from 'node:fs/promises';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
+import { startEmptyCluster } from '../deploy/cluster.ts';
+import { CREATE } from '../support/creates.ts';
+import { createPlugin, noTerminal, usePlugin } from '../support/plugin.ts';
+import { readyServer, recordOf } from '../support/records.ts';
+import { createWorld, type World } from '../support/world.ts';
+
+const folder = usePlugin();
+
+/** What a terminal must never be sent by others: escape, and the control characters of ISO 8859. */
+// eslint-disable-next-line no-control-regex
+const STEERING = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/;
+
+/** An object with a task that does not end. */
+async function provisioning(world: World, name: string, text?: string): Promise<VirtualServer> {
+  world.simulator.fleet.setTaskDuration(Infinity);
+  await world.create(virtualServer(name));
+  const { metadata } = await world.waitForReason(name, 'Creating', 'Ready');
+  const { task = 0 } = recordOf((await world.get(name)) as VirtualServer);
+  world.simulator.fleet.stallTask(task, text === undefined ? {} : { text });
+  if (text !== undefined) await world.waitFor(name, ({ status }) => status?.task?.message?.includes('99') === true);
+  expect(metadata.name).toBe(name);
+  return (await world.get(name)) as VirtualServer;
+}
+
+describe('kubectl vps status NAME', () => {
+  it('shows a ready server: what it has, how it is reached, what happened', async () => {
+    const world = await createWorld();
+    const { status } = await readyServer(world, 'web', withSpec({ diskSize: 20 }));
+    await world.until(async () => (await world.events('web')).length > 0, 'an Event');
+    const plugin = await createPlugin(folder(), world.namespace);
+    const { code, stdout, stderr } = await plugin.kubectl(['vps', 'status', 'web']);
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toMatch(new RegExp(`^web in ${world.namespace}, \\d+s old\\nReady: Available {2}`));
+    expect(stdout).toMatch(new RegExp(`^Server +${status?.identifier} +running +zone SIM1$`, 'm'));
+    expect(stdout).toMatch(new RegExp(`^Address +${status?.ipv6?.[0]}$`, 'm'));
+    expect(stdout).toMatch(new RegExp(`^SSH +kubectl vps ssh web +\\(ssh ${status?.ssh}\\)$`, 'm'));
+    expect(stdout).toMatch(/^Asked for +vps-1gb, debian-13.qcow2\/minimal, disk 20$/m);
+    expect(stdout).toMatch(/^Has +vps-1gb, disk 20 ssd, 1 cores, RAM 1024 +price 4.5$/m);
+    expect(stdout).toMatch(/^Events\n( +\d+s ago .*\n)+/m);
+    expect(stdout).not.toContain('What you can do');
+  });
+
+  it('shows how far a task is, in the words of the service, which cannot steer the terminal', async () => {
+    const world = await createWorld();
+    await provisioning(world, 'web', 'Installing \u001b[2J\u009b31m OS, 99% complete');
+    const plugin = await createPlugin(folder(), world.namespace);
+    const { code, stdout } = await plugin.kubectl(['vps', 'status', 'web']);
+    expect(code).toBe(0);
+    expect(stdout).toContain('Not ready: Creating');
+    expect(stdout).toMatch(/^Task +1001 +\[#{24}\] +99 % +Installing .* OS, 99% complete$/m);
+    expect(stdout).not.toMatch(STEERING);
+    for (const format of ['json', 'yaml']) {
+      const data = await plugin.kubectl(['vps', 'status', 'web', '-o', format]);
+      expect(data.stdout).not.toMatch(STEERING);
+      expect((parse(data.stdout) as VirtualServer).status?.task?.message).toContain('OS, 99% complete');
+    }
+    const waited = await plugin.kubectl(['vps', 'wait', 'web', '--timeout', '1s']);
+    expect(waited.stderr).not.toMatch(STEERING);
+    expect(waited.code).toBe(5);
+  });
+
+  it('shows that the operator has not seen the object, or that it is being deleted', async () => {
+    const world = await createWorld({ operator: false });
+    await world.create(virtualServer('web'));
+    const plugin = await createPlugin(folder(), world.namespace);
+    const unseen = await plugin.kubectl(['vps', 'status', 'web']);
+    expect([unseen.code, unseen.stdout]).toEqual([0, expect.stringContaining('Not ready: NotSeen')]);
+    await world.startOperator();
+    await world.waitForReason('web', 'Available', 'Ready');
+    await world.patch('web', { spec: { deletionProtection: true } });
+    await world.delete('web');
+    await world.waitForReason('web', 'DeletionProtected', 'Stalled');
+    const { stdout } = await plugin.kubectl(['vps', 'status', 'web']);
+    expect(stdout).toContain(', being deleted');
+    const [cancel = ''] = /^ {2}kubectl patch vps web .*cancel the server$/m.exec(stdout) ?? [];
+    expect((await plugin.shell(cancel)).code).toBe(0);
+    await world.waitGone('web');
+    expect(world.simulator.ledger.cancels()).toHaveLength(1);
+  });
+
+  it('prints the command that lets an orphan be, and that command does', async () => {
+    const world = await createWorld({ flags: ['--create-timeout=300ms', '--takeover-grace=100ms'] });
+    const { owner, task } = recordOf(await readyServer(world, 'web'));
+    await world.stopOperator();
+    const other = { owner, mode: 'create', attempt: 'other' };
+    await world.patch('web', { status: null }, '/status');
+    await world.patch('web', { status: { record: other } }, '/status');
+    await world.annotate('web', { record: JSON.stringify(other) });
+    await world.startOperator();
+    await world.waitForReason('web', 'OrphanedServer', 'OrphanedServer');
+    await world.waitForReason('web', 'CreateOutcomeUnknown', 'Stalled');
+    const plugin = await createPlugin(folder(), world.namespace);
+    const { stdout } = await plugin.kubectl(['vps', 'status', 'web']);
+    expect(stdout).toMatch(new RegExp(`^Orphan +task ${task}`, 'm'));
+    const [handled = ''] = /^ {2}kubectl annotate .*orphan-handled=.*$/m.exec(stdout) ?? [];
+    expect((await plugin.shell(handled)).code).toBe(0);
+    await world.waitFor('web', (object) => recordOf(object).orphans === undefined);
+  });
+});
+
+describe('kubectl vps status', () => {
+  it('lists the servers of a namespace, of all namespaces, and as data', async () => {
+    const world = await createWorld();
+    const plugin = await createPlugin(folder(), world.namespace);
+    const none = await plugin.kubectl(['vps', 'status']);
+    expect(none).toEqual({ code: 0, stdout: '', stderr: `no servers in namespace ${world.namespace}\n` });
+    await readyServer(world, 'web');
+    await provisioning(world, 'db');
+    const { stdout } = await plugin.kubectl(['vps', 'status']);
+    expect(stdout).toMatch(/^NAME +READY +REASON +PROGRESS +IPV6 +SSH +AGE\n/);
+    expect(stdout).toMatch(/^db +False +Creating .* - +- +\d+s$/m);
+    expect(stdout).toMatch(/^web +True +Available +- +2001:\S+ +root@\S+ -p \d+ +\d+s$/m);
+    const all = await plugin.kubectl(['vps', 'status', '-A', '--namespace', 'default']);
+    expect(all.stdout).toMatch(new RegExp(`^${world.namespace} +web +True`, 'm'));
+    for (const format of ['json', 'yaml']) {
+      const data = await plugin.kubectl(['vps', 'status', '-o', format]);
+      expect((parse(data.stdout) as VirtualServer[]).map(({ metadata }) => metadata.name)).toEqual(['db', 'web']);
+    }
+  });
+});
+
+describe('kubectl vps cost', () => {
+  it('adds up the servers that run', async () => {
+    const world = await createWorld();
+    await readyServer(world, 'web');
+    await readyServer(world, 'db', withSpec({ product: 'vps-2gb' }));
+    await provisioning(world, 'later');
+    const plugin = await createPlugin(folder(), world.namespace);
+    const { stdout, stderr } = await plugin.kubectl(['vps', 'cost']);
+    expect(stdout).toMatch(new RegExp(`^${world.namespace} +2 +12.75`, 'm'));
+    expect(stdout).toMatch(/^in all +2 +12.75/m);
+    expect(stderr).toContain('neither currency nor period');
+    const data = await plugin.kubectl(['vps', 'cost', '-A', '-o', 'json']);
+    const { namespaces } = JSON.parse(data.stdout) as { namespaces: object[] };
+    expect(namespaces).toContainEqual({ namespace: world.namespace, servers: 2, price: 12.75, unpriced: 0 });
+  });
+});
+
+describe('kubectl vps wait', () => {
+  it('ends when the server is ready, and when it is gone', async () => {
+    const world = await createWorld({ simulator: { taskDurationMs: 2000 } });
+    await world.create(virtualServer('web'));
+    const plugin = await createPlugin(folder(), world.namespace);
+    const ready = await plugin.kubectl(['vps', 'wait', 'web']);
+    expect([ready.code, ready.stdout]).toEqual([0, 'web is ready\n']);
+    expect(ready.stderr).toMatch(/^web {2}\[.*\] .*Creating: /m);
+    await world.delete('web');
+    const gone = await plugin.kubectl(['vps', 'wait', 'web', '--for', 'deleted']);
+    expect([gone.code, gone.stdout]).toEqual([0, 'web is gone\n']);
+    expect(world.simulator.aliveServers()).toEqual([]);
+    expect((await plugin.kubectl(['vps', 'wait', 'web'])).code).toBe(3);
+  });
+
+  it('gives up where a person has to act, and says what can be done', async () => {
+    const world = await createWorld();
+    world.simulator.faults.inject({ match: CREATE, action: { kind: 'drop' } });
+    await world.create(virtualServer('web'));
+    const plugin = await createPlugin(folder(), world.namespace);
+    const { code, stderr } = await plugin.kubectl(['vps', 'wait', 'web']);
+    expect(code).toBe(4);
+    expect(stderr).toMatch(/^kubectl vps: web needs somebody. CreateOutcomeUnknown: /m);
+    expect(stderr).toMatch(/^ {2}kubectl vps resolve web --not-created +# there is none$/m);
+  });
+
+  it.skipIf(noTerminal !== undefined)('draws one line on a terminal, and erases it at the end', async () => {
+    const world = await createWorld({ simulator: { taskDurationMs: 3000 } });
+    await world.create(virtualServer('web'));
+    const plugin = await createPlugin(folder(), world.namespace);
+    const session = plugin.terminal('kubectl vps wait web');
+    await session.shows(/\r\u001b\[Kweb {2}\[[#-]+\] +\d+ %/);
+    expect(await session.ended).toBe(0);
+    const [last, ...rest] = session.text().trimEnd().split('\r\n').reverse();
+    expect(rest).toEqual([]);
+    expect(last).toMatch(/\r\u001b\[K\r?web is ready$|\r\u001b\[Kweb is ready$/);
+    expect(session.text().split('\r\u001b[K').length).toBeGreaterThan(2);
+  });
+});
+
+describe('the plugin, where it cannot do its work', () => {
+  it('says what is not there, or not allowed, with the exit code of the documentation', async () => {
+    const world = await createWorld({ operator: false });
+    const plugin = await createPlugin(folder(), world.namespace);
+    const code = async (...words: string[]): Promise<[number, string]> => {
+      const result = await plugin.kubectl(['vps', ...words]);
+      return [result.code, result.stderr];
+    };
+    expect(await code('status', 'web')).toEqual([
+      3,
+      `kubectl vps: no VirtualServer web in namespace ${world.namespace}\n`,
+    ]);
+    expect(await code('status', '--context', 'none')).toEqual([1, expect.stringContaining('no context "none"')]);
+    expect(await code('status', '--kubeconfig', '/nowhere')).toEqual([1, expect.stringContaining('/nowhere')]);
+    expect((await code('wait', 'web', '--timeout', 'soon'))[0]).toBe(2);
+    expect((await code('nonsense'))[0]).toBe(2);
+    expect((await code('status', '--nonsense'))[0]).toBe(2);
+    expect((await code('--version'))[0]).toBe(0);
+
+    const kubeconfig = await strangerIn(world);
+    const stranger = await createPlugin(folder(), world.namespace, kubeconfig);
+    const refused = await stranger.kubectl(['vps', 'status']);
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringMatching(/cannot list resource "virtualservers"/)]);
+  });
+
+  it('says that the cluster does not know the kind', async () => {
+    const cluster = await startEmptyCluster();
+    onTestFinished(() => cluster.stop());
+    const plugin = await createPlugin(folder(), 'default', cluster.controlPlane.kubeconfigPath);
+    const { code, stderr } = await plugin.kubectl(['vps', 'status']);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('deploy/crds')]);
+  });
+});
+
+/** A kubeconfig of somebody who has no rights. */
+async function strangerIn(world: World): Promise<string> {
+  const accounts = `/api/v1/namespaces/${world.namespace}/serviceaccounts`;
+  await world.http.call({ method: 'POST', path: accounts, body: { metadata: { name: 'stranger' } } });
+  const { status } = (await world.http.call({
+    method: 'POST',
+    path: `${accounts}/stranger/token`,
+    body: { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} },
+  })) as { status: { token: string } };
+  const config = parse(await readFile(inject('kubeconfigPath'), 'utf8')) as { users: { user: object }[] };
+  for (const entry of config.users) entry.user = { token: status.token };
+  const file = join(world.journalDir, 'stranger');
+  await writeFile(file, stringify(config), { mode: 0o600 });
+  return file;
+}

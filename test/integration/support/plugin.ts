@@ -1,0 +1,127 @@
+/** The kubectl plugin as people run it: the bundle, found by kubectl on PATH under both of its names, also on a terminal. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { access, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, inject, onTestFinished } from 'vitest';
+import { parse, stringify } from 'yaml';
+import { bundle } from '../../tools/bundle.ts';
+
+export interface Result {
+  /** 128 and more for an end by a signal, as a shell counts. */
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+export interface Session {
+  /** All that the terminal was sent so far. */
+  text(): string;
+  /** Resolves when what was sent matches; rejects with all of it when it never does. */
+  shows(pattern: RegExp): Promise<void>;
+  type(keys: string): void;
+  /** Resolves with the exit code. */
+  ended: Promise<number>;
+}
+
+export interface Plugin {
+  /** Runs `kubectl WORD...` where `kubeconfig` says, without a terminal. */
+  kubectl(words: string[], env?: Record<string, string>): Promise<Result>;
+  /** Runs a line of a shell, such as one that the plugin has printed. */
+  shell(line: string): Promise<Result>;
+  /** Runs a line of a shell on a terminal of 100 columns. */
+  terminal(line: string): Session;
+}
+
+const WAIT_MS = 30_000;
+const POLL_MS = 20;
+/** In bsdutils, which every Debian has. That of macOS takes no pipe for a terminal. */
+const SCRIPT = '/usr/bin/script';
+
+/** Why there is no terminal for a test; undefined where there is one. */
+export const noTerminal: string | undefined = await access(SCRIPT).then(
+  () => (process.platform === 'linux' ? undefined : 'script(1) of this system needs a terminal of its own'),
+  () => 'there is no script(1)',
+);
+if (noTerminal !== undefined) console.warn(`tests on a terminal are skipped: ${noTerminal}`);
+
+/** The folder with both names of the plugin, made once for the tests of a file. */
+export function usePlugin(): () => string {
+  let folder = '';
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'vps-operator-plugin-'));
+    await bundle(join(folder, 'dist'));
+    for (const name of ['kubectl-vps', 'kubectl_complete-vps', 'kubectl']) {
+      const target = name === 'kubectl' ? inject('kubectl') : join(folder, 'dist/kubectl-vps.js');
+      await symlink(target, join(folder, name));
+    }
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+  return () => folder;
+}
+
+/** For one test; `kubeconfig` is one of an administrator by default, and gets this namespace. */
+export async function createPlugin(folder: string, namespace: string, kubeconfig?: string): Promise<Plugin> {
+  const home = await mkdtemp(join(tmpdir(), 'vps-operator-home-'));
+  onTestFinished(() => rm(home, { recursive: true }));
+  const config = parse(await readFile(kubeconfig ?? inject('kubeconfigPath'), 'utf8')) as {
+    contexts: { context: { namespace?: string } }[];
+  };
+  for (const { context } of config.contexts) context.namespace = namespace;
+  const file = join(home, 'kubeconfig');
+  await writeFile(file, stringify(config), { mode: 0o600 });
+  const PATH = [folder, dirname(process.execPath), process.env.PATH ?? ''].join(':');
+  const env = { PATH, HOME: home, KUBECONFIG: file, LANG: 'C.UTF-8' };
+
+  const run = async (program: string, words: string[], more: Record<string, string> = {}): Promise<Result> => {
+    const child = spawn(program, words, { cwd: home, env: { ...env, ...more }, stdio: ['ignore', 'pipe', 'pipe'] });
+    const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
+    const code = await codeOf(child);
+    return { code, stdout: stdout(), stderr: stderr() };
+  };
+  return {
+    kubectl: (words, more) => run('kubectl', words, more),
+    shell: (line) => run('sh', ['-c', line]),
+    terminal: (line) => {
+      const command = `stty cols 100 rows 40; ${line}`;
+      const child = spawn(SCRIPT, ['-qefc', command, '/dev/null'], {
+        cwd: home,
+        env: { ...env, TERM: 'xterm-256color', SHELL: '/bin/sh' },
+        stdio: ['pipe', 'pipe', 'inherit'],
+      });
+      const text = collect(child.stdout);
+      return {
+        text,
+        shows: (pattern) =>
+          until(
+            () => pattern.test(text()),
+            () => `${pattern} in ${JSON.stringify(text())}`,
+          ),
+        type: (keys) => void child.stdin.write(keys),
+        ended: codeOf(child),
+      };
+    },
+  };
+}
+
+function collect(stream: NodeJS.ReadableStream): () => string {
+  const chunks: Buffer[] = [];
+  stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+  return () => Buffer.concat(chunks).toString();
+}
+
+async function codeOf(child: ChildProcess): Promise<number> {
+  const timer = setTimeout(() => child.kill('SIGKILL'), WAIT_MS);
+  const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
+  clearTimeout(timer);
+  return code ?? (signal === 'SIGINT' ? 130 : 137);
+}
+
+async function until(condition: () => boolean, what: () => string): Promise<void> {
+  const deadline = Date.now() + WAIT_MS;
+  while (!condition()) {
+    if (Date.now() > deadline) throw new Error(`waited in vain for ${what()}`);
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+}
