@@ -9,6 +9,7 @@ import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { bundle, BUNDLES, METAFILE } from './bundle.ts';
 import { imageName, ROOT } from './image-build.ts';
+import { writeKrewManifest } from './release-krew.ts';
 import { writeBillOfMaterials } from './release-sbom.ts';
 
 export const CHECKSUMS = 'SHA256SUMS';
@@ -32,7 +33,10 @@ export async function writeRelease(out: string, { image, digest, node }: Release
   try {
     const version = await bundle(staging);
     await copyFile(join(ROOT, 'LICENSE'), join(staging, 'LICENSE'));
-    await pack(staging, join(out, `vps-operator-${version}.tar.gz`));
+    await pack(staging, join(out, `vps-operator-${version}.tar.gz`), BUNDLES);
+    const plugin = join(out, `kubectl-vps-${version}.tar.gz`);
+    await pack(staging, plugin, ['kubectl-vps.js']);
+    await writeKrewManifest(plugin, version, join(out, 'vps.yaml'));
     for (const name of BUNDLES) {
       const bill = join(out, `${name.replace(/\.js$/, '')}-${version}.cdx.json`);
       await writeBillOfMaterials(join(staging, METAFILE), name, node, bill);
@@ -46,9 +50,9 @@ export async function writeRelease(out: string, { image, digest, node }: Release
 }
 
 /** The same files give the same archive, whoever packs them and when. GNU tar, as any Linux has it. */
-async function pack(folder: string, archive: string): Promise<void> {
+async function pack(folder: string, archive: string, bundles: readonly string[]): Promise<void> {
   const reproducible = ['--sort=name', '--mtime=@0', '--owner=0', '--group=0', '--numeric-owner', '--mode=u+rw,go=rX'];
-  const files = [...BUNDLES, 'package.json', 'LICENSE'];
+  const files = [...bundles, 'package.json', 'LICENSE'];
   await run('tar', [...reproducible, '--use-compress-program=gzip -n', '-cf', archive, '-C', folder, ...files]);
 }
 

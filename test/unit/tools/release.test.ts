@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { Spec, Validation } from '@cyclonedx/cyclonedx-library';
 import type { Metafile } from 'esbuild';
+import { parse } from 'yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bundle, BUNDLES, METAFILE } from '../../tools/bundle.ts';
 import { imageName, ROOT, version } from '../../tools/image-build.ts';
@@ -15,6 +16,24 @@ const DIGEST = `sha256:${'0123456789abcdef'.repeat(4)}`;
 
 interface Bill {
   components: { group?: string; name: string; version: string; type: string; licenses?: unknown[] }[];
+}
+
+/** The fields of https://krew.sigs.k8s.io/docs/developer-guide/plugin-manifest that are there. */
+interface KrewPlugin {
+  apiVersion: string;
+  kind: string;
+  metadata: { name: string };
+  spec: {
+    version: string;
+    shortDescription: string;
+    platforms: {
+      selector: { matchExpressions: { key: string; operator: string; values: string[] }[] };
+      uri: string;
+      sha256: string;
+      files: { from: string; to: string }[];
+      bin: string;
+    }[];
+  };
 }
 
 let folder: string;
@@ -53,9 +72,39 @@ async function packagesIn(name: string): Promise<string[]> {
 describe('a release', () => {
   it('has these files, and their checksums', async () => {
     const bills = BUNDLES.map((name) => name.replace('.js', `-${number}.cdx.json`));
-    expect(names.sort()).toEqual([...bills, 'install.yaml', `vps-operator-${number}.tar.gz`, CHECKSUMS].sort());
+    const archives = ['vps-operator', 'kubectl-vps'].map((name) => `${name}-${number}.tar.gz`);
+    expect(names.sort()).toEqual([...bills, ...archives, 'install.yaml', 'vps.yaml', CHECKSUMS].sort());
     const { stdout } = await run('sha256sum', ['--check', '--strict', CHECKSUMS], { cwd: out });
     expect(stdout.trim().split('\n')).toHaveLength(names.length - 1);
+  });
+
+  it('has a manifest with which Krew finds the plugin in its archive, on every platform', async () => {
+    const { apiVersion, kind, metadata, spec } = parse(await readFile(join(out, 'vps.yaml'), 'utf8')) as KrewPlugin;
+    expect([apiVersion, kind]).toEqual(['krew.googlecontainertools.github.com/v1alpha2', 'Plugin']);
+    // The name makes kubectl-vps; the version is semantic and begins with v.
+    expect([metadata.name, spec.version]).toEqual(['vps', `v${number}`]);
+    expect(spec.version).toMatch(/^v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/);
+    expect(spec.shortDescription).not.toBe('');
+    const [platform, ...others] = spec.platforms;
+    expect(others).toEqual([]);
+    const archive = `kubectl-vps-${number}.tar.gz`;
+    expect(platform?.uri.endsWith(`/v${number}/${archive}`)).toBe(true);
+    expect(await readFile(join(out, CHECKSUMS), 'utf8')).toContain(`${platform?.sha256}  ${archive}\n`);
+    const selected = Object.fromEntries(
+      platform?.selector.matchExpressions.map(({ key, values }) => [key, values]) ?? [],
+    );
+    expect(selected).toEqual({ os: ['linux', 'darwin'], arch: ['amd64', 'arm64'] });
+
+    const installed = join(folder, 'krew');
+    await mkdir(installed);
+    await run('tar', ['-xzf', join(out, archive), '-C', installed]);
+    for (const { from, to } of platform?.files ?? [])
+      expect([to, await readFile(join(installed, from))]).toHaveLength(2);
+    expect(platform?.files.map(({ from }) => from)).toContain(platform?.bin);
+    // Krew links the program under the name that kubectl looks for.
+    await symlink(join(installed, platform?.bin ?? ''), join(folder, 'kubectl-vps'));
+    const env = { ...process.env, PATH: `${dirname(process.execPath)}:${process.env.PATH}` };
+    expect((await run(join(folder, 'kubectl-vps'), ['--version'], { env })).stdout).toBe(`${number}\n`);
   });
 
   it('has an archive of programs that run', async () => {

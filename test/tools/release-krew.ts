@@ -1,0 +1,16 @@
+/** The manifest with which Krew installs the plugin of a release. */
+import { createHash } from 'node:crypto';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { ROOT } from './image-build.ts';
+
+/** Fills deploy/krew/vps.yaml in for this archive, and writes it to `out`. */
+export async function writeKrewManifest(archive: string, version: string, out: string): Promise<void> {
+  const template = await readFile(join(ROOT, 'deploy/krew/vps.yaml'), 'utf8');
+  // What comes before the object speaks of the template.
+  const object = template.slice(template.indexOf('apiVersion:'));
+  const sha256 = createHash('sha256')
+    .update(await readFile(archive))
+    .digest('hex');
+  await writeFile(out, object.replaceAll('VERSION', version).replaceAll('SHA256', sha256));
+}
