@@ -62,6 +62,7 @@ const STEPS: Partial<Record<Reason, Steps>> = {
   CreateOutcomeUnknown: resolveBothWays,
   TaskNotFound: resolveBothWays,
   InvalidSpec: edit,
+  ServerLimit: say('delete a server of the namespace, or raise --max-servers-per-namespace'),
   CreateRejected: both(edit, lookAgain),
   SSHKeyNotFound: edit,
   SecretNotFound: secret,
@@ -88,6 +89,11 @@ const STEPS: Partial<Record<Reason, Steps>> = {
   DeletionProtected: unprotect,
 };
 
+/** For a reason that takes more words than fit here. */
+function runbook(reason: string): string {
+  return `# docs/operations.md#${reason.toLowerCase()}`;
+}
+
 /**
  * Commands, the likeliest first, and words behind `#` where no command can help; empty where nothing is to be done.
  * `where`: flags such as ` -n team`.
@@ -95,7 +101,7 @@ const STEPS: Partial<Record<Reason, Steps>> = {
 export function nextSteps(object: VirtualServer, where: string): string[] {
   const { name } = object.metadata;
   const reason = stalled(object)?.reason ?? readiness(object).reason;
-  const steps = STEPS[reason as Reason]?.(object, where) ?? [];
+  const steps = STEPS[reason as Reason]?.(object, where) ?? (stalled(object) ? [runbook(reason)] : []);
   if (conditionOf(object, 'Paused')?.status === 'True') {
     steps.unshift(`kubectl annotate vps ${name}${where} ${PAUSED_ANNOTATION}-`);
   }

@@ -6,14 +6,14 @@ import { CommandError, EXIT } from './failure.ts';
 
 export interface SshTarget {
   host: string;
-  port: number;
+  /** Undefined: ssh's own, which the user's configuration may say. */
+  port: number | undefined;
   /** Under this name ssh remembers the server's host key. */
   hostKeyAlias: string;
 }
 
 const HOSTNAME = /^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/;
 const PLAIN = /^[A-Za-z0-9._-]+$/;
-const SSH_PORT = 22;
 
 /**
  * Through the service's proxy, or with `direct` over IPv6. Throws CommandError where the status names no such way.
@@ -30,7 +30,7 @@ export function sshTarget({ metadata, status }: VirtualServer, direct: boolean, 
   if (direct) {
     const [host] = ipv6.filter((address) => isIPv6(address));
     if (host === undefined) throw new CommandError(EXIT.failed, `${metadata.name} shows no IPv6 address`);
-    return { host, port: SSH_PORT, hostKeyAlias };
+    return { host, port: undefined, hostKeyAlias };
   }
   if (sshProxy === undefined) {
     throw new CommandError(EXIT.failed, `${metadata.name} shows no SSH proxy`, ['try --direct, over IPv6']);
@@ -56,5 +56,5 @@ export function sshArguments(target: SshTarget, options: readonly string[], comm
   const { host, port, hostKeyAlias } = target;
   // Older clients look for the key of the address as well, which is what the alias is to spare.
   const alias = ['-o', `HostKeyAlias=${hostKeyAlias}`, '-o', 'CheckHostIP=no'];
-  return [...alias, '-p', String(port), ...options, '--', `root@${host}`, ...command];
+  return [...alias, ...(port === undefined ? [] : ['-p', String(port)]), ...options, '--', `root@${host}`, ...command];
 }

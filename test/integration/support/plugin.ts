@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { access, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, inject, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, inject, onTestFinished, vi } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { bundle } from '../../tools/bundle.ts';
 
@@ -30,11 +30,13 @@ export interface Plugin {
   kubectl(words: string[], env?: Record<string, string>): Promise<Result>;
   /** Runs a line of a shell, such as one that the plugin has printed. */
   shell(line: string): Promise<Result>;
-  /** Runs a line of a shell on a terminal of 100 columns. */
+  /** Runs a line of a shell on a terminal of 160 columns. */
   terminal(line: string): Session;
 }
 
-const WAIT_MS = 30_000;
+/** A run of kubectl takes a second or two, and ten on a machine that is busy: these only bound a wait in vain. */
+const WAIT_MS = 60_000;
+const TEST_MS = 240_000;
 const POLL_MS = 20;
 /** In bsdutils, which every Debian has. That of macOS takes no pipe for a terminal. */
 const SCRIPT = '/usr/bin/script';
@@ -48,6 +50,7 @@ if (noTerminal !== undefined) console.warn(`tests on a terminal are skipped: ${n
 
 /** The folder with both names of the plugin, made once for the tests of a file. */
 export function usePlugin(): () => string {
+  vi.setConfig({ testTimeout: TEST_MS, hookTimeout: TEST_MS });
   let folder = '';
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'vps-operator-plugin-'));
@@ -84,7 +87,7 @@ export async function createPlugin(folder: string, namespace: string, kubeconfig
     kubectl: (words, more) => run('kubectl', words, more),
     shell: (line) => run('sh', ['-c', line]),
     terminal: (line) => {
-      const command = `stty cols 100 rows 40; ${line}`;
+      const command = `stty cols 160 rows 40; ${line}`;
       const child = spawn(SCRIPT, ['-qefc', command, '/dev/null'], {
         cwd: home,
         env: { ...env, TERM: 'xterm-256color', SHELL: '/bin/sh' },

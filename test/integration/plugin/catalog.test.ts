@@ -1,0 +1,125 @@
+/** `kubectl vps catalog` and `new`, and what a shell is offered for the words that are typed. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { ControlPlane } from '../../control-plane/control-plane.ts';
+import { parse } from 'yaml';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { SSH_KEY } from '../../gen/virtual-server.ts';
+import { LISTS, putCatalog, startCatalogCluster } from '../support/catalog.ts';
+import { createPlugin, noTerminal, usePlugin, type Plugin } from '../support/plugin.ts';
+import { readyServer } from '../support/records.ts';
+import { createWorld, type World } from '../support/world.ts';
+
+const folder = usePlugin();
+let cluster: ControlPlane;
+let world: World;
+let plugin: Plugin;
+
+const COMPLETE = ['--product', 'vps-1gb', '--image', 'debian-13.qcow2/minimal', '--disk-size', '20'];
+
+beforeAll(async () => {
+  cluster = await startCatalogCluster();
+});
+afterAll(() => cluster.stop());
+beforeEach(async () => {
+  const { kubeconfigPath } = cluster;
+  world = await createWorld({ operator: false, kubeconfigPath });
+  plugin = await createPlugin(folder(), world.namespace, kubeconfigPath);
+});
+
+describe('kubectl vps catalog', () => {
+  it('shows what can be ordered, or how to make a catalog', async () => {
+    await putCatalog(world);
+    const { code, stdout, stderr } = await plugin.kubectl(['vps', 'catalog']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^vps-2gb +2048$/m);
+    expect(stdout).toMatch(/^debian-13.qcow2\/minimal +Debian 13, minimal$/m);
+    expect(stdout).toMatch(/^ssd +10, 20, 40, 80$/m);
+    expect(stderr).toMatch(/^unchanged for \d+d$/m);
+    const data = await plugin.kubectl(['vps', 'catalog', '-o', 'yaml']);
+    expect(parse(data.stdout)).toMatchObject({ products: LISTS.products, images: LISTS.images });
+    const none = await plugin.kubectl(['vps', 'catalog', '--secret', 'other']);
+    expect([none.code, none.stderr]).toEqual([3, expect.stringContaining('kind: ServerCatalog')]);
+  });
+});
+
+describe('kubectl vps new', () => {
+  it('writes a manifest that the API server takes, and applies nothing', async () => {
+    const flags = [...COMPLETE, '--ssh-key', SSH_KEY, '--ttl', '72h', '--protect'];
+    const { code, stdout } = await plugin.kubectl(['vps', 'new', 'web', ...flags]);
+    expect(code).toBe(0);
+    expect(await world.get('web')).toBeUndefined();
+    const object = await world.create(parse(stdout) as Parameters<World['create']>[0]);
+    expect(object.spec).toMatchObject({ product: 'vps-1gb', ttl: '72h', deletionProtection: true, sshKeys: [SSH_KEY] });
+  });
+
+  it('refuses what cannot be a server, and what it would have to ask for without a terminal', async () => {
+    const codes = async (...words: string[]): Promise<[number, string]> => {
+      const { code, stdout } = await plugin.kubectl(['vps', 'new', ...words]);
+      return [code, stdout];
+    };
+    const key = ['--ssh-key', SSH_KEY];
+    expect(await codes('web', ...key)).toEqual([2, '']);
+    expect(await codes('Web_1', ...COMPLETE, ...key)).toEqual([2, '']);
+    expect(await codes('web', ...COMPLETE, '--ssh-key', '/nowhere')).toEqual([2, '']);
+    expect(await codes('web', ...COMPLETE, ...key, '--image', 'x')).toEqual([2, '']);
+    expect(await codes('web', ...COMPLETE, ...key, '--disk-size', '-1')).toEqual([2, '']);
+    expect(await codes('web', ...COMPLETE, ...key, '--adopt', 'two words')).toEqual([2, '']);
+    expect(await codes('web', ...COMPLETE, '--ssh-key-from', 'nonsense')).toEqual([2, '']);
+  });
+});
+
+describe.skipIf(noTerminal !== undefined)('kubectl vps new on a terminal', () => {
+  it('asks for what no flag says, out of the catalog', async () => {
+    await putCatalog(world);
+    const session = plugin.terminal(`mkdir .ssh && echo '${SSH_KEY}' > .ssh/id.pub && kubectl vps new web > web.yaml`);
+    await session.shows(/Product[\s\S]*vps-1gb +RAM 1024[\s\S]*vps-2gb/);
+    session.type('2gb');
+    await session.shows(/Product[^\n]*2gb/);
+    session.type('\r');
+    await session.shows(/Image[\s\S]*Debian 13, minimal/);
+    session.type('\r');
+    await session.shows(/Disk size[\s\S]*40/);
+    session.type('\u001b[B\r');
+    await session.shows(/SSH public key[\s\S]*id\.pub/);
+    session.type('\r');
+    expect(await session.ended).toBe(0);
+    const { stdout } = await plugin.shell('cat web.yaml');
+    expect((parse(stdout) as VirtualServer).spec).toEqual({
+      product: 'vps-2gb',
+      image: 'debian-13.qcow2/minimal',
+      diskSize: 20,
+      sshKeys: [SSH_KEY],
+    });
+  });
+
+  it('ends at Ctrl-C with 130 and writes nothing', async () => {
+    await putCatalog(world);
+    const session = plugin.terminal('kubectl vps new web > web.yaml');
+    await session.shows(/Product[\s\S]*vps-2gb/);
+    session.type('\u0003');
+    expect(await session.ended).toBe(130);
+    expect((await plugin.shell('cat web.yaml')).stdout).toBe('');
+  });
+});
+
+describe('completion', () => {
+  /** Candidates, then the directive of cobra. */
+  const offered = async (...words: string[]): Promise<string[]> =>
+    (await plugin.kubectl(['__complete', 'vps', ...words])).stdout.trim().split('\n');
+
+  it('offers commands, flags, names of servers, and values of the catalog', async () => {
+    await putCatalog(world);
+    await world.startOperator();
+    await readyServer(world, 'web');
+    expect(await offered('st')).toEqual(['status', ':4']);
+    expect(await offered('status', '')).toEqual(['web', ':4']);
+    expect(await offered('status', 'web', '')).toEqual([':4']);
+    expect(await offered('wait', '--for', '')).toEqual(['ready', 'deleted', ':4']);
+    expect(await offered('new', 'db', '--product', '')).toEqual(['vps-1gb', 'vps-2gb', 'vps-4gb', 'vps-8gb', ':4']);
+    expect(await offered('new', 'db', '--product=vps-2')).toEqual(['--product=vps-2gb', ':4']);
+    expect(await offered('new', 'db', '--disk-size', '4')).toEqual(['40', ':4']);
+    expect(await offered('resolve', 'web', '--n')).toEqual(['--namespace', '--not-created', ':4']);
+    expect(await offered('ssh', 'web', '-i', '')).toEqual([':0']);
+    expect(await offered('status', '--context', 'none', '')).toEqual([':4']);
+  });
+});

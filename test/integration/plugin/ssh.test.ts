@@ -1,0 +1,91 @@
+/** `kubectl vps ssh` against a real sshd, which the service names as its proxy. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { virtualServer } from '../../gen/virtual-server.ts';
+import { createPlugin, usePlugin, type Result } from '../support/plugin.ts';
+import { readyServer } from '../support/records.ts';
+import { hasIPv6Loopback, noSshd, startSshd, type Sshd } from '../support/root-sshd.ts';
+import { createWorld, type World } from '../support/world.ts';
+
+const folder = usePlugin();
+
+/** A ready server that is reached at the sshd; resolves with its identifier. */
+async function serverBehind(world: World, name: string, { port }: Sshd): Promise<string> {
+  const { status } = await readyServer(world, name);
+  const identifier = status?.identifier ?? '';
+  world.simulator.fleet.updateServer(identifier, { ssh_proxy: { hostname: '127.0.0.1', port }, ipv6: ['::1'] });
+  await world.visited(name);
+  await world.waitFor(name, (object) => object.status?.sshProxy?.port === port);
+  return identifier;
+}
+
+/** Runs the plugin's ssh with the key of the sshd and a file of known hosts of its own. */
+async function user(world: World, sshd: Sshd) {
+  const plugin = await createPlugin(folder(), world.namespace);
+  const options = [
+    `UserKnownHostsFile=${join(sshd.folder, 'known_hosts')}`,
+    'StrictHostKeyChecking=accept-new',
+    'BatchMode=yes',
+    'HashKnownHosts=no',
+  ];
+  const flags = options.flatMap((option) => ['--ssh-option', option]);
+  return (name: string, ...words: string[]): Promise<Result> =>
+    plugin.kubectl(['vps', 'ssh', name, '-i', sshd.identityFile, ...flags, ...words]);
+}
+
+describe.skipIf(noSshd !== undefined)('kubectl vps ssh', () => {
+  it('runs a command as root behind the proxy, and ends with its exit code', async () => {
+    const world = await createWorld();
+    const sshd = await startSshd();
+    await serverBehind(world, 'web', sshd);
+    const ssh = await user(world, sshd);
+    expect(await ssh('web', '--', 'echo', 'hi;', 'id', '-un')).toMatchObject({ code: 0, stdout: 'hi\nroot\n' });
+    expect(await ssh('web', '--', 'exit', '7')).toMatchObject({ code: 7 });
+    // Words that look like options of ssh are words of the command; what the shell there says to them is its own.
+    expect([2, 127]).toContain((await ssh('web', '--', '-oProxyCommand=false')).code);
+  });
+
+  it('is alarmed by another host key of the same server, not by one of another server at its address', async () => {
+    const world = await createWorld();
+    const sshd = await startSshd();
+    const first = await serverBehind(world, 'web', sshd);
+    const second = await serverBehind(world, 'db', sshd);
+    const ssh = await user(world, sshd);
+    expect((await ssh('web', '--', 'true')).code).toBe(0);
+    await sshd.replace();
+    expect(await ssh('db', '--', 'true')).toMatchObject({ code: 0 });
+    const alarm = await ssh('web', '--', 'true');
+    expect([alarm.code, alarm.stderr]).toEqual([255, expect.stringContaining('HOST IDENTIFICATION HAS CHANGED')]);
+    const known = await readFile(join(sshd.folder, 'known_hosts'), 'utf8');
+    const names = known
+      .trim()
+      .split('\n')
+      .map((line) => line.split(' ')[0]);
+    expect(new Set(names)).toEqual(new Set([`vps-${first}`, `vps-${second}`]));
+  });
+
+  it.skipIf(!hasIPv6Loopback)('goes over IPv6 with --direct', async () => {
+    const world = await createWorld();
+    const sshd = await startSshd();
+    await serverBehind(world, 'web', sshd);
+    const ssh = await user(world, sshd);
+    const words = ['--direct', '--ssh-option', `Port=${sshd.port}`, '--', 'echo', '$SSH_CONNECTION'];
+    expect(await ssh('web', ...words)).toMatchObject({ code: 0, stdout: expect.stringMatching(/^::1 /) as string });
+  });
+});
+
+describe('kubectl vps ssh and console, without a server', () => {
+  it('say what is not there', async () => {
+    const world = await createWorld({ operator: false });
+    await world.create(virtualServer('web'));
+    const plugin = await createPlugin(folder(), world.namespace);
+    const ssh = await plugin.kubectl(['vps', 'ssh', 'web', '-n', world.namespace]);
+    expect([ssh.code, ssh.stderr]).toEqual([
+      1,
+      `kubectl vps: web has no server yet\n  kubectl vps status web --namespace=${world.namespace}\n`,
+    ]);
+    expect((await plugin.kubectl(['vps', 'console', 'web'])).code).toBe(1);
+    expect((await plugin.kubectl(['vps', 'ssh', 'none'])).code).toBe(3);
+  });
+});

@@ -1,0 +1,194 @@
+import { describe, expect, it } from 'vitest';
+import { REASONS, type Reason } from '../../../src/api/conditions.ts';
+import type { VirtualServerStatus } from '../../../src/api/virtual-server.ts';
+import { nextSteps } from '../../../src/cli/vps/next-steps.ts';
+import { bar, duration, progressLine } from '../../../src/cli/vps/progress.ts';
+import { screen } from '../../../src/cli/vps/screen.ts';
+import { sshArguments, sshTarget } from '../../../src/cli/vps/ssh-arguments.ts';
+import { columns, data } from '../../../src/cli/vps/table.ts';
+import { clean, quoted } from '../../../src/cli/vps/terminal.ts';
+import { sumUp } from '../../../src/cli/vps/totals.ts';
+import { withVerdict, type ReadyReason } from '../../../src/decision/verdict.ts';
+import { stored, storedWith } from '../../gen/virtual-server.ts';
+
+const HOSTILE = 'red \u001b[31m, C1 \u009b2J, turned \u202e, bell \u0007\r\n';
+// eslint-disable-next-line no-control-regex
+const STEERING = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/;
+
+/** Those of Ready, which withVerdict knows; others are of conditions and Events of their own. */
+const conditionsOf = (reason: Reason) => {
+  try {
+    return withVerdict([], { reason: reason as ReadyReason, message: 'why' }, 1, 0);
+  } catch {
+    return [];
+  }
+};
+const withReason = (reason: Reason, status: VirtualServerStatus = {}) =>
+  stored('web', storedWith({ status: { observedGeneration: 1, conditions: conditionsOf(reason), ...status } }));
+
+describe('the next steps', () => {
+  const stalled = (Object.keys(REASONS) as Reason[]).filter((reason) =>
+    conditionsOf(reason).some(({ type }) => type === 'Stalled'),
+  );
+
+  it('are asked of every reason that stops the operator', () => {
+    expect(stalled).toContain('CreateOutcomeUnknown');
+    expect(stalled.length).toBeGreaterThan(15);
+  });
+
+  it.each(stalled)('of %s name what a person can do', (reason) => {
+    // An orphan is named by the record.
+    const orphans = [{ task: 7 }, { attempt: "a'b;c" }];
+    const record = { owner: 'uid-of-web', mode: 'create' as const, orphans };
+    const steps = nextSteps(withReason(reason, reason === 'OrphanedServer' ? { record } : {}), ' -n team');
+    expect(steps.length).toBeGreaterThan(0);
+    for (const step of steps) {
+      expect(step).toMatch(/^(kubectl |# )/);
+      if (step.startsWith('kubectl')) expect(step).toContain(' -n team');
+    }
+    if (reason === 'OrphanedServer') expect(steps.at(-1)).toContain(String.raw`orphan-handled='7,a'\''b;c'`);
+  });
+
+  it('are none for a server that is ready, and one for a paused one', () => {
+    expect(nextSteps(withReason('Available'), '')).toEqual([]);
+    const paused = { type: 'Paused', status: 'True', reason: 'Paused', message: '' } as const;
+    const conditions = [...conditionsOf('Available'), { ...paused, lastTransitionTime: '', observedGeneration: 1 }];
+    expect(nextSteps(withReason('Available', { conditions }), '')).toEqual([
+      'kubectl annotate vps web vps-operator.dev/paused-',
+    ]);
+  });
+});
+
+describe('what others wrote', () => {
+  const conditions = conditionsOf('Creating').map((condition) => ({ ...condition, message: HOSTILE }));
+  const status = { conditions, task: { id: 7, message: HOSTILE }, name: HOSTILE, serverStatus: HOSTILE };
+  const object = withReason('Creating', status);
+  const paint = {
+    strong: String,
+    faint: String,
+    good: String,
+    busy: String,
+    bad: String,
+  };
+
+  it('does not steer the terminal, on the screen, in a table, in a line of progress or as data', () => {
+    const events = [{ reason: HOSTILE, message: HOSTILE, eventTime: '2026-01-01T00:00:00Z' }];
+    const lines = screen({ object, events, now: Date.parse('2026-01-01T00:01:00Z'), where: '', paint });
+    expect(lines.join('\n')).toContain('C1  2J, turned');
+    expect(lines.join('\n')).not.toMatch(STEERING);
+    expect(lines.filter((line) => line.includes('\n'))).toEqual([]);
+    expect(progressLine(object)).not.toMatch(STEERING);
+    expect(columns(['A'], [[HOSTILE]]).join('\n')).not.toMatch(STEERING);
+    expect(clean(HOSTILE)).toBe('red  [31m, C1  2J, turned  , bell');
+  });
+
+  it.each(['json', 'yaml'] as const)('is the same text as %s', async (format) => {
+    const text = data({ text: HOSTILE }, format);
+    // eslint-disable-next-line no-control-regex
+    expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
+    const { parse } = await import('yaml');
+    expect(parse(text)).toEqual({ text: HOSTILE });
+  });
+});
+
+describe('words of a command', () => {
+  it.each([
+    ['web', 'web'],
+    ['/home/me/kube config', "'/home/me/kube config'"],
+    ["a'b", String.raw`'a'\''b'`],
+    ['$(reboot)', "'$(reboot)'"],
+    ['', "''"],
+  ])('%j are quoted where a shell would read more into them', (word, expected) => expect(quoted(word)).toBe(expected));
+});
+
+describe('progress', () => {
+  it('is a bar of one width', () => {
+    expect([undefined, -1, 0, 50, 100, 200].map((percent) => bar(percent).slice(0, 26))).toEqual([
+      `[${'·'.repeat(24)}]`,
+      `[${'-'.repeat(24)}]`,
+      `[${'-'.repeat(24)}]`,
+      `[${'#'.repeat(12)}${'-'.repeat(12)}]`,
+      `[${'#'.repeat(24)}]`,
+      `[${'#'.repeat(24)}]`,
+    ]);
+  });
+
+  it('names what is left, and what is ready', () => {
+    const task = { id: 7, message: 'Waiting', secondsRemaining: 30 };
+    expect(progressLine(withReason('Creating', { task }))).toMatch(/\] {2}Creating: Waiting, about 30s left$/);
+    expect(progressLine(withReason('Available'))).toBe(`[${'#'.repeat(24)}] 100 %  Available: ready`);
+  });
+
+  it('counts time as kubectl does', () => {
+    const hour = 3_600_000;
+    expect([-1, 0, 119_999, 120_000, 2 * hour, 47 * hour, 48 * hour].map(duration)).toEqual([
+      '0s',
+      '0s',
+      '119s',
+      '2m',
+      '2h',
+      '47h',
+      '2d',
+    ]);
+  });
+});
+
+describe('a table', () => {
+  it('has columns as wide as their cells, a dash for nothing, and no blanks at the end of a line', () => {
+    expect(
+      columns(
+        ['A', 'LONG'],
+        [
+          ['wide', ''],
+          ['x', 'y'],
+        ],
+      ),
+    ).toEqual(['A      LONG', 'wide   -', 'x      y']);
+  });
+});
+
+describe('ssh', () => {
+  const reached = (status: VirtualServerStatus) =>
+    stored('web', storedWith({ status: { identifier: 'vs1', ...status } }));
+  const proxy = (hostname: string) => reached({ sshProxy: { hostname, port: 2222 } });
+
+  it('goes to the proxy under an alias of the server, and takes words behind the host as words', () => {
+    const words = sshArguments(sshTarget(proxy('proxy.example.com'), false, ''), ['-i', 'key'], ['-V']);
+    expect(words.join(' ')).toBe(
+      '-o HostKeyAlias=vps-vs1 -o CheckHostIP=no -p 2222 -i key -- root@proxy.example.com -V',
+    );
+  });
+
+  it.each(['-oProxyCommand=reboot', 'a b', 'a;b', '', '$(reboot)', 'a\nb'])('takes %j for no host', (hostname) => {
+    expect(() => sshTarget(proxy(hostname), false, '')).toThrow('no valid host name');
+  });
+
+  it('has an alias without anything that ssh would read as a pattern', () => {
+    const { hostKeyAlias } = sshTarget(reached({ identifier: 'a*,b', ipv6: ['x', '2001:db8::1'] }), true, '');
+    expect(hostKeyAlias).toMatch(/^vps-[0-9a-f]{64}$/);
+    expect(sshTarget(reached({ ipv6: ['x', '2001:db8::1'] }), true, '')).toMatchObject({ host: '2001:db8::1' });
+    expect(() => sshTarget(reached({ ipv6: ['-oX'] }), true, '')).toThrow('no IPv6 address');
+    expect(() => sshTarget(reached({}), false, '')).toThrow('no SSH proxy');
+  });
+});
+
+describe('the cost', () => {
+  it('counts what runs, by namespace, and says what has no price', () => {
+    const server = (namespace: string, status: VirtualServerStatus) =>
+      stored('web', storedWith({ metadata: { namespace }, status }));
+    const objects = [
+      server('b', { serverStatus: 'running', price: 0.1 }),
+      server('b', { serverStatus: 'Running', price: 0.2 }),
+      server('a', { serverStatus: 'running' }),
+      server('a', { serverStatus: 'stopped', price: 100 }),
+      server('c', {}),
+    ];
+    expect(sumUp(objects)).toEqual({
+      namespaces: [
+        { namespace: 'a', servers: 1, price: 0, unpriced: 1 },
+        { namespace: 'b', servers: 2, price: 0.3, unpriced: 0 },
+      ],
+      all: { servers: 3, price: 0.3, unpriced: 1 },
+    });
+  });
+});
