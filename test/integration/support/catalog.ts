@@ -1,29 +1,14 @@
 /** A ServerCatalog with lists, as the plugin reads it, on a control plane that knows the kind. */
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { stringify } from 'yaml';
-import {
-  API_VERSION,
-  CATALOG_KIND,
-  CATALOG_PLURAL,
-  CATALOG_SHORT_NAME,
-  CATALOG_SINGULAR,
-  GROUP,
-  PLURAL,
-  VERSION,
-} from '../../../src/api/names.ts';
-import { catalogSpecSchema, catalogStatusSchema, type ServerCatalogStatus } from '../../../src/api/server-catalog.ts';
+import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL, PLURAL } from '../../../src/api/names.ts';
+import type { ServerCatalogStatus } from '../../../src/api/server-catalog.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
 import { KubeError } from '../../../src/kube/error.ts';
 import { createKubeHttp } from '../../../src/kube/http.ts';
-import { structuralSchema } from '../../../src/api/structural-schema.ts';
 import { startControlPlane, type ControlPlane } from '../../control-plane/control-plane.ts';
 import type { World } from './world.ts';
 
 const WAIT_MS = 30_000;
-const CRDS = join(import.meta.dirname, '../../../deploy/crds');
 
 /** What the simulator offers by default. */
 export const LISTS: ServerCatalogStatus = {
@@ -52,18 +37,11 @@ export const LISTS: ServerCatalogStatus = {
   ],
 };
 
-/** A control plane of its own: a kind that comes later makes the API server refuse other tests for a moment. */
+/** A control plane of its own, which serves lists of catalogs from the first moment on. */
 export async function startCatalogCluster(): Promise<ControlPlane> {
-  const crds = await mkdtemp(join(tmpdir(), 'vps-operator-crds-'));
-  try {
-    await cp(CRDS, crds, { recursive: true, filter: (path) => !path.endsWith('kustomization.yaml') });
-    await writeFile(join(crds, `${GROUP}_${CATALOG_PLURAL}.yaml`), stringify(definition()));
-    const cluster = await startControlPlane({ crds });
-    await listable(cluster.kubeconfigPath);
-    return cluster;
-  } finally {
-    await rm(crds, { recursive: true });
-  }
+  const cluster = await startControlPlane();
+  await listable(cluster.kubeconfigPath);
+  return cluster;
 }
 
 /** The first lists of a kind are refused until the API server has read them. */
@@ -89,22 +67,4 @@ export async function putCatalog(world: World, status: ServerCatalogStatus = LIS
   await world.http.call({ method: 'POST', path, body });
   const contentType = 'application/merge-patch+json';
   await world.http.call({ method: 'PATCH', path: `${path}/catalog/status`, body: { status }, contentType });
-}
-
-function definition(): object {
-  const properties = { spec: structuralSchema(catalogSpecSchema), status: structuralSchema(catalogStatusSchema) };
-  const schema = { openAPIV3Schema: { type: 'object', properties } };
-  const names = {
-    kind: CATALOG_KIND,
-    plural: CATALOG_PLURAL,
-    singular: CATALOG_SINGULAR,
-    shortNames: [CATALOG_SHORT_NAME],
-  };
-  const versions = [{ name: VERSION, served: true, storage: true, schema, subresources: { status: {} } }];
-  return {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: `${CATALOG_PLURAL}.${GROUP}` },
-    spec: { group: GROUP, scope: 'Namespaced', names, versions },
-  };
 }

@@ -26,6 +26,16 @@ describe('the bundles, in a folder without node_modules', () => {
     expect(stdout.trim()).toBe(version);
   });
 
+  it('say which Node they need, on one that is too old', async () => {
+    const old = 'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "22.18.0" } })';
+    const words = ['--import', `data:text/javascript,${old}`, join(folder, 'kubectl-vps.js'), '--version'];
+    await expect(promisify(execFile)(process.execPath, words)).rejects.toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^Node 22.19 or newer is needed; this is v\S+\n$/) as string,
+    });
+  });
+
   it('have a simulator that serves', async () => {
     const simulator = spawn(process.execPath, [join(folder, 'simulator.js')], { stdio: ['ignore', 'pipe', 'inherit'] });
     const ended = once(simulator, 'exit');
