@@ -145,7 +145,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'a status is written without resourceVersion',
     file: 'src/kube/client.ts',
-    find: 'metadata: { resourceVersion: version.resourceVersion },',
+    find: 'metadata: { resourceVersion },',
     replace: 'metadata: {},',
     plan: 'crash/life/kube:LIST/error',
   },
