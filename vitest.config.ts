@@ -6,7 +6,7 @@ export default defineConfig({
   test: {
     retry: 0,
     // Most tests wait for timers and sockets rather than compute.
-    maxWorkers: Math.max(4, availableParallelism()),
+    maxWorkers: Math.max(6, availableParallelism()),
     // A test that waits for a condition ends when it is met; these only bound a wait that is in vain.
     testTimeout: 60_000,
     hookTimeout: 90_000,

@@ -2,8 +2,8 @@
 import { Agent, ProxyAgent, type Dispatcher } from 'undici';
 import type { Cluster, Credentials, TlsMaterial } from './config.ts';
 
-/** Calls share these; a call that finds all busy waits. Measured: the API server's write limit is reached with eight. */
-const MAX_CALL_CONNECTIONS = 8;
+/** Calls share these; a call that finds all busy waits. With the two watches of all namespaces they are nine. */
+const MAX_CALL_CONNECTIONS = 7;
 /** Credentials are asked for anew after this time, so that a busy process does not read files for every request. */
 const CREDENTIALS_MAX_AGE_MS = 5_000;
 /** Finds a dead peer or a forgetful load balancer; client-go's value. */

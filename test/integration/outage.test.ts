@@ -98,7 +98,7 @@ describe('an operator that starts too early', () => {
         world.log.some(({ msg }) => String(msg).includes('CustomResourceDefinition of VirtualServer is not installed')),
       'the line in the log',
     );
-    await run(kubectl, ['--kubeconfig', kubeconfigPath, 'apply', '-f', CRDS]);
+    await run(kubectl, ['--kubeconfig', kubeconfigPath, 'apply', '-k', CRDS]);
     await run(kubectl, ['--kubeconfig', kubeconfigPath, 'wait', '--for=condition=established', 'crd', '--all']);
     await world.until(
       async () => (await world.create(virtualServer('web')).catch(() => undefined)) !== undefined,
