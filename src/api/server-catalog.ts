@@ -1,7 +1,7 @@
 /** ServerCatalog: what the service offers, as an object; types and CustomResourceDefinition come from these schemas. */
 import * as z from 'zod';
 import { DEFAULT_API_KEY_SECRET } from './names.ts';
-import { conditionSchema, secretName, type ObjectMeta } from './virtual-server.ts';
+import { conditionsSchema, secretName, type ObjectMeta } from './virtual-server.ts';
 
 /** Entries of a list that are kept; more would make an object that nobody reads. */
 export const MAX_ENTRIES = 500;
@@ -92,12 +92,7 @@ export const catalogStatusSchema = z
       .optional()
       .describe('Since when the service lists just these: lists that were read again unchanged are not written again.'),
     observedGeneration: z.int().min(-1).optional().describe('The generation that the status speaks of.'),
-    conditions: z
-      .array(conditionSchema)
-      .max(16)
-      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
-      .optional()
-      .describe('Conditions, after kstatus.'),
+    conditions: conditionsSchema,
   })
   .describe('What the service offers to this key.');
 

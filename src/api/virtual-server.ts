@@ -136,7 +136,7 @@ export const specSchema = z
   })
   .describe('The server that is wanted.');
 
-export const conditionSchema = z.object({
+const conditionSchema = z.object({
   type: z
     .string()
     .min(1)
@@ -153,6 +153,14 @@ export const conditionSchema = z.object({
   lastTransitionTime: z.iso.datetime().max(64).describe('When status last changed.'),
   observedGeneration: z.int().min(-1).optional().describe('The generation that the condition speaks of.'),
 });
+
+/** One of each type, which the API server merges by. */
+export const conditionsSchema = z
+  .array(conditionSchema)
+  .max(16)
+  .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
+  .optional()
+  .describe('Conditions, after kstatus.');
 
 export const statusSchema = z
   .object({
@@ -198,12 +206,7 @@ export const statusSchema = z
       .describe('Admin console of the server.'),
     record: recordSchema.optional().describe('What the operator knows of the server that it may have ordered.'),
     observedGeneration: z.int().min(-1).optional().describe('The generation that the status speaks of.'),
-    conditions: z
-      .array(conditionSchema)
-      .max(16)
-      .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
-      .optional()
-      .describe('Conditions, after kstatus.'),
+    conditions: conditionsSchema,
   })
   .describe('What the operator knows of the server.');
 
