@@ -156,4 +156,24 @@ export const MUTANTS: Mutant[] = [
     replace: 'void election?.acquire();',
     plan: 'replicas/life/service:GET-products/kill-before',
   },
+  {
+    name: 'that a server was cancelled at its end is not written down',
+    file: 'src/decision/checks-expiry.ts',
+    find: "return { type: 'record', record: { ...own, expiredAt: timestamp(facts.now) }, why: 'expired' };",
+    replace: "return { type: 'record', record: own, why: 'expired' };",
+    tests: ['test/unit/decision/checks-expiry.test.ts'],
+  },
+  {
+    name: 'protection is not looked at when the time of a server is over',
+    file: 'src/decision/view.ts',
+    find: "if (spec.deletionProtection) return 'spec.deletionProtection is true';",
+    replace: "if (spec.product === '') return 'spec.deletionProtection is true';",
+  },
+  {
+    name: 'an old event of an earlier object ends the present one',
+    file: 'src/kube/informer.ts',
+    find: 'if (metadata.uid === cached.metadata.uid) return false;',
+    replace: "if (metadata.uid !== '') return false;",
+    tests: ['test/unit/kube/informer.test.ts'],
+  },
 ];
