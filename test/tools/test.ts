@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { runChecks } from './checks.ts';
 import { readCounts, type Counts } from './counts.ts';
+import { buildGoPrograms } from './go-programs.ts';
 import { runProgram } from './run-program.ts';
 
 /** Further arguments go to vitest, for example the name of a file. */
@@ -16,8 +17,10 @@ async function runTests(args: string[]): Promise<Counts> {
   return readCounts(report, await runProgram('vitest', ['run', ...reporters, ...args]));
 }
 
+const args = process.argv.slice(2);
 const checks = await runChecks();
-const tests = await runTests(process.argv.slice(2));
+if (args.length === 0) await buildGoPrograms();
+const tests = await runTests(args);
 const failed = checks.failed + tests.failed;
 console.log(`\nchecks: ${checks.passed} passed, ${checks.failed} failed`);
 console.log(`tests: ${tests.passed} passed, ${tests.failed} failed\n`);

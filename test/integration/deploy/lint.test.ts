@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { beforeAll, expect, inject, it } from 'vitest';
 import { parse } from 'yaml';
 import { goProgram } from '../../tools/go-program.ts';
+import { GO_PROGRAMS } from '../../tools/go-programs.ts';
 import { kustomize } from '../../tools/manifests.ts';
-import { ROOT } from './cluster.ts';
 
 interface Scored {
   object_meta: { name: string };
@@ -25,10 +25,7 @@ const OVERLAYS = ['base', 'overlays/namespaced', 'overlays/demo'];
 
 let kubeScore: string;
 beforeAll(async () => {
-  kubeScore = await goProgram({
-    module: join(ROOT, 'test/go/lint'),
-    package: 'github.com/zegl/kube-score/cmd/kube-score',
-  });
+  kubeScore = await goProgram(GO_PROGRAMS.kubeScore);
 }, BUILD_MS);
 
 /** `<check> <object>` of all that kube-score has to say of these manifests. */

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, inject, it, vi } from 'vitest';
 import { goProgram } from '../../tools/go-program.ts';
+import { GO_PROGRAMS } from '../../tools/go-programs.ts';
 import { kustomize } from '../../tools/manifests.ts';
 import { adminHttp } from '../kube/support.ts';
 import { blocksOf } from '../support/document.ts';
@@ -16,8 +17,7 @@ const BUILD_MS = 900_000;
 let kubeconform: string;
 let schemas: string;
 beforeAll(async () => {
-  const module = join(ROOT, 'test/go/lint');
-  kubeconform = await goProgram({ module, package: 'github.com/yannh/kubeconform/cmd/kubeconform' });
+  kubeconform = await goProgram(GO_PROGRAMS.kubeconform);
   schemas = await mkdtemp(join(tmpdir(), 'vps-operator-schemas-'));
   const http = adminHttp();
   const read = async () => JSON.stringify(await http.call({ path: '/openapi/v2' }));

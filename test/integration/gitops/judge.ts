@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 import { parseAllDocuments } from 'yaml';
 import { CUSTOMIZATION } from '../../tools/gitops.ts';
 import { goProgram } from '../../tools/go-program.ts';
+import { GO_PROGRAMS } from '../../tools/go-programs.ts';
 
 export const ROOT = join(import.meta.dirname, '../../..');
 
@@ -17,7 +18,7 @@ export interface Judgement {
 }
 
 /** Path of the program; where it was never built, that takes minutes. */
-export const buildJudge = (): Promise<string> => goProgram({ module: join(ROOT, 'test/go/gitops'), package: '.' });
+export const buildJudge = (): Promise<string> => goProgram(GO_PROGRAMS.gitops);
 
 /** What they make of each object. Rejects with the words of the script or expression that fails. */
 export async function judge(objects: Record<string, unknown>): Promise<Record<string, Judgement>> {

@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
 import { goProgram } from '../../tools/go-program.ts';
+import { GO_PROGRAMS } from '../../tools/go-programs.ts';
 
 export const ROOT = join(import.meta.dirname, '../../..');
 export const OVERLAY = join(ROOT, 'deploy/manifests/overlays/monitoring');
@@ -50,7 +51,7 @@ export interface Rule {
 }
 
 /** Resolves when the program is built. */
-export const buildPromql = (): Promise<string> => goProgram({ module: join(ROOT, 'test/go/rules'), package: '.' });
+export const buildPromql = (): Promise<string> => goProgram(GO_PROGRAMS.rules);
 
 export async function askPromql(question: Question): Promise<Answer> {
   const program = await buildPromql();
