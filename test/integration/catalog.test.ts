@@ -71,6 +71,8 @@ describe('a catalog', () => {
     const [header = '', row = ''] = stdout.split('\n');
     expect(header.split(/ +/)).toEqual(['NAME', 'READY', 'PRODUCTS', 'IMAGES', 'DISKS', 'AGE']);
     expect(row.split(/ +/).slice(0, 5)).toEqual([NAME, 'True', '4', '3', '4']);
+    // An Event is sent after the status that it speaks of was written.
+    await world.until(async () => (await world.events(NAME)).length > 0, 'an Event');
     const events = await world.events(NAME);
     expect(events.map(({ type, reason }) => [type, reason])).toEqual([['Normal', 'Available']]);
     expect(events[0]?.regarding).toMatchObject({ kind: CATALOG_KIND });
@@ -142,11 +144,9 @@ describe('the key', () => {
     expect(status?.conditions?.[0]?.message).toContain(`${world.namespace}/vps-api-key`);
     await world.putSecret('vps-api-key', DEFAULT_KEY);
     await waitForReason('Available');
-    const reasons = (await world.events(NAME)).map(({ type, reason }) => [type, reason]);
-    expect(reasons).toEqual([
-      ['Warning', 'SecretNotFound'],
-      ['Normal', 'Available'],
-    ]);
+    const told = async (): Promise<string[]> =>
+      (await world.events(NAME)).map(({ type, reason }) => `${type} ${reason}`);
+    await expect.poll(told).toEqual(['Warning SecretNotFound', 'Normal Available']);
   });
 
   it('of another Secret is used at once, and lists of the one before do not stay under it', async () => {

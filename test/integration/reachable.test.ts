@@ -59,7 +59,8 @@ describe('sshCheck', () => {
     expect(condition(gone, 'Stalled')).toBeUndefined();
     await sshd.start();
     await world.waitForReason('web', 'Available', 'Ready');
-    expect((await world.events('web')).map(({ reason }) => reason)).toContain('Unreachable');
+    const told = async (): Promise<string[]> => (await world.events('web')).map(({ reason }) => reason);
+    await expect.poll(told).toContain('Unreachable');
     expect(world.simulator.ledger.creates()).toHaveLength(1);
     expect(world.simulator.ledger.cancels()).toEqual([]);
   });
