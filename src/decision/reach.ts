@@ -25,11 +25,11 @@ const SSH_PORT = 22;
 /** Of its form; what else is wrong with it shows when it is connected to. */
 const isIPv6 = (text: string): boolean => text.includes(':') && /^[0-9A-Fa-f:.]+$/.test(text);
 
-export const isRunning = ({ status = '' }: Server): boolean => status.trim().toLowerCase() === 'running';
+export const isRunning = (status: string | undefined): boolean => status?.trim().toLowerCase() === 'running';
 
 /** Undefined: there is nothing to ask, or nobody has asked for it. Of the service's words only status's are used. */
 export function sshTarget({ spec, metadata }: VirtualServer, server: Server): SshTarget | undefined {
-  if (metadata.deletionTimestamp !== undefined || !isRunning(server)) return undefined;
+  if (metadata.deletionTimestamp !== undefined || !isRunning(server.status)) return undefined;
   const { sshProxy, ipv6 = [] } = serverFields(server);
   if (spec.sshCheck === 'Proxy' && sshProxy !== undefined && isHost(sshProxy.hostname))
     return { host: sshProxy.hostname, port: sshProxy.port };

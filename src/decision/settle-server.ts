@@ -39,7 +39,7 @@ function seen(at: Settling, known: ServerRecord, found: Seen, isNew: boolean, ev
   const { facts, object } = at;
   const { server, probed } = found;
   const fields = serverFields(server);
-  const reached = isRunning(server) ? reach(object, server, probed) : undefined;
+  const reached = isRunning(server.status) ? reach(object, server, probed) : undefined;
   const verdict = reached?.verdict ?? verdictOf(server);
   const available = verdict.reason === 'Available';
   const record = available ? withReadyAt(object, known, facts.now) : known;
@@ -64,7 +64,7 @@ function untilExpiry({ object, facts }: Settling, record: ServerRecord): number 
 
 function verdictOf(server: Server): Verdict {
   const { identifier, status = '' } = server;
-  if (!isRunning(server)) {
+  if (!isRunning(server.status)) {
     const words = status === '' ? 'no status' : `status "${cut(status, 128)}"`;
     return { reason: 'ServerNotRunning', message: `server ${identifier} exists, the service reports ${words}` };
   }

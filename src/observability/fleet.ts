@@ -2,6 +2,7 @@
 import { REASONS } from '../api/conditions.ts';
 import { FINALIZER } from '../api/names.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
+import { isRunning } from '../decision/reach.ts';
 import { currentReason } from '../decision/verdict.ts';
 
 export interface Fleet {
@@ -67,7 +68,7 @@ function isLetGo({ metadata }: VirtualServer): boolean {
 
 /** Whether the price is per hour or per month, and in what, is not known; a server without one adds nothing. */
 function addRunning(fleet: Fleet, { metadata, status }: VirtualServer): void {
-  if (status?.serverStatus?.trim().toLowerCase() !== 'running') return;
+  if (status === undefined || !isRunning(status.serverStatus)) return;
   const price: unknown = status.price;
   const known = typeof price === 'number' && Number.isFinite(price) ? price : 0;
   const total = fleet.namespaces.get(metadata.namespace) ?? { servers: 0, price: 0 };
