@@ -61,6 +61,16 @@ const DURATION_FORM = `a duration such as 500ms, 60s, 10m or 1m30s, above 0 and 
 const NAMESPACE_FORM = 'the name of a namespace: at most 63 of a-z, 0-9 and -, with - not first or last';
 const BIND_ADDRESS_FORM = 'an address such as :8080, 127.0.0.1:8080 or [::1]:8080, or 0 for none';
 const durationFlag = { value: 'DURATION', form: DURATION_FORM, schema: duration };
+const booleanFlag = {
+  value: 'BOOLEAN',
+  form: 'true or false',
+  schema: z
+    .string()
+    .pipe(z.enum(['true', 'false']))
+    .transform((text) => text === 'true'),
+  default: 'false',
+  boolean: true,
+} as const;
 
 /** The keys are the properties of the config; durations are held in ms. */
 export const FLAGS = {
@@ -142,6 +152,11 @@ export const FLAGS = {
     schema: decimal(/^\d+$/, 0, Number.MAX_SAFE_INTEGER),
     default: '0',
   },
+  connectionSecrets: {
+    ...booleanFlag,
+    flag: 'connection-secrets',
+    help: 'Write the Secrets that spec.connectionSecretName names. Needs rights to Secrets that the manifests give only with a component of their own.',
+  },
   providerTimeoutMs: {
     ...durationFlag,
     flag: 'provider-timeout',
@@ -167,16 +182,9 @@ export const FLAGS = {
     default: '60s',
   },
   leaderElect: {
+    ...booleanFlag,
     flag: 'leader-elect',
-    value: 'BOOLEAN',
     help: 'Let only one of several processes be active, by a Lease in the operator namespace. Needed for more than one replica.',
-    form: 'true or false',
-    schema: z
-      .string()
-      .pipe(z.enum(['true', 'false']))
-      .transform((text) => text === 'true'),
-    default: 'false',
-    boolean: true,
   },
   leaseDurationMs: {
     ...durationFlag,

@@ -14,6 +14,7 @@ import { createKubeHttp, type KubeHttp } from './kube/http.ts';
 import { createInformer, createInformerOf } from './kube/informer.ts';
 import { createLeases } from './kube/leases.ts';
 import { longestSilenceMs } from './kube/reflector.ts';
+import { createSecrets } from './kube/secrets.ts';
 import { SERVER_CATALOGS } from './kube/resource.ts';
 import type { Logger } from './logger.ts';
 import type { Health } from './observability/health.ts';
@@ -66,6 +67,7 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
       informer: (handler) => createInformerOf(SERVER_CATALOGS, { http, namespaces, handler, log }),
       writeStatus: catalogStatusWriter(http),
     },
+    ...(config.connectionSecrets && { secrets: createSecrets(http) }),
     provider,
     journal,
     log,

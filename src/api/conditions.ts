@@ -10,6 +10,7 @@ export const CONDITION_TYPES = [
   'OrphanedServer',
   'Expiring',
   'Reachable',
+  'ConnectionSecret',
 ] as const;
 
 /** Reason -> what it means; docs/operations.md has a paragraph for each (a test compares). */
@@ -23,6 +24,10 @@ export const REASONS = {
   AddressPending: 'The server runs and the service shows no way to reach it yet.',
   Reachable: 'An SSH server answers where spec.sshCheck asks for one.',
   Unreachable: 'The server runs, and no SSH server answers where spec.sshCheck asks for one.',
+  ConnectionSecretWritten: 'The Secret that spec.connectionSecretName names holds the data of the connection.',
+  ConnectionSecretsDisabled: 'The operator runs without --connection-secrets and writes no Secret.',
+  ConnectionSecretTaken: 'The Secret that spec.connectionSecretName names was not made for this object.',
+  ConnectionSecretFailed: 'The API server did not let the operator read or write the connection Secret.',
   ServerMissing: 'The server is gone from the service; it is not ordered again.',
   ServerNotVisible: 'The server cannot be seen with this key; nobody knows whether it exists.',
   Deleting: 'The object is being deleted; the server is about to be cancelled.',

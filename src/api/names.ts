@@ -25,6 +25,11 @@ export const PAUSED_ANNOTATION = `${GROUP}/paused`;
 export const ORPHAN_HANDLED_ANNOTATION = `${GROUP}/orphan-handled`;
 export const RECONCILE_AT_ANNOTATION = `${GROUP}/reconcile-at`;
 
+/** On a connection Secret: the uid of the VirtualServer that it was made for. */
+export const OWNER_ANNOTATION = `${GROUP}/owner`;
+/** The type of connection Secrets, which the API server lets nobody change. */
+export const CONNECTION_SECRET_TYPE = `${GROUP}/connection`;
+
 /** Name of the Secret that is read when `spec.apiKeySecretRef` is not given. */
 export const DEFAULT_API_KEY_SECRET = 'vps-api-key';
 

@@ -91,6 +91,11 @@ export const specSchema = z
       .describe(
         'With Proxy or Direct the server is ready only while an SSH server answers, through the proxy or at port 22 of the first IPv6 address.',
       ),
+    connectionSecretName: secretName
+      .optional()
+      .describe(
+        'Name of a Secret in the same namespace that the operator makes and keeps: identifier, addresses, SSH, admin console and VNC with its password. Needs --connection-secrets.',
+      ),
     expiresAt: z.iso
       .datetime()
       .max(64)
@@ -131,6 +136,11 @@ export const specSchema = z
       {
         rule: "!(has(self.expiresAt) || has(self.ttl)) || self.deletionPolicy == 'Delete'",
         message: 'expiresAt and ttl need deletionPolicy: Delete, since an expired server is cancelled',
+      },
+      {
+        rule: '!has(self.connectionSecretName) || (self.connectionSecretName != self.apiKeySecretRef.name && !(has(self.sshKeysFrom) && self.sshKeysFrom.exists(key, key.name == self.connectionSecretName)))',
+        message:
+          'connectionSecretName must be the name of a Secret of its own, not of the one with the API key or SSH keys',
       },
     ],
   })

@@ -1,5 +1,6 @@
 /** What the operator is made of and told; all durations are in ms. */
 import type { Informer, InformerHandler, Kube } from '../kube/types.ts';
+import type { Secrets } from '../kube/secrets.ts';
 import type { Logger } from '../logger.ts';
 import type { Provider } from '../provider/types.ts';
 import type { CatalogAccess } from './catalogs.ts';
@@ -14,6 +15,8 @@ export interface OperatorOptions extends Pick<ReconcilerRooms, 'probe'> {
   informer: (handler: InformerHandler) => Informer;
   /** Left out: there are no ServerCatalogs. */
   catalogs?: CatalogAccess;
+  /** Left out: no connection Secret is written. */
+  secrets?: Secrets;
   provider: Provider;
   journal: Journal;
   log: Logger;

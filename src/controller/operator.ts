@@ -4,6 +4,7 @@ import type { VirtualServer } from '../api/virtual-server.ts';
 import { KubeError } from '../kube/error.ts';
 import type { Informer } from '../kube/types.ts';
 import { Catalogs } from './catalogs.ts';
+import { ConnectionSecrets } from './connection-secrets.ts';
 import { CreateLimit } from './create-limit.ts';
 import { Credentials } from './credentials.ts';
 import { Holders } from './holders.ts';
@@ -104,6 +105,7 @@ export class Operator {
       places,
       leads,
       probe: options.probe,
+      connections: new ConnectionSecrets(options.secrets, log),
       mint: options.mint ?? (() => randomBytes(8).toString('hex')),
       credentials: this.#credentials,
       timers,

@@ -9,6 +9,7 @@ import { ProviderError } from '../provider/errors/provider-error.ts';
 import { NotFoundError } from '../provider/errors/not-found-error.ts';
 import { ResponseError } from '../provider/errors/response-error.ts';
 import type { Session } from '../provider/types.ts';
+import type { ConnectionSecrets } from './connection-secrets.ts';
 import type { CreateLimit } from './create-limit.ts';
 import type { Holders } from './holders.ts';
 import type { Journal } from './journal.ts';
@@ -29,6 +30,7 @@ export interface Performing {
   leads: () => boolean;
   timers: Timers;
   probe: SshProbe;
+  connections: ConnectionSecrets;
 }
 
 /** The object of a visit; `facts` looks at another version of it with all that the visit has gathered. */
@@ -53,8 +55,13 @@ async function call(action: Action, target: Target, room: Performing): Promise<O
   switch (action.type) {
     case 'wait':
     case 'park':
+      return { type: 'done' };
     case 'record':
+      // Its addresses may be given to somebody else from now on.
+      if (action.why === 'expired') await room.connections.empty(target.object);
+      return { type: 'done' };
     case 'release':
+      await room.connections.letGo(target.object);
       return { type: 'done' };
     case 'claim':
       return mint(action, target, room);
@@ -65,7 +72,7 @@ async function call(action: Action, target: Target, room: Performing): Promise<O
     case 'pollTask':
       return pollTask(action.task, sessionOf(target));
     case 'readServer':
-      return probed(await readServer(action.identifier, action.record.account, target), target, room);
+      return lookedAt(await readServer(action.identifier, action.record.account, target), target, room);
     case 'deleteServer':
       return deleteServer(action, target, room);
     case 'gather':
@@ -128,14 +135,16 @@ async function readServer(identifier: string, account: string | undefined, targe
 async function adopt(action: Extract<Action, { type: 'adopt' }>, target: Target, room: Performing): Promise<Outcome> {
   const { namespace, name, uid } = target.object.metadata;
   room.holders.reserve(uid, `${namespace}/${name}`, action.identifier);
-  return probed(await readServer(action.identifier, undefined, target), target, room);
+  return lookedAt(await readServer(action.identifier, undefined, target), target, room);
 }
 
-/** Asks the server that was read for its SSH server, where spec wants that. Never throws. */
-async function probed(outcome: Outcome, { object }: Target, { probe }: Performing): Promise<Outcome> {
+/** A server that was read: its SSH server is asked, and its connection Secret written, where spec wants that. */
+async function lookedAt(outcome: Outcome, { object }: Target, room: Performing): Promise<Outcome> {
   if (outcome.type !== 'server') return outcome;
   const where = sshTarget(object, outcome.server);
-  return where === undefined ? outcome : { ...outcome, probed: await probe(where) };
+  const probed = where && (await room.probe(where));
+  const connection = await room.connections.write(object, outcome.server);
+  return { ...outcome, ...(probed && { probed }), ...(connection && { connection }) };
 }
 
 /**

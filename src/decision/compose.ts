@@ -5,6 +5,7 @@ import type { ServerRecord } from '../api/record.ts';
 import type { Condition, VirtualServer, VirtualServerStatus } from '../api/virtual-server.ts';
 import { expiring } from './expiry.ts';
 import { adoptionOf, isPaused, orphanMessage } from './inputs.ts';
+import type { ConnectionCondition } from './connection.ts';
 import type { Reachable } from './reach.ts';
 import { drift, isProvisioned } from './status.ts';
 import type { EventNote } from './types.ts';
@@ -18,6 +19,8 @@ export interface Parts {
   verdict?: Verdict | undefined;
   /** What was found by asking; counts only with new fields, else the present condition is kept. */
   reachable?: Reachable | undefined;
+  /** What came of writing the connection Secret; as `reachable`. */
+  connection?: ConnectionCondition | undefined;
 }
 
 const PENDING: Verdict = { reason: 'Pending', message: 'the server is about to be ordered' };
@@ -43,7 +46,7 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
     ['OrphanedServer', orphans && { reason: 'OrphanedServer', message: orphanMessage(orphans) }],
     ['Expiring', expiring(object, parts.record, now)],
   ];
-  conditions = withReachable(object, parts, conditions, now);
+  conditions = withFindings(object, parts, conditions, now);
   for (const [type, value] of others) conditions = withCondition(conditions, type, value, generation, now);
   const identifier = parts.record?.expiredAt === undefined ? parts.record?.identifier : undefined;
   return {
@@ -61,14 +64,19 @@ function current(generation: number, paused: boolean) {
   return <T extends object>(condition: T): T => (paused ? condition : { ...condition, observedGeneration: generation });
 }
 
-/** What was found when the server was last read; it says nothing of a check that nobody asks for any more. */
-function withReachable(object: VirtualServer, parts: Parts, conditions: Condition[], now: number): Condition[] {
-  const { sshCheck } = object.spec;
-  const asked = sshCheck === 'Proxy' || sshCheck === 'Direct';
-  if (parts.fields !== undefined || !asked)
-    return withCondition(conditions, 'Reachable', asked ? parts.reachable : undefined, object.metadata.generation, now);
-  const kept = conditions.filter(({ type }) => type === 'Reachable');
-  return [...conditions.filter(({ type }) => type !== 'Reachable'), ...kept];
+/** What was found when the server was last read; nothing is said of what nobody asks for any more. */
+function withFindings(object: VirtualServer, parts: Parts, conditions: Condition[], now: number): Condition[] {
+  const { sshCheck, connectionSecretName } = object.spec;
+  const findings = [
+    { type: 'Reachable', asked: sshCheck === 'Proxy' || sshCheck === 'Direct', found: parts.reachable },
+    { type: 'ConnectionSecret', asked: connectionSecretName !== undefined, found: parts.connection },
+  ];
+  return findings.reduce((result, { type, asked, found }) => {
+    if (parts.fields !== undefined || !asked)
+      return withCondition(result, type, asked ? found : undefined, object.metadata.generation, now);
+    const isOfType = (condition: Condition): boolean => condition.type === type;
+    return [...result.filter((condition) => !isOfType(condition)), ...result.filter(isOfType)];
+  }, conditions);
 }
 
 /** An adoption that comes too late is said wherever the object says something. */
@@ -92,11 +100,12 @@ export function transitions(before: VirtualServerStatus | undefined, after: Virt
       note: condition?.message ?? '',
     });
   }
-  for (const type of ['Drifted', 'OrphanedServer', 'Expiring']) {
-    const condition = after.conditions?.find((other) => other.type === type);
-    const known = before?.conditions?.some((other) => other.type === type && other.reason === condition?.reason);
+  for (const name of ['Drifted', 'OrphanedServer', 'Expiring', 'ConnectionSecret']) {
+    const condition = after.conditions?.find(({ type }) => type === name);
+    const known = before?.conditions?.some(({ type, reason }) => type === name && reason === condition?.reason);
     if (condition === undefined || known === true) continue;
-    events.push({ type: 'Warning', reason: condition.reason as Reason, note: condition.message });
+    const type = condition.reason === 'ConnectionSecretWritten' ? 'Normal' : 'Warning';
+    events.push({ type, reason: condition.reason as Reason, note: condition.message });
   }
   return events;
 }

@@ -1,7 +1,7 @@
 /** Where an SSH server should answer (`spec.sshCheck`), and what its answer means for Ready. Pure. */
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { Server } from '../provider/types.ts';
-import { isHost, serverFields } from './status.ts';
+import { isHost, serverFields, SSH_PORT } from './status.ts';
 import type { Verdict } from './verdict.ts';
 
 export interface SshTarget {
@@ -19,8 +19,6 @@ export interface Reachable {
   reason: 'Reachable' | 'Unreachable';
   message: string;
 }
-
-const SSH_PORT = 22;
 
 /** Of its form; what else is wrong with it shows when it is connected to. */
 const isIPv6 = (text: string): boolean => text.includes(':') && /^[0-9A-Fa-f:.]+$/.test(text);

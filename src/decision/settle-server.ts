@@ -2,6 +2,7 @@
 import { ADOPT_ANNOTATION } from '../api/names.ts';
 import type { ServerRecord } from '../api/record.ts';
 import type { Server } from '../provider/types.ts';
+import { connectionCondition } from './connection.ts';
 import { isRunning, reach } from './reach.ts';
 import { clockOf, expiryOf, withReadyAt } from './expiry.ts';
 import { mergeOrphans } from './record.ts';
@@ -37,18 +38,27 @@ type Seen = Extract<Outcome, { type: 'server' }>;
 
 function seen(at: Settling, known: ServerRecord, found: Seen, isNew: boolean, events: Next['events'] = []): Next {
   const { facts, object } = at;
-  const { server, probed } = found;
+  const { server, probed, connection } = found;
   const fields = serverFields(server);
   const reached = isRunning(server.status) ? reach(object, server, probed) : undefined;
   const verdict = reached?.verdict ?? verdictOf(server);
   const available = verdict.reason === 'Available';
   const record = available ? withReadyAt(object, known, facts.now) : known;
   const { readInstead: _readInstead, ...memo } = facts.memo;
-  const pause = jittered(available ? facts.timing.resyncMs : facts.timing.pollMs, facts);
+  const { connectionSecretName: secret } = object.spec;
+  const rests = available && connection?.state !== 'failed';
+  const pause = jittered(rests ? facts.timing.resyncMs : facts.timing.pollMs, facts);
   const plan = { action: 'readServer', afterMs: Math.min(pause, untilExpiry(at, record)) } as const;
   const next = rest(
     at,
-    { record, fields, verdict, reachable: reached?.reachable },
+    {
+      record,
+      fields,
+      verdict,
+      reachable: reached?.reachable,
+      connection:
+        secret === undefined || connection === undefined ? undefined : connectionCondition(secret, connection),
+    },
     plan,
     { ...memo, failures: 0, ...(record.identifier !== undefined && { taskComplete: record.identifier }) },
     isNew || record !== known ? record : undefined,

@@ -4,6 +4,11 @@ import type { Server } from '../provider/types.ts';
 import { readProgress } from './progress.ts';
 import { cut } from './text.ts';
 
+/** Who logs in over SSH: the service authorises the keys for root. */
+export const SSH_USER = 'root';
+/** Where an SSH server listens that is not behind the proxy. */
+export const SSH_PORT = 22;
+
 const clamp = (text: string | undefined, bound: number): string | undefined =>
   text === undefined ? undefined : cut(text, bound);
 const whole = (value: number | undefined): number | undefined =>
@@ -22,12 +27,11 @@ export function serverFields(server: Server): VirtualServerStatus {
   const { zone, specs, sshProxy, adminConsole } = server;
   const proxy = sshProxy !== undefined && fits(sshProxy.hostname) && isPort(sshProxy.port) ? sshProxy : undefined;
   const admin = adminConsole !== undefined && fits(adminConsole.hostname) ? adminConsole : undefined;
+  const ways = defined<VirtualServerStatus>({ ipv6: list(server.ipv6), ipv4: list(server.ipv4), sshProxy: proxy });
   return defined<VirtualServerStatus>({
     identifier: server.identifier,
-    ipv6: list(server.ipv6),
-    ipv4: list(server.ipv4),
-    sshProxy: proxy,
-    ssh: sshArguments(server, proxy),
+    ...ways,
+    ssh: sshArguments(ways),
     serverStatus: clamp(server.status ?? '', BOUNDS.text),
     name: clamp(server.name, BOUNDS.text),
     zone: zone && defined({ name: clamp(zone.name, BOUNDS.text), code: clamp(zone.code, BOUNDS.text) }),
@@ -53,10 +57,17 @@ const isPort = (port: number): boolean => Number.isInteger(port) && port >= 1 &&
 /** Text that ssh may be given as an argument, or that may be connected to: no shell or ssh reads it as something else. */
 export const isHost = (host: string): boolean => /^[A-Za-z0-9]([A-Za-z0-9.:_-]*[A-Za-z0-9])?$/.test(host);
 
-function sshArguments(server: Server, proxy: { hostname: string; port: number } | undefined): string | undefined {
-  if (proxy !== undefined && isHost(proxy.hostname)) return `root@${proxy.hostname} -p ${proxy.port}`;
-  const address = server.ipv6[0];
-  return address !== undefined && isAddress(address) && isHost(address) ? `root@${address}` : undefined;
+/** Where `ssh` logs in; without a port at SSH_PORT. Undefined while the service shows nothing that ssh can be given. */
+export function sshEndpoint({ sshProxy, ipv6 = [] }: VirtualServerStatus): { host: string; port?: number } | undefined {
+  if (sshProxy !== undefined && isHost(sshProxy.hostname)) return { host: sshProxy.hostname, port: sshProxy.port };
+  const [address] = ipv6;
+  return address !== undefined && isHost(address) ? { host: address } : undefined;
+}
+
+function sshArguments(ways: VirtualServerStatus): string | undefined {
+  const { host, port } = sshEndpoint(ways) ?? {};
+  if (host === undefined) return undefined;
+  return port === undefined ? `${SSH_USER}@${host}` : `${SSH_USER}@${host} -p ${port}`;
 }
 
 /** The `task` field while the task runs. */

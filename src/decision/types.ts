@@ -2,6 +2,7 @@
 import type { Reason } from '../api/conditions.ts';
 import type { ServerRecord } from '../api/record.ts';
 import type { VirtualServerStatus } from '../api/virtual-server.ts';
+import type { Connection } from './connection.ts';
 import type { Probed } from './reach.ts';
 import type { ReadyReason, Verdict } from './verdict.ts';
 import type { Catalog, CreateOutcome, CreateServerRequest, ProviderErrorLike, Server } from '../provider/types.ts';
@@ -106,8 +107,11 @@ export type Outcome =
   | { type: 'pending'; identifier?: string | undefined; status?: string | undefined }
   | { type: 'complete'; identifier: string }
   | { type: 'taskNotFound' }
-  /** `probed`: whether an SSH server answers there, where spec asks for that and there is a place to ask. */
-  | { type: 'server'; server: Server; account: string; probed?: Probed }
+  /**
+   * `probed`: whether an SSH server answers there, where spec asks for that and there is a place to ask.
+   * `connection`: what came of the connection Secret, where spec asks for one.
+   */
+  | { type: 'server'; server: Server; account: string; probed?: Probed; connection?: Connection }
   /** 404 for the server; `proven`: with the account of the record and a service that answers. */
   | { type: 'serverNotFound'; proven: boolean; detail: string }
   | { type: 'cancelled' }

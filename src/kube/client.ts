@@ -3,13 +3,12 @@ import { hostname } from 'node:os';
 import { API_VERSION, GROUP, KIND } from '../api/names.ts';
 import type { KubeHttp } from './http.ts';
 import { mergePatch } from './merge-patch.ts';
+import { FIELD_MANAGER, MERGE_PATCH } from './patch.ts';
 import { collectionOf, VIRTUAL_SERVERS, type KubeObject, type Resource } from './resource.ts';
+import { getSecret } from './secrets.ts';
 import type { EventInput, Kube, ObjectVersion } from './types.ts';
 import { asVirtualServer, objectPath } from './virtual-server-api.ts';
 
-/** Owner of what we write, in managedFields. */
-const FIELD_MANAGER = 'vps-operator';
-const MERGE_PATCH = 'application/merge-patch+json';
 /** Bounds of events.k8s.io/v1; the API server refuses a longer one. */
 const MAX_NOTE_BYTES = 1024;
 const MAX_EVENT_WORD = 128;
@@ -35,16 +34,7 @@ export function createKube({ http, now = () => new Date() }: KubeOptions): Kube 
 
     writeStatus: (version, previous, status) => patchStatus(http, VIRTUAL_SERVERS, version, previous, status),
 
-    async getSecret(namespace, name) {
-      const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/secrets/${encodeURIComponent(name)}`;
-      const secret = (await http.call({ path, absent: name })) as { data?: Record<string, string> } | undefined;
-      if (secret === undefined) return undefined;
-      const decoded = Object.entries(secret.data ?? {}).map(([key, value]) => [
-        key,
-        Buffer.from(value, 'base64').toString(),
-      ]);
-      return Object.fromEntries(decoded) as Record<string, string>;
-    },
+    getSecret: async (namespace, name) => (await getSecret(http, namespace, name))?.data,
 
     async createEvent(event) {
       const path = `/apis/events.k8s.io/v1/namespaces/${encodeURIComponent(event.regarding.namespace)}/events`;

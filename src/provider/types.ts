@@ -75,6 +75,17 @@ export interface Server {
   macs: string[];
   adminConsole?: { hostname: string; username: string } | undefined;
   sshProxy?: { hostname: string; port: number } | undefined;
+  /** Only for the connection Secret: no status, log or Event may show `password`. */
+  vnc?:
+    | {
+        mode?: string | undefined;
+        password?: string | undefined;
+        display?: number | undefined;
+        port?: number | undefined;
+        ipv4?: string | undefined;
+        ipv6?: string | undefined;
+      }
+    | undefined;
 }
 
 /** Creates, deletes and task polls go before resync reads when requests have to wait for the token bucket. */

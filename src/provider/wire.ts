@@ -17,7 +17,6 @@ const productSchema = z.object({
 });
 const imageSchema = z.object({ name: z.string().min(1), description: text });
 
-/** `vnc`, with its password, is not read at all. */
 const serverSchema = z.object({
   identifier: z.string().min(1),
   name: text,
@@ -33,6 +32,10 @@ const serverSchema = z.object({
   admin_console: z.object({ hostname: z.string(), username: z.string() }).optional().catch(undefined),
   ssh_proxy: z
     .object({ hostname: z.string(), port: z.int().min(1).max(65535) })
+    .optional()
+    .catch(undefined),
+  vnc: z
+    .object({ mode: text, password: text, display: count, port: count, ipv4: text, ipv6: text })
     .optional()
     .catch(undefined),
 });

@@ -35,6 +35,7 @@ const SHAPES: Record<string, (length: number) => string> = {
   'spec.sshKeysFrom[0].name': (length) => 'n'.repeat(length),
   'spec.sshKeysFrom[0].key': (length) => 'k'.repeat(length),
   'spec.apiKeySecretRef.name': (length) => 's'.repeat(length),
+  'spec.connectionSecretName': (length) => 'c'.repeat(length),
   'spec.expiresAt': (length) => `2999-01-01T00:00:00${length < 22 ? '' : `.${'0'.repeat(length - 21)}`}Z`,
   'spec.ttl': (length) => (length < 2 ? '72h' : `${length % 2 === 0 ? '1h' : '10h'}${'1h'.repeat(length / 2 - 1)}`),
 };
@@ -48,6 +49,7 @@ const MISSHAPEN: Record<string, string[]> = {
   'spec.expiresAt': ['tomorrow', '2999-01-01', '2999-13-01T00:00:00Z'],
   'spec.ttl': ['soon', '72', '0h', '-1h', '3d', '1h 30m'],
   'spec.apiKeySecretRef.name': ['Key', 'a_b', '-a', 'a.', '../a', 'ä'],
+  'spec.connectionSecretName': ['Connection', 'a_b', '-a', 'a.', '../a', 'ä'],
 };
 
 const WRONG_TYPES: Record<string, unknown> = { text: 'x', number: 7, fraction: 1.5, truth: true, list: [], map: {} };

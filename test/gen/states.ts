@@ -9,6 +9,7 @@ import {
 } from '../../src/api/names.ts';
 import type { ServerRecord } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import type { Connection } from '../../src/decision/connection.ts';
 import type { Probed } from '../../src/decision/reach.ts';
 import type { EventNote, Facts, Outcome } from '../../src/decision/types.ts';
 import type { ReadyReason } from '../../src/decision/verdict.ts';
@@ -38,6 +39,12 @@ const server = (changes: Partial<Server> = {}): Outcome => ({
   account: ACCOUNT,
 });
 const probed = (result: Probed): Outcome => ({ type: 'server', server: SERVER, account: ACCOUNT, probed: result });
+const connected = (connection: Connection): Outcome => ({
+  type: 'server',
+  server: SERVER,
+  account: ACCOUNT,
+  connection,
+});
 const failed = (error: ProviderErrorLike): Outcome => ({ type: 'failed', error });
 const sent = (result: CreateOutcome): Outcome => ({ type: 'sent', result });
 const pending: Outcome = { type: 'pending', status: 'Installing, 40 %, 30 seconds remaining' };
@@ -109,6 +116,21 @@ function troubles(): [string, State][] {
   return [...ofKeys, ...ofCalls];
 }
 
+/** The connection Secret of a server that is Ready. */
+function connections(): [string, State][] {
+  const asking = edited(ready, { spec: { connectionSecretName: 'web-connection' } });
+  const results: [Reason, Connection][] = [
+    ['ConnectionSecretWritten', { state: 'written' }],
+    ['ConnectionSecretsDisabled', { state: 'disabled' }],
+    ['ConnectionSecretTaken', { state: 'taken' }],
+    ['ConnectionSecretFailed', { state: 'failed', why: 'secrets is forbidden' }],
+  ];
+  return results.map(([reason, connection]) => [
+    reason,
+    seen(reason, asking, { answers: { readServer: connected(connection) } }),
+  ]);
+}
+
 /** Names of states begin with the reason; what follows an underscore tells its forms apart. */
 export function states(): Record<string, State> {
   const answers = { readServer: server() };
@@ -144,6 +166,7 @@ export function states(): Record<string, State> {
     Unreachable: seen('Unreachable', edited(ready, { spec: { sshCheck: 'Proxy' } }), {
       answers: { readServer: probed({ ok: false, why: 'connection refused' }) },
     }),
+    ...Object.fromEntries(connections()),
     ServerMissing: seen('ServerMissing', ready, {
       answers: { readServer: { type: 'serverNotFound', proven: true, detail: '' } },
     }),

@@ -34,6 +34,7 @@ describe('parseConfig', () => {
       providerQps: 10,
       maxCreatesPerHour: 60,
       maxServersPerNamespace: 0,
+      connectionSecrets: false,
       providerTimeoutMs: 30_000,
       createTimeoutMs: 120_000,
       kubeTimeoutMs: 15_000,
@@ -59,6 +60,7 @@ describe('parseConfig', () => {
     { flag: 'provider-qps', text: '0.5', expected: { providerQps: 0.5 } },
     { flag: 'max-creates-per-hour', text: '0', expected: { maxCreatesPerHour: 0 } },
     { flag: 'max-servers-per-namespace', text: '5', expected: { maxServersPerNamespace: 5 } },
+    { flag: 'connection-secrets', text: 'true', expected: { connectionSecrets: true } },
     { flag: 'provider-timeout', text: '5s', expected: { providerTimeoutMs: 5_000 } },
     { flag: 'create-timeout', text: '1m30s', expected: { createTimeoutMs: 90_000 } },
     { flag: 'kube-timeout', text: '1s', expected: { kubeTimeoutMs: 1_000 } },
@@ -76,11 +78,13 @@ describe('parseConfig', () => {
     { flag: 'log-level', text: 'debug', expected: { logLevel: 'debug' } },
   ];
 
+  const FLAGS_ALONE = new Set(['leader-elect', 'connection-secrets']);
+
   it.each(values)(
     'takes --$flag $text from the flag, in both forms, and from the environment',
     ({ flag, text, expected }) => {
       const env = { [`VPS_${flag.toUpperCase().replaceAll('-', '_')}`]: text };
-      expect(run(flag === 'leader-elect' ? [`--${flag}`] : [`--${flag}`, text])).toMatchObject(expected);
+      expect(run(FLAGS_ALONE.has(flag) ? [`--${flag}`] : [`--${flag}`, text])).toMatchObject(expected);
       expect(run([`--${flag}=${text}`])).toMatchObject(expected);
       const given = REQUIRED.join(' ')
         .replace(new RegExp(`--${flag} \\S+ ?`), '')

@@ -3,7 +3,7 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import { timeOf, type EventView } from './cluster.ts';
 import { nextSteps, recordOf } from './next-steps.ts';
 import { bar, duration } from './progress.ts';
-import { isCurrent, readiness, stalled } from './readiness.ts';
+import { conditionOf, isCurrent, readiness, stalled } from './readiness.ts';
 import { clean, type Paint } from './terminal.ts';
 
 export interface ScreenInput {
@@ -48,6 +48,7 @@ function facts({ object, where, paint }: ScreenInput): string[] {
     ['Address', ...(status.ipv6 ?? []), ...(status.ipv4 ?? [])],
     ['SSH', status.ssh && `kubectl vps ssh ${metadata.name}${where}`, status.ssh && `(ssh ${status.ssh})`],
     ['Console', adminConsole && `${adminConsole.username} at ${adminConsole.hostname}`],
+    ['Secret', conditionOf(object, 'ConnectionSecret')?.status === 'True' ? spec.connectionSecretName : undefined],
     ['Asked for', `${spec.product}, ${spec.image}, disk ${spec.diskSize}`],
     ['Has', has(status.product, specs), status.price === undefined ? undefined : `price ${status.price}`],
     ['Attempt', record?.identifier === undefined ? record?.attempt : undefined, claimed(record?.attemptedAt)],

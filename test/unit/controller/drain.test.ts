@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { ConnectionSecrets } from '../../../src/controller/connection-secrets.ts';
 import { CreateLimit } from '../../../src/controller/create-limit.ts';
 import { Credentials } from '../../../src/controller/credentials.ts';
 import { Holders } from '../../../src/controller/holders.ts';
@@ -80,6 +81,7 @@ async function setUp() {
     recorder: new Recorder(kube, timers, log),
     log,
     probe: () => Promise.reject(new Error('nothing asks for an SSH server here')),
+    connections: new ConnectionSecrets(undefined, log),
   });
   return { reconciler, object, claimed: claimed.promise, answer, records, creates: () => creates };
 }

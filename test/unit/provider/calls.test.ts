@@ -144,8 +144,8 @@ describe('reading a server', () => {
       macs: ['52:54:00:00:00:01'],
       adminConsole: { hostname: 'admin.abc.vs.example.org', username: 'abc' },
       sshProxy: { hostname: 'proxy.example.org', port: 2201 },
+      vnc: { mode: 'disabled', password: 'vnc-password', display: 1, port: 5901, ipv4: '192.0.2.1', ipv6: '' },
     });
-    expect(JSON.stringify(server)).not.toContain('vnc');
   });
 
   it('needs nothing but the identifier', async () => {
