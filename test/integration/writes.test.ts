@@ -10,6 +10,8 @@ interface AuditLine {
   objectRef?: { resource: string; namespace?: string; subresource?: string };
 }
 
+/** Longer than the test. */
+const NEVER_MS = 3_600_000;
 const WRITES = ['create', 'update', 'patch', 'delete', 'deletecollection'];
 
 /** `verb resource[/subresource]` of each write in the namespace of the world so far, whoever made it. */
@@ -30,8 +32,16 @@ function ofOperator(all: string[]): string[] {
   return all.filter((write) => !own.includes(write));
 }
 
-async function live(world: World): Promise<void> {
+const POLLED = { route: '/beta/queue/vps/{task}', status: 200 } as const;
+
+/** `polls`: the task ends once it was asked so often, however long that takes. */
+async function live(world: World, polls = 0): Promise<void> {
   await world.create(virtualServer('web'));
+  if (polls > 0) {
+    await world.until(() => world.simulator.ledger.requests(POLLED).length >= polls, `${polls} polls`);
+    const { status } = await world.waitFor('web', (object) => object.status?.record?.task !== undefined);
+    world.simulator.fleet.completeTask(status?.record?.task ?? 0);
+  }
   await world.waitForReason('web', 'Available', 'Ready');
   await world.delete('web');
   await world.waitGone('web');
@@ -39,25 +49,23 @@ async function live(world: World): Promise<void> {
 
 describe('the writes of the operator', () => {
   it('are at most six for a life, and one more for progress that changed once in many polls', async () => {
-    const world = await createWorld({ simulator: { taskDurationMs: 1_000, taskStatus: () => 'Installing OS' } });
-    await live(world);
+    const world = await createWorld({ simulator: { taskDurationMs: NEVER_MS, taskStatus: () => 'Installing OS' } });
+    await live(world, 5);
     const made = ofOperator(await writes(world, 'virtualservers'));
-    const polls = world.simulator.ledger.requests({ route: '/beta/queue/vps/{task}', status: 200 }).length;
-    expect(polls).toBeGreaterThan(2);
+    const polls = world.simulator.ledger.requests(POLLED).length;
     console.log(`writes for one life with ${polls} polls and one change of progress: ${made.join(', ')}`);
     expect(made.length).toBeLessThanOrEqual(6 + 1);
   });
 
   it('are one more for each poll that changed the progress', async () => {
     const shown = new Set<string>();
-    const taskStatus = (elapsedMs: number): string => {
-      const text = `Installing OS, ${Math.floor(elapsedMs / 20)}% complete`;
+    const taskStatus = (): string => {
+      const text = `Installing OS, ${shown.size}% complete`;
       shown.add(text);
       return text;
     };
-    const world = await createWorld({ simulator: { taskDurationMs: 1_000, taskStatus } });
-    await live(world);
-    expect(shown.size).toBeGreaterThan(2);
+    const world = await createWorld({ simulator: { taskDurationMs: NEVER_MS, taskStatus } });
+    await live(world, 5);
     expect(ofOperator(await writes(world, 'virtualservers')).length).toBeLessThanOrEqual(6 + shown.size);
   });
 
