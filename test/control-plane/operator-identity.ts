@@ -33,7 +33,7 @@ export interface RbacObject extends KubeObject {
   subjects?: { kind: string; name: string; namespace?: string }[];
 }
 
-const RBAC = join(import.meta.dirname, '../../deploy/manifests/base/rbac.yaml');
+const MANIFESTS = join(import.meta.dirname, '../../deploy/manifests');
 const PLURALS = {
   ClusterRole: 'clusterroles',
   ClusterRoleBinding: 'clusterrolebindings',
@@ -51,8 +51,9 @@ export function rbacObjects(yaml: string): RbacObject[] {
     .filter((object): object is RbacObject => object !== null && object.kind in PLURALS);
 }
 
-export async function shippedRbac(): Promise<RbacObject[]> {
-  return rbacObjects(await readFile(RBAC, 'utf8'));
+/** `folder`: of deploy/manifests. */
+export async function shippedRbac(folder = 'base'): Promise<RbacObject[]> {
+  return rbacObjects(await readFile(join(MANIFESTS, folder, 'rbac.yaml'), 'utf8'));
 }
 
 /**
@@ -85,10 +86,16 @@ export async function installOperatorIdentity(adminKubeconfigPath: string, right
 /** Gives the operator its Lease in another namespace too, as an installation there would. */
 export async function permitElection(http: KubeHttp, namespace: string): Promise<void> {
   const inOperatorNamespace = (await shippedRbac()).filter(({ metadata }) => metadata.namespace === OPERATOR_NAMESPACE);
-  await applyRbac(
-    http,
-    inOperatorNamespace.map((object) => ({ ...object, metadata: { ...object.metadata, namespace } })),
-  );
+  await applyRbac(http, placed(inOperatorNamespace, namespace));
+}
+
+/** Lets the operator write Secrets in one namespace; no admission policy bounds it there. */
+export async function permitConnectionSecrets(http: KubeHttp, namespace: string): Promise<void> {
+  await applyRbac(http, placed(await shippedRbac('components/connection-secrets/watched'), namespace));
+}
+
+export function placed(objects: RbacObject[], namespace: string): RbacObject[] {
+  return objects.map((object) => ({ ...object, metadata: { ...object.metadata, namespace } }));
 }
 
 /** Resolves when the API server grants all of it to the operator: its authorizer follows a watch. */

@@ -6,6 +6,7 @@ import { startControlPlane, type ControlPlane } from '../../control-plane/contro
 import {
   applyRbac,
   installOperatorIdentity,
+  placed,
   rbacObjects,
   type RbacObject,
 } from '../../control-plane/operator-identity.ts';
@@ -49,10 +50,9 @@ export async function startGuardedCluster(folder: string): Promise<GuardedCluste
     operatorKubeconfigPath: await installOperatorIdentity(kubeconfigPath, rights),
     rights,
     async addRights(added, namespace) {
-      const objects = rbacObjects(await kustomize(controlPlane.kubectl, `${MANIFESTS}/${added}`));
-      const placed = objects.map((object) => ({ ...object, metadata: { ...object.metadata, namespace } }));
-      await applyRbac(http, placed);
-      return placed;
+      const objects = placed(rbacObjects(await kustomize(controlPlane.kubectl, `${MANIFESTS}/${added}`)), namespace);
+      await applyRbac(http, objects);
+      return objects;
     },
     uses: () => readUses(auditLog),
     async stop() {

@@ -11,13 +11,17 @@ import { join } from 'node:path';
 import { expect, inject, onTestFinished } from 'vitest';
 import { RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { Condition, VirtualServer } from '../../../src/api/virtual-server.ts';
-import { parseConfig } from '../../../src/config.ts';
+import { parseConfig, type Config } from '../../../src/config.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
 import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
 import { createLogger } from '../../../src/logger.ts';
 import { DEFAULT_KEY, startSimulator, type Simulator, type SimulatorOptions } from '../../../src/simulator/index.ts';
 import { wireOperator, type WiredOperator } from '../../../src/wiring.ts';
-import { installOperatorIdentity, permitElection } from '../../control-plane/operator-identity.ts';
+import {
+  installOperatorIdentity,
+  permitConnectionSecrets,
+  permitElection,
+} from '../../control-plane/operator-identity.ts';
 import { SSH_KEY } from '../../gen/virtual-server.ts';
 import { TestNamespace } from './test-namespace.ts';
 
@@ -31,7 +35,7 @@ export interface WorldOptions {
   secret?: boolean;
   /** Of an administrator of another control plane than the shared one. */
   kubeconfigPath?: string;
-  /** Of the operator on another control plane, where it has not the shipped rights. */
+  /** Of the operator on another control plane, where it has not the shipped rights, and the flags add none. */
   operatorKubeconfigPath?: string;
   /** Which namespaces the operator watches; by default that of the world. */
   watch?: 'own' | 'all';
@@ -57,11 +61,14 @@ export async function createWorld(options: WorldOptions = {}) {
   const newToken = (): string => tokens[tokens.push(randomUUID()) - 1] ?? '';
   const simulator = await startSimulator({ taskDurationMs: 300, newToken, ...options.simulator });
   const { flags = [], watch = 'own' } = options;
-  const world = new TestWorld({ http, namespace, journalDir, simulator, operatorKubeconfigPath, watch, flags, tokens });
+  const addsRights = options.operatorKubeconfigPath === undefined;
+  const parts = { http, namespace, journalDir, simulator, operatorKubeconfigPath, addsRights, watch, flags, tokens };
+  const world = new TestWorld(parts);
   (options.onTestFinished ?? onTestFinished)(() => world.end());
   await http.call({ method: 'POST', path: '/api/v1/namespaces', body: { metadata: { name: namespace } } });
   if (options.secret !== false) await world.putSecret('vps-api-key', DEFAULT_KEY);
   if (options.operator !== false) await world.startOperator();
+  else await world.permit(world.operatorFlags());
   return world;
 }
 
@@ -71,6 +78,8 @@ interface Parts {
   journalDir: string;
   simulator: Simulator;
   operatorKubeconfigPath: string;
+  /** Give the operator the rights that its flags ask for. */
+  addsRights: boolean;
   watch: 'own' | 'all';
   flags: string[];
   /** Every token that the service has issued. */
@@ -83,6 +92,7 @@ class TestWorld extends TestNamespace {
   /** Log lines of every operator of this world, parsed. */
   readonly log: Record<string, unknown>[] = [];
   readonly journalDir: string;
+  readonly #addsRights: boolean;
   readonly #watch: 'own' | 'all';
   readonly #flags: string[];
   readonly #tokens: readonly string[];
@@ -90,11 +100,13 @@ class TestWorld extends TestNamespace {
   #operator: WiredOperator | undefined;
   readonly #joined: WiredOperator[] = [];
 
-  constructor({ http, namespace, journalDir, simulator, operatorKubeconfigPath, watch, flags, tokens }: Parts) {
+  constructor(parts: Parts) {
+    const { http, namespace, journalDir, simulator, operatorKubeconfigPath, addsRights, watch, flags, tokens } = parts;
     super(http, namespace);
     this.simulator = simulator;
     this.operatorKubeconfigPath = operatorKubeconfigPath;
     this.journalDir = journalDir;
+    this.#addsRights = addsRights;
     this.#watch = watch;
     this.#flags = flags;
     this.#tokens = tokens;
@@ -123,12 +135,19 @@ class TestWorld extends TestNamespace {
   }
 
   async #wire(flags: string[]): Promise<WiredOperator> {
+    const config = await this.permit(flags);
+    const destination = { write: (line: string) => this.logged(line) };
+    return wireOperator(config, createLogger({ level: 'debug', destination }), () => undefined);
+  }
+
+  /** Gives the operator the rights that these flags ask for beside those that it always has. */
+  async permit(flags: string[]): Promise<Config> {
     const parsed = parseConfig(flags, {});
     if (parsed.kind !== 'run') throw new Error(parsed.kind === 'error' ? parsed.message : parsed.text);
-    const { leaderElect, operatorNamespace = '' } = parsed.config;
-    if (leaderElect) await permitElection(this.http, operatorNamespace);
-    const destination = { write: (line: string) => this.logged(line) };
-    return wireOperator(parsed.config, createLogger({ level: 'debug', destination }), () => undefined);
+    const { leaderElect, operatorNamespace = '', connectionSecrets } = parsed.config;
+    if (leaderElect && this.#addsRights) await permitElection(this.http, operatorNamespace);
+    if (connectionSecrets && this.#addsRights) await permitConnectionSecrets(this.http, this.namespace);
+    return parsed.config;
   }
 
   async stopOperator(): Promise<void> {
