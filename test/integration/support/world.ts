@@ -43,6 +43,9 @@ export interface WorldOptions {
   onTestFinished?: (end: () => Promise<void>) => void;
 }
 
+/** How the VNC passwords of the simulator begin. */
+const VNC_PASSWORD = 'vnc-password-';
+
 let worlds = 0;
 
 export type World = Awaited<ReturnType<typeof createWorld>>;
@@ -210,7 +213,7 @@ class TestWorld extends TestNamespace {
     await this.removeObjects();
     await this.http.close();
     await rm(this.journalDir, { recursive: true, force: true });
-    const secrets = [...this.secrets, ...this.#tokens, SSH_KEY.split(' ')[1] ?? SSH_KEY];
+    const secrets = [...this.secrets, ...this.#tokens, SSH_KEY.split(' ')[1] ?? SSH_KEY, VNC_PASSWORD];
     for (const [place, text] of Object.entries(written)) {
       for (const secret of secrets) expect(text.includes(secret), `a secret in the ${place}`).toBe(false);
     }
