@@ -37,7 +37,7 @@ function own(data: ConnectionData, metadata: Partial<SecretObject['metadata']> =
       ...metadata,
     },
     type: CONNECTION_SECRET_TYPE,
-    data: { ...data } as Record<string, string>,
+    data: { ...data },
   };
 }
 
