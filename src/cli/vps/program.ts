@@ -115,6 +115,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .option('--ssh-key-from <secret/key>', 'public key in a Secret; may be repeated', collect, [])
     .option('--secret <name>', 'Secret with the API key')
     .option('--ttl <duration>', 'cancel the server so long after it was ready, such as 72h')
+    .option('--connection-secret <name>', 'Secret to be made with addresses, SSH and VNC data')
     .option('--retain', 'leave the server alone when the object is deleted', false)
     .option('--protect', 'refuse to cancel the server', false)
     .option('--adopt <identifier>', 'take over an existing server instead of ordering one')

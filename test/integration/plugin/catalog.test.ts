@@ -44,12 +44,27 @@ describe('kubectl vps catalog', () => {
 
 describe('kubectl vps new', () => {
   it('writes a manifest that the API server takes, and applies nothing', async () => {
-    const flags = [...COMPLETE, '--ssh-key', SSH_KEY, '--ttl', '72h', '--protect'];
+    const flags = [
+      ...COMPLETE,
+      '--ssh-key',
+      SSH_KEY,
+      '--ttl',
+      '72h',
+      '--protect',
+      '--connection-secret',
+      'web-connection',
+    ];
     const { code, stdout } = await plugin.kubectl(['vps', 'new', 'web', ...flags]);
     expect(code).toBe(0);
     expect(await world.get('web')).toBeUndefined();
     const object = await world.create(parse(stdout) as Parameters<World['create']>[0]);
-    expect(object.spec).toMatchObject({ product: 'vps-1gb', ttl: '72h', deletionProtection: true, sshKeys: [SSH_KEY] });
+    expect(object.spec).toMatchObject({
+      product: 'vps-1gb',
+      ttl: '72h',
+      deletionProtection: true,
+      connectionSecretName: 'web-connection',
+      sshKeys: [SSH_KEY],
+    });
   });
 
   it('refuses what cannot be a server, and what it would have to ask for without a terminal', async () => {

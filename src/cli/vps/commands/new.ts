@@ -23,6 +23,7 @@ export interface NewOptions {
   sshKeyFrom: readonly string[];
   secret?: string | undefined;
   ttl?: string | undefined;
+  connectionSecret?: string | undefined;
   retain: boolean;
   protect: boolean;
   adopt?: string | undefined;
@@ -50,6 +51,7 @@ export async function writeManifest(context: Context, name: string, options: New
     ...(options.sshKeyFrom.length > 0 && { sshKeysFrom: options.sshKeyFrom.map(reference) }),
     ...(options.secret !== undefined && { apiKeySecretRef: { name: options.secret } }),
     ...(options.ttl !== undefined && { ttl: options.ttl }),
+    ...(options.connectionSecret !== undefined && { connectionSecretName: options.connectionSecret }),
     ...(options.retain && { deletionPolicy: 'Retain' }),
     ...(options.protect && { deletionProtection: true }),
   };
