@@ -42,6 +42,7 @@ function facts({ object, where, paint }: ScreenInput): string[] {
   const { task, specs, zone, adminConsole } = status;
   const record = recordOf(object);
   const identifier = status.identifier ?? record?.identifier;
+  const open = record?.identifier === undefined ? record : undefined;
   const rows: Row[] = [
     ['Task', task && `${task.id}  ${bar(task.percent)}  ${task.message ?? ''}`, left(task?.secondsRemaining)],
     ['Server', identifier, status.serverStatus, status.name, zone && `zone ${zone.code ?? zone.name ?? ''}`],
@@ -51,7 +52,7 @@ function facts({ object, where, paint }: ScreenInput): string[] {
     ['Secret', conditionOf(object, 'ConnectionSecret')?.status === 'True' ? spec.connectionSecretName : undefined],
     ['Asked for', `${spec.product}, ${spec.image}, disk ${spec.diskSize}`],
     ['Has', has(status.product, specs), status.price === undefined ? undefined : `price ${status.price}`],
-    ['Attempt', record?.identifier === undefined ? record?.attempt : undefined, claimed(record?.attemptedAt)],
+    ['Attempt', open?.attempt, claimed(open?.attemptedAt)],
     ...(record?.orphans ?? []).map(({ task: id, attempt, identifier: orphan }): Row => [
       'Orphan',
       [id && `task ${id}`, attempt && `attempt ${attempt}`, orphan].filter(Boolean).join(', '),
