@@ -2,7 +2,7 @@
  * The README is run: its `yaml` blocks are applied, its `sh` blocks executed in order, section by section, with kubectl
  * against a real API server, and a simulated service. Blocks marked `console` are only read.
  */
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { REASONS } from '../../src/api/conditions.ts';
@@ -18,7 +18,12 @@ import { createWorld } from './support/world.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
+const pages = (await Promise.all(['', 'docs/'].map(pagesIn))).flat();
 const read = (path: string): Promise<string> => readFile(join(ROOT, path), 'utf8');
+
+async function pagesIn(folder: string): Promise<string[]> {
+  return (await readdir(join(ROOT, folder))).filter((file) => file.endsWith('.md')).map((file) => folder + file);
+}
 
 describe('the README', () => {
   const { keyId, secret } = readManifest(readme);
@@ -100,18 +105,8 @@ describe('the README', () => {
     expect(named.map(([, reason = '']) => reason).filter((reason) => !(reason in REASONS))).toEqual([]);
   });
 
-  it('links to files and headings that exist', async () => {
-    const files = [
-      'README.md',
-      'CONTRIBUTING.md',
-      'docs/install.md',
-      'docs/operations.md',
-      'docs/guards.md',
-      'docs/monitoring.md',
-      'docs/gitops.md',
-      'docs/design.md',
-    ];
-    for (const file of files) {
+  it('links to files and headings that exist, as every other page does', async () => {
+    for (const file of pages) {
       for (const [, target = ''] of (await read(file)).matchAll(/\]\((?!https?:)([^)]+)\)/g)) {
         const [path = '', anchor] = target.split('#');
         const text = await read(path === '' ? file : join(dirname(file), path));
@@ -128,6 +123,14 @@ describe('the README', () => {
 });
 
 describe('the documents', () => {
+  it('are each within reach of the README or CONTRIBUTING.md', async () => {
+    const texts = await Promise.all(['README.md', 'CONTRIBUTING.md'].map(read));
+    const linked = new Set(
+      texts.flatMap((text) => [...text.matchAll(/\]\((docs\/[\w-]+\.md)/g)].map(([, page]) => page)),
+    );
+    expect(pages.filter((page) => page.startsWith('docs/') && !linked.has(page))).toEqual([]);
+  });
+
   it('have a paragraph for each reason, and for nothing else, in the runbook', async () => {
     const runbook = await read('docs/operations.md');
     // The alerts have their paragraphs there too, which test/integration/monitoring looks at.
