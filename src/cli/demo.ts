@@ -1,9 +1,8 @@
 /** `npm run demo`: flags, signals and exit codes of the demo. */
 import { parseArgs } from 'node:util';
 import { runDemo, type CleanUp } from './demo/run.ts';
-import { createScreen, type Screen } from './demo/screen.ts';
 
-const HELP = `Shows the life of a server: order, progress, SSH command, cancellation.
+const HELP = `Shows the life of a server with kubectl: what can be ordered, order, progress, cancellation.
 
 Usage: npm run demo [-- --keep]
 
@@ -13,25 +12,34 @@ Usage: npm run demo [-- --keep]
 const EXIT_USAGE = 2;
 const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 
+const say = (text: string): void => void process.stdout.write(`${text}\n`);
+
 /** Resolves with the exit code. */
-async function demo(keep: boolean, screen: Screen): Promise<number> {
+async function demo(keep: boolean): Promise<number> {
   const cleanUp: CleanUp = [];
   let kept = false;
   const signalled = new Promise<number>((resolve) => {
-    for (const [signal, code] of Object.entries(SIGNALS)) process.on(signal, () => resolve(kept ? 0 : code));
+    for (const [signal, code] of Object.entries(SIGNALS)) {
+      process.on(signal, () => {
+        resolve(kept ? 0 : code);
+        // Below what a command was drawing.
+        say('\nstopping');
+      });
+    }
+    // A reader that goes away, such as head, ends the demo as a signal does.
+    process.stdout.on('error', () => resolve(1));
   });
   const onKept = (): void => {
     kept = true;
   };
   const started = performance.now();
   try {
-    const finished = runDemo({ screen, keep, onKept }, cleanUp).then(() => {
-      screen.say(`done in ${((performance.now() - started) / 1000).toFixed(1)} s`);
+    const finished = runDemo({ say, keep, onKept }, cleanUp).then(() => {
+      say(`done in ${((performance.now() - started) / 1000).toFixed(1)} s`);
       return 0;
     });
     return await Promise.race([finished, signalled]);
   } catch (error) {
-    screen.freeze();
     process.stderr.write(`demo: ${error instanceof Error ? error.message : String(error)}\n`);
     return 1;
   } finally {
@@ -52,4 +60,4 @@ function readFlags(): { keep: boolean; help: boolean } | undefined {
 
 const flags = readFlags();
 if (flags?.help === true) process.stdout.write(HELP);
-process.exit(flags === undefined ? EXIT_USAGE : flags.help ? 0 : await demo(flags.keep, createScreen(process.stdout)));
+process.exit(flags === undefined ? EXIT_USAGE : flags.help ? 0 : await demo(flags.keep));

@@ -8,7 +8,7 @@ import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { REASONS } from '../../src/api/conditions.ts';
 import * as names from '../../src/api/names.ts';
 import { parseConfig } from '../../src/config.ts';
-import { readManifest } from '../../src/cli/demo/readme.ts';
+import { readManifests } from '../../src/cli/demo/readme.ts';
 import { specSchema } from '../../src/api/virtual-server.ts';
 import { startSimulator } from '../../src/simulator/index.ts';
 import { startEmptyCluster } from './deploy/cluster.ts';
@@ -26,8 +26,7 @@ async function pagesIn(folder: string): Promise<string[]> {
 }
 
 describe('the README', () => {
-  const { keyId, secret } = readManifest(readme);
-  const account = { name: 'reader', keys: [{ keyId, secret }] };
+  const account = { name: 'reader', keys: [readManifests(readme).key] };
 
   it('leads from the install to a server, into it, and to its end', { timeout: 180_000 }, async () => {
     const cluster = await startEmptyCluster();
@@ -46,6 +45,7 @@ describe('the README', () => {
     await startPod(cluster, ['--poll-interval=100ms']);
     for (const block of blocksOf(readme, 'Order a server').filter(executable)) said += await shell.run(block);
     expect(said).toContain('customresourcedefinition.apiextensions.k8s.io/virtualservers.vps-operator.dev');
+    expect(said).toMatch(/^catalog +True +4 +3 +4 /m);
     expect(said).toContain('virtualserver.vps-operator.dev/web condition met');
     expect(said).toMatch(/^web +True +Available +vps-1gb /m);
     expect(said).toMatch(/^ssh was called with: root@\S+ -p \d+$/m);
@@ -68,7 +68,7 @@ describe('the README', () => {
     });
     for (const block of blocksOf(readme, 'Order a server').filter(({ language }) => language === 'yaml'))
       await shell.run(block);
-    await shell.run({ language: 'sh', text: 'kubectl apply -f server.yaml' });
+    await shell.run({ language: 'sh', text: 'kubectl apply -f key.yaml -f server.yaml' });
     await world.waitForReason('web', 'CreateOutcomeUnknown', 'Ready');
     expect(world.simulator.ledger.creates()).toEqual([]);
 

@@ -1,7 +1,7 @@
 /** Programs that the demo runs beside itself; none of them outlives it, however it ends. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream } from 'node:fs';
+import { createWriteStream, openSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 export interface ChildOptions {
@@ -18,7 +18,9 @@ export interface ChildOptions {
 export interface Children {
   /** Runs `node` with these arguments. */
   start(options: ChildOptions): Child;
-  /** SIGTERM to all, the last one first, SIGKILL to who does not go; resolves when all are gone. */
+  /** Runs a script of sh that writes to our own standard output, for so long at most; resolves with how it ended. */
+  run(script: string, timeoutMs: number): Promise<number | string>;
+  /** SIGTERM to all, the last one first, SIGKILL to who does not go; resolves when all are gone. Nothing starts then. */
   stop(): Promise<void>;
 }
 
@@ -31,6 +33,9 @@ export interface Child {
 const WATCHDOG = 'while read -r line; do pids=$line; done; [ -z "$pids" ] || kill -9 $pids; rm -rf "$1"';
 const KILL_AFTER_MS = 8_000;
 
+/** What waits for a program while all are being stopped waits in vain, as intended. */
+const never = new Promise<never>(() => undefined);
+
 /** `folder` goes when this process is killed; otherwise it is the caller's to remove. */
 export function createChildren(folder: string): Children {
   // Sessions of their own: a Ctrl-C in the terminal reaches only us, and we end all in order.
@@ -42,10 +47,22 @@ export function createChildren(folder: string): Children {
   watchdog.stdin.on('error', () => undefined);
   const running: ChildProcess[] = [];
   let stopping: Promise<void> | undefined;
+  const isStopping = (): boolean => stopping !== undefined;
 
   function report(): void {
     const pids = running.filter(isRunning).map(({ pid }) => pid ?? '');
     watchdog.stdin.write(`${pids.join(' ')}\n`);
+  }
+
+  /** Resolves with the exit code, or the signal, of a program that is started here; never once all are stopped. */
+  async function ending(launch: () => ChildProcess): Promise<number | string> {
+    if (isStopping()) return never;
+    const child = launch();
+    running.push(child);
+    report();
+    const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
+    report();
+    return isStopping() ? never : (signal ?? code ?? 'nothing');
   }
 
   async function stopAll(): Promise<void> {
@@ -55,27 +72,27 @@ export function createChildren(folder: string): Children {
 
   return {
     start({ name, args, log, onLine, onError }) {
-      const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
-      const file = createWriteStream(log, { flags: 'a' });
       let last = 'it wrote nothing';
-      for (const [stream, tell] of [[child.stdout, onLine] as const, [child.stderr, onError] as const]) {
-        createInterface({ input: stream }).on('line', (text) => {
-          file.write(`${text}\n`);
-          last = text;
-          tell?.(text);
-        });
-      }
-      running.push(child);
-      report();
-      const failed = once(child, 'close').then(([code, signal]: (number | string | null)[]) => {
-        report();
-        // Whoever waits for it while everything is being stopped waits in vain, as intended.
-        if (stopping !== undefined) return new Promise<never>(() => undefined);
-        throw new Error(`${name} ended with ${signal ?? code ?? 'nothing'}: ${last}`);
+      const launch = (): ChildProcess => {
+        const file = createWriteStream(log, { fd: openSync(log, 'a') });
+        const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
+        for (const [stream, tell] of [[child.stdout, onLine] as const, [child.stderr, onError] as const]) {
+          createInterface({ input: stream }).on('line', (text) => {
+            file.write(`${text}\n`);
+            last = text;
+            tell?.(text);
+          });
+        }
+        return child;
+      };
+      const failed = ending(launch).then((how) => {
+        throw new Error(`${name} ended with ${how}: ${last}`);
       });
       failed.catch(() => undefined);
       return { failed };
     },
+    run: (script, timeout) =>
+      ending(() => spawn('/bin/sh', ['-ec', script], { stdio: ['ignore', 1, 1], detached: true, timeout })),
     stop: () => (stopping ??= stopAll()),
   };
 }

@@ -1,26 +1,22 @@
-/** Takes the manifest of the demo out of README.md, so that what is shown is what people read. */
+/** Takes the manifests of the demo out of README.md, so that what is shown is what people read. */
 import { parseAllDocuments } from 'yaml';
-import { API_VERSION, KIND } from '../../api/names.ts';
 
-export interface DemoManifest {
-  /** The block as it stands in the README. */
-  text: string;
-  /** Of the VirtualServer. */
-  name: string;
-  keyId: string;
-  secret: string;
+export interface Manifests {
+  /** The yaml blocks as they stand in the README, by the name of the file in their first line. */
+  files: Record<string, string>;
+  /** The API key in the Secret of the first block. */
+  key: { keyId: string; secret: string };
 }
 
-/** The first yaml block, with the one VirtualServer and the Secret in it. Throws an Error that says what is missing. */
-export function readManifest(readme: string): DemoManifest {
-  const text = /^```yaml\n(.*?)^```$/ms.exec(readme)?.[1];
-  if (text === undefined) throw new Error('README.md has no yaml block');
-  const objects = parseAllDocuments(text).map((document) => document.toJS() as Record<string, unknown>);
-  const secret = objects.find((object) => object.kind === 'Secret')?.stringData as Record<string, unknown> | undefined;
-  const server = objects.find((object) => object.kind === KIND && object.apiVersion === API_VERSION);
-  const name = (server?.metadata as { name?: unknown } | undefined)?.name;
-  if (typeof secret?.keyId !== 'string' || typeof secret.secret !== 'string' || typeof name !== 'string') {
-    throw new Error(`the first yaml block of README.md needs a Secret with keyId and secret, and a ${KIND}`);
+/** Throws an Error that says what is missing. */
+export function readManifests(readme: string): Manifests {
+  const blocks = [...readme.matchAll(/^```yaml\n(# (\S+)\n.*?)^```$/gms)];
+  const files = Object.fromEntries(blocks.map(([, text = '', name = '']) => [name, text]));
+  const objects = parseAllDocuments(blocks[0]?.[1] ?? '').map((document) => document.toJS() as Record<string, unknown>);
+  const data = objects.find(({ kind }) => kind === 'Secret')?.stringData as Record<string, unknown> | undefined;
+  const { keyId, secret } = data ?? {};
+  if (typeof keyId !== 'string' || typeof secret !== 'string') {
+    throw new Error('the first yaml block of README.md needs a Secret with keyId and secret');
   }
-  return { text, name, keyId: secret.keyId, secret: secret.secret };
+  return { files, key: { keyId, secret } };
 }

@@ -1,27 +1,33 @@
 /** The demo itself: a control plane, a simulated service and the operator; one server from its order to its end. */
-import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import { promisify } from 'node:util';
-import { loadCluster } from '../../kube/config.ts';
-import { createKubeHttp } from '../../kube/http.ts';
+import { join } from 'node:path';
 import { startSimulator, type Simulator } from '../../simulator/index.ts';
 import { createChildren, type Child, type Children } from './children.ts';
-import { createLive } from './live.ts';
-import { readManifest } from './readme.ts';
-import type { Screen } from './screen.ts';
+import { readManifests } from './readme.ts';
+import { prepareShell } from './shell.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
-const NAMESPACE = 'default';
 /** Long enough to see the progress, short enough to be watched. */
-const TASK_MS = 6_000;
+const TASK_MS = 4_000;
 const POLL_INTERVAL = '500ms';
-const READY_MS = 60_000;
-const DELETED_MS = 30_000;
+/** Of a command; only ends a wait in vain. */
+const COMMAND_MS = 60_000;
+
+/** Before the delete. */
+const COMMANDS = [
+  'kubectl apply -f key.yaml',
+  'kubectl wait --for=condition=Ready vpscat/catalog',
+  'kubectl vps catalog',
+  'kubectl apply -f server.yaml',
+  'kubectl vps wait web',
+  'kubectl vps status web',
+  'kubectl vps cost',
+];
+const DELETE = 'kubectl delete vps web';
 
 export interface DemoOptions {
-  screen: Screen;
+  say: (text: string) => void;
   /** Stop before the delete and leave all running. */
   keep: boolean;
   /** Called when everything runs and is to be left so. */
@@ -37,54 +43,38 @@ interface Cluster {
 }
 
 /** Resolves when the server is cancelled; with `keep` it never does. Rejects with what went wrong. */
-export async function runDemo({ screen, keep, onKept }: DemoOptions, cleanUp: CleanUp): Promise<void> {
-  const manifest = readManifest(await readFile(join(ROOT, 'README.md'), 'utf8'));
+export async function runDemo({ say, keep, onKept }: DemoOptions, cleanUp: CleanUp): Promise<void> {
+  const { files, key } = readManifests(await readFile(join(ROOT, 'README.md'), 'utf8'));
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-demo-'));
   const children = createChildren(folder);
   cleanUp.push(() => rm(folder, { recursive: true, force: true }));
   cleanUp.push(() => children.stop());
 
-  const { keyId, secret, name } = manifest;
-  const key = { keyId, secret };
   const simulator = await startSimulator({ taskDurationMs: TASK_MS, accounts: [{ name: 'demo', keys: [key] }] });
   cleanUp.push(() => simulator.goDown());
-  screen.say(`simulated service: ${simulator.baseUrl}`);
-  const controlPlane = await startControlPlane(children, folder, screen);
+  say(`simulated service: ${simulator.baseUrl}`);
+  const controlPlane = await startControlPlane(children, folder, say);
   const { cluster } = controlPlane;
-  screen.say('control plane: kube-apiserver and etcd run, the CRD is installed');
+  say('control plane: kube-apiserver and etcd run, the CRDs are installed');
   const operator = startOperator(children, folder, simulator, cluster);
-  screen.say('operator: started\n');
+  say('operator: started; key.yaml and server.yaml are those of README.md');
 
-  const http = createKubeHttp({ cluster: loadCluster(cluster.kubeconfig) });
-  cleanUp.push(() => http.close());
-  const live = createLive(http, screen, { namespace: NAMESPACE, name });
-  cleanUp.push(() => live.stop());
-  const file = join(folder, 'server.yaml');
-  await writeFile(file, manifest.text);
-
+  const shell = await prepareShell({ folder, files, ...cluster });
+  const type = async (command: string): Promise<void> => {
+    say(`\n$ ${command}`);
+    // exec: who ends the shell ends the command.
+    const how = await children.run([...shell, `exec ${command}`].join('\n'), COMMAND_MS);
+    if (how !== 0) throw new Error(`${command} ended with ${how}`);
+  };
   const story = async (): Promise<void> => {
-    screen.say('$ kubectl apply -f server.yaml    # the manifest of README.md');
-    screen.say(await kubectl(cluster, 'apply', '-f', file));
-    let ssh: string | undefined;
-    await live.until(
-      (object) => {
-        ssh = object?.status?.ssh;
-        return object?.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
-      },
-      'the way to Ready',
-      READY_MS,
-    );
-    screen.say(`\n$ ssh ${ssh ?? ''}    # how to log in; there is no machine behind the simulated service\n`);
+    for (const command of COMMANDS) await type(command);
     if (keep) {
-      screen.say(howToGoOn(cluster, name, folder));
+      say(howToGoOn(shell));
       onKept();
       await new Promise(() => undefined);
     }
-    screen.say(`$ kubectl delete vps ${name}`);
-    await kubectl(cluster, 'delete', 'vps', name, '--wait=false');
-    await live.until((object) => object === undefined, 'the deletion', DELETED_MS);
-    screen.say(`vps/${name} is gone\n`);
-    screen.say(accountOf(simulator));
+    await type(DELETE);
+    say(accountOf(simulator));
   };
   await Promise.race([story(), controlPlane.child.failed, operator.failed]);
 }
@@ -92,7 +82,7 @@ export async function runDemo({ screen, keep, onKept }: DemoOptions, cleanUp: Cl
 async function startControlPlane(
   children: Children,
   folder: string,
-  screen: Screen,
+  say: DemoOptions['say'],
 ): Promise<{ cluster: Cluster; child: Child }> {
   const { promise, resolve } = Promise.withResolvers<Cluster>();
   let isReady = false;
@@ -106,7 +96,7 @@ async function startControlPlane(
     },
     // What it says of its own Ctrl-C afterwards is not meant for people who watch the demo.
     onError: (line) => {
-      if (!isReady) screen.say(line);
+      if (!isReady) say(line);
     },
   });
   return { cluster: await Promise.race([promise, child.failed]), child };
@@ -128,17 +118,6 @@ function startOperator(children: Children, folder: string, simulator: Simulator,
   });
 }
 
-/** Its output, without the line end. Rejects with what it says. */
-async function kubectl({ kubeconfig, kubectl: program }: Cluster, ...args: string[]): Promise<string> {
-  try {
-    const { stdout } = await promisify(execFile)(program, ['--kubeconfig', kubeconfig, '-n', NAMESPACE, ...args]);
-    return stdout.trimEnd();
-  } catch (error) {
-    const { stderr = '', message } = error as Error & { stderr?: string };
-    throw new Error(`kubectl ${args[0] ?? ''} failed: ${stderr.trim() || message}`, { cause: error });
-  }
-}
-
 /** What the service itself knows, which no kubectl shows. Throws when a server is left or was ordered twice. */
 function accountOf(simulator: Simulator): string {
   const created = simulator.ledger.creates().map(({ identifier }) => identifier);
@@ -148,19 +127,18 @@ function accountOf(simulator: Simulator): string {
   if (created.length !== 1 || alive.length !== 0) {
     throw new Error(`the service has created ${list(created)}, and of these still runs ${list(alive)}`);
   }
-  return `service: created ${list(created)}, cancelled ${list(cancelled)}, still running ${list(alive)}`;
+  return `\nservice: created ${list(created)}, cancelled ${list(cancelled)}, still running ${list(alive)}`;
 }
 
-function howToGoOn({ kubeconfig, kubectl: program }: Cluster, name: string, folder: string): string {
+function howToGoOn(shell: string[]): string {
+  const commands = [...shell, 'kubectl vps status', DELETE, 'kubectl apply -f server.yaml', 'kubectl vps wait web'];
   return [
+    '',
     'Everything is left running. In another terminal:',
     '',
-    `  export KUBECONFIG=${kubeconfig}`,
-    `  export PATH=${dirname(program)}:$PATH    # for kubectl`,
-    `  kubectl get vps`,
-    `  kubectl delete vps ${name}`,
-    `  kubectl apply -f ${join(folder, 'server.yaml')}`,
+    ...commands.map((command) => `  ${command}`),
     '',
-    `The operator's log is ${join(folder, 'operator.log')}. Ctrl-C stops everything.`,
+    'operator.log lies there too. There is no machine behind the simulated service to log in to.',
+    'Ctrl-C stops everything.',
   ].join('\n');
 }

@@ -56,7 +56,10 @@ const objectsIn = (yaml: string): number => yaml.match(/^kind:/gm)?.length ?? 0;
 const built = (name: string) => () => kustomize(inject('kubectl'), `deploy/manifests/${name}`);
 const file = (name: string) => () => readFile(join(ROOT, name), 'utf8');
 const readme = async () =>
-  blocksOf(await file('README.md')(), 'Order a server').find(({ language }) => language === 'yaml')?.text ?? '';
+  blocksOf(await file('README.md')(), 'Order a server')
+    .filter(({ language }) => language === 'yaml')
+    .map(({ text }) => text)
+    .join('---\n');
 
 it.each<[string, () => Promise<string>]>([
   ['install.yaml', file('deploy/install.yaml')],
@@ -80,7 +83,7 @@ it.each([
   ['a field that stands twice', 'deletionPolicy: Delete', 'deletionPolicy: Delete\n  deletionPolicy: Delete'],
 ])('finds %s', async (_name, right, wrong) => {
   const server = (await readme()).replace('spec:\n', 'spec:\n  deletionPolicy: Delete\n');
-  expect((await check(server)).summary).toMatchObject({ valid: 2, invalid: 0, errors: 0 });
+  expect((await check(server)).summary).toMatchObject({ valid: 3, invalid: 0, errors: 0 });
   const { summary } = await check(server.replace(right, wrong));
   expect(summary.invalid + summary.errors).toBe(1);
 });

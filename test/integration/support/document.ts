@@ -24,6 +24,27 @@ export function blocksOf(document: string, heading: string): Block[] {
 
 export const executable = ({ language }: Block): boolean => language === 'yaml' || language === 'sh';
 
+/** A pattern of what a block shows as output: `...` stands for any lines, at the end of a line for its rest. */
+export function outputOf({ text }: Block): RegExp {
+  const lines = steady(text)
+    .split(/(?<=\n)/)
+    .map((line) => {
+      if (line === '...\n') return '(?:.*\\n)*?';
+      const literal = line.replaceAll(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`);
+      return literal.replace(/(\\\.){3}\n$/, '.*\n');
+    });
+  return new RegExp(`^${lines.join('')}`, 'm');
+}
+
+/** What differs from run to run, made the same: times, ages, attempts, and the room that they take. */
+export function steady(text: string): string {
+  return text
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
+    .replaceAll(/\b\d+[smhd]\b/g, 'AGE')
+    .replaceAll(/\b[0-9a-f]{16}\b/g, 'ATTEMPT')
+    .replaceAll(/ +(?=AGE)/g, ' ');
+}
+
 export interface Reader {
   kubeconfigPath: string;
   kubectl: string;

@@ -86,25 +86,27 @@ export async function createPlugin(folder: string, namespace: string, kubeconfig
   return {
     kubectl: (words, more) => run('kubectl', words, more),
     shell: (line) => run('sh', ['-c', line]),
-    terminal: (line) => {
-      const command = `stty cols 160 rows 40; ${line}`;
-      const child = spawn(SCRIPT, ['-qefc', command, '/dev/null'], {
-        cwd: home,
-        env: { ...env, TERM: 'xterm-256color', SHELL: '/bin/sh' },
-        stdio: ['pipe', 'pipe', 'inherit'],
-      });
-      const text = collect(child.stdout);
-      return {
-        text,
-        shows: (pattern) =>
-          until(
-            () => pattern.test(text()),
-            () => `${pattern} in ${JSON.stringify(text())}`,
-          ),
-        type: (keys) => void child.stdin.write(keys),
-        ended: codeOf(child),
-      };
-    },
+    terminal: (line) => startTerminal(line, { cwd: home, env }),
+  };
+}
+
+/** Runs a line of a shell on a terminal of 160 columns. */
+export function startTerminal(line: string, { cwd, env }: { cwd: string; env: NodeJS.ProcessEnv }): Session {
+  const child = spawn(SCRIPT, ['-qefc', `stty cols 160 rows 40; ${line}`, '/dev/null'], {
+    cwd,
+    env: { ...env, TERM: 'xterm-256color', SHELL: '/bin/sh' },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const text = collect(child.stdout);
+  return {
+    text,
+    shows: (pattern) =>
+      until(
+        () => pattern.test(text()),
+        () => `${pattern} in ${JSON.stringify(text())}`,
+      ),
+    type: (keys) => void child.stdin.write(keys),
+    ended: codeOf(child),
   };
 }
 
