@@ -52,7 +52,8 @@ it('leads from an empty cluster through every way to install to an empty one', {
   await cluster.kubectl('create', 'secret', 'generic', 'vps-api-key', '-n', 'team-b', ...literals);
   await startPod(cluster, ['--poll-interval=100ms']);
   await cluster.kubectl('apply', '-n', 'team-b', '-f', 'deploy/manifests/overlays/demo/server.yaml');
-  await cluster.kubectl('wait', '-n', 'team-b', 'vps/web', '--for=condition=Ready', '--timeout=40s');
+  const objects = ['vps/web', 'vpscat/catalog'];
+  await cluster.kubectl('wait', '-n', 'team-b', ...objects, '--for=condition=Ready', '--timeout=40s');
   const rights = await cluster.kubectl(
     'auth',
     'can-i',
