@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { FINALIZER } from '../../../src/api/names.ts';
 import { virtualServer } from '../../gen/virtual-server.ts';
-import { CREATE, sent } from '../support/creates.ts';
+import { lostOrder, sent } from '../support/creates.ts';
 import { createPlugin, noTerminal, usePlugin, type Plugin } from '../support/plugin.ts';
 import { recordOf } from '../support/records.ts';
 import { createWorld, type World } from '../support/world.ts';
@@ -12,9 +12,7 @@ const folder = usePlugin();
 /** An object whose order was answered by nothing; `created`: the service has acted on it. */
 async function parked(created: boolean): Promise<{ world: World; plugin: Plugin; attempt: string }> {
   const world = await createWorld();
-  world.simulator.faults.inject({ match: CREATE, action: { kind: 'drop', after: created } });
-  await world.create(virtualServer('web'));
-  const object = await world.waitForReason('web', 'CreateOutcomeUnknown', 'Stalled');
+  const object = await lostOrder(world, 'web', created);
   const plugin = await createPlugin(folder(), world.namespace);
   return { world, plugin, attempt: recordOf(object).attempt ?? '' };
 }

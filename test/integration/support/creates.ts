@@ -5,6 +5,7 @@ import type { ServerRecord } from '../../../src/api/record.ts';
 import type { Condition, VirtualServer } from '../../../src/api/virtual-server.ts';
 import { KubeError } from '../../../src/kube/error.ts';
 import type { RequestEntry } from '../../../src/simulator/index.ts';
+import { virtualServer } from '../../gen/virtual-server.ts';
 import { condition, type World } from './world.ts';
 
 export const CREATE = { method: 'POST', route: '/beta/vps/servers' } as const;
@@ -12,6 +13,13 @@ export const CREATE = { method: 'POST', route: '/beta/vps/servers' } as const;
 /** Creates that reached the service, whatever it made of them. */
 export function sent(world: World): RequestEntry[] {
   return world.simulator.ledger.requests(CREATE);
+}
+
+/** Creates an object whose order is answered by nothing, and waits until it says so; `created`: the service acted on it. */
+export async function lostOrder(world: World, name: string, created: boolean): Promise<VirtualServer> {
+  world.simulator.faults.inject({ match: CREATE, action: { kind: 'drop', after: created } });
+  await world.create(virtualServer(name));
+  return world.waitForReason(name, 'CreateOutcomeUnknown', 'Stalled');
 }
 
 /** The record in both of its places. */

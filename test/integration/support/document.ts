@@ -24,8 +24,19 @@ export function blocksOf(document: string, heading: string): Block[] {
 
 export const executable = ({ language }: Block): boolean => language === 'yaml' || language === 'sh';
 
-/** A pattern of what a block shows as output: `...` stands for any lines, at the end of a line for its rest. */
-export function outputOf({ text }: Block): RegExp {
+/** The commands behind the prompts of a block, each with what is shown below it. */
+export function typedIn({ text }: Block): { command: string; shown: string }[] {
+  return text
+    .split(/^\$ /m)
+    .slice(1)
+    .map((part) => {
+      const [command = ''] = /^(?:.*\\\n)*.*\n/.exec(part) ?? [];
+      return { command: command.trimEnd(), shown: part.slice(command.length) };
+    });
+}
+
+/** A pattern of what a document shows: a line of `...` stands for any lines, `...` at the end of one for its rest. */
+export function patternOf(text: string): RegExp {
   const lines = steady(text)
     .split(/(?<=\n)/)
     .map((line) => {

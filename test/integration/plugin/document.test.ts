@@ -1,0 +1,178 @@
+/** docs/kubectl-plugin.md: what stands behind its prompts is typed as it stands there, section by section. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { API_VERSION, CATALOG_KIND, RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import { EXIT } from '../../../src/cli/vps/failure.ts';
+import { SSH_KEY, virtualServer, withAnnotations, withSpec } from '../../gen/virtual-server.ts';
+import { lostOrder } from '../support/creates.ts';
+import { blocksOf, patternOf, steady, typedIn } from '../support/document.ts';
+import { createPlugin, noTerminal, usePlugin, type Plugin } from '../support/plugin.ts';
+import { readyServer } from '../support/records.ts';
+import { createWorld, type World } from '../support/world.ts';
+
+const page = await readFile(join(import.meta.dirname, '../../../docs/kubectl-plugin.md'), 'utf8');
+const folder = usePlugin();
+
+const typedBelow = (heading: string) => blocksOf(page, heading).flatMap(typedIn);
+
+/** The one command below the heading that holds this text. */
+function commandWith(heading: string, text: string): string {
+  const [found, ...others] = typedBelow(heading).filter(({ command }) => command.includes(text));
+  if (found === undefined || others.length > 0) throw new Error(`${heading} has not one command with ${text}`);
+  return found.command;
+}
+
+/** A world with a plugin, whose home has an SSH key, and an `ssh` that only shows its arguments. */
+async function createReader(): Promise<{ world: World; plugin: Plugin; type: (command: string) => Promise<string> }> {
+  const world = await createWorld();
+  const plugin = await createPlugin(folder(), world.namespace);
+  await plugin.shell(`mkdir .ssh; echo '${SSH_KEY}' > .ssh/id_ed25519.pub
+    echo 'echo "ssh was called with: $*"' > ssh; chmod +x ssh`);
+  /** Resolves with the standard output of a command that ends with 0. */
+  const type = async (command: string): Promise<string> => {
+    const { code, stdout, stderr } = await plugin.shell(`PATH=$PWD:$PATH; ${command}`);
+    expect([command, code, code === 0 ? '' : stderr]).toEqual([command, 0, '']);
+    return stdout;
+  };
+  return { world, plugin, type };
+}
+
+describe('docs/kubectl-plugin.md', () => {
+  it('shows a server whose order was lost as status shows it', async () => {
+    const { world, type } = await createReader();
+    await lostOrder(world, 'web', false);
+    await world.until(async () => (await world.events('web')).length > 0, 'an Event');
+    for (const { command, shown } of typedBelow('status')) {
+      const said = (await type(command)).replaceAll(world.namespace, 'team');
+      expect(said).toMatch(/^web /m);
+      expect(steady(said)).toMatch(patternOf(shown));
+    }
+  });
+
+  it('waits for a server, and for its end', async () => {
+    const { world, type } = await createReader();
+    await world.create(virtualServer('web'));
+    expect(await type(commandWith('wait', 'vps wait web  '))).toBe('web is ready\n');
+    await world.delete('web');
+    expect(await type(commandWith('wait', '--for deleted'))).toBe('web is gone\n');
+  });
+
+  it('logs in by each of its commands', async () => {
+    const { world, type } = await createReader();
+    const { status } = await readyServer(world, 'web');
+    const commands = typedBelow('ssh and console').map(({ command }) => command);
+    const said: string[] = [];
+    for (const command of commands) said.push(await type(command));
+    const { sshProxy, ipv6 = [], adminConsole } = status ?? {};
+    expect(said).toHaveLength(4);
+    for (const each of said.slice(0, 2)) expect(each).toMatch(/^ssh was called with: .*root@/);
+    for (const each of said.slice(0, 2)) expect(each).toContain(sshProxy?.hostname);
+    expect(said[1]).toMatch(/ServerAliveInterval=30.* -i \S+\/\.ssh\/work .*uptime$/m);
+    expect(said[2]).toContain(`root@${ipv6[0]}`);
+    expect(said[3]).toContain(adminConsole?.hostname);
+  });
+
+  it('shows what can be ordered, and writes manifests that are taken', async () => {
+    const { world, type } = await createReader();
+    const catalog = { apiVersion: API_VERSION, kind: CATALOG_KIND, metadata: { name: 'catalog' }, spec: {} };
+    await type(`echo '${JSON.stringify(catalog)}' | kubectl apply -f -`);
+    await type('kubectl wait --for=condition=Ready vpscat/catalog');
+    expect(await type(commandWith('catalog and new', 'vps catalog'))).toContain('vps-1gb');
+    await type(commandWith('catalog and new', '--ttl'));
+    const { spec, status } = await world.waitForReason('web', 'Available', 'Ready');
+    expect(spec).toMatchObject({ ttl: '72h', sshKeys: [SSH_KEY] });
+    await world.patch('web', { spec: { deletionPolicy: 'Retain', ttl: null } });
+    await world.delete('web');
+    await world.until(async () => (await world.get('web')) === undefined, 'the end of web');
+    const command = commandWith('catalog and new', '--adopt');
+    expect(command).toContain(`--adopt ${status?.identifier} `);
+    await type(command);
+    expect((await world.waitForReason('old', 'Available', 'Ready')).status?.identifier).toBe(status?.identifier);
+    expect(world.simulator.ledger.creates()).toHaveLength(1);
+  });
+
+  it('adds up what servers cost', async () => {
+    const { world, type } = await createReader();
+    await readyServer(world, 'web');
+    expect(await type(commandWith('cost', 'vps cost'))).toMatch(new RegExp(`^${world.namespace} +1 +4.50`, 'm'));
+  });
+
+  it('shows no command that is not typed here, but those of its first section', () => {
+    const headings = [...page.matchAll(/^## (.*)$/gm)].map(([, heading = '']) => heading);
+    const typed = headings.map((heading) => [heading, typedBelow(heading).length]).filter(([, count]) => count !== 0);
+    expect(Object.fromEntries(typed)).toEqual({
+      Install: 3,
+      status: 2,
+      wait: 2,
+      'ssh and console': 4,
+      'catalog and new': 4,
+      'resolve and adopt': 3,
+      cost: 1,
+    });
+  });
+
+  it('has a section for each command, and the exit codes', async () => {
+    const { plugin } = await createReader();
+    const { stdout } = await plugin.kubectl(['vps', '--help']);
+    const names = [...stdout.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name).filter((name) => name !== 'help');
+    const headings = [...page.matchAll(/^## (.*)$/gm)].flatMap(([, heading = '']) => heading.split(' and '));
+    expect(names.filter((name) => !headings.includes(name ?? ''))).toEqual([]);
+    const codes = [...page.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => Number(code));
+    expect(codes).toEqual(Object.values(EXIT));
+  });
+});
+
+describe.skipIf(noTerminal !== undefined)('docs/kubectl-plugin.md, where it asks', () => {
+  /** Types the command on a terminal, and each answer to the question that is waited for. */
+  async function answer(plugin: Plugin, command: string, answers: [question: RegExp, keys: string][]): Promise<void> {
+    const session = plugin.terminal(command);
+    for (const [question, keys] of answers) {
+      await session.shows(question);
+      session.type(keys);
+    }
+    expect([await session.ended, session.text()]).toEqual([0, session.text()]);
+  }
+  const YES: [RegExp, string] = [/\(y\/N\)/, 'y\r'];
+
+  it('writes a manifest from the answers', async () => {
+    const { plugin, type } = await createReader();
+    await answer(plugin, commandWith('catalog and new', '> web.yaml'), [
+      [/Product/, 'vps-1gb\r'],
+      [/Image/, 'debian-13.qcow2/minimal\r'],
+      [/Disk size/, '20\r'],
+      [/SSH public key/, '\r'],
+    ]);
+    expect(parse(await type('cat web.yaml'))).toMatchObject({ spec: virtualServer('web').spec });
+  });
+
+  it('resolves an order that created nothing', async () => {
+    const { world, plugin } = await createReader();
+    await lostOrder(world, 'web', false);
+    await answer(plugin, commandWith('resolve and adopt', '--not-created'), [YES]);
+    await world.waitForReason('web', 'Available', 'Ready');
+    expect(world.simulator.ledger.creates()).toHaveLength(1);
+  });
+
+  it('resolves an order that created a server', async () => {
+    const { world, plugin } = await createReader();
+    await lostOrder(world, 'web', true);
+    await answer(plugin, commandWith('resolve and adopt', '--adopt'), [YES]);
+    const { status } = await world.waitForReason('web', 'Available', 'Ready');
+    expect(status?.identifier).toBe(world.simulator.ledger.creates()[0]?.identifier);
+  });
+
+  it('takes over the server of an object that was restored', async () => {
+    const { world, plugin } = await createReader();
+    const { metadata, status } = await readyServer(world, 'web', withSpec({ deletionPolicy: 'Retain' }));
+    await world.delete('web');
+    await world.until(async () => (await world.get('web')) === undefined, 'the end of web');
+    const record = metadata.annotations?.[RECORD_ANNOTATION] ?? '';
+    await world.create(virtualServer('web', withAnnotations({ [RECORD_ANNOTATION]: record })));
+    await world.waitForReason('web', 'RecordMismatch', 'Ready');
+    await answer(plugin, commandWith('resolve and adopt', 'vps adopt'), [YES]);
+    expect((await world.waitForReason('web', 'Available', 'Ready')).status?.identifier).toBe(status?.identifier);
+    expect(world.simulator.ledger.creates()).toHaveLength(1);
+  });
+});
