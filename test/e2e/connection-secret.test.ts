@@ -1,0 +1,69 @@
+/** The component that lets the operator write connection Secrets, as docs/install.md adds it, and the end of such a Secret. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { apply, connect, kubectl, setting, until } from './support/cluster.ts';
+import { install, installFile, NAMESPACE, ready } from './support/operator.ts';
+import { createServers } from './support/servers.ts';
+
+const MANIFESTS = join(import.meta.dirname, '../../deploy/manifests');
+const POLICY = 'vps-operator-connection-secrets';
+
+const http = connect();
+beforeAll(async () => {
+  await install(http);
+  await apply(await withComponent());
+  await rolledOut();
+});
+afterAll(async () => {
+  // Without the component again: the other files speak of the operator as it is shipped.
+  const rest = ['clusterrole', 'clusterrolebinding', 'validatingadmissionpolicy', 'validatingadmissionpolicybinding'];
+  for (const kind of rest) await kubectl('delete', kind, POLICY);
+  await apply(await installFile());
+  await rolledOut();
+  await http.close();
+});
+
+/** The manifests with the component and the image under test. */
+async function withComponent(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'vps-operator-component-'));
+  try {
+    const kustomization = {
+      resources: [relative(folder, join(MANIFESTS, 'base'))],
+      components: [relative(folder, join(MANIFESTS, 'components/connection-secrets'))],
+    };
+    await writeFile(join(folder, 'kustomization.yaml'), JSON.stringify(kustomization));
+    const text = await kubectl('kustomize', folder);
+    return text.replace(/^(\s*image: ).*$/m, `$1${setting('E2E_IMAGE')}`);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+async function rolledOut(): Promise<void> {
+  await kubectl('-n', NAMESPACE, 'rollout', 'status', 'deployment/vps-operator', '--timeout=180s');
+  await ready(http);
+}
+
+it('makes a Secret by the time the server is Ready, which goes with it', async () => {
+  const servers = await createServers(http, 'connection');
+  await servers.apply('web');
+  const asks = { spec: { connectionSecretName: 'web-connection' } };
+  await kubectl('-n', servers.namespace, 'patch', 'vps/web', '--type=merge', '-p', JSON.stringify(asks));
+  await servers.waitForReason('web', 'ConnectionSecretWritten');
+  const secret = ['-n', servers.namespace, 'get', 'secret', 'web-connection', '--ignore-not-found'];
+  const password = await kubectl(...secret, '-o', 'jsonpath={.data.vncPassword}');
+  expect(Buffer.from(password, 'base64').toString()).toMatch(/^vnc-password-/);
+  const { identifier } = (await servers.get('web'))?.status ?? {};
+  const found = await kubectl(...secret, '-o', 'jsonpath={.data.identifier}');
+  expect(Buffer.from(found, 'base64').toString()).toBe(identifier);
+  await servers.delete('web');
+  await until('the Secret to go with its object', async () => (await kubectl(...secret)) === '');
+});
+
+it('keeps the operator from every other Secret', async () => {
+  const account = `system:serviceaccount:${NAMESPACE}:vps-operator`;
+  const create = kubectl('--as', account, '-n', 'default', 'create', 'secret', 'generic', 'mine', '--from-literal=a=b');
+  await expect(create).rejects.toThrow('no Secret but those of type vps-operator.dev/connection');
+});
