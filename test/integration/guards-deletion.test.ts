@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { withSpec } from '../gen/virtual-server.ts';
 import { createObjects, patch, type Objects } from './support/guarded-objects.ts';
-import { refusal, startGuarded, succeed, type Guarded } from './support/guards.ts';
+import { refusal, startGuarded, succeed, typeWarnings, type Guarded } from './support/guards.ts';
 import { readyServer } from './support/records.ts';
 import { createWorld } from './support/world.ts';
 
@@ -96,17 +96,7 @@ describe('deletionProtection', () => {
 
 describe('the policies', () => {
   it('are in order for the type checker of the cluster', async () => {
-    const args = ['get', 'validatingadmissionpolicies', '--output=json'];
-    interface Policy {
-      metadata: { name: string; generation: number };
-      status?: { observedGeneration?: number; typeChecking?: { expressionWarnings?: unknown[] } };
-    }
-    const read = (text: string): Policy[] => (JSON.parse(text) as { items: Policy[] }).items;
-    await guarded.until(guarded.root, args, ({ text }) =>
-      read(text).every(({ metadata, status }) => status?.observedGeneration === metadata.generation),
-    );
-    const policies = read(await succeed(guarded.root, args));
-    expect(policies.map(({ metadata, status }) => [metadata.name, status?.typeChecking?.expressionWarnings])).toEqual([
+    expect(await typeWarnings(guarded)).toEqual([
       ['vps-operator-crd-deletion', undefined],
       ['vps-operator-deletion-protection', undefined],
       ['vps-operator-record', undefined],

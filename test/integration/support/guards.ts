@@ -116,6 +116,21 @@ async function waitUntilInForce({ root, admin, editor, intruder, breakGlass, app
   await succeed(root, ['delete', 'vps', 'probe']);
 }
 
+interface Policy {
+  metadata: { name: string; generation: number };
+  status?: { observedGeneration?: number; typeChecking?: { expressionWarnings?: unknown[] } };
+}
+
+/** Each policy of the cluster with what its type checker has to say, when it has seen them all. */
+export async function typeWarnings({ root, until }: Guarded): Promise<[name: string, warnings: unknown][]> {
+  const args = ['get', 'validatingadmissionpolicies', '--output=json'];
+  const read = (text: string): Policy[] => (JSON.parse(text) as { items: Policy[] }).items;
+  const isSeen = ({ metadata, status }: Policy): boolean => status?.observedGeneration === metadata.generation;
+  await until(root, args, ({ text }) => read(text).every(isSeen));
+  const policies = read(await succeed(root, args));
+  return policies.map(({ metadata, status }) => [metadata.name, status?.typeChecking?.expressionWarnings]);
+}
+
 /** Fails with what kubectl said. */
 export async function succeed(who: Kubectl, args: string[], input?: unknown): Promise<string> {
   const { ok, text } = await who(args, input);
