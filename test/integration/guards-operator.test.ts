@@ -1,9 +1,6 @@
 /** Guards: the operator's own life under them, what it may not do, and who else may do its work. */
-import { execFile } from 'node:child_process';
-import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { FINALIZER, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import { virtualServer, withAnnotations } from '../gen/virtual-server.ts';
@@ -11,6 +8,7 @@ import { createObjects, OTHER_FINALIZER, patch, statusPatch, type Objects } from
 import {
   ADMISSION,
   BREAK_GLASS,
+  kustomized,
   refusal,
   startGuarded,
   succeed,
@@ -186,12 +184,5 @@ function commandOf(pattern: RegExp): string[] {
 async function patched(pattern: RegExp): Promise<string> {
   const [text] = pattern.exec(DOCUMENT) ?? [];
   if (text === undefined) throw new Error(`docs/guards.md has no text ${String(pattern)}`);
-  const folder = await mkdtemp(join(tmpdir(), 'vps-operator-guards-'));
-  try {
-    await copyFile(ADMISSION, join(folder, 'admission.yaml'));
-    await writeFile(join(folder, 'kustomization.yaml'), text.replace(/^ {2}- .*base.*$/m, '  - admission.yaml'));
-    return (await promisify(execFile)(guarded.controlPlane.kubectl, ['kustomize', folder])).stdout;
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  return kustomized(guarded, ADMISSION, text.replace(/^ {2}- .*base.*$/m, '  - admission.yaml'));
 }

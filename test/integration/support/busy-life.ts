@@ -3,6 +3,8 @@ import { OPERATOR_NAMESPACE } from '../../control-plane/operator-identity.ts';
 import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
 import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL } from '../../../src/api/names.ts';
 import type { ServerCatalog } from '../../../src/api/server-catalog.ts';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { createSecrets, type SecretObject } from '../../../src/kube/secrets.ts';
 import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
 import type { World } from './world.ts';
 
@@ -77,6 +79,38 @@ async function useFallbackSecret(world: World): Promise<void> {
   await world.waitGone('three');
   await world.putSecret('vps-api-key', DEFAULT_KEY);
   await world.visited('two');
+}
+
+/** With the right to write connection Secrets: one is made, changed, kept with Retain; another one emptied, and collected. */
+export async function connect(world: World): Promise<void> {
+  const ready = await ask(world, 'kept', 'ConnectionSecretWritten');
+  world.simulator.fleet.updateServer(ready.status?.identifier ?? '', { ipv6: ['2001:db8::77'] });
+  await world.visited('kept');
+  await world.until(async () => (await secretOf(world, 'kept'))?.data.ipv6 === '2001:db8::77', 'the new address');
+  await world.patch('kept', { spec: { deletionPolicy: 'Retain' } });
+  await world.delete('kept');
+  await world.waitGone('kept');
+  await ask(world, 'brief', 'ConnectionSecretWritten');
+  await world.patch('brief', { spec: { expiresAt: new Date(Date.now() - 1000).toISOString() } });
+  await world.waitForReason('brief', 'Expired', 'Stalled');
+  const emptied = await secretOf(world, 'brief');
+  if (emptied === undefined || Object.keys(emptied.data).length > 0)
+    throw new Error(`brief is ${JSON.stringify(emptied)}`);
+  await world.delete('brief');
+  await world.until(async () => (await secretOf(world, 'brief')) === undefined, 'the collector');
+  const kept = await secretOf(world, 'kept');
+  if (kept?.data.identifier !== ready.status?.identifier) throw new Error(`kept is ${JSON.stringify(kept)}`);
+}
+
+/** Orders a server that asks for a Secret of its own name; resolves when that is what came of it. */
+export async function ask(world: World, name: string, reason: string): Promise<VirtualServer> {
+  await world.create(virtualServer(name, withSpec({ connectionSecretName: name })));
+  await world.waitForReason(name, reason, 'ConnectionSecret');
+  return world.waitForReason(name, 'Available', 'Ready');
+}
+
+function secretOf({ http, namespace }: World, name: string): Promise<SecretObject | undefined> {
+  return createSecrets(http).get(namespace, name);
 }
 
 /** With the server in it: the namespace goes when the server is cancelled. */

@@ -1,11 +1,13 @@
 /** A control plane on which the operator is installed with kubectl, as its users do, and writes an audit log. */
 import { execFile } from 'node:child_process';
-import { join } from 'node:path';
+import { writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { startControlPlane, type ControlPlane } from '../../control-plane/control-plane.ts';
 import {
   applyRbac,
   installOperatorIdentity,
+  keyOf,
   placed,
   rbacObjects,
   type RbacObject,
@@ -14,6 +16,7 @@ import { loadCluster } from '../../../src/kube/config.ts';
 import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
 import { kustomize } from '../../tools/manifests.ts';
 import { readUses, type Uses } from './rights.ts';
+import { createWorld, type World, type WorldOptions } from './world.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const MANIFESTS = 'deploy/manifests';
@@ -26,10 +29,14 @@ export interface GuardedCluster {
   kubectl(...args: string[]): Promise<string>;
   /** Of the operator. */
   operatorKubeconfigPath: string;
+  /** A world without an operator yet, which then has the rights that were installed. */
+  createWorld(options: WorldOptions): Promise<World>;
   /** The RBAC objects that were installed. */
   rights: RbacObject[];
   /** Applies the rights of a folder of deploy/manifests in a namespace. */
   addRights(folder: string, namespace: string): Promise<RbacObject[]>;
+  /** Puts a component of deploy/manifests on what was installed; resolves with the RBAC objects that it brings, in force. */
+  addComponent(component: string): Promise<RbacObject[]>;
   uses(): Promise<Uses>;
   stop(): Promise<void>;
 }
@@ -43,16 +50,28 @@ export async function startGuardedCluster(folder: string): Promise<GuardedCluste
     (await promisify(execFile)(controlPlane.kubectl, ['--kubeconfig', kubeconfigPath, ...args], { cwd: ROOT })).stdout;
   await kubectl('apply', '--server-side', '--force-conflicts', '-k', `${MANIFESTS}/${folder}`);
   const rights = rbacObjects(await kustomize(controlPlane.kubectl, `${MANIFESTS}/${folder}`));
+  const operatorKubeconfigPath = await installOperatorIdentity(kubeconfigPath, rights);
   return {
     controlPlane,
     http,
     kubectl,
-    operatorKubeconfigPath: await installOperatorIdentity(kubeconfigPath, rights),
+    operatorKubeconfigPath,
+    createWorld: (options) => createWorld({ ...options, operator: false, kubeconfigPath, operatorKubeconfigPath }),
     rights,
     async addRights(added, namespace) {
       const objects = placed(rbacObjects(await kustomize(controlPlane.kubectl, `${MANIFESTS}/${added}`)), namespace);
       await applyRbac(http, objects);
       return objects;
+    },
+    async addComponent(component) {
+      const yaml = await kustomize(controlPlane.kubectl, `${MANIFESTS}/${folder}`, `${MANIFESTS}/${component}`);
+      const file = join(dirname(kubeconfigPath), 'with-component.yaml');
+      await writeFile(file, yaml);
+      await kubectl('apply', '--server-side', '--force-conflicts', '-f', file);
+      const known = new Set(rights.map(({ kind, metadata }) => keyOf(kind, metadata)));
+      const added = rbacObjects(yaml).filter(({ kind, metadata }) => !known.has(keyOf(kind, metadata)));
+      await applyRbac(http, added);
+      return added;
     },
     uses: () => readUses(auditLog),
     async stop() {

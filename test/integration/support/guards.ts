@@ -1,6 +1,9 @@
 /** A control plane of its own with the guards of deploy/manifests in force, and people of all kinds who use kubectl. */
 import { execFile } from 'node:child_process';
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { stringify } from 'yaml';
 import { startControlPlane, type ControlPlane } from '../../control-plane/control-plane.ts';
 import { installOperatorIdentity } from '../../control-plane/operator-identity.ts';
@@ -114,6 +117,18 @@ async function waitUntilInForce({ root, admin, editor, intruder, breakGlass, app
   await until(breakGlass, status, ({ ok }) => ok);
   await succeed(root, patch({ spec: { deletionProtection: false } }));
   await succeed(root, ['delete', 'vps', 'probe']);
+}
+
+/** A file of policies as kustomize makes it with a kustomization that calls it admission.yaml. */
+export async function kustomized({ controlPlane }: Guarded, file: string, kustomization: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'vps-operator-guards-'));
+  try {
+    await copyFile(file, join(folder, 'admission.yaml'));
+    await writeFile(join(folder, 'kustomization.yaml'), kustomization);
+    return (await promisify(execFile)(controlPlane.kubectl, ['kustomize', folder])).stdout;
+  } finally {
+    await rm(folder, { recursive: true });
+  }
 }
 
 interface Policy {

@@ -103,7 +103,7 @@ function withGroup(resource: string, group: string): string {
 }
 
 /** Whether this grant is what lets this request pass. */
-function covers(grant: Grant, use: Use): boolean {
+export function covers(grant: Grant, use: Use): boolean {
   return rightText(grant) === rightText(use) && (grant.names?.includes(use.name ?? '') ?? true);
 }
 
@@ -116,16 +116,4 @@ export function differences(grants: Grant[], uses: Use[]): { unused: string[]; n
 
 function rightText({ role, verb, resource }: Right): string {
   return `${role}: ${verb} ${resource}`;
-}
-
-/** A Markdown table with a row for each grant, and the requests that were seen to need it. */
-export function rightsTable(grants: Grant[], uses: Use[]): string {
-  const rows = grants.map((grant) => {
-    const seen = new Set(uses.filter((use) => covers(grant, use)).map(({ request }) => `\`${request}\``));
-    const what = grant.names === undefined ? grant.resource : `${grant.resource} ${grant.names.join(', ')}`;
-    return `| ${grant.role} | ${grant.verb} | ${what} | ${[...seen].sort().join('<br>')} |`;
-  });
-  return ['| granted by | verb | resource | requests that were let pass by it |', '|---|---|---|---|', ...rows].join(
-    '\n',
-  );
 }
