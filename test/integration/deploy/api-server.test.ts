@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { kustomize } from '../../tools/manifests.ts';
 import { startEmptyCluster, type Cluster } from './cluster.ts';
 
 let cluster: Cluster;
@@ -18,6 +19,14 @@ afterAll(async () => {
   await cluster.stop();
   await rm(folder, { recursive: true });
 });
+
+/** A file with what kustomize makes of a folder of deploy/manifests and components there, named in this order. */
+async function built(names: string[]): Promise<string> {
+  const [name = '', ...components] = names.map((path) => `deploy/manifests/${path}`);
+  const file = join(folder, 'built.yaml');
+  await writeFile(file, await kustomize(cluster.controlPlane.kubectl, name, ...components));
+  return file;
+}
 
 interface PodSpec {
   containers: { securityContext: object }[];
@@ -42,20 +51,33 @@ async function templateOf(namespace: string, name: string): Promise<{ metadata: 
 }
 
 describe('the API server', () => {
-  it.each(['base', 'overlays/namespaced', 'overlays/demo'])(
-    'accepts %s in a dry run without a warning',
+  it.each([
+    'base',
+    'overlays/namespaced',
+    'overlays/demo',
+    'base components/connection-secrets',
+    'overlays/namespaced components/connection-secrets/namespaced',
+  ])('accepts %s in a dry run without a warning', async (names) => {
+    const apply = ['apply', '--server-side', '--dry-run=server', '-f', await built(names.split(' '))];
+    const { stdout, stderr } = await cluster.kubectlWithWarnings(...apply);
+    expect(stdout).toContain('deployment.apps/vps-operator serverside-applied (server dry run)');
+    expect(stderr).toBe('');
+  });
+
+  it.each(['overlays/namespaced/watched', 'components/connection-secrets/watched'])(
+    'accepts the rights of %s in a namespace that is watched',
     async (name) => {
-      const { stdout, stderr } = await cluster.kubectlWithWarnings(
-        ...['apply', '--server-side', '--dry-run=server', '-k', `deploy/manifests/${name}`],
-      );
-      expect(stdout).toContain('deployment.apps/vps-operator serverside-applied (server dry run)');
-      expect(stderr).toBe('');
+      const args = ['apply', '--server-side', '-n', 'team-a', '-k', `deploy/manifests/${name}`];
+      expect(await cluster.kubectl(...args)).toContain('rolebinding.rbac.authorization.k8s.io/vps-operator');
     },
   );
 
-  it('accepts the rights in a namespace that is watched', async () => {
-    const args = ['apply', '--server-side', '-n', 'team-a', '-k', 'deploy/manifests/overlays/namespaced/watched'];
-    expect(await cluster.kubectl(...args)).toContain('rolebinding.rbac.authorization.k8s.io/vps-operator');
+  it('takes the policy for connection Secrets, and the same again by another hand', async () => {
+    const policy = 'deploy/manifests/components/connection-secrets/namespaced/admission.yaml';
+    const apply = ['apply', '--server-side', '-f', policy];
+    expect((await cluster.kubectlWithWarnings(...apply)).stderr).toBe('');
+    expect((await cluster.kubectlWithWarnings(...apply, '--field-manager=argocd-controller')).stderr).toBe('');
+    await cluster.kubectl('delete', '-f', policy);
   });
 
   it('takes install.yaml, the same again by another hand, and the demo in its place', async () => {

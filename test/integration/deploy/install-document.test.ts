@@ -12,6 +12,7 @@ const text = await readFile(join(ROOT, 'docs/install.md'), 'utf8');
 
 /** Only ends what is in vain: some forty commands, on a machine that has other tests to run. */
 const WHOLE_MS = 240_000;
+const SECRETS = 'vps-operator-connection-secrets';
 
 let cluster: Cluster;
 beforeAll(async () => {
@@ -46,6 +47,9 @@ it('leads from an empty cluster through every way to install to an empty one', {
     config: { resyncIntervalMs: 300_000 },
   });
 
+  expect(await follow('Connection Secrets')).toMatch(RegExp(`/${SECRETS} serverside-applied[^]*"${SECRETS}" deleted`));
+  expect(await cluster.kubectl('get', 'clusterrole,validatingadmissionpolicy', '-o', 'name')).not.toContain(SECRETS);
+
   await follow('Single namespaces');
   const { keyId, secret } = DEFAULT_KEY;
   const literals = [`--from-literal=keyId=${keyId}`, `--from-literal=secret=${secret}`];
@@ -54,6 +58,9 @@ it('leads from an empty cluster through every way to install to an empty one', {
   await cluster.kubectl('apply', '-n', 'team-b', '-f', 'deploy/manifests/overlays/demo/server.yaml');
   const objects = ['vps/web', 'vpscat/catalog'];
   await cluster.kubectl('wait', '-n', 'team-b', ...objects, '--for=condition=Ready', '--timeout=40s');
+  const asks = '--patch={"spec":{"connectionSecretName":"web"}}';
+  await cluster.kubectl('patch', '-n', 'team-b', 'vps/web', '--type=merge', asks);
+  await cluster.kubectl('wait', '-n', 'team-b', 'vps/web', '--for=condition=ConnectionSecret', '--timeout=40s');
   const rights = await cluster.kubectl(
     'auth',
     'can-i',

@@ -22,7 +22,7 @@ interface Container {
   name: string;
   image: string;
   args: string[];
-  env?: { name: string }[];
+  env?: { name: string; value?: string }[];
   ports: { name: string; containerPort: number }[];
   volumeMounts?: { name: string; mountPath: string }[];
   [probe: `${string}Probe`]: { httpGet?: { path: string; port: string } } | undefined;
@@ -52,15 +52,19 @@ interface Manifest {
 }
 
 const MANIFESTS = 'deploy/manifests';
-const build = async (folder: string): Promise<Manifest[]> =>
-  parseAllDocuments(await kustomize(inject('kubectl'), `${MANIFESTS}/${folder}`)).map(
-    (document) => document.toJS() as Manifest,
-  );
+/** Of a folder of deploy/manifests and components there. */
+const build = async (...names: string[]): Promise<Manifest[]> => {
+  const [folder = '', ...components] = names.map((name) => `${MANIFESTS}/${name}`);
+  const yaml = await kustomize(inject('kubectl'), folder, ...components);
+  return parseAllDocuments(yaml).map((document) => document.toJS() as Manifest);
+};
 const base = await build('base');
 const demo = await build('overlays/demo');
 const namespaced = await build('overlays/namespaced');
 const watched = await build('overlays/namespaced/watched');
-const withOperator = { base, demo, namespaced };
+const connecting = await build('base', 'components/connection-secrets');
+const connectingNamespaced = await build('overlays/namespaced', 'components/connection-secrets/namespaced');
+const withOperator = { base, demo, namespaced, connecting, connectingNamespaced };
 
 const find = (manifests: Manifest[], kind: string, name: string): Manifest | undefined =>
   manifests.find((manifest) => manifest.kind === kind && manifest.metadata.name === name);
@@ -178,6 +182,41 @@ describe('the namespaced overlay', () => {
     const inOne = find(watched, 'Role', 'vps-operator')?.rules;
     expect(inOne).toBeDefined();
     expect(inOne).toEqual(find(base, 'ClusterRole', 'vps-operator')?.rules);
+  });
+});
+
+describe('the component connection-secrets', () => {
+  const NAME = 'vps-operator-connection-secrets';
+  const names = (manifests: Manifest[]): string[] => manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+
+  it.each([
+    ['base', base, connecting, [`ClusterRole ${NAME}`, `ClusterRoleBinding ${NAME}`]],
+    ['overlays/namespaced', namespaced, connectingNamespaced, []],
+  ])('adds rights and policy to %s, and the flag', (_name, without, withIt, rights) => {
+    const policy = [`ValidatingAdmissionPolicy ${NAME}`, `ValidatingAdmissionPolicyBinding ${NAME}`];
+    expect(names(withIt).sort()).toEqual([...names(without), ...rights, ...policy].sort());
+    const { env = [], args } = podOf(withIt).container;
+    const added = env.filter(
+      ({ name }) => podOf(without).container.env?.every((other) => other.name !== name) !== false,
+    );
+    const given = Object.fromEntries(added.map(({ name, value = '' }) => [name, value]));
+    const urls = { VPS_BASE_URL: 'https://a.example', VPS_AUTH_URL: 'https://b.example' };
+    expect(parseConfig(args, urls)).toMatchObject({ config: { connectionSecrets: false } });
+    expect(parseConfig(args, { ...urls, ...given })).toMatchObject({ config: { connectionSecrets: true } });
+  });
+
+  it('gives in a namespace what it gives in all', async () => {
+    const inOne = find(await build('components/connection-secrets/watched'), 'Role', NAME)?.rules;
+    expect(inOne).toBeDefined();
+    expect(inOne).toEqual(find(connecting, 'ClusterRole', NAME)?.rules);
+  });
+
+  it('knows the operator as the policies of the base do', () => {
+    const policyOf = (name: string): string =>
+      JSON.stringify(find(connecting, 'ValidatingAdmissionPolicy', name)?.spec);
+    const [identity = ''] = /\['system:serviceaccount:[^\]]+\]/.exec(policyOf('vps-operator-record')) ?? [];
+    expect(identity).not.toBe('');
+    expect(policyOf(NAME)).toContain(`request.userInfo.username in ${identity}`);
   });
 });
 

@@ -16,7 +16,7 @@ interface PodSpec {
   serviceAccountName: string;
   containers: {
     args: string[];
-    env?: { name: string; valueFrom: { configMapKeyRef: { name: string; key: string } } }[];
+    env?: { name: string; value?: string; valueFrom?: { configMapKeyRef: { name: string; key: string } } }[];
     envFrom: { configMapRef: { name: string } }[];
     volumeMounts: { mountPath: string }[];
   }[];
@@ -79,7 +79,11 @@ async function environment(
   const env: Record<string, string> = {};
   const dataOf = async (name: string) => (await getJson<{ data: Record<string, string> }>(cluster, 'cm', name)).data;
   for (const { configMapRef } of container.envFrom) Object.assign(env, await dataOf(configMapRef.name));
-  for (const { name, valueFrom } of container.env ?? []) {
+  for (const { name, value: text = '', valueFrom } of container.env ?? []) {
+    if (valueFrom === undefined) {
+      env[name] = text;
+      continue;
+    }
     const { name: map, key } = valueFrom.configMapKeyRef;
     const value = (await dataOf(map))[key];
     if (value === undefined) throw new Error(`the kubelet would wait for the key ${key} of the ConfigMap ${map}`);

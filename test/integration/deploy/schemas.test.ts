@@ -53,7 +53,10 @@ async function check(yaml: string): Promise<Report> {
 }
 
 const objectsIn = (yaml: string): number => yaml.match(/^kind:/gm)?.length ?? 0;
-const built = (name: string) => () => kustomize(inject('kubectl'), `deploy/manifests/${name}`);
+const built = (name: string, ...components: string[]) => {
+  const folders = components.map((component) => `deploy/manifests/components/${component}`);
+  return () => kustomize(inject('kubectl'), `deploy/manifests/${name}`, ...folders);
+};
 const file = (name: string) => () => readFile(join(ROOT, name), 'utf8');
 const readme = async () =>
   blocksOf(await file('README.md')(), 'Order a server')
@@ -66,6 +69,9 @@ it.each<[string, () => Promise<string>]>([
   ['the namespaced overlay', built('overlays/namespaced')],
   ['its part for each namespace', built('overlays/namespaced/watched')],
   ['the component for sshCheck', built('components/ssh-check')],
+  ['the base with connection Secrets', built('base', 'connection-secrets')],
+  ['the namespaced overlay with them', built('overlays/namespaced', 'connection-secrets/namespaced')],
+  ['their part for each namespace', built('components/connection-secrets/watched')],
   ['the demo', built('overlays/demo')],
   ['the server of the demo', file('deploy/manifests/overlays/demo/server.yaml')],
   ['the server of the README', readme],
