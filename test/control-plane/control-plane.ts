@@ -202,8 +202,8 @@ async function writeKubeconfig(folder: string, config: RestConfig, user: string)
   return path;
 }
 
-/** Below the range that outgoing connections use, so that a restart on the same port never finds it taken by one. */
-async function freePort(): Promise<number> {
+/** Of 127.0.0.1, below the range of outgoing connections, so that a restart on the same port never finds it taken by one. */
+export async function freePort(): Promise<number> {
   for (;;) {
     const port = 20_000 + Math.floor(Math.random() * 12_000);
     if (await isFree(port)) return port;

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { ADOPT_ANNOTATION } from '../../src/api/names.ts';
 import { virtualServer, withSpec } from '../gen/virtual-server.ts';
 import { readyServer } from './support/records.ts';
-import { createSshd, hasSshd } from './support/sshd.ts';
+import { hasSshd, startSshd } from './support/sshd.ts';
 import { condition, createWorld, type World } from './support/world.ts';
 
 const BANNER = 'SSH-2.0-OpenSSH_10.0';
@@ -42,10 +42,8 @@ async function serverBehind(world: World, port: number): Promise<void> {
 
 describe('sshCheck', () => {
   it.skipIf(!hasSshd)('follows a real sshd: Ready with it, not without it, and Ready again, by itself', async () => {
-    const sshd = await createSshd();
-    onTestFinished(() => sshd.remove());
+    const sshd = await startSshd();
     const world = await createWorld({ flags: ['--resync-interval=1s'] });
-    await sshd.start();
     await serverBehind(world, sshd.port);
     const ready = await world.waitForReason('web', 'Reachable', 'Reachable');
     expect(condition(ready, 'Ready')).toMatchObject({ status: 'True', reason: 'Available' });
@@ -135,6 +133,3 @@ describe('sshCheck', () => {
     expect(condition(pending, 'Ready')?.message).toContain('no SSH proxy');
   });
 });
-
-// A skip that nobody notices proves nothing.
-if (!hasSshd) console.warn('skipped: the test of sshCheck with a real sshd needs /usr/sbin/sshd (openssh-server)');

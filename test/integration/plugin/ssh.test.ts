@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { virtualServer } from '../../gen/virtual-server.ts';
 import { createPlugin, usePlugin, type Result } from '../support/plugin.ts';
 import { readyServer } from '../support/records.ts';
-import { hasIPv6Loopback, noSshd, startSshd, type Sshd } from '../support/root-sshd.ts';
+import { hasIPv6Loopback, hasRootSshd, startSshd, type Sshd } from '../support/sshd.ts';
 import { createWorld, type World } from '../support/world.ts';
 
 const folder = usePlugin();
@@ -34,7 +34,7 @@ async function user(world: World, sshd: Sshd) {
     plugin.kubectl(['vps', 'ssh', name, '-i', sshd.identityFile, ...flags, ...words]);
 }
 
-describe.skipIf(noSshd !== undefined)('kubectl vps ssh', () => {
+describe.skipIf(!hasRootSshd)('kubectl vps ssh', () => {
   it('runs a command as root behind the proxy, and ends with its exit code', async () => {
     const world = await createWorld();
     const sshd = await startSshd();

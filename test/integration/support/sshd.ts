@@ -1,74 +1,114 @@
-/** A real SSH server on 127.0.0.1, with a key and a configuration of its own, as a child process. */
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
+/** A real sshd on this machine, for one test: own host key, own configuration, only the loopback addresses. */
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createConnection, createServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
+import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createConnection } from 'node:net';
+import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { onTestFinished } from 'vitest';
+import { freePort } from '../../control-plane/control-plane.ts';
 
 const SSHD = '/usr/sbin/sshd';
-/** Where the system's sshd wants it, when it is started by root. */
-const PRIVILEGE_SEPARATION_DIR = '/run/sshd';
+/** Where an sshd of root wants to find an empty folder; it stays, since other sshds may be using it. */
+const PRIVSEP = '/run/sshd';
+const isRoot = process.getuid?.() === 0;
 
 export const hasSshd = existsSync(SSHD);
+/** One that lets root in, as whom the plugin logs in. */
+export const hasRootSshd = hasSshd && isRoot;
+// A skip that nobody notices proves nothing.
+if (!hasRootSshd) {
+  const why = hasSshd ? 'only root can start one that lets root in' : `there is no ${SSHD} (openssh-server)`;
+  console.warn(`tests with a real sshd are skipped: ${why}`);
+}
+
+export const hasIPv6Loopback = Object.values(networkInterfaces()).some((list) =>
+  list?.some(({ address }) => address === '::1'),
+);
 
 export interface Sshd {
   port: number;
-  /** Resolves when it answers. */
+  /** Private key that root may log in with. */
+  identityFile: string;
+  folder: string;
+  /** Starts it again at the same port. Resolves when it answers. */
   start(): Promise<void>;
   /** Resolves when nothing listens any more. */
   stop(): Promise<void>;
-  /** Stops it and removes its files. */
-  remove(): Promise<void>;
+  /** Ends it, and starts it at the same port with another host key: another machine. */
+  replace(): Promise<void>;
 }
 
-/** Not yet started. */
-export async function createSshd(): Promise<Sshd> {
-  const dir = await mkdtemp(join(tmpdir(), 'vps-operator-sshd-'));
-  const key = join(dir, 'host-key');
-  await promisify(execFile)('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', key]);
-  if (process.getuid?.() === 0) await mkdir(PRIVILEGE_SEPARATION_DIR, { recursive: true });
+/** Resolves when it answers; it ends with the test. */
+export async function startSshd(): Promise<Sshd> {
+  const folder = await mkdtemp(join(tmpdir(), 'vps-operator-sshd-'));
+  if (isRoot) await mkdir(PRIVSEP, { recursive: true });
+  const identityFile = join(folder, 'identity');
+  await makeKey(identityFile);
+  await copyFile(`${identityFile}.pub`, join(folder, 'authorized_keys'));
   const port = await freePort();
-  const config = join(dir, 'sshd_config');
-  await writeFile(config, `Port ${port}\nListenAddress 127.0.0.1\nHostKey ${key}\nPidFile none\nUsePAM no\n`);
-  let child: ChildProcess | undefined;
+  let end: (() => Promise<void>) | undefined;
   const stop = async (): Promise<void> => {
-    if (child === undefined || child.exitCode !== null) return;
-    const ended = once(child, 'exit');
-    child.kill();
-    await ended;
-    child = undefined;
+    await end?.();
+    end = undefined;
   };
+  const start = async (): Promise<void> => {
+    end = await run(folder, port);
+  };
+  onTestFinished(async () => {
+    await stop();
+    await rm(folder, { recursive: true });
+  });
+  await makeKey(join(folder, 'host-key'));
+  await start();
   return {
     port,
+    identityFile,
+    folder,
+    start,
     stop,
-    async start() {
-      const started = spawn(SSHD, ['-D', '-e', '-f', config], { stdio: ['ignore', 'ignore', 'pipe'] });
-      child = started;
-      let log = '';
-      started.stderr.on('data', (chunk: Buffer) => (log += chunk.toString()));
-      while (!(await answers(port))) {
-        if (started.exitCode !== null) throw new Error(`sshd has ended: ${log}`);
-        await new Promise((resolve) => setTimeout(resolve, 20));
-      }
-    },
-    async remove() {
+    async replace() {
       await stop();
-      await rm(dir, { recursive: true, force: true });
+      await rm(join(folder, 'host-key'));
+      await makeKey(join(folder, 'host-key'));
+      await start();
     },
   };
 }
 
-/** A port of 127.0.0.1 that nothing listens on at this moment. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
+/** Resolves with what ends it. */
+async function run(folder: string, port: number): Promise<() => Promise<void>> {
+  const config = [
+    `ListenAddress 127.0.0.1:${port}`,
+    ...(hasIPv6Loopback ? [`ListenAddress [::1]:${port}`] : []),
+    `HostKey ${join(folder, 'host-key')}`,
+    `AuthorizedKeysFile ${join(folder, 'authorized_keys')}`,
+    'AuthenticationMethods publickey',
+    'PermitRootLogin prohibit-password',
+    'StrictModes no',
+    'UsePAM no',
+    'PidFile none',
+  ];
+  const file = join(folder, 'sshd_config');
+  await writeFile(file, `${config.join('\n')}\n`);
+  const child = spawn(SSHD, ['-D', '-e', '-f', file], { stdio: ['ignore', 'ignore', 'pipe'] });
+  let said = '';
+  child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  const ended = once(child, 'close');
+  while (!(await answers(port))) {
+    if (child.exitCode !== null) throw new Error(`sshd has ended: ${said}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return async () => {
+    child.kill();
+    await ended;
+  };
+}
+
+async function makeKey(file: string): Promise<void> {
+  await promisify(execFile)('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', file]);
 }
 
 function answers(port: number): Promise<boolean> {
