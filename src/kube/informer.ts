@@ -17,8 +17,6 @@ export interface InformerOptions<T = VirtualServer> extends ReflectorTuning {
   namespaces: readonly string[] | 'all';
   handler: InformerHandler<T>;
   log?: InformerLog;
-  /** Milliseconds since the epoch. */
-  now?: () => number;
   /** A clock that only goes forward, in milliseconds. */
   monotonic?: () => number;
 }
@@ -48,11 +46,10 @@ export function createInformerOf<T extends KubeObject>(
   options: InformerOptions<T>,
 ): Informer<T> {
   const problems = problemsOf(resource.kind);
-  const { http, handler, log, now = Date.now, monotonic = () => performance.now() } = options;
+  const { http, handler, log, monotonic = () => performance.now() } = options;
   const namespaces = options.namespaces === 'all' ? [undefined] : [...new Set(options.namespaces)];
   const stopping = new AbortController();
   const firstLists = namespaces.map(() => Promise.withResolvers<undefined>());
-  const lastContacts = namespaces.map((): number | undefined => undefined);
   const signsOfLife = namespaces.map(monotonic);
   const cache = new Map<string, T>();
   let running: Promise<unknown> | undefined;
@@ -116,7 +113,6 @@ export function createInformerOf<T extends KubeObject>(
         firstLists[index]?.resolve(undefined);
       },
       contact: () => {
-        lastContacts[index] = now();
         signsOfLife[index] = monotonic();
       },
       problem(error) {
@@ -157,10 +153,6 @@ export function createInformerOf<T extends KubeObject>(
     synced: () => synced,
     get: (key) => cache.get(key),
     list: () => [...cache.values()],
-    lastContactAt() {
-      const known = lastContacts.filter((time) => time !== undefined);
-      return known.length < lastContacts.length ? undefined : Math.min(...known);
-    },
     silentForMs: () => (running === undefined ? 0 : monotonic() - Math.min(...signsOfLife)),
     async stop() {
       stopping.abort();

@@ -88,11 +88,6 @@ export interface Informer<T = VirtualServer> {
   synced(): Promise<void>;
   get(key: string): T | undefined;
   list(): T[];
-  /**
-   * When the API server was last heard of, in ms since the epoch: the oldest of all watched namespaces, undefined before
-   * the first answer. A watch in order brings a bookmark about once a minute.
-   */
-  lastContactAt(): number | undefined;
   /** For how long the most silent of its reflectors has shown no sign of life (ms): no answer, and no failure either. */
   silentForMs(): number;
   /** Resolves when nothing runs any more; no handler is called after that. */

@@ -50,10 +50,6 @@ export class SimInformer implements Informer {
     return [...this.#cache.values()];
   }
 
-  lastContactAt(): number | undefined {
-    return this.#network.scheduler.now;
-  }
-
   silentForMs(): number {
     return 0;
   }

@@ -93,18 +93,16 @@ describe('an informer', () => {
     ]);
   });
 
-  it('knows when the API server was last heard of', async () => {
-    let now = 1000;
-    const { informer } = observe(http, { namespaces: [namespace], now: () => now });
-    expect(informer.lastContactAt()).toBeUndefined();
-    informer.start();
-    await informer.synced();
-    expect(informer.lastContactAt()).toBe(1000);
-    await until(() => watches().length === 1);
-    now = 2000;
-    await create(admin, namespace, manifest('a'));
-    await until(() => informer.lastContactAt() === 2000);
-    await informer.stop();
+  it('hears from the API server with every event', async () => {
+    let clock = 0;
+    const { informer, seen } = await start({ monotonic: () => clock });
+    await createMany('a');
+    // The watch stands.
+    await until(() => seen.length === 1);
+    clock = 2_000;
+    expect(informer.silentForMs()).toBe(2_000);
+    await createMany('b');
+    await until(() => informer.silentForMs() === 0);
   });
 
   it('survives a handler that throws', async () => {

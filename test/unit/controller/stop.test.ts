@@ -47,7 +47,6 @@ async function setUp() {
     synced: () => Promise.resolve(),
     get: () => object,
     list: () => [object],
-    lastContactAt: () => undefined,
     silentForMs: () => 0,
     stop: () => Promise.resolve(),
   });

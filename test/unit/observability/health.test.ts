@@ -50,7 +50,6 @@ async function runningOperator(names: string[], getSecret: Kube['getSecret'], ti
       synced: () => Promise.resolve(),
       get: (key) => objects.get(key),
       list: () => [...objects.values()],
-      lastContactAt: () => undefined,
       silentForMs: () => silence.ms,
       stop: () => Promise.resolve(),
     }),
