@@ -1,18 +1,12 @@
 /** Guards: what is protected is not deleted, alone or with its namespace, and the definition goes only on purpose. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { withSpec } from '../gen/virtual-server.ts';
-import { createObjects, patch, type Objects } from './support/guarded-objects.ts';
-import { refusal, startGuarded, succeed, typeWarnings, type Guarded } from './support/guards.ts';
+import { patch, useGuards } from './support/guarded-objects.ts';
+import { refusal, succeed, typeWarnings } from './support/guards.ts';
 import { readyServer } from './support/records.ts';
 import { createWorld } from './support/world.ts';
 
-let guarded: Guarded;
-let objects: Objects;
-beforeAll(async () => {
-  guarded = await startGuarded();
-  objects = createObjects(guarded);
-});
-afterAll(() => guarded.controlPlane.stop());
+const { guarded, objects } = useGuards();
 
 const CRD = 'virtualservers.vps-operator.dev';
 const COLLECTION = '/apis/vps-operator.dev/v1alpha1/namespaces/default/virtualservers';

@@ -1,30 +1,15 @@
 /** Guards: the operator's own life under them, what it may not do, and who else may do its work. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { FINALIZER, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import { virtualServer, withAnnotations } from '../gen/virtual-server.ts';
-import { createObjects, OTHER_FINALIZER, patch, statusPatch, type Objects } from './support/guarded-objects.ts';
-import {
-  ADMISSION,
-  BREAK_GLASS,
-  kustomized,
-  refusal,
-  startGuarded,
-  succeed,
-  type Guarded,
-  type Kubectl,
-} from './support/guards.ts';
+import { OTHER_FINALIZER, patch, statusPatch, useGuards } from './support/guarded-objects.ts';
+import { ADMISSION, BREAK_GLASS, kustomized, refusal, succeed, type Kubectl } from './support/guards.ts';
 import { readyServer, recordOf } from './support/records.ts';
 import { createWorld, type World } from './support/world.ts';
 
-let guarded: Guarded;
-let objects: Objects;
-beforeAll(async () => {
-  guarded = await startGuarded();
-  objects = createObjects(guarded);
-});
-afterAll(() => guarded.controlPlane.stop());
+const { guarded, objects } = useGuards();
 
 /** A world under the guards: its operator is the ServiceAccount with the shipped rights. */
 function guardedWorld(): Promise<World> {

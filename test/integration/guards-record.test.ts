@@ -1,27 +1,20 @@
 /** Guards: finalizer, record and status are the operator's alone, everything else of an object is the people's. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { FINALIZER, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { virtualServer, withAnnotations } from '../gen/virtual-server.ts';
 import {
-  createObjects,
   jsonPatch,
   OTHER_FINALIZER,
   patch,
   pointer,
   RECORD,
   statusPatch,
-  type Objects,
+  useGuards,
 } from './support/guarded-objects.ts';
-import { refusal, startGuarded, succeed, type Guarded } from './support/guards.ts';
+import { refusal, succeed } from './support/guards.ts';
 
-let guarded: Guarded;
-let objects: Objects;
-beforeAll(async () => {
-  guarded = await startGuarded();
-  objects = createObjects(guarded);
-});
-afterAll(() => guarded.controlPlane.stop());
+const { guarded, objects } = useGuards();
 
 describe('the finalizer', () => {
   const says = `only the operator may add or remove the finalizer ${FINALIZER}`;

@@ -1,20 +1,12 @@
 /** Guards: of all Secrets the operator writes connection Secrets only, whatever its rights are; others are not asked. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { API_VERSION, CONNECTION_SECRET_TYPE, KIND, OWNER_ANNOTATION } from '../../src/api/names.ts';
 import { CONNECTION_KEYS } from '../../src/decision/connection.ts';
 import type { OwnerReference } from '../../src/kube/secrets.ts';
-import { createObjects } from './support/guarded-objects.ts';
-import {
-  kustomized,
-  refusal,
-  startGuarded,
-  succeed,
-  typeWarnings,
-  type Guarded,
-  type Kubectl,
-} from './support/guards.ts';
+import { useGuards } from './support/guarded-objects.ts';
+import { kustomized, refusal, succeed, typeWarnings, type Kubectl } from './support/guards.ts';
 
 const POLICY = join(
   import.meta.dirname,
@@ -28,15 +20,12 @@ const SAYS = {
   keys: `${says} write no keys but those of a connection`,
 };
 
-let guarded: Guarded;
-let operator: Kubectl;
+const { guarded, objects } = useGuards();
+const operator: Kubectl = (args, input) => guarded.operator(args, input);
 /** Of two objects that exist: a Secret whose owners do not is collected as garbage. */
 let own: OwnerReference;
 let another: OwnerReference;
 beforeAll(async () => {
-  guarded = await startGuarded();
-  ({ operator } = guarded);
-  const objects = createObjects(guarded);
   const reference = async (name: string): Promise<OwnerReference> => {
     await objects.create(name);
     return { apiVersion: API_VERSION, kind: KIND, name, uid: (await objects.read(name)).metadata.uid };
@@ -47,7 +36,6 @@ beforeAll(async () => {
   const create = ['create', 'secret', 'generic', 'probe', '--dry-run=server'];
   await guarded.until(operator, create, ({ text }) => text.includes('denied request'));
 });
-afterAll(() => guarded.controlPlane.stop());
 
 interface Secret {
   apiVersion: string;

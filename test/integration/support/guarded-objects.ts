@@ -1,16 +1,29 @@
 /** Objects under the guards, and the commands of kubectl that change them. */
+import { afterAll, beforeAll } from 'vitest';
 import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { virtualServer, withAnnotations, type Manifest, type Modifier } from '../../gen/virtual-server.ts';
-import { succeed, type Guarded } from './guards.ts';
+import { startGuarded, succeed, type Guarded } from './guards.ts';
 
 export const OTHER_FINALIZER = 'example.org/backup';
 export const RECORD = JSON.stringify({ owner: 'uid', mode: 'create', attempt: 'a1', identifier: 'v1' });
 
-export type Objects = ReturnType<typeof createObjects>;
+type Objects = ReturnType<typeof createObjects>;
+
+/** A guarded control plane for the tests of this file, and the objects on it; both are there when the first one begins. */
+export function useGuards(): { guarded: Guarded; objects: Objects } {
+  const guarded = {} as Guarded;
+  const objects = {} as Objects;
+  beforeAll(async () => {
+    Object.assign(guarded, await startGuarded());
+    Object.assign(objects, createObjects(guarded));
+  });
+  afterAll(() => guarded.controlPlane.stop());
+  return { guarded, objects };
+}
 
 /** All in the namespace `default`. */
-export function createObjects({ root, editor, operator }: Guarded) {
+function createObjects({ root, editor, operator }: Guarded) {
   const read = async (name: string): Promise<VirtualServer> =>
     JSON.parse(await succeed(root, ['get', 'vps', name, '--output=json'])) as VirtualServer;
 
