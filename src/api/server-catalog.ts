@@ -1,6 +1,6 @@
 /** ServerCatalog: what the service offers, as an object; types and CustomResourceDefinition come from these schemas. */
 import * as z from 'zod';
-import { DEFAULT_API_KEY_SECRET } from './names.ts';
+import { DEFAULT_API_KEY_SECRET, RECONCILE_AT_ANNOTATION } from './names.ts';
 import { conditionsSchema, secretName, type ObjectMeta } from './virtual-server.ts';
 
 /** Entries of a list that are kept; more would make an object that nobody reads. */
@@ -91,6 +91,9 @@ export const catalogStatusSchema = z
       .max(64)
       .optional()
       .describe('Since when the service lists just these: lists that were read again unchanged are not written again.'),
+    lastHandledReconcileAt: name
+      .optional()
+      .describe(`The last value of the annotation ${RECONCILE_AT_ANNOTATION} that was obeyed; 256 characters of it.`),
     observedGeneration: z.int().min(-1).optional().describe('The generation that the status speaks of.'),
     conditions: conditionsSchema,
   })

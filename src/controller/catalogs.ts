@@ -1,7 +1,7 @@
 /** The loop for ServerCatalogs: reads the service's lists now and then and writes them down where they changed. */
 import type { ServerCatalog } from '../api/server-catalog.ts';
-import { CATALOG_KIND, RECONCILE_AT_ANNOTATION } from '../api/names.ts';
-import { catalogStatus, refreshMs } from '../decision/catalog.ts';
+import { CATALOG_KIND } from '../api/names.ts';
+import { catalogStatus, isRequested, refreshMs } from '../decision/catalog.ts';
 import { transitions } from '../decision/compose.ts';
 import { backoffMs } from '../decision/failure.ts';
 import type { Missing } from '../decision/types.ts';
@@ -46,8 +46,6 @@ export class Catalogs {
   readonly #queue: WorkQueue;
   /** Readings in a row that failed, by key. */
   readonly #failures = new Map<string, number>();
-  /** Those that somebody wants to be read now, whatever is known already. */
-  readonly #asked = new Set<string>();
   #stopped = false;
 
   constructor(options: CatalogsOptions) {
@@ -59,13 +57,11 @@ export class Catalogs {
           this.#seen(key, catalog);
           return;
         }
-        const asked = askedAt(catalog) !== askedAt(previous);
-        if (asked) this.#asked.add(key);
-        if (asked || catalog.metadata.generation !== previous.metadata.generation) this.#queue.add(key);
+        const edited = catalog.metadata.generation !== previous.metadata.generation;
+        if (edited || isRequested(catalog)) this.#queue.add(key);
       },
       onGone: (key) => {
         this.#failures.delete(key);
-        this.#asked.delete(key);
         this.#queue.drop(key);
       },
     });
@@ -106,7 +102,7 @@ export class Catalogs {
   #seen(key: string, catalog: ServerCatalog): void {
     const { metadata, status } = catalog;
     const isReady = status?.conditions?.some((other) => other.type === 'Ready' && other.status === 'True') === true;
-    const isCurrent = isReady && status.observedGeneration === metadata.generation;
+    const isCurrent = isReady && status.observedGeneration === metadata.generation && !isRequested(catalog);
     this.#queue.addAfter(key, isCurrent ? this.#options.timers.random() * refreshMs(catalog) : 0);
   }
 
@@ -128,7 +124,7 @@ export class Catalogs {
   async #visit(key: string, catalog: ServerCatalog): Promise<void> {
     const { log, recorder, timers, writeStatus } = this.#options;
     // After a failure only a new answer proves that it is over.
-    const anew = this.#asked.delete(key) || this.#failures.has(key);
+    const anew = isRequested(catalog) || this.#failures.has(key);
     const reading = await this.#read(catalog, anew ? 0 : SHARED_AGE_MS);
     if (this.#stopped) return;
     const status = catalogStatus(catalog, reading, timers.now());
@@ -166,8 +162,4 @@ export class Catalogs {
     const longest = isAboutKey(reading.reason) ? LONGEST_KEY_PAUSE_MS : Infinity;
     return Math.min(longest, backoffMs(failures, timers.random(), reading.retryAfterMs));
   }
-}
-
-function askedAt({ metadata }: ServerCatalog): string | undefined {
-  return metadata.annotations?.[RECONCILE_AT_ANNOTATION];
 }

@@ -1,4 +1,5 @@
 /** Turns the service's lists, or why they could not be had, into the status of a ServerCatalog. Pure. */
+import { RECONCILE_AT_ANNOTATION } from '../api/names.ts';
 import {
   CATALOG_BOUNDS,
   MAX_DISK_TYPES,
@@ -17,17 +18,22 @@ type Lists = {
 
 /** `now` in ms since the epoch. A status that equals the present one need not be written. */
 export function catalogStatus(
-  { metadata: { generation }, status: present = {} }: ServerCatalog,
+  object: ServerCatalog,
   reading: { ok: true; catalog: Catalog } | Missing,
   now: number,
 ): ServerCatalogStatus {
+  const { generation } = object.metadata;
+  const present = object.status ?? {};
   const conditions = present.conditions ?? [];
+  const request = requestOf(object) ?? present.lastHandledReconcileAt;
+  const handled = request === undefined ? {} : { lastHandledReconcileAt: request };
   if (reading.ok) {
     const lists = listsOf(reading.catalog);
     const same = present.observedAt !== undefined && textOf(present) === textOf(lists);
     return {
       ...lists,
       observedAt: same ? present.observedAt : timestamp(now),
+      ...handled,
       observedGeneration: generation,
       conditions: withVerdict(conditions, { reason: 'Available', message: summary(lists) }, generation, now),
     };
@@ -42,9 +48,22 @@ export function catalogStatus(
   return {
     ...(current && listsIn(present)),
     ...(current && present.observedAt !== undefined && { observedAt: present.observedAt }),
+    ...handled,
     observedGeneration: generation,
     conditions: withVerdict(before, reading, generation, now),
   };
+}
+
+/** Whether somebody has asked for a reading that nobody has made since, before a restart or after it. */
+export function isRequested(object: ServerCatalog): boolean {
+  const request = requestOf(object);
+  return request !== undefined && request !== object.status?.lastHandledReconcileAt;
+}
+
+/** As it stands in status once it is handled; undefined: nobody asks. */
+function requestOf({ metadata }: ServerCatalog): string | undefined {
+  const value = metadata.annotations?.[RECONCILE_AT_ANNOTATION];
+  return value === undefined ? undefined : cut(value, CATALOG_BOUNDS.text);
 }
 
 /** Equal for equal lists; the API server returns fields in an order of its own. */

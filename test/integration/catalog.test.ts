@@ -12,9 +12,11 @@ import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import { DEFAULT_KEY } from '../../src/simulator/index.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { virtualServer } from '../gen/virtual-server.ts';
+import { readyServer } from './support/records.ts';
 import { createWorld, type World, type WorldOptions } from './support/world.ts';
 
 const NAME = 'catalog';
+const OTHER_KEY = { keyId: 'another-key', secret: 'secret-of-another-key' };
 const run = promisify(execFile);
 
 /** A world with one catalog in it, and the people who look at it. */
@@ -51,6 +53,13 @@ async function catalogWorld(options: WorldOptions = {}, spec: object = {}) {
   return { world, create, get, patch, again, waitFor, waitForReason };
 }
 
+/** With a server too, whose operator reads it, and the Secret with its key, every second. */
+async function readyWorld(options: WorldOptions = {}) {
+  const made = await catalogWorld({ ...options, flags: ['--resync-interval=1s'] });
+  await readyServer(made.world, 'web');
+  return made;
+}
+
 const conditionOf = ({ status }: ServerCatalog, type: string) =>
   status?.conditions?.find((other) => other.type === type);
 const reasonOf = (catalog: ServerCatalog, type: string) => conditionOf(catalog, type)?.reason;
@@ -80,22 +89,47 @@ describe('a catalog', () => {
 
   it('is not written again while the service lists the same, in whatever order', async () => {
     const diskSizes = { ssd: [10, 20] };
-    const { world, create, again, get, waitFor, waitForReason } = await catalogWorld({ simulator: { diskSizes } });
+    const { world, create, again, get, waitFor, waitForReason } = await readyWorld({ simulator: { diskSizes } });
     const visits = (): unknown[] => world.log.filter(({ msg }) => msg === 'catalog read').map(({ changed }) => changed);
     await create();
     await waitForReason('Available');
     await world.until(() => visits().length === 1, 'the end of the first reading');
+    const [before, readBefore] = [await get(), reads(world)];
     diskSizes.ssd.reverse();
-    const asked = await again();
+    // Another key of the same account: the catalog is read with it, by nobody's request.
+    world.simulator.accounts.addKey('default', OTHER_KEY);
+    await world.putSecret('vps-api-key', OTHER_KEY);
     await world.until(() => visits().length === 2, 'a second reading');
-    expect(reads(world)).toBe(2);
-    expect((await get()).metadata.resourceVersion).toBe(asked.metadata.resourceVersion);
+    expect(reads(world)).toBe(readBefore + 1);
+    expect((await get()).metadata.resourceVersion).toBe(before.metadata.resourceVersion);
     diskSizes.ssd.push(30);
     await again();
     const after = await waitFor(({ status }) => status?.counts?.diskSizes === 3);
     expect(after.status?.diskSizes).toEqual([{ type: 'ssd', sizes: [10, 20, 30] }]);
     await world.until(() => visits().length === 3, 'the end of the third reading');
     expect(visits()).toEqual([true, false, true]);
+  });
+
+  it('is read once for each request, and says which one it has met', async () => {
+    const { world, create, again, waitFor, waitForReason } = await catalogWorld();
+    await create();
+    const before = await waitForReason('Available');
+    await again();
+    const { status } = await waitFor((catalog) => catalog.status?.lastHandledReconcileAt === '1');
+    expect(status).toEqual({ ...before.status, lastHandledReconcileAt: '1' });
+    expect(reads(world)).toBe(2);
+  });
+
+  it('is read when an operator runs again, where somebody asked for it meanwhile', async () => {
+    const diskSizes = { ssd: [10, 20] };
+    const { world, create, again, waitFor, waitForReason } = await catalogWorld({ simulator: { diskSizes } });
+    await create();
+    await waitForReason('Available');
+    await world.stopOperator();
+    diskSizes.ssd.push(30);
+    await again();
+    await world.startOperator();
+    await waitFor(({ status }) => status?.counts?.diskSizes === 3);
   });
 
   it('is cut at 500 entries and says so', async () => {
@@ -161,6 +195,14 @@ describe('the key', () => {
     expect((await waitForReason('Available')).status?.counts?.products).toBe(4);
   });
 
+  it('that stops to work is seen as soon as a server of the namespace meets it', async () => {
+    const { world, create, waitForReason } = await readyWorld();
+    await create();
+    await waitForReason('Available');
+    await world.putSecret('vps-api-key', { keyId: DEFAULT_KEY.keyId, secret: 'another-secret' });
+    await waitForReason('InvalidCredentials', 'Stalled');
+  });
+
   it('is shared: a Secret that a catalog found mended wakes the servers that wait for it', async () => {
     const { world, create, waitForReason } = await catalogWorld({ secret: false });
     await world.create(virtualServer('web'));
@@ -189,7 +231,7 @@ describe('a service that is down', () => {
     expect(conditionOf(during, 'Ready')?.status).toBe('True');
     expect(during.status).toMatchObject({ products: before.status?.products, observedAt: before.status?.observedAt });
     const after = await waitFor((catalog) => conditionOf(catalog, 'Reconciling') === undefined);
-    expect(after.status).toEqual(before.status);
+    expect(after.status).toEqual({ ...before.status, lastHandledReconcileAt: '1' });
   });
 
   it('from the start is no catalog', async () => {

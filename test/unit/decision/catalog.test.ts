@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { ServerCatalog, ServerCatalogStatus } from '../../../src/api/server-catalog.ts';
-import { catalogStatus, refreshMs } from '../../../src/decision/catalog.ts';
+import { catalogStatus, isRequested, refreshMs } from '../../../src/decision/catalog.ts';
 import type { Catalog } from '../../../src/provider/types.ts';
 
 const NOW = Date.parse('2026-01-01T12:00:00Z');
@@ -97,6 +97,40 @@ describe('lists', () => {
     expect(status.products).toEqual([]);
     expect(status.images).toEqual([{ name: 'x/y', description: `bell ${'é'.repeat(251)}` }]);
     expect(status.diskSizes).toEqual([{ type: 'ssd', sizes: [10] }]);
+  });
+});
+
+describe('a request for a reading', () => {
+  const asking = (value: string, status?: ServerCatalogStatus): ServerCatalog => {
+    const { metadata, ...rest } = object(status);
+    return { ...rest, metadata: { ...metadata, annotations: { 'vps-operator.dev/reconcile-at': value } } };
+  };
+
+  it.each([['lists', lists()] as const, ['a failure', failing('ProviderUnavailable')] as const])(
+    'is met once, by %s',
+    (_what, reading) => {
+      expect(isRequested(object())).toBe(false);
+      expect(isRequested(asking('1'))).toBe(true);
+      const status = catalogStatus(asking('1'), reading, NOW);
+      expect(status.lastHandledReconcileAt).toBe('1');
+      expect(isRequested(asking('1', status))).toBe(false);
+      expect(isRequested(asking('2', status))).toBe(true);
+    },
+  );
+
+  it('is none when the annotation goes, and none when the same comes back', () => {
+    const met = catalogStatus(asking('1'), lists(), NOW);
+    expect(isRequested(object(met))).toBe(false);
+    const later = catalogStatus(object(met), lists(), LATER);
+    expect(later).toEqual(met);
+    expect(isRequested(asking('1', later))).toBe(false);
+  });
+
+  it('is met however long it is', () => {
+    const long = 'a'.repeat(300);
+    const status = catalogStatus(asking(long), lists(), NOW);
+    expect(status.lastHandledReconcileAt).toBe('a'.repeat(256));
+    expect(isRequested(asking(long, status))).toBe(false);
   });
 });
 
