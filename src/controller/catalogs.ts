@@ -13,9 +13,12 @@ import type { Logger } from '../logger.ts';
 import type { Catalog } from '../provider/types.ts';
 import type { Credentials } from './credentials.ts';
 import { readCatalog } from './gather.ts';
+import type { LoopInstruments, VisitResult } from './instruments.ts';
+import { CATALOG_WORKERS, Progress } from './progress.ts';
 import { WorkQueue } from './queue.ts';
 import type { Recorder } from './recorder.ts';
 import type { Timers } from './timers.ts';
+import type { LoopVitals } from './vitals.ts';
 
 /** Where catalogs are found and written. */
 export interface CatalogAccess {
@@ -29,12 +32,11 @@ export interface CatalogsOptions extends CatalogAccess {
   recorder: Recorder;
   timers: Timers;
   log: Logger;
+  instruments: LoopInstruments;
 }
 
 type Reading = { ok: true; catalog: Catalog } | Missing;
 
-/** A service that hangs for one key must not hold up the catalogs of the others. */
-const WORKERS = 4;
 /** How old lists may be that another catalog, or the check of a VirtualServer, has just asked for with the same key (ms). */
 const SHARED_AGE_MS = 60_000;
 /** A key that was mended should not have to wait for the longest pause (ms). */
@@ -44,13 +46,15 @@ export class Catalogs {
   readonly #options: CatalogsOptions;
   readonly #informer: Informer<ServerCatalog>;
   readonly #queue: WorkQueue;
+  readonly #progress: Progress;
   /** Readings in a row that failed, by key. */
   readonly #failures = new Map<string, number>();
   #stopped = false;
 
   constructor(options: CatalogsOptions) {
     this.#options = options;
-    this.#queue = new WorkQueue({ timers: options.timers });
+    this.#queue = new WorkQueue({ timers: options.timers, instruments: options.instruments });
+    this.#progress = new Progress(options.timers);
     this.#informer = options.informer({
       onUpsert: (key, catalog, previous) => {
         if (previous === undefined) {
@@ -70,7 +74,7 @@ export class Catalogs {
   /** Waits for nothing: where the kind is not installed yet, the operator does its other work. */
   start(): void {
     this.#informer.start();
-    for (let worker = 0; worker < WORKERS; worker++) void this.#work();
+    for (let worker = 0; worker < CATALOG_WORKERS; worker++) void this.#work();
   }
 
   /** What is under way is left to end by itself and writes nothing any more. */
@@ -93,6 +97,20 @@ export class Catalogs {
     return this.#informer.list().map(({ metadata, spec }) => `${metadata.namespace}/${spec.apiKeySecretRef.name}`);
   }
 
+  list(): ServerCatalog[] {
+    return this.#informer.list();
+  }
+
+  /** How the loop is doing, for probes and metrics. */
+  vitals(): LoopVitals {
+    return {
+      queued: this.#queue.length,
+      busyForMs: this.#queue.busyFor(),
+      maxWorkers: CATALOG_WORKERS,
+      progressAgeMs: this.#progress.ageMs,
+    };
+  }
+
   /** As `Informer.silentForMs`. */
   silentForMs(): number {
     return this.#informer.silentForMs();
@@ -107,21 +125,34 @@ export class Catalogs {
   }
 
   async #work(): Promise<void> {
+    const { instruments, timers } = this.#options;
     for (let key = await this.#queue.get(); key !== undefined; key = await this.#queue.get()) {
-      const catalog = this.#informer.get(key);
+      const begunAt = timers.monotonic();
+      this.#progress.mark();
       try {
-        if (catalog !== undefined && catalog.metadata.deletionTimestamp === undefined) await this.#visit(key, catalog);
-      } catch (error) {
-        this.#queue.addRateLimited(key);
-        const expected = error instanceof KubeError && (error.code === 'Conflict' || error.code === 'NotFound');
-        this.#options.log[expected ? 'debug' : 'error']({ catalog: key, err: error }, 'catalog not written');
+        instruments.visited(await this.#visit(key), timers.monotonic() - begunAt);
       } finally {
         this.#queue.done(key);
+        this.#progress.mark();
       }
     }
   }
 
-  async #visit(key: string, catalog: ServerCatalog): Promise<void> {
+  async #visit(key: string): Promise<VisitResult> {
+    const catalog = this.#informer.get(key);
+    if (catalog === undefined || catalog.metadata.deletionTimestamp !== undefined) return 'success';
+    try {
+      await this.#refresh(key, catalog);
+      return 'requeue_after';
+    } catch (error) {
+      this.#queue.addRateLimited(key);
+      const expected = error instanceof KubeError && (error.code === 'Conflict' || error.code === 'NotFound');
+      this.#options.log[expected ? 'debug' : 'error']({ catalog: key, err: error }, 'catalog not written');
+      return expected ? 'requeue' : 'error';
+    }
+  }
+
+  async #refresh(key: string, catalog: ServerCatalog): Promise<void> {
     const { log, recorder, timers, writeStatus } = this.#options;
     // After a failure only a new answer proves that it is over.
     const anew = isRequested(catalog) || this.#failures.has(key);

@@ -58,7 +58,7 @@ export class Operator {
     this.#timers = timers;
     this.#instruments = instruments;
     this.#progress = new Progress(timers);
-    this.#queue = new WorkQueue({ timers, instruments });
+    this.#queue = new WorkQueue({ timers, instruments: instruments.loops.virtualserver });
     const holders = new Holders();
     const places = new Places(options.maxServersPerNamespace);
     this.#informer = options.informer({
@@ -96,7 +96,8 @@ export class Operator {
     });
     this.#recorder = new Recorder(kube, timers, log);
     const rooms = { credentials: this.#credentials, recorder: this.#recorder, timers, log };
-    this.#catalogs = options.catalogs && new Catalogs({ ...options.catalogs, ...rooms });
+    const catalogRooms = { ...rooms, instruments: instruments.loops.servercatalog };
+    this.#catalogs = options.catalogs && new Catalogs({ ...options.catalogs, ...catalogRooms });
     this.#reconciler = new Reconciler({
       kube,
       journal,
@@ -140,10 +141,16 @@ export class Operator {
     return {
       phase: this.#phase,
       objects: list,
-      queued: this.#queue.length,
-      busyForMs: this.#queue.busyFor(),
-      maxWorkers: this.#options.maxConcurrentReconciles,
-      progressAgeMs: this.#progress.ageMs,
+      catalogs: () => this.#catalogs?.list() ?? [],
+      loops: {
+        virtualserver: {
+          queued: this.#queue.length,
+          busyForMs: this.#queue.busyFor(),
+          maxWorkers: this.#options.maxConcurrentReconciles,
+          progressAgeMs: this.#progress.ageMs,
+        },
+        ...(this.#catalogs && { servercatalog: this.#catalogs.vitals() }),
+      },
       longestStepMs: longestStepMs(this.#options),
       informerSilentMs: Math.max(this.#informer.silentForMs(), this.#catalogs?.silentForMs() ?? 0),
       pollLagMs: () => pollLagMs(list(), (uid) => this.#objects.memo(uid), this.#timers.now()),
@@ -171,7 +178,7 @@ export class Operator {
       this.#progress.mark();
       try {
         const result = await this.#visit(key);
-        this.#instruments.visited(result, this.#timers.monotonic() - begunAt);
+        this.#instruments.loops.virtualserver.visited(result, this.#timers.monotonic() - begunAt);
       } finally {
         this.#queue.done(key);
         this.#progress.mark();

@@ -9,6 +9,9 @@
 import { PROBE_MS, PROBES_AT_ONCE } from './ssh-probe.ts';
 import type { Timers } from './timers.ts';
 
+/** Workers of the catalogs: a service that hangs for one key must not hold up the catalogs of the others. */
+export const CATALOG_WORKERS = 4;
+
 export interface StepBounds {
   maxConcurrentReconciles: number;
   providerQps: number;
@@ -21,18 +24,20 @@ export interface StepBounds {
  * The most that one step does. A DELETE that meets a 404 asks for the list of products and for the server again: three
  * calls, of which each may log in, be refused, log in again and be repeated: 12 exchanges, 6 of them through the bucket.
  * A step reads 16 Secrets at most (`sshKeysFrom`), or an object, or a Secret and its fallback, and writes twice: 20.
+ * The visit of a catalog, with its three lists, does no more than that.
  */
 const MAX_EXCHANGES = 12;
 const MAX_TOKENS = 6;
 const MAX_KUBE_CALLS = 20;
 
 /**
- * How long (ms) all workers together may be without one that ends a step: the sum of all that may happen in one, and of
- * the time in which the bucket serves all that all workers can ask of it, since by then it has served one of them fully.
+ * How long (ms) all workers of a loop together may be without one that ends a step: the sum of all that may happen in
+ * one, and of the time in which the bucket serves all that the workers of both loops can ask of it, since by then it has
+ * served each of them fully.
  */
 export function longestStepMs(bounds: StepBounds): number {
   const { maxConcurrentReconciles, providerQps, createTimeoutMs, providerTimeoutMs, kubeTimeoutMs } = bounds;
-  const bucketMs = (maxConcurrentReconciles * MAX_TOKENS * 1000) / providerQps;
+  const bucketMs = ((maxConcurrentReconciles + CATALOG_WORKERS) * MAX_TOKENS * 1000) / providerQps;
   // A probe waits for those that all other workers may have begun or queued before it.
   const probeMs = Math.ceil(maxConcurrentReconciles / PROBES_AT_ONCE) * PROBE_MS;
   return createTimeoutMs + MAX_EXCHANGES * providerTimeoutMs + MAX_KUBE_CALLS * kubeTimeoutMs + bucketMs + probeMs;

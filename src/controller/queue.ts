@@ -4,7 +4,7 @@
  */
 import { backoffDelay, type Backoff } from './backoff.ts';
 import { Deadlines } from './deadlines.ts';
-import { noInstruments, type Instruments } from './instruments.ts';
+import { noLoopInstruments, type LoopInstruments } from './instruments.ts';
 import { realTimers, type Timers } from './timers.ts';
 
 /** Link of the list of keys that are ready; `dropped` ones are skipped, since a list cannot be searched cheaply. */
@@ -25,7 +25,7 @@ interface Taken {
 
 export interface WorkQueueOptions extends Partial<Backoff> {
   timers?: Timers;
-  instruments?: Instruments | undefined;
+  instruments?: LoopInstruments | undefined;
 }
 
 const DEFAULT_BACKOFF: Backoff = { baseMs: 500, maxMs: 300_000 };
@@ -34,7 +34,7 @@ export class WorkQueue {
   readonly #timers: Timers;
   readonly #backoff: Backoff;
   readonly #ready = new Map<string, Link>();
-  readonly #instruments: Instruments;
+  readonly #instruments: LoopInstruments;
   readonly #processing = new Map<string, Taken>();
   readonly #failures = new Map<string, number>();
   readonly #deadlines: Deadlines;
@@ -46,7 +46,7 @@ export class WorkQueue {
   /** `baseMs` (500) and `maxMs` (5 minutes) bound the backoff of `addRateLimited`. */
   constructor(options: WorkQueueOptions = {}) {
     this.#timers = options.timers ?? realTimers;
-    this.#instruments = options.instruments ?? noInstruments;
+    this.#instruments = options.instruments ?? noLoopInstruments;
     this.#backoff = { ...DEFAULT_BACKOFF, ...options };
     this.#deadlines = new Deadlines(this.#timers, (key) => this.add(key));
   }

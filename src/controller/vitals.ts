@@ -1,15 +1,13 @@
 /** What can be seen of a running operator from outside: probes and metrics are made of it. What takes time is a function. */
 import { FINALIZER } from '../api/names.ts';
+import type { ServerCatalog } from '../api/server-catalog.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { isPaused } from '../decision/inputs.ts';
 import type { Memo } from '../decision/types.ts';
+import type { LoopName } from './instruments.ts';
 
 /** All durations are in ms. */
-export interface Vitals {
-  /** `idle`: not started, as a standby is. */
-  phase: 'idle' | 'syncing' | 'running' | 'stopping';
-  /** Every object in the cache. */
-  objects: () => readonly VirtualServer[];
+export interface LoopVitals {
   /** Keys that wait for a worker. */
   queued: number;
   /** For how long each busy worker has had its key. */
@@ -17,7 +15,18 @@ export interface Vitals {
   maxWorkers: number;
   /** Since a worker last ended a step. */
   progressAgeMs: number;
-  /** Workers that are all busy and make no progress for so long are stuck. */
+}
+
+/** All durations are in ms. */
+export interface Vitals {
+  /** `idle`: not started, as a standby is. */
+  phase: 'idle' | 'syncing' | 'running' | 'stopping';
+  /** Every object in the cache. */
+  objects: () => readonly VirtualServer[];
+  catalogs: () => readonly ServerCatalog[];
+  /** That of catalogs is missing where there are none. */
+  loops: Partial<Record<LoopName, LoopVitals>>;
+  /** Workers of a loop that are all busy and make no progress for so long are stuck. */
   longestStepMs: number;
   /** Since the most silent reflector last showed a sign of life; a failure is one. */
   informerSilentMs: number;

@@ -1,13 +1,19 @@
 /** The VirtualServers in numbers, counted anew from the cache each time, so that no number can drift. Pure. */
 import { REASONS } from '../api/conditions.ts';
 import { FINALIZER } from '../api/names.ts';
-import type { VirtualServer } from '../api/virtual-server.ts';
+import type { Condition, VirtualServer } from '../api/virtual-server.ts';
 import { isRunning } from '../decision/reach.ts';
 import { currentReason } from '../decision/verdict.ts';
 
+/** Objects of one kind with the same status of Ready and the same reason. */
+export interface Standing {
+  ready: string;
+  reason: string;
+  count: number;
+}
+
 export interface Fleet {
-  /** By status and reason, in this order and only where there are any. */
-  servers: { ready: string; reason: string; count: number }[];
+  servers: Standing[];
   price: number;
   /** Running servers and their price by namespace. */
   namespaces: Map<string, { servers: number; price: number }>;
@@ -20,15 +26,18 @@ export interface Fleet {
   oldestDeletionMs: number;
 }
 
+interface Standee {
+  status?: { conditions?: Condition[] | undefined };
+}
+
 /** There may be a server, and only a person can find out: the remedy is an annotation, `adopt` or `not-created`. */
 const PARKED_CREATES: ReadonlySet<string> = new Set(['CreateOutcomeUnknown', 'TaskNotFound']);
 const READY: ReadonlySet<string> = new Set(['True', 'False', 'Unknown']);
 
 /** `now` is in ms since the epoch. */
 export function countFleet(objects: readonly VirtualServer[], now: number): Fleet {
-  const counts = new Map<string, Fleet['servers'][number]>();
   const fleet: Fleet = {
-    servers: [],
+    servers: countStandings(objects),
     price: 0,
     namespaces: new Map(),
     expiring: 0,
@@ -38,10 +47,7 @@ export function countFleet(objects: readonly VirtualServer[], now: number): Flee
     oldestDeletionMs: 0,
   };
   for (const object of objects) {
-    const { ready, reason } = standing(object);
-    const entry = counts.get(`${ready} ${reason}`) ?? { ready, reason, count: 0 };
-    entry.count += 1;
-    counts.set(`${ready} ${reason}`, entry);
+    const { reason } = standing(object);
     if (PARKED_CREATES.has(reason)) fleet.parkedCreates += 1;
     if (reason !== 'ServerMissing' && !isLetGo(object)) addRunning(fleet, object);
     if (object.status?.conditions?.some(({ type }) => type === 'Expiring') === true) fleet.expiring += 1;
@@ -51,11 +57,23 @@ export function countFleet(objects: readonly VirtualServer[], now: number): Flee
     fleet.deleting += 1;
     fleet.oldestDeletionMs = Math.max(fleet.oldestDeletionMs, deletingMs);
   }
-  return { ...fleet, servers: [...counts.values()] };
+  return fleet;
+}
+
+/** Only those that there are, in the order in which they are met. */
+export function countStandings(objects: readonly Standee[]): Standing[] {
+  const counts = new Map<string, Standing>();
+  for (const object of objects) {
+    const { ready, reason } = standing(object);
+    const entry = counts.get(`${ready} ${reason}`) ?? { ready, reason, count: 0 };
+    entry.count += 1;
+    counts.set(`${ready} ${reason}`, entry);
+  }
+  return [...counts.values()];
 }
 
 /** Nobody has looked yet at an object without conditions. */
-function standing({ status }: VirtualServer): { ready: string; reason: string } {
+function standing({ status }: Standee): { ready: string; reason: string } {
   const ready = status?.conditions?.find(({ type }) => type === 'Ready')?.status ?? 'Unknown';
   const reason = currentReason(status?.conditions) ?? 'Pending';
   return { ready: READY.has(ready) ? ready : 'Unknown', reason: Object.hasOwn(REASONS, reason) ? reason : 'Other' };

@@ -2,10 +2,10 @@
  * What /livez and /readyz look at.
  *
  * A failed /livez gets the process killed, and one that is killed in mid-create leaves an order of unknown outcome. So it
- * fails for nothing but a process that would never get on by itself: all workers stuck (controller/progress.ts), or a
- * reflector that has ended or hangs (kube/reflector.ts). A service or an API server that is away, refuses or hangs, a
- * broken journal, a standby that waits: none of them is mended by a restart. An event loop that is stuck needs no check:
- * it cannot answer, and the kubelet takes the missing answer for a failure.
+ * fails for nothing but a process that would never get on by itself: all workers of a loop stuck
+ * (controller/progress.ts), or a reflector that has ended or hangs (kube/reflector.ts). A service or an API server that is
+ * away, refuses or hangs, a broken journal, a standby that waits: none of them is mended by a restart. An event loop that
+ * is stuck needs no check: it cannot answer, and the kubelet takes the missing answer for a failure.
  *
  * A failed /readyz keeps a rollout from going on, no more: nothing is sent to the operator. Ready is who works on objects,
  * and a standby that sees the Lease, which needs both the API server and the rights.
@@ -35,9 +35,17 @@ export interface HealthBounds {
 export function liveChecks({ vitals }: Health, { longestSilenceMs }: HealthBounds): Record<string, Check> {
   return {
     workers: () => {
-      const { phase, busyForMs, maxWorkers, progressAgeMs, longestStepMs } = vitals;
-      const stuck = phase === 'running' && busyForMs.length >= maxWorkers && progressAgeMs > longestStepMs;
-      return stuck ? `all ${maxWorkers} are busy and none has got on for ${seconds(progressAgeMs)}` : undefined;
+      const { phase, loops, longestStepMs } = vitals;
+      if (phase !== 'running') return undefined;
+      const stuck = Object.entries(loops).filter(
+        ([, { busyForMs, maxWorkers, progressAgeMs }]) =>
+          busyForMs.length >= maxWorkers && progressAgeMs > longestStepMs,
+      );
+      const said = stuck.map(
+        ([loop, { maxWorkers, progressAgeMs }]) =>
+          `all ${maxWorkers} of ${loop} are busy and none has got on for ${seconds(progressAgeMs)}`,
+      );
+      return said.length === 0 ? undefined : said.join('; ');
     },
     informer: () => {
       const { phase, informerSilentMs: silent } = vitals;

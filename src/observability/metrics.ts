@@ -1,9 +1,10 @@
 /** The metrics of the process: counts what the rooms tell of, and looks at the rest when it is asked. */
-import type { Instruments } from '../controller/instruments.ts';
-import type { Vitals } from '../controller/vitals.ts';
+import { CATALOG_SINGULAR, SINGULAR } from '../api/names.ts';
+import type { Instruments, LoopInstruments, LoopName } from '../controller/instruments.ts';
+import type { LoopVitals, Vitals } from '../controller/vitals.ts';
 import type { KubeRequestInfo } from '../kube/http.ts';
 import type { LoginResult, Operation, RequestInfo } from '../provider/index.ts';
-import { countFleet } from './fleet.ts';
+import { countFleet, countStandings, type Standing } from './fleet.ts';
 import type { Page } from './page-server.ts';
 import { PROVIDER_RESULTS, providerResult } from './provider-result.ts';
 import { createSeries, type Series } from './series.ts';
@@ -22,8 +23,7 @@ export interface Observed {
   now: number;
 }
 
-const CONTROLLER = { controller: 'virtualserver' };
-const QUEUE = { name: 'virtualserver' };
+const LOOPS: readonly LoopName[] = [SINGULAR, CATALOG_SINGULAR];
 const LEASE = { name: 'vps-operator' };
 const VISIT_RESULTS = ['success', 'error', 'requeue', 'requeue_after'] as const;
 const LOGIN_RESULTS: readonly LoginResult[] = ['success', 'refused', 'error'];
@@ -39,6 +39,7 @@ const OPERATIONS: readonly Operation[] = [
 ];
 
 export class Metrics implements Instruments {
+  readonly loops = { virtualserver: this.#loop(SINGULAR), servercatalog: this.#loop(CATALOG_SINGULAR) };
   readonly #series: Series;
   readonly #onFault: (error: unknown) => void;
   #faulty = false;
@@ -47,30 +48,6 @@ export class Metrics implements Instruments {
     this.#series = createSeries();
     this.#onFault = onFault;
     this.#begin(version);
-  }
-
-  keyAdded(): void {
-    this.#safely((series) => series.queueAdds.inc(QUEUE));
-  }
-
-  keyRetried(): void {
-    this.#safely((series) => series.queueRetries.inc(QUEUE));
-  }
-
-  keyTaken(waitedMs: number): void {
-    this.#safely((series) => series.queueDuration.observe(QUEUE, waitedMs / 1000));
-  }
-
-  keyDone(workedMs: number): void {
-    this.#safely((series) => series.workDuration.observe(QUEUE, workedMs / 1000));
-  }
-
-  visited(result: (typeof VISIT_RESULTS)[number], durationMs: number): void {
-    this.#safely((series) => {
-      series.reconciles.inc({ ...CONTROLLER, result });
-      if (result === 'error') series.reconcileErrors.inc(CONTROLLER);
-      series.reconcileTime.observe(CONTROLLER, durationMs / 1000);
-    });
   }
 
   provisioned(durationMs: number): void {
@@ -107,11 +84,14 @@ export class Metrics implements Instruments {
   /** Zeros for all that is going to be counted: a rate begins with the second sample. */
   #begin(version: string): void {
     const series = this.#series;
-    for (const result of VISIT_RESULTS) series.reconciles.inc({ ...CONTROLLER, result }, 0);
-    series.reconcileErrors.inc(CONTROLLER, 0);
-    series.reconcileTime.zero(CONTROLLER);
-    for (const counter of [series.queueAdds, series.queueRetries]) counter.inc(QUEUE, 0);
-    for (const histogram of [series.queueDuration, series.workDuration]) histogram.zero(QUEUE);
+    for (const name of LOOPS) {
+      const controller = { controller: name };
+      for (const result of VISIT_RESULTS) series.reconciles.inc({ ...controller, result }, 0);
+      series.reconcileErrors.inc(controller, 0);
+      series.reconcileTime.zero(controller);
+      for (const counter of [series.queueAdds, series.queueRetries]) counter.inc({ name }, 0);
+      for (const histogram of [series.queueDuration, series.workDuration]) histogram.zero({ name });
+    }
     for (const operation of OPERATIONS) {
       for (const result of PROVIDER_RESULTS) series.providerRequests.inc({ operation, result }, 0);
       series.providerDuration.zero({ operation });
@@ -123,22 +103,15 @@ export class Metrics implements Instruments {
 
   #look({ vitals, leads, now }: Observed): void {
     const series = this.#series;
-    const busy = vitals.busyForMs;
     series.leader.set(LEASE, leads ? 1 : 0);
-    series.activeWorkers.set(CONTROLLER, busy.length);
-    series.maxWorkers.set(CONTROLLER, vitals.maxWorkers);
-    series.queueDepth.set(QUEUE, vitals.queued);
-    series.unfinished.set(QUEUE, busy.reduce((sum, ms) => sum + ms, 0) / 1000);
-    series.longestRunning.set(QUEUE, Math.max(0, ...busy) / 1000);
+    for (const [name, loop] of Object.entries(vitals.loops)) this.#lookAt(name, loop);
     series.pollLag.set(vitals.pollLagMs() / 1000);
     const stretch = vitals.stretch();
     for (const interval of ['poll', 'resync'] as const) series.stretch.set({ interval }, stretch[interval]);
     series.journalBroken.set(vitals.journalBroken ? 1 : 0);
     const fleet = countFleet(vitals.objects(), now);
-    series.servers.reset();
-    // So that the name is there when there is no server at all.
-    series.servers.set({ ready: 'True', reason: 'Available' }, 0);
-    for (const { ready, reason, count } of fleet.servers) series.servers.set({ ready, reason }, count);
+    setStandings(series.servers, fleet.servers);
+    setStandings(series.catalogs, countStandings(vitals.catalogs()));
     series.price.set(fleet.price);
     series.namespaceServers.reset();
     series.namespacePrice.reset();
@@ -153,6 +126,32 @@ export class Metrics implements Instruments {
     series.oldestDeletion.set(fleet.oldestDeletionMs / 1000);
   }
 
+  #lookAt(name: string, { queued, busyForMs, maxWorkers }: LoopVitals): void {
+    const series = this.#series;
+    const controller = { controller: name };
+    series.activeWorkers.set(controller, busyForMs.length);
+    series.maxWorkers.set(controller, maxWorkers);
+    series.queueDepth.set({ name }, queued);
+    series.unfinished.set({ name }, busyForMs.reduce((sum, ms) => sum + ms, 0) / 1000);
+    series.longestRunning.set({ name }, Math.max(0, ...busyForMs) / 1000);
+  }
+
+  #loop(name: LoopName): LoopInstruments {
+    const controller = { controller: name };
+    return {
+      keyAdded: () => this.#safely((series) => series.queueAdds.inc({ name })),
+      keyRetried: () => this.#safely((series) => series.queueRetries.inc({ name })),
+      keyTaken: (waitedMs) => this.#safely((series) => series.queueDuration.observe({ name }, waitedMs / 1000)),
+      keyDone: (workedMs) => this.#safely((series) => series.workDuration.observe({ name }, workedMs / 1000)),
+      visited: (result, durationMs) =>
+        this.#safely((series) => {
+          series.reconciles.inc({ ...controller, result });
+          if (result === 'error') series.reconcileErrors.inc(controller);
+          series.reconcileTime.observe(controller, durationMs / 1000);
+        }),
+    };
+  }
+
   #safely(count: (series: Series) => void): void {
     try {
       count(this.#series);
@@ -161,4 +160,11 @@ export class Metrics implements Instruments {
       this.#faulty = true;
     }
   }
+}
+
+function setStandings(gauge: Series['servers'], standings: readonly Standing[]): void {
+  gauge.reset();
+  // So that the name is there when there is no object at all.
+  gauge.set({ ready: 'True', reason: 'Available' }, 0);
+  for (const { ready, reason, count } of standings) gauge.set({ ready, reason }, count);
 }

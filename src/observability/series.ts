@@ -57,6 +57,12 @@ export function createSeries() {
       'ready',
       'reason',
     ),
+    catalogs: gauge(
+      'vps_operator_catalogs',
+      'ServerCatalogs by the status of Ready and the reason that matters now.',
+      'ready',
+      'reason',
+    ),
     price: gauge('vps_operator_servers_price', "Sum of the prices of all running servers, in the service's own unit."),
     namespaceServers: gauge(
       'vps_operator_namespace_servers',

@@ -2,6 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { CONDITION_TYPES, REASONS } from '../../src/api/conditions.ts';
+import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL } from '../../src/api/names.ts';
+import { DEFAULT_KEY } from '../../src/simulator/index.ts';
 import { virtualServer, withAnnotations, withSpec } from '../gen/virtual-server.ts';
 import { CREATE } from './support/creates.ts';
 import { readyServer } from './support/records.ts';
@@ -10,6 +12,7 @@ import { pageUrl, scrape, valueOf, type Family } from './support/scrape.ts';
 import { createWorld, type World } from './support/world.ts';
 
 const METRICS = '--metrics-bind-address=127.0.0.1:0';
+const SERVERS = { controller: 'virtualserver' };
 const CREATED = { operation: 'createServer', result: 'success' };
 
 async function observedWorld(flags: string[] = []): Promise<{ world: World; url: string }> {
@@ -85,16 +88,16 @@ describe('the metrics of an operator', () => {
     expect(values('vps_operator_provisioning_duration_seconds_count')).toBe(1);
     // Begins with the second in which the order was written down and ends after the task, which takes 300 ms.
     expect(values('vps_operator_provisioning_duration_seconds_sum')).toBeGreaterThanOrEqual(0.3);
-    expect(values('controller_runtime_max_concurrent_reconciles')).toBe(4);
+    expect(values('controller_runtime_max_concurrent_reconciles', SERVERS)).toBe(4);
     expect(values('leader_election_master_status', { name: 'vps-operator' })).toBe(1);
     expect(values('vps_operator_build_info', { version: 'development' })).toBe(1);
     expect(values('vps_operator_interval_stretch_ratio', { interval: 'poll' })).toBe(1);
     for (const name of ['workqueue_adds_total', 'workqueue_queue_duration_seconds_count'])
-      expect(values(name)).toBeGreaterThan(0);
+      expect(values(name, { name: 'virtualserver' })).toBeGreaterThan(0);
     expect(values('rest_client_requests_total', { code: '200', method: 'PATCH' })).toBeGreaterThan(0);
-    expect(values('controller_runtime_reconcile_time_seconds_count')).toBe(
+    expect(values('controller_runtime_reconcile_time_seconds_count', SERVERS)).toBe(
       ['success', 'error', 'requeue', 'requeue_after'].reduce(
-        (sum, result) => sum + (values('controller_runtime_reconcile_total', { result }) ?? 0),
+        (sum, result) => sum + (values('controller_runtime_reconcile_total', { ...SERVERS, result }) ?? 0),
         0,
       ),
     );
@@ -107,7 +110,28 @@ describe('the metrics of an operator', () => {
       valueOf(gone, 'vps_operator_provider_requests_total', { operation: 'deleteServer', result: 'success' }),
     ).toBe(1);
     expect(valueOf(gone, 'vps_operator_lost_servers_total')).toBe(0);
-    expect(valueOf(gone, 'controller_runtime_reconcile_errors_total')).toBe(0);
+    expect(valueOf(gone, 'controller_runtime_reconcile_errors_total', SERVERS)).toBe(0);
+  });
+
+  it('follow a catalog from a key that is missing to its lists and its end', async () => {
+    const { world, url } = await observedWorld();
+    const folder = `/apis/${API_VERSION}/namespaces/${world.namespace}/${CATALOG_PLURAL}`;
+    const spec = { apiKeySecretRef: { name: 'later' } };
+    const body = { apiVersion: API_VERSION, kind: CATALOG_KIND, metadata: { name: 'catalog' }, spec };
+    await world.http.call({ method: 'POST', path: folder, body });
+    const catalogs = 'vps_operator_catalogs';
+    const missing = await shows(world, url, catalogs, { ready: 'False', reason: 'SecretNotFound' }, 1);
+    expect(valueOf(missing, 'vps_operator_servers', { ready: 'True' })).toBe(0);
+    await world.putSecret('later', DEFAULT_KEY);
+    const ready = await shows(world, url, catalogs, { ready: 'True', reason: 'Available' }, 1);
+    expect(valueOf(ready, catalogs, { reason: 'SecretNotFound' })).toBeUndefined();
+    const controller = 'servercatalog';
+    const visits = { controller, result: 'requeue_after' };
+    expect(valueOf(ready, 'controller_runtime_reconcile_total', visits)).toBeGreaterThanOrEqual(2);
+    expect(valueOf(ready, 'workqueue_adds_total', { name: controller })).toBeGreaterThanOrEqual(2);
+    expect(valueOf(ready, 'controller_runtime_reconcile_errors_total', { controller })).toBe(0);
+    await world.http.call({ method: 'DELETE', path: `${folder}/catalog` });
+    await shows(world, url, catalogs, { ready: 'True', reason: 'Available' }, 0);
   });
 
   it('show an order of unknown outcome, its deletion that has to wait, and its end by force', async () => {

@@ -95,7 +95,7 @@ export const CASES: Record<string, AlertCase[]> = {
   ],
   VPSOperatorNotReconciling: [
     {
-      sentence: 'fires when objects wait and no visit ends',
+      sentence: 'fires when objects wait and no visit ends, though catalogs are read',
       change: { ...NO_VISITS, ...gauge(DEPTH, always(5)) },
       minutes: 30,
       fires: ['VPSOperatorNotReconciling'],
@@ -123,6 +123,12 @@ export const CASES: Record<string, AlertCase[]> = {
     {
       sentence: 'fires when a fifth of the visits fails',
       change: gauge(ERRORS, growing(4)),
+      minutes: 60,
+      fires: ['VPSOperatorReconcileErrors'],
+    },
+    {
+      sentence: 'fires when catalogs cannot be written, however few they are',
+      change: gauge(ERRORS.replace('virtualserver', 'servercatalog'), growing(0.5)),
       minutes: 60,
       fires: ['VPSOperatorReconcileErrors'],
     },

@@ -28,6 +28,11 @@ const HEALTHY: Change = {
     standby: always(0),
   },
   'controller_runtime_reconcile_errors_total{controller="virtualserver"}': { leader: always(0), standby: always(0) },
+  'controller_runtime_reconcile_total{controller="servercatalog",result="requeue_after"}': {
+    leader: growing(1),
+    standby: always(0),
+  },
+  'controller_runtime_reconcile_errors_total{controller="servercatalog"}': { leader: always(0), standby: always(0) },
   'workqueue_depth{name="virtualserver"}': { leader: always(2), standby: always(0) },
   vps_operator_poll_lag_seconds: { leader: always(3), standby: always(0) },
   'vps_operator_interval_stretch_ratio{interval="poll"}': { leader: always(1), standby: always(1) },

@@ -10,6 +10,8 @@ const fleet = (metric: string): string => `sum(max by (namespace) (${metric}{${J
 /** The same by the namespace of the objects. */
 const byNamespace = (metric: string): string =>
   `sum by (object_namespace) (max by (namespace, object_namespace) (${metric}{${JOB}}))`;
+/** The same by the loop that it speaks of. */
+const byLoop = (by: string, metric: string): string => `sum by (${by}) (max by (namespace, ${by}) (${metric}{${JOB}}))`;
 const rate = (by: string, metric: string, matchers = ''): string =>
   `sum by (${by}) (rate(${metric}{${JOB}${matchers}}${RATE}))`;
 const quantile = (q: number, metric: string, by = ''): string =>
@@ -112,6 +114,14 @@ const SERVERS: Unplaced[] = [
     queries: { servers: fleet('vps_operator_expiring_servers') },
   }),
   timeSeries({
+    title: 'Catalogs by readiness',
+    description: 'ServerCatalogs; without True Available an API key does not work, or the service is down.',
+    queries: {
+      '{{ready}} {{reason}}': `sum by (ready, reason) (max by (namespace, ready, reason) (vps_operator_catalogs{${JOB}}))`,
+    },
+    stacked: true,
+  }),
+  timeSeries({
     title: 'Oldest deletion',
     description: 'For how long an object has waited for the end of its deletion.',
     unit: 's',
@@ -164,9 +174,9 @@ const SERVICE: Unplaced[] = [
 const LOOP: Unplaced[] = [
   timeSeries({
     title: 'Visits',
-    description: 'Visits to objects by result; requeue_after: looked at again later by plan.',
+    description: 'Visits to objects by kind and result; requeue_after: looked at again later by plan.',
     unit: 'ops',
-    queries: { '{{result}}': rate('result', 'controller_runtime_reconcile_total', ', controller="virtualserver"') },
+    queries: { '{{controller}} {{result}}': rate('controller, result', 'controller_runtime_reconcile_total') },
     stacked: true,
   }),
   timeSeries({
@@ -174,8 +184,8 @@ const LOOP: Unplaced[] = [
     description: 'Faults and bugs, and the retries that follow them; calls to the service do not count.',
     unit: 'ops',
     queries: {
-      errors: `sum(rate(controller_runtime_reconcile_errors_total{${JOB}}${RATE}))`,
-      retries: `sum(rate(workqueue_retries_total{${JOB}}${RATE}))`,
+      '{{controller}} errors': rate('controller', 'controller_runtime_reconcile_errors_total'),
+      '{{name}} retries': rate('name', 'workqueue_retries_total'),
     },
   }),
   timeSeries({
@@ -188,9 +198,9 @@ const LOOP: Unplaced[] = [
     title: 'Queue',
     description: 'Objects that wait for a worker, and workers that are busy.',
     queries: {
-      waiting: fleet('workqueue_depth'),
-      'busy workers': fleet('controller_runtime_active_workers'),
-      workers: fleet('controller_runtime_max_concurrent_reconciles'),
+      '{{name}} waiting': byLoop('name', 'workqueue_depth'),
+      '{{controller}} busy workers': byLoop('controller', 'controller_runtime_active_workers'),
+      '{{controller}} workers': byLoop('controller', 'controller_runtime_max_concurrent_reconciles'),
     },
   }),
   timeSeries({

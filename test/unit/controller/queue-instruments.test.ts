@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { noInstruments } from '../../../src/controller/instruments.ts';
+import { noLoopInstruments } from '../../../src/controller/instruments.ts';
 import { WorkQueue } from '../../../src/controller/queue.ts';
 import { FakeTimers } from '../../gen/timers.ts';
 
@@ -7,7 +7,7 @@ function observed() {
   const told: string[] = [];
   const timers = new FakeTimers();
   const instruments = {
-    ...noInstruments,
+    ...noLoopInstruments,
     keyAdded: () => told.push('added'),
     keyRetried: () => told.push('retried'),
     keyTaken: (ms: number) => told.push(`taken after ${ms}`),

@@ -2,20 +2,13 @@ import { describe, expect, it } from 'vitest';
 import type { ServerCatalog, ServerCatalogStatus } from '../../../src/api/server-catalog.ts';
 import { catalogStatus, isRequested, refreshMs } from '../../../src/decision/catalog.ts';
 import type { Catalog } from '../../../src/provider/types.ts';
+import { storedCatalog } from '../../gen/server-catalog.ts';
 
 const NOW = Date.parse('2026-01-01T12:00:00Z');
 const LATER = NOW + 3_600_000;
 
-function object(status?: ServerCatalogStatus, generation = 1, refreshInterval = '1h'): ServerCatalog {
-  const times = { creationTimestamp: '2026-01-01T00:00:00Z', generation };
-  return {
-    apiVersion: 'vps-operator.dev/v1alpha1',
-    kind: 'ServerCatalog',
-    metadata: { name: 'c', namespace: 'default', uid: 'u', resourceVersion: '1', ...times },
-    spec: { apiKeySecretRef: { name: 'vps-api-key' }, refreshInterval },
-    ...(status !== undefined && { status }),
-  };
-}
+const object = (status?: ServerCatalogStatus, generation = 1, refreshInterval = '1h'): ServerCatalog =>
+  storedCatalog('c', { generation, refreshInterval, ...(status && { status }) });
 
 const lists = (changes: Partial<Catalog> = {}): { ok: true; catalog: Catalog } => ({
   ok: true,
@@ -101,10 +94,8 @@ describe('lists', () => {
 });
 
 describe('a request for a reading', () => {
-  const asking = (value: string, status?: ServerCatalogStatus): ServerCatalog => {
-    const { metadata, ...rest } = object(status);
-    return { ...rest, metadata: { ...metadata, annotations: { 'vps-operator.dev/reconcile-at': value } } };
-  };
+  const asking = (value: string, status?: ServerCatalogStatus): ServerCatalog =>
+    storedCatalog('c', { annotations: { 'vps-operator.dev/reconcile-at': value }, ...(status && { status }) });
 
   it.each([['lists', lists()] as const, ['a failure', failing('ProviderUnavailable')] as const])(
     'is met once, by %s',

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { openJournal } from '../../../src/controller/journal.ts';
 import { Operator } from '../../../src/controller/operator.ts';
 import { parseConfig } from '../../../src/config.ts';
@@ -11,6 +10,8 @@ import { longestSilenceMs } from '../../../src/kube/reflector.ts';
 import type { Kube } from '../../../src/kube/types.ts';
 import { createLogger } from '../../../src/logger.ts';
 import { liveChecks, probePage, readyChecks, type Health } from '../../../src/observability/health.ts';
+import { feedOf } from '../../gen/feed.ts';
+import { storedCatalog } from '../../gen/server-catalog.ts';
 import { FakeTimers } from '../../gen/timers.ts';
 import { stored } from '../../gen/virtual-server.ts';
 
@@ -30,13 +31,19 @@ const SETTINGS = {
   operatorNamespace: undefined,
 };
 
+const never = (): Promise<never> => new Promise<never>(() => undefined);
+
 /** Lets everything happen that need not wait for a clock. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** An operator of two workers over these objects, whose Secrets are read as the test says. */
-async function runningOperator(names: string[], getSecret: Kube['getSecret'], timers = new FakeTimers()) {
-  const objects = new Map<string, VirtualServer>(names.map((name) => [`default/${name}`, stored(name)]));
-  const silence = { ms: 0 };
+/** An operator of two workers over these objects and catalogs, whose Secrets are read as the test says. */
+async function runningOperator(
+  names: string[],
+  getSecret: Kube['getSecret'],
+  timers = new FakeTimers(),
+  catalogs: string[] = [],
+) {
+  const servers = feedOf(...names.map((name) => stored(name)));
   const operator = new Operator({
     ...SETTINGS,
     kube: {
@@ -45,14 +52,11 @@ async function runningOperator(names: string[], getSecret: Kube['getSecret'], ti
       createEvent: () => Promise.resolve(),
       writeStatus: (_version, _previous, status) => Promise.resolve({ ...stored('any'), status }),
     } satisfies Partial<Kube> as unknown as Kube,
-    informer: (handler) => ({
-      start: () => objects.forEach((object, key) => handler.onUpsert(key, object, undefined)),
-      synced: () => Promise.resolve(),
-      get: (key) => objects.get(key),
-      list: () => [...objects.values()],
-      silentForMs: () => silence.ms,
-      stop: () => Promise.resolve(),
-    }),
+    informer: servers.informer,
+    catalogs: {
+      informer: feedOf(...catalogs.map((name) => storedCatalog(name))).informer,
+      writeStatus: never,
+    },
     provider: {
       session: () => {
         throw new Error('nothing is called in these tests');
@@ -68,10 +72,9 @@ async function runningOperator(names: string[], getSecret: Kube['getSecret'], ti
   await operator.start();
   await settled();
   const livez = () => probePage(liveChecks({ vitals: operator.vitals(), stopping: false, standby: undefined }, BOUNDS));
-  return { operator, timers, livez, silence };
+  return { operator, timers, livez, servers };
 }
 
-const never = (): Promise<never> => new Promise<never>(() => undefined);
 const bound = longestStepMs(SETTINGS);
 
 describe('/livez', () => {
@@ -82,13 +85,24 @@ describe('/livez', () => {
     timers.advance(1_000);
     const { status, body } = livez();
     expect(status).toBe(500);
-    expect(body).toBe(`workers: all 2 are busy and none has got on for ${Math.floor(bound / 1000) + 1} s\n`);
+    expect(body).toBe(
+      `workers: all 2 of virtualserver are busy and none has got on for ${Math.floor(bound / 1000) + 1} s\n`,
+    );
+  });
+
+  it('fails when all workers of the catalogs are, however well those of the servers get on', async () => {
+    const { timers, livez } = await runningOperator([], never, new FakeTimers(), ['a', 'b', 'c', 'd']);
+    timers.advance(bound);
+    expect(livez()).toEqual({ status: 200, body: 'ok\n' });
+    timers.advance(1_000);
+    expect(livez().status).toBe(500);
+    expect(livez().body).toContain('workers: all 4 of servercatalog are busy and none has got on for');
   });
 
   it('does not fail while one worker is free, however long another has been stuck', async () => {
     const { operator, timers, livez } = await runningOperator(['a'], never);
     timers.advance(10 * bound);
-    expect(operator.vitals().busyForMs).toEqual([10 * bound]);
+    expect(operator.vitals().loops.virtualserver?.busyForMs).toEqual([10 * bound]);
     expect(livez().status).toBe(200);
   });
 
@@ -105,7 +119,7 @@ describe('/livez', () => {
       timers.advance(5_000);
       await settled();
       await settled();
-      if (running.operator.vitals().busyForMs.length === WORKERS) busy += 1;
+      if (running.operator.vitals().loops.virtualserver?.busyForMs.length === WORKERS) busy += 1;
       expect(running.livez()).toEqual({ status: 200, body: 'ok\n' });
     }
     expect(busy).toBeGreaterThan(0);
@@ -118,18 +132,18 @@ describe('/livez', () => {
   });
 
   it('fails when a reflector shows no sign of life for longer than it may', async () => {
-    const { livez, silence } = await runningOperator([], never);
-    silence.ms = BOUNDS.longestSilenceMs;
+    const { livez, servers } = await runningOperator([], never);
+    servers.silentMs = BOUNDS.longestSilenceMs;
     expect(livez().status).toBe(200);
-    silence.ms += 1_000;
+    servers.silentMs += 1_000;
     expect(livez()).toEqual({ status: 500, body: 'informer: no sign of life for 451 s\n' });
   });
 
   it('does not fail while the operator stops, which may take as long as it has to', async () => {
-    const { operator, timers, livez, silence } = await runningOperator(['a', 'b'], never);
+    const { operator, timers, livez, servers } = await runningOperator(['a', 'b'], never);
     void operator.stop();
     timers.advance(10 * bound);
-    silence.ms = Infinity;
+    servers.silentMs = Infinity;
     expect(livez().status).toBe(200);
   });
 
@@ -189,7 +203,7 @@ describe('the longest step', () => {
   });
 
   it('grows with every deadline, with the number of workers and with the pause between two requests', () => {
-    expect(bound).toBe(120_000 + 12 * 30_000 + 20 * 15_000 + 5_000 + (WORKERS * 6 * 1000) / 10);
+    expect(bound).toBe(120_000 + 12 * 30_000 + 20 * 15_000 + 5_000 + ((WORKERS + 4) * 6 * 1000) / 10);
     expect(longestStepMs({ ...SETTINGS, providerQps: 0.01 })).toBeGreaterThan(WORKERS * 6 * 100_000);
   });
 });

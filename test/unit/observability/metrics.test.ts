@@ -1,22 +1,29 @@
 import { describe, expect, it } from 'vitest';
+import type { Condition } from '../../../src/api/virtual-server.ts';
 import type { Vitals } from '../../../src/controller/vitals.ts';
 import { Metrics } from '../../../src/observability/metrics.ts';
+import { storedCatalog } from '../../gen/server-catalog.ts';
 import { stored } from '../../gen/virtual-server.ts';
 import { providerResult } from '../../../src/observability/provider-result.ts';
 
 const VITALS: Vitals = {
   phase: 'running',
   objects: () => [],
-  queued: 3,
-  busyForMs: [500, 2_000],
-  maxWorkers: 4,
-  progressAgeMs: 0,
+  catalogs: () => [],
+  loops: {
+    virtualserver: { queued: 3, busyForMs: [500, 2_000], maxWorkers: 8, progressAgeMs: 0 },
+    servercatalog: { queued: 1, busyForMs: [700], maxWorkers: 4, progressAgeMs: 0 },
+  },
   longestStepMs: 1,
   informerSilentMs: 0,
   pollLagMs: () => 1_500,
   stretch: () => ({ poll: 1.5, resync: 2 }),
   journalBroken: true,
 };
+
+function condition(type: string, status: Condition['status'], reason: string): Condition {
+  return { type, status, reason, message: '', lastTransitionTime: '2026-01-01T00:00:00Z' };
+}
 
 function metrics() {
   const faults: unknown[] = [];
@@ -35,6 +42,11 @@ describe('metrics', () => {
         'workqueue_unfinished_work_seconds{name="virtualserver"} 2.5',
         'workqueue_longest_running_processor_seconds{name="virtualserver"} 2',
         'controller_runtime_active_workers{controller="virtualserver"} 2',
+        'controller_runtime_max_concurrent_reconciles{controller="virtualserver"} 8',
+        'workqueue_depth{name="servercatalog"} 1',
+        'workqueue_longest_running_processor_seconds{name="servercatalog"} 0.7',
+        'controller_runtime_active_workers{controller="servercatalog"} 1',
+        'controller_runtime_max_concurrent_reconciles{controller="servercatalog"} 4',
         'leader_election_master_status{name="vps-operator"} 0',
         'vps_operator_poll_lag_seconds 1.5',
         'vps_operator_interval_stretch_ratio{interval="poll"} 1.5',
@@ -47,12 +59,16 @@ describe('metrics', () => {
 
   it('count what they are told of, in seconds', async () => {
     const { instance, lines } = metrics();
-    instance.keyAdded();
-    instance.keyTaken(20);
-    instance.keyDone(2_000);
-    instance.keyRetried();
-    instance.visited('error', 300);
-    instance.visited('requeue_after', 100);
+    const { virtualserver, servercatalog } = instance.loops;
+    virtualserver.keyAdded();
+    virtualserver.keyTaken(20);
+    virtualserver.keyDone(2_000);
+    virtualserver.keyRetried();
+    virtualserver.visited('error', 300);
+    virtualserver.visited('requeue_after', 100);
+    servercatalog.keyAdded();
+    servercatalog.keyAdded();
+    servercatalog.visited('requeue', 500);
     instance.provisioned(61_000);
     instance.serverLost();
     instance.login('refused');
@@ -62,7 +78,12 @@ describe('metrics', () => {
     expect(await lines()).toEqual(
       expect.arrayContaining([
         'workqueue_adds_total{name="virtualserver"} 1',
+        'workqueue_adds_total{name="servercatalog"} 2',
         'workqueue_retries_total{name="virtualserver"} 1',
+        'workqueue_retries_total{name="servercatalog"} 0',
+        'controller_runtime_reconcile_total{controller="servercatalog",result="requeue"} 1',
+        'controller_runtime_reconcile_errors_total{controller="servercatalog"} 0',
+        'controller_runtime_reconcile_time_seconds_sum{controller="servercatalog"} 0.5',
         'workqueue_queue_duration_seconds_sum{name="virtualserver"} 0.02',
         'workqueue_work_duration_seconds_sum{name="virtualserver"} 2',
         'controller_runtime_reconcile_total{controller="virtualserver",result="error"} 1',
@@ -94,10 +115,25 @@ describe('metrics', () => {
     expect(await servers()).toEqual([available]);
   });
 
+  it('count catalogs by readiness and reason, too', async () => {
+    const { instance } = metrics();
+    const conditions = [condition('Ready', 'False', 'SecretNotFound'), condition('Stalled', 'True', 'SecretNotFound')];
+    const catalogs = [
+      storedCatalog('new'),
+      ...['a', 'b'].map((name) => storedCatalog(name, { status: { conditions } })),
+    ];
+    const { body } = await instance.page({ vitals: { ...VITALS, catalogs: () => catalogs }, leads: true, now: 0 });
+    expect(body.split('\n').filter((line) => line.startsWith('vps_operator_catalogs{'))).toEqual([
+      'vps_operator_catalogs{ready="True",reason="Available"} 0',
+      'vps_operator_catalogs{ready="Unknown",reason="Pending"} 1',
+      'vps_operator_catalogs{ready="False",reason="SecretNotFound"} 2',
+    ]);
+  });
+
   it('never throw into the operator, and say once that something cannot be counted', () => {
     const { instance, faults } = metrics();
-    instance.keyTaken(NaN);
-    instance.visited('success', Infinity);
+    instance.loops.virtualserver.keyTaken(NaN);
+    instance.loops.virtualserver.visited('success', Infinity);
     expect(faults).toHaveLength(1);
   });
 
