@@ -176,4 +176,25 @@ export const MUTANTS: Mutant[] = [
     replace: "if (metadata.uid !== '') return false;",
     tests: ['test/unit/kube/informer.test.ts'],
   },
+  {
+    name: 'a Secret that changed wakes no catalog',
+    file: 'src/controller/catalogs.ts',
+    find: 'if (metadata.namespace !== namespace || spec.apiKeySecretRef.name !== secret) continue;',
+    replace: "if (metadata.namespace !== '' || spec.apiKeySecretRef.name !== secret) continue;",
+    tests: ['test/integration/catalog.test.ts'],
+  },
+  {
+    name: 'keys that only a catalog uses are forgotten',
+    file: 'src/controller/key-keeper.ts',
+    find: 'return new Set([...needed, ...alsoNeeded()]);',
+    replace: 'return new Set(alsoNeeded().length < 0 ? [] : needed);',
+    tests: ['--project', 'unit', 'test/unit/controller/catalogs.test.ts'],
+  },
+  {
+    name: 'a request for a reading from before the start is missed',
+    file: 'src/controller/catalogs.ts',
+    find: 'const isCurrent = isReady && status.observedGeneration === metadata.generation && !isRequested(catalog);',
+    replace: 'const isCurrent = isReady && status.observedGeneration === metadata.generation;',
+    tests: ['test/integration/catalog.test.ts'],
+  },
 ];
