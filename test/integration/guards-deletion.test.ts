@@ -108,6 +108,12 @@ describe('the definition of VirtualServer', () => {
     `vps-operator.dev/allow-deletion=${value}`,
   ];
 
+  it('does not stand in the way of other definitions', async () => {
+    await guarded.apply(OTHER_CRD);
+    await succeed(guarded.admin, ['delete', 'crd', 'gadgets.test.example.org']);
+    await succeed(guarded.admin, ['delete', 'crd', 'servercatalogs.vps-operator.dev']);
+  });
+
   it('stays when it is deleted, by name or with all others', async () => {
     await succeed(guarded.root, annotate('yes'));
     for (const args of [
@@ -125,11 +131,6 @@ describe('the definition of VirtualServer', () => {
     expect(await succeed(guarded.root, ['get', 'crd', CRD, '--output=jsonpath={.metadata.deletionTimestamp}'])).toBe(
       '',
     );
-  });
-
-  it('does not stand in the way of other definitions', async () => {
-    await guarded.apply(OTHER_CRD);
-    await succeed(guarded.admin, ['delete', 'crd', 'gadgets.test.example.org']);
   });
 
   it('goes when it carries the annotation', async () => {

@@ -2,7 +2,13 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { FINALIZER, RECORD_ANNOTATION } from '../../src/api/names.ts';
+import {
+  API_VERSION,
+  CATALOG_KIND,
+  FINALIZER,
+  RECONCILE_AT_ANNOTATION,
+  RECORD_ANNOTATION,
+} from '../../src/api/names.ts';
 import { virtualServer, withAnnotations } from '../gen/virtual-server.ts';
 import { OTHER_FINALIZER, patch, statusPatch, useGuards } from './support/guarded-objects.ts';
 import { ADMISSION, BREAK_GLASS, kustomized, refusal, succeed, type Kubectl } from './support/guards.ts';
@@ -114,6 +120,25 @@ describe('the operator', () => {
     expect(
       await refusal(guarded.editor, patch('huge', { metadata: { annotations: { [RECORD_ANNOTATION]: '' } } })),
     ).toContain(RECORD_ANNOTATION);
+  });
+});
+
+describe('a ServerCatalog, which has no guard', () => {
+  it('is written by nobody else with the shipped rights, and put right at the next reading where it was', async () => {
+    const world = await guardedWorld();
+    const within = ['--namespace', world.namespace];
+    const manifest = { apiVersion: API_VERSION, kind: CATALOG_KIND, metadata: { name: 'catalog' }, spec: {} };
+    await succeed(guarded.editor, ['create', '--filename=-', ...within], manifest);
+    await succeed(guarded.editor, ['wait', '--for=condition=Ready', 'vpscat/catalog', ...within]);
+    const read = ['get', 'vpscat', 'catalog', '--output=jsonpath={.status.products[*].code}', ...within];
+    const listed = await succeed(guarded.editor, read);
+    const status = JSON.stringify({ status: { products: [{ code: 'free-of-charge' }] } });
+    const forge = ['patch', 'vpscat', 'catalog', '--type=merge', '--subresource=status', `--patch=${status}`];
+    await refusal(guarded.editor, ['auth', 'can-i', 'patch', 'vpscat', '--subresource=status', ...within]);
+    await succeed(guarded.admin, [...forge, ...within]);
+    expect(await succeed(guarded.editor, read)).toBe('free-of-charge');
+    await succeed(guarded.editor, ['annotate', 'vpscat', 'catalog', `${RECONCILE_AT_ANNOTATION}=now`, ...within]);
+    await guarded.until(guarded.editor, read, ({ text }) => text === listed);
   });
 });
 
