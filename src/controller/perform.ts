@@ -135,7 +135,7 @@ async function readServer(identifier: string, account: string | undefined, targe
 async function adopt(action: Extract<Action, { type: 'adopt' }>, target: Target, room: Performing): Promise<Outcome> {
   const { namespace, name, uid } = target.object.metadata;
   room.holders.reserve(uid, `${namespace}/${name}`, action.identifier);
-  return lookedAt(await readServer(action.identifier, undefined, target), target, room);
+  return readServer(action.identifier, undefined, target);
 }
 
 /** A server that was read: its SSH server is asked, and its connection Secret written, where spec wants that. */

@@ -36,7 +36,7 @@ function renewed(record: ServerRecord, account: string): ServerRecord {
 
 type Seen = Extract<Outcome, { type: 'server' }>;
 
-function seen(at: Settling, known: ServerRecord, found: Seen, isNew: boolean, events: Next['events'] = []): Next {
+function seen(at: Settling, known: ServerRecord, found: Seen, isNew: boolean): Next {
   const { facts, object } = at;
   const { server, probed, connection } = found;
   const fields = serverFields(server);
@@ -49,7 +49,7 @@ function seen(at: Settling, known: ServerRecord, found: Seen, isNew: boolean, ev
   const rests = available && connection?.state !== 'failed';
   const pause = jittered(rests ? facts.timing.resyncMs : facts.timing.pollMs, facts);
   const plan = { action: 'readServer', afterMs: Math.min(pause, untilExpiry(at, record)) } as const;
-  const next = rest(
+  return rest(
     at,
     {
       record,
@@ -63,7 +63,6 @@ function seen(at: Settling, known: ServerRecord, found: Seen, isNew: boolean, ev
     { ...memo, failures: 0, ...(record.identifier !== undefined && { taskComplete: record.identifier }) },
     isNew || record !== known ? record : undefined,
   );
-  return { ...next, events: [...events, ...next.events] };
 }
 
 /** ms; Infinity where the end is not ahead: once it is past, other things than time decide. */
@@ -110,6 +109,7 @@ function invisible(identifier: string, detail: string): Verdict {
   };
 }
 
+/** The record comes first: nothing of the server is shown or written anywhere until this object holds it. */
 export function settleAdoption(at: Settling, action: Extract<Action, { type: 'adopt' }>, outcome: Outcome): Next {
   const { object, facts } = at;
   if (outcome.type === 'server') {
@@ -126,11 +126,10 @@ export function settleAdoption(at: Settling, action: Extract<Action, { type: 'ad
       identifier: action.identifier,
       ...(orphans && { orphans }),
     };
-    if (object.metadata.deletionTimestamp !== undefined)
-      return goOn({ ...facts.memo, taskComplete: action.identifier }, { record });
-    return seen(at, record, outcome, true, [
+    const events: Next['events'] = [
       { type: 'Normal', reason: 'ServerAdopted', note: `took over server ${action.identifier}` },
-    ]);
+    ];
+    return { ...goOn({ ...facts.memo, failures: 0, taskComplete: action.identifier }, { record }), events };
   }
   if (outcome.type !== 'serverNotFound') throw new Error(`outcome ${outcome.type} does not belong to an adoption`);
   const verdict: Verdict = {
