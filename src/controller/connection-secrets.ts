@@ -3,7 +3,7 @@ import type { VirtualServer } from '../api/virtual-server.ts';
 import { connectionData, connectionWrite, type Connection, type ConnectionData } from '../decision/connection.ts';
 import { KubeError } from '../kube/error.ts';
 import type { Secrets } from '../kube/secrets.ts';
-import type { KubeErrorCode } from '../kube/types.ts';
+import type { Kube, KubeErrorCode } from '../kube/types.ts';
 import type { Logger } from '../logger.ts';
 import type { Server } from '../provider/types.ts';
 
@@ -13,23 +13,24 @@ const FINAL: ReadonlySet<KubeErrorCode> = new Set(['Forbidden', 'Invalid', 'NotF
 export class ConnectionSecrets {
   readonly #secrets: Secrets | undefined;
   readonly #log: Logger;
+  readonly #kube: Pick<Kube, 'getVirtualServer'>;
 
   /** `secrets` undefined: `--connection-secrets` was not given, and nothing is written. */
-  constructor(secrets: Secrets | undefined, log: Logger) {
+  constructor(secrets: Secrets | undefined, log: Logger, kube: Pick<Kube, 'getVirtualServer'>) {
     this.#secrets = secrets;
     this.#log = log;
+    this.#kube = kube;
   }
 
   /** Undefined where the object asks for no Secret, or is being deleted. Never throws a KubeError: Ready is not about it. */
   async write(object: VirtualServer, server: Server): Promise<Connection | undefined> {
     if (object.spec.connectionSecretName === undefined || object.metadata.deletionTimestamp !== undefined)
       return undefined;
-    const data = connectionData(server);
     try {
-      return { state: await this.#bring(object, data) };
+      return { state: await this.#bring(object, connectionData(server)) };
     } catch (error) {
       if (!(error instanceof KubeError)) throw error;
-      return { state: 'failed', why: masked(error.message, data) };
+      return { state: 'failed', why: error.message };
     }
   }
 
@@ -66,15 +67,32 @@ export class ConnectionSecrets {
     const change = connectionWrite(object, name, present, data);
     if (change === 'taken') return 'taken';
     if (change === 'same') return 'written';
-    if ('create' in change) await secrets.create(change.create);
-    else if (present !== undefined) await secrets.patch(present.metadata, change.patch);
+    await this.#confirm(object);
+    try {
+      if ('create' in change) await secrets.create(change.create);
+      else if (present !== undefined) await secrets.patch(present.metadata, change.patch);
+    } catch (error) {
+      throw error instanceof KubeError ? masked(error, [present?.data.vncPassword, data?.vncPassword]) : error;
+    }
     return 'written';
+  }
+
+  /**
+   * A cache may show an object that was deleted long ago: its Secret, kept with `Retain`, would be bound to it once more,
+   * and go. Throws KubeError `Conflict` where a write of the object would fail, too.
+   */
+  async #confirm({ metadata: { namespace, name, uid, resourceVersion } }: VirtualServer): Promise<void> {
+    const live = await this.#kube.getVirtualServer(namespace, name);
+    if (live?.metadata.uid !== uid || live.metadata.resourceVersion !== resourceVersion)
+      throw new KubeError('Conflict', `VirtualServer ${name} has changed meanwhile`, { status: 409 });
   }
 }
 
-/** An admission webhook may quote in its answer what it was asked about. */
-function masked(message: string, data: ConnectionData): string {
-  const password = data.vncPassword ?? '';
-  const forms = [password, Buffer.from(password).toString('base64')].filter((form) => form !== '');
-  return forms.reduce((text, form) => text.replaceAll(form, '***'), message);
+/** An admission webhook may quote in its answer what it was asked about: what is to be written, and what was there. */
+function masked(error: KubeError, passwords: (string | undefined)[]): KubeError {
+  const known = passwords.filter((password) => password !== undefined && password !== '') as string[];
+  const forms = known.flatMap((password) => [password, Buffer.from(password).toString('base64')]);
+  const { code, status, reason, retryAfterMs } = error;
+  const message = forms.reduce((text, form) => text.replaceAll(form, '***'), error.message);
+  return new KubeError(code, message, { status, reason, retryAfterMs });
 }
