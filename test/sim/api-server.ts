@@ -4,9 +4,10 @@
  */
 import { KubeError } from '../../src/kube/error.ts';
 import type { LeaseState } from '../../src/kube/leases.ts';
-import type { MetadataPatch, ObjectVersion } from '../../src/kube/types.ts';
+import type { EventInput, MetadataPatch, ObjectVersion } from '../../src/kube/types.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../src/api/virtual-server.ts';
 import type { Manifest } from '../gen/virtual-server.ts';
+import { SecretStore } from './secret-store.ts';
 
 export interface Change {
   /** The version after the change; for a deletion the last state with a version of its own. */
@@ -23,7 +24,8 @@ export class ApiServer {
   readonly changes: Change[] = [];
   /** Told after each change. */
   readonly listeners = new Set<() => void>();
-  readonly secrets = new Map<string, Record<string, string>>();
+  readonly secrets = new SecretStore(() => String(++this.#version));
+  readonly events: EventInput[] = [];
   /** The one Lease of the operator. */
   lease: LeaseState | undefined;
   readonly #objects = new Map<string, VirtualServer>();
@@ -130,6 +132,12 @@ export class ApiServer {
     if (this.lease?.resourceVersion !== resourceVersion)
       throw new KubeError('Conflict', 'the lease has been modified', { status: 409 });
     return (this.lease = { ...state, resourceVersion: String(++this.#version) });
+  }
+
+  /** Takes the Secrets of objects that are gone, as a controller of its own does a while after. */
+  collectGarbage(): void {
+    const living = new Set(this.list().map(({ metadata }) => metadata.uid));
+    this.secrets.collectGarbage((uid) => living.has(uid));
   }
 
   #patchMetadata(object: VirtualServer, patch: MetadataPatch): VirtualServer {

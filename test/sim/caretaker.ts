@@ -1,5 +1,10 @@
 /** The person who looks after parked objects in the simulation, and says truthfully what the service shows. */
-import { ADOPT_ANNOTATION, NOT_CREATED_ANNOTATION, START_ANEW_ANNOTATION } from '../../src/api/names.ts';
+import {
+  ADOPT_ANNOTATION,
+  NOT_CREATED_ANNOTATION,
+  ORPHAN_HANDLED_ANNOTATION,
+  START_ANEW_ANNOTATION,
+} from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { currentReason } from '../../src/decision/verdict.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
@@ -66,8 +71,19 @@ export class Caretaker {
         ...(attempt !== undefined && { [NOT_CREATED_ANNOTATION]: attempt }),
       });
     }
+    if (reason === 'OrphanedServer') this.#handleOrphans(object);
     if (reason === 'IdentifierInUse') this.#api.annotate(namespace, name, { [ADOPT_ANNOTATION]: null });
     if (reason === 'InvalidSpec') this.#api.editSpec(namespace, name, { product: 'vps-1gb' });
+  }
+
+  /** Tasks that were accepted after somebody had adopted what they made: nothing else is to be found at the service. */
+  #handleOrphans({ metadata: { namespace, name }, status }: VirtualServer): void {
+    const { orphans = [], identifier: held } = status?.record ?? {};
+    const tasks = orphans.map(({ task }) => task);
+    const made = this.#service.ledger.creates().filter(({ task }) => tasks.includes(task));
+    if (made.some(({ identifier }) => identifier !== held && this.#isThere(identifier))) return;
+    this.#tell(`orphans ${tasks.join()} of ${namespace}/${name} are handled`);
+    this.#api.annotate(namespace, name, { [ORPHAN_HANDLED_ANNOTATION]: tasks.join() });
   }
 
   #excuse({ spec }: VirtualServer, attempt: string): void {

@@ -2,20 +2,12 @@
 import type { VirtualServer, VirtualServerStatus } from '../../src/api/virtual-server.ts';
 import { KubeError } from '../../src/kube/error.ts';
 import type { Leases } from '../../src/kube/leases.ts';
-import type { Kube, MetadataPatch, ObjectVersion, SecretData } from '../../src/kube/types.ts';
+import type { Secrets, SecretObject } from '../../src/kube/secrets.ts';
+import type { EventInput, Kube, MetadataPatch, ObjectVersion, SecretData } from '../../src/kube/types.ts';
 import type { ApiServer } from './api-server.ts';
 import type { Random } from './random.ts';
 import type { Scheduler } from './scheduler.ts';
-
-/** How likely each fault is for one request, 0 to 1; all 0 when faults have stopped. */
-export interface Weather {
-  /** The request never arrives, or its answer never does: half each. */
-  lost: number;
-  /** An answer 500 to a request that was processed. */
-  error: number;
-  /** Longest delay of one way (ms). */
-  delayMs: number;
-}
+import type { Weather } from './weather.ts';
 
 export interface Network {
   scheduler: Scheduler;
@@ -62,11 +54,20 @@ export class SimKube implements Kube {
   }
 
   getSecret(namespace: string, name: string): Promise<SecretData | undefined> {
-    return this.#call(() => this.#api.secrets.get(`${namespace}/${name}`));
+    return this.#call(() => this.#api.secrets.get(namespace, name)?.data);
   }
 
-  createEvent(): Promise<void> {
-    return this.#call(() => undefined);
+  createEvent(event: EventInput): Promise<void> {
+    return this.#call(() => void this.#api.events.push(event));
+  }
+
+  secrets(): Secrets {
+    const { secrets } = this.#api;
+    return {
+      get: (namespace, name) => this.#call(() => secrets.get(namespace, name)),
+      create: (secret) => this.#call(() => secrets.create(secret), quoted).then(() => undefined),
+      patch: (version, changes) => this.#call(() => secrets.patch(version, changes), quoted).then(() => undefined),
+    };
   }
 
   leases(): Leases {
@@ -82,8 +83,11 @@ export class SimKube implements Kube {
     return Promise.resolve();
   }
 
-  /** `process` runs when the request arrives, even if the caller is dead by then; the answer needs a living one. */
-  #call<T>(process: () => T): Promise<T> {
+  /**
+   * `process` runs when the request arrives, even if the caller is dead by then; the answer needs a living one.
+   * `quote`: what an error 500 says of what was processed.
+   */
+  #call<T>(process: () => T, quote: (value: T) => string = () => 'internal error'): Promise<T> {
     const { scheduler, random, kube } = this.#network;
     const owner = this.#owner;
     return new Promise((resolve, reject) => {
@@ -99,7 +103,8 @@ export class SimKube implements Kube {
         scheduler.after(
           random.int(0, kube.delayMs),
           () => {
-            if (failed) reject(new KubeError('ServerError', 'internal error', { status: 500 }));
+            const said = answer.ok ? quote(answer.value) : 'internal error';
+            if (failed) reject(new KubeError('ServerError', said, { status: 500 }));
             else if (answer.ok) resolve(answer.value);
             else reject(answer.error);
           },
@@ -117,4 +122,10 @@ function attempt<T>(run: () => T): { ok: true; value: T } | { ok: false; error: 
     if (error instanceof KubeError) return { ok: false, error };
     throw error;
   }
+}
+
+/** As an admission webhook that has failed, and says about what; values as they stand in the API. */
+function quoted({ metadata: { name }, data }: SecretObject): string {
+  const encoded = Object.entries(data).map(([key, value]) => `${key}: ${Buffer.from(value).toString('base64')}`);
+  return `failed calling webhook for Secret ${name}: {${encoded.join(', ')}}`;
 }

@@ -118,3 +118,31 @@ function serversLeft(api: ApiServer, service: Simulation): Set<string> {
   const adopted = kept.map(({ object }) => identifierOf(object)).filter((identifier) => identifier !== undefined);
   return new Set([...ordered.map(({ identifier }) => identifier), ...adopted]);
 }
+
+/** Keys, tokens, SSH keys and VNC passwords of the simulation; those also in base64. */
+const SECRET = /secret-\d|simulated-token-\d|ssh-ed25519|vnc-password|dm5jLXBhc3N3b3Jk/;
+
+export interface LogLine extends Record<string, unknown> {
+  err?: { name?: string; message?: string };
+  msg?: string;
+  level?: string;
+}
+
+/** Errors that only a bug can cause, and words that belong in no log. */
+export function wronglySaid(line: LogLine): string[] {
+  const { err, msg = '' } = line;
+  return [
+    ...(SECRET.test(JSON.stringify(line)) ? ['a secret stands in the log'] : []),
+    ...(msg === 'visit failed' && err?.name !== 'KubeError' ? [`a visit threw ${err?.message ?? ''}`] : []),
+    ...(msg.startsWith('finalizer was removed by force') ? ['a finalizer was reported as removed by force'] : []),
+  ];
+}
+
+/** What everybody may read must not say how to log in. */
+export function tellsPasswords({ changes, events }: ApiServer): string[] {
+  const told = JSON.stringify([
+    events,
+    changes.map(({ object: { status, metadata } }) => [status, metadata.annotations]),
+  ]);
+  return told.includes('vnc-password') ? ['a VNC password stands in a status, a record or an Event'] : [];
+}

@@ -6,6 +6,7 @@ import type { Simulation } from '../../src/simulator/index.ts';
 import { virtualServer, withSpec } from '../gen/virtual-server.ts';
 import type { ApiServer } from './api-server.ts';
 import { Caretaker, type Truth } from './caretaker.ts';
+import { Connections } from './connections.ts';
 import type { Random } from './random.ts';
 import { Restorer } from './restorer.ts';
 
@@ -13,6 +14,7 @@ export const NAMESPACES = ['a', 'b'] as const;
 const PRODUCTS = ['vps-1gb', 'vps-2gb', 'vps-4gb'];
 const CHECKS = ['None', 'Proxy', 'Direct'] as const;
 const NAMES = 8;
+const KEY_SECRET = 'vps-api-key';
 
 export class People {
   /** Objects that were created so far. */
@@ -20,6 +22,7 @@ export class People {
   readonly truth: Truth = { removed: new Set(), again: new Map(), guardedAt: new Map(), extendedAt: new Map() };
   readonly #caretaker: Caretaker;
   readonly #restorer: Restorer;
+  readonly #connections: Connections;
   readonly #api: ApiServer;
   readonly #service: Simulation;
   readonly #random: Random;
@@ -34,7 +37,9 @@ export class People {
     this.#now = now;
     this.#tell = tell;
     this.#caretaker = new Caretaker(api, service, this.truth, now, tell);
-    this.#restorer = new Restorer(api, random, () => this.#any(), tell);
+    const any = (): VirtualServer | undefined => this.#any();
+    this.#restorer = new Restorer(api, random, any, tell);
+    this.#connections = new Connections({ api, service, random, truth: this.truth, now, any, tell });
     for (const namespace of NAMESPACES) this.#putSecret(namespace);
   }
 
@@ -57,6 +62,7 @@ export class People {
       () => this.#rotateKey(),
       () => this.#loseSecret(),
       () => this.#removeServer(),
+      ...Array<() => void>(6).fill(() => this.#connections.act()),
       ...Array<() => void>(4).fill(() => this.resolve()),
     ];
     this.#try(this.#random.pick(actions));
@@ -106,6 +112,7 @@ export class People {
         ...(random.chance(0.3) && { sshCheck: random.pick(CHECKS) }),
         ...(random.chance(0.15) && { expiresAt: this.#soon() }),
         ...(random.chance(0.05) && { ttl: `${random.int(1, 90)}m` }),
+        ...(random.chance(0.6) && { connectionSecretName: this.#connections.nameFor(name) }),
       }),
     );
     const { metadata } = this.#api.create(namespace, manifest);
@@ -186,8 +193,10 @@ export class People {
   }
 
   #putSecret(namespace: string): void {
-    const { keyId, secret } = this.#key();
-    this.#api.secrets.set(`${namespace}/vps-api-key`, { keyId, secret });
+    const { secrets } = this.#api;
+    const data = this.#key();
+    if (secrets.get(namespace, KEY_SECRET) !== undefined) secrets.edit({ namespace, name: KEY_SECRET }, { data });
+    else secrets.create({ metadata: { namespace, name: KEY_SECRET }, type: 'Opaque', data }, 'person');
   }
 
   #key(): { keyId: string; secret: string } {
@@ -204,8 +213,7 @@ export class People {
 
   #loseSecret(): void {
     const namespace = this.#random.pick(NAMESPACES);
-    const id = `${namespace}/vps-api-key`;
-    if (this.#api.secrets.delete(id)) this.#tell(`delete Secret ${id}`);
+    if (this.#api.secrets.delete(namespace, KEY_SECRET)) this.#tell(`delete Secret ${namespace}/${KEY_SECRET}`);
     else this.#putSecret(namespace);
   }
 

@@ -32,6 +32,8 @@ export interface ProcessParts {
   staleBy: number;
   /** With leader election: its identity, and what is done when it is lost. */
   election?: { identity: string; onLost: () => void };
+  /** Whether it writes connection Secrets. */
+  connectionSecrets: boolean;
   /** How far the process's wall clock is off (ms). */
   skewMs: number;
 }
@@ -58,12 +60,12 @@ export class SimProcess {
   readonly #operator: Operator;
   readonly #owner: object = {};
 
-  constructor({ network, api, service, disk, onLog, staleBy, verbose, election, skewMs }: ProcessParts) {
+  constructor({ network, api, service, disk, onLog, staleBy, verbose, election, ...parts }: ProcessParts) {
     this.#network = network;
     const { scheduler, random } = network;
     const owner = this.#owner;
     const timers: Timers = {
-      now: () => scheduler.now + skewMs,
+      now: () => scheduler.now + parts.skewMs,
       monotonic: () => scheduler.now,
       set: (fn, ms) => scheduler.after(ms, fn, owner),
       clear: (handle) => scheduler.cancel(handle as object),
@@ -90,6 +92,7 @@ export class SimProcess {
       ...FLAGS,
       ...(elector && { leads: () => elector.held(), leaseDurationMs: LEASE_MS }),
       kube,
+      ...(parts.connectionSecrets && { secrets: kube.secrets() }),
       informer: (handler) => (informer = new SimInformer(network, api, owner, handler, staleBy)),
       provider,
       journal: new SimJournal(network, disk, owner),

@@ -2,12 +2,22 @@
 import { Attempts } from '../../src/controller/attempts.ts';
 import { Simulation } from '../../src/simulator/index.ts';
 import { ApiServer } from './api-server.ts';
-import type { Network, Weather } from './kube.ts';
-import { notAtRest, orderedTwice, unaccounted, wronglyCancelled } from './oracles.ts';
+import type { Network } from './kube.ts';
+import {
+  notAtRest,
+  orderedTwice,
+  tellsPasswords,
+  unaccounted,
+  wronglyCancelled,
+  wronglySaid,
+  type LogLine,
+} from './oracles.ts';
 import { People } from './people.ts';
 import { SimProcess, type Disk } from './process.ts';
 import { Random } from './random.ts';
 import { Scheduler } from './scheduler.ts';
+import { SecretWatch } from './secret-watch.ts';
+import { CALM, drawWeather } from './weather.ts';
 
 export interface RunResult {
   seed: number;
@@ -37,11 +47,8 @@ interface Replica {
 
 const START = Date.parse('2026-01-01T00:00:00Z');
 const MINUTE = 60_000;
-/** Keys, tokens and SSH keys of the simulation, none of which may stand in a log. */
-const SECRET = /secret-\d|simulated-token-\d|ssh-ed25519/;
 /** Writing every log line takes time: in one run of so many they are written, to be looked through. */
 const LOGGED = 8;
-const CALM: Weather = { lost: 0, error: 0, delayMs: 20 };
 
 export async function run({ seed, trace = false, actions = 60 }: RunOptions): Promise<RunResult> {
   const world = new SimWorld(seed, trace);
@@ -63,6 +70,9 @@ class SimWorld {
   readonly #tracing: boolean;
   /** One operator without leader election, or two with it. */
   readonly #replicas: Replica[];
+  /** How many processes, 0 to 1, write connection Secrets. */
+  #flagged: number;
+  readonly #secrets: SecretWatch;
   #processes = 0;
   #crashes = 0;
   #cancels = 0;
@@ -88,6 +98,8 @@ class SimWorld {
       () => scheduler.now,
       (what) => this.#tell(what),
     );
+    this.#flagged = this.#random.pick([1, 1, 1, 0.5, 0]);
+    this.#secrets = new SecretWatch(this.#api, () => scheduler.now, this.#flagged === 1);
     this.#replicas = (this.#random.chance(0.5) ? ['alone'] : ['left', 'right']).map((name) => {
       const replica = { name, disk: { attempts: new Attempts() }, skewMs: this.#random.int(-60_000, 60_000) };
       return Object.assign(replica, { process: this.#start(replica, 0) });
@@ -109,18 +121,23 @@ class SimWorld {
     this.#network.kube = { ...CALM };
     this.#network.service = { ...CALM };
     this.#network.silentSsh = 0;
+    const isOn = this.#flagged === 1 || (this.#flagged > 0 && this.#random.chance(0.7));
+    if (this.#flagged === 0.5) this.#restartAll(isOn);
     // Longer than an hour, so that what is tried again hourly is, and tasks that outlast it are given up.
     for (let round = 0; round < 12; round++) {
       this.#people.tidy();
       await this.#pass(15 * MINUTE);
     }
     this.#violations.push(...notAtRest(this.#api), ...unaccounted(this.#api, this.#service, this.#people));
+    this.#violations.push(...this.#secrets.atRest(this.#service, isOn), ...tellsPasswords(this.#api));
     const changes = this.#api.changes.length;
+    const { writes } = this.#secrets;
     await this.#pass(35 * MINUTE);
     for (const { object } of this.#api.changes.slice(changes)) {
       this.#violations.push(`${object.metadata.namespace}/${object.metadata.name} was written while nothing happened`);
     }
-    this.#violations.push(...orderedTwice(this.#service, this.#people));
+    if (this.#secrets.writes > writes) this.#violations.push('a Secret was written while nothing happened');
+    this.#violations.push(...orderedTwice(this.#service, this.#people), ...this.#secrets.violations);
   }
 
   result(): RunResult {
@@ -145,10 +162,20 @@ class SimWorld {
       disk,
       staleBy,
       skewMs,
+      connectionSecrets: this.#random.chance(this.#flagged),
       verbose: this.#tracing || this.#seed % LOGGED === 0,
       onLog: (line) => this.#hear({ replica: identity, ...line }),
       ...(name !== 'alone' && { election: { identity, onLost: () => this.#lost(replica as Replica) } }),
     });
+  }
+
+  /** With or without --connection-secrets, from now on. */
+  #restartAll(connectionSecrets: boolean): void {
+    this.#flagged = Number(connectionSecrets);
+    for (const replica of this.#replicas) {
+      replica.process.kill();
+      replica.process = this.#start(replica, 0);
+    }
   }
 
   /** As the process does: it stops in good order, and is started again. */
@@ -159,21 +186,10 @@ class SimWorld {
     });
   }
 
-  /** Errors that only a bug can cause, and words that belong in no log. */
-  #hear(line: Record<string, unknown>): void {
-    if (SECRET.test(JSON.stringify(line))) this.#violations.push('a secret stands in the log');
-    const {
-      err,
-      msg,
-      level,
-      time: _time,
-      ...fields
-    } = line as { err?: { name?: string; message?: string }; msg?: string; level?: string; time?: string };
-    this.#tell(`  ${level ?? ''}: ${msg ?? ''} ${err?.message ?? ''} ${JSON.stringify(fields)}`);
-    if (msg === 'visit failed' && err?.name !== 'KubeError')
-      this.#violations.push(`a visit threw ${err?.message ?? ''}`);
-    if (msg?.startsWith('finalizer was removed by force'))
-      this.#violations.push('a finalizer was reported as removed by force');
+  #hear(line: LogLine): void {
+    this.#violations.push(...wronglySaid(line));
+    const { err, msg = '', level = '', time: _time, ...fields } = line;
+    this.#tell(`  ${level}: ${msg} ${err?.message ?? ''} ${JSON.stringify(fields)}`);
   }
 
   async #pass(ms: number): Promise<void> {
@@ -181,6 +197,7 @@ class SimWorld {
     // In pieces, so that every cancellation is looked at soon after it happened.
     while (this.#scheduler.now < until) {
       await this.#scheduler.run(Math.min(until, this.#scheduler.now + MINUTE), () => this.#watchCancels());
+      if (this.#random.chance(0.5)) this.#api.collectGarbage();
     }
   }
 
@@ -197,17 +214,9 @@ class SimWorld {
   #changeWeather(): void {
     const random = this.#random;
     if (random.chance(0.7)) return;
-    const draw = (): Weather => {
-      const bad = random.chance(0.5);
-      return {
-        lost: bad ? random.pick([0.02, 0.1, 0.4, 1]) : 0,
-        error: bad ? random.pick([0, 0.1, 0.5]) : 0,
-        delayMs: random.pick([5, 50, 2000]),
-      };
-    };
     this.#network.silentSsh = random.pick([0, 0.3, 1]);
-    if (random.chance(0.5)) this.#network.kube = draw();
-    else this.#network.service = draw();
+    if (random.chance(0.5)) this.#network.kube = drawWeather(random);
+    else this.#network.service = drawWeather(random);
     this.#tell(`weather: ${JSON.stringify({ kube: this.#network.kube, service: this.#network.service })}`);
   }
 

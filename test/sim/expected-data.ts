@@ -1,0 +1,28 @@
+/** What the connection Secret of a server has to hold, as the service has it: said once more, without the operator's code. */
+import type { Simulation } from '../../src/simulator/index.ts';
+
+/** By key; empty where the service has no such server. */
+export function expectedData(
+  { fleet }: Pick<Simulation, 'fleet'>,
+  identifier: string,
+): Partial<Record<string, string>> {
+  const server = fleet.find('default', identifier)?.object;
+  if (server === undefined) return {};
+  const { ipv4, ipv6, ssh_proxy: proxy, admin_console: console, vnc } = server;
+  return {
+    identifier,
+    ...(ipv6.length > 0 && { ipv6: ipv6.join(',') }),
+    ...(ipv4.length > 0 && { ipv4: ipv4.join(',') }),
+    sshHost: proxy.hostname,
+    sshPort: String(proxy.port),
+    sshUser: 'root',
+    adminConsoleHost: console.hostname,
+    adminConsoleUser: console.username,
+    vncMode: vnc.mode,
+    vncPassword: vnc.password,
+    vncDisplay: String(vnc.display),
+    vncPort: String(vnc.port),
+    vncIPv4: vnc.ipv4,
+    vncIPv6: vnc.ipv6,
+  };
+}

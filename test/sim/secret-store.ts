@@ -1,0 +1,132 @@
+/**
+ * The modelled API server's Secrets: versions, conflicts, merge patches, and the garbage collector, which is a separate
+ * controller and comes when it comes. test/integration/sim-secrets.test.ts holds all but that one against the real API server.
+ */
+import { KubeError } from '../../src/kube/error.ts';
+import type { NewSecret, OwnerReference, SecretChanges, SecretObject } from '../../src/kube/secrets.ts';
+import type { ObjectVersion } from '../../src/kube/types.ts';
+
+/** What a person changes, as a merge patch. */
+export interface SecretEdit {
+  data?: Record<string, string | null>;
+  annotations?: Record<string, string | null>;
+  ownerReferences?: OwnerReference[];
+}
+
+/** `before` undefined: it was made; `after` undefined: it was deleted. */
+export interface SecretWrite {
+  by: 'operator' | 'person';
+  before: SecretObject | undefined;
+  after: SecretObject | undefined;
+}
+
+export class SecretStore {
+  /** Told of every write when it has happened; not of what the garbage collector takes. */
+  readonly listeners = new Set<(write: SecretWrite) => void>();
+  readonly #secrets = new Map<string, SecretObject>();
+  readonly #newVersion: () => string;
+  #uids = 0;
+
+  constructor(newVersion: () => string) {
+    this.#newVersion = newVersion;
+  }
+
+  get(namespace: string, name: string): SecretObject | undefined {
+    return this.#secrets.get(`${namespace}/${name}`);
+  }
+
+  list(): SecretObject[] {
+    return [...this.#secrets.values()];
+  }
+
+  create(secret: NewSecret, by: SecretWrite['by'] = 'operator'): SecretObject {
+    const { metadata, type, data } = secret;
+    if (this.get(metadata.namespace, metadata.name) !== undefined)
+      throw new KubeError('Conflict', `${metadata.name} already exists`, { status: 409 });
+    const uid = `secret-uid-${++this.#uids}`;
+    const after = this.#store({ metadata: { ...metadata, uid, resourceVersion: '' }, type, data });
+    this.#tell({ by, before: undefined, after });
+    return after;
+  }
+
+  patch(version: ObjectVersion, changes: SecretChanges): SecretObject {
+    const before = this.#existing(version);
+    if (before.metadata.resourceVersion !== version.resourceVersion)
+      throw new KubeError('Conflict', 'the Secret has been modified', { status: 409 });
+    if (before.metadata.uid !== version.uid)
+      throw new KubeError('Invalid', 'metadata.uid: field is immutable', { status: 422 });
+    return this.#change(before, changes, 'operator');
+  }
+
+  /** A person changes it, whatever its version. */
+  edit(at: { namespace: string; name: string }, edit: SecretEdit): SecretObject {
+    return this.#change(this.#existing(at), edit, 'person');
+  }
+
+  /** A person deletes it; false when there is none. */
+  delete(namespace: string, name: string): boolean {
+    const before = this.get(namespace, name);
+    if (before === undefined) return false;
+    this.#secrets.delete(`${namespace}/${name}`);
+    this.#tell({ by: 'person', before, after: undefined });
+    return true;
+  }
+
+  /** Takes what belongs to nobody any more; `lives` says of a uid whether its object is there. */
+  collectGarbage(lives: (uid: string) => boolean): void {
+    for (const [key, { metadata }] of this.#secrets) {
+      const { ownerReferences = [] } = metadata;
+      if (ownerReferences.length > 0 && !ownerReferences.some(({ uid }) => lives(uid))) this.#secrets.delete(key);
+    }
+  }
+
+  #existing({ namespace, name }: { namespace: string; name: string }): SecretObject {
+    const secret = this.get(namespace, name);
+    if (secret === undefined) throw new KubeError('NotFound', `secrets "${name}" not found`, { status: 404 });
+    return secret;
+  }
+
+  #change(
+    before: SecretObject,
+    { data, annotations, ownerReferences }: SecretEdit,
+    by: SecretWrite['by'],
+  ): SecretObject {
+    const { annotations: present, ownerReferences: references = [], ...rest } = before.metadata;
+    const owners = ownerReferences ?? references;
+    const merged = merge(present, annotations);
+    const metadata = {
+      ...rest,
+      ...(Object.keys(merged).length > 0 && { annotations: merged }),
+      ...(owners.length > 0 && { ownerReferences: owners }),
+    };
+    const next = { ...before, metadata, data: merge(before.data, data) };
+    const after = sorted(next) === sorted(before) ? before : this.#store(next);
+    this.#tell({ by, before, after });
+    return after;
+  }
+
+  #store(secret: SecretObject): SecretObject {
+    const { namespace, name } = secret.metadata;
+    const stored = structuredClone(secret);
+    stored.metadata.resourceVersion = this.#newVersion();
+    this.#secrets.set(`${namespace}/${name}`, stored);
+    return stored;
+  }
+
+  #tell(write: SecretWrite): void {
+    for (const listener of this.listeners) listener(write);
+  }
+}
+
+function merge(
+  present: Record<string, string> = {},
+  changes: Record<string, string | null> = {},
+): Record<string, string> {
+  const entries = Object.entries({ ...present, ...changes }).filter(([, value]) => value !== null);
+  return Object.fromEntries(entries) as Record<string, string>;
+}
+
+/** As JSON in which the order of keys makes no difference. */
+function sorted({ metadata: { annotations = {}, ...metadata }, type, data }: SecretObject): string {
+  return JSON.stringify([metadata, type, Object.entries(annotations).sort(), Object.entries(data).sort()]);
+}

@@ -1,0 +1,211 @@
+/** Follows every Secret and the end of every object, and says what must not be. Each violation is a sentence. */
+import { RECORD_ANNOTATION, OWNER_ANNOTATION, CONNECTION_SECRET_TYPE } from '../../src/api/names.ts';
+import { parseRecord } from '../../src/api/record.ts';
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { CONNECTION_KEYS } from '../../src/decision/connection.ts';
+import { currentReason } from '../../src/decision/verdict.ts';
+import type { SecretObject } from '../../src/kube/secrets.ts';
+import type { Simulation } from '../../src/simulator/index.ts';
+import { keyOf, type ApiServer } from './api-server.ts';
+import { expectedData } from './expected-data.ts';
+import type { SecretWrite } from './secret-store.ts';
+
+/** For how long after a person's hand in a Secret nothing is said of it: an answer of before may be under way (ms). */
+const UNDER_WAY_MS = 75_000;
+
+/** What is known of one object. */
+interface Known {
+  namespace: string;
+  /** Secrets that its spec has named. */
+  names: Set<string>;
+  /** Servers that it has held. */
+  held: Set<string>;
+  record: string | undefined;
+  /** ms since the epoch; Infinity while nobody has deleted it. */
+  deletedAt: number;
+}
+
+/** The Secret of an object whose server is no more, and since when (ms since the epoch). */
+interface Past {
+  uid: string;
+  namespace: string;
+  name: string;
+  at: number;
+}
+
+export class SecretWatch {
+  readonly violations: string[] = [];
+  /** Operators' writes so far. */
+  writes = 0;
+  readonly #api: ApiServer;
+  readonly #now: () => number;
+  readonly #alwaysOn: boolean;
+  /** By uid of the object. */
+  readonly #objects = new Map<string, Known>();
+  /** By uid of the Secret: the uid of the object that an operator made it for, until a person takes that mark off. */
+  readonly #madeFor = new Map<string, string>();
+  /** By `namespace/name`: when a person last had a hand in it. */
+  readonly #touchedAt = new Map<string, number>();
+  readonly #expired = new Map<string, Past>();
+  readonly #ended: Past[] = [];
+  readonly #kept: (Past & { secret: string })[] = [];
+  #seen = 0;
+
+  /** `alwaysOn`: every process has --connection-secrets; else nothing is promised of ends. */
+  constructor(api: ApiServer, now: () => number, alwaysOn: boolean) {
+    this.#api = api;
+    this.#now = now;
+    this.#alwaysOn = alwaysOn;
+    api.listeners.add(() => this.#follow());
+    api.secrets.listeners.add((write) => this.#judge(write));
+  }
+
+  /** When all is calm; `isOn`: whether the processes that run now have the flag. */
+  atRest(service: Simulation, isOn: boolean): string[] {
+    return [
+      ...this.#api.list().flatMap((object) => this.#unlikeService(object, service, isOn)),
+      ...[...this.#expired.values()]
+        .filter((past) => this.#holdsData(past))
+        .map(({ name }) => `Secret ${name} holds data of a server that has expired`),
+      ...this.#ended
+        .filter((past) => this.#own(past) !== undefined && !this.#isTouchedSince(past))
+        .map(({ name }) => `Secret ${name} is left although its object was deleted with Delete`),
+      ...this.#kept
+        .filter((past) => this.#own(past)?.metadata.uid !== past.secret && !this.#isTouchedSince(past))
+        .map(({ name }) => `Secret ${name} is gone although its object was deleted with Retain`),
+    ];
+  }
+
+  /** The Secret of this name, if an operator made it for the object. */
+  #own({ uid, namespace, name }: Pick<Past, 'uid' | 'namespace' | 'name'>): SecretObject | undefined {
+    const secret = this.#api.secrets.get(namespace, name);
+    return secret !== undefined && this.#madeFor.get(secret.metadata.uid) === uid ? secret : undefined;
+  }
+
+  #holdsData(past: Past): boolean {
+    const data = this.#own(past)?.data ?? {};
+    return CONNECTION_KEYS.some((key) => data[key] !== undefined) && !this.#isTouchedSince(past);
+  }
+
+  #isTouchedSince({ namespace, name, at }: Past): boolean {
+    return (this.#touchedAt.get(`${namespace}/${name}`) ?? -Infinity) > at - UNDER_WAY_MS;
+  }
+
+  #judge({ by, before, after }: SecretWrite): void {
+    const { metadata } = after ?? before ?? {};
+    if (metadata === undefined) return;
+    if (by === 'person') {
+      this.#touchedAt.set(`${metadata.namespace}/${metadata.name}`, this.#now());
+      if (metadata.annotations?.[OWNER_ANNOTATION] !== this.#madeFor.get(metadata.uid))
+        this.#madeFor.delete(metadata.uid);
+      return;
+    }
+    this.writes += 1;
+    if (after !== undefined) this.violations.push(...this.#wrongly(before, after));
+  }
+
+  #wrongly(before: SecretObject | undefined, after: SecretObject): string[] {
+    const { metadata, data, type } = after;
+    const marked = metadata.annotations?.[OWNER_ANNOTATION] ?? '';
+    if (before === undefined) this.#madeFor.set(metadata.uid, marked);
+    const owner = this.#madeFor.get(metadata.uid);
+    const known = this.#objects.get(owner ?? '');
+    if (
+      owner !== marked ||
+      type !== CONNECTION_SECRET_TYPE ||
+      known?.namespace !== metadata.namespace ||
+      !known.names.has(metadata.name)
+    )
+      return [`Secret ${metadata.name} was written and is not the operator's to write`];
+    const ours: readonly string[] = CONNECTION_KEYS;
+    const changed = Object.keys({ ...before?.data, ...data }).filter((key) => before?.data[key] !== data[key]);
+    const gained = changed.filter((key) => data[key] !== undefined);
+    const { identifier } = data;
+    const isStrange = gained.includes('identifier') && !known.held.has(identifier ?? '');
+    const isLate = gained.length > 0 && this.#now() - known.deletedAt > UNDER_WAY_MS;
+    return [
+      ...changed.filter((key) => !ours.includes(key)).map((key) => `key ${key} of Secret ${metadata.name} was written`),
+      ...(isStrange ? [`Secret ${metadata.name} was given data of server ${identifier}, not held by its object`] : []),
+      ...(isLate ? [`Secret ${metadata.name} was given data while its object was being deleted`] : []),
+    ];
+  }
+
+  #follow(): void {
+    for (const { object, deleted } of this.#api.changes.slice(this.#seen)) {
+      this.#learn(object);
+      if (deleted && this.#alwaysOn) this.#judgeEnd(object);
+    }
+    this.#seen = this.#api.changes.length;
+  }
+
+  #learn(object: VirtualServer): void {
+    const { metadata, spec } = object;
+    const { uid, namespace } = metadata;
+    const name = spec.connectionSecretName;
+    const known = this.#objects.get(uid) ?? {
+      namespace,
+      names: new Set(),
+      held: new Set(),
+      record: undefined,
+      deletedAt: Infinity,
+    };
+    this.#objects.set(uid, known);
+    if (name !== undefined) known.names.add(name);
+    if (metadata.deletionTimestamp !== undefined) known.deletedAt = Math.min(known.deletedAt, this.#now());
+    const text = metadata.annotations?.[RECORD_ANNOTATION];
+    if (text === undefined || text === known.record) return;
+    known.record = text;
+    const parsed = parseRecord(text);
+    const record = parsed.ok && parsed.record?.owner === uid ? parsed.record : undefined;
+    if (record?.identifier !== undefined) known.held.add(record.identifier);
+    if (record?.expiredAt === undefined || this.#expired.has(uid) || name === undefined || !this.#alwaysOn) return;
+    const past = { uid, namespace, name, at: this.#now() };
+    this.#expired.set(uid, past);
+    if (this.#holdsData(past)) this.violations.push(`Secret ${name} holds data of a server that has just expired`);
+  }
+
+  /** The object is going at this moment; the garbage collector comes later. */
+  #judgeEnd({
+    metadata: { uid, namespace },
+    spec: { connectionSecretName: name, deletionPolicy },
+  }: VirtualServer): void {
+    if (name === undefined) return;
+    const past = { uid, namespace, name, at: this.#now() };
+    const secret = this.#own(past);
+    if (deletionPolicy === 'Delete') this.#ended.push(past);
+    else if (secret !== undefined) this.#kept.push({ ...past, secret: secret.metadata.uid });
+    if (secret === undefined || this.#isTouchedSince(past)) return;
+    if (isBound(secret, uid) !== (deletionPolicy === 'Delete'))
+      this.violations.push(
+        `Secret ${name} is let go ${isBound(secret, uid) ? 'bound' : 'unbound'} with ${deletionPolicy}`,
+      );
+  }
+
+  /** What is wrong with the Secret of an object that is Ready, or with what its condition says of it. */
+  #unlikeService(object: VirtualServer, service: Simulation, isOn: boolean): string[] {
+    const { metadata, spec, status } = object;
+    const { uid, namespace } = metadata;
+    if (currentReason(status?.conditions) !== 'Available') return [];
+    const { connectionSecretName: name, deletionPolicy } = spec;
+    const reason = status?.conditions?.find(({ type }) => type === 'ConnectionSecret')?.reason;
+    const says = (what: string): string[] => [`${keyOf(object)}, whose condition says ${reason ?? 'nothing'}, ${what}`];
+    if (name === undefined) return reason === undefined ? [] : says('names no Secret');
+    if (!isOn) return reason === 'ConnectionSecretsDisabled' ? [] : says('is looked after without the flag');
+    const own = this.#own({ uid, namespace, name });
+    if (own === undefined) {
+      const isTaken = this.#api.secrets.get(namespace, name) !== undefined;
+      return isTaken && reason === 'ConnectionSecretTaken' ? [] : says(`has no Secret ${name} of its own`);
+    }
+    if (reason !== 'ConnectionSecretWritten') return says(`has a Secret ${name}`);
+    if (isBound(own, uid) !== (deletionPolicy === 'Delete'))
+      return says(`has a Secret that goes otherwise than ${deletionPolicy}`);
+    const expected = expectedData(service, status?.identifier ?? '');
+    const different = CONNECTION_KEYS.filter((key) => own.data[key] !== expected[key]);
+    return different.flatMap((key) =>
+      says(`has ${key} "${own.data[key] ?? ''}" in its Secret, the service says "${expected[key] ?? ''}"`),
+    );
+  }
+}
+
+const isBound = ({ metadata: { ownerReferences = [] } }: SecretObject, owner: string): boolean =>
+  ownerReferences.some(({ uid }) => uid === owner);
