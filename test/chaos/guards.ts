@@ -5,6 +5,7 @@ import { expiryOf } from '../../src/decision/expiry.ts';
 import type { Simulator } from '../../src/simulator/index.ts';
 import type { Request } from './labels.ts';
 import { recordOf } from './objects.ts';
+import { checkConnectionWrite } from './secret-calls.ts';
 
 interface Patch {
   metadata?: { uid?: string; resourceVersion?: string; annotations?: object; finalizers?: unknown };
@@ -12,7 +13,9 @@ interface Patch {
 }
 
 /** Every write names the one version of the one object that it is meant for, and touches nothing that is not ours. */
-export function checkWrite({ method, path, body }: Request): string[] {
+export function checkWrite(request: Request): string[] {
+  const { method, path, body } = request;
+  if (path.includes('/secrets')) return checkConnectionWrite(request);
   if (method === 'PUT' && path.includes('/leases')) {
     const { metadata } = JSON.parse(body) as Patch;
     return metadata?.resourceVersion === undefined ? [`${method} ${path} carries no resourceVersion`] : [];

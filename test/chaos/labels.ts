@@ -6,6 +6,7 @@ import { ADOPT_ANNOTATION, FINALIZER, NOT_CREATED_ANNOTATION, RECORD_ANNOTATION 
 import { parseRecord } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { currentReason } from '../../src/decision/verdict.ts';
+import { connectionLabel, connectionOf } from './secret-calls.ts';
 
 export interface Request {
   method: string;
@@ -42,7 +43,10 @@ export function stateOf(object: VirtualServer | undefined): string {
   return words.length === 0 ? 'fresh' : words.join('+');
 }
 
-export function kubeLabel({ method, path, body }: Request, world: World): string {
+export function kubeLabel(request: Request, world: World): string {
+  const connected = connectionOf(request);
+  if (connected !== undefined) return connectionLabel(request, stateOf(world.object(connected)));
+  const { method, path, body } = request;
   const [route = '', query = ''] = path.split('?');
   const parts = route.split('/');
   if (route.includes('/leases')) return `kube:${method}-lease`;

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { API_VERSION, PLURAL } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { KubeHttp } from '../../src/kube/http.ts';
+import { createSecrets, type SecretObject } from '../../src/kube/secrets.ts';
 import { DEFAULT_KEY } from '../../src/simulator/index.ts';
 import { virtualServer, withAnnotations, withSpec, type Manifest } from '../gen/virtual-server.ts';
 import type { KnownObjects } from './objects.ts';
@@ -27,6 +28,11 @@ export class People {
   async makeNamespace(): Promise<void> {
     const body = { metadata: { name: this.#namespace } };
     await this.#http.call({ method: 'POST', path: '/api/v1/namespaces', body });
+  }
+
+  /** As the API server gives it now. */
+  secret(name: string): Promise<SecretObject | undefined> {
+    return createSecrets(this.#http).get(this.#namespace, name);
   }
 
   /** The list as the API server gives it now. */

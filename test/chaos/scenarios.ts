@@ -1,6 +1,7 @@
 /** Lives of objects, as people make them happen. Whatever fault strikes meanwhile, each comes to the end that it states. */
 import { ADOPT_ANNOTATION } from '../../src/api/names.ts';
 import { DEFAULT_KEY } from '../../src/simulator/index.ts';
+import { CONNECTIONS } from './connections.ts';
 import { jsonAnswer, type Answer, type Exchange } from './exchange.ts';
 import { recordOf } from './objects.ts';
 import type { Stage } from './stage.ts';
@@ -8,6 +9,8 @@ import type { Stage } from './stage.ts';
 export interface Scenario {
   /** What the service does otherwise than usual: its answer to a request; `forward` lets it act as usual. */
   service?: Unusual;
+  /** Flags of the operator besides the usual ones. */
+  flags?: string[];
   act: (stage: Stage) => Promise<void>;
 }
 
@@ -230,4 +233,5 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       await stage.gone('web');
     },
   },
+  ...CONNECTIONS,
 };

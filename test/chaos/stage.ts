@@ -162,12 +162,12 @@ export class Stage {
   }
 
   /** Times out with the plan. Between two looks people do what is theirs to do. */
-  async until(what: string, holds: () => boolean): Promise<void> {
+  async until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
     for (;;) {
       const [violation] = this.violations;
       if (violation !== undefined) throw new Error(violation);
       await this.tend();
-      if (holds()) return;
+      if (await holds()) return;
       if (Date.now() > this.#deadline) throw new Error(`waited in vain: ${what}`);
       await this.#look();
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));

@@ -1,0 +1,80 @@
+/** Lives of objects with a connection Secret. There is no garbage collector: what is bound to an object goes with it. */
+import type { SecretObject } from '../../src/kube/secrets.ts';
+import { expectedData } from '../sim/expected-data.ts';
+import type { Scenario } from './scenarios.ts';
+import { CONNECTION } from './secret-calls.ts';
+import type { Stage } from './stage.ts';
+
+const NAME = 'web';
+const SECRET = `${NAME}${CONNECTION}`;
+const PASSWORD = 'vnc-password';
+const FLAGS = ['--connection-secrets'];
+
+async function ready(stage: Stage): Promise<void> {
+  stage.people.secrets.push(PASSWORD, Buffer.from(PASSWORD).toString('base64'));
+  await stage.people.putSecret();
+  await stage.start();
+  await stage.people.apply(NAME, { connectionSecretName: SECRET });
+  await stage.rests(NAME);
+  await says(stage, 'what the service does', true, servers(stage));
+}
+
+/** The only server. */
+function servers(stage: Stage): string {
+  return stage.simulator.ledger.creates()[0]?.identifier ?? '';
+}
+
+/** Waits until the Secret holds what the service says of the server, or nothing, and goes with its object or stays. */
+async function says(stage: Stage, what: string, isBound: boolean, identifier?: string): Promise<void> {
+  const expected = identifier === undefined ? {} : expectedData(stage.simulator, identifier);
+  await stage.until(`the Secret to say ${what}`, async () => {
+    const secret = await stage.people.secret(SECRET);
+    return secret !== undefined && same(secret.data, expected) && bound(secret) === isBound;
+  });
+}
+
+const bound = ({ metadata }: SecretObject): boolean => (metadata.ownerReferences ?? []).length > 0;
+
+function same(a: object, b: object): boolean {
+  return JSON.stringify(Object.entries(a).sort()) === JSON.stringify(Object.entries(b).sort());
+}
+
+/** What it was before the object went, it is for good: nothing that was under way comes too late. */
+async function gone(stage: Stage): Promise<SecretObject | undefined> {
+  await stage.people.remove(NAME);
+  await stage.gone(NAME);
+  await stage.until('the fault to be over', () => !stage.traffic.isStruck);
+  return stage.people.secret(SECRET);
+}
+
+export const CONNECTIONS: Readonly<Record<string, Scenario>> = {
+  connection: {
+    flags: FLAGS,
+    async act(stage) {
+      await ready(stage);
+      const identifier = servers(stage);
+      const vnc = { mode: 'enabled', password: `${PASSWORD}-anew`, display: 9, port: 5909, ipv4: '', ipv6: '' };
+      stage.simulator.fleet.updateServer(identifier, { vnc });
+      await says(stage, 'the new password', true, identifier);
+      await stage.people.edit(NAME, { spec: { deletionPolicy: 'Retain' } });
+      stage.retained.add(identifier);
+      const expected = expectedData(stage.simulator, identifier);
+      const secret = await gone(stage);
+      if (secret === undefined || bound(secret) || !same(secret.data, expected))
+        stage.violations.push(`the Secret that was to stay is ${secret === undefined ? 'gone' : 'another, or bound'}`);
+    },
+  },
+  'connection-expired': {
+    flags: FLAGS,
+    async act(stage) {
+      await ready(stage);
+      await stage.people.edit(NAME, { spec: { expiresAt: '2026-01-01T00:00:00Z' } });
+      await stage.reaches(NAME, 'Expired');
+      const secret = await gone(stage);
+      if (secret === undefined || !bound(secret) || !same(secret.data, {}))
+        stage.violations.push(
+          `the Secret of the expired server is ${secret === undefined ? 'gone' : 'full, or unbound'}`,
+        );
+    },
+  },
+};
