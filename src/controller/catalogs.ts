@@ -119,8 +119,9 @@ export class Catalogs {
   /** After a start those that are in order are read within one interval, not all at once. */
   #seen(key: string, catalog: ServerCatalog): void {
     const { metadata, status } = catalog;
-    const isReady = status?.conditions?.some((other) => other.type === 'Ready' && other.status === 'True') === true;
-    const isCurrent = isReady && status.observedGeneration === metadata.generation && !isRequested(catalog);
+    // One whose last reading failed may still be Ready.
+    const isInOrder = currentReason(status?.conditions) === 'Available';
+    const isCurrent = isInOrder && status?.observedGeneration === metadata.generation && !isRequested(catalog);
     this.#queue.addAfter(key, isCurrent ? this.#options.timers.random() * refreshMs(catalog) : 0);
   }
 

@@ -234,6 +234,21 @@ describe('a service that is down', () => {
     expect(after.status).toEqual({ ...before.status, lastHandledReconcileAt: '1' });
   });
 
+  it('is asked again at once by a process that finds it shown so', async () => {
+    const { world, create, again, waitFor, waitForReason } = await catalogWorld();
+    await create();
+    await waitForReason('Available');
+    world.simulator.faults.inject({
+      match: { method: 'GET', route: '/beta/vps/products' },
+      action: { kind: 'status', status: 503 },
+    });
+    await again();
+    await waitForReason('ProviderUnavailable', 'Reconciling');
+    await world.stopOperator();
+    await world.startOperator();
+    await waitFor((catalog) => conditionOf(catalog, 'Reconciling') === undefined);
+  });
+
   it('from the start is no catalog', async () => {
     const { world, create, waitForReason } = await catalogWorld();
     world.simulator.faults.inject({

@@ -193,8 +193,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'a request for a reading from before the start is missed',
     file: 'src/controller/catalogs.ts',
-    find: 'const isCurrent = isReady && status.observedGeneration === metadata.generation && !isRequested(catalog);',
-    replace: 'const isCurrent = isReady && status.observedGeneration === metadata.generation;',
+    find: 'const isCurrent = isInOrder && status?.observedGeneration === metadata.generation && !isRequested(catalog);',
+    replace: 'const isCurrent = isInOrder && status?.observedGeneration === metadata.generation;',
     tests: ['test/integration/catalog.test.ts'],
   },
   {
