@@ -99,6 +99,9 @@ export function unaccounted(api: ApiServer, service: Simulation, { truth }: Peop
   }
   const alive = new Set(service.aliveServers().map(({ identifier }) => identifier));
   const retained = serversLeft(api, service);
+  const everHeld = new Set(api.changes.map(({ object }) => identifierOf(object)));
+  const strangers = service.aliveServers().filter((one) => one.task === undefined && !everHeld.has(one.identifier));
+  for (const { identifier } of strangers) retained.add(identifier);
   for (const identifier of alive) {
     if (!held.has(identifier) && !retained.has(identifier))
       violations.push(`server ${identifier} lives and nobody holds it`);

@@ -1,9 +1,9 @@
 /** People and machines around the operator: they apply, edit, delete, and rotate keys. */
-import { PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
+import { ADOPT_ANNOTATION, PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { KubeError } from '../../src/kube/error.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
-import { virtualServer, withSpec } from '../gen/virtual-server.ts';
+import { virtualServer, withAnnotations, withSpec } from '../gen/virtual-server.ts';
 import type { ApiServer } from './api-server.ts';
 import { Caretaker, type Truth } from './caretaker.ts';
 import { Connections } from './connections.ts';
@@ -115,9 +115,12 @@ export class People {
         ...(random.chance(0.6) && { connectionSecretName: this.#connections.nameFor(name) }),
       }),
     );
-    const { metadata } = this.#api.create(namespace, manifest);
+    // Some take over a server that was ordered before there was an operator.
+    const elsewhere = random.chance(0.05) ? this.#service.fleet.addServer('default').identifier : undefined;
+    const adopting = elsewhere === undefined ? manifest : withAnnotations({ [ADOPT_ANNOTATION]: elsewhere })(manifest);
+    const { metadata } = this.#api.create(namespace, adopting);
     this.lives += 1;
-    this.#tell(`create ${namespace}/${name} serial ${this.lives} ${metadata.uid}`);
+    this.#tell(`create ${namespace}/${name} serial ${this.lives} ${metadata.uid} ${elsewhere ?? ''}`);
   }
 
   #delete(): void {
