@@ -14,15 +14,28 @@ export interface Answer {
   body: Buffer;
 }
 
+/** Something that arrives and waits for an answer; a fault may strike it. */
+export interface Passing {
+  readonly method: string;
+  readonly path: string;
+  readonly body: string;
+  /** Resolves when the client has gone, or has its answer. */
+  readonly left: Promise<void>;
+  /** Lets whom it is meant for act on it; the answer is not passed on yet. */
+  forward(): Promise<Answer>;
+  reply(answer: Answer): void;
+  /** Breaks the connection, without an answer or in the middle of one. */
+  breakOff(): void;
+}
+
 /** Headers that belong to one connection, not to what is sent over it. */
 const HOP = new Set(['connection', 'keep-alive', 'transfer-encoding', 'host', 'content-length']);
 
-export class Exchange {
+export class Exchange implements Passing {
   readonly method: string;
   /** With the query. */
   readonly path: string;
   readonly body: string;
-  /** Resolves when the client has gone, or has its answer. */
   readonly left: Promise<void>;
   readonly #incoming: IncomingMessage;
   readonly #response: ServerResponse;
@@ -99,7 +112,6 @@ export class Exchange {
     void this.#pipe(this.#stream);
   }
 
-  /** Breaks the connection, without an answer or in the middle of one. */
   breakOff(): void {
     const { socket } = this.#incoming;
     socket.destroy();

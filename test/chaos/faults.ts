@@ -1,5 +1,5 @@
 /** What can happen to one request, and what is done about it afterwards. */
-import { jsonAnswer, type Exchange } from './exchange.ts';
+import { jsonAnswer, type Passing } from './exchange.ts';
 
 /** With `-node` the journal is lost as well, as with the node that the process ran on. */
 export const CRASH_FAULTS = [
@@ -21,7 +21,7 @@ export function isKill(fault: CrashFault): boolean {
   return fault.startsWith('kill-');
 }
 
-export async function strike(fault: CrashFault, exchange: Exchange, kill: Kill): Promise<void> {
+export async function strike(fault: CrashFault, exchange: Passing, kill: Kill): Promise<void> {
   const journal = !fault.endsWith('-node');
   switch (fault) {
     case 'kill-before':

@@ -1,7 +1,7 @@
 /** The third part: two operators that elect a leader, and a leader that dies, sleeps, or is cut off at one request. */
 import { NOT_CREATED_ANNOTATION } from '../../src/api/names.ts';
 import type { Arena } from './arena.ts';
-import type { Exchange } from './exchange.ts';
+import type { Passing } from './exchange.ts';
 import { recordOf } from './objects.ts';
 import type { Part, Result } from './plan.ts';
 import type { Replica } from './replica.ts';
@@ -102,7 +102,7 @@ class ReplicaPlan {
     return stage.play({ act }, () => this.#label === undefined || this.#state !== 'waiting');
   }
 
-  async #meet(label: string, exchange: Exchange, sender: Replica): Promise<boolean> {
+  async #meet(label: string, exchange: Passing, sender: Replica): Promise<boolean> {
     const trouble = this.#trouble;
     if (this.#state !== 'waiting' || trouble === undefined || label !== this.#label) return false;
     this.#state = 'away';

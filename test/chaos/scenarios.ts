@@ -1,8 +1,10 @@
 /** Lives of objects, as people make them happen. Whatever fault strikes meanwhile, each comes to the end that it states. */
 import { ADOPT_ANNOTATION } from '../../src/api/names.ts';
 import { DEFAULT_KEY } from '../../src/simulator/index.ts';
+import { begin, isCreate, removed } from './acts.ts';
 import { CONNECTIONS } from './connections.ts';
 import { jsonAnswer, type Answer, type Exchange } from './exchange.ts';
+import { FEATURES } from './features.ts';
 import { recordOf } from './objects.ts';
 import type { Stage } from './stage.ts';
 
@@ -21,7 +23,6 @@ const LOOK_MS = 5;
 const POLLS = 2;
 
 const isPoll = ({ path }: Exchange): boolean => path.includes('/queue/vps/');
-const isCreate = ({ method, path }: Exchange): boolean => method === 'POST' && path.endsWith('/servers');
 
 /** Whether the service acts on the first create or not, its answer says nothing. */
 function firstCreateFails(acts: boolean): Unusual {
@@ -48,11 +49,6 @@ const namelessAtFirst: Unusual = async (exchange, forward, stage) => {
   return forward();
 };
 
-async function begin(stage: Stage): Promise<void> {
-  await stage.people.putSecret();
-  await stage.start();
-}
-
 async function taskRuns(stage: Stage, name: string): Promise<void> {
   await stage.until(`the task of ${name} to be polled`, () => {
     const object = stage.objects.object(name);
@@ -60,11 +56,6 @@ async function taskRuns(stage: Stage, name: string): Promise<void> {
     // A lost answer has to be resolved by a person, and then there is a server.
     return (task !== undefined && stage.panel.polls(task) >= POLLS) || stage.reason(name) === 'Available';
   });
-}
-
-async function removed(stage: Stage, name: string): Promise<void> {
-  await stage.people.remove(name);
-  await stage.gone(name);
 }
 
 async function unknown(stage: Stage): Promise<void> {
@@ -209,19 +200,6 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       await stage.gone('db');
     },
   },
-  expired: {
-    async act(stage) {
-      await begin(stage);
-      await stage.people.apply('web');
-      await stage.rests('web');
-      await stage.people.edit('web', { spec: { expiresAt: '2026-01-01T00:00:00Z' } });
-      await stage.reaches('web', 'Expired');
-      // More time comes too late, and must not order another server.
-      await stage.people.edit('web', { spec: { expiresAt: '2100-01-01T00:00:00Z' } });
-      await stage.reaches('web', 'Expired');
-      await removed(stage, 'web');
-    },
-  },
   protected: {
     async act(stage) {
       await begin(stage);
@@ -234,4 +212,5 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     },
   },
   ...CONNECTIONS,
+  ...FEATURES,
 };

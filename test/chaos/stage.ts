@@ -8,6 +8,7 @@ import { startSimulator, type Simulator } from '../../src/simulator/index.ts';
 import type { Arena } from './arena.ts';
 import { Calm } from './calm.ts';
 import { dump } from './dump.ts';
+import { flagsFor } from './flags.ts';
 import { KnownObjects } from './objects.ts';
 import { checkEnding } from './oracles.ts';
 import { Panel } from './panel.ts';
@@ -17,6 +18,7 @@ import type { Result } from './plan.ts';
 import { startProxy, type Proxy } from './proxy.ts';
 import { Replica } from './replica.ts';
 import type { Scenario, Unusual } from './scenarios.ts';
+import { SshHost } from './ssh-host.ts';
 import { Traffic, type Interceptor } from './traffic.ts';
 
 export interface StageOptions {
@@ -33,6 +35,14 @@ export interface StageOptions {
   skews?: readonly number[];
 }
 
+interface Surroundings {
+  simulator: Simulator;
+  service: Proxy;
+  /** All that the service has given out. */
+  tokens: readonly string[];
+  sshHost: SshHost;
+}
+
 const LOOK_MS = 20;
 const SSH_KEY = 'AAAAC3NzaC1lZDI1NTE5AAAA';
 
@@ -43,6 +53,8 @@ export class Stage {
   readonly panel: Panel;
   readonly traffic: Traffic;
   readonly calm: Calm;
+  /** Behind the proxy of the server of `web`, where the scenario puts it there. */
+  readonly sshHost: SshHost;
   readonly replicas: Replica[] = [];
   readonly violations: string[] = [];
   /** SSH keys of objects whose servers are to live on. */
@@ -62,13 +74,14 @@ export class Stage {
   readonly #tokens: readonly string[];
   readonly #deadline: number;
 
-  private constructor(options: StageOptions, simulator: Simulator, service: Proxy, tokens: readonly string[]) {
+  private constructor(options: StageOptions, { simulator, service, tokens, sshHost }: Surroundings) {
     const { arena, name, boundMs, intercept, service: unusual } = options;
     this.#options = options;
     this.#service = service;
     this.#tokens = tokens;
     this.#deadline = Date.now() + boundMs;
     this.simulator = simulator;
+    this.sshHost = sshHost;
     this.objects = new KnownObjects(simulator);
     this.people = new People(arena.http, name, this.objects);
     this.panel = new Panel(simulator);
@@ -93,21 +106,22 @@ export class Stage {
     const upstream = { origin: simulator.baseUrl, dispatcher: options.arena.service };
     const service = await startProxy({ upstream, onExchange: (exchange) => stage.traffic.toService(exchange) });
     simulator.setOrigin(service.origin);
-    const stage = new Stage(options, simulator, service, tokens);
+    const sshHost = await SshHost.open((visit) => stage.traffic.toSshHost(visit, 'web'));
+    const stage = new Stage(options, { simulator, service, tokens, sshHost });
     await stage.#open();
     return stage;
   }
 
   async #open(): Promise<void> {
-    const { arena, name, skews = [0] } = this.#options;
+    const { arena, name, skews, flags = [] } = this.#options;
     arena.follow(name, this.objects);
     await this.people.makeNamespace();
-    for (const [index, skewMs] of skews.entries()) {
+    for (const [index, skewMs] of (skews ?? [0]).entries()) {
       const replica = new Replica({
         arena,
         name: `operator-${index}`,
         folder: join(arena.folder, name),
-        flags: this.#flags(),
+        flags: [...flagsFor(name, this.simulator, skews !== undefined), ...flags],
         ...(skewMs !== 0 && { skewMs }),
         onExchange: (exchange, sender) => this.traffic.toCluster(exchange, sender),
         onEnd: (ended, code) => this.onEnd(ended, code),
@@ -115,19 +129,6 @@ export class Stage {
       this.replicas.push(replica);
       await replica.open();
     }
-  }
-
-  #flags(): string[] {
-    const { name, skews, flags = [] } = this.#options;
-    const { baseUrl, authUrl } = this.simulator;
-    return [
-      ...[`--base-url=${baseUrl}`, `--auth-url=${authUrl}`, `--watch-namespace=${name}`],
-      ...['--poll-interval=100ms', '--resync-interval=300ms', '--provider-qps=1000', '--max-concurrent-reconciles=4'],
-      ...['--provider-timeout=1500ms', '--create-timeout=1500ms', '--kube-timeout=1500ms', '--takeover-grace=500ms'],
-      ...['--log-level=debug', `--operator-namespace=${name}`],
-      ...(skews === undefined ? [] : ['--leader-elect', '--lease-duration=2s']),
-      ...flags,
-    ];
   }
 
   // --- the operators
@@ -205,7 +206,8 @@ export class Stage {
 
   /** Plays a scenario to its end, looks at what is left, and takes the stage down. */
   async play({ act }: Pick<Scenario, 'act'>, met: () => boolean): Promise<Result> {
-    const { labels } = this.traffic;
+    const { simulator, replicas, traffic } = this;
+    const { labels } = traffic;
     try {
       await act(this);
       await this.#finish();
@@ -219,7 +221,7 @@ export class Stage {
         kind: 'failed',
         labels,
         why,
-        dump: dump({ objects, simulator: this.simulator, labels, replicas: this.replicas }),
+        dump: dump({ objects, simulator, labels, replicas }),
       };
     } finally {
       await this.#close();
@@ -242,7 +244,7 @@ export class Stage {
 
   async #close(): Promise<void> {
     await Promise.all(this.replicas.map((replica) => replica.close()));
-    await this.#service.close();
+    await Promise.all([this.#service.close(), this.sshHost.close()]);
     await this.simulator.close();
     this.#options.arena.unfollow(this.#options.name);
     await this.people.removeAll();

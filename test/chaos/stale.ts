@@ -1,6 +1,6 @@
 /** The second part: from one request on the operator sees an old state, or misses a stretch, and people act meanwhile. */
 import type { Arena } from './arena.ts';
-import { jsonAnswer, type Exchange } from './exchange.ts';
+import { jsonAnswer, type Passing } from './exchange.ts';
 import { GAPS, type Gap } from './gaps.ts';
 import type { Part, Result } from './plan.ts';
 import type { Replica } from './replica.ts';
@@ -81,7 +81,7 @@ class StalePlan {
     await stage.traffic.hold(() => this.#gap.act(stage));
   }
 
-  async #meet(stage: Stage, label: string, exchange: Exchange, sender: Replica): Promise<boolean> {
+  async #meet(stage: Stage, label: string, exchange: Passing, sender: Replica): Promise<boolean> {
     if (label === 'kube:LIST' && this.#state === 'blind' && this.#view?.startsWith('frozen') === true) {
       exchange.reply(jsonAnswer(200, this.#oldList));
       return true;

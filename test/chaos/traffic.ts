@@ -1,14 +1,14 @@
 /** All requests of the operators of one plan: named, checked, met by the fault of the plan or passed on. */
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { Simulator } from '../../src/simulator/index.ts';
-import type { Answer, Exchange } from './exchange.ts';
+import type { Answer, Exchange, Passing } from './exchange.ts';
 import { checkServiceCall, checkWrite } from './guards.ts';
-import { kubeLabel, serviceLabel } from './labels.ts';
+import { kubeLabel, serviceLabel, stateOf } from './labels.ts';
 import type { KnownObjects } from './objects.ts';
 import type { Replica } from './replica.ts';
 
 /** What is done with a request instead of passing it on; true when it was dealt with. */
-export type Interceptor = (label: string, exchange: Exchange, sender: Replica) => Promise<boolean>;
+export type Interceptor = (label: string, exchange: Passing, sender: Replica) => Promise<boolean>;
 
 export interface TrafficOptions {
   simulator: Simulator;
@@ -113,14 +113,20 @@ export class Traffic {
     }
   }
 
-  async #deal(label: string, exchange: Exchange, sender: Replica): Promise<void> {
+  /** A connection to the SSH server of the object of this name. */
+  async toSshHost(visit: Passing, name: string): Promise<void> {
+    await this.#still;
+    await this.#deal(`ssh:connect:${stateOf(this.#options.objects.object(name))}`, visit, this.#options.leader());
+  }
+
+  async #deal(label: string, exchange: Passing, sender: Replica): Promise<void> {
     this.labels.push(label);
     this.#lastAt = Date.now();
     if (await this.#intercept(label, exchange, sender)) return;
     exchange.reply(await exchange.forward());
   }
 
-  async #intercept(label: string, exchange: Exchange, sender: Replica): Promise<boolean> {
+  async #intercept(label: string, exchange: Passing, sender: Replica): Promise<boolean> {
     this.#intercepting += 1;
     try {
       return (await this.#options.intercept?.(label, exchange, sender)) === true;
@@ -150,7 +156,7 @@ export class Traffic {
 }
 
 /** The SSH keys of a create; undefined for any other request. */
-export function orderedBy({ method, path, body }: Exchange): unknown {
+export function orderedBy({ method, path, body }: Passing): unknown {
   if (method !== 'POST' || !path.endsWith('/servers')) return undefined;
   return (JSON.parse(body) as { ssh_keys?: unknown }).ssh_keys;
 }
