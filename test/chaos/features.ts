@@ -1,7 +1,15 @@
 /** Lives with features that an object need not have; those of `scenarios.ts` go by them. */
+import { RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
+import type { SimulatedProduct } from '../../src/simulator/index.ts';
 import { begin, isCreate, removed } from './acts.ts';
+import { isInOrder, shows } from './catalogs.ts';
 import type { Scenario, Unusual } from './scenarios.ts';
 import type { Stage } from './stage.ts';
+
+const SMALL = { code: 'vps-1gb', ram: 1024, cores: 1, price: 4.5 };
+const LARGE = { code: 'vps-64gb', ram: 65_536, cores: 16, price: 200 };
+const OTHER_KEY = { keyId: 'another-key', secret: 'the-secret-of-another-key' };
+const CATALOG = 'catalog';
 
 /** Every server that is ordered lies behind the SSH host of the stage. */
 const behindSshHost: Unusual = async (exchange, forward, stage) => {
@@ -12,6 +20,10 @@ const behindSshHost: Unusual = async (exchange, forward, stage) => {
       stage.simulator.fleet.updateServer(identifier, { ssh_proxy });
   return answer;
 };
+
+function offer(stage: Stage, products: SimulatedProduct[]): void {
+  stage.simulator.service.setCatalog({ products });
+}
 
 /** The object rests, and says so because somebody answers. */
 async function answered(stage: Stage): Promise<void> {
@@ -25,6 +37,32 @@ async function answered(stage: Stage): Promise<void> {
 async function unanswered(stage: Stage): Promise<void> {
   stage.sshHost.answers = false;
   await stage.reaches('web', 'Unreachable');
+}
+
+async function catalogShows(stage: Stage, meanwhile: () => Promise<void> = () => Promise.resolve()): Promise<void> {
+  const lists = await stage.panel.lists();
+  await stage.until('the catalog to show what the service lists', async () => {
+    await meanwhile();
+    return shows(stage.objects.catalog, lists);
+  });
+}
+
+/**
+ * Asks for a look at the service's lists, and again where somebody has begun to watch since: a process that ended has
+ * taken the word with it.
+ */
+function asking(stage: Stage): () => Promise<void> {
+  const watches = (): number => stage.traffic.labels.filter((label) => label === 'kube:WATCH-catalogs').length;
+  let asked = 0;
+  let watched = -1;
+  return async () => {
+    const { catalog } = stage.objects;
+    // One that is in trouble has to get out of it by itself.
+    if (watches() === watched || catalog === undefined || !isInOrder(catalog)) return;
+    watched = watches();
+    const annotations = { [RECONCILE_AT_ANNOTATION]: String((asked += 1)) };
+    await stage.people.editCatalog(CATALOG, { metadata: { annotations } });
+  };
 }
 
 export const FEATURES: Readonly<Record<string, Scenario>> = {
@@ -51,6 +89,25 @@ export const FEATURES: Readonly<Record<string, Scenario>> = {
       await answered(stage);
       await unanswered(stage);
       await answered(stage);
+      await removed(stage, 'web');
+    },
+  },
+  catalog: {
+    async act(stage) {
+      await stage.people.putSecret();
+      await stage.people.applyCatalog(CATALOG);
+      await stage.start();
+      await catalogShows(stage);
+      offer(stage, [SMALL, LARGE]);
+      await catalogShows(stage, asking(stage));
+      // Another key: the catalog and the check of a new server share its first reading, or do not.
+      offer(stage, [SMALL]);
+      stage.simulator.accounts.addKey('default', OTHER_KEY);
+      await stage.people.putSecret(OTHER_KEY, 'other');
+      const spec = { apiKeySecretRef: { name: 'other' } };
+      await Promise.all([stage.people.editCatalog(CATALOG, { spec }), stage.people.apply('web', spec)]);
+      await catalogShows(stage);
+      await stage.rests('web');
       await removed(stage, 'web');
     },
   },

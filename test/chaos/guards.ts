@@ -1,5 +1,5 @@
 /** What must hold of single requests at the moment when they arrive. Each violation is a sentence. */
-import { PAUSED_ANNOTATION, RECORD_ANNOTATION } from '../../src/api/names.ts';
+import { CATALOG_PLURAL, PAUSED_ANNOTATION, PLURAL, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { expiryOf } from '../../src/decision/expiry.ts';
 import type { Simulator } from '../../src/simulator/index.ts';
@@ -20,10 +20,11 @@ export function checkWrite(request: Request): string[] {
     const { metadata } = JSON.parse(body) as Patch;
     return metadata?.resourceVersion === undefined ? [`${method} ${path} carries no resourceVersion`] : [];
   }
-  if (!path.includes('/virtualservers/') || method === 'GET') return [];
-  if (method !== 'PATCH') return [`the operator sent ${method} ${path}`];
-  const patch = JSON.parse(body) as Patch;
+  const isOfCatalog = path.includes(`/${CATALOG_PLURAL}/`);
+  if ((!path.includes(`/${PLURAL}/`) && !isOfCatalog) || method === 'GET') return [];
   const isStatus = path.split('?')[0]?.endsWith('/status') === true;
+  if (method !== 'PATCH' || (isOfCatalog && !isStatus)) return [`the operator sent ${method} ${path}`];
+  const patch = JSON.parse(body) as Patch;
   const violations: string[] = [];
   if (patch.metadata?.resourceVersion === undefined) violations.push(`${method} ${path} carries no resourceVersion`);
   if (!isStatus && patch.metadata?.uid === undefined) violations.push(`${method} ${path} carries no uid`);

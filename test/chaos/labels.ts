@@ -2,10 +2,19 @@
  * Names for requests: two requests of the same kind in the same state of the object have the same label, so that a plan
  * can be written down for one and met again in another run. Labels contain no blanks and no quotes.
  */
-import { ADOPT_ANNOTATION, FINALIZER, NOT_CREATED_ANNOTATION, RECORD_ANNOTATION } from '../../src/api/names.ts';
+import {
+  ADOPT_ANNOTATION,
+  CATALOG_KIND,
+  CATALOG_PLURAL,
+  FINALIZER,
+  NOT_CREATED_ANNOTATION,
+  RECORD_ANNOTATION,
+} from '../../src/api/names.ts';
 import { parseRecord } from '../../src/api/record.ts';
+import type { ServerCatalog, ServerCatalogStatus } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { currentReason } from '../../src/decision/verdict.ts';
+import { stateOfCatalog } from './catalogs.ts';
 import { connectionLabel, connectionOf } from './secret-calls.ts';
 
 export interface Request {
@@ -17,6 +26,8 @@ export interface Request {
 
 /** What has to be known of the world to name a request. */
 export interface World {
+  /** That of the namespace, where there is one. */
+  readonly catalog: ServerCatalog | undefined;
   object(name: string): VirtualServer | undefined;
   /** The object that holds this identifier or task. */
   holder(what: { identifier: string } | { task: number }): VirtualServer | undefined;
@@ -43,6 +54,11 @@ export function stateOf(object: VirtualServer | undefined): string {
   return words.length === 0 ? 'fresh' : words.join('+');
 }
 
+/** For requests that may be made for a catalog as well as for a server. */
+function beside({ catalog }: World): string {
+  return catalog === undefined ? '' : `:catalog${stateOfCatalog(catalog)}`;
+}
+
 export function kubeLabel(request: Request, world: World): string {
   const connected = connectionOf(request);
   if (connected !== undefined) return connectionLabel(request, stateOf(world.object(connected)));
@@ -50,9 +66,15 @@ export function kubeLabel(request: Request, world: World): string {
   const [route = '', query = ''] = path.split('?');
   const parts = route.split('/');
   if (route.includes('/leases')) return `kube:${method}-lease`;
-  if (route.includes('/secrets/')) return 'kube:GET-secret';
+  if (route.includes('/secrets/')) return `kube:GET-secret${beside(world)}`;
   if (route.endsWith('/events')) return `kube:POST-event:${eventReason(body)}`;
   if (route.endsWith('/virtualservers')) return query.includes('watch=true') ? 'kube:WATCH' : 'kube:LIST';
+  if (route.endsWith(`/${CATALOG_PLURAL}`)) {
+    // Where there is none, one is as good as the other.
+    if (world.catalog === undefined) return 'kube:READ-catalogs';
+    return query.includes('watch=true') ? 'kube:WATCH-catalogs' : 'kube:LIST-catalogs';
+  }
+  if (route.includes(`/${CATALOG_PLURAL}/`)) return `kube:${method}-status${beside(world)}:${reasonWritten(body)}`;
   const isStatus = parts.at(-1) === 'status';
   const state = stateOf(world.object(parts.at(isStatus ? -2 : -1) ?? ''));
   if (method === 'GET') return `kube:GET-object:${state}`;
@@ -67,18 +89,19 @@ export function serviceLabel({ method, path, body }: Request, world: World): str
       const { ssh_keys } = JSON.parse(body) as { ssh_keys?: unknown };
       return `service:POST-servers:${stateOf(world.ordering(ssh_keys))}`;
     }
-    return `service:${method}-${name}`;
+    return `service:${method}-${name}${beside(world)}`;
   }
   if (kind === undefined) return `service:GET-task:${stateOf(world.holder({ task: Number(id) }))}`;
   return `service:${method}-server:${stateOf(world.holder({ identifier: decodeURIComponent(id) }))}`;
 }
 
 function eventReason(body: string): string {
-  return (JSON.parse(body) as { reason?: string }).reason ?? '';
+  const { reason = '', regarding } = JSON.parse(body) as { reason?: string; regarding?: { kind?: string } };
+  return regarding?.kind === CATALOG_KIND ? `catalog:${reason}` : reason;
 }
 
 function reasonWritten(body: string): string {
-  const { status } = JSON.parse(body) as Pick<VirtualServer, 'status'>;
+  const { status } = JSON.parse(body) as { status?: Pick<ServerCatalogStatus, 'conditions'> };
   return currentReason(status?.conditions) ?? 'same';
 }
 

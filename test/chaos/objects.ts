@@ -1,8 +1,10 @@
-/** The newest version known of every object of one namespace: told by a watch, by answers to the operator and to people. */
+/** The newest version known of every object of one namespace, and of its catalog: told by a watch, by answers to the operator and to people. */
 import { RECORD_ANNOTATION } from '../../src/api/names.ts';
 import { parseRecord, type ServerRecord } from '../../src/api/record.ts';
+import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { currentReason } from '../../src/decision/verdict.ts';
+import type { KubeObject } from '../../src/kube/resource.ts';
 import type { Simulator } from '../../src/simulator/index.ts';
 import type { World } from './labels.ts';
 
@@ -16,6 +18,8 @@ export function recordOf(object: VirtualServer): ServerRecord | undefined {
 }
 
 export class KnownObjects implements World {
+  /** The one that was written last; no scenario has more than one. */
+  catalog: ServerCatalog | undefined;
   readonly #byName = new Map<string, VirtualServer>();
   readonly #gone = new Set<string>();
   /** Names by the SSH key that an object has, which tells in the service's ledger for whom a server was ordered. */
@@ -32,6 +36,10 @@ export class KnownObjects implements World {
     // The write that takes the last finalizer off answers with an object that exists no more.
     if (deletionTimestamp !== undefined && finalizers.length === 0) this.gone(object);
     else this.#byName.set(name, object);
+  }
+
+  sawCatalog(catalog: ServerCatalog): void {
+    if (this.catalog === undefined || isNewer(catalog, this.catalog)) this.catalog = catalog;
   }
 
   gone({ metadata: { name, uid } }: VirtualServer): void {
@@ -73,6 +81,6 @@ export class KnownObjects implements World {
   }
 }
 
-function isNewer(a: VirtualServer, b: VirtualServer): boolean {
+function isNewer(a: KubeObject, b: KubeObject): boolean {
   return BigInt(a.metadata.resourceVersion) > BigInt(b.metadata.resourceVersion);
 }

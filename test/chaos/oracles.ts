@@ -1,6 +1,8 @@
 /** What must hold when a plan has come to its end. Each violation is a sentence. */
+import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { Simulator } from '../../src/simulator/index.ts';
+import { shows, type Lists } from './catalogs.ts';
 import { recordOf } from './objects.ts';
 import type { Replica } from './replica.ts';
 
@@ -40,6 +42,13 @@ function unaccounted({ simulator, objects, retained }: Ending): string[] {
     ...missing.map((identifier) => `server ${identifier} is held and does not live`),
     ...cancelled.map(({ identifier }) => `server ${identifier} was cancelled and was to be retained`),
   ];
+}
+
+/** `lists`: what the service lists now. */
+export function checkCatalogs(catalogs: readonly ServerCatalog[], lists: Lists): string[] {
+  return catalogs
+    .filter((catalog) => !shows(catalog, lists))
+    .map(({ metadata: { name }, status }) => `catalog ${name} does not show what is listed: ${JSON.stringify(status)}`);
 }
 
 function saidTooMuch({ replicas, secrets }: Ending): string[] {

@@ -1,6 +1,7 @@
 /** The service as people see it: what was ordered for whom, and tasks that end when enough has been seen of them. */
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
-import type { Simulator } from '../../src/simulator/index.ts';
+import { DEFAULT_KEY, type Simulator } from '../../src/simulator/index.ts';
+import type { Lists } from './catalogs.ts';
 import { recordOf } from './objects.ts';
 
 /** Enough that the second poll meets an object that knows its identifier. */
@@ -17,6 +18,36 @@ export class Panel {
   polls(task: number): number {
     const filter = { route: '/beta/queue/vps/{task}', param: String(task), status: 200 } as const;
     return this.#simulator.ledger.requests(filter).length;
+  }
+
+  /** What can be ordered now, asked past every proxy. */
+  async lists(): Promise<Lists> {
+    const { keyId, secret } = DEFAULT_KEY;
+    const credentials = `Basic ${Buffer.from(`${keyId}:${secret}`).toString('base64')}`;
+    const { access_token } = (await this.#ask('POST', '/auth/login', credentials)) as { access_token: string };
+    const get = (name: string): Promise<unknown> => this.#ask('GET', `/beta/vps/${name}`, `Bearer ${access_token}`);
+    const products = (await get('products')) as { code: string; specs: { ram: number } }[];
+    const sizes = Object.entries((await get('disk-sizes')) as Record<string, number[]>);
+    return {
+      products: products.map(({ code, specs: { ram } }) => ({ code, ram })),
+      images: (await get('images')) as Lists['images'],
+      diskSizes: sizes.map(([type, sizesOfIt]) => ({ type, sizes: sizesOfIt })),
+    };
+  }
+
+  async #ask(method: string, path: string, authorization: string): Promise<unknown> {
+    const answer = await this.#simulator.exchange({
+      method,
+      path,
+      authorization,
+      contentType: 'application/x-www-form-urlencoded',
+      body: method === 'POST' ? 'grant_type=client_credentials' : '',
+      sourceAddress: '127.0.0.1',
+      connection: 0,
+    });
+    if (answer.kind !== 'answer' || answer.status !== 200 || typeof answer.body !== 'string')
+      throw new Error(`the service does not answer ${method} ${path}: ${JSON.stringify(answer)}`);
+    return JSON.parse(answer.body);
   }
 
   /** Reads of the server that the object holds, as far as the service answered them. */

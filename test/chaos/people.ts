@@ -1,10 +1,11 @@
 /** What people do to the objects and Secrets of one namespace, past every proxy. */
 import { randomUUID } from 'node:crypto';
-import { API_VERSION, PLURAL } from '../../src/api/names.ts';
+import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL, DEFAULT_API_KEY_SECRET, PLURAL } from '../../src/api/names.ts';
+import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { KubeHttp } from '../../src/kube/http.ts';
 import { createSecrets, type SecretObject } from '../../src/kube/secrets.ts';
-import { DEFAULT_KEY } from '../../src/simulator/index.ts';
+import { DEFAULT_KEY, type Key } from '../../src/simulator/index.ts';
 import { virtualServer, withAnnotations, withSpec, type Manifest } from '../gen/virtual-server.ts';
 import type { KnownObjects } from './objects.ts';
 
@@ -62,17 +63,34 @@ export class People {
     if ((answer as { kind?: string } | undefined)?.kind === 'Status' && known !== undefined) this.#objects.gone(known);
   }
 
-  async putSecret(secret = DEFAULT_KEY.secret): Promise<void> {
+  async putSecret({ keyId, secret }: Key = DEFAULT_KEY, name = DEFAULT_API_KEY_SECRET): Promise<void> {
     this.secrets.push(secret);
     const path = `/api/v1/namespaces/${this.#namespace}/secrets`;
-    const name = 'vps-api-key';
-    const stringData = { keyId: DEFAULT_KEY.keyId, secret };
+    const stringData = { keyId, secret };
     await this.#http.call({ method: 'DELETE', path: `${path}/${name}`, absent: name });
     await this.#http.call({ method: 'POST', path, body: { metadata: { name }, stringData } });
   }
 
-  /** Takes away what a failed plan has left. */
+  async applyCatalog(name: string): Promise<void> {
+    const body = { apiVersion: API_VERSION, kind: CATALOG_KIND, metadata: { name }, spec: {} };
+    const answer = await this.#http.call({ method: 'POST', path: this.#catalogs(), body });
+    this.#objects.sawCatalog(answer as ServerCatalog);
+  }
+
+  async editCatalog(name: string, change: { spec?: object; metadata?: object }): Promise<void> {
+    const options = { method: 'PATCH', body: change, contentType: MERGE_PATCH } as const;
+    const answer = await this.#http.call({ ...options, path: `${this.#catalogs()}/${name}` });
+    this.#objects.sawCatalog(answer as ServerCatalog);
+  }
+
+  /** As the API server gives them now. */
+  async catalogs(): Promise<ServerCatalog[]> {
+    return ((await this.#http.call({ path: this.#catalogs() })) as { items: ServerCatalog[] }).items;
+  }
+
+  /** Takes away what a plan has left. */
   async removeAll(): Promise<void> {
+    if (this.#objects.catalog !== undefined) await this.#http.call({ method: 'DELETE', path: this.#catalogs() });
     for (const { metadata } of (await this.list()).items) {
       await this.#patch(metadata.name, { metadata: { finalizers: null } });
       await this.remove(metadata.name);
@@ -87,6 +105,10 @@ export class People {
   #saw(answer: unknown): void {
     const object = answer as VirtualServer | undefined;
     if (object?.kind === 'VirtualServer') this.#objects.saw(object);
+  }
+
+  #catalogs(): string {
+    return `/apis/${API_VERSION}/namespaces/${this.#namespace}/${CATALOG_PLURAL}`;
   }
 
   #path(name = ''): string {

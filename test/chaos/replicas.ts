@@ -34,7 +34,7 @@ const TROUBLES: Readonly<Record<string, Trouble>> = {
   'cut-early-word': { how: 'cut', served: 'after', earlyWord: true },
 };
 
-const PLAYED = ['life', 'deleted-during-task', 'unknown-and-created', 'two-at-once'] as const;
+const PLAYED = ['life', 'deleted-during-task', 'unknown-and-created', 'two-at-once', 'catalog'] as const;
 const BOUND_MS = 120_000;
 /** So many requests, or so long a silence (ms), until the new leader has done what it can. */
 const ENOUGH_REQUESTS = 8;
@@ -53,6 +53,8 @@ export const replicas: Part = {
     // A false word about a create whose answer says nothing is believed: nobody could know better.
     const isTrustworthy = point?.label === 'service:POST-servers:attempt' && scenario.service === undefined;
     if (trouble?.earlyWord === true && !isTrustworthy) return undefined;
+    // What it has besides is in the others.
+    if (name === 'catalog' && point?.label.includes('catalog') === false) return undefined;
     return (arena, stage) => new ReplicaPlan(scenario, point?.label, trouble).run(arena, stage);
   },
 };

@@ -183,7 +183,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       stage.simulator.accounts.forgetTokens();
       // Whether a Secret that changes in time is noticed before the old key is refused is left to chance.
       await stage.reaches('web', 'InvalidCredentials');
-      await stage.people.putSecret('another-secret-of-this-key');
+      await stage.people.putSecret({ ...DEFAULT_KEY, secret: 'another-secret-of-this-key' });
       stage.tasksEnd = true;
       await stage.rests('web');
       await removed(stage, 'web');

@@ -10,7 +10,7 @@ import { Calm } from './calm.ts';
 import { dump } from './dump.ts';
 import { flagsFor } from './flags.ts';
 import { KnownObjects } from './objects.ts';
-import { checkEnding } from './oracles.ts';
+import { checkCatalogs, checkEnding } from './oracles.ts';
 import { Panel } from './panel.ts';
 import { People } from './people.ts';
 import { resolve } from './person.ts';
@@ -221,7 +221,7 @@ export class Stage {
         kind: 'failed',
         labels,
         why,
-        dump: dump({ objects, simulator, labels, replicas }),
+        dump: dump({ objects: [objects, this.objects.catalog], simulator, labels, replicas }),
       };
     } finally {
       await this.#close();
@@ -240,6 +240,8 @@ export class Stage {
     const { items: objects } = await this.people.list();
     const secrets = [...this.people.secrets, ...this.#tokens, SSH_KEY];
     this.violations.push(...checkEnding({ simulator, objects, replicas, retained, secrets }));
+    if (this.objects.catalog !== undefined)
+      this.violations.push(...checkCatalogs(await this.people.catalogs(), await this.panel.lists()));
   }
 
   async #close(): Promise<void> {
