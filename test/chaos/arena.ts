@@ -28,6 +28,10 @@ export interface Arena {
   readonly ca: string;
   /** The bundled operator. */
   readonly program: string;
+  /** The bundled kubectl plugin. */
+  readonly plugin: string;
+  /** File for clients that go past every proxy, as an administrator. */
+  readonly kubeconfig: string;
   /** Temporary. */
   readonly folder: string;
   readonly watchdog: Watchdog;
@@ -69,6 +73,8 @@ export async function openArena(kubeconfigPath: string): Promise<Arena> {
     tls: { key: serving.keyPem, cert: serving.certPem },
     ca: ca.certificatePem,
     program: join(folder, 'dist/operator.js'),
+    plugin: join(folder, 'dist/kubectl-vps.js'),
+    kubeconfig: kubeconfigPath,
     folder,
     watchdog,
     follow: (namespace, follower) => void followers.set(namespace, follower),

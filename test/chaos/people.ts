@@ -88,6 +88,11 @@ export class People {
     return ((await this.#http.call({ path: this.#catalogs() })) as { items: ServerCatalog[] }).items;
   }
 
+  /** Learns how the object is now. */
+  async lookAt(name: string): Promise<void> {
+    this.#saw(await this.#http.call({ path: this.#path(name), absent: name }));
+  }
+
   /** Takes away what a plan has left. */
   async removeAll(): Promise<void> {
     if (this.#objects.catalog !== undefined) await this.#http.call({ method: 'DELETE', path: this.#catalogs() });

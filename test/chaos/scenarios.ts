@@ -118,6 +118,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     async act(stage) {
       await unknown(stage);
       stage.peopleLook = true;
+      stage.caretaker.hasPlugin = true;
       await stage.rests('web');
       await removed(stage, 'web');
     },
@@ -127,6 +128,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     async act(stage) {
       await unknown(stage);
       stage.peopleLook = true;
+      stage.caretaker.hasPlugin = true;
       await stage.rests('web');
       await removed(stage, 'web');
     },

@@ -7,13 +7,13 @@ import { join } from 'node:path';
 import { startSimulator, type Simulator } from '../../src/simulator/index.ts';
 import type { Arena } from './arena.ts';
 import { Calm } from './calm.ts';
+import { Caretaker } from './caretaker.ts';
 import { dump } from './dump.ts';
 import { flagsFor } from './flags.ts';
 import { KnownObjects } from './objects.ts';
 import { checkCatalogs, checkEnding } from './oracles.ts';
 import { Panel } from './panel.ts';
 import { People } from './people.ts';
-import { resolve } from './person.ts';
 import type { Result } from './plan.ts';
 import { startProxy, type Proxy } from './proxy.ts';
 import { Replica } from './replica.ts';
@@ -53,6 +53,7 @@ export class Stage {
   readonly panel: Panel;
   readonly traffic: Traffic;
   readonly calm: Calm;
+  readonly caretaker: Caretaker;
   /** Behind the proxy of the server of `web`, where the scenario puts it there. */
   readonly sshHost: SshHost;
   readonly replicas: Replica[] = [];
@@ -85,17 +86,20 @@ export class Stage {
     this.objects = new KnownObjects(simulator);
     this.people = new People(arena.http, name, this.objects);
     this.panel = new Panel(simulator);
+    const violated = (violations: readonly string[]): void => void this.violations.push(...violations);
     this.traffic = new Traffic({
       simulator,
       objects: this.objects,
       list: () => this.people.list(),
       leader: () => this.leader,
       elects: options.skews !== undefined,
-      violated: (violations) => this.violations.push(...violations),
+      violated,
       ...(intercept && { intercept }),
       ...(unusual && { service: (exchange, forward) => unusual(exchange, forward, this) }),
     });
     this.calm = new Calm(this.objects, this.panel, this.traffic);
+    const { objects, panel, people, traffic } = this;
+    this.caretaker = new Caretaker({ arena, namespace: name, objects, panel, people, traffic, violated });
     this.onEnd = (replica, code) => this.violations.push(`${replica.name} ended by itself with code ${code ?? 'none'}`);
   }
 
@@ -192,14 +196,7 @@ export class Stage {
   /** What people do of themselves. */
   async #look(): Promise<void> {
     if (this.tasksEnd) this.panel.endTasks();
-    if (!this.peopleLook) return;
-    for (const object of this.objects.all()) {
-      const annotations = resolve(object, {
-        serverOf: ({ spec }) => this.panel.serverOf(spec.sshKeys?.join('\n')),
-        onItsWay: ({ spec }) => this.traffic.isOnItsWay(spec.sshKeys?.join('\n')),
-      });
-      if (annotations !== undefined) await this.people.edit(object.metadata.name, { annotations });
-    }
+    if (this.peopleLook) await this.caretaker.look();
   }
 
   // --- the end

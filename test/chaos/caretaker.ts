@@ -1,0 +1,59 @@
+/** The person who resolves what is parked, by annotations or with the kubectl plugin. */
+import { ADOPT_ANNOTATION, NOT_CREATED_ANNOTATION } from '../../src/api/names.ts';
+import type { Arena } from './arena.ts';
+import type { KnownObjects } from './objects.ts';
+import type { Panel } from './panel.ts';
+import type { People } from './people.ts';
+import { resolve } from './person.ts';
+import { runPlugin } from './plugin.ts';
+import type { Traffic } from './traffic.ts';
+
+export interface CaretakerOptions {
+  arena: Arena;
+  namespace: string;
+  objects: KnownObjects;
+  panel: Panel;
+  people: People;
+  traffic: Traffic;
+  violated: (violations: readonly string[]) => void;
+}
+
+export class Caretaker {
+  /** Says it with `kubectl vps resolve`. */
+  hasPlugin = false;
+  readonly #options: CaretakerOptions;
+
+  constructor(options: CaretakerOptions) {
+    this.#options = options;
+  }
+
+  /** Does what the conditions of the objects ask for now. */
+  async look(): Promise<void> {
+    const { objects, panel, people, traffic } = this.#options;
+    for (const object of objects.all()) {
+      const annotations = resolve(object, {
+        serverOf: ({ spec }) => panel.serverOf(spec.sshKeys?.join('\n')),
+        onItsWay: ({ spec }) => traffic.isOnItsWay(spec.sshKeys?.join('\n')),
+      });
+      if (annotations === undefined) continue;
+      const words = this.hasPlugin ? wordsFor(annotations) : undefined;
+      if (words === undefined) await people.edit(object.metadata.name, { annotations });
+      else await this.#runPlugin(object.metadata.name, words);
+    }
+  }
+
+  async #runPlugin(name: string, words: readonly string[]): Promise<void> {
+    const { arena, namespace, people, violated } = this.#options;
+    const complaint = await runPlugin(arena, namespace, ['resolve', name, ...words, '--yes']);
+    if (complaint !== undefined) violated([complaint]);
+    // What it has written must be known before anybody looks at the object again.
+    await people.lookAt(name);
+  }
+}
+
+/** Undefined for what the plugin has no command for. */
+function wordsFor(annotations: Record<string, string>): string[] | undefined {
+  if (annotations[NOT_CREATED_ANNOTATION] !== undefined) return ['--not-created'];
+  const identifier = annotations[ADOPT_ANNOTATION];
+  return identifier === undefined ? undefined : ['--adopt', identifier];
+}
