@@ -6,9 +6,11 @@ import {
   START_ANEW_ANNOTATION,
 } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { orphanName } from '../../src/decision/inputs.ts';
 import { currentReason } from '../../src/decision/verdict.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer } from './api-server.ts';
+import { identifierOf } from './oracles.ts';
 
 /** A minute, and another one since the clock that wrote the time of the attempt may be that far off. */
 const PATIENCE_MS = 150_000;
@@ -44,7 +46,7 @@ export class Caretaker {
   resolve(object: VirtualServer): void {
     const { namespace, name, uid } = object.metadata;
     const reason = currentReason(object.status?.conditions);
-    const { attempt, attemptedAt } = object.status?.record ?? {};
+    const { attempt, attemptedAt, orphans } = object.status?.record ?? {};
     // A request that was cut off may arrive later than its sender knows: whoever looks at the service waits a little.
     if (attemptedAt !== undefined && this.#now() - Date.parse(attemptedAt) < PATIENCE_MS) return;
     if (reason === 'RecordMismatch') {
@@ -61,6 +63,12 @@ export class Caretaker {
         this.#tell(`adopt ${identifier} by ${namespace}/${name}`);
         this.#api.annotate(namespace, name, { [ADOPT_ANNOTATION]: identifier });
       }
+    }
+    if (reason === 'OrphanedServer' && orphans !== undefined) {
+      this.#cancelUnheld(object);
+      const handled = orphans.map(orphanName).join(',');
+      this.#tell(`orphan-handled ${handled} of ${namespace}/${name}`);
+      this.#api.annotate(namespace, name, { [ORPHAN_HANDLED_ANNOTATION]: handled });
     }
     // Whom they wanted to adopt has gone meanwhile.
     if (reason === 'ServerNotVisible' && this.#serverOf(object) === undefined) {
@@ -92,13 +100,27 @@ export class Caretaker {
     this.#truth.again.set(key, (this.#truth.again.get(key) ?? new Set()).add(attempt));
   }
 
-  /** The server that was ordered for this object and is alive, or will be when its task ends. */
-  #serverOf({ spec }: VirtualServer): string | undefined {
+  /** In the customer panel. */
+  #cancelUnheld(object: VirtualServer): void {
+    const held = new Set(this.#api.list().map(identifierOf));
+    for (const identifier of this.#serversOf(object).filter((one) => !held.has(one))) {
+      this.#tell(`remove server ${identifier}, which nobody holds`);
+      this.#service.fleet.removeServer(identifier);
+      this.#truth.removed.add(identifier);
+    }
+  }
+
+  #serverOf(object: VirtualServer): string | undefined {
+    return this.#serversOf(object)[0];
+  }
+
+  /** Those that were ordered for this object and are alive, or will be when their task ends. */
+  #serversOf({ spec }: VirtualServer): string[] {
     const created = this.#service.ledger.creates().filter(({ body }) => body.ssh_keys === spec.sshKeys?.[0]);
     const { removed } = this.#truth;
     return created
       .map(({ identifier }) => identifier)
-      .find((identifier) => !removed.has(identifier) && this.#isThere(identifier));
+      .filter((identifier) => !removed.has(identifier) && this.#isThere(identifier));
   }
 
   #isThere(identifier: string): boolean {

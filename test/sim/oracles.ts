@@ -12,7 +12,7 @@ import type { People } from './people.ts';
 const FINAL = new Set(['Available', 'ServerMissing', 'InvalidSpec', 'Expired']);
 
 /** The server that the object holds; one that was cancelled at its end is held no more. */
-function identifierOf(object: VirtualServer): string | undefined {
+export function identifierOf(object: VirtualServer): string | undefined {
   const record = recordOf(object);
   return record?.expiredAt === undefined ? record?.identifier : undefined;
 }
