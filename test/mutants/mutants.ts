@@ -150,6 +150,27 @@ export const MUTANTS: Mutant[] = [
     plan: 'crash/life/kube:LIST/error',
   },
   {
+    name: 'that nobody answers for SSH is not looked at',
+    file: 'src/decision/reach.ts',
+    find: "return { verdict: { reason, message }, reachable: { status: 'False', reason, message } };",
+    replace: "return { reachable: { status: 'False', reason, message } };",
+    plan: 'crash/reachable/kube:LIST/error',
+  },
+  {
+    name: 'a catalog whose last reading failed is taken for one in order',
+    file: 'src/controller/catalogs.ts',
+    find: "const isInOrder = currentReason(status?.conditions) === 'Available';",
+    replace: 'const isInOrder = currentReason(status?.conditions) !== undefined;',
+    plan: 'crash/catalog/service:GET-products:catalog+ready+asked/error',
+  },
+  {
+    name: 'the plugin says its word without the attempt',
+    file: 'src/cli/vps/commands/resolve.ts',
+    find: 'await cluster.annotate(object, notCreated(attempt));',
+    replace: 'await cluster.annotate(object, notCreated(attempt.slice(1)));',
+    plan: 'crash/unknown-and-not-created/kube:LIST/error',
+  },
+  {
     name: 'a standby works before it leads',
     file: 'src/wiring.ts',
     find: 'await election?.acquire();',
