@@ -22,14 +22,17 @@ export class ConnectionSecrets {
     this.#kube = kube;
   }
 
-  /** Undefined where the object asks for no Secret, or is being deleted. Never throws a KubeError: Ready is not about it. */
+  /**
+   * Undefined where the object asks for no Secret, or is being deleted. Ready is not about it: of KubeErrors it throws
+   * `Conflict` only, which means what it means of every write: look at the newer version.
+   */
   async write(object: VirtualServer, server: Server): Promise<Connection | undefined> {
     if (object.spec.connectionSecretName === undefined || object.metadata.deletionTimestamp !== undefined)
       return undefined;
     try {
       return { state: await this.#bring(object, connectionData(server)) };
     } catch (error) {
-      if (!(error instanceof KubeError)) throw error;
+      if (!(error instanceof KubeError) || error.code === 'Conflict') throw error;
       return { state: 'failed', why: error.message };
     }
   }
