@@ -79,19 +79,8 @@ export class Caretaker {
         ...(attempt !== undefined && { [NOT_CREATED_ANNOTATION]: attempt }),
       });
     }
-    if (reason === 'OrphanedServer') this.#handleOrphans(object);
     if (reason === 'IdentifierInUse') this.#api.annotate(namespace, name, { [ADOPT_ANNOTATION]: null });
     if (reason === 'InvalidSpec') this.#api.editSpec(namespace, name, { product: 'vps-1gb' });
-  }
-
-  /** Tasks that were accepted after somebody had adopted what they made: nothing else is to be found at the service. */
-  #handleOrphans({ metadata: { namespace, name }, status }: VirtualServer): void {
-    const { orphans = [], identifier: held } = status?.record ?? {};
-    const tasks = orphans.map(({ task }) => task);
-    const made = this.#service.ledger.creates().filter(({ task }) => tasks.includes(task));
-    if (made.some(({ identifier }) => identifier !== held && this.#isThere(identifier))) return;
-    this.#tell(`orphans ${tasks.join()} of ${namespace}/${name} are handled`);
-    this.#api.annotate(namespace, name, { [ORPHAN_HANDLED_ANNOTATION]: tasks.join() });
   }
 
   #excuse({ spec }: VirtualServer, attempt: string): void {
