@@ -2,80 +2,84 @@
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { connectionData, connectionWrite, type Connection, type ConnectionData } from '../decision/connection.ts';
 import { KubeError } from '../kube/error.ts';
-import type { Secrets } from '../kube/secrets.ts';
+import type { SecretObject, Secrets } from '../kube/secrets.ts';
 import type { Kube, KubeErrorCode } from '../kube/types.ts';
 import type { Logger } from '../logger.ts';
 import type { Server } from '../provider/types.ts';
 
-/** Answers that another try would bring again: nothing that is being ended waits for them. */
+export interface ConnectionSecretsOptions {
+  /** Undefined: `--connection-secrets` was not given, and nothing is written. */
+  secrets: Secrets | undefined;
+  kube: Pick<Kube, 'getVirtualServer'>;
+  /** True while no other process can be the active one; asked right before a write. */
+  leads: () => boolean;
+  log: Logger;
+}
+
+/** Answers that another try would bring again: no object waits for them. */
 const FINAL: ReadonlySet<KubeErrorCode> = new Set(['Forbidden', 'Invalid', 'NotFound', 'Rejected']);
+const UNAUTHORIZED = 401;
 
+/** Of KubeErrors `write` and `empty` throw `Conflict` only, which means what it means of every write: look again. */
 export class ConnectionSecrets {
-  readonly #secrets: Secrets | undefined;
-  readonly #log: Logger;
-  readonly #kube: Pick<Kube, 'getVirtualServer'>;
+  readonly #options: ConnectionSecretsOptions;
 
-  /** `secrets` undefined: `--connection-secrets` was not given, and nothing is written. */
-  constructor(secrets: Secrets | undefined, log: Logger, kube: Pick<Kube, 'getVirtualServer'>) {
-    this.#secrets = secrets;
-    this.#log = log;
-    this.#kube = kube;
+  constructor(options: ConnectionSecretsOptions) {
+    this.#options = options;
   }
 
-  /**
-   * Undefined where the object asks for no Secret, or is being deleted. Ready is not about it: of KubeErrors it throws
-   * `Conflict` only, which means what it means of every write: look at the newer version.
-   */
+  /** Undefined where the object asks for no Secret, or is being deleted. */
   async write(object: VirtualServer, server: Server): Promise<Connection | undefined> {
     if (object.spec.connectionSecretName === undefined || object.metadata.deletionTimestamp !== undefined)
       return undefined;
+    return this.#tried(object, connectionData(server));
+  }
+
+  /** The server is no more, the object stays. Undefined where nothing is left in the Secret, or it is not the object's. */
+  async empty(object: VirtualServer): Promise<Connection | undefined> {
+    if (object.spec.connectionSecretName === undefined) return undefined;
+    const connection = await this.#tried(object, {});
+    return connection.state === 'failed' ? connection : undefined;
+  }
+
+  /**
+   * The object is about to go: with or without its Secret, as deletionPolicy says. Throws KubeError where another try may
+   * help.
+   */
+  async letGo(object: VirtualServer): Promise<void> {
     try {
-      return { state: await this.#bring(object, connectionData(server)) };
+      await this.#bring(object, undefined);
+    } catch (error) {
+      const isFinal = error instanceof KubeError && FINAL.has(error.code) && error.status !== UNAUTHORIZED;
+      if (!isFinal) throw error;
+      const { namespace, name, uid } = object.metadata;
+      this.#options.log.warn({ namespace, name, uid, err: error }, 'connection Secret not written');
+    }
+  }
+
+  async #tried(object: VirtualServer, data: ConnectionData): Promise<Connection> {
+    try {
+      return { state: await this.#bring(object, data) };
     } catch (error) {
       if (!(error instanceof KubeError) || error.code === 'Conflict') throw error;
       return { state: 'failed', why: error.message };
     }
   }
 
-  /** The server is no more, the object stays. Throws KubeError where another try may help. */
-  async empty(object: VirtualServer): Promise<void> {
-    await this.#end(object, {});
-  }
-
-  /** The object is about to go: with or without its Secret, as deletionPolicy says. Throws as `empty`. */
-  async letGo(object: VirtualServer): Promise<void> {
-    await this.#end(object, undefined);
-  }
-
-  async #end(object: VirtualServer, data: ConnectionData | undefined): Promise<void> {
-    try {
-      await this.#bring(object, data, false);
-    } catch (error) {
-      if (!(error instanceof KubeError && FINAL.has(error.code))) throw error;
-      const { namespace, name, uid } = object.metadata;
-      this.#log.warn({ namespace, name, uid, err: error }, 'connection Secret not written');
-    }
-  }
-
-  async #bring(
-    object: VirtualServer,
-    data: ConnectionData | undefined,
-    makes = true,
-  ): Promise<'written' | 'disabled' | 'taken'> {
+  async #bring(object: VirtualServer, data: ConnectionData | undefined): Promise<'written' | 'disabled' | 'taken'> {
+    const { secrets } = this.#options;
     const { connectionSecretName: name } = object.spec;
-    const secrets = this.#secrets;
     if (secrets === undefined || name === undefined) return 'disabled';
     const present = await secrets.get(object.metadata.namespace, name);
-    if (present === undefined && !makes) return 'written';
     const change = connectionWrite(object, name, present, data);
     if (change === 'taken') return 'taken';
     if (change === 'same') return 'written';
     await this.#confirm(object);
     try {
       if ('create' in change) await secrets.create(change.create);
-      else if (present !== undefined) await secrets.patch(present.metadata, change.patch);
+      else await patch(secrets, present, change.patch);
     } catch (error) {
-      throw error instanceof KubeError ? masked(error, [present?.data.vncPassword, data?.vncPassword]) : error;
+      throw error instanceof KubeError ? withoutData(error) : error;
     }
     return 'written';
   }
@@ -85,17 +89,35 @@ export class ConnectionSecrets {
    * and go. Throws KubeError `Conflict` where a write of the object would fail, too.
    */
   async #confirm({ metadata: { namespace, name, uid, resourceVersion } }: VirtualServer): Promise<void> {
-    const live = await this.#kube.getVirtualServer(namespace, name);
+    const live = await this.#options.kube.getVirtualServer(namespace, name);
     if (live?.metadata.uid !== uid || live.metadata.resourceVersion !== resourceVersion)
-      throw new KubeError('Conflict', `VirtualServer ${name} has changed meanwhile`, { status: 409 });
+      throw conflict(`VirtualServer ${name} has changed meanwhile`);
+    if (!this.#options.leads()) throw conflict('another process leads');
   }
 }
 
-/** An admission webhook may quote in its answer what it was asked about: what is to be written, and what was there. */
-function masked(error: KubeError, passwords: (string | undefined)[]): KubeError {
-  const known = passwords.filter((password) => password !== undefined && password !== '') as string[];
-  const forms = known.flatMap((password) => [password, Buffer.from(password).toString('base64')]);
-  const { code, status, reason, retryAfterMs } = error;
-  const message = forms.reduce((text, form) => text.replaceAll(form, '***'), error.message);
-  return new KubeError(code, message, { status, reason, retryAfterMs });
+async function patch(secrets: Secrets, present: SecretObject | undefined, changes: Parameters<Secrets['patch']>[1]) {
+  if (present === undefined) throw new Error('there is no Secret to be patched');
+  try {
+    await secrets.patch(present.metadata, changes);
+  } catch (error) {
+    if (error instanceof KubeError && error.code === 'NotFound') throw conflict('the Secret was deleted meanwhile');
+    throw error;
+  }
+}
+
+function conflict(message: string): KubeError {
+  return new KubeError('Conflict', message, { status: 409 });
+}
+
+/**
+ * A webhook or a policy may quote in its answer the Secret that it was asked about, in any form: of the answers to a write
+ * only those keep their words that are given before anybody looks at the Secret.
+ */
+function withoutData(error: KubeError): KubeError {
+  const { code, status, reason, retryAfterMs, message } = error;
+  if (status === undefined || /^secrets( "[^"]*")? is forbidden: User /.test(message)) return error;
+  const [by] = /admission webhook "[^"]*"|ValidatingAdmissionPolicy '[^']*'/.exec(message) ?? [];
+  const words = [`the API server answered ${status}`, reason, by].filter((word) => word !== undefined && word !== '');
+  return new KubeError(code, words.join(', '), { status, reason, retryAfterMs });
 }

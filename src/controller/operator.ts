@@ -106,7 +106,7 @@ export class Operator {
       places,
       leads,
       probe: options.probe,
-      connections: new ConnectionSecrets(options.secrets, log, kube),
+      connections: new ConnectionSecrets({ secrets: options.secrets, kube, leads, log }),
       mint: options.mint ?? (() => randomBytes(8).toString('hex')),
       credentials: this.#credentials,
       timers,

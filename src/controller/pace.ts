@@ -44,10 +44,10 @@ export class Pace {
   #count(now: number): void {
     const { pollMs, resyncMs, takeoverMs, qps, list, onStretch } = this.#options;
     const objects = list();
-    const tasks = objects.reduce((sum, object) => sum + (object.status?.task === undefined ? 0 : 1), 0);
+    const polled = objects.reduce((sum, object) => sum + (isPolled(object) ? 1 : 0), 0);
     const needed = {
-      poll: (tasks / (qps * POLL_SHARE)) * 1000,
-      resync: ((objects.length - tasks) / (qps * RESYNC_SHARE)) * 1000,
+      poll: (polled / (qps * POLL_SHARE)) * 1000,
+      resync: ((objects.length - polled) / (qps * RESYNC_SHARE)) * 1000,
     };
     const factors = { poll: Math.max(1, needed.poll / pollMs), resync: Math.max(1, needed.resync / resyncMs) };
     this.#countedAt = now;
@@ -58,4 +58,10 @@ export class Pace {
     this.#told = factors;
     onStretch(factors);
   }
+}
+
+/** A task runs, or what may be wrong for all objects at once: the right to write their connection Secrets is missing. */
+function isPolled({ status }: VirtualServer): boolean {
+  if (status?.task !== undefined) return true;
+  return status?.conditions?.some(({ reason }) => reason === 'ConnectionSecretFailed') === true;
 }

@@ -54,12 +54,12 @@ export async function perform(action: Action, target: Target, room: Performing):
 async function call(action: Action, target: Target, room: Performing): Promise<Outcome> {
   switch (action.type) {
     case 'wait':
-    case 'park':
-      return { type: 'done' };
     case 'record':
-      // Its addresses may be given to somebody else from now on.
-      if (action.why === 'expired') await room.connections.empty(target.object);
       return { type: 'done' };
+    case 'park': {
+      const connection = action.empties === true ? await room.connections.empty(target.object) : undefined;
+      return { type: 'done', ...(connection && { connection }) };
+    }
     case 'release':
       await room.connections.letGo(target.object);
       return { type: 'done' };

@@ -10,11 +10,11 @@ import { cancelIsForbidden, notDue, park, withoutCredentials, type View } from '
 export function serverHasExpired({ own, deleting }: View): Action | undefined {
   if (own?.expiredAt === undefined) return undefined;
   if (!deleting) {
-    return park(
-      'Expired',
+    const message =
       `server ${own.identifier ?? ''} was cancelled at ${own.expiredAt}, at the end of its time. It is not ordered again; ` +
-        'delete this object, and make a new one if you want another server',
-    );
+      'delete this object, and make a new one if you want another server';
+    // Its addresses may be given to somebody else from now on.
+    return park('Expired', message, { empties: true });
   }
   if (own.orphans !== undefined) return park('OrphanedServer', orphanMessage(own.orphans));
   return { type: 'release', why: 'cancelled', record: own };

@@ -80,7 +80,8 @@ export function connectionWrite(
   present: SecretObject | undefined,
   data: ConnectionData | undefined,
 ): { create: NewSecret } | { patch: SecretChanges } | 'same' | 'taken' {
-  if (present === undefined) return data === undefined ? 'same' : { create: newSecret(object, name, data) };
+  const holds = data !== undefined && Object.keys(data).length > 0;
+  if (present === undefined) return holds ? { create: newSecret(object, name, data) } : 'same';
   if (!isOwn(object, present)) return 'taken';
   const { ownerReferences = [] } = present.metadata;
   const isBound = ownerReferences.some(({ uid }) => uid === object.metadata.uid);

@@ -2,6 +2,7 @@
 import { BOUNDS, type VirtualServer } from '../api/virtual-server.ts';
 import type { ServerRecord } from '../api/record.ts';
 import { compose, transitions } from './compose.ts';
+import { connectionCondition } from './connection.ts';
 import { reasonOf } from './failure.ts';
 import { orphanMessage } from './inputs.ts';
 import { goOn, rest, retryLater, type Settling } from './next.ts';
@@ -20,7 +21,7 @@ export function settle(object: VirtualServer, action: Action, outcome: Outcome, 
     case 'wait':
       return settleWait(at, action.afterMs);
     case 'park':
-      return settlePark(at, action);
+      return settlePark(at, action, outcome);
     case 'record':
       return settleRecord(at, action.record, action.why);
     case 'claim':
@@ -69,9 +70,14 @@ function settleWait(at: Settling, afterMs: number | undefined): Next {
   return { ...idle, status, events: transitions(object.status, status) };
 }
 
-function settlePark(at: Settling, action: Extract<Action, { type: 'park' }>): Next {
+function settlePark(at: Settling, action: Extract<Action, { type: 'park' }>, outcome: Outcome): Next {
   const { verdict, retry, afterMs, atLeastMs } = action;
-  const parts = { record: recordOf(at), verdict };
+  const { connectionSecretName: secret } = at.object.spec;
+  if (outcome.type === 'done' && outcome.connection !== undefined && secret !== undefined) {
+    const connection = connectionCondition(secret, outcome.connection);
+    return retryLater(at, 'park', { record: recordOf(at), verdict, fields: {}, connection });
+  }
+  const parts = { record: recordOf(at), verdict, ...(action.empties === true && { fields: {} }) };
   if (retry !== undefined && afterMs === undefined) return retryLater(at, retry, parts, atLeastMs);
   const next = rest(at, parts, retry === undefined || afterMs === undefined ? undefined : { action: retry, afterMs });
   const memo = rememberForeign(next.memo, at, verdict);

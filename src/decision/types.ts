@@ -95,12 +95,20 @@ export type Action =
   | { type: 'wait'; afterMs?: number }
   /**
    * Say why nothing is done; looked at again when something changes, or after `afterMs`, or where that is left out and
-   * `retry` is not, after a growing pause of `atLeastMs`.
+   * `retry` is not, after a growing pause of `atLeastMs`. `empties`: the connection Secret is to hold nothing any more.
    */
-  | { type: 'park'; verdict: Verdict; afterMs?: number; atLeastMs?: number; retry?: Action['type'] };
+  | {
+      type: 'park';
+      verdict: Verdict;
+      afterMs?: number;
+      atLeastMs?: number;
+      retry?: Action['type'];
+      empties?: true;
+    };
 
 export type Outcome =
-  | { type: 'done' }
+  /** `connection`: that the connection Secret could not be emptied. */
+  | { type: 'done'; connection?: Connection }
   /** An attempt has a name now, and the journal knows it. */
   | { type: 'minted'; attempt: string }
   | { type: 'sent'; result: CreateOutcome }

@@ -37,7 +37,7 @@ export function lookAt(object: VirtualServer, facts: Facts): View {
 export function park(
   reason: ReadyReason,
   message: string,
-  more: { afterMs?: number; atLeastMs?: number; retry?: Action['type'] } = {},
+  more: { afterMs?: number; atLeastMs?: number; retry?: Action['type']; empties?: true } = {},
 ): Action {
   return { type: 'park', verdict: { reason, message }, ...more };
 }

@@ -174,7 +174,7 @@ export function states(): Record<string, State> {
       answers: { readServer: { type: 'serverNotFound', proven: false, detail: 'it was ordered with another key' } },
     }),
     ServerAdopted: seen('ServerAdopted', web({ annotations: { [ADOPT_ANNOTATION]: 'srv1' } }), {
-      answers: { adopt: server() },
+      answers: { adopt: server(), ...answers },
     }),
     Expired: seen('Expired', edited(ready, { spec: { expiresAt: '2026-01-01T00:00:00Z' } }), {
       answers: { deleteServer: { type: 'cancelled' } },

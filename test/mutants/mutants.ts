@@ -239,8 +239,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'a connection Secret keeps the data of a server that has expired',
     file: 'src/controller/perform.ts',
-    find: "if (action.why === 'expired') await room.connections.empty(target.object);",
-    replace: '',
+    find: 'action.empties === true ? await room.connections.empty(target.object) : undefined',
+    replace: 'undefined',
   },
   {
     name: 'a connection Secret is written on the word of a cache',
@@ -265,7 +265,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'a password that an answer quotes is passed on',
     file: 'src/controller/connection-secrets.ts',
-    find: 'throw error instanceof KubeError ? masked(error, [present?.data.vncPassword, data?.vncPassword]) : error;',
+    find: 'throw error instanceof KubeError ? withoutData(error) : error;',
     replace: 'throw error;',
     tests: ['--project', 'unit', 'test/unit/controller/connection-secrets.test.ts'],
   },

@@ -159,9 +159,7 @@ export class SecretWatch {
     const record = parsed.ok && parsed.record?.owner === uid ? parsed.record : undefined;
     if (record?.identifier !== undefined) known.held.add(record.identifier);
     if (record?.expiredAt === undefined || this.#expired.has(uid) || name === undefined || !this.#alwaysOn) return;
-    const past = { uid, namespace, name, at: this.#now() };
-    this.#expired.set(uid, past);
-    if (this.#holdsData(past)) this.violations.push(`Secret ${name} holds data of a server that has just expired`);
+    this.#expired.set(uid, { uid, namespace, name, at: this.#now() });
   }
 
   /** The object is going at this moment; the garbage collector comes later. */

@@ -81,7 +81,7 @@ async function setUp() {
     recorder: new Recorder(kube, timers, log),
     log,
     probe: () => Promise.reject(new Error('nothing asks for an SSH server here')),
-    connections: new ConnectionSecrets(undefined, log, kube),
+    connections: new ConnectionSecrets({ secrets: undefined, kube, leads: () => true, log }),
   });
   return { reconciler, object, claimed: claimed.promise, answer, records, creates: () => creates };
 }

@@ -9,10 +9,11 @@ import {
   type Connection,
   type ConnectionData,
 } from '../../../src/decision/connection.ts';
+import { decide } from '../../../src/decision/decide.ts';
 import type { Action, Next } from '../../../src/decision/types.ts';
 import type { SecretObject } from '../../../src/kube/secrets.ts';
 import type { Server } from '../../../src/provider/types.ts';
-import { ACCOUNT, HELD, SERVER, TIMING, UID, webWith } from '../../gen/decision.ts';
+import { ACCOUNT, facts, HELD, SERVER, TIMING, UID, webWith } from '../../gen/decision.ts';
 import { conditionsOf, settled } from './settle-support.ts';
 
 const NAME = 'web-connection';
@@ -144,8 +145,8 @@ describe('what is written', () => {
     }
   });
 
-  it('is nothing for an object that goes and has no Secret', () => {
-    expect(connectionWrite(asking(), NAME, undefined, undefined)).toBe('same');
+  it('is nothing for an object that goes, or whose server is no more, and has no Secret', () => {
+    for (const none of [undefined, {}]) expect(connectionWrite(asking(), NAME, undefined, none)).toBe('same');
   });
 
   it.each<[string, SecretObject]>([
@@ -222,5 +223,29 @@ describe('a server that is read with connectionSecretName', () => {
     const before = after(asking(), seen(asking(), { state: 'written' }));
     const missing = settled(before, read, { type: 'serverNotFound', proven: true, detail: '' });
     expect(found(missing)).toMatchObject({ status: 'True' });
+  });
+});
+
+describe('a server that has expired', () => {
+  const EXPIRED = { ...HELD, expiredAt: '2026-01-01T00:00:00Z' };
+  const expired = webWith(EXPIRED, { spec: { connectionSecretName: NAME } });
+  const action = decide(expired, facts());
+  const parked = (connection?: Connection): Next =>
+    settled(expired, action, { type: 'done', ...(connection && { connection }) });
+
+  it('has its Secret emptied at every look', () => {
+    expect(action).toMatchObject({ type: 'park', empties: true });
+    expect(conditionsOf(parked())).not.toHaveProperty('ConnectionSecret');
+    expect(parked().requeueAfterMs).toBeUndefined();
+  });
+
+  it('says so when that fails, and tries again', () => {
+    const next = parked({ state: 'failed', why: 'secrets is forbidden' });
+    expect(conditionsOf(next)).toMatchObject({
+      ConnectionSecret: 'False ConnectionSecretFailed',
+      Stalled: 'True Expired',
+    });
+    expect(next.requeueAfterMs).toBeGreaterThan(0);
+    expect(next.memo.failures).toBe(1);
   });
 });
