@@ -18,6 +18,7 @@ const SAYS = {
   owner: `${says} not leave out, change or remove the annotation ${OWNER_ANNOTATION}`,
   owners: `${says} add and remove no owner but the VirtualServer whose uid`,
   keys: `${says} write no keys but those of a connection`,
+  lasting: `${says} not change finalizers or immutable`,
 };
 
 const { guarded, objects } = useGuards();
@@ -169,7 +170,27 @@ describe('the operator', () => {
       [patch('keys', { stringData: { keyId: 'x' } })],
       [patch('keys', { data: { keyId: '' } })],
       [patch('keys', { stringData: { note: 'x' } })],
+      [patch('keys', { data: { note: null } })],
+      [patch('keys', { data: null })],
     ]);
+  });
+
+  it('makes no Secret last longer than people want, and keeps none from being corrected', async () => {
+    const finalizers = ['example.org/never'];
+    const held = connection('lasting');
+    expect(await refusal(operator, CREATE, { ...held, metadata: { ...held.metadata, finalizers } })).toContain(
+      SAYS.lasting,
+    );
+    expect(await refusal(operator, CREATE, { ...held, immutable: true })).toContain(SAYS.lasting);
+    await succeed(operator, CREATE, held);
+    await refusesAll('lasting', SAYS.lasting, [
+      [patch('lasting', { metadata: { finalizers } })],
+      [patch('lasting', { immutable: true })],
+    ]);
+    await succeed(guarded.admin, patch('lasting', { metadata: { finalizers } }));
+    await refusesAll('lasting', SAYS.lasting, [[patch('lasting', { metadata: { finalizers: null } })]]);
+    await succeed(operator, patch('lasting', { stringData: { ipv6: 'z' } }));
+    await succeed(guarded.admin, patch('lasting', { metadata: { finalizers: null } }));
   });
 });
 
