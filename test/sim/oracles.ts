@@ -118,7 +118,12 @@ function serversLeft(api: ApiServer, service: Simulation): Set<string> {
   const kept = api.changes.filter(({ object, deleted }) => deleted && object.spec.deletionPolicy === 'Retain');
   const keys = new Set<unknown>(kept.map(({ object }) => object.spec.sshKeys?.[0]));
   const ordered = service.ledger.creates().filter(({ body }) => keys.has(body.ssh_keys));
-  const adopted = kept.map(({ object }) => identifierOf(object)).filter((identifier) => identifier !== undefined);
+  // Of an object that is let go nothing but its uid need be left.
+  const uids = new Set(kept.map(({ object }) => object.metadata.uid));
+  const adopted = api.changes
+    .filter(({ object }) => uids.has(object.metadata.uid))
+    .map(({ object }) => identifierOf(object))
+    .filter((identifier) => identifier !== undefined);
   return new Set([...ordered.map(({ identifier }) => identifier), ...adopted]);
 }
 
