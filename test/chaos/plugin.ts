@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Arena } from './arena.ts';
 
 /** Only bounds a wait in vain (ms). */
-const DEADLINE_MS = 30_000;
+const DEADLINE_MS = 60_000;
 /** What it says when the object is not, or no longer, as the person saw it: one looks again. */
 const LOOK_AGAIN = /has changed meanwhile|there is nothing to resolve|not yet:/;
 
