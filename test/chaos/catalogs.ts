@@ -18,7 +18,7 @@ export function stateOfCatalog(catalog: ServerCatalog): string {
 }
 
 /** Read for the present spec, and nothing has to be done about it. */
-export function isInOrder({ metadata, status }: ServerCatalog): boolean {
+function isInOrder({ metadata, status }: ServerCatalog): boolean {
   const truths = status?.conditions?.filter(({ status: value }) => value === 'True').map(({ type }) => type);
   return status?.observedGeneration === metadata.generation && truths?.join() === 'Ready';
 }

@@ -2,7 +2,7 @@
 import { RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
 import type { SimulatedProduct } from '../../src/simulator/index.ts';
 import { begin, isCreate, removed } from './acts.ts';
-import { isInOrder, shows } from './catalogs.ts';
+import { shows } from './catalogs.ts';
 import type { Scenario, Unusual } from './scenarios.ts';
 import type { Stage } from './stage.ts';
 
@@ -39,30 +39,9 @@ async function unanswered(stage: Stage): Promise<void> {
   await stage.reaches('web', 'Unreachable');
 }
 
-async function catalogShows(stage: Stage, meanwhile: () => Promise<void> = () => Promise.resolve()): Promise<void> {
+async function catalogShows(stage: Stage): Promise<void> {
   const lists = await stage.panel.lists();
-  await stage.until('the catalog to show what the service lists', async () => {
-    await meanwhile();
-    return shows(stage.objects.catalog, lists);
-  });
-}
-
-/**
- * Asks for a look at the service's lists, and again where somebody has begun to watch since: a process that ended has
- * taken the word with it.
- */
-function asking(stage: Stage): () => Promise<void> {
-  const watches = (): number => stage.traffic.labels.filter((label) => label === 'kube:WATCH-catalogs').length;
-  let asked = 0;
-  let watched = -1;
-  return async () => {
-    const { catalog } = stage.objects;
-    // One that is in trouble has to get out of it by itself.
-    if (watches() === watched || catalog === undefined || !isInOrder(catalog)) return;
-    watched = watches();
-    const annotations = { [RECONCILE_AT_ANNOTATION]: String((asked += 1)) };
-    await stage.people.editCatalog(CATALOG, { metadata: { annotations } });
-  };
+  await stage.until('the catalog to show what the service lists', () => shows(stage.objects.catalog, lists));
 }
 
 export const FEATURES: Readonly<Record<string, Scenario>> = {
@@ -99,7 +78,10 @@ export const FEATURES: Readonly<Record<string, Scenario>> = {
       await stage.start();
       await catalogShows(stage);
       offer(stage, [SMALL, LARGE]);
-      await catalogShows(stage, asking(stage));
+      // Asked once: a process that ends must not take the word with it.
+      const annotations = { [RECONCILE_AT_ANNOTATION]: 'now' };
+      await stage.people.editCatalog(CATALOG, { metadata: { annotations } });
+      await catalogShows(stage);
       // Another key: the catalog and the check of a new server share its first reading, or do not.
       offer(stage, [SMALL]);
       stage.simulator.accounts.addKey('default', OTHER_KEY);
