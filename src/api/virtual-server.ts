@@ -26,7 +26,7 @@ export const secretName = z
   .string()
   .min(1)
   .max(253)
-  .regex(/^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/);
+  .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/);
 const text = z.string().max(BOUNDS.text);
 const port = z.int().min(1).max(65535);
 const count = z.int().min(0).max(Number.MAX_SAFE_INTEGER);

@@ -49,7 +49,7 @@ const MISSHAPEN: Record<string, string[]> = {
   'spec.expiresAt': ['tomorrow', '2999-01-01', '2999-13-01T00:00:00Z'],
   'spec.ttl': ['soon', '72', '0h', '-1h', '3d', '1h 30m'],
   'spec.apiKeySecretRef.name': ['Key', 'a_b', '-a', 'a.', '../a', 'ä'],
-  'spec.connectionSecretName': ['Connection', 'a_b', '-a', 'a.', '../a', 'ä'],
+  'spec.connectionSecretName': ['Connection', 'a_b', '-a', 'a.', 'a..b', 'a.-b', '../a', 'ä'],
 };
 
 const WRONG_TYPES: Record<string, unknown> = { text: 'x', number: 7, fraction: 1.5, truth: true, list: [], map: {} };

@@ -37,15 +37,27 @@ function isInstalled() {
   });
 }
 
-function install() {
-  console.error('installing dependencies (npm ci); about a minute');
-  const { status, error } = spawnSync('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], {
-    cwd: root,
-    stdio: ['ignore', 2, 2],
-    shell: windows,
+let child;
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+  process.on(signal, () => {
+    // A Ctrl-C in a terminal has reached the child too; a second one would cut its orderly end short.
+    if (signal !== 'SIGINT' || !process.stdin.isTTY) child?.kill(signal);
   });
-  if (error) fail(`cannot run npm: ${error.message}`);
-  if (status !== 0) process.exit(status ?? 1);
+}
+
+/** Resolves with the exit code; a signal that ends us ends the program first. */
+function run(program, args, options) {
+  child = spawn(program, args, { cwd: root, shell: windows, ...options });
+  return new Promise((resolve) => {
+    child.on('error', (error) => fail(`cannot run ${program}: ${error.message}`));
+    child.on('exit', (code, signal) => resolve(signal ? 128 + constants.signals[signal] : (code ?? 1)));
+  });
+}
+
+async function install() {
+  console.error('installing dependencies (npm ci); about a minute');
+  const code = await run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], { stdio: ['ignore', 2, 2] });
+  if (code !== 0) process.exit(code);
 }
 
 function checkNode(env) {
@@ -59,16 +71,7 @@ function checkNode(env) {
 
 const [command, ...args] = process.argv.slice(2);
 if (command === undefined) fail('usage: node test/tools/run.mjs <command> [arguments]');
-if (!isInstalled()) install();
+if (!isInstalled()) await install();
 const env = { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH ?? ''}` };
 checkNode(env);
-
-const child = spawn(command, args, { cwd: root, env, stdio: 'inherit', shell: windows });
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
-  process.on(signal, () => {
-    // A Ctrl-C in a terminal has reached the child too; a second one would cut its orderly end short.
-    if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
-  });
-}
-child.on('error', (error) => fail(`cannot run ${command}: ${error.message}`));
-child.on('exit', (code, signal) => process.exit(signal ? 128 + constants.signals[signal] : (code ?? 1)));
+process.exit(await run(command, args, { env, stdio: 'inherit' }));

@@ -36,9 +36,13 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) =>
 const exitWith = (code: number): void => {
   process.exitCode = code;
 };
+// A question whose terminal was closed, by Ctrl-D, is never answered: nothing is left to do, and it is not done.
+const unanswered = (): never => process.exit(EXIT.interrupted);
+process.once('beforeExit', unanswered);
 const program = createProgram({ terminal, version: version(), exitWith });
 if (basename(script).startsWith('kubectl_complete')) {
   process.stdout.write(`${(await complete(program, words)).join('\n')}\n`);
 } else {
   await program.parseAsync(words, { from: 'user' }).catch((error: unknown) => exitWith(codeOf(error)));
 }
+process.off('beforeExit', unanswered);

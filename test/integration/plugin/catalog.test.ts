@@ -107,11 +107,14 @@ describe.skipIf(noTerminal !== undefined)('kubectl vps new on a terminal', () =>
     });
   });
 
-  it('ends at Ctrl-C with 130 and writes nothing', async () => {
+  it.each([
+    ['Ctrl-C', '\u0003'],
+    ['Ctrl-D', '\u0004'],
+  ])('ends at %s with 130 and writes nothing', async (_name, keys) => {
     await putCatalog(world);
     const session = plugin.terminal('kubectl vps new web > web.yaml');
     await session.shows(/Product[\s\S]*vps-2gb/);
-    session.type('\u0003');
+    session.type(keys);
     expect(await session.ended).toBe(130);
     expect((await plugin.shell('cat web.yaml')).stdout).toBe('');
   });
