@@ -10,7 +10,8 @@ it('starts nothing any more when all are told to stop, whose folder may be gone'
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-children-'));
   const children = createChildren(folder);
   await children.stop();
-  await rm(folder, { recursive: true });
+  // The watchdog may be at it already.
+  await rm(folder, { recursive: true, force: true });
   const { failed } = children.start({ name: 'late', args: ['--version'], log: join(folder, 'late.log') });
   expect(await Promise.race([failed, turn('nothing')])).toBe('nothing');
 });
