@@ -2,7 +2,7 @@
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { connectionData, connectionWrite, type Connection, type ConnectionData } from '../decision/connection.ts';
 import { KubeError } from '../kube/error.ts';
-import type { SecretObject, Secrets } from '../kube/secrets.ts';
+import type { SecretChanges, SecretObject, Secrets } from '../kube/secrets.ts';
 import type { Kube, KubeErrorCode } from '../kube/types.ts';
 import type { Logger } from '../logger.ts';
 import type { Server } from '../provider/types.ts';
@@ -77,7 +77,7 @@ export class ConnectionSecrets {
     await this.#confirm(object);
     try {
       if ('create' in change) await secrets.create(change.create);
-      else await patch(secrets, present, change.patch);
+      else if (present !== undefined) await patch(secrets, present, change.patch);
     } catch (error) {
       throw error instanceof KubeError ? withoutData(error) : error;
     }
@@ -96,10 +96,9 @@ export class ConnectionSecrets {
   }
 }
 
-async function patch(secrets: Secrets, present: SecretObject | undefined, changes: Parameters<Secrets['patch']>[1]) {
-  if (present === undefined) throw new Error('there is no Secret to be patched');
+async function patch(secrets: Secrets, { metadata }: SecretObject, changes: SecretChanges): Promise<void> {
   try {
-    await secrets.patch(present.metadata, changes);
+    await secrets.patch(metadata, changes);
   } catch (error) {
     if (error instanceof KubeError && error.code === 'NotFound') throw conflict('the Secret was deleted meanwhile');
     throw error;
