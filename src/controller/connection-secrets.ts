@@ -114,9 +114,9 @@ function conflict(message: string): KubeError {
  * only those keep their words that are given before anybody looks at the Secret.
  */
 function withoutData(error: KubeError): KubeError {
-  const { code, status, reason, retryAfterMs, message } = error;
+  const { code, status, retryAfterMs, message } = error;
   if (status === undefined || /^secrets( "[^"]*")? is forbidden: User /.test(message)) return error;
   const [by] = /admission webhook "[^"]*"|ValidatingAdmissionPolicy '[^']*'/.exec(message) ?? [];
-  const words = [`the API server answered ${status}`, reason, by].filter((word) => word !== undefined && word !== '');
-  return new KubeError(code, words.join(', '), { status, reason, retryAfterMs });
+  const words = [`the API server answered ${status}`, by].filter((word) => word !== undefined);
+  return new KubeError(code, words.join(', '), { status, retryAfterMs });
 }

@@ -49,7 +49,7 @@ const writer = (error: Error, now: Now = {}): ConnectionSecrets => {
   });
 };
 const answer = (code: KubeErrorCode, status: number, message: string): KubeError =>
-  new KubeError(code, message, { status, reason: 'Reason' });
+  new KubeError(code, message, { status, reason: PASSWORD });
 
 describe('a connection Secret that cannot be written', () => {
   it.each<[KubeErrorCode, number]>([
@@ -58,7 +58,7 @@ describe('a connection Secret that cannot be written', () => {
     ['ServerError', 500],
     ['TooManyRequests', 429],
   ])('is said, and holds nothing up, after the answer %s', async (code, status) => {
-    const failed = { state: 'failed', why: `the API server answered ${status}, Reason` };
+    const failed = { state: 'failed', why: `the API server answered ${status}` };
     expect(await writer(answer(code, status, 'no')).write(object, WITH_VNC)).toEqual(failed);
     expect(await writer(answer(code, status, 'no')).empty(object)).toEqual(failed);
   });
@@ -75,12 +75,12 @@ describe('a connection Secret that cannot be written', () => {
     [`secrets "x" is forbidden: ValidatingAdmissionPolicy 'guard' denied it:`, `ValidatingAdmissionPolicy 'guard'`],
   ])('is said without the data that an answer quotes, and with who gave it: %s', async (words, by) => {
     const quoting = `${words} ${PASSWORD} ${OLD_PASSWORD} ${JSON.stringify(PASSWORD).slice(0, 5)}`;
-    const why = `the API server answered 403, Reason, ${by}`;
+    const why = `the API server answered 403, ${by}`;
     const refusal = answer('Forbidden', 403, quoting);
     expect(await writer(refusal).write(object, WITH_VNC)).toEqual({ state: 'failed', why });
     expect(await writer(refusal).empty(object)).toEqual({ state: 'failed', why });
-    const fault = new KubeError('ServerError', quoting, { status: 500, reason: 'Reason', retryAfterMs: 7 });
-    const message = `the API server answered 500, Reason, ${by}`;
+    const fault = new KubeError('ServerError', quoting, { status: 500, reason: PASSWORD, retryAfterMs: 7 });
+    const message = `the API server answered 500, ${by}`;
     await expect(writer(fault).letGo(object)).rejects.toMatchObject({ code: 'ServerError', message, retryAfterMs: 7 });
   });
 
