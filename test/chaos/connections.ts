@@ -70,6 +70,7 @@ export const CONNECTIONS: Readonly<Record<string, Scenario>> = {
       await ready(stage);
       await stage.people.edit(NAME, { spec: { expiresAt: '2026-01-01T00:00:00Z' } });
       await stage.reaches(NAME, 'Expired');
+      await says(stage, 'nothing', true);
       const secret = await gone(stage);
       if (secret === undefined || !bound(secret) || !same(secret.data, {}))
         stage.violations.push(

@@ -116,7 +116,7 @@ describe('a connection Secret', () => {
     await waitForSecret(world, ({ data }) => data.identifier !== undefined);
     await world.patch('web', { spec: { expiresAt: new Date(Date.now() - 1000).toISOString() } });
     const expired = await world.waitForReason('web', 'Expired', 'Stalled');
-    expect((await secretOf(world))?.data).toEqual({});
+    await waitForSecret(world, ({ data }) => Object.keys(data).length === 0);
     expect(condition(expired, 'ConnectionSecret')).toBeUndefined();
     expect(world.simulator.aliveServers()).toEqual([]);
   });

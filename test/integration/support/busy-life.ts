@@ -93,9 +93,10 @@ export async function connect(world: World): Promise<void> {
   await ask(world, 'brief', 'ConnectionSecretWritten');
   await world.patch('brief', { spec: { expiresAt: new Date(Date.now() - 1000).toISOString() } });
   await world.waitForReason('brief', 'Expired', 'Stalled');
-  const emptied = await secretOf(world, 'brief');
-  if (emptied === undefined || Object.keys(emptied.data).length > 0)
-    throw new Error(`brief is ${JSON.stringify(emptied)}`);
+  await world.until(async () => {
+    const emptied = await secretOf(world, 'brief');
+    return emptied !== undefined && Object.keys(emptied.data).length === 0;
+  }, 'the Secret to hold nothing');
   await world.delete('brief');
   await world.until(async () => (await secretOf(world, 'brief')) === undefined, 'the collector');
   const kept = await secretOf(world, 'kept');

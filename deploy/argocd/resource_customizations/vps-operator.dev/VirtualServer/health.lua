@@ -1,11 +1,11 @@
 -- Health of a VirtualServer for Argo CD. Its conditions follow kstatus: Reconciling and Stalled are there while true.
 
-local function find(name)
+local function find(name, status)
   if obj.status == nil or obj.status.conditions == nil then
     return nil
   end
   for _, condition in ipairs(obj.status.conditions) do
-    if condition.type == name and condition.status == "True" then
+    if condition.type == name and condition.status == (status or "True") then
       return condition
     end
   end
@@ -41,6 +41,10 @@ if ready ~= nil and obj.metadata.deletionTimestamp == nil then
     if notice ~= nil then
       message = message .. "; " .. notice.message
     end
+  end
+  local secret = find("ConnectionSecret", "False")
+  if secret ~= nil then
+    message = message .. "; " .. secret.message
   end
   return health("Healthy", message)
 end
