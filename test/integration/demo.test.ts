@@ -11,7 +11,7 @@ import { startNode } from './support/program.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const DEMO = join(ROOT, 'src/cli/demo.ts');
-/** A demo takes 12 s, and several times as long on a machine that is busy: this only bounds a wait in vain. */
+/** A demo takes about 15 s, and several times as long on a machine that is busy: this only bounds a wait in vain. */
 const LONG_MS = 90_000;
 
 vi.setConfig({ testTimeout: 2 * LONG_MS });
