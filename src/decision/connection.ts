@@ -126,8 +126,13 @@ function differences(present: Record<string, string>, data: ConnectionData): Rec
   return Object.fromEntries(different.map((key) => [key, data[key] ?? null]));
 }
 
-/** What people read of it, with what to do. */
-export function connectionCondition(name: string, connection: Connection): ConnectionCondition {
+/** What people read of it, with what to do; undefined where no Secret is asked for, or nothing was done. */
+export function connectionCondition(
+  { spec: { connectionSecretName: name } }: VirtualServer,
+  connection: Connection | undefined,
+): ConnectionCondition | undefined {
+  if (name === undefined || connection === undefined) return undefined;
+  const named = `Secret ${name}, named in spec.connectionSecretName,`;
   switch (connection.state) {
     case 'written':
       return {
@@ -139,19 +144,19 @@ export function connectionCondition(name: string, connection: Connection): Conne
       return {
         status: 'False',
         reason: 'ConnectionSecretsDisabled',
-        message: `Secret ${name}, named in spec.connectionSecretName, is not written: the operator runs without --connection-secrets`,
+        message: `${named} is not written: the operator runs without --connection-secrets`,
       };
     case 'taken':
       return {
         status: 'False',
         reason: 'ConnectionSecretTaken',
-        message: `Secret ${name}, named in spec.connectionSecretName, was not made for this object and is not touched: name another one, or delete that one`,
+        message: `${named} was not made for this object and is not touched: name another one, or delete that one`,
       };
     case 'failed':
       return {
         status: 'False',
         reason: 'ConnectionSecretFailed',
-        message: `Secret ${name}, named in spec.connectionSecretName, is not up to date: ${connection.why}`,
+        message: `${named} is not up to date: ${connection.why}`,
       };
   }
 }

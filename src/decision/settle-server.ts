@@ -20,7 +20,7 @@ export function settleServer(at: Settling, action: Extract<Action, { type: 'read
     case 'server':
       if (object.metadata.deletionTimestamp !== undefined)
         return goOn({ ...facts.memo, taskComplete: action.identifier });
-      return seen(at, renewed(record, outcome.account), outcome, outcome.account !== record.account);
+      return seen(at, record, outcome);
     case 'serverNotFound':
       if (record.task !== undefined && facts.memo.readInstead === true) return vanished(at, record);
       return notFound(at, record, outcome);
@@ -36,16 +36,16 @@ function renewed(record: ServerRecord, account: string): ServerRecord {
 
 type Seen = Extract<Outcome, { type: 'server' }>;
 
-function seen(at: Settling, known: ServerRecord, found: Seen, isNew: boolean): Next {
+function seen(at: Settling, known: ServerRecord, found: Seen): Next {
   const { facts, object } = at;
   const { server, probed, connection } = found;
   const fields = serverFields(server);
   const reached = isRunning(server.status) ? reach(object, server, probed) : undefined;
   const verdict = reached?.verdict ?? verdictOf(server);
   const available = verdict.reason === 'Available';
-  const record = available ? withReadyAt(object, known, facts.now) : known;
+  const current = renewed(known, found.account);
+  const record = available ? withReadyAt(object, current, facts.now) : current;
   const { readInstead: _readInstead, ...memo } = facts.memo;
-  const { connectionSecretName: secret } = object.spec;
   const rests = available && connection?.state !== 'failed';
   const pause = jittered(rests ? facts.timing.resyncMs : facts.timing.pollMs, facts);
   const plan = { action: 'readServer', afterMs: Math.min(pause, untilExpiry(at, record)) } as const;
@@ -56,12 +56,11 @@ function seen(at: Settling, known: ServerRecord, found: Seen, isNew: boolean): N
       fields,
       verdict,
       reachable: reached?.reachable,
-      connection:
-        secret === undefined || connection === undefined ? undefined : connectionCondition(secret, connection),
+      connection: connectionCondition(object, connection),
     },
     plan,
     { ...memo, failures: 0, ...(record.identifier !== undefined && { taskComplete: record.identifier }) },
-    isNew || record !== known ? record : undefined,
+    record !== known ? record : undefined,
   );
 }
 

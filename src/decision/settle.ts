@@ -72,12 +72,9 @@ function settleWait(at: Settling, afterMs: number | undefined): Next {
 
 function settlePark(at: Settling, action: Extract<Action, { type: 'park' }>, outcome: Outcome): Next {
   const { verdict, retry, afterMs, atLeastMs } = action;
-  const { connectionSecretName: secret } = at.object.spec;
-  if (outcome.type === 'done' && outcome.connection !== undefined && secret !== undefined) {
-    const connection = connectionCondition(secret, outcome.connection);
-    return retryLater(at, 'park', { record: recordOf(at), verdict, fields: {}, connection });
-  }
-  const parts = { record: recordOf(at), verdict, ...(action.empties === true && { fields: {} }) };
+  const connection = outcome.type === 'done' ? connectionCondition(at.object, outcome.connection) : undefined;
+  const parts = { record: recordOf(at), verdict, ...(action.empties === true && { fields: {}, connection }) };
+  if (connection !== undefined) return retryLater(at, 'park', parts);
   if (retry !== undefined && afterMs === undefined) return retryLater(at, retry, parts, atLeastMs);
   const next = rest(at, parts, retry === undefined || afterMs === undefined ? undefined : { action: retry, afterMs });
   const memo = rememberForeign(next.memo, at, verdict);
