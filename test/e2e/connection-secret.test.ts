@@ -1,13 +1,11 @@
 /** The component that lets the operator write connection Secrets, as docs/install.md adds it, and the end of such a Secret. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { kustomize } from '../tools/manifests.ts';
 import { apply, connect, kubectl, setting, until } from './support/cluster.ts';
 import { install, installFile, NAMESPACE, ready } from './support/operator.ts';
 import { createServers } from './support/servers.ts';
 
-const MANIFESTS = join(import.meta.dirname, '../../deploy/manifests');
+const MANIFESTS = 'deploy/manifests';
 const POLICY = 'vps-operator-connection-secrets';
 
 const http = connect();
@@ -27,18 +25,8 @@ afterAll(async () => {
 
 /** The manifests with the component and the image under test. */
 async function withComponent(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'vps-operator-component-'));
-  try {
-    const kustomization = {
-      resources: [relative(folder, join(MANIFESTS, 'base'))],
-      components: [relative(folder, join(MANIFESTS, 'components/connection-secrets'))],
-    };
-    await writeFile(join(folder, 'kustomization.yaml'), JSON.stringify(kustomization));
-    const text = await kubectl('kustomize', folder);
-    return text.replace(/^(\s*image: ).*$/m, `$1${setting('E2E_IMAGE')}`);
-  } finally {
-    await rm(folder, { recursive: true });
-  }
+  const text = await kustomize('kubectl', `${MANIFESTS}/base`, `${MANIFESTS}/components/connection-secrets`);
+  return text.replace(/^(\s*image: ).*$/m, `$1${setting('E2E_IMAGE')}`);
 }
 
 async function rolledOut(): Promise<void> {

@@ -4,9 +4,9 @@ import type { ServerCatalog } from '../../../src/api/server-catalog.ts';
 import { openJournal } from '../../../src/controller/journal.ts';
 import { Operator } from '../../../src/controller/operator.ts';
 import type { Kube } from '../../../src/kube/types.ts';
-import { createLogger } from '../../../src/logger.ts';
 import type { Catalog, Session } from '../../../src/provider/types.ts';
 import { feedOf } from '../../gen/feed.ts';
+import { OPERATOR } from '../../gen/operator.ts';
 import { storedCatalog } from '../../gen/server-catalog.ts';
 import { FakeTimers } from '../../gen/timers.ts';
 import { stored, storedWith } from '../../gen/virtual-server.ts';
@@ -33,6 +33,7 @@ async function running(catalogs: ServerCatalog[], product = 'a') {
   const servers = feedOf(stored('web', storedWith({ metadata: { annotations: { [PAUSED_ANNOTATION]: 'true' } } })));
   const shelf = feedOf(...catalogs);
   const operator = new Operator({
+    ...OPERATOR,
     kube: {
       getSecret: (_namespace, name) => Promise.resolve({ keyId: name, secret: 's' }),
       serverTime: () => undefined,
@@ -53,20 +54,7 @@ async function running(catalogs: ServerCatalog[], product = 'a') {
       close: () => Promise.resolve(),
     },
     journal: await openJournal({ dir: undefined }),
-    log: createLogger({ level: 'silent' }),
-    probe: () => Promise.reject(new Error('nothing asks for an SSH server here')),
     timers,
-    pollIntervalMs: 60_000,
-    resyncIntervalMs: 600_000,
-    maxConcurrentReconciles: 1,
-    providerQps: 10,
-    maxCreatesPerHour: 0,
-    maxServersPerNamespace: 0,
-    createTimeoutMs: 120_000,
-    providerTimeoutMs: 30_000,
-    kubeTimeoutMs: 15_000,
-    takeoverGraceMs: 60_000,
-    operatorNamespace: undefined,
   });
   await operator.start();
   await settled();

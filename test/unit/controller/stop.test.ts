@@ -4,9 +4,9 @@ import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { openJournal } from '../../../src/controller/journal.ts';
 import { Operator } from '../../../src/controller/operator.ts';
 import type { Informer, InformerHandler, Kube } from '../../../src/kube/types.ts';
-import { createLogger } from '../../../src/logger.ts';
 import type { CreateOutcome, Session } from '../../../src/provider/types.ts';
 import { CATALOG, web } from '../../gen/decision.ts';
+import { OPERATOR } from '../../gen/operator.ts';
 import { FakeTimers } from '../../gen/timers.ts';
 
 const CREATE_TIMEOUT_MS = 120_000;
@@ -52,24 +52,13 @@ async function setUp() {
   });
   const timers = new FakeTimers();
   const operator = new Operator({
+    ...OPERATOR,
     kube,
     informer,
     provider: { session: () => session, forget: () => undefined, close: () => Promise.resolve() },
     journal: await openJournal({ dir: undefined }),
-    log: createLogger({ level: 'silent' }),
-    probe: () => Promise.reject(new Error('nothing asks for an SSH server here')),
     timers,
-    pollIntervalMs: 60_000,
-    resyncIntervalMs: 600_000,
-    maxConcurrentReconciles: 1,
-    providerQps: 10,
-    maxCreatesPerHour: 0,
-    maxServersPerNamespace: 0,
     createTimeoutMs: CREATE_TIMEOUT_MS,
-    providerTimeoutMs: 30_000,
-    kubeTimeoutMs: 15_000,
-    takeoverGraceMs: 60_000,
-    operatorNamespace: undefined,
   });
   await operator.start();
   await sent.promise;

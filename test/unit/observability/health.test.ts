@@ -8,28 +8,16 @@ import type { Vitals } from '../../../src/controller/vitals.ts';
 import { KubeError } from '../../../src/kube/error.ts';
 import { longestSilenceMs } from '../../../src/kube/reflector.ts';
 import type { Kube } from '../../../src/kube/types.ts';
-import { createLogger } from '../../../src/logger.ts';
 import { liveChecks, probePage, readyChecks, type Health } from '../../../src/observability/health.ts';
 import { feedOf } from '../../gen/feed.ts';
+import { OPERATOR } from '../../gen/operator.ts';
 import { storedCatalog } from '../../gen/server-catalog.ts';
 import { FakeTimers } from '../../gen/timers.ts';
 import { stored } from '../../gen/virtual-server.ts';
 
 const BOUNDS = { longestSilenceMs: 450_000, longestLeaseAgeMs: 30_000 };
 const WORKERS = 2;
-const SETTINGS = {
-  pollIntervalMs: 60_000,
-  resyncIntervalMs: 600_000,
-  maxConcurrentReconciles: WORKERS,
-  providerQps: 10,
-  maxCreatesPerHour: 0,
-  maxServersPerNamespace: 0,
-  createTimeoutMs: 120_000,
-  providerTimeoutMs: 30_000,
-  kubeTimeoutMs: 15_000,
-  takeoverGraceMs: 60_000,
-  operatorNamespace: undefined,
-};
+const SETTINGS = { ...OPERATOR, maxConcurrentReconciles: WORKERS };
 
 const never = (): Promise<never> => new Promise<never>(() => undefined);
 
@@ -65,8 +53,6 @@ async function runningOperator(
       close: () => Promise.resolve(),
     },
     journal: await openJournal({ dir: undefined }),
-    log: createLogger({ level: 'silent' }),
-    probe: () => Promise.reject(new Error('nothing asks for an SSH server here')),
     timers,
   });
   await operator.start();

@@ -1,0 +1,20 @@
+/** What tests of a whole Operator have in common: its settings, and rooms that they do without. */
+import type { OperatorOptions } from '../../src/controller/operator-options.ts';
+import { createLogger } from '../../src/logger.ts';
+
+/** One worker, no brakes, the defaults else. */
+export const OPERATOR = {
+  log: createLogger({ level: 'silent' }),
+  probe: () => Promise.reject(new Error('nothing asks for an SSH server here')),
+  pollIntervalMs: 60_000,
+  resyncIntervalMs: 600_000,
+  maxConcurrentReconciles: 1,
+  providerQps: 10,
+  maxCreatesPerHour: 0,
+  maxServersPerNamespace: 0,
+  createTimeoutMs: 120_000,
+  providerTimeoutMs: 30_000,
+  kubeTimeoutMs: 15_000,
+  takeoverGraceMs: 60_000,
+  operatorNamespace: undefined,
+} satisfies Partial<OperatorOptions>;
