@@ -91,7 +91,7 @@ function notFound(at: Settling, record: ServerRecord, outcome: Extract<Outcome, 
   }
   const verdict: Verdict = {
     reason: 'ServerMissing',
-    message: `the service no longer has server ${identifier}: it was cancelled elsewhere. It is not ordered again; delete this object and make a new one`,
+    message: `the service no longer has server ${identifier}: it was cancelled elsewhere, or at an end that was changed too late. It is not ordered again; delete this object and make a new one`,
   };
   return rest(
     at,

@@ -86,16 +86,16 @@ export function notAtRest(api: ApiServer): string[] {
   });
 }
 
-/** Every server that lives is held by exactly one object, or was to be retained. */
+/** Every server that lives is held by exactly one object, or was to be retained; of one that is gone its object says so. */
 export function unaccounted(api: ApiServer, service: Simulation, { truth }: People): string[] {
-  const held = new Map<string, string>();
+  const held = new Map<string, VirtualServer>();
   const violations: string[] = [];
   for (const object of api.list()) {
     const identifier = identifierOf(object);
     if (identifier === undefined) continue;
-    if (held.has(identifier))
-      violations.push(`server ${identifier} is held by ${held.get(identifier) ?? ''} and ${keyOf(object)}`);
-    held.set(identifier, keyOf(object));
+    const other = held.get(identifier);
+    if (other !== undefined) violations.push(`server ${identifier} is held by ${keyOf(other)} and ${keyOf(object)}`);
+    held.set(identifier, object);
   }
   const alive = new Set(service.aliveServers().map(({ identifier }) => identifier));
   const retained = serversLeft(api, service);
@@ -106,11 +106,26 @@ export function unaccounted(api: ApiServer, service: Simulation, { truth }: Peop
     if (!held.has(identifier) && !retained.has(identifier))
       violations.push(`server ${identifier} lives and nobody holds it`);
   }
-  for (const [identifier, key] of held) {
-    if (!alive.has(identifier) && !truth.removed.has(identifier))
-      violations.push(`${key} holds server ${identifier}, which is gone`);
+  for (const [identifier, object] of held) {
+    if (alive.has(identifier)) continue;
+    const reason = currentReason(object.status?.conditions);
+    if (reason !== 'ServerMissing')
+      violations.push(`${keyOf(object)} says ${reason ?? 'nothing'} of server ${identifier}, which is gone`);
+    if (!truth.removed.has(identifier) && !extendedTooLate(object, identifier, service, truth))
+      violations.push(`${keyOf(object)} holds server ${identifier}, which is gone`);
   }
   return violations;
+}
+
+/** Its end was changed after the service had cancelled it, while the answer to that was lost. */
+function extendedTooLate(
+  { metadata }: VirtualServer,
+  identifier: string,
+  { ledger }: Simulation,
+  { extendedAt }: People['truth'],
+): boolean {
+  const changed = extendedAt.get(metadata.uid) ?? -Infinity;
+  return ledger.cancels({ identifier }).some(({ at }) => at <= changed);
 }
 
 /** Servers whose objects were deleted with `Retain`. */

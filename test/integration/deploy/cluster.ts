@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { vi } from 'vitest';
 import { startControlPlane, type ControlPlane } from '../../control-plane/control-plane.ts';
 
 export const ROOT = join(import.meta.dirname, '../../..');
@@ -33,4 +34,10 @@ export async function startEmptyCluster(): Promise<Cluster> {
       await rm(noCrds, { recursive: true });
     },
   };
+}
+
+/** Until the API server serves the CRDs that `what` names for kubectl, such as `crd/NAME` or `-f`, FOLDER. */
+export async function established(kubectl: (...args: string[]) => Promise<string>, ...what: string[]): Promise<void> {
+  // `kubectl wait` fails at once on a CRD that is so new that it has no conditions.
+  await vi.waitFor(() => kubectl('wait', '--for=condition=Established', ...what), { timeout: 30_000 });
 }

@@ -1,9 +1,10 @@
 /** Every example is taken by a real API server, with the definitions that Argo CD and Flux ship. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { KubeHttp } from '../../../src/kube/http.ts';
 import { CUSTOMIZATION } from '../../tools/gitops.ts';
+import { established } from '../deploy/cluster.ts';
 import { adminHttp, createNamespace, kubectl } from '../kube/support.ts';
 import { ROOT } from './judge.ts';
 
@@ -18,8 +19,7 @@ beforeAll(async () => {
   http = adminHttp();
   namespace = await createNamespace(http);
   await kubectl('apply', '--server-side', '-f', CRDS);
-  // It fails at once where there are no conditions yet.
-  await vi.waitFor(() => kubectl('wait', '--for=condition=Established', '-f', CRDS), { timeout: 30_000 });
+  await established(kubectl, '-f', CRDS);
   for (const name of ['argocd', 'flux-system']) {
     await http.call({ method: 'POST', path: '/api/v1/namespaces', body: { metadata: { name } } });
   }

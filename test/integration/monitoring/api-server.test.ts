@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { startEmptyCluster, type Cluster } from '../deploy/cluster.ts';
+import { established, startEmptyCluster, type Cluster } from '../deploy/cluster.ts';
 
 /** The CRDs are no package, so they are read from the source of the module; its sum is what go.sum would hold. */
 const MODULE = 'github.com/prometheus-operator/prometheus-operator@v0.85.0';
@@ -25,7 +25,7 @@ beforeAll(async () => {
   for (const kind of ['servicemonitors', 'prometheusrules']) {
     const file = join(Dir, 'example/prometheus-operator-crd', `monitoring.coreos.com_${kind}.yaml`);
     await cluster.kubectl('create', '-f', file);
-    await cluster.kubectl('wait', '--for=condition=Established', `crd/${kind}.monitoring.coreos.com`);
+    await established((...args) => cluster.kubectl(...args), `crd/${kind}.monitoring.coreos.com`);
   }
   await cluster.kubectl('create', 'namespace', 'vps-operator-system');
 }, 300_000);
