@@ -5,7 +5,7 @@ import { LeaderElection } from './controller/leader-election.ts';
 import { Operator } from './controller/operator.ts';
 import { createSshProbe } from './controller/ssh-probe.ts';
 import { realTimers } from './controller/timers.ts';
-import { openJournal } from './controller/journal.ts';
+import { openJournal, type Journal } from './controller/journal.ts';
 import type { Config } from './config.ts';
 import { catalogStatusWriter } from './kube/catalog-status.ts';
 import { createKube } from './kube/client.ts';
@@ -44,7 +44,7 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
     timeoutMs: config.kubeTimeoutMs,
     onRequest: metrics?.kubeRequest,
   });
-  const journal = await openJournal({ dir: config.journalDir, warn: (message, fields) => log.warn(fields, message) });
+  const journal = await journalOf(config, log);
   const provider = createProvider({
     baseUrl: config.baseUrl,
     authUrl: config.authUrl,
@@ -119,6 +119,15 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
 function metricsOf(log: Logger): Metrics {
   const onFault = (error: unknown): void => log.error({ err: error }, 'a metric could not be counted');
   return new Metrics({ version: version(), onFault });
+}
+
+/** Throws an Error that names the flag where the folder cannot be used. */
+async function journalOf({ journalDir: dir }: Config, log: Logger): Promise<Journal> {
+  try {
+    return await openJournal({ dir, warn: (message, fields) => log.warn(fields, message) });
+  } catch (error) {
+    throw new Error(`--journal-dir ${dir ?? ''} cannot be used: ${(error as Error).message}`, { cause: error });
+  }
 }
 
 /** Throws an Error that names the flag where the namespace of the Lease is not known. */

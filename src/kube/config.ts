@@ -38,27 +38,34 @@ interface FilledOptions extends TlsMaterial {
  * else its current one. Throws an Error that says what is wrong with it.
  */
 export function loadCluster(path?: string, context?: string): Cluster {
+  const what = path === undefined ? 'the kubeconfig' : `--kubeconfig ${path}`;
   const config = new KubeConfig();
-  try {
-    if (path === undefined) config.loadFromDefault();
-    else config.loadFromFile(path);
-    if (context !== undefined) config.setCurrentContext(context);
-  } catch (error) {
-    throw new Error(`cannot load the kubeconfig: ${error instanceof Error ? error.message : String(error)}`, {
-      cause: error,
-    });
-  }
-  return clusterOf(config);
+  const problem = problemOf(() => (path === undefined ? config.loadFromDefault() : config.loadFromFile(path)));
+  if (problem !== undefined) throw new Error(`${what} cannot be loaded: ${problem}`);
+  if (context !== undefined) config.setCurrentContext(context);
+  return clusterOf(config, what);
 }
 
-export function clusterOf(config: KubeConfig): Cluster {
+/** What is wrong with a file. What a parser says of one quotes it, and with it tokens and keys: that is left out. */
+function problemOf(load: () => void): string | undefined {
+  try {
+    load();
+    return undefined;
+  } catch (error) {
+    const { mark } = error as { mark?: { line: number; column: number } };
+    if (mark !== undefined) return `it is no valid YAML at line ${mark.line + 1}, column ${mark.column + 1}`;
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+function clusterOf(config: KubeConfig, what: string): Cluster {
   const context = config.getContextObject(config.currentContext);
   const cluster = config.getCurrentCluster();
-  if (!config.currentContext) throw new Error('the kubeconfig has no current-context');
-  if (context === null) throw new Error(`the kubeconfig has no context "${config.currentContext}"`);
-  if (cluster === null) throw new Error(`the kubeconfig has no cluster "${context.cluster}"`);
-  if (config.getCurrentUser() === null) throw new Error(`the kubeconfig has no user "${context.user}"`);
-  if (!URL.canParse(cluster.server)) throw new Error(`the kubeconfig names no valid server: "${cluster.server}"`);
+  if (!config.currentContext) throw new Error(`${what} has no current-context`);
+  if (context === null) throw new Error(`${what} has no context "${config.currentContext}"`);
+  if (cluster === null) throw new Error(`${what} has no cluster "${context.cluster}"`);
+  if (config.getCurrentUser() === null) throw new Error(`${what} has no user "${context.user}"`);
+  if (!URL.canParse(cluster.server)) throw new Error(`${what} names no valid server: "${cluster.server}"`);
   return {
     server: cluster.server.replace(/\/+$/, ''),
     namespace: context.namespace?.trim(),

@@ -73,11 +73,20 @@ describe('the operator bundle', () => {
     expect(program.stderr[0]).toContain(says);
   });
 
-  it('ends with 1 and says why when there is no kubeconfig at the path that was given', async () => {
-    const program = start('operator', ...URLS, '--kubeconfig=/nowhere/config');
+  it.for([
+    { args: ['--kubeconfig=/nowhere/config'], says: '--kubeconfig /nowhere/config cannot be loaded: ENOENT' },
+    { args: ['--journal-dir=/dev/null'], says: '--journal-dir /dev/null cannot be used: EEXIST' },
+    {
+      args: ['--metrics-bind-address=192.0.2.1:80'],
+      says: '--metrics-bind-address 192.0.2.1:80 cannot be listened on',
+    },
+  ])('ends with 1 and names the flag whose value this machine cannot fulfil: $args', async ({ args, says }) => {
+    const program = start('operator', ...URLS, `--kubeconfig=${inject('kubeconfigPath')}`, ...args);
     expect(await program.ended).toBe(1);
-    expect(program.stdout.at(-1)).toContain('cannot load the kubeconfig');
-    expect(program.stdout.at(-1)).toContain('/nowhere/config');
+    expect(JSON.parse(program.stdout.at(-1) ?? '')).toMatchObject({
+      level: 'fatal',
+      err: { message: expect.stringContaining(says) as string },
+    });
   });
 
   it('waits for an API server that cannot be reached, says so, and still ends with 0 on SIGTERM', async () => {

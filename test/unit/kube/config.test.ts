@@ -63,6 +63,19 @@ describe('loadCluster', () => {
   ])('says what is wrong with %s', async (_, changes, message) => {
     const path = changes === undefined ? join(folder, 'absent') : await kubeconfig({ token: 't' }, changes);
     expect(() => loadCluster(path)).toThrow(message);
+    expect(() => loadCluster(path)).toThrow(`--kubeconfig ${path} `);
+  });
+
+  it('says where a file is no YAML, and nothing of what stands in it', async () => {
+    const path = join(folder, 'torn');
+    await writeFile(path, 'users:\n  - user: {token: "s3cr3t\ncontexts: s3cr3t: x\n');
+    const error: unknown = await Promise.resolve()
+      .then(() => loadCluster(path))
+      .catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      message: `--kubeconfig ${path} cannot be loaded: it is no valid YAML at line 3, column 1`,
+    });
+    expect(inspect(error, { depth: null })).not.toContain('s3cr3t');
   });
 });
 
