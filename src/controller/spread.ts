@@ -6,9 +6,13 @@ import type { Timers } from './timers.ts';
 
 export function spread(listed: readonly VirtualServer[], objects: Objects, timers: Timers, intervalMs: number): void {
   for (const object of listed) {
-    if (object.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') !== true) continue;
+    const { metadata, status } = object;
+    if (status?.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True') !== true)
+      continue;
+    // Edited while no operator ran: what that asks for is not put off.
+    if (status.observedGeneration !== metadata.generation) continue;
     const at = timers.now() + timers.random() * intervalMs;
-    objects.remember(object.metadata.uid, {
+    objects.remember(metadata.uid, {
       failures: 0,
       next: { action: 'readServer', at, inputs: inputsOf(object) },
     });

@@ -56,6 +56,17 @@ describe('a spec whose server was ordered', () => {
     expect(world.simulator.ledger.creates()).toHaveLength(1);
   });
 
+  it('is carried out at once by an operator that was not there when it was edited', async () => {
+    const world = await createWorld();
+    const { status } = await readyServer(world, 'web');
+    await world.stopOperator();
+    await world.patch('web', { spec: { deletionProtection: true } });
+    world.simulator.fleet.updateServer(status?.identifier ?? '', { price: 99 });
+    await world.startOperator({ flags: ['--resync-interval=24h'] });
+    const after = await world.waitFor('web', ({ status }) => status?.observedGeneration === 2);
+    expect(after.status?.price).toBe(99);
+  });
+
   it('can be edited again after a refusal, and is tried at once', async () => {
     const world = await createWorld();
     world.simulator.faults.inject({
