@@ -1,6 +1,7 @@
 /** Lives of objects with a connection Secret. There is no garbage collector: what is bound to an object goes with it. */
 import type { SecretObject } from '../../src/kube/secrets.ts';
 import { expectedData } from '../sim/expected-data.ts';
+import type { Gap } from './gaps.ts';
 import type { Scenario } from './scenarios.ts';
 import { CONNECTION } from './secret-calls.ts';
 import type { Stage } from './stage.ts';
@@ -10,8 +11,13 @@ const SECRET = `${NAME}${CONNECTION}`;
 const PASSWORD = 'vnc-password';
 const FLAGS = ['--connection-secrets'];
 
-async function ready(stage: Stage): Promise<void> {
+/** What stands in the Secret stands nowhere else. */
+function watchPassword(stage: Stage): void {
   stage.people.secrets.push(PASSWORD, Buffer.from(PASSWORD).toString('base64'));
+}
+
+async function ready(stage: Stage): Promise<void> {
+  watchPassword(stage);
   await stage.people.putSecret();
   await stage.start();
   await stage.people.apply(NAME, { connectionSecretName: SECRET });
@@ -32,6 +38,19 @@ async function says(stage: Stage, what: string, isBound: boolean, identifier?: s
     return secret !== undefined && same(secret.data, expected) && bound(secret) === isBound;
   });
 }
+
+/** Of an object that is deleted with `Retain`: a Secret of it, if it came to one, stays. */
+export const RETAINED_CONNECTION: Pick<Gap, 'flags' | 'spec' | 'end'> = {
+  flags: FLAGS,
+  spec: { connectionSecretName: SECRET },
+  async end(stage) {
+    watchPassword(stage);
+    await stage.gone(NAME);
+    const secret = await stage.people.secret(SECRET);
+    if (secret !== undefined && bound(secret))
+      stage.violations.push('the Secret that was to stay goes with its object');
+  },
+};
 
 const bound = ({ metadata }: SecretObject): boolean => (metadata.ownerReferences ?? []).length > 0;
 

@@ -1,8 +1,14 @@
 /** What people do while the operator does not see it, and how the life of the object then comes to its end. */
 import { PAUSED_ANNOTATION } from '../../src/api/names.ts';
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { RETAINED_CONNECTION } from './connections.ts';
 import type { Stage } from './stage.ts';
 
 export interface Gap {
+  /** Flags of the operator besides the usual ones. */
+  flags?: string[];
+  /** Fields of the object besides the usual ones. */
+  spec?: Partial<VirtualServer['spec']>;
   /** Brings the object to where people act if they have not done so before; left out: until it rests. */
   lead?: (stage: Stage, acted: () => boolean) => Promise<void>;
   /** Takes no time: nothing in it waits for the operator. */
@@ -30,6 +36,11 @@ async function reapplied(stage: Stage): Promise<boolean> {
 async function retain(stage: Stage): Promise<void> {
   stage.retained.add(stage.objects.object(NAME)?.spec.sshKeys?.join('\n'));
   await stage.people.edit(NAME, { spec: { deletionPolicy: 'Retain' } });
+}
+
+async function retainAndRemove(stage: Stage): Promise<void> {
+  await retain(stage);
+  await stage.people.remove(NAME);
 }
 
 /** The operator knows of the deletion and waits for the task; once people have acted nothing is waited for. */
@@ -87,13 +98,8 @@ export const GAPS: Readonly<Record<string, Gap>> = {
       await removed(stage);
     },
   },
-  'retained-and-deleted': {
-    async act(stage) {
-      await retain(stage);
-      await stage.people.remove(NAME);
-    },
-    end: (stage) => stage.gone(NAME),
-  },
+  'retained-and-deleted': { act: retainAndRemove, end: (stage) => stage.gone(NAME) },
+  'connection-retained-and-deleted': { ...RETAINED_CONNECTION, act: retainAndRemove },
   'protected-and-deleted': {
     async act(stage) {
       await stage.people.edit(NAME, { spec: { deletionProtection: true } });

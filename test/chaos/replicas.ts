@@ -34,7 +34,9 @@ const TROUBLES: Readonly<Record<string, Trouble>> = {
   'cut-early-word': { how: 'cut', served: 'after', earlyWord: true },
 };
 
-const PLAYED = ['life', 'deleted-during-task', 'unknown-and-created', 'two-at-once', 'catalog'] as const;
+const PLAYED = ['life', 'deleted-during-task', 'unknown-and-created', 'two-at-once'];
+/** Scenarios of one feature: what they have besides is in the others. */
+const FEATURES = ['catalog', 'connection', 'connection-expired'];
 const BOUND_MS = 120_000;
 /** So many requests, or so long a silence (ms), until the new leader has done what it can. */
 const ENOUGH_REQUESTS = 8;
@@ -44,7 +46,7 @@ const PATIENT_CREATE = '--create-timeout=8s';
 
 export const replicas: Part = {
   name: 'replicas',
-  scenarios: PLAYED,
+  scenarios: [...PLAYED, ...FEATURES],
   faults: Object.keys(TROUBLES),
   run(name, point) {
     const scenario = SCENARIOS[name];
@@ -53,8 +55,8 @@ export const replicas: Part = {
     // A false word about a create whose answer says nothing is believed: nobody could know better.
     const isTrustworthy = point?.label === 'service:POST-servers:attempt' && scenario.service === undefined;
     if (trouble?.earlyWord === true && !isTrustworthy) return undefined;
-    // What it has besides is in the others.
-    if (name === 'catalog' && point?.label.includes('catalog') === false) return undefined;
+    const feature = FEATURES.includes(name) ? name.split('-', 1)[0] : undefined;
+    if (feature !== undefined && point?.label.includes(feature) === false) return undefined;
     return (arena, stage) => new ReplicaPlan(scenario, point?.label, trouble).run(arena, stage);
   },
 };
@@ -78,7 +80,7 @@ class ReplicaPlan {
   }
 
   async run(arena: Arena, name: string): Promise<Result> {
-    const { service } = this.#scenario;
+    const { service, flags = [] } = this.#scenario;
     const { skewMs = 0, earlyWord } = this.#trouble ?? {};
     const intercept: Interceptor = (label, exchange, sender) => this.#meet(label, exchange, sender);
     const stage = await Stage.open({
@@ -88,7 +90,7 @@ class ReplicaPlan {
       skews: [0, skewMs],
       intercept,
       ...(service && { service }),
-      ...(earlyWord && { flags: [PATIENT_CREATE] }),
+      flags: [...flags, ...(earlyWord ? [PATIENT_CREATE] : [])],
     });
     stage.tend = () => this.#tend(stage);
     stage.isTroubled = () => this.#state !== 'waiting';

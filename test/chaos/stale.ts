@@ -57,7 +57,7 @@ class StalePlan {
     let stage: Stage | undefined = undefined as Stage | undefined;
     const intercept: Interceptor = async (label, exchange, sender) =>
       stage === undefined ? false : this.#meet(stage, label, exchange, sender);
-    stage = await Stage.open({ arena, name, boundMs: BOUND_MS, intercept });
+    stage = await Stage.open({ arena, name, boundMs: BOUND_MS, intercept, flags: this.#gap.flags ?? [] });
     const opened = stage;
     stage.tend = () => this.#see(opened);
     return stage.play({ act: () => this.#act(opened) }, () => this.#label === undefined || this.#state !== 'waiting');
@@ -65,7 +65,7 @@ class StalePlan {
 
   async #act(stage: Stage): Promise<void> {
     await stage.people.putSecret();
-    await stage.people.apply('web');
+    await stage.people.apply('web', this.#gap.spec);
     await stage.start();
     const acted = (): boolean => this.#acted;
     if (this.#gap.lead === undefined) await stage.until('the gap', () => acted() || stage.calm.isResting('web'));
