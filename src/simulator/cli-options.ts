@@ -5,7 +5,7 @@ import { DEFAULT_KEY } from './options.ts';
 import type { SimulatorOptions } from './server.ts';
 
 export const HELP = `Runs the simulated provisioning service until SIGTERM or SIGINT, and prints one line of JSON with
-baseUrl, authUrl, keyId, secret and panelUrl when it listens.
+baseUrl, authUrl, keyId, secret and, with --panel-port, panelUrl when it listens.
 
 Usage: npm run simulator -- [flags]
 
