@@ -12,9 +12,23 @@ const NOTICE_MS = 24 * UNITS_MS.h;
 
 /** ms since the epoch; undefined: never, or not known before the server was ready for the first time. */
 export function expiryOf({ spec }: VirtualServer, record: ServerRecord | undefined): number | undefined {
-  if (spec.expiresAt !== undefined) return Date.parse(spec.expiresAt);
+  if (spec.expiresAt !== undefined) return timeOf(spec.expiresAt);
   if (spec.ttl === undefined || record?.readyAt === undefined) return undefined;
-  return Date.parse(record.readyAt) + durationMs(spec.ttl);
+  const readyAt = timeOf(record.readyAt);
+  return readyAt === undefined ? undefined : readyAt + durationMs(spec.ttl);
+}
+
+const TIME = /^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8})(?:[.,]([0-9]+))?(?:Z|([+-])([0-9]{2}):([0-9]{2}))$/;
+
+/**
+ * ms since the epoch of what the API server takes for a time: Go's RFC 3339, which knows a comma and offsets of 24 hours
+ * that `Date.parse` does not. Undefined for anything else: an end that nobody understands must not cancel a server.
+ */
+function timeOf(text: string): number | undefined {
+  const [, local = '', fraction = '0', sign, hours = '0', minutes = '0'] = TIME.exec(text) ?? [];
+  const offset = (Number(hours) * UNITS_MS.h + Number(minutes) * UNITS_MS.m) * (sign === '-' ? -1 : 1);
+  const at = Date.parse(`${local}Z`) + Math.floor(Number(`0.${fraction}`) * UNITS_MS.s) - offset;
+  return Number.isNaN(at) ? undefined : at;
 }
 
 /** Of a text that the schema lets through, such as `1h30m`. */

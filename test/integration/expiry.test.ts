@@ -54,6 +54,17 @@ describe('expiresAt', () => {
     outage.remove();
   });
 
+  it.each(['2099-01-31T18:00:00,5Z', '2099-01-31T18:00:00.123456789Z', '2099-01-31T18:00:00-24:00'])(
+    'is read as the API server reads it: %s is far away',
+    async (expiresAt) => {
+      const world = await createWorld();
+      await world.create(virtualServer('web', withSpec({ expiresAt })));
+      await world.waitForReason('web', 'Available', 'Ready');
+      await world.visited('web');
+      expect(world.simulator.aliveServers()).toHaveLength(1);
+    },
+  );
+
   it('can be moved before the end', async () => {
     const world = await createWorld();
     await readyServer(world, 'web');

@@ -218,6 +218,27 @@ describe('the end of a server', () => {
     expect(expiryOf(web({ spec: { ttl } }), record({ readyAt: at(0) }))).toBe(NOW + ms);
   });
 
+  it.each([
+    ['2026-01-02T00:00:00Z', 0],
+    ['2026-01-02T00:00:00,5Z', 500],
+    ['2026-01-02T00:00:00.123456789Z', 123],
+    ['2026-01-02T01:00:00+01:00', 0],
+    ['2026-01-01T19:30:00-04:30', 0],
+    ['2026-01-03T00:00:00+24:00', 0],
+    ['2026-01-01T00:59:00-23:60', 59 * 60_000],
+  ])('is what the API server takes %s for', (expiresAt, ms) => {
+    expect(expiryOf(web({ spec: { expiresAt } }), undefined)).toBe(NOW + ms);
+  });
+
+  it.each(['', 'soon', '2026-01-02', '2026-01-02T00:00:00', '2026-13-02T00:00:00Z', '2026-01-02T00:00:00;5Z'])(
+    'never comes where it cannot be understood: %s',
+    (expiresAt) => {
+      expect(expiryOf(web({ spec: { expiresAt } }), undefined)).toBeUndefined();
+      const object = webWith(HELD, { status: READY, spec: { expiresAt } });
+      expect(decide(object, withKey).type).toBe('readServer');
+    },
+  );
+
   it('is judged by the earlier of two clocks', () => {
     expect(clockOf(facts())).toBe(NOW);
     expect(clockOf(facts({ apiServerNow: NOW - 5 }))).toBe(NOW - 5);
