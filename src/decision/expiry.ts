@@ -45,11 +45,18 @@ export function clockOf({ now, apiServerNow }: Facts): number {
   return Math.min(now, apiServerNow ?? now);
 }
 
-/** The record with the moment from which `ttl` counts: the server was ready for the first time since it is asked for. */
-export function withReadyAt({ spec, status }: VirtualServer, record: ServerRecord, now: number): ServerRecord {
+/**
+ * The record with the moment from which `ttl` counts: the server was ready for the first time since it is asked for.
+ * The later of what two clocks say, and never before the API server made the object: a clock that was behind in that
+ * moment must not shorten the time of a server.
+ */
+export function withReadyAt(object: VirtualServer, record: ServerRecord, { now, apiServerNow }: Facts): ServerRecord {
+  const { spec, status, metadata } = object;
   if (spec.ttl === undefined || record.readyAt !== undefined) return record;
   const ready = status?.conditions?.find(({ type, status: value }) => type === 'Ready' && value === 'True');
-  return { ...record, readyAt: ready?.lastTransitionTime ?? timestamp(now) };
+  const since = ready && timeOf(ready.lastTransitionTime);
+  const made = timeOf(metadata.creationTimestamp) ?? -Infinity;
+  return { ...record, readyAt: timestamp(Math.max(since ?? Math.max(now, apiServerNow ?? now), made)) };
 }
 
 /** What the condition Expiring says; undefined where the end is not near. `now` in ms since the epoch. */

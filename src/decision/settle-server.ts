@@ -44,7 +44,7 @@ function seen(at: Settling, known: ServerRecord, found: Seen): Next {
   const verdict = reached?.verdict ?? verdictOf(server);
   const available = verdict.reason === 'Available';
   const current = renewed(known, found.account);
-  const record = available ? withReadyAt(object, current, facts.now) : current;
+  const record = available ? withReadyAt(object, current, facts) : current;
   const { readInstead: _readInstead, ...memo } = facts.memo;
   const rests = available && connection?.state !== 'failed';
   const pause = jittered(rests ? facts.timing.resyncMs : facts.timing.pollMs, facts);

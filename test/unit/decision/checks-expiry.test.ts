@@ -153,6 +153,19 @@ describe('settling what ends', () => {
     expect(next.requeueAfterMs).toBe(300_000);
   });
 
+  it('counts ttl from the later of two clocks: one that is behind must not shorten it', () => {
+    const ttl = webWith(HELD, { spec: { ttl: '5m' } });
+    const readyAt = (apiServerNow: number) => settled(ttl, read, seen, facts({ apiServerNow })).record?.readyAt;
+    expect(readyAt(NOW + HOUR_MS)).toBe('2026-01-02T01:00:00Z');
+    expect(readyAt(NOW - HOUR_MS)).toBe('2026-01-02T00:00:00Z');
+  });
+
+  it('counts ttl from no moment before the object was made', () => {
+    const behind = facts({ now: Date.parse('2025-12-01T00:00:00Z') });
+    const next = settled(webWith(HELD, { spec: { ttl: '5m' } }), read, seen, behind);
+    expect(next.record?.readyAt).toBe('2026-01-01T00:00:00Z');
+  });
+
   it('keeps the moment in which ttl began', () => {
     const begun = { ...HELD, readyAt: '2026-01-01T23:00:00Z' };
     const next = settled(webWith(begun, { spec: { ttl: '72h' } }), { ...read, record: begun }, seen);

@@ -1,11 +1,11 @@
 /** Short forms for the tests of settle. */
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { settle } from '../../../src/decision/settle.ts';
-import type { Action, Next, Outcome } from '../../../src/decision/types.ts';
+import type { Action, Facts, Next, Outcome } from '../../../src/decision/types.ts';
 import { facts } from '../../gen/decision.ts';
 
-export const settled = (object: VirtualServer, action: Action, outcome: Outcome): Next =>
-  settle(object, action, outcome, facts());
+export const settled = (object: VirtualServer, action: Action, outcome: Outcome, given: Facts = facts()): Next =>
+  settle(object, action, outcome, given);
 
 /** Type -> status and reason. */
 export const conditionsOf = ({ status }: Next): Record<string, string> =>
