@@ -45,6 +45,12 @@ export function clockOf({ now, apiServerNow }: Facts): number {
   return Math.min(now, apiServerNow ?? now);
 }
 
+/** ms; Infinity where the end is not ahead: once it is past, other things than time decide. */
+export function untilExpiry(object: VirtualServer, record: ServerRecord | undefined, facts: Facts): number {
+  const left = (expiryOf(object, record) ?? Infinity) - clockOf(facts);
+  return left > 0 ? left : Infinity;
+}
+
 /**
  * The record with the moment from which `ttl` counts: the server was ready for the first time since it is asked for.
  * The later of what two clocks say, and never before the API server made the object: a clock that was behind in that

@@ -3,6 +3,7 @@ import type { ServerRecord } from '../api/record.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { compose, transitions, type Parts } from './compose.ts';
 import { backoffMs } from './failure.ts';
+import { untilExpiry } from './expiry.ts';
 import { inputsOf } from './inputs.ts';
 import type { Action, Facts, Memo, Next } from './types.ts';
 import { isAboutKey } from './verdict.ts';
@@ -13,7 +14,10 @@ export interface Settling {
   facts: Facts;
 }
 
-/** A visit that ends here: the status says `verdict`, the next call of this kind is due after `afterMs`. */
+/**
+ * A visit that ends here: the status says `verdict`, the next call of this kind is due after `afterMs`. The next visit is
+ * then, or at the end of the server's time.
+ */
 export function rest(
   { object, facts }: Settling,
   parts: Parts,
@@ -24,6 +28,7 @@ export function rest(
   const status = compose(object, withKeyNote(parts, facts), facts.now);
   const { next: _next, ...remembered } = memo;
   const inputs = inputsOf(object);
+  const requeueAfterMs = Math.min(plan?.afterMs ?? Infinity, untilExpiry(object, parts.record, facts));
   return {
     ...(record !== undefined && { record }),
     status,
@@ -33,7 +38,7 @@ export function rest(
         : { ...remembered, next: { action: plan.action, at: facts.now + plan.afterMs, inputs } },
     events: transitions(object.status, status),
     again: false,
-    ...(plan !== undefined && Number.isFinite(plan.afterMs) && { requeueAfterMs: plan.afterMs }),
+    ...(Number.isFinite(requeueAfterMs) && { requeueAfterMs }),
   };
 }
 

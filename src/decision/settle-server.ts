@@ -4,7 +4,7 @@ import type { ServerRecord } from '../api/record.ts';
 import type { Server } from '../provider/types.ts';
 import { connectionCondition } from './connection.ts';
 import { isRunning, reach } from './reach.ts';
-import { clockOf, expiryOf, withReadyAt } from './expiry.ts';
+import { withReadyAt } from './expiry.ts';
 import { mergeOrphans } from './record.ts';
 import { goOn, jittered, rest, retryLater, type Settling } from './next.ts';
 import { vanished } from './settle-task.ts';
@@ -47,8 +47,8 @@ function seen(at: Settling, known: ServerRecord, found: Seen): Next {
   const record = available ? withReadyAt(object, current, facts) : current;
   const { readInstead: _readInstead, ...memo } = facts.memo;
   const rests = available && connection?.state !== 'failed';
-  const pause = jittered(rests ? facts.timing.resyncMs : facts.timing.pollMs, facts);
-  const plan = { action: 'readServer', afterMs: Math.min(pause, untilExpiry(at, record)) } as const;
+  const pause = rests ? facts.timing.resyncMs : facts.timing.pollMs;
+  const plan = { action: 'readServer', afterMs: jittered(pause, facts) } as const;
   return rest(
     at,
     {
@@ -62,12 +62,6 @@ function seen(at: Settling, known: ServerRecord, found: Seen): Next {
     { ...memo, failures: 0, ...(record.identifier !== undefined && { taskComplete: record.identifier }) },
     record !== known ? record : undefined,
   );
-}
-
-/** ms; Infinity where the end is not ahead: once it is past, other things than time decide. */
-function untilExpiry({ object, facts }: Settling, record: ServerRecord): number {
-  const left = (expiryOf(object, record) ?? Infinity) - clockOf(facts);
-  return left > 0 ? left : Infinity;
 }
 
 function verdictOf(server: Server): Verdict {

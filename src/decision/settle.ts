@@ -4,6 +4,7 @@ import type { ServerRecord } from '../api/record.ts';
 import { compose, transitions } from './compose.ts';
 import { connectionCondition } from './connection.ts';
 import { reasonOf } from './failure.ts';
+import { untilExpiry } from './expiry.ts';
 import { orphanMessage } from './inputs.ts';
 import { goOn, rest, retryLater, type Settling } from './next.ts';
 import { viewRecord } from './record.ts';
@@ -59,14 +60,16 @@ function failed(at: Settling, action: Action, error: Parameters<typeof reasonOf>
 
 function settleWait(at: Settling, afterMs: number | undefined): Next {
   const { object, facts } = at;
+  const record = recordOf(at);
+  const requeueAfterMs = Math.min(afterMs ?? Infinity, untilExpiry(object, record, facts));
   const idle = {
     memo: facts.memo,
     events: [],
     again: false,
-    ...(afterMs !== undefined && { requeueAfterMs: afterMs }),
+    ...(Number.isFinite(requeueAfterMs) && { requeueAfterMs }),
   };
   if (object.metadata.deletionTimestamp !== undefined && object.metadata.finalizers === undefined) return idle;
-  const status = compose(object, { record: recordOf(at) }, facts.now);
+  const status = compose(object, { record }, facts.now);
   return { ...idle, status, events: transitions(object.status, status) };
 }
 
@@ -78,7 +81,11 @@ function settlePark(at: Settling, action: Extract<Action, { type: 'park' }>, out
   if (retry !== undefined && afterMs === undefined) return retryLater(at, retry, parts, atLeastMs);
   const next = rest(at, parts, retry === undefined || afterMs === undefined ? undefined : { action: retry, afterMs });
   const memo = rememberForeign(next.memo, at, verdict);
-  return { ...next, memo, ...(afterMs !== undefined && { requeueAfterMs: afterMs }) };
+  return {
+    ...next,
+    memo,
+    ...(afterMs !== undefined && { requeueAfterMs: Math.min(afterMs, next.requeueAfterMs ?? afterMs) }),
+  };
 }
 
 /** The wait for another process's create counts from when its attempt was first seen here. */

@@ -1,12 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { decide } from '../../../src/decision/decide.ts';
 import { clockOf, expiryOf } from '../../../src/decision/expiry.ts';
-import type { Action } from '../../../src/decision/types.ts';
 import {
   ACCOUNT,
   HELD,
   NOW,
-  SERVER,
   TASKED,
   adopting,
   facts,
@@ -17,7 +15,6 @@ import {
   webWith,
 } from '../../gen/decision.ts';
 import { park, verifyChecks, type CheckCase } from './checks-support.ts';
-import { conditionsOf, reasons, settled } from './settle-support.ts';
 
 const READY = { serverStatus: 'running' };
 const HOUR_MS = 3_600_000;
@@ -140,85 +137,6 @@ describe('an expired server', () => {
     expect(['park', 'record']).toContain(action.type);
     if (action.type === 'record')
       expect(action.record).toMatchObject({ identifier: 'srv1', expiredAt: EXPIRED.expiredAt });
-  });
-});
-
-const read: Action = { type: 'readServer', record: HELD, identifier: 'srv1' };
-const seen = { type: 'server', server: SERVER, account: ACCOUNT } as const;
-
-describe('settling what ends', () => {
-  it('writes down when the server was first ready, where ttl counts from it, and comes back in time', () => {
-    const next = settled(webWith(HELD, { spec: { ttl: '5m' } }), read, seen);
-    expect(next.record).toEqual({ ...HELD, readyAt: '2026-01-02T00:00:00Z' });
-    expect(next.requeueAfterMs).toBe(300_000);
-  });
-
-  it('counts ttl from the later of two clocks: one that is behind must not shorten it', () => {
-    const ttl = webWith(HELD, { spec: { ttl: '5m' } });
-    const readyAt = (apiServerNow: number) => settled(ttl, read, seen, facts({ apiServerNow })).record?.readyAt;
-    expect(readyAt(NOW + HOUR_MS)).toBe('2026-01-02T01:00:00Z');
-    expect(readyAt(NOW - HOUR_MS)).toBe('2026-01-02T00:00:00Z');
-  });
-
-  it('counts ttl from no moment before the object was made', () => {
-    const behind = facts({ now: Date.parse('2025-12-01T00:00:00Z') });
-    const next = settled(webWith(HELD, { spec: { ttl: '5m' } }), read, seen, behind);
-    expect(next.record?.readyAt).toBe('2026-01-01T00:00:00Z');
-  });
-
-  it('keeps the moment in which ttl began', () => {
-    const begun = { ...HELD, readyAt: '2026-01-01T23:00:00Z' };
-    const next = settled(webWith(begun, { spec: { ttl: '72h' } }), { ...read, record: begun }, seen);
-    expect(next).not.toHaveProperty('record');
-  });
-
-  it('takes a server that is ready already for ready since then', () => {
-    const ready = {
-      type: 'Ready',
-      status: 'True',
-      reason: 'Available',
-      message: '',
-      lastTransitionTime: '2026-01-01T12:00:00Z',
-    } as const;
-    const next = settled(
-      webWith(HELD, { spec: { ttl: '72h' }, status: { ...READY, conditions: [ready] } }),
-      read,
-      seen,
-    );
-    expect(next.record?.readyAt).toBe('2026-01-01T12:00:00Z');
-  });
-
-  it('does not come back at once for a server that is kept beyond its time', () => {
-    const next = settled(webWith(HELD, { spec: { ...over, deletionProtection: true } }), read, seen);
-    expect(next.requeueAfterMs).toBe(540_000);
-    expect(conditionsOf(next)).toMatchObject({ Ready: 'True Available', Expiring: 'True ExpiryBlocked' });
-    expect(next.events).toContainEqual(expect.objectContaining({ type: 'Warning', reason: 'ExpiryBlocked' }));
-  });
-
-  it('warns a day before, once', () => {
-    const near = { spec: { expiresAt: at(23 * HOUR_MS) } };
-    const next = settled(webWith(HELD, near), read, seen);
-    expect(conditionsOf(next).Expiring).toBe('True ExpiresSoon');
-    expect(next.events).toContainEqual(expect.objectContaining({ type: 'Warning', reason: 'ExpiresSoon' }));
-    const again = settled(webWith(HELD, { ...near, status: next.status ?? {} }), read, seen);
-    expect(again.events).toEqual([]);
-  });
-
-  it('says nothing two days before', () => {
-    expect(reasons(settled(webWith(HELD, { spec: { expiresAt: at(48 * HOUR_MS) } }), read, seen))).toEqual([
-      'Available',
-    ]);
-  });
-
-  it('shows no address of a server that is gone', () => {
-    const action: Action = { type: 'record', record: EXPIRED, why: 'expired' };
-    const next = settled(webWith(HELD, { status: { ...READY, ipv6: ['2001:db8::1'], identifier: 'srv1' } }), action, {
-      type: 'done',
-    });
-    expect(next.status).toMatchObject({ record: EXPIRED });
-    for (const field of ['ipv6', 'identifier', 'serverStatus']) expect(next.status).not.toHaveProperty(field);
-    expect(conditionsOf(next)).toEqual({ Ready: 'False Expired', Stalled: 'True Expired' });
-    expect(next.events).toContainEqual(expect.objectContaining({ reason: 'Expired' }));
   });
 });
 
