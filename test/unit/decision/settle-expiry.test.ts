@@ -98,4 +98,3 @@ describe('settling what ends', () => {
     expect(next.events).toContainEqual(expect.objectContaining({ reason: 'Expired' }));
   });
 });
-
