@@ -11,10 +11,11 @@ export function spread(listed: readonly VirtualServer[], objects: Objects, timer
       continue;
     // Edited while no operator ran: what that asks for is not put off.
     if (status.observedGeneration !== metadata.generation) continue;
-    const at = timers.now() + timers.random() * intervalMs;
+    const from = timers.now();
+    const at = from + timers.random() * intervalMs;
     objects.remember(metadata.uid, {
       failures: 0,
-      next: { action: 'readServer', at, inputs: inputsOf(object) },
+      next: { action: 'readServer', from, at, inputs: inputsOf(object) },
     });
   }
 }

@@ -35,7 +35,7 @@ export function rest(
     memo:
       plan === undefined
         ? remembered
-        : { ...remembered, next: { action: plan.action, at: facts.now + plan.afterMs, inputs } },
+        : { ...remembered, next: { action: plan.action, from: facts.now, at: facts.now + plan.afterMs, inputs } },
     events: transitions(object.status, status),
     again: false,
     ...(Number.isFinite(requeueAfterMs) && { requeueAfterMs }),

@@ -20,8 +20,11 @@ export interface AttemptNote {
 
 /** What the process remembers of an object between visits; losing it costs calls, never safety. */
 export interface Memo {
-  /** Do not take this kind of action before `at` (ms; Infinity: never), unless the inputs (see inputs.ts) changed. */
-  next?: { action: Action['type']; at: number; inputs: string };
+  /**
+   * Do not take this kind of action before `at` (ms; Infinity: never), unless the inputs (see inputs.ts) changed, or the
+   * clock stands before `from`, when this was planned: it was set back, and `at` may be any time away.
+   */
+  next?: { action: Action['type']; from: number; at: number; inputs: string };
   /** Consecutive failures of calls to the service. */
   failures: number;
   /** When an attempt of another process was first seen here (ms), and which. */

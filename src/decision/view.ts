@@ -45,8 +45,10 @@ export function park(
 /** `wait` while this kind of action is planned for later and nobody has changed anything since. */
 export function notDue(view: View, action: Action['type']): Action | undefined {
   const { memo, now } = view.facts;
-  if (memo.next?.action !== action || memo.next.inputs !== view.inputs || memo.next.at <= now) return undefined;
-  return Number.isFinite(memo.next.at) ? { type: 'wait', afterMs: memo.next.at - now } : { type: 'wait' };
+  if (memo.next?.action !== action || memo.next.inputs !== view.inputs) return undefined;
+  const { from, at } = memo.next;
+  if (now < from || now >= at) return undefined;
+  return Number.isFinite(at) ? { type: 'wait', afterMs: at - now } : { type: 'wait' };
 }
 
 /** The action that has to come first so that calls can be made at all; undefined when they can. */

@@ -9,7 +9,7 @@ const due =
   (at: number, action: NonNullable<Memo['next']>['action'] = 'pollTask') =>
   (): Memo => ({
     failures: 0,
-    next: { action, at, inputs: '' },
+    next: { action, from: 0, at, inputs: '' },
   });
 
 describe('poll lag', () => {

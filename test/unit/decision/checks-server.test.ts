@@ -47,7 +47,14 @@ const cases: CheckCase[] = [
     check: 'taskRuns',
     reason: 'somebody changed the object since it was planned',
     object: webWith(TASKED),
-    given: gathered({ memo: { failures: 0, next: { action: 'pollTask', at: NOW + 50, inputs: 'others' } } }),
+    given: gathered({ memo: { failures: 0, next: { action: 'pollTask', from: 0, at: NOW + 50, inputs: 'others' } } }),
+    action: { type: 'pollTask', record: TASKED, task: 7 },
+  },
+  {
+    check: 'taskRuns',
+    reason: 'the clock was set back by a day since it was planned',
+    object: webWith(TASKED),
+    given: gathered({ memo: planned(webWith(TASKED), 'pollTask', NOW + 86_460_000, NOW + 86_400_000) }),
     action: { type: 'pollTask', record: TASKED, task: 7 },
   },
   {

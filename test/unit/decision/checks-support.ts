@@ -40,8 +40,8 @@ export function verifyChecks(title: string, cases: readonly CheckCase[]): void {
   });
 }
 
-export const planned = (object: VirtualServer, action: Action['type'], at: number): Memo =>
-  memo({ next: { action, at, inputs: inputsOf(object) } });
+export const planned = (object: VirtualServer, action: Action['type'], at: number, from = 0): Memo =>
+  memo({ next: { action, from, at, inputs: inputsOf(object) } });
 
 export const park = (reason: string, more: object = {}): unknown =>
   expect.objectContaining({ type: 'park', verdict: expect.objectContaining({ reason }) as unknown, ...more });

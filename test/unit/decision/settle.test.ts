@@ -89,7 +89,7 @@ describe('settling a park', () => {
     const object = web();
     const verdict = { reason: 'CreateLimit', message: 'brake' } as const;
     const next = settle(object, { type: 'park', verdict, retry: 'gather', afterMs: 9 }, done, facts());
-    expect(next.memo.next).toEqual({ action: 'gather', at: NOW + 9, inputs: inputsOf(object) });
+    expect(next.memo.next).toEqual({ action: 'gather', from: NOW, at: NOW + 9, inputs: inputsOf(object) });
     expect(next.requeueAfterMs).toBe(9);
   });
 
@@ -145,7 +145,7 @@ describe('settling a record', () => {
   });
 
   it('drops what was planned, so that the next step is taken at once', () => {
-    const planned = facts({ memo: memo({ next: { action: 'gather', at: Infinity, inputs: '' } }) });
+    const planned = facts({ memo: memo({ next: { action: 'gather', from: 0, at: Infinity, inputs: '' } }) });
     const next = settle(webWith(ATTEMPTED), { type: 'record', record: record(), why: 'notCreated' }, done, planned);
     expect(next.memo).toEqual({ failures: 0 });
   });
