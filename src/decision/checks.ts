@@ -66,7 +66,7 @@ export function attemptCreatedNothing(view: View): Action | undefined {
   const lost = own.task === undefined && own.identifier === undefined;
   const vanished = currentReason(object.status?.conditions) === 'TaskNotFound';
   if (!(lost && !mayBeInFlight(view)) && !vanished) return undefined;
-  const { identifier: _identifier, ...rest } = withoutAttempt(own);
+  const { identifier: _identifier, readyAt: _readyAt, ...rest } = withoutAttempt(own);
   return { type: 'record', record: rest, why: 'notCreated' };
 }
 

@@ -29,6 +29,14 @@ const ready = webWith(HELD, { status: READY });
 const deletingReady = webWith(HELD, { status: READY, deleting: true });
 const credentials = { ok: true, account: ACCOUNT } as const;
 
+const VANISHED = {
+  type: 'Ready',
+  status: 'Unknown',
+  reason: 'TaskNotFound',
+  message: '',
+  lastTransitionTime: '2026-01-01T00:00:00Z',
+} as const;
+
 const cases: CheckCase[] = [
   {
     check: 'recordIsInvalid',
@@ -110,6 +118,15 @@ const cases: CheckCase[] = [
     reason: 'a person looked and found nothing',
     object: webWith(ATTEMPTED, { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' } }),
     given: facts({ notes: [note] }),
+    action: { type: 'record', record: record({ account: ACCOUNT }), why: 'notCreated' },
+  },
+  {
+    check: 'attemptCreatedNothing',
+    reason: 'the time of a server that has vanished is over with it',
+    object: webWith(
+      { ...HELD, readyAt: '2026-01-01T00:00:00Z' },
+      { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' }, status: { conditions: [VANISHED] } },
+    ),
     action: { type: 'record', record: record({ account: ACCOUNT }), why: 'notCreated' },
   },
   {
