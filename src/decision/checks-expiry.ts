@@ -1,10 +1,10 @@
 /** Checks for a server whose time is over (`spec.expiresAt`, `spec.ttl`). */
-import { clockOf, expiryOf } from './expiry.ts';
+import { clockOf, expiryOf, isToExpire } from './expiry.ts';
 import { orphanMessage } from './inputs.ts';
 import { holdsSomething } from './record.ts';
 import type { Action } from './types.ts';
 import { timestamp } from './verdict.ts';
-import { cancelIsForbidden, notDue, park, withoutCredentials, type View } from './view.ts';
+import { notDue, park, withoutCredentials, type View } from './view.ts';
 
 /** Its server was cancelled. Nothing is ordered again, or a GitOps tool that keeps the object would pay for ever. */
 export function serverHasExpired({ own, deleting }: View): Action | undefined {
@@ -24,8 +24,7 @@ export function serverHasExpired({ own, deleting }: View): Action | undefined {
 export function serverIsToExpire(view: View): Action | undefined {
   const { own, deleting, object, facts } = view;
   if (deleting || own?.identifier === undefined) return undefined;
-  const at = expiryOf(object, own);
-  if (at === undefined || clockOf(facts) < at || cancelIsForbidden(object) !== undefined) return undefined;
+  if (!isToExpire(object, own, facts)) return undefined;
   if (facts.memo.cancelled === own.identifier) {
     return { type: 'record', record: { ...own, expiredAt: timestamp(facts.now) }, why: 'expired' };
   }

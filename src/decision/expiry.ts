@@ -45,6 +45,12 @@ export function clockOf({ now, apiServerNow }: Facts): number {
   return Math.min(now, apiServerNow ?? now);
 }
 
+/** True when the server's time is over and nothing forbids that it is cancelled. */
+export function isToExpire(object: VirtualServer, record: ServerRecord, facts: Facts): boolean {
+  const at = expiryOf(object, record);
+  return at !== undefined && clockOf(facts) >= at && cancelIsForbidden(object) === undefined;
+}
+
 /** ms; Infinity where the end is not ahead: once it is past, other things than time decide. */
 export function untilExpiry(object: VirtualServer, record: ServerRecord | undefined, facts: Facts): number {
   const left = (expiryOf(object, record) ?? Infinity) - clockOf(facts);

@@ -4,7 +4,7 @@ import type { ServerRecord } from '../api/record.ts';
 import type { Server } from '../provider/types.ts';
 import { connectionCondition } from './connection.ts';
 import { isRunning, reach } from './reach.ts';
-import { withReadyAt } from './expiry.ts';
+import { isToExpire, withReadyAt } from './expiry.ts';
 import { mergeOrphans } from './record.ts';
 import { goOn, jittered, rest, retryLater, type Settling } from './next.ts';
 import { vanished } from './settle-task.ts';
@@ -18,7 +18,7 @@ export function settleServer(at: Settling, action: Extract<Action, { type: 'read
   const { record } = action;
   switch (outcome.type) {
     case 'server':
-      if (object.metadata.deletionTimestamp !== undefined)
+      if (object.metadata.deletionTimestamp !== undefined || isToExpire(object, record, facts))
         return goOn({ ...facts.memo, taskComplete: action.identifier });
       return seen(at, record, outcome);
     case 'serverNotFound':

@@ -1,6 +1,7 @@
 /** What polling a task means for its object. Pure. */
 import { NOT_CREATED_ANNOTATION } from '../api/names.ts';
 import { MAX_IDENTIFIER, type ServerRecord } from '../api/record.ts';
+import { isToExpire } from './expiry.ts';
 import { goOn, jittered, rest, retryLater, type Settling } from './next.ts';
 import { taskField } from './status.ts';
 import { cut } from './text.ts';
@@ -62,7 +63,9 @@ function pending(at: Settling, record: ServerRecord, message: string | undefined
   const task = record.task ?? 0;
   const deleting = object.metadata.deletionTimestamp !== undefined;
   const overdue = isOverdue(record, facts.now);
-  if (overdue && deleting && record.identifier !== undefined && facts.memo.readInstead !== true) {
+  // What is to be cancelled need not wait for a task that does not end.
+  const goes = deleting || isToExpire(object, record, facts);
+  if (overdue && goes && record.identifier !== undefined && facts.memo.readInstead !== true) {
     return goOn({ ...facts.memo, readInstead: true }, isNew ? { record } : {});
   }
   const parts = {

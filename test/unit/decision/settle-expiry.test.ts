@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { decide } from '../../../src/decision/decide.ts';
 import type { Action, Outcome } from '../../../src/decision/types.ts';
 import { TransportError } from '../../../src/provider/errors/transport-error.ts';
 import { ACCOUNT, HELD, NOW, SERVER, facts, memo, webWith } from '../../gen/decision.ts';
@@ -70,6 +71,21 @@ describe('settling what ends', () => {
     expect(next.requeueAfterMs).toBe(540_000);
     expect(conditionsOf(next)).toMatchObject({ Ready: 'True Available', Expiring: 'True ExpiryBlocked' });
     expect(next.events).toContainEqual(expect.objectContaining({ type: 'Warning', reason: 'ExpiryBlocked' }));
+  });
+
+  it('does not wait for a task that does not end', () => {
+    const held = webWith(HELD, { spec: over });
+    const late = facts({ now: NOW + HOUR_MS });
+    const poll: Action = { type: 'pollTask', record: HELD, task: 7 };
+    const pending: Outcome = { type: 'pending', identifier: 'srv1', status: 'waiting' };
+    const polled = settled(held, poll, pending, late);
+    expect(polled).toMatchObject({ again: true, memo: { readInstead: true } });
+    const found = settled(held, read, seen, { ...late, memo: polled.memo });
+    expect(found).toMatchObject({ again: true, memo: { taskComplete: 'srv1' } });
+    const withKey = { ...late, memo: found.memo, credentials: { ok: true, account: ACCOUNT } } as const;
+    expect(decide(held, withKey)).toEqual({ type: 'deleteServer', record: HELD, identifier: 'srv1' });
+    const kept = webWith(HELD, { spec: { ...over, deletionProtection: true } });
+    expect(conditionsOf(settled(kept, poll, pending, late)).Ready).toBe('False TaskOverdue');
   });
 
   it('warns a day before, once', () => {
