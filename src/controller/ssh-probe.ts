@@ -1,5 +1,6 @@
 /** Asks whether an SSH server answers: connects, reads its version line, sends nothing, and closes at once. */
-import { connect } from 'node:net';
+import { connect, type LookupFunction } from 'node:net';
+import { createLookUp } from './look-up.ts';
 import type { Probed, SshTarget } from '../decision/reach.ts';
 
 /** Resolves with what came; never rejects. */
@@ -26,8 +27,12 @@ const WORDS: Record<string, string> = {
   ETIMEDOUT: 'no answer to the connection',
 };
 
-/** `timeoutMs` and `atOnce` are given by tests only. */
-export function createSshProbe({ timeoutMs = PROBE_MS, atOnce = PROBES_AT_ONCE } = {}): SshProbe {
+/** The options are given by tests only. */
+export function createSshProbe({
+  timeoutMs = PROBE_MS,
+  atOnce = PROBES_AT_ONCE,
+  lookup = createLookUp(),
+} = {}): SshProbe {
   const waiting: (() => void)[] = [];
   let running = 0;
   return async (target) => {
@@ -35,7 +40,7 @@ export function createSshProbe({ timeoutMs = PROBE_MS, atOnce = PROBES_AT_ONCE }
     if (running < atOnce) running += 1;
     else await new Promise<void>((resolve) => waiting.push(resolve));
     try {
-      return await ask(target, timeoutMs);
+      return await ask(target, timeoutMs, lookup);
     } finally {
       const next = waiting.shift();
       if (next === undefined) running -= 1;
@@ -44,9 +49,9 @@ export function createSshProbe({ timeoutMs = PROBE_MS, atOnce = PROBES_AT_ONCE }
   };
 }
 
-function ask({ host, port }: SshTarget, timeoutMs: number): Promise<Probed> {
+function ask({ host, port }: SshTarget, timeoutMs: number, lookup: LookupFunction): Promise<Probed> {
   return new Promise((resolve) => {
-    const socket = connect({ host, port });
+    const socket = connect({ host, port, lookup });
     let connected = false;
     let received = Buffer.alloc(0);
     const end = (probed: Probed): void => {

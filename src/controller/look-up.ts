@@ -1,0 +1,44 @@
+/** Looks names up without a thread, for whoever connects to hosts that somebody else names. */
+import { lookup } from 'node:dns';
+import { Resolver } from 'node:dns/promises';
+import type { LookupFunction } from 'node:net';
+
+/** Of the first try (ms); the second takes twice as long. */
+const TRY_MS = 1_000;
+const TRIES = 2;
+
+/**
+ * For `net.connect`. `dns.lookup` keeps a thread for as long as a silent name server makes it wait, of two that all
+ * look-ups of the process share: those of the service and of the API server would queue behind. So the name servers are
+ * asked first, which takes none. What they answer at once, and do not know, may stand in the hosts file or be short for a
+ * name in a search domain: then `dns.lookup` is quick too. `servers` is given by tests only.
+ */
+export function createLookUp(servers?: readonly string[]): LookupFunction {
+  const resolver = new Resolver({ timeout: TRY_MS, tries: TRIES });
+  if (servers !== undefined) resolver.setServers(servers);
+  return (hostname, options, callback) => {
+    void Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]).then(([v4, v6]) => {
+      const found = [...addresses(v4, 4), ...addresses(v6, 6)];
+      const [first] = found;
+      if (first === undefined && (isSilence(v4) || isSilence(v6))) callback(silence(hostname), '');
+      else if (first === undefined) lookup(hostname, options, callback);
+      else if (options.all === true) callback(null, found);
+      else callback(null, first.address, first.family);
+    });
+  };
+}
+
+type Answered = PromiseSettledResult<string[]>;
+
+function addresses(answered: Answered, family: 4 | 6) {
+  return answered.status === 'fulfilled' ? answered.value.map((address) => ({ address, family })) : [];
+}
+
+function isSilence(answered: Answered): boolean {
+  return answered.status === 'rejected' && (answered.reason as NodeJS.ErrnoException).code === 'ETIMEOUT';
+}
+
+/** As `dns.lookup` would say it. */
+function silence(hostname: string): NodeJS.ErrnoException {
+  return Object.assign(new Error(`no name server answers for ${hostname}`), { code: 'EAI_AGAIN' });
+}
