@@ -67,7 +67,7 @@ export class ServiceSession implements Session {
 
   async pollTask(task: number): Promise<TaskState> {
     const answer = await this.#get('pollTask', this.#endpoints.task(task), 'high');
-    if (answer.status === 200) return pending(asObject(parseJson(bodyOf(answer), 'pollTask'), 'pollTask'));
+    if (answer.status === 200) return this.#pending(asObject(parseJson(bodyOf(answer), 'pollTask'), 'pollTask'));
     if (answer.status === 303) return this.#complete(answer);
     throw failureOf(answer, 'pollTask', this.#caller.redactor);
   }
@@ -89,6 +89,11 @@ export class ServiceSession implements Session {
       },
     );
     if (answer.status !== 200) throw failureOf(answer, 'deleteServer', this.#caller.redactor);
+  }
+
+  #pending(body: Record<string, unknown>): TaskState {
+    const status = typeof body.status === 'string' ? this.#caller.redactor.clean(body.status) : undefined;
+    return { state: 'pending', identifier: identifierIn(body), status };
   }
 
   /** The server that a 303 names, in the body or in the Location; the redirect itself is never followed. */
@@ -136,11 +141,6 @@ export class ServiceSession implements Session {
 function bodyOf(answer: Answer): string {
   if (typeof answer.body !== 'string') throw answer.body;
   return answer.body;
-}
-
-function pending(body: Record<string, unknown>): TaskState {
-  const { status } = body;
-  return { state: 'pending', identifier: identifierIn(body), status: typeof status === 'string' ? status : undefined };
 }
 
 /** Throws ProtocolError for an identifier that cannot be used: it must not be mistaken for a missing one. */

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { RequestInfo } from '../../../src/provider/index.ts';
-import { errorOf, listen, providerFor, sessionFor, startRaw, startService } from './service.ts';
+import { KEY, errorOf, listen, providerFor, sessionFor, startRaw, startService } from './service.ts';
 import type { Reply } from './service.ts';
 
 const TASK = '/beta/queue/vps/5';
@@ -26,6 +26,12 @@ describe('a task poll', () => {
     const { state, service } = await poll({ status: 200, body: { identifier: 'abc', status: 'Installing, 40%' } });
     expect(await state).toEqual({ state: 'pending', identifier: 'abc', status: 'Installing, 40%' });
     expect(service.seen.at(-1)?.headers.authorization).toBe('Bearer token-1');
+  });
+
+  it('passes on no credential and no control character that its words quote', async () => {
+    const status = `Installing\u001b[2J for ${KEY.secret}, Bearer token-1\n40%`;
+    const { state } = await poll({ status: 200, body: { identifier: 'abc', status } });
+    expect(await state).toMatchObject({ status: 'Installing[2J for ***, Bearer *** 40%' });
   });
 
   it.each([{}, { identifier: null, status: null }, { identifier: 5, status: {} }, { identifier: '' }])(
