@@ -3,7 +3,7 @@ import type { Command, Option } from 'commander';
 import { CATALOG_PLURAL } from '../../api/names.ts';
 import type { ServerCatalog } from '../../api/server-catalog.ts';
 import { ClusterView } from './cluster.ts';
-import { clean } from './terminal.ts';
+import { isPlain } from './terminal.ts';
 
 /** cobra's directives: whether the shell may fall back to names of files. */
 const NO_FILES = ':4';
@@ -27,8 +27,9 @@ export async function complete(program: Command, words: readonly string[]): Prom
   if (awaited !== undefined && FILE_FLAGS.includes(awaited.attributeName())) return [FILES];
   const found = awaited === undefined ? wordsOf(program, command, given, typed) : valuesOf(awaited, given);
   const prefix = inline === undefined ? '' : `${flag}=`;
-  const candidates = (await found.catch(() => [])).map((candidate) => prefix + clean(candidate));
-  return [...candidates.filter((candidate) => candidate.startsWith(typed)), NO_FILES];
+  const candidates = (await found.catch(() => [])).map((candidate) => prefix + candidate);
+  // Scripts of older kubectl versions hand them to `compgen -W`, which expands: a product code must not be a command.
+  return [...candidates.filter((candidate) => isPlain(candidate) && candidate.startsWith(typed)), NO_FILES];
 }
 
 async function valuesOf(option: Option, { values }: Given): Promise<string[]> {

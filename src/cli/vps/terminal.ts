@@ -40,9 +40,14 @@ export function isInteractive({ input, err }: Terminal): boolean {
 // eslint-disable-next-line no-control-regex
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+/g;
 
+/** Whether a shell takes the word as it stands, whatever it does with it. */
+export function isPlain(word: string): boolean {
+  return /^[\w@%+=:,./-]+$/.test(word);
+}
+
 /** A word of a command that is to be copied: quoted for a POSIX shell where it has to be. */
 export function quoted(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+  return isPlain(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 /** Text of the service or of other people, as it may be shown: it must not steer the terminal. */

@@ -1,4 +1,4 @@
-/** `kubectl vps catalog` and `new`, and what a shell is offered for the words that are typed. */
+/** `kubectl vps catalog` and `new`. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import { parse } from 'yaml';
@@ -6,7 +6,6 @@ import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { SSH_KEY } from '../../gen/virtual-server.ts';
 import { LISTS, putCatalog, startCatalogCluster } from '../support/catalog.ts';
 import { createPlugin, noTerminal, usePlugin, type Plugin } from '../support/plugin.ts';
-import { readyServer } from '../support/records.ts';
 import { createWorld, type World } from '../support/world.ts';
 
 const folder = usePlugin();
@@ -117,27 +116,5 @@ describe.skipIf(noTerminal !== undefined)('kubectl vps new on a terminal', () =>
     session.type(keys);
     expect(await session.ended).toBe(130);
     expect((await plugin.shell('cat web.yaml')).stdout).toBe('');
-  });
-});
-
-describe('completion', () => {
-  /** Candidates, then the directive of cobra. */
-  const offered = async (...words: string[]): Promise<string[]> =>
-    (await plugin.kubectl(['__complete', 'vps', ...words])).stdout.trim().split('\n');
-
-  it('offers commands, flags, names of servers, and values of the catalog', async () => {
-    await putCatalog(world);
-    await world.startOperator();
-    await readyServer(world, 'web');
-    expect(await offered('st')).toEqual(['status', ':4']);
-    expect(await offered('status', '')).toEqual(['web', ':4']);
-    expect(await offered('status', 'web', '')).toEqual([':4']);
-    expect(await offered('wait', '--for', '')).toEqual(['ready', 'deleted', ':4']);
-    expect(await offered('new', 'db', '--product', '')).toEqual(['vps-1gb', 'vps-2gb', 'vps-4gb', 'vps-8gb', ':4']);
-    expect(await offered('new', 'db', '--product=vps-2')).toEqual(['--product=vps-2gb', ':4']);
-    expect(await offered('new', 'db', '--disk-size', '4')).toEqual(['40', ':4']);
-    expect(await offered('resolve', 'web', '--n')).toEqual(['--namespace', '--not-created', ':4']);
-    expect(await offered('ssh', 'web', '-i', '')).toEqual([':0']);
-    expect(await offered('status', '--context', 'none', '')).toEqual([':4']);
   });
 });

@@ -1,0 +1,60 @@
+/** What a shell is offered for the words that are typed. */
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { ControlPlane } from '../../control-plane/control-plane.ts';
+import { LISTS, putCatalog, startCatalogCluster } from '../support/catalog.ts';
+import { createPlugin, usePlugin, type Plugin } from '../support/plugin.ts';
+import { readyServer } from '../support/records.ts';
+import { createWorld, type World } from '../support/world.ts';
+
+const folder = usePlugin();
+let cluster: ControlPlane;
+let world: World;
+let plugin: Plugin;
+
+beforeAll(async () => {
+  cluster = await startCatalogCluster();
+});
+afterAll(() => cluster.stop());
+beforeEach(async () => {
+  const { kubeconfigPath } = cluster;
+  world = await createWorld({ operator: false, kubeconfigPath });
+  plugin = await createPlugin(folder(), world.namespace, kubeconfigPath);
+});
+
+describe('completion', () => {
+  /** Candidates, then the directive of cobra. */
+  const offered = async (...words: string[]): Promise<string[]> =>
+    (await plugin.kubectl(['__complete', 'vps', ...words])).stdout.trim().split('\n');
+
+  it('offers commands, flags, names of servers, and values of the catalog', async () => {
+    await putCatalog(world);
+    await world.startOperator();
+    await readyServer(world, 'web');
+    expect(await offered('st')).toEqual(['status', ':4']);
+    expect(await offered('status', '')).toEqual(['web', ':4']);
+    expect(await offered('status', 'web', '')).toEqual([':4']);
+    expect(await offered('wait', '--for', '')).toEqual(['ready', 'deleted', ':4']);
+    expect(await offered('new', 'db', '--product', '')).toEqual(['vps-1gb', 'vps-2gb', 'vps-4gb', 'vps-8gb', ':4']);
+    expect(await offered('new', 'db', '--product=vps-2')).toEqual(['--product=vps-2gb', ':4']);
+    expect(await offered('new', 'db', '--disk-size', '4')).toEqual(['40', ':4']);
+    expect(await offered('resolve', 'web', '--n')).toEqual(['--namespace', '--not-created', ':4']);
+    expect(await offered('ssh', 'web', '-i', '')).toEqual([':0']);
+    expect(await offered('status', '--context', 'none', '')).toEqual([':4']);
+  });
+
+  it('offers no word of the service in which a shell reads more, as the scripts of older kubectl versions let it', async () => {
+    const hostile = ['$(touch code)', '`touch code`', '${x:=$(touch code)}', 'vps-1gb\ntouch code', "a'b", '~', '*'];
+    const products = [...hostile, 'vps-9gb'].map((code) => ({ code }));
+    const images = [...hostile, 'debian-13.qcow2/minimal'].map((name) => ({ name }));
+    await putCatalog(world, { ...LISTS, products, images });
+    for (const [flag, only] of [
+      ['--product', 'vps-9gb'],
+      ['--image', 'debian-13.qcow2/minimal'],
+    ]) {
+      const completed = await plugin.shell(`kubectl __complete vps new db ${flag} '' | sed '$d' > words
+        bash -c 'compgen -W "$(cat words)"'`);
+      expect([completed.code, completed.stdout.trim()]).toEqual([0, only]);
+    }
+    expect((await plugin.shell('ls')).stdout).toBe('kubeconfig\nwords\n');
+  });
+});
