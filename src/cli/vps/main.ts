@@ -41,7 +41,9 @@ const unanswered = (): never => process.exit(EXIT.interrupted);
 process.once('beforeExit', unanswered);
 const program = createProgram({ terminal, version: version(), exitWith });
 if (basename(script).startsWith('kubectl_complete')) {
-  process.stdout.write(`${(await complete(program, words)).join('\n')}\n`);
+  const lines = await complete(program, words);
+  // Whatever it has given up must not hold the shell.
+  process.stdout.write(`${lines.join('\n')}\n`, () => process.exit(EXIT.ok));
 } else {
   await program.parseAsync(words, { from: 'user' }).catch((error: unknown) => exitWith(codeOf(error)));
 }

@@ -1,5 +1,8 @@
 /** What a shell is offered for the words that are typed. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { parse, stringify } from 'yaml';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import { LISTS, putCatalog, startCatalogCluster } from '../support/catalog.ts';
 import { createPlugin, usePlugin, type Plugin } from '../support/plugin.ts';
@@ -56,5 +59,17 @@ describe('completion', () => {
       expect([completed.code, completed.stdout.trim()]).toEqual([0, only]);
     }
     expect((await plugin.shell('ls')).stdout).toBe('kubeconfig\nwords\n');
+  });
+
+  it('keeps nobody waiting for a credential plugin', async () => {
+    const config = parse(await readFile(cluster.kubeconfigPath, 'utf8')) as { users: { user: object }[] };
+    const args = ['-c', 'echo $$ > started; sleep 30; touch ended'];
+    const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'sh', args, interactiveMode: 'Never' };
+    for (const entry of config.users) entry.user = { exec };
+    const slow = join(world.journalDir, 'slow');
+    await writeFile(slow, stringify(config));
+    plugin = await createPlugin(folder(), world.namespace, slow);
+    expect(await offered('status', '')).toEqual([':4']);
+    expect((await plugin.shell('ls; kill $(cat started)')).stdout).toBe('kubeconfig\nstarted\n');
   });
 });
