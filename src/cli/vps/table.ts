@@ -21,6 +21,8 @@ const RAW_CONTROL = /[\u007f-\u009f]/g;
  * steer some terminals as well; where one stands, the text is quoted in both, so that it can be escaped.
  */
 export function data(value: unknown, format: Exclude<Format, 'table'>): string {
-  const text = format === 'json' ? `${JSON.stringify(value, null, 2)}\n` : stringify(value, { lineWidth: 0 });
+  // kubectl reads YAML 1.1, where words such as yes and on, and numbers such as 1_000, are no text without quotes.
+  const text =
+    format === 'json' ? `${JSON.stringify(value, null, 2)}\n` : stringify(value, { lineWidth: 0, compat: 'yaml-1.1' });
   return text.replace(RAW_CONTROL, (character) => `\\u00${character.charCodeAt(0).toString(16)}`);
 }

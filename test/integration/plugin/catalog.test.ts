@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import { parse } from 'yaml';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { quoted } from '../../../src/cli/vps/terminal.ts';
 import { SSH_KEY } from '../../gen/virtual-server.ts';
 import { LISTS, putCatalog, startCatalogCluster } from '../support/catalog.ts';
 import { createPlugin, noTerminal, usePlugin, type Plugin } from '../support/plugin.ts';
@@ -64,6 +65,13 @@ describe('kubectl vps new', () => {
       connectionSecretName: 'web-connection',
       sshKeys: [SSH_KEY],
     });
+  });
+
+  it.each(['on', 'y', '0b11', '1_000', '1:30'])('writes the product %j as kubectl reads it', async (product) => {
+    const flags = ['--product', product, ...COMPLETE.slice(2), '--ssh-key', SSH_KEY];
+    const line = ['kubectl', 'vps', 'new', 'web', ...flags].map(quoted).join(' ');
+    const { code, stdout } = await plugin.shell(`${line} | kubectl create --dry-run=client -o json -f -`);
+    expect([code, (JSON.parse(stdout) as VirtualServer).spec.product]).toEqual([0, product]);
   });
 
   it('refuses what cannot be a server, and what it would have to ask for without a terminal', async () => {
