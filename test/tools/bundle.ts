@@ -1,6 +1,7 @@
 /** Bundles the operator, the simulator and the kubectl plugin into one file each, which run without node_modules. */
 import { build, type Plugin } from 'esbuild';
 import { chmod, readFile, writeFile } from 'node:fs/promises';
+import { isBuiltin } from 'node:module';
 import { join } from 'node:path';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -24,6 +25,25 @@ const lean: Plugin = {
         return found.errors.length > 0 ? found : { path: found.path, sideEffects: false };
       },
     );
+  },
+};
+
+/** In METAFILE, what the names of Node's own modules begin with. */
+export const OF_NODE = 'of-node';
+
+/**
+ * Modules of Node are required where they are used: an import statement for what an older Node's module does not export
+ * fails before anything runs, and so before NODE_CHECK.
+ */
+const late: Plugin = {
+  name: 'late modules of Node',
+  setup(esbuild) {
+    esbuild.onResolve({ filter: /./ }, ({ path, kind }) =>
+      kind === 'import-statement' && isBuiltin(path) ? { path, namespace: OF_NODE } : undefined,
+    );
+    esbuild.onLoad({ filter: /./, namespace: OF_NODE }, ({ path }) => ({
+      contents: `module.exports = require(${JSON.stringify(path)});`,
+    }));
   },
 };
 
@@ -65,7 +85,7 @@ export async function bundle(out: string): Promise<string> {
     // In the source this is undefined: a process that runs from it is of no version.
     define: { 'process.env.VPS_OPERATOR_VERSION': JSON.stringify(version) },
     banner: { js: `${REQUIRE} ${NODE_CHECK}` },
-    plugins: [lean],
+    plugins: [late, lean],
     logLevel: 'warning',
   });
   // Without it Node takes the files for CommonJS first and reads them twice.

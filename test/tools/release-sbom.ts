@@ -5,6 +5,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
+import { OF_NODE } from './bundle.ts';
 import { ROOT } from './image-build.ts';
 
 interface Bill {
@@ -30,12 +31,14 @@ export async function writeBillOfMaterials(metafile: string, name: string, node:
   await writeFile(out, `${JSON.stringify(withNode(bill, name, node), undefined, 2)}\n`);
 }
 
-/** Only what has left bytes in this bundle: esbuild also lists what it looked at and left out. */
+/** Only what has left bytes in this bundle: esbuild also lists what it looked at and left out. Node is named as a whole. */
 function ofBundle({ inputs, outputs }: Metafile, name: string): Metafile {
   const found = Object.entries(outputs).find(([path]) => basename(path) === name);
   if (found === undefined) throw new Error(`there is no bundle ${name}`);
   const [path, output] = found;
-  const parts = Object.entries(output.inputs).filter(([, { bytesInOutput }]) => bytesInOutput > 0);
+  const parts = Object.entries(output.inputs).filter(
+    ([input, { bytesInOutput }]) => bytesInOutput > 0 && !input.startsWith(`${OF_NODE}:`),
+  );
   const names = new Set(parts.map(([input]) => input));
   return {
     inputs: Object.fromEntries(Object.entries(inputs).filter(([input]) => names.has(input))),
