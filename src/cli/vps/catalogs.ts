@@ -3,6 +3,7 @@ import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL, CATALOG_SHORT_NAME } from '.
 import type { ServerCatalog } from '../../api/server-catalog.ts';
 import type { ClusterView } from './cluster.ts';
 import { CommandError, EXIT } from './failure.ts';
+import { quoted } from './terminal.ts';
 
 /** The one that reads with this Secret, where several stand there; undefined where there is none. */
 export async function findCatalog(cluster: ClusterView, secret?: string): Promise<ServerCatalog | undefined> {
@@ -16,14 +17,13 @@ export async function findCatalog(cluster: ClusterView, secret?: string): Promis
 export async function requireCatalog(cluster: ClusterView, secret?: string): Promise<ServerCatalog> {
   const catalog = await findCatalog(cluster, secret);
   if (catalog !== undefined) return catalog;
-  throw new CommandError(EXIT.notFound, `no ${CATALOG_KIND} in namespace ${cluster.namespace}. Make one:`, [
-    `kubectl apply${cluster.where} -f - <<EOF`,
-    `apiVersion: ${API_VERSION}`,
-    `kind: ${CATALOG_KIND}`,
-    'metadata:',
-    '  name: catalog',
-    ...(secret === undefined ? ['spec: {}'] : ['spec:', '  apiKeySecretRef:', `    name: ${secret}`]),
-    'EOF',
-    `kubectl wait${cluster.where} --for=condition=Ready ${CATALOG_SHORT_NAME}/catalog`,
+  const whose = secret === undefined ? '' : ` with the Secret ${secret}`;
+  // One with another Secret may be there, and must not be turned to this one.
+  const name = secret ?? 'catalog';
+  const spec = secret === undefined ? {} : { apiKeySecretRef: { name: secret } };
+  const manifest = { apiVersion: API_VERSION, kind: CATALOG_KIND, metadata: { name }, spec };
+  throw new CommandError(EXIT.notFound, `no ${CATALOG_KIND}${whose} in namespace ${cluster.namespace}. Make one:`, [
+    `printf %s ${quoted(JSON.stringify(manifest))} | kubectl apply${cluster.where} -f -`,
+    `kubectl wait${cluster.where} --for=condition=Ready ${quoted(`${CATALOG_SHORT_NAME}/${name}`)}`,
   ]);
 }
