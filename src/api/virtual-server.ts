@@ -6,6 +6,7 @@ import * as z from 'zod';
 import { CONDITION_TYPES } from './conditions.ts';
 import { DEFAULT_API_KEY_SECRET } from './names.ts';
 import { MAX_IDENTIFIER, recordSchema } from './record.ts';
+import { matching, ruled } from './rules.ts';
 
 /** Bounds of the status: text from the service is clamped to them before it is written. */
 export const BOUNDS = {
@@ -17,10 +18,8 @@ export const BOUNDS = {
   text: 256,
 } as const;
 
-/** A rule for the API server instead of a pattern, whose error would show nothing but the expression (RE2, raw). */
-const matching = (expression: string, message: string) => ({
-  'x-kubernetes-validations': [{ rule: `self.matches(r'${expression}')`, message }],
-});
+/** Above 0 where it also has another digit than 0. */
+const DURATION = '^([0-9]{1,6}(h|m|s))+$';
 
 export const secretName = z
   .string()
@@ -31,27 +30,20 @@ const text = z.string().max(BOUNDS.text);
 const port = z.int().min(1).max(65535);
 const count = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 
-const sshKey = z
-  .string()
-  .min(1)
-  .max(8192)
-  .meta(
-    matching(
-      '^(ssh-|ecdsa-|sk-)[^ \\t\\r\\n]+[ \\t]+[A-Za-z0-9+/=]+([ \\t][^\\r\\n]*)?$',
-      'must be one public key in one line, as in authorized_keys, e.g. "ssh-ed25519 AAAA... me@example.org"',
-    ),
-  )
-  .describe('One line as in authorized_keys, such as "ssh-ed25519 AAAA... me@example.org".');
+const sshKey = matching(
+  z.string().min(1).max(8192),
+  '^(ssh-|ecdsa-|sk-)[^ \\t\\r\\n]+[ \\t]+[A-Za-z0-9+/=]+([ \\t][^\\r\\n]*)?$',
+  'must be one public key in one line, as in authorized_keys, e.g. "ssh-ed25519 AAAA... me@example.org"',
+).describe('One line as in authorized_keys, such as "ssh-ed25519 AAAA... me@example.org".');
 
-export const specSchema = z
-  .object({
+export const specSchema = ruled(
+  z.object({
     product: z.string().min(1).max(128).describe("Product code, from the service's list of products."),
-    image: z
-      .string()
-      .min(3)
-      .max(256)
-      .meta(matching('^[^/\\s]+/\\S+$', 'image must have the form file/variant, e.g. debian-12/minimal'))
-      .describe("Image name in the form file/variant, from the service's list of images."),
+    image: matching(
+      z.string().min(3).max(256),
+      '^[^/\\s]+/\\S+$',
+      'image must have the form file/variant, e.g. debian-12/minimal',
+    ).describe("Image name in the form file/variant, from the service's list of images."),
     diskSize: z
       .int()
       .min(1)
@@ -109,42 +101,37 @@ export const specSchema = z
       .describe(
         'When the server is cancelled, such as 2027-01-31T18:00:00Z. The object stays, nothing is ordered again.',
       ),
-    ttl: z
-      .string()
-      .max(32)
-      .meta({
-        'x-kubernetes-validations': [
-          {
-            rule: "self.matches(r'^([0-9]{1,6}(h|m|s))+$') && self.matches('[1-9]')",
-            message: 'ttl must be a duration above 0 in hours, minutes and seconds, such as 72h or 1h30m',
-          },
-        ],
-      })
+    ttl: ruled(z.string().max(32), {
+      rule: `self.matches(r'${DURATION}') && self.matches('[1-9]')`,
+      message: 'ttl must be a duration above 0 in hours, minutes and seconds, such as 72h or 1h30m',
+      holds: (ttl) => new RegExp(DURATION).test(ttl) && /[1-9]/.test(ttl),
+    })
       .optional()
       .describe('The same as a duration, such as 72h, from the moment in which the server was first ready.'),
-  })
-  .meta({
-    'x-kubernetes-validations': [
-      {
-        rule: '(has(self.sshKeys) && size(self.sshKeys) > 0) || (has(self.sshKeysFrom) && size(self.sshKeysFrom) > 0)',
-        message: 'at least one SSH key is needed, in sshKeys or sshKeysFrom: nobody could log in without one',
-      },
-      {
-        rule: '!(has(self.expiresAt) && has(self.ttl))',
-        message: 'give expiresAt or ttl, not both',
-      },
-      {
-        rule: "!(has(self.expiresAt) || has(self.ttl)) || self.deletionPolicy == 'Delete'",
-        message: 'expiresAt and ttl need deletionPolicy: Delete, since an expired server is cancelled',
-      },
-      {
-        rule: '!has(self.connectionSecretName) || (self.connectionSecretName != self.apiKeySecretRef.name && !(has(self.sshKeysFrom) && self.sshKeysFrom.exists(key, key.name == self.connectionSecretName)))',
-        message:
-          'connectionSecretName must be the name of a Secret of its own, not of the one with the API key or SSH keys',
-      },
-    ],
-  })
-  .describe('The server that is wanted.');
+  }),
+  {
+    rule: '(has(self.sshKeys) && size(self.sshKeys) > 0) || (has(self.sshKeysFrom) && size(self.sshKeysFrom) > 0)',
+    message: 'at least one SSH key is needed, in sshKeys or sshKeysFrom: nobody could log in without one',
+    holds: ({ sshKeys = [], sshKeysFrom = [] }) => sshKeys.length + sshKeysFrom.length > 0,
+  },
+  {
+    rule: '!(has(self.expiresAt) && has(self.ttl))',
+    message: 'give expiresAt or ttl, not both',
+    holds: ({ expiresAt, ttl }) => expiresAt === undefined || ttl === undefined,
+  },
+  {
+    rule: "!(has(self.expiresAt) || has(self.ttl)) || self.deletionPolicy == 'Delete'",
+    message: 'expiresAt and ttl need deletionPolicy: Delete, since an expired server is cancelled',
+    holds: ({ expiresAt, ttl, deletionPolicy }) => (expiresAt ?? ttl) === undefined || deletionPolicy === 'Delete',
+  },
+  {
+    rule: '!has(self.connectionSecretName) || (self.connectionSecretName != self.apiKeySecretRef.name && !(has(self.sshKeysFrom) && self.sshKeysFrom.exists(key, key.name == self.connectionSecretName)))',
+    message:
+      'connectionSecretName must be the name of a Secret of its own, not of the one with the API key or SSH keys',
+    holds: ({ connectionSecretName, apiKeySecretRef, sshKeysFrom = [] }) =>
+      ![apiKeySecretRef, ...sshKeysFrom].some(({ name }) => name === connectionSecretName),
+  },
+).describe('The server that is wanted.');
 
 const conditionSchema = z.object({
   type: z

@@ -89,8 +89,9 @@ describe('kubectl vps new', () => {
   });
 
   it('refuses what cannot be a server, and what it would have to ask for without a terminal', async () => {
+    const run = (...words: string[]) => plugin.kubectl(['vps', 'new', ...words]);
     const codes = async (...words: string[]): Promise<[number, string]> => {
-      const { code, stdout } = await plugin.kubectl(['vps', 'new', ...words]);
+      const { code, stdout } = await run(...words);
       return [code, stdout];
     };
     const key = ['--ssh-key', SSH_KEY];
@@ -101,6 +102,14 @@ describe('kubectl vps new', () => {
     expect(await codes('web', ...COMPLETE, ...key, '--disk-size', '-1')).toEqual([2, '']);
     expect(await codes('web', ...COMPLETE, ...key, '--adopt', 'two words')).toEqual([2, '']);
     expect(await codes('web', ...COMPLETE, '--ssh-key-from', 'nonsense')).toEqual([2, '']);
+    for (const [words, field] of [
+      [['--ttl', 'banana'], /spec\.ttl: .*such as 72h/],
+      [['--image', 'nodelim'], /spec\.image: .*file\/variant/],
+      [['--retain', '--ttl', '72h'], /spec: .*ttl need deletionPolicy: Delete/],
+    ] as const) {
+      const { code, stdout, stderr } = await run('web', ...COMPLETE, ...key, ...words);
+      expect([code, stdout, stderr]).toEqual([2, '', expect.stringMatching(field)]);
+    }
   });
 });
 

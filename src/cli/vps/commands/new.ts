@@ -58,7 +58,7 @@ export async function writeManifest(context: Context, name: string, options: New
   const parsed = specSchema.safeParse(spec);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    throw new CommandError(EXIT.usage, `spec.${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`);
+    throw new CommandError(EXIT.usage, `${['spec', ...(issue?.path ?? [])].join('.')}: ${issue?.message ?? ''}`);
   }
   const { namespace } = context.cluster;
   const annotations = options.adopt === undefined ? {} : { annotations: { [ADOPT_ANNOTATION]: options.adopt } };
