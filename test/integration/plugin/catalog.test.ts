@@ -111,6 +111,13 @@ describe('kubectl vps new', () => {
       expect([code, stdout, stderr]).toEqual([2, '', expect.stringMatching(field)]);
     }
   });
+
+  it('refuses a file of several keys, of which a server would get one', async () => {
+    await plugin.shell(`echo '# mine\n${SSH_KEY}' > one; cat one one > two`);
+    const { code, stdout, stderr } = await plugin.kubectl(['vps', 'new', 'web', ...COMPLETE, '--ssh-key', 'two']);
+    expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining('--ssh-key')]);
+    expect((await plugin.kubectl(['vps', 'new', 'web', ...COMPLETE, '--ssh-key', 'one'])).stdout).toContain(SSH_KEY);
+  });
 });
 
 describe.skipIf(noTerminal !== undefined)('kubectl vps new on a terminal', () => {

@@ -154,9 +154,10 @@ function keyOf(textOrFile: string): string {
   } catch {
     throw new CommandError(EXIT.usage, `--ssh-key ${JSON.stringify(textOrFile)} is neither a public key nor a file`);
   }
-  const line = text.split('\n').find((candidate) => /^(ssh-|ecdsa-|sk-)\S+\s/.test(candidate));
-  if (line === undefined) throw new CommandError(EXIT.usage, `${textOrFile} holds no SSH public key`);
-  return line.trim();
+  const [key, ...others] = text.split('\n').filter((line) => /^(ssh-|ecdsa-|sk-)\S+\s/.test(line));
+  if (key === undefined) throw new CommandError(EXIT.usage, `${textOrFile} holds no SSH public key`);
+  if (others.length === 0) return key.trim();
+  throw new CommandError(EXIT.usage, `${textOrFile} holds several SSH public keys: give each with an --ssh-key`);
 }
 
 function reference(text: string): { name: string; key: string } {
