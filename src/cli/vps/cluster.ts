@@ -86,7 +86,7 @@ export class ClusterView {
       return (list.items ?? []).sort((a, b) => timeOf(a) - timeOf(b)).slice(-EVENTS);
     } catch (error) {
       if (error instanceof KubeError && error.code === 'Forbidden') return undefined;
-      throw explained(error);
+      throw explained(error, this.where);
     }
   }
 
@@ -103,7 +103,7 @@ export class ClusterView {
     try {
       return await this.#http.call(options);
     } catch (error) {
-      throw explained(error);
+      throw explained(error, this.where);
     }
   }
 }
@@ -113,7 +113,7 @@ export function timeOf({ lastTimestamp, eventTime }: EventView): number {
   return Date.parse(lastTimestamp ?? eventTime ?? '') || 0;
 }
 
-function explained(error: unknown): Error {
+function explained(error: unknown, where: string): Error {
   if (!(error instanceof KubeError)) return error instanceof Error ? error : new Error(String(error));
   if (error.code === 'Conflict') {
     return new CommandError(EXIT.failed, 'the object has changed meanwhile: look at it again, then repeat the command');
@@ -121,7 +121,7 @@ function explained(error: unknown): Error {
   if (error.code !== 'NotFound') return new CommandError(EXIT.failed, error.message);
   if (error.reason === 'NotFound') return new CommandError(EXIT.notFound, error.message);
   return new CommandError(EXIT.failed, `the cluster does not know this kind of ${API_VERSION}`, [
-    'install the operator, or at least its CustomResourceDefinitions: kubectl apply --server-side -f deploy/crds',
+    `install the operator, or at least its CustomResourceDefinitions: kubectl apply${where} --server-side -k deploy/crds`,
   ]);
 }
 

@@ -210,9 +210,16 @@ describe('the plugin, where it cannot do its work', () => {
   it('says that the cluster does not know the kind', async () => {
     const cluster = await startEmptyCluster();
     onTestFinished(() => cluster.stop());
-    const plugin = await createPlugin(folder(), 'default', cluster.controlPlane.kubeconfigPath);
-    const { code, stderr } = await plugin.kubectl(['vps', 'status']);
-    expect([code, stderr]).toEqual([1, expect.stringContaining('deploy/crds')]);
+    const world = await createWorld({ operator: false });
+    const plugin = await createPlugin(folder(), world.namespace);
+    const there = `--kubeconfig=${cluster.controlPlane.kubeconfigPath}`;
+    const { code, stderr } = await plugin.kubectl(['vps', 'status', there]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('the cluster does not know this kind')]);
+    const [install = ''] = /kubectl apply .*$/m.exec(stderr) ?? [];
+    const established = `kubectl ${there} wait --for=condition=Established crd --all`;
+    const pasted = await plugin.shell(`ln -s ${join(import.meta.dirname, '../../../deploy')} deploy
+      ${install} && ${established}`);
+    expect([pasted.code, pasted.stderr]).toEqual([0, '']);
   });
 });
 
