@@ -36,6 +36,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .usage('[command] [flags]')
     .description('Shows, reaches and mends the servers of VirtualServer objects.')
     .version(version)
+    .configureHelp({ showGlobalOptions: true })
     .option('--kubeconfig <file>', 'kubeconfig; default: $KUBECONFIG, else ~/.kube/config')
     .option('--context <name>', 'context of the kubeconfig; default: the current one')
     .option('-n, --namespace <name>', 'namespace; default: that of the context')

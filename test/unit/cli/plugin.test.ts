@@ -3,10 +3,11 @@ import { REASONS, type Reason } from '../../../src/api/conditions.ts';
 import type { VirtualServerStatus } from '../../../src/api/virtual-server.ts';
 import { nextSteps } from '../../../src/cli/vps/next-steps.ts';
 import { bar, duration, progressLine } from '../../../src/cli/vps/progress.ts';
+import { createProgram } from '../../../src/cli/vps/program.ts';
 import { screen } from '../../../src/cli/vps/screen.ts';
 import { sshArguments, sshTarget } from '../../../src/cli/vps/ssh-arguments.ts';
 import { columns, data } from '../../../src/cli/vps/table.ts';
-import { clean, quoted } from '../../../src/cli/vps/terminal.ts';
+import { clean, paintFor, quoted } from '../../../src/cli/vps/terminal.ts';
 import { sumUp } from '../../../src/cli/vps/totals.ts';
 import { withVerdict, type ReadyReason } from '../../../src/decision/verdict.ts';
 import { stored, storedWith } from '../../gen/virtual-server.ts';
@@ -88,6 +89,23 @@ describe('what others wrote', () => {
     expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
     const { parse } = await import('yaml');
     expect(parse(text)).toEqual({ text: HOSTILE });
+  });
+});
+
+describe('the help', () => {
+  it('of each command shows every flag, also those of all commands', () => {
+    const terminal = {
+      out: process.stdout,
+      err: process.stderr,
+      input: process.stdin,
+      paint: paintFor(process.stdout),
+    };
+    const program = createProgram({ terminal, version: '1', exitWith: () => undefined });
+    expect(program.commands.length).toBeGreaterThan(5);
+    for (const command of program.commands) {
+      const text = command.helpInformation();
+      for (const { flags } of [...program.options, ...command.options]) expect(text).toContain(flags);
+    }
   });
 });
 
