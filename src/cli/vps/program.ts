@@ -64,7 +64,11 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .argument('[name]', NAME[1])
     .option('-A, --all-namespaces', 'servers of all namespaces', false)
     .action((name: string | undefined, { allNamespaces }: { allNamespaces: boolean }, command: Command) =>
-      run(command, (context) => (name === undefined ? listStatus(context, allNamespaces) : showStatus(context, name))),
+      run(command, (context) => {
+        if (name === undefined) return listStatus(context, allNamespaces);
+        if (!allNamespaces) return showStatus(context, name);
+        throw new CommandError(EXIT.usage, 'give either a name or --all-namespaces');
+      }),
     );
 
   program

@@ -118,6 +118,8 @@ describe('kubectl vps status', () => {
     expect(stdout).toMatch(/^web +True +Available +- +2001:\S+ +root@\S+ -p \d+ +\d+s$/m);
     const all = await plugin.kubectl(['vps', 'status', '-A', '--namespace', 'default']);
     expect(all.stdout).toMatch(new RegExp(`^${world.namespace} +web +True`, 'm'));
+    const both = await plugin.kubectl(['vps', 'status', 'web', '-A']);
+    expect([both.code, both.stdout, both.stderr]).toEqual([2, '', expect.stringContaining('--all-namespaces')]);
     for (const format of ['json', 'yaml']) {
       const data = await plugin.kubectl(['vps', 'status', '-o', format]);
       expect((parse(data.stdout) as VirtualServer[]).map(({ metadata }) => metadata.name)).toEqual(['db', 'web']);
