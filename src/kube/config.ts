@@ -1,5 +1,5 @@
 /** Where the API server is and how to authenticate, from a kubeconfig or from the Pod's service account. */
-import { KubeConfig } from '@kubernetes/client-node';
+import { KubeConfig, type Cluster as ClusterEntry } from '@kubernetes/client-node';
 import { KubeError } from './error.ts';
 
 /** What a TLS connection to the API server needs. */
@@ -66,12 +66,24 @@ function clusterOf(config: KubeConfig, what: string): Cluster {
   if (cluster === null) throw new Error(`${what} has no cluster "${context.cluster}"`);
   if (config.getCurrentUser() === null) throw new Error(`${what} has no user "${context.user}"`);
   if (!URL.canParse(cluster.server)) throw new Error(`${what} names no valid server: "${cluster.server}"`);
+  if (new URL(cluster.server).protocol === 'http:' && !cluster.skipTLSVerify) admitPlain(cluster, what);
   return {
     server: cluster.server.replace(/\/+$/, ''),
     namespace: context.namespace?.trim(),
     proxyUrl: cluster.proxyUrl,
     credentials: () => readCredentials(config),
   };
+}
+
+const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+
+/** What `kubectl proxy` serves, which nobody else can listen to; other servers would be sent tokens in the clear. */
+function admitPlain(cluster: ClusterEntry, what: string): void {
+  if (!LOOPBACK.test(new URL(cluster.server).hostname)) {
+    throw new Error(`${what} names a server without TLS, "${cluster.server}": give its https:// address`);
+  }
+  // client-node asks for it, though there is nothing to be verified.
+  Object.assign(cluster, { skipTLSVerify: true });
 }
 
 async function readCredentials(config: KubeConfig): Promise<Credentials> {

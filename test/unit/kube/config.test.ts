@@ -66,6 +66,22 @@ describe('loadCluster', () => {
     expect(() => loadCluster(path)).toThrow(`--kubeconfig ${path} `);
   });
 
+  it.each(['http://127.0.0.1:8001', 'http://localhost:8001/', 'http://[::1]:8001'])(
+    'takes %s, as kubectl does, for a proxy on this machine',
+    async (server) => {
+      const cluster = loadCluster(await kubeconfig({ token: 't' }, { clusters: [{ name: 'c', cluster: { server } }] }));
+      expect(cluster.server).toBe(server.replace(/\/$/, ''));
+      expect((await cluster.credentials()).headers).toEqual({ authorization: 'Bearer t' });
+    },
+  );
+
+  it('refuses to send a token to another machine without encryption, and says what to do', async () => {
+    const clusters = [{ name: 'c', cluster: { server: 'http://127.example.com:8080' } }];
+    const path = await kubeconfig({ token: 't' }, { clusters });
+    expect(() => loadCluster(path)).toThrow(`--kubeconfig ${path} names a server without TLS`);
+    expect(() => loadCluster(path)).toThrow('give its https:// address');
+  });
+
   it('says where a file is no YAML, and nothing of what stands in it', async () => {
     const path = join(folder, 'torn');
     await writeFile(path, 'users:\n  - user: {token: "s3cr3t\ncontexts: s3cr3t: x\n');
