@@ -69,19 +69,25 @@ async function take(context: Context, object: VirtualServer, identifier: string,
 }
 
 /** The attempt that is to be named. Throws where the operator would not obey, or not yet. */
-function undecidedAttempt(
-  { metadata, ...rest }: VirtualServer,
-  record: ServerRecord | undefined,
-  where: string,
-): string {
-  const { reason, message } = readiness({ metadata, ...rest });
-  if (UNDECIDED.includes(reason) && record?.attempt !== undefined) return record.attempt;
-  if (reason === 'CreateInFlight') {
-    throw new CommandError(EXIT.failed, `not yet: ${clean(message)}`, [`kubectl vps wait ${metadata.name}${where}`]);
+function undecidedAttempt(object: VirtualServer, record: ServerRecord | undefined, where: string): string {
+  const { name } = object.metadata;
+  const { reason, message } = readiness(object);
+  const attempt = UNDECIDED.includes(reason) ? record?.attempt : undefined;
+  if (reason === 'CreateInFlight') throw notYet(object, message, where);
+  if (attempt === undefined) {
+    throw new CommandError(EXIT.failed, `there is nothing to resolve: ${name} is ${reason}`, [
+      `kubectl vps status ${name}${where}`,
+    ]);
   }
-  throw new CommandError(EXIT.failed, `there is nothing to resolve: ${metadata.name} is ${reason}`, [
-    `kubectl vps status ${metadata.name}${where}`,
-  ]);
+  // The annotation is written before the status: until that follows, its reason speaks of an earlier attempt.
+  if (object.status?.record?.attempt !== attempt) {
+    throw notYet(object, `${reason} speaks of another attempt than ${attempt}: try again in a moment`, where);
+  }
+  return attempt;
+}
+
+function notYet({ metadata }: VirtualServer, why: string, where: string): CommandError {
+  return new CommandError(EXIT.failed, `not yet: ${why}`, [`kubectl vps wait ${metadata.name}${where}`]);
 }
 
 function known(object: VirtualServer, record: ServerRecord | undefined): string[] {

@@ -1,0 +1,56 @@
+/** `kubectl vps resolve` and `adopt` in states that pass quickly: they are written by hand, and no operator runs. */
+import { expect, it } from 'vitest';
+import { FINALIZER } from '../../../src/api/names.ts';
+import type { ServerRecord } from '../../../src/api/record.ts';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { withVerdict, type ReadyReason } from '../../../src/decision/verdict.ts';
+import { virtualServer, withSpec, type Manifest } from '../../gen/virtual-server.ts';
+import { createPlugin, usePlugin, type Plugin } from '../support/plugin.ts';
+import { createWorld, type World } from '../support/world.ts';
+
+const folder = usePlugin();
+
+interface State {
+  reason: ReadyReason;
+  /** Of the record in the annotation. */
+  record: Partial<ServerRecord>;
+  /** Of its mirror in status; by default the same. */
+  mirror?: Partial<ServerRecord>;
+  spec?: Manifest['spec'];
+}
+
+/** An object `web` as the operator leaves it in this state. */
+async function standing({ reason, record, mirror = record, spec = {} }: State): Promise<{
+  world: World;
+  plugin: Plugin;
+}> {
+  const world = await createWorld({ operator: false });
+  const { metadata } = await world.create(virtualServer('web', withSpec(spec)));
+  const own = { owner: metadata.uid, mode: 'create', attemptedAt: '2026-11-20T21:52:31Z' };
+  await world.patch('web', { metadata: { finalizers: [FINALIZER] } });
+  await world.annotate('web', { record: JSON.stringify({ ...own, ...record }) });
+  const conditions = withVerdict([], { reason, message: 'as it stands' }, metadata.generation, Date.now());
+  const status = { record: { ...own, ...mirror }, observedGeneration: metadata.generation, conditions };
+  await world.patch('web', { status }, '/status');
+  return { world, plugin: await createPlugin(folder(), world.namespace) };
+}
+
+/** The annotations that a person has set. */
+async function saidOf(world: World): Promise<Record<string, string>> {
+  const { metadata } = (await world.get('web')) as VirtualServer;
+  const { 'vps-operator.dev/record': _record, ...said } = metadata.annotations ?? {};
+  return said;
+}
+
+it('resolve says nothing of an attempt that the status does not speak of yet', async () => {
+  const { world, plugin } = await standing({
+    reason: 'CreateOutcomeUnknown',
+    record: { attempt: 'the-second' },
+    mirror: { attempt: 'the-first' },
+  });
+  for (const words of [['--not-created'], ['--adopt', 'vs1001']]) {
+    const { code, stderr } = await plugin.kubectl(['vps', 'resolve', 'web', '--yes', ...words]);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/not yet: .*again in a moment/)]);
+  }
+  expect(await saidOf(world)).toEqual({});
+});
