@@ -13,8 +13,14 @@ export interface Context {
   now: () => number;
 }
 
+/** Writes results, once there is nothing left to do: a reader that goes away ends the command. */
 export function print({ terminal }: Pick<Context, 'terminal'>, lines: readonly string[]): void {
   if (lines.length > 0) terminal.out.write(`${lines.join('\n')}\n`);
+}
+
+/** Says what is to be known on the way there. */
+export function tell({ terminal }: Pick<Context, 'terminal'>, lines: readonly string[]): void {
+  for (const line of lines) terminal.err.write(`${line}\n`);
 }
 
 /** Asks yes or no; the answer to no answer is no. Throws CommandError where nobody can be asked. */

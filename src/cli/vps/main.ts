@@ -29,10 +29,14 @@ function codeOf(error: unknown): number {
 }
 
 const [, script = '', ...words] = process.argv;
-// A reader that goes away, such as head, is no failure.
-process.stdout.on('error', (error: NodeJS.ErrnoException) =>
-  process.exit(error.code === 'EPIPE' ? EXIT.ok : EXIT.failed),
-);
+// A reader that goes away, such as head, is no failure: what was asked for is done before its result is written.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(EXIT.ok);
+  terminal.err.write(`kubectl vps: the output cannot be written: ${error.message}\n`);
+  process.exit(EXIT.failed);
+});
+// That nobody reads what is said meanwhile stops nothing.
+process.stderr.on('error', () => undefined);
 const exitWith = (code: number): void => {
   process.exitCode = code;
 };

@@ -54,3 +54,17 @@ it('resolve says nothing of an attempt that the status does not speak of yet', a
   }
   expect(await saidOf(world)).toEqual({});
 });
+
+it('resolve does what it was asked when nobody reads what it says', async () => {
+  const { world, plugin } = await standing({ reason: 'CreateOutcomeUnknown', record: { attempt: 'lost' } });
+  await plugin.shell('kubectl vps resolve web --not-created --yes | true');
+  expect(await saidOf(world)).toEqual({ 'vps-operator.dev/not-created': 'lost' });
+  await plugin.shell('kubectl vps adopt web vs1001 --yes 2>&1 | true');
+  expect(await saidOf(world)).toMatchObject({ 'vps-operator.dev/adopt': 'vs1001' });
+});
+
+it.skipIf(process.platform !== 'linux')('a command whose output cannot be written says so', async () => {
+  const { plugin } = await standing({ reason: 'Creating', record: { attempt: 'it', task: 7 } });
+  const { code, stderr } = await plugin.shell('kubectl vps status web > /dev/full');
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/^kubectl vps: .*no space left on device.*\n$/)]);
+});

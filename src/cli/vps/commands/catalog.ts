@@ -1,7 +1,7 @@
 /** `kubectl vps catalog`: what can be ordered. */
 import type { ServerCatalog } from '../../../api/server-catalog.ts';
 import { requireCatalog } from '../catalogs.ts';
-import { print, type Context } from '../context.ts';
+import { print, tell, type Context } from '../context.ts';
 import { duration } from '../progress.ts';
 import { columns, data } from '../table.ts';
 import { clean } from '../terminal.ts';
@@ -39,7 +39,7 @@ export async function showCatalog(context: Context, secret: string | undefined):
     context,
     sections.flatMap((lines, index) => (index === 0 ? lines : ['', ...lines])),
   );
-  for (const line of remarks(catalog, context.now())) terminal.err.write(`${line}\n`);
+  tell(context, remarks(catalog, context.now()));
 }
 
 /** What a reader has to know before trusting the lists. */

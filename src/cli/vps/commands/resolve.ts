@@ -2,7 +2,7 @@
 import { ADOPT_ANNOTATION } from '../../../api/names.ts';
 import { MAX_IDENTIFIER, type ServerRecord } from '../../../api/record.ts';
 import type { VirtualServer } from '../../../api/virtual-server.ts';
-import { agreed, print, type Context } from '../context.ts';
+import { agreed, print, tell, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
 import { notCreated, recordOf } from '../next-steps.ts';
 import { readiness } from '../readiness.ts';
@@ -16,7 +16,7 @@ export async function resolveNotCreated(context: Context, name: string, yes: boo
   const object = await cluster.get(name);
   const record = recordOf(object);
   const attempt = undecidedAttempt(object, record, cluster.where);
-  print(context, known(object, record));
+  tell(context, known(object, record));
   const consequence =
     object.metadata.deletionTimestamp === undefined ? 'The server is ordered again.' : 'The object goes.';
   const question = `Did you look at the service, and is there no server of this order? ${consequence}`;
@@ -61,7 +61,7 @@ async function take(context: Context, object: VirtualServer, identifier: string,
       'kubectl vps new OTHER-NAME --adopt <identifier>',
     ]);
   }
-  print(context, known(object, record));
+  tell(context, known(object, record));
   const question = `Does server ${clean(identifier)} belong to ${name}? It is cancelled when the object is deleted.`;
   if (!yes && !(await agreed(context, question))) throw unchanged();
   await cluster.annotate(object, { [ADOPT_ANNOTATION]: identifier });
