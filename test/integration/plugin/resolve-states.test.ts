@@ -68,3 +68,23 @@ it.skipIf(process.platform !== 'linux')('a command whose output cannot be writte
   const { code, stderr } = await plugin.shell('kubectl vps status web > /dev/full');
   expect([code, stderr]).toEqual([1, expect.stringMatching(/^kubectl vps: .*no space left on device.*\n$/)]);
 });
+
+it.each([
+  { reason: 'CreateInFlight', record: { attempt: 'it' }, said: 'not yet: ' },
+  { reason: 'Creating', record: { attempt: 'it', task: 7 }, said: 'nothing to resolve: web is Creating' },
+  { reason: 'ProviderUnavailable', record: { attempt: 'it', task: 7 }, said: 'nothing to resolve: ' },
+] as const)('adopt leaves an order alone that is under way: $reason', async ({ said, ...state }) => {
+  const { world, plugin } = await standing(state);
+  const { code, stderr } = await plugin.kubectl(['vps', 'adopt', 'web', 'vs1001', '--yes']);
+  expect([code, stderr]).toEqual([1, expect.stringContaining(said)]);
+  expect(await saidOf(world)).toEqual({});
+});
+
+it.each(['CreateOutcomeUnknown', 'AdoptInvalid', 'IdentifierInUse', 'ServerNotVisible'] as const)(
+  'adopt names a server, or another one, for a lost order: %s',
+  async (reason) => {
+    const { world, plugin } = await standing({ reason, record: { attempt: 'lost' } });
+    expect((await plugin.kubectl(['vps', 'adopt', 'web', 'vs1001', '--yes'])).code).toBe(0);
+    expect(await saidOf(world)).toEqual({ 'vps-operator.dev/adopt': 'vs1001' });
+  },
+);

@@ -10,6 +10,8 @@ import { clean } from '../terminal.ts';
 
 /** Only here does the operator obey `not-created`. */
 const UNDECIDED = ['CreateOutcomeUnknown', 'TaskNotFound'];
+/** The server that was named for an order will not do: another one may be. */
+const MISNAMED = ['AdoptInvalid', 'IdentifierInUse', 'ServerNotVisible'];
 
 export async function resolveNotCreated(context: Context, name: string, yes: boolean): Promise<void> {
   const { cluster } = context;
@@ -38,7 +40,13 @@ export async function resolveAdopt(context: Context, name: string, identifier: s
 
 export async function adopt(context: Context, name: string, identifier: string, yes: boolean): Promise<void> {
   requireIdentifier(identifier);
-  await take(context, await context.cluster.get(name), identifier, yes);
+  const object = await context.cluster.get(name);
+  const record = recordOf(object);
+  // Whoever adopts leaves the order behind: one that is under way would become a server of no object.
+  if (isOrdered(object, record) && !MISNAMED.includes(readiness(object).reason)) {
+    undecidedAttempt(object, record, context.cluster.where);
+  }
+  await take(context, object, identifier, yes);
 }
 
 /** Throws CommandError for what the operator would call AdoptInvalid. */
@@ -66,6 +74,12 @@ async function take(context: Context, object: VirtualServer, identifier: string,
   if (!yes && !(await agreed(context, question))) throw unchanged();
   await cluster.annotate(object, { [ADOPT_ANNOTATION]: identifier });
   print(context, [`${name} adopts ${clean(identifier)}`, `follow it: kubectl vps wait ${name}${cluster.where}`]);
+}
+
+/** Whether an order of this very object was sent, or may have been, and no server is known yet. */
+function isOrdered({ metadata }: VirtualServer, record: ServerRecord | undefined): boolean {
+  const { owner, attempt, task, identifier } = record ?? {};
+  return owner === metadata.uid && identifier === undefined && (attempt !== undefined || task !== undefined);
 }
 
 /** The attempt that is to be named. Throws where the operator would not obey, or not yet. */
