@@ -5,7 +5,7 @@ import type { ServerRecord } from '../../../src/api/record.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { withVerdict, type ReadyReason } from '../../../src/decision/verdict.ts';
 import { virtualServer, withSpec, type Manifest } from '../../gen/virtual-server.ts';
-import { createPlugin, usePlugin, type Plugin } from '../support/plugin.ts';
+import { createPlugin, noTerminal, usePlugin, type Plugin } from '../support/plugin.ts';
 import { createWorld, type World } from '../support/world.ts';
 
 const folder = usePlugin();
@@ -88,3 +88,29 @@ it.each(['CreateOutcomeUnknown', 'AdoptInvalid', 'IdentifierInUse', 'ServerNotVi
     expect(await saidOf(world)).toEqual({ 'vps-operator.dev/adopt': 'vs1001' });
   },
 );
+
+it('resolve says that the object is being deleted, and how its end is followed', async () => {
+  const { world, plugin } = await standing({ reason: 'CreateOutcomeUnknown', record: { attempt: 'lost' } });
+  await world.delete('web');
+  for (const words of [['--not-created'], ['--adopt', 'vs1001']]) {
+    const { stdout, stderr } = await plugin.kubectl(['vps', 'resolve', 'web', '--yes', ...words]);
+    expect(stderr).toMatch(new RegExp(`^web in ${world.namespace}, being deleted: CreateOutcomeUnknown`));
+    expect(stdout).toMatch(/^follow it: kubectl vps wait web --for deleted$/m);
+  }
+});
+
+it.skipIf(noTerminal !== undefined).each([
+  { deletionPolicy: 'Delete', deleting: false, fate: 'It is cancelled when the object is deleted' },
+  { deletionPolicy: 'Retain', deleting: false, fate: 'It lives on when the object is deleted' },
+  { deletionPolicy: 'Delete', deleting: true, fate: 'The object is being deleted: the server is then cancelled' },
+  { deletionPolicy: 'Retain', deleting: true, fate: 'The object is being deleted: the server lives on' },
+] as const)('resolve asks with what becomes of the server: $fate', async ({ deletionPolicy, deleting, fate }) => {
+  const record = { attempt: 'it', task: 7 };
+  const { world, plugin } = await standing({ reason: 'TaskNotFound', record, spec: { deletionPolicy } });
+  if (deleting) await world.delete('web');
+  const session = plugin.terminal('stty cols 400; kubectl vps resolve web --adopt vs1001');
+  await session.shows(/\(y\/N\)/);
+  session.type('\r');
+  expect(await session.ended).toBe(1);
+  expect(session.text()).toContain(`${fate}.`);
+});

@@ -19,15 +19,11 @@ export async function resolveNotCreated(context: Context, name: string, yes: boo
   const record = recordOf(object);
   const attempt = undecidedAttempt(object, record, cluster.where);
   tell(context, known(object, record));
-  const consequence =
-    object.metadata.deletionTimestamp === undefined ? 'The server is ordered again.' : 'The object goes.';
+  const consequence = isDeleting(object) ? 'The object goes.' : 'The server is ordered again.';
   const question = `Did you look at the service, and is there no server of this order? ${consequence}`;
   if (!yes && !(await agreed(context, question))) throw unchanged();
   await cluster.annotate(object, notCreated(attempt));
-  print(context, [
-    `attempt ${attempt} is marked as not created`,
-    `follow it: kubectl vps wait ${name}${cluster.where}`,
-  ]);
+  print(context, [`attempt ${clean(attempt)} is marked as not created`, howToFollow(object, cluster.where)]);
 }
 
 /** `resolve --adopt`: as adopt, for an order whose answer was lost. */
@@ -70,10 +66,10 @@ async function take(context: Context, object: VirtualServer, identifier: string,
     ]);
   }
   tell(context, known(object, record));
-  const question = `Does server ${clean(identifier)} belong to ${name}? It is cancelled when the object is deleted.`;
+  const question = `Does server ${clean(identifier)} belong to ${name}? ${fateOf(object)}`;
   if (!yes && !(await agreed(context, question))) throw unchanged();
   await cluster.annotate(object, { [ADOPT_ANNOTATION]: identifier });
-  print(context, [`${name} adopts ${clean(identifier)}`, `follow it: kubectl vps wait ${name}${cluster.where}`]);
+  print(context, [`${name} adopts ${clean(identifier)}`, howToFollow(object, cluster.where)]);
 }
 
 /** Whether an order of this very object was sent, or may have been, and no server is known yet. */
@@ -104,17 +100,36 @@ function notYet({ metadata }: VirtualServer, why: string, where: string): Comman
   return new CommandError(EXIT.failed, `not yet: ${why}`, [`kubectl vps wait ${metadata.name}${where}`]);
 }
 
+function isDeleting({ metadata }: VirtualServer): boolean {
+  return metadata.deletionTimestamp !== undefined;
+}
+
+/** What becomes of a server that the object takes over. */
+function fateOf(object: VirtualServer): string {
+  const retained = object.spec.deletionPolicy === 'Retain';
+  if (isDeleting(object))
+    return `The object is being deleted: the server ${retained ? 'lives on' : 'is then cancelled'}.`;
+  return `It ${retained ? 'lives on' : 'is cancelled'} when the object is deleted.`;
+}
+
+function howToFollow(object: VirtualServer, where: string): string {
+  return `follow it: kubectl vps wait ${object.metadata.name}${where}${isDeleting(object) ? ' --for deleted' : ''}`;
+}
+
 function known(object: VirtualServer, record: ServerRecord | undefined): string[] {
   const { metadata, spec } = object;
   const { reason, message } = readiness(object);
+  const { attempt, attemptedAt, task } = record ?? {};
+  const deleting = isDeleting(object) ? ', being deleted' : '';
+  const rows: [string, string | number | undefined][] = [
+    ['asked for', `${spec.product}, ${spec.image}, disk ${spec.diskSize}`],
+    ['attempt', attempt],
+    ['claimed at', attemptedAt && `${attemptedAt}: look for a server of that minute`],
+    ['task', task],
+  ];
   return [
-    `${metadata.name} in ${metadata.namespace}: ${reason}. ${clean(message)}`,
-    `  asked for   ${spec.product}, ${spec.image}, disk ${spec.diskSize}`,
-    ...(record?.attempt === undefined ? [] : [`  attempt     ${record.attempt}`]),
-    ...(record?.attemptedAt === undefined
-      ? []
-      : [`  claimed at  ${record.attemptedAt}: look for a server of that minute`]),
-    ...(record?.task === undefined ? [] : [`  task        ${record.task}`]),
+    clean(`${metadata.name} in ${metadata.namespace}${deleting}: ${reason}. ${message}`),
+    ...rows.flatMap(([label, value]) => (value === undefined ? [] : `  ${label.padEnd(11)} ${value}`)),
   ];
 }
 
