@@ -22,7 +22,7 @@ export function progressLine(object: VirtualServer): string {
   const { reason, message } = readiness(object);
   const words = clean(task?.message ?? (reason === 'Available' ? 'ready' : message));
   const left = task?.secondsRemaining === undefined ? '' : `, about ${duration(task.secondsRemaining * 1000)} left`;
-  return `${bar(percentOf(object))}  ${reason}: ${words}${left}`;
+  return `${bar(percentOf(object))}  ${clean(reason)}: ${words}${left}`;
 }
 
 /** `45s`, `12m`, `3h`, `9d`: as kubectl shows ages. */

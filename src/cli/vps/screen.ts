@@ -91,7 +91,7 @@ function conditions({ object, now, paint }: ScreenInput): string[] {
   if (others.length === 0) return [];
   const lines = others.map(({ type, status, reason, message, lastTransitionTime }) => {
     const since = duration(now - Date.parse(lastTransitionTime));
-    return `  ${type}=${status} for ${since}: ${clean(reason)}  ${clean(message)}`;
+    return `  ${clean(type)}=${status} for ${since}: ${clean(reason)}  ${clean(message)}`;
   });
   return [paint.strong('Conditions'), ...lines];
 }

@@ -114,3 +114,18 @@ it.skipIf(noTerminal !== undefined).each([
   expect(await session.ended).toBe(1);
   expect(session.text()).toContain(`${fate}.`);
 });
+
+it('resolve shows what others wrote without its control characters, a line each', async () => {
+  const hostile = `vps \u001b[2J\u0007\n  attempt     forged`;
+  const { plugin } = await standing({
+    reason: 'CreateOutcomeUnknown',
+    record: { attempt: 'lost' },
+    spec: { product: hostile, image: 'file/\u009b31m' },
+  });
+  const { code, stderr } = await plugin.kubectl(['vps', 'resolve', 'web', '--not-created', '--yes']);
+  expect(code).toBe(0);
+  // eslint-disable-next-line no-control-regex
+  expect(stderr).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
+  expect(stderr).toMatch(/^ {2}asked for {3}vps {2}\[2J .*attempt {5}forged, file\/ 31m, disk 20$/m);
+  expect(stderr).not.toMatch(/^ {2}attempt {5}forged/m);
+});

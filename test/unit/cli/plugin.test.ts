@@ -61,7 +61,8 @@ describe('the next steps', () => {
 });
 
 describe('what others wrote', () => {
-  const conditions = conditionsOf('Creating').map((condition) => ({ ...condition, message: HOSTILE }));
+  const written = conditionsOf('Creating').map((condition) => ({ ...condition, reason: HOSTILE, message: HOSTILE }));
+  const conditions = written.flatMap((condition) => [condition, { ...condition, type: HOSTILE }]);
   const status = { conditions, task: { id: 7, message: HOSTILE }, name: HOSTILE, serverStatus: HOSTILE };
   const object = withReason('Creating', status);
   const paint = {

@@ -129,7 +129,8 @@ function known(object: VirtualServer, record: ServerRecord | undefined): string[
   ];
   return [
     clean(`${metadata.name} in ${metadata.namespace}${deleting}: ${reason}. ${message}`),
-    ...rows.flatMap(([label, value]) => (value === undefined ? [] : `  ${label.padEnd(11)} ${value}`)),
+    // Whoever wrote the spec must not steer the terminal of the one who decides.
+    ...rows.flatMap(([label, value]) => (value === undefined ? [] : `  ${label.padEnd(11)} ${clean(String(value))}`)),
   ];
 }
 
