@@ -4,8 +4,9 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import { loadCluster } from '../../kube/config.ts';
 import { KubeError } from '../../kube/error.ts';
 import { createKubeHttp, type KubeHttp } from '../../kube/http.ts';
+import type { KubeErrorCode } from '../../kube/types.ts';
 import { asVirtualServer, collectionPath, objectPath } from '../../kube/virtual-server-api.ts';
-import { CommandError, EXIT } from './failure.ts';
+import { CommandError, EXIT, TransientError } from './failure.ts';
 import { quoted } from './terminal.ts';
 
 /** The part of core/v1 Event that is shown. */
@@ -54,8 +55,9 @@ export class ClusterView {
     throw new CommandError(EXIT.notFound, `no VirtualServer ${name} in namespace ${this.namespace}`);
   }
 
-  async find(name: string): Promise<VirtualServer | undefined> {
-    const object = await this.#call({ path: objectPath(this.namespace, name), absent: name });
+  async find(name: string, signal?: AbortSignal): Promise<VirtualServer | undefined> {
+    const path = objectPath(this.namespace, name);
+    const object = await this.#call({ path, absent: name, ...(signal !== undefined && { signal }) });
     return object === undefined ? undefined : asVirtualServer(object);
   }
 
@@ -113,11 +115,14 @@ export function timeOf({ lastTimestamp, eventTime }: EventView): number {
   return Date.parse(lastTimestamp ?? eventTime ?? '') || 0;
 }
 
+const TRANSIENT: ReadonlySet<KubeErrorCode> = new Set(['Unreachable', 'ServerError', 'TooManyRequests']);
+
 function explained(error: unknown, where: string): Error {
   if (!(error instanceof KubeError)) return error instanceof Error ? error : new Error(String(error));
   if (error.code === 'Conflict') {
     return new CommandError(EXIT.failed, 'the object has changed meanwhile: look at it again, then repeat the command');
   }
+  if (TRANSIENT.has(error.code)) return new TransientError(error.message);
   if (error.code !== 'NotFound') return new CommandError(EXIT.failed, error.message);
   if (error.reason === 'NotFound') return new CommandError(EXIT.notFound, error.message);
   return new CommandError(EXIT.failed, `the cluster does not know this kind of ${API_VERSION}`, [

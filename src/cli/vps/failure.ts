@@ -26,3 +26,10 @@ export class CommandError extends Error {
     this.hints = hints;
   }
 }
+
+/** The API server did not answer, or not now: the same call may succeed later. */
+export class TransientError extends CommandError {
+  constructor(message: string) {
+    super(EXIT.failed, message);
+  }
+}

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { VirtualServer } from '../../../api/virtual-server.ts';
 import { print, type Context } from '../context.ts';
-import { CommandError, EXIT } from '../failure.ts';
+import { CommandError, EXIT, TransientError } from '../failure.ts';
 import { nextSteps } from '../next-steps.ts';
 import { progressLine } from '../progress.ts';
 import { isCurrent, readiness, stalled } from '../readiness.ts';
@@ -11,7 +11,7 @@ import { clean } from '../terminal.ts';
 /** One small read by name: cheaper for the API server than it looks, and it needs no right to watch. */
 const POLL_MS = 1000;
 /** The operator needs a moment to hear what a person has just done about it, such as `resolve`. */
-const STALLED_MS = 5000;
+const STUCK_MS = 5000;
 const ERASE_LINE = '\r\u001b[K';
 
 export interface WaitOptions {
@@ -19,32 +19,59 @@ export interface WaitOptions {
   timeoutMs: number;
 }
 
-/** Resolves when it is so. Throws CommandError: gone or never there, stalled, or out of time. */
+/** Resolves when it is so. Throws CommandError: gone or never there, stuck, or out of time. */
 export async function waitFor(context: Context, name: string, options: WaitOptions): Promise<void> {
   const { cluster, now } = context;
-  const deadline = now() + options.timeoutMs;
   const show = liveLine(context, name);
-  let stalledSince: number | undefined;
+  let stuckSince: number | undefined;
   try {
-    for (;;) {
-      const object = await cluster.find(name);
+    for await (const object of looks(context, name, options.timeoutMs, show)) {
       if (object !== undefined) show(progressLine(object));
       if (isReached(object, options.for)) break;
       if (object === undefined) throw new CommandError(EXIT.notFound, `there is no ${name} in ${cluster.namespace}`);
       const stuck = isUnderWay(object, options.for) ? stalled(object) : undefined;
-      stalledSince = stuck && (stalledSince ?? now());
-      if (stuck && stalledSince !== undefined && now() - stalledSince >= STALLED_MS) {
+      stuckSince = stuck && (stuckSince ?? now());
+      if (stuck && stuckSince !== undefined && now() - stuckSince >= STUCK_MS) {
         throw givenUp(object, `${stuck.reason}: ${clean(stuck.message)}`, cluster.where);
       }
-      if (now() >= deadline) {
-        throw new CommandError(EXIT.timeout, `${name}: no end after ${options.timeoutMs / 1000} s`);
-      }
-      await sleep(Math.min(POLL_MS, Math.max(1, deadline - now())));
     }
   } finally {
     show(undefined);
   }
   print(context, [`${name} is ${options.for === 'ready' ? 'ready' : 'gone'}`]);
+}
+
+/** The object as it is again and again, undefined where there is none. Throws CommandError when the time is over. */
+async function* looks(
+  { cluster, now }: Context,
+  name: string,
+  timeoutMs: number,
+  show: (text: string) => void,
+): AsyncGenerator<VirtualServer | undefined> {
+  const deadline = now() + timeoutMs;
+  const left = (): number => Math.max(1, deadline - now());
+  let answered = false;
+  for (;;) {
+    const timeUp = AbortSignal.timeout(left());
+    const seen = await cluster.find(name, timeUp).catch(transient);
+    if (!(seen instanceof TransientError)) {
+      answered = true;
+      yield seen;
+    } else if (answered || timeUp.aborted) {
+      show(`asking again: ${clean(seen.message)}`);
+    } else {
+      // An API server that never answered is rather the wrong one than away.
+      throw seen;
+    }
+    if (now() >= deadline) throw new CommandError(EXIT.timeout, `${name}: no end after ${timeoutMs / 1000} s`);
+    await sleep(Math.min(POLL_MS, left()));
+  }
+}
+
+/** Throws what asking again does not mend. */
+function transient(error: unknown): TransientError {
+  if (error instanceof TransientError) return error;
+  throw error;
 }
 
 function isReached(object: VirtualServer | undefined, wanted: WaitOptions['for']): boolean {

@@ -1,0 +1,73 @@
+/** `kubectl vps wait` where the API server is away. */
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { stringify } from 'yaml';
+import { virtualServer } from '../../gen/virtual-server.ts';
+import { createPlugin, usePlugin, type Plugin } from '../support/plugin.ts';
+import { createWorld, type World } from '../support/world.ts';
+
+const folder = usePlugin();
+
+/** What a request meets: the API server, its answer with this status, a connection that ends, or silence. */
+type Fate = 'pass' | 503 | 429 | 'drop' | 'silence';
+type FateOf = (request: number) => Fate | Promise<Fate>;
+
+/** The plugin before an API server that goes by `fateOf` for the first, second, ... request. */
+async function behind(world: World, fateOf: FateOf): Promise<{ plugin: Plugin; requests: () => number }> {
+  let requests = 0;
+  const answer = async (path: string, response: ServerResponse): Promise<void> => {
+    const fate = await fateOf(++requests);
+    if (fate === 'silence') return;
+    if (fate === 'drop') return void response.destroy();
+    if (fate !== 'pass') return void response.writeHead(fate).end();
+    response.end(JSON.stringify(await world.http.call({ path })));
+  };
+  const server = createServer(({ url = '' }, response) => void answer(url, response)).listen(0, '127.0.0.1');
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  await once(server, 'listening');
+  const file = join(world.journalDir, 'front');
+  const { port } = server.address() as AddressInfo;
+  const config = {
+    clusters: [{ name: 'front', cluster: { server: `http://127.0.0.1:${port}`, 'insecure-skip-tls-verify': true } }],
+    users: [{ name: 'nobody', user: {} }],
+    contexts: [{ name: 'front', context: { cluster: 'front', user: 'nobody' } }],
+    'current-context': 'front',
+  };
+  await writeFile(file, stringify(config));
+  return { plugin: await createPlugin(folder(), world.namespace, file), requests: () => requests };
+}
+
+describe('kubectl vps wait', () => {
+  it('goes on while the API server is away', async () => {
+    const world = await createWorld({ operator: false });
+    await world.create(virtualServer('web'));
+    const fates: Fate[] = ['pass', 503, 429, 'drop'];
+    const { plugin, requests } = await behind(world, (request) => fates[request - 1] ?? 'pass');
+    const waiting = plugin.kubectl(['vps', 'wait', 'web', '--timeout', '1m']);
+    await world.until(() => requests() > fates.length, 'a request after the outage');
+    await world.startOperator();
+    expect(await waiting).toMatchObject({ code: 0, stdout: 'web is ready\n' });
+  });
+
+  it('does not wait for an API server that never answered', async () => {
+    const world = await createWorld({ operator: false });
+    const { plugin, requests } = await behind(world, () => 'drop');
+    expect((await plugin.kubectl(['vps', 'wait', 'web', '--timeout', '1m'])).code).toBe(1);
+    expect(requests()).toBe(1);
+  });
+
+  it.each([1, 2])('ends at its time when request %s is not answered at all', async (silent) => {
+    const world = await createWorld({ operator: false });
+    await world.create(virtualServer('web'));
+    const { plugin } = await behind(world, (request) => (request < silent ? 'pass' : 'silence'));
+    const { code, stderr } = await plugin.kubectl(['vps', 'wait', 'web', '--timeout', '3s']);
+    expect([code, stderr]).toEqual([5, expect.stringMatching(/^kubectl vps: web: no end after 3 s$/m)]);
+  });
+});
