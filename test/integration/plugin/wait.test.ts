@@ -1,4 +1,4 @@
-/** `kubectl vps wait` where the API server is away. */
+/** `kubectl vps wait` where something comes in between: an API server that is away, an object made anew. */
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { createServer, type ServerResponse } from 'node:http';
@@ -69,5 +69,19 @@ describe('kubectl vps wait', () => {
     const { plugin } = await behind(world, (request) => (request < silent ? 'pass' : 'silence'));
     const { code, stderr } = await plugin.kubectl(['vps', 'wait', 'web', '--timeout', '3s']);
     expect([code, stderr]).toEqual([5, expect.stringMatching(/^kubectl vps: web: no end after 3 s$/m)]);
+  });
+
+  it('takes an object that was made anew between two looks for gone', async () => {
+    const world = await createWorld({ operator: false });
+    await world.create(virtualServer('web'));
+    const { plugin } = await behind(world, async (request): Promise<Fate> => {
+      if (request === 2) {
+        await world.delete('web');
+        await world.create(virtualServer('web'));
+      }
+      return 'pass';
+    });
+    const waited = await plugin.kubectl(['vps', 'wait', 'web', '--for', 'deleted', '--timeout', '10s']);
+    expect(waited).toMatchObject({ code: 0, stdout: 'web is gone\n' });
   });
 });

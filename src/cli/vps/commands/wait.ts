@@ -23,12 +23,14 @@ export interface WaitOptions {
 export async function waitFor(context: Context, name: string, options: WaitOptions): Promise<void> {
   const { cluster, now } = context;
   const show = liveLine(context, name);
+  let uid: string | undefined;
   let stuckSince: number | undefined;
   try {
     for await (const object of looks(context, name, options.timeoutMs, show)) {
       if (object !== undefined) show(progressLine(object));
-      if (isReached(object, options.for)) break;
+      if (isReached(object, uid, options.for)) break;
       if (object === undefined) throw new CommandError(EXIT.notFound, `there is no ${name} in ${cluster.namespace}`);
+      uid ??= object.metadata.uid;
       const stuck = isUnderWay(object, options.for) ? stalled(object) : undefined;
       stuckSince = stuck && (stuckSince ?? now());
       if (stuck && stuckSince !== undefined && now() - stuckSince >= STUCK_MS) {
@@ -74,8 +76,9 @@ function transient(error: unknown): TransientError {
   throw error;
 }
 
-function isReached(object: VirtualServer | undefined, wanted: WaitOptions['for']): boolean {
-  if (wanted === 'deleted') return object === undefined;
+/** `uid`: of the object that was seen first. One of the same name that was made since is another. */
+function isReached(object: VirtualServer | undefined, uid: string | undefined, wanted: WaitOptions['for']): boolean {
+  if (wanted === 'deleted') return object === undefined || (uid !== undefined && object.metadata.uid !== uid);
   if (object === undefined || object.metadata.deletionTimestamp !== undefined) return false;
   return readiness(object).status === 'True' && isCurrent(object);
 }
