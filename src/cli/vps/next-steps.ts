@@ -11,7 +11,7 @@ import { parseRecord, type ServerRecord } from '../../api/record.ts';
 import type { Reason } from '../../api/conditions.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { orphanName } from '../../decision/inputs.ts';
-import { conditionOf, readiness, stalled } from './readiness.ts';
+import { paused, readiness, stalled } from './readiness.ts';
 import { quoted } from './terminal.ts';
 
 /** What the operator wrote down about the server; the annotation counts, the mirror in status where it is lost. */
@@ -102,7 +102,7 @@ export function nextSteps(object: VirtualServer, where: string): string[] {
   const { name } = object.metadata;
   const reason = stalled(object)?.reason ?? readiness(object).reason;
   const steps = STEPS[reason as Reason]?.(object, where) ?? (stalled(object) ? [runbook(reason)] : []);
-  if (conditionOf(object, 'Paused')?.status === 'True') {
+  if (paused(object)) {
     steps.unshift(`kubectl annotate vps ${name}${where} ${PAUSED_ANNOTATION}-`);
   }
   const orphans = recordOf(object)?.orphans ?? [];

@@ -29,3 +29,9 @@ export function stalled(object: VirtualServer): Condition | undefined {
   const condition = conditionOf(object, 'Stalled');
   return condition?.status === 'True' && isCurrent(object) ? condition : undefined;
 }
+
+/** That a person has told the operator to leave it alone; undefined while it does not say so. */
+export function paused(object: VirtualServer): Condition | undefined {
+  const condition = conditionOf(object, 'Paused');
+  return condition?.status === 'True' ? condition : undefined;
+}

@@ -1,4 +1,4 @@
-/** `kubectl vps wait` where something comes in between: an API server that is away, an object made anew. */
+/** `kubectl vps wait` where something comes in between: a pause, an API server that is away, an object made anew. */
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { createServer, type ServerResponse } from 'node:http';
@@ -6,7 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { stringify } from 'yaml';
-import { virtualServer } from '../../gen/virtual-server.ts';
+import { PAUSED_ANNOTATION } from '../../../src/api/names.ts';
+import { virtualServer, withAnnotations } from '../../gen/virtual-server.ts';
 import { createPlugin, usePlugin, type Plugin } from '../support/plugin.ts';
 import { createWorld, type World } from '../support/world.ts';
 
@@ -45,6 +46,16 @@ async function behind(world: World, fateOf: FateOf): Promise<{ plugin: Plugin; r
 }
 
 describe('kubectl vps wait', () => {
+  it('gives up on a paused object, and says how it goes on', async () => {
+    const world = await createWorld();
+    await world.create(virtualServer('web', withAnnotations({ [PAUSED_ANNOTATION]: 'true' })));
+    await world.waitForReason('web', 'Paused', 'Paused');
+    const plugin = await createPlugin(folder(), world.namespace);
+    const { code, stderr } = await plugin.kubectl(['vps', 'wait', 'web', '--timeout', '30s']);
+    expect([code, stderr]).toEqual([4, expect.stringMatching(/web needs somebody. Paused: /)]);
+    expect(stderr).toMatch(/^ {2}kubectl annotate vps web vps-operator.dev\/paused-$/m);
+  });
+
   it('goes on while the API server is away', async () => {
     const world = await createWorld({ operator: false });
     await world.create(virtualServer('web'));

@@ -5,7 +5,7 @@ import { print, type Context } from '../context.ts';
 import { CommandError, EXIT, TransientError } from '../failure.ts';
 import { nextSteps } from '../next-steps.ts';
 import { progressLine } from '../progress.ts';
-import { isCurrent, readiness, stalled } from '../readiness.ts';
+import { isCurrent, paused, readiness, stalled } from '../readiness.ts';
 import { clean } from '../terminal.ts';
 
 /** One small read by name: cheaper for the API server than it looks, and it needs no right to watch. */
@@ -31,7 +31,7 @@ export async function waitFor(context: Context, name: string, options: WaitOptio
       if (isReached(object, uid, options.for)) break;
       if (object === undefined) throw new CommandError(EXIT.notFound, `there is no ${name} in ${cluster.namespace}`);
       uid ??= object.metadata.uid;
-      const stuck = isUnderWay(object, options.for) ? stalled(object) : undefined;
+      const stuck = isUnderWay(object, options.for) ? (paused(object) ?? stalled(object)) : undefined;
       stuckSince = stuck && (stuckSince ?? now());
       if (stuck && stuckSince !== undefined && now() - stuckSince >= STUCK_MS) {
         throw givenUp(object, `${stuck.reason}: ${clean(stuck.message)}`, cluster.where);
