@@ -1,8 +1,7 @@
 /** The VirtualServers in numbers, counted anew from the cache each time, so that no number can drift. Pure. */
 import { REASONS } from '../api/conditions.ts';
-import { FINALIZER } from '../api/names.ts';
 import type { Condition, VirtualServer } from '../api/virtual-server.ts';
-import { isRunning } from '../decision/reach.ts';
+import { hasRunningServer, isLetGo } from '../decision/running.ts';
 import { currentReason } from '../decision/verdict.ts';
 
 /** Objects of one kind with the same status of Ready and the same reason. */
@@ -49,7 +48,7 @@ export function countFleet(objects: readonly VirtualServer[], now: number): Flee
   for (const object of objects) {
     const { reason } = standing(object);
     if (PARKED_CREATES.has(reason)) fleet.parkedCreates += 1;
-    if (reason !== 'ServerMissing' && !isLetGo(object)) addRunning(fleet, object);
+    if (hasRunningServer(object)) addRunning(fleet, object);
     if (object.status?.conditions?.some(({ type }) => type === 'Expiring') === true) fleet.expiring += 1;
     fleet.orphans += orphansOf(object);
     const deletingMs = deletingFor(object, now);
@@ -79,15 +78,9 @@ function standing({ status }: Standee): { ready: string; reason: string } {
   return { ready: READY.has(ready) ? ready : 'Unknown', reason: Object.hasOwn(REASONS, reason) ? reason : 'Other' };
 }
 
-/** The operator has nothing to do with its server any more; somebody else's finalizer keeps the object. */
-function isLetGo({ metadata }: VirtualServer): boolean {
-  return metadata.deletionTimestamp !== undefined && metadata.finalizers?.includes(FINALIZER) !== true;
-}
-
 /** Whether the price is per hour or per month, and in what, is not known; a server without one adds nothing. */
 function addRunning(fleet: Fleet, { metadata, status }: VirtualServer): void {
-  if (status === undefined || !isRunning(status.serverStatus)) return;
-  const price: unknown = status.price;
+  const price: unknown = status?.price;
   const known = typeof price === 'number' && Number.isFinite(price) ? price : 0;
   const total = fleet.namespaces.get(metadata.namespace) ?? { servers: 0, price: 0 };
   fleet.price += known;

@@ -1,9 +1,9 @@
 /** Adds up servers and prices. Pure. */
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { isRunning } from '../../decision/reach.ts';
+import { hasRunningServer } from '../../decision/running.ts';
 
 export interface Total {
-  /** Servers that run, as in the metric vps_operator_servers_price: a price of one that is gone is history. */
+  /** Servers that run, as in the metric vps_operator_servers_price. */
   servers: number;
   /** Sum in the service's own unit, which it does not name. */
   price: number;
@@ -17,7 +17,7 @@ export interface Totals {
 }
 
 export function sumUp(objects: readonly VirtualServer[]): Totals {
-  const running = objects.filter(({ status }) => isRunning(status?.serverStatus));
+  const running = objects.filter(hasRunningServer);
   const names = [...new Set(running.map(({ metadata }) => metadata.namespace))].sort();
   const inNamespace = (name: string) => running.filter(({ metadata }) => metadata.namespace === name);
   return {

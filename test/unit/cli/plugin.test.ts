@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { REASONS, type Reason } from '../../../src/api/conditions.ts';
+import { FINALIZER } from '../../../src/api/names.ts';
 import type { VirtualServerStatus } from '../../../src/api/virtual-server.ts';
 import { nextSteps } from '../../../src/cli/vps/next-steps.ts';
 import { bar, duration, progressLine } from '../../../src/cli/vps/progress.ts';
@@ -209,5 +210,15 @@ describe('the cost', () => {
       ],
       all: { servers: 3, price: 0.3, unpriced: 1 },
     });
+  });
+
+  it('leaves out what there is no more: a missing server, and one that the operator has let go', () => {
+    const running = { serverStatus: 'running', price: 4.5 };
+    const missing = withReason('ServerMissing', running);
+    const end = { deletionTimestamp: '2026-01-01T00:00:00Z' };
+    const letGo = storedWith({ metadata: { ...end, finalizers: ['of.somebody/else'] }, status: running });
+    const held = storedWith({ metadata: { ...end, finalizers: [FINALIZER] }, status: running });
+    expect(sumUp([missing, stored('web', letGo)]).all.servers).toBe(0);
+    expect(sumUp([stored('web', held)]).all).toEqual({ servers: 1, price: 4.5, unpriced: 0 });
   });
 });
