@@ -2,6 +2,9 @@
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { hasRunningServer } from '../../decision/running.ts';
 
+/** Enough for a price per hour. */
+const DECIMALS = 6;
+
 export interface Total {
   /** Servers that run, as in the metric vps_operator_servers_price. */
   servers: number;
@@ -29,6 +32,11 @@ export function sumUp(objects: readonly VirtualServer[]): Totals {
 function total(objects: readonly VirtualServer[]): Total {
   const prices = objects.map(({ status }) => status?.price).filter((price) => price !== undefined);
   // Sums of decimals in binary: 0.1 + 0.2 is not to be shown as 0.30000000000000004.
-  const sum = Number(prices.reduce((before, price) => before + price, 0).toFixed(6));
+  const sum = Number(prices.reduce((before, price) => before + price, 0).toFixed(DECIMALS));
   return { servers: objects.length, price: sum, unpriced: objects.length - prices.length };
+}
+
+/** With two decimals, and more where there are. */
+export function priceText(price: number): string {
+  return price.toFixed(DECIMALS).replace(/(\.\d\d\d*?)0+$/, '$1');
 }

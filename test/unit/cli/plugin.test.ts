@@ -9,7 +9,7 @@ import { screen } from '../../../src/cli/vps/screen.ts';
 import { sshArguments, sshTarget } from '../../../src/cli/vps/ssh-arguments.ts';
 import { columns, data } from '../../../src/cli/vps/table.ts';
 import { clean, paintFor, quoted } from '../../../src/cli/vps/terminal.ts';
-import { sumUp } from '../../../src/cli/vps/totals.ts';
+import { priceText, sumUp } from '../../../src/cli/vps/totals.ts';
 import { withVerdict, type ReadyReason } from '../../../src/decision/verdict.ts';
 import { stored, storedWith } from '../../gen/virtual-server.ts';
 
@@ -221,4 +221,13 @@ describe('the cost', () => {
     expect(sumUp([missing, stored('web', letGo)]).all.servers).toBe(0);
     expect(sumUp([stored('web', held)]).all).toEqual({ servers: 1, price: 4.5, unpriced: 0 });
   });
+
+  it.each([
+    [0, '0.00'],
+    [4.5, '4.50'],
+    [1234.5, '1234.50'],
+    [0.304, '0.304'],
+    [0.004, '0.004'],
+    [0.0000014, '0.000001'],
+  ])('shows %d as %s', (price, text) => expect(priceText(price)).toBe(text));
 });

@@ -1,7 +1,7 @@
 /** `kubectl vps cost`: servers and price, by namespace and in all. */
 import { print, type Context } from '../context.ts';
 import { columns, data } from '../table.ts';
-import { sumUp } from '../totals.ts';
+import { priceText, sumUp } from '../totals.ts';
 
 export async function showCost(context: Context, allNamespaces: boolean): Promise<void> {
   const { cluster, format, terminal } = context;
@@ -11,7 +11,7 @@ export async function showCost(context: Context, allNamespaces: boolean): Promis
     ({ namespace, servers, price, unpriced }) => [
       namespace,
       String(servers),
-      price.toFixed(2),
+      priceText(price),
       unpriced === 0 ? '' : `${unpriced} without a price`,
     ],
   );
