@@ -62,7 +62,7 @@ async function take(context: Context, object: VirtualServer, identifier: string,
   }
   if (held !== undefined) {
     throw new CommandError(EXIT.failed, `${name} holds server ${clean(held)}: another one needs an object of its own`, [
-      'kubectl vps new OTHER-NAME --adopt <identifier>',
+      `kubectl vps new OTHER-NAME --adopt <identifier>${cluster.where}`,
     ]);
   }
   tell(context, known(object, record));
