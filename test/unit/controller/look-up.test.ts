@@ -18,10 +18,12 @@ function question(query: Buffer): { text: Buffer; type: number } {
   return { text: Buffer.from(query.subarray(0, end)), type: query.readUInt16BE(at + 1) };
 }
 
-function reply(query: Buffer, known: boolean): Buffer {
+const FAILED = 0x8182;
+
+function reply(query: Buffer, known: boolean, flags = known ? 0x8180 : 0x8183): Buffer {
   const { text, type } = question(query);
   const has = known && type === A;
-  text.writeUInt16BE(known ? 0x8180 : 0x8183, 2);
+  text.writeUInt16BE(flags, 2);
   text.writeUInt16BE(has ? 1 : 0, 6);
   text.writeUInt16BE(0, 10);
   return has ? Buffer.concat([text, ANSWER]) : text;
@@ -55,6 +57,11 @@ describe('looking a name up', () => {
   it('finds in the hosts file what the name server does not know', async () => {
     const server = await nameServer((query) => reply(query, false));
     expect(await ask(server, 'localhost')).toEqual(await systemLookup('localhost', { all: true }));
+  });
+
+  it('asks nobody else where the name server has waited in vain for another one', async () => {
+    const server = await nameServer((query) => reply(query, false, FAILED));
+    await expect(ask(server, 'localhost')).rejects.toMatchObject({ code: 'EAI_AGAIN' });
   });
 
   it('holds up no other look-up of the process while the name server is silent', async () => {
