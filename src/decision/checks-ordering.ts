@@ -4,7 +4,7 @@ import { mayBeInFlight } from './checks.ts';
 import { holdsSomething } from './record.ts';
 import { specProblem } from './spec.ts';
 import type { Action, GatherKind, Missing } from './types.ts';
-import { notDue, park, withoutCredentials, type View } from './view.ts';
+import { firstSeen, notDue, park, withoutCredentials, type View } from './view.ts';
 
 /** Only the visit that claimed the attempt may send it. */
 export function attemptWasClaimedJustNow({ own, facts, object }: View): Action | undefined {
@@ -18,11 +18,10 @@ export function attemptWasClaimedJustNow({ own, facts, object }: View): Action |
 export function createIsInFlight(view: View): Action | undefined {
   const { own, facts } = view;
   if (!mayBeInFlight(view) || own?.attempt === undefined) return undefined;
-  const since = facts.memo.foreignAttempt?.attempt === own.attempt ? facts.memo.foreignAttempt.since : facts.now;
   return park(
     'CreateInFlight',
     `attempt ${own.attempt} was claimed by another process of the operator, which may still be sending it`,
-    { afterMs: since + facts.timing.takeoverMs - facts.now },
+    { afterMs: firstSeen(own.attempt, facts) + facts.timing.takeoverMs - facts.now },
   );
 }
 

@@ -5,7 +5,7 @@ import { isPaused, saysNotCreated, withoutHandledOrphans } from './inputs.ts';
 import { withoutAttempt } from './record.ts';
 import { isProvisioned } from './status.ts';
 import type { Action } from './types.ts';
-import { notDue, park, taskIsOver, withoutCredentials, type View } from './view.ts';
+import { firstSeen, notDue, park, taskIsOver, withoutCredentials, type View } from './view.ts';
 
 export function recordIsInvalid({ record }: View): Action | undefined {
   if (record.kind !== 'invalid') return undefined;
@@ -80,9 +80,7 @@ export function orphanIsHandled({ own, object }: View): Action | undefined {
 export function mayBeInFlight({ own, facts }: View): boolean {
   if (own?.attempt === undefined || own.task !== undefined || own.identifier !== undefined) return false;
   if (facts.notes.some((note) => note.attempt === own.attempt)) return false;
-  const seen = facts.memo.foreignAttempt;
-  const since = seen?.attempt === own.attempt ? seen.since : facts.now;
-  return facts.now - since < facts.timing.takeoverMs;
+  return facts.now - firstSeen(own.attempt, facts) < facts.timing.takeoverMs;
 }
 
 export function identifierIsHeldTwice({ own, facts, object, deleting }: View): Action | undefined {
@@ -100,7 +98,7 @@ export function identifierIsHeldTwice({ own, facts, object, deleting }: View): A
 export function taskRuns(view: View): Action | undefined {
   const { own, facts } = view;
   if (own?.task === undefined || taskIsOver(view)) return undefined;
-  if (facts.memo.readInstead === true && own.identifier !== undefined) {
+  if (facts.memo.readInstead !== undefined && own.identifier !== undefined) {
     return (
       notDue(view, 'readServer') ??
       withoutCredentials(view, 'readServer') ?? { type: 'readServer', record: own, identifier: own.identifier }

@@ -7,7 +7,7 @@ import { isRunning, reach } from './reach.ts';
 import { isToExpire, withReadyAt } from './expiry.ts';
 import { mergeOrphans } from './record.ts';
 import { goOn, jittered, rest, retryLater, type Settling } from './next.ts';
-import { vanished } from './settle-task.ts';
+import { unseen, vanished } from './settle-task.ts';
 import { isProvisioned, serverFields } from './status.ts';
 import { cut } from './text.ts';
 import type { Action, Next, Outcome } from './types.ts';
@@ -16,13 +16,15 @@ import type { Verdict } from './verdict.ts';
 export function settleServer(at: Settling, action: Extract<Action, { type: 'readServer' }>, outcome: Outcome): Next {
   const { object, facts } = at;
   const { record } = action;
+  const { readInstead, ...memo } = facts.memo;
   switch (outcome.type) {
     case 'server':
       if (object.metadata.deletionTimestamp !== undefined || isToExpire(object, record, facts))
-        return goOn({ ...facts.memo, taskComplete: action.identifier });
+        return goOn({ ...memo, taskComplete: action.identifier });
       return seen(at, record, outcome);
     case 'serverNotFound':
-      if (record.task !== undefined && facts.memo.readInstead === true) return vanished(at, record);
+      if (record.task !== undefined && readInstead !== undefined)
+        return readInstead === 'overdue' ? unseen(at, record) : vanished(at, record);
       return notFound(at, record, outcome);
     default:
       throw new Error(`outcome ${outcome.type} does not belong to a read`);

@@ -28,7 +28,7 @@ export function settleTask(at: Settling, record: ServerRecord, outcome: Outcome)
       );
     }
     case 'taskNotFound':
-      return record.identifier === undefined ? vanished(at, record) : goOn({ ...memo, readInstead: true });
+      return record.identifier === undefined ? vanished(at, record) : goOn({ ...memo, readInstead: 'taskNotFound' });
     default:
       throw new Error(`outcome ${outcome.type} does not belong to a task`);
   }
@@ -65,8 +65,8 @@ function pending(at: Settling, record: ServerRecord, message: string | undefined
   const overdue = isOverdue(record, facts.now);
   // What is to be cancelled need not wait for a task that does not end.
   const goes = deleting || isToExpire(object, record, facts);
-  if (overdue && goes && record.identifier !== undefined && facts.memo.readInstead !== true) {
-    return goOn({ ...facts.memo, readInstead: true }, isNew ? { record } : {});
+  if (overdue && goes && record.identifier !== undefined && facts.memo.readInstead === undefined) {
+    return goOn({ ...facts.memo, readInstead: 'overdue' }, isNew ? { record } : {});
   }
   const parts = {
     record,
@@ -83,6 +83,15 @@ function verdictOf(task: number, message: string | undefined, deleting: boolean,
   if (overdue) return { reason: 'TaskOverdue', message: `the task has run for more than an hour; ${progress}` };
   if (deleting) return { reason: 'Deleting', message: `the server is cancelled when its task is over; ${progress}` };
   return { reason: 'Creating', message: progress };
+}
+
+/** The task of a server that is to be cancelled runs on, and the server cannot be seen yet. */
+export function unseen(at: Settling, record: ServerRecord): Next {
+  const { readInstead: _readInstead, ...memo } = at.facts.memo;
+  const server = `server ${record.identifier ?? ''} cannot be seen yet`;
+  const verdict = verdictOf(record.task ?? 0, `it runs, and ${server}`, false, true);
+  const settling = { ...at, facts: { ...at.facts, memo } };
+  return retryLater(settling, 'pollTask', { record, verdict }, at.facts.timing.pollMs);
 }
 
 /** Neither the task nor, where its identifier is known, the server is to be seen. */

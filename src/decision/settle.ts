@@ -14,6 +14,7 @@ import { settleTask } from './settle-task.ts';
 import type { Action, Facts, Memo, Next, Outcome } from './types.ts';
 import { cut } from './text.ts';
 import { timestamp, type Verdict } from './verdict.ts';
+import { firstSeen } from './view.ts';
 
 export function settle(object: VirtualServer, action: Action, outcome: Outcome, facts: Facts): Next {
   const at: Settling = { object, facts };
@@ -91,9 +92,8 @@ function settlePark(at: Settling, action: Extract<Action, { type: 'park' }>, out
 /** The wait for another process's create counts from when its attempt was first seen here. */
 function rememberForeign(memo: Memo, at: Settling, verdict: Verdict): Memo {
   const attempt = recordOf(at)?.attempt;
-  if (verdict.reason !== 'CreateInFlight' || attempt === undefined || memo.foreignAttempt?.attempt === attempt)
-    return memo;
-  return { ...memo, foreignAttempt: { attempt, since: at.facts.now } };
+  if (verdict.reason !== 'CreateInFlight' || attempt === undefined) return memo;
+  return { ...memo, foreignAttempt: { attempt, since: firstSeen(attempt, at.facts) } };
 }
 
 function settleRecord({ object, facts }: Settling, record: ServerRecord, why: string): Next {

@@ -77,6 +77,12 @@ export function cancelIsForbidden({ spec }: VirtualServer): string | undefined {
   return spec.deletionPolicy === 'Retain' ? 'spec.deletionPolicy is Retain' : undefined;
 }
 
+/** When an attempt of another process was first seen here (ms): now, where the clock was set back since. */
+export function firstSeen(attempt: string, { memo, now }: Facts): number {
+  const seen = memo.foreignAttempt;
+  return seen?.attempt === attempt && seen.since <= now ? seen.since : now;
+}
+
 const OVERDUE_MS = 60 * 60_000;
 
 /** True when the task of this record has run for more than an hour. */

@@ -77,7 +77,7 @@ function clusterOf(config: KubeConfig, what: string): Cluster {
 
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
-/** What `kubectl proxy` serves, which nobody else can listen to; other servers would be sent tokens in the clear. */
+/** What `kubectl proxy` serves, on this machine; other servers would be sent tokens in the clear over a network. */
 function admitPlain(cluster: ClusterEntry, what: string): void {
   if (!LOOPBACK.test(new URL(cluster.server).hostname)) {
     throw new Error(`${what} names a server without TLS, "${cluster.server}": give its https:// address`);

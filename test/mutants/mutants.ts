@@ -55,7 +55,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'a task that is not found is taken for leave to create again',
     file: 'src/decision/settle-task.ts',
-    find: 'return record.identifier === undefined ? vanished(at, record) : goOn({ ...memo, readInstead: true });',
+    find: "return record.identifier === undefined ? vanished(at, record) : goOn({ ...memo, readInstead: 'taskNotFound' });",
     replace: 'return goOn(memo, { record: { owner: record.owner, mode: record.mode } });',
     tests: ['--project', 'unit', 'test/unit/decision'],
   },
@@ -100,7 +100,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'an attempt of another process is not waited for',
     file: 'src/decision/checks.ts',
-    find: 'return facts.now - since < facts.timing.takeoverMs;',
+    find: 'return facts.now - firstSeen(own.attempt, facts) < facts.timing.takeoverMs;',
     replace: 'return false;',
     tests: ['test/integration/crash.test.ts'],
   },

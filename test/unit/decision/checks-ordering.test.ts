@@ -71,6 +71,13 @@ const cases: CheckCase[] = [
   },
   {
     check: 'createIsInFlight',
+    reason: 'the wait counts from now where the clock was set back by a day since',
+    object: webWith(ATTEMPTED),
+    given: facts({ memo: memo({ foreignAttempt: { attempt: 'a1', since: NOW + 86_400_000 } }) }),
+    action: park('CreateInFlight', { afterMs: TIMING.takeoverMs }),
+  },
+  {
+    check: 'createIsInFlight',
     reason: 'the wait is over',
     object: webWith(ATTEMPTED),
     given: facts({ memo: memo({ foreignAttempt: { attempt: 'a1', since: NOW - TIMING.takeoverMs } }) }),

@@ -79,11 +79,20 @@ describe('settling what ends', () => {
     const poll: Action = { type: 'pollTask', record: HELD, task: 7 };
     const pending: Outcome = { type: 'pending', identifier: 'srv1', status: 'waiting' };
     const polled = settled(held, poll, pending, late);
-    expect(polled).toMatchObject({ again: true, memo: { readInstead: true } });
+    expect(polled).toMatchObject({ again: true, memo: { readInstead: 'overdue' } });
     const found = settled(held, read, seen, { ...late, memo: polled.memo });
     expect(found).toMatchObject({ again: true, memo: { taskComplete: 'srv1' } });
     const withKey = { ...late, memo: found.memo, credentials: { ok: true, account: ACCOUNT } } as const;
     expect(decide(held, withKey)).toEqual({ type: 'deleteServer', record: HELD, identifier: 'srv1' });
+    const unseen = settled(
+      held,
+      read,
+      { type: 'serverNotFound', proven: true, detail: '' },
+      { ...late, memo: polled.memo },
+    );
+    expect(conditionsOf(unseen).Ready).toBe('False TaskOverdue');
+    expect(unseen.memo).toMatchObject({ next: { action: 'pollTask' } });
+    expect(unseen.memo).not.toHaveProperty('readInstead');
     const kept = webWith(HELD, { spec: { ...over, deletionProtection: true } });
     expect(conditionsOf(settled(kept, poll, pending, late)).Ready).toBe('False TaskOverdue');
   });

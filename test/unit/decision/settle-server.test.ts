@@ -74,7 +74,7 @@ describe('settling a poll', () => {
   it('asks for the server itself when the task vanished', () => {
     expect(settled(webWith(HELD), pollHeld, { type: 'taskNotFound' })).toMatchObject({
       again: true,
-      memo: { readInstead: true },
+      memo: { readInstead: 'taskNotFound' },
     });
   });
 
@@ -97,7 +97,7 @@ describe('settling a poll', () => {
 
   it('asks for the server of an overdue task when the object is deleted', () => {
     const next = settle(webWith(HELD, { deleting: true }), pollHeld, pending('srv1'), overdue);
-    expect(next).toMatchObject({ again: true, memo: { readInstead: true } });
+    expect(next).toMatchObject({ again: true, memo: { readInstead: 'overdue' } });
   });
 
   it('says that the server of a deleted object is cancelled after its task', () => {
@@ -155,7 +155,7 @@ describe('settling a read', () => {
   });
 
   it('goes back to the task when neither of the two is to be seen', () => {
-    const next = settle(webWith(HELD), read, missing(true), facts({ memo: memo({ readInstead: true }) }));
+    const next = settle(webWith(HELD), read, missing(true), facts({ memo: memo({ readInstead: 'taskNotFound' }) }));
     expect(conditionsOf(next).Stalled).toBe('True TaskNotFound');
     expect(next.memo).not.toHaveProperty('readInstead');
     expect(next.memo.next?.action).toBe('pollTask');

@@ -111,6 +111,8 @@ describe('settling a park', () => {
     expect(first.memo.foreignAttempt).toEqual({ attempt: 'a1', since: NOW });
     const second = settle(webWith(ATTEMPTED), action, done, facts({ now: NOW + 5, memo: first.memo }));
     expect(second.memo.foreignAttempt).toEqual({ attempt: 'a1', since: NOW });
+    const setBack = settle(webWith(ATTEMPTED), action, done, facts({ now: NOW - 5, memo: first.memo }));
+    expect(setBack.memo.foreignAttempt).toEqual({ attempt: 'a1', since: NOW - 5 });
   });
 });
 
