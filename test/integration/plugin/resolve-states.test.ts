@@ -89,6 +89,15 @@ it.each(['CreateOutcomeUnknown', 'AdoptInvalid', 'IdentifierInUse', 'ServerNotVi
   },
 );
 
+it('adopt names another server where a lost order waits for something else than the one that was named', async () => {
+  const { world, plugin } = await standing({ reason: 'SecretNotFound', record: { attempt: 'lost' } });
+  const adopt = ['vps', 'adopt', 'web', 'vs1001', '--yes'];
+  expect((await plugin.kubectl(adopt)).code).toBe(1);
+  await world.annotate('web', { adopt: 'vs1' });
+  expect((await plugin.kubectl(adopt)).code).toBe(0);
+  expect(await saidOf(world)).toEqual({ 'vps-operator.dev/adopt': 'vs1001' });
+});
+
 it('resolve says that the object is being deleted, and how its end is followed', async () => {
   const { world, plugin } = await standing({ reason: 'CreateOutcomeUnknown', record: { attempt: 'lost' } });
   await world.delete('web');

@@ -39,7 +39,7 @@ export async function adopt(context: Context, name: string, identifier: string, 
   const object = await context.cluster.get(name);
   const record = recordOf(object);
   // Whoever adopts leaves the order behind: one that is under way would become a server of no object.
-  if (isOrdered(object, record) && !MISNAMED.includes(readiness(object).reason)) {
+  if (isOrdered(object, record) && !isMisnamed(object, record)) {
     undecidedAttempt(object, record, context.cluster.where);
   }
   await take(context, object, identifier, yes);
@@ -76,6 +76,14 @@ async function take(context: Context, object: VirtualServer, identifier: string,
 function isOrdered({ metadata }: VirtualServer, record: ServerRecord | undefined): boolean {
   const { owner, attempt, task, identifier } = record ?? {};
   return owner === metadata.uid && identifier === undefined && (attempt !== undefined || task !== undefined);
+}
+
+/** Whether a server was named for a lost order already, and has not been taken over: another one may be named. */
+function isMisnamed(object: VirtualServer, record: ServerRecord | undefined): boolean {
+  const { reason } = readiness(object);
+  if (MISNAMED.includes(reason)) return true;
+  const isLost = record?.task === undefined && reason !== 'CreateInFlight';
+  return isLost && object.metadata.annotations?.[ADOPT_ANNOTATION] !== undefined;
 }
 
 /** The attempt that is to be named. Throws where the operator would not obey, or not yet. */
