@@ -1,5 +1,4 @@
 /** Shell completion, as kubectl asks plugins for it: `kubectl_complete-vps WORD...`, the last word being typed. */
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command, Option } from 'commander';
 import { CATALOG_PLURAL } from '../../api/names.ts';
 import type { ServerCatalog } from '../../api/server-catalog.ts';
@@ -15,8 +14,8 @@ const FILE_FLAGS = ['kubeconfig', 'identityFile', 'sshKey'];
 const TIMEOUT_MS = 3000;
 
 /**
- * Lines for kubectl: candidates, then a directive. Never rejects: a completion that fails has no candidates. What was
- * not found in time may still be looked for when it resolves.
+ * Lines for kubectl: candidates, then a directive. Never rejects: a completion that fails has no candidates. A credential
+ * plugin may still run when it resolves.
  */
 export async function complete(program: Command, words: readonly string[]): Promise<string[]> {
   const before = words.slice(0, -1);
@@ -31,9 +30,7 @@ export async function complete(program: Command, words: readonly string[]): Prom
   if (awaited !== undefined && FILE_FLAGS.includes(awaited.attributeName())) return [FILES];
   const found = awaited === undefined ? wordsOf(program, command, given, typed) : valuesOf(awaited, given);
   const prefix = inline === undefined ? '' : `${flag}=`;
-  // Credentials are looked up too, by a plugin of its own, and that has no deadline.
-  const known = await Promise.race([found.catch(() => []), sleep(TIMEOUT_MS, [], { ref: false })]);
-  const candidates = known.map((candidate) => prefix + candidate);
+  const candidates = (await found.catch(() => [])).map((candidate) => prefix + candidate);
   // Scripts of older kubectl versions hand them to `compgen -W`, which expands: a product code must not be a command.
   return [...candidates.filter((candidate) => isPlain(candidate) && candidate.startsWith(typed)), NO_FILES];
 }
