@@ -56,6 +56,7 @@ export class ClusterView {
   }
 
   async find(name: string, signal?: AbortSignal): Promise<VirtualServer | undefined> {
+    requireName(name);
     const path = objectPath(this.namespace, name);
     const object = await this.#call({ path, absent: name, ...(signal !== undefined && { signal }) });
     return object === undefined ? undefined : asVirtualServer(object);
@@ -108,6 +109,16 @@ export class ClusterView {
       throw explained(error, this.where);
     }
   }
+}
+
+/** As the API server takes it (RFC 1123). */
+const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+
+/** Throws CommandError. A slash would name a kind, or a part of the object, and the API server would follow it. */
+export function requireName(name: string): void {
+  if (NAME.test(name) && name.length <= 253) return;
+  const form = 'a name has small letters, digits, - and ., and no kind before it';
+  throw new CommandError(EXIT.usage, `${JSON.stringify(name)} is no name of a VirtualServer: ${form}`);
 }
 
 /** ms since the epoch; 0 where the Event carries no time. */

@@ -1,5 +1,6 @@
 /** What a person can do about a reason, as commands to copy. Pure; docs/operations.md says the same at length. */
 import {
+  ADOPT_ANNOTATION,
   NOT_CREATED_ANNOTATION,
   ORPHAN_HANDLED_ANNOTATION,
   PAUSED_ANNOTATION,
@@ -27,10 +28,15 @@ const resolveBothWays: Steps = ({ metadata }, where) => [
   `kubectl vps resolve ${metadata.name}${where} --not-created          # there is none`,
 ];
 const adopt: Steps = ({ metadata }, where) => [`kubectl vps adopt ${metadata.name}${where} <identifier>`];
+/** A server that is adopted, and was never seen, may have been named wrongly. */
+const misnamed: Steps = (object, where) =>
+  object.metadata.annotations?.[ADOPT_ANNOTATION] !== undefined && recordOf(object)?.identifier === undefined
+    ? adopt(object, where)
+    : [];
 const edit: Steps = ({ metadata }, where) => [`kubectl edit vps ${metadata.name}${where}`];
 const remove: Steps = ({ metadata }, where) => [`kubectl delete vps ${metadata.name}${where}`];
 const secret: Steps = ({ spec }, where) => [
-  `kubectl create secret generic ${spec.apiKeySecretRef.name}${where} --from-file=keyId --from-file=secret --dry-run=client -o yaml | kubectl apply${where} -f -`,
+  `kubectl create secret generic ${spec.apiKeySecretRef.name}${where} --from-file=keyId --from-file=secret --dry-run=client -o yaml | kubectl apply${where} -f -   # from two files of these names`,
 ];
 
 const secretNamed: Steps = ({ spec }) => [
@@ -75,8 +81,13 @@ const STEPS: Partial<Record<Reason, Steps>> = {
     lookAgain,
   ),
   ServerMissing: remove,
-  ServerNotVisible: both(say('restore the key and the --base-url that the server was seen with'), secret, lookAgain),
-  Expired: remove,
+  ServerNotVisible: both(
+    misnamed,
+    say('restore the key and the --base-url that the server was seen with'),
+    secret,
+    lookAgain,
+  ),
+  Expired: (object, where) => (recordOf(object)?.expiredAt === undefined ? both(edit, remove) : remove)(object, where),
   IdentifierInUse: ({ metadata }, where) => [
     `kubectl patch vps ${metadata.name}${where} --type merge -p '{"spec":{"deletionPolicy":"Retain"}}'`,
     `kubectl delete vps ${metadata.name}${where}`,

@@ -1,5 +1,8 @@
 /** All that a person wants to know of one server, on one screen. Pure. */
 import type { VirtualServer } from '../../api/virtual-server.ts';
+import type { ServerRecord } from '../../api/record.ts';
+import { expiryOf } from '../../decision/expiry.ts';
+import { timestamp } from '../../decision/verdict.ts';
 import { timeOf, type EventView } from './cluster.ts';
 import { nextSteps, recordOf } from './next-steps.ts';
 import { bar, duration } from './progress.ts';
@@ -51,6 +54,7 @@ function facts({ object, where, paint }: ScreenInput): string[] {
     ['Console', adminConsole && `${adminConsole.username} at ${adminConsole.hostname}`],
     ['Secret', conditionOf(object, 'ConnectionSecret')?.status === 'True' ? spec.connectionSecretName : undefined],
     ['Asked for', `${spec.product}, ${spec.image}, disk ${spec.diskSize}`],
+    ['Ends', ends(object, record)],
     ['Has', has(status.product, specs), status.price === undefined ? undefined : `price ${status.price}`],
     ['Attempt', open?.attempt, claimed(open?.attemptedAt)],
     ...(record?.orphans ?? []).map(({ task: id, attempt, identifier: orphan }): Row => [
@@ -62,6 +66,13 @@ function facts({ object, where, paint }: ScreenInput): string[] {
     const words = values.map((value) => clean(String(value ?? ''))).filter((value) => value !== '');
     return words.length === 0 ? [] : [`${paint.faint(label.padEnd(10))} ${words.join('  ')}`];
   });
+}
+
+/** When the server is cancelled; a ttl counts from when it is ready. */
+function ends(object: VirtualServer, record: ServerRecord | undefined): string | undefined {
+  const at = expiryOf(object, record);
+  if (at !== undefined) return record?.expiredAt === undefined ? timestamp(at) : undefined;
+  return object.spec.ttl === undefined ? undefined : `${object.spec.ttl} after it is ready`;
 }
 
 function left(seconds: number | undefined): string | undefined {

@@ -51,6 +51,16 @@ describe('the next steps', () => {
     if (reason === 'OrphanedServer') expect(steps.at(-1)).toContain(String.raw`orphan-handled='7,a'\''b;c'`);
   });
 
+  it('say how an end that was over before the order is moved, and how a wrong name is corrected', () => {
+    expect(nextSteps(withReason('Expired'), '')).toEqual(['kubectl edit vps web', 'kubectl delete vps web']);
+    const expired = { owner: 'uid-of-web', mode: 'create' as const, expiredAt: '2026-01-01T00:00:00Z' };
+    expect(nextSteps(withReason('Expired', { record: expired }), '')).toEqual(['kubectl delete vps web']);
+    const unseen = withReason('ServerNotVisible');
+    expect(nextSteps(unseen, '')[0]).toContain('# restore the key');
+    unseen.metadata.annotations = { 'vps-operator.dev/adopt': 'vs9' };
+    expect(nextSteps(unseen, '')[0]).toBe('kubectl vps adopt web <identifier>');
+  });
+
   it('are none for a server that is ready, and one for a paused one', () => {
     expect(nextSteps(withReason('Available'), '')).toEqual([]);
     const paused = { type: 'Paused', status: 'True', reason: 'Paused', message: '' } as const;

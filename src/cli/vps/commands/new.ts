@@ -7,6 +7,7 @@ import { ADOPT_ANNOTATION, API_VERSION, DEFAULT_API_KEY_SECRET, KIND } from '../
 import { specSchema } from '../../../api/virtual-server.ts';
 import type { ServerCatalog, ServerCatalogStatus } from '../../../api/server-catalog.ts';
 import { findCatalog } from '../catalogs.ts';
+import { requireName } from '../cluster.ts';
 import type { Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
 import { data } from '../table.ts';
@@ -29,16 +30,11 @@ export interface NewOptions {
   adopt?: string | undefined;
 }
 
-/** As the API server takes it (RFC 1123). */
-const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
-
 type Answers = Pick<NewOptions, 'product' | 'image' | 'diskSize'> & { sshKeys: string[] };
 
 /** Writes YAML, or JSON where that is asked for, to the standard output. Throws CommandError that names the flag or the field. */
 export async function writeManifest(context: Context, name: string, options: NewOptions): Promise<void> {
-  if (!NAME.test(name) || name.length > 253) {
-    throw new CommandError(EXIT.usage, `${JSON.stringify(name)} is no name: small letters, digits, - and . are`);
-  }
+  requireName(name);
   if (options.adopt !== undefined) requireIdentifier(options.adopt);
   const answers: Answers = { ...options, sshKeys: options.sshKey.map(keyOf) };
   const missing = missingFlags(answers, options);

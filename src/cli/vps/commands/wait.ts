@@ -59,11 +59,10 @@ async function* looks(
     if (!(seen instanceof TransientError)) {
       answered = true;
       yield seen;
-    } else if (answered || timeUp.aborted) {
-      show(`asking again: ${clean(seen.message)}`);
-    } else {
+    } else if (!timeUp.aborted) {
       // An API server that never answered is rather the wrong one than away.
-      throw seen;
+      if (!answered) throw seen;
+      show(`asking again: ${clean(seen.message)}`);
     }
     if (now() >= deadline) throw new CommandError(EXIT.timeout, `${name}: no end after ${timeoutMs / 1000} s`);
     await sleep(Math.min(POLL_MS, left()));
