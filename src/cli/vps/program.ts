@@ -76,7 +76,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .description('follow a server until it is ready, gone, or stuck')
     .argument(...NAME)
     .addOption(new Option('--for <state>', 'what to wait for').choices(['ready', 'deleted']).default('ready'))
-    .option('--timeout <duration>', 'give up after, such as 15m', durationOf, 15 * 60_000)
+    .addOption(new Option('--timeout <duration>', 'give up after').argParser(durationOf).default(15 * 60_000, '15m'))
     .action((name: string, options: { for: WaitOptions['for']; timeout: number }, command: Command) =>
       run(command, (context) => waitFor(context, name, { for: options.for, timeoutMs: options.timeout })),
     );
