@@ -1,5 +1,6 @@
 /** HTTP to the API server over shared connections: one deadline over the whole of a call, bounded bodies, KubeErrors. */
 import type { Dispatcher } from 'undici';
+import { until } from '../until.ts';
 import type { Cluster } from './config.ts';
 import { createConnections } from './connections.ts';
 import { errorOfAnswer, isAbsence, KubeError, networkError } from './error.ts';
@@ -49,19 +50,6 @@ export interface KubeHttpOptions {
 
 type Answer = Dispatcher.ResponseData;
 
-/** Rejects when the signal fires first, as it does while a credential plugin hangs; what is given up goes on. */
-async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = Promise.withResolvers<never>();
-  const abort = (): void => aborted.reject(signal.reason as Error);
-  if (signal.aborted) abort();
-  signal.addEventListener('abort', abort);
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
-}
-
 export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeHttpOptions): KubeHttp {
   const { origin, pathname } = new URL(cluster.server);
   const prefix = pathname.replace(/\/+$/, '');
@@ -82,7 +70,8 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
   }
 
   async function request(options: CallOptions, use: 'call' | 'watch', signal: AbortSignal): Promise<Answer> {
-    const { headers, dispatcher } = await orAborted(connections.get(use), signal);
+    // A credential plugin may hang.
+    const { headers, dispatcher } = await until(signal, connections.get(use));
     const answer = await dispatcher.request({
       origin,
       path: prefix + options.path + queryText(options.query),

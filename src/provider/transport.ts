@@ -1,6 +1,7 @@
 /** One HTTP exchange with the service: deadline, size limit, no redirects, and faults as ProviderErrors. */
 import { Agent, Client } from 'undici';
 import type { Dispatcher } from 'undici';
+import { until } from '../until.ts';
 import { Connector, connectOptions } from './connector.ts';
 import type { ConnectorOptions } from './connector.ts';
 import type { Target } from './endpoints.ts';
@@ -198,16 +199,6 @@ export class Transport implements Wire {
       throw error;
     }
   }
-}
-
-/** The result of `work`, or the signal's reason as soon as it fires. */
-export async function until<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    const abort = () => reject(signal.reason as Error);
-    if (signal.aborted) abort();
-    signal.addEventListener('abort', abort, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-  });
 }
 
 function closedError(): TransportError {

@@ -1,4 +1,5 @@
 /** The service as a function from Request to Response, for tests and simulations in one process, without a socket. */
+import { until } from '../until.ts';
 import type { Simulation } from './simulation.ts';
 import type { Delivery } from './wire.ts';
 
@@ -35,7 +36,7 @@ export function createHandler(simulation: Simulation): Handler {
       sourceAddress: context.sourceAddress,
       connection: context.connection ?? 0,
     });
-    return toResponse(await unlessAborted(exchange, request.signal));
+    return toResponse(await until(request.signal, exchange));
   };
 }
 
@@ -44,16 +45,4 @@ function toResponse(delivery: Delivery): Response {
   const { status, headers, body } = delivery;
   const stream = typeof body === 'string' ? body : ReadableStream.from(body);
   return new Response(stream === '' ? null : stream, { status, headers });
-}
-
-async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const aborted = Promise.withResolvers<never>();
-  const abort = (): void => aborted.reject(signal.reason as Error);
-  if (signal.aborted) abort();
-  signal.addEventListener('abort', abort);
-  try {
-    return await Promise.race([work, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
 }

@@ -68,13 +68,13 @@ const roomOf = (path: string): string => (path.includes('/') ? (path.split('/')[
 /** What each room may import besides itself: rooms, or single files of src/. */
 const MAY_IMPORT: Record<string, string[]> = {
   api: [],
-  provider: [],
-  kube: ['api', 'logger.ts', 'version.ts'],
+  provider: ['until.ts'],
+  kube: ['api', 'logger.ts', 'until.ts', 'version.ts'],
   decision: ['api', 'provider', 'kube'],
   controller: ['decision', 'provider', 'kube', 'api', 'logger.ts'],
   observability: ['controller', 'decision', 'provider', 'kube', 'api', 'bind-address.ts', 'logger.ts'],
-  // Of the operator's files only those that know nothing of it: how durations are written, and the version.
-  simulator: ['duration.ts', 'version.ts'],
+  // Of the operator's files only those that know nothing of it.
+  simulator: ['duration.ts', 'until.ts', 'version.ts'],
   cli: [
     'controller',
     'decision',
