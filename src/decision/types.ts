@@ -31,7 +31,7 @@ export interface Memo {
   foreignAttempt?: { attempt: string; since: number };
   /** The task of this identifier has answered 303 to this process, or the server was read. */
   taskComplete?: string;
-  /** The task tells nothing more (404, or overdue while deleting): ask for the server itself once. */
+  /** The task tells nothing more (404, or overdue while the server is to be cancelled): ask for the server itself once. */
   readInstead?: 'taskNotFound' | 'overdue';
   /** DELETE was answered with 200 for this identifier. */
   cancelled?: string;
