@@ -21,7 +21,7 @@ const COPIED = [
   'README.md',
   'docs',
 ];
-const { values } = parseArgs({ options: { only: { type: 'string' }, lives: { type: 'string', default: '3000' } } });
+const { values } = parseArgs({ options: { only: { type: 'string' }, lives: { type: 'string', default: '10000' } } });
 
 const folder = await mkdtemp(join(tmpdir(), 'vps-operator-mutants-'));
 let survived = 0;
