@@ -87,26 +87,23 @@ function verdictOf(task: number, message: string | undefined, deleting: boolean,
 
 /** The task of a server that is to be cancelled runs on, and the server cannot be seen yet. */
 export function unseen(at: Settling, record: ServerRecord): Next {
-  const { readInstead: _readInstead, ...memo } = at.facts.memo;
   const server = `server ${record.identifier ?? ''} cannot be seen yet`;
-  const verdict = verdictOf(record.task ?? 0, `it runs, and ${server}`, false, true);
-  const settling = { ...at, facts: { ...at.facts, memo } };
-  return retryLater(settling, 'pollTask', { record, verdict }, at.facts.timing.pollMs);
+  return askedInVain(at, record, verdictOf(record.task ?? 0, `it runs, and ${server}`, false, true));
 }
 
 /** Neither the task nor, where its identifier is known, the server is to be seen. */
 export function vanished(at: Settling, record: ServerRecord): Next {
-  const { readInstead: _readInstead, ...memo } = at.facts.memo;
   const server = record.identifier === undefined ? 'no server is known' : `server ${record.identifier} cannot be seen`;
   const message =
     `the service does not know task ${record.task ?? ''} (any more) and ${server}; asking goes on. ` +
     'If the API key was changed to another account, change it back. If the service shows that nothing was created, ' +
     `annotate ${NOT_CREATED_ANNOTATION}=${record.attempt ?? ''}`;
+  return askedInVain(at, record, { reason: 'TaskNotFound', message });
+}
+
+/** The server was asked for in place of its task, and the task is asked again. */
+function askedInVain(at: Settling, record: ServerRecord, verdict: Verdict): Next {
+  const { readInstead: _readInstead, ...memo } = at.facts.memo;
   const settling = { ...at, facts: { ...at.facts, memo } };
-  return retryLater(
-    settling,
-    'pollTask',
-    { record, verdict: { reason: 'TaskNotFound', message } },
-    at.facts.timing.pollMs,
-  );
+  return retryLater(settling, 'pollTask', { record, verdict }, at.facts.timing.pollMs);
 }
