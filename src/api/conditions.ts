@@ -19,7 +19,11 @@ export const REASONS = {
   Pending: 'The operator has seen the object and not yet ordered the server.',
   Creating: 'The create was accepted; the task runs.',
   TaskOverdue: 'The task has run for more than an hour.',
-  TaskNotFound: 'The service no longer knows the task.',
+  TaskNotFound: 'The provider no longer knows the task.',
+  TaskFailed: 'The task says that it failed.',
+  TaskInUse: 'The task, or the server that it names, belongs to another object too.',
+  AbsenceUnproven: 'The provider answers 404; the operator checks again before it takes that for the truth.',
+  IdentityUnproven: 'What the provider shows cannot be proven to be the server of this object.',
   ServerNotRunning: 'The server exists, the service reports another status than running.',
   AddressPending: 'The server runs and the service shows no way to reach it yet.',
   Reachable: 'An SSH server answers where spec.sshCheck asks for one.',
@@ -62,6 +66,7 @@ export const REASONS = {
   OrphanedServer: 'There may be a server that no object refers to.',
   RetainedServer: 'The object was deleted, its server lives on.',
   ServerCancelled: 'The server was cancelled.',
+  ServerGone: 'The object was deleted; its server no longer existed.',
   ServerAdopted: 'The object took over an existing server.',
 } as const;
 export type Reason = keyof typeof REASONS;

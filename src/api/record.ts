@@ -8,6 +8,11 @@ import * as z from 'zod';
 /** Longest identifier that is stored. It is a host label at the service; a longer one is refused, never cut. */
 export const MAX_IDENTIFIER = 253;
 const MAX_ORPHANS = 16;
+/** Hardware addresses, and IPv6 addresses, that a fingerprint keeps. */
+export const MAX_FINGERPRINT = 8;
+const MAX_FINGERPRINT_TEXT = 64;
+/** Resolved attempts that a record remembers, the newest ones. */
+export const MAX_SETTLED = 16;
 
 const identifier = z.string().min(1).max(MAX_IDENTIFIER).describe("The service's identifier of the server.");
 const task = z.int().min(0).describe("The service's number of the task that creates the server.");
@@ -17,6 +22,14 @@ export const orphanSchema = z
   .object({ attempt: attempt.optional(), task: task.optional(), identifier: identifier.optional() })
   .describe('A server, or a task that creates one, that the object no longer refers to.');
 
+const addresses = z.array(z.string().max(MAX_FINGERPRINT_TEXT)).max(MAX_FINGERPRINT);
+export const fingerprintSchema = z
+  .object({
+    macs: addresses.optional().describe('Hardware addresses.'),
+    ipv6: addresses.optional().describe('IPv6 addresses, where the provider shows no hardware address.'),
+  })
+  .describe('What tells the server from another one with its identifier; empty where the provider shows nothing of it.');
+
 export const recordSchema = z.object({
   owner: z.string().min(1).max(128).describe('uid of the object that the record was written for.'),
   mode: z.enum(['create', 'adopt']).describe('Whether the operator ordered the server or took over an existing one.'),
@@ -24,11 +37,20 @@ export const recordSchema = z.object({
     .string()
     .max(64)
     .optional()
-    .describe('Hash of the base URL and key ID that the server was last seen with.'),
+    .describe('Hashes of the base URL and of the key ID that the server was last seen with.'),
   attempt: attempt.optional(),
   attemptedAt: z.iso.datetime().max(64).optional().describe('When the attempt was claimed.'),
   task: task.optional(),
+  hintedTask: task
+    .optional()
+    .describe('A task that an unexpected answer to the order named; evidence for you, never acted on.'),
   identifier: identifier.optional(),
+  fingerprint: fingerprintSchema.optional(),
+  missingAt: z.iso
+    .datetime()
+    .max(64)
+    .optional()
+    .describe('When the provider had denied the server often and long enough to count as gone.'),
   readyAt: z.iso
     .datetime()
     .max(64)
@@ -40,9 +62,11 @@ export const recordSchema = z.object({
     .optional()
     .describe('When the server was cancelled since its time was over; nothing is ordered again.'),
   orphans: z.array(orphanSchema).max(MAX_ORPHANS).optional().describe('Servers to look for by hand.'),
+  settled: z.array(attempt).max(MAX_SETTLED).optional().describe('Earlier attempts that you have resolved.'),
 });
 
 export type ServerRecord = z.infer<typeof recordSchema>;
+export type Fingerprint = z.infer<typeof fingerprintSchema>;
 export type Orphan = z.infer<typeof orphanSchema>;
 
 export type ParsedRecord = { ok: true; record: ServerRecord | undefined } | { ok: false; problem: string };
@@ -61,9 +85,25 @@ export function parseRecord(text: string | undefined): ParsedRecord {
   return { ok: false, problem: z.prettifyError(parsed.error).replaceAll(/\s+/g, ' ').slice(0, 300) };
 }
 
+/** Order of the keys in the text of a record. */
+const KEYS = [
+  'owner',
+  'mode',
+  'account',
+  'attempt',
+  'attemptedAt',
+  'task',
+  'hintedTask',
+  'identifier',
+  'fingerprint',
+  'missingAt',
+  'readyAt',
+  'expiredAt',
+  'orphans',
+  'settled',
+] as const satisfies (keyof ServerRecord)[];
+
 /** The record as annotation text; keys in a fixed order, so that equal records are equal texts. */
 export function formatRecord(record: ServerRecord): string {
-  const { owner, mode, account, attempt: a, attemptedAt, task: t, identifier: i, readyAt, expiredAt, orphans } = record;
-  const ends = { readyAt, expiredAt };
-  return JSON.stringify({ owner, mode, account, attempt: a, attemptedAt, task: t, identifier: i, ...ends, orphans });
+  return JSON.stringify(Object.fromEntries(KEYS.map((key) => [key, record[key]])));
 }

@@ -14,7 +14,7 @@ export function nothingIsOwed({ deleting, own, record, adoption }: View): Action
   if (!deleting || (record.kind === 'missing' && adoption !== undefined)) return undefined;
   if (own !== undefined && holdsSomething(own)) return undefined;
   if (own?.orphans !== undefined) {
-    return park('OrphanedServer', orphanMessage(own.orphans));
+    return park('OrphanedServer', orphanMessage(own));
   }
   return { type: 'release', why: 'nothingCreated', record: own };
 }
@@ -39,7 +39,7 @@ export function serverIsToBeCancelled(view: View): Action | undefined {
   const { deleting, own, facts } = view;
   if (!deleting || own?.identifier === undefined) return undefined;
   if (facts.memo.cancelled === own.identifier) {
-    if (own.orphans !== undefined) return park('OrphanedServer', orphanMessage(own.orphans));
+    if (own.orphans !== undefined) return park('OrphanedServer', orphanMessage(own));
     return { type: 'release', why: 'cancelled', record: own };
   }
   return (

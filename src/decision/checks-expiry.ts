@@ -16,7 +16,7 @@ export function serverHasExpired({ own, deleting }: View): Action | undefined {
     // Its addresses may be given to somebody else from now on.
     return park('Expired', message, { empties: true });
   }
-  if (own.orphans !== undefined) return park('OrphanedServer', orphanMessage(own.orphans));
+  if (own.orphans !== undefined) return park('OrphanedServer', orphanMessage(own));
   return { type: 'release', why: 'cancelled', record: own };
 }
 

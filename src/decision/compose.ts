@@ -36,14 +36,14 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
       ? present.map(current(generation, paused))
       : withVerdict(present, withNotice(object, parts, verdict), generation, now);
   const differs = isProvisioned(fields) ? drift(object.spec, fields) : undefined;
-  const orphans = parts.record?.orphans;
+  const { record } = parts;
   const others: [string, { reason: Reason; message: string } | undefined][] = [
     ['Drifted', differs === undefined ? undefined : { reason: 'Drifted', message: differs }],
     [
       'Paused',
       paused ? { reason: 'Paused', message: `annotation ${PAUSED_ANNOTATION} is set: nothing is called` } : undefined,
     ],
-    ['OrphanedServer', orphans && { reason: 'OrphanedServer', message: orphanMessage(orphans) }],
+    ['OrphanedServer', record?.orphans && { reason: 'OrphanedServer', message: orphanMessage(record) }],
     ['Expiring', expiring(object, parts.record, now)],
   ];
   conditions = withFindings(object, parts, conditions, now);

@@ -1,21 +1,25 @@
 /** What people say of one object besides its spec: the annotations that the operator reads. Pure. */
 import {
+  ACCEPT_SERVER_ANNOTATION,
   ADOPT_ANNOTATION,
   NOT_CREATED_ANNOTATION,
   ORPHAN_HANDLED_ANNOTATION,
   PAUSED_ANNOTATION,
   RECONCILE_AT_ANNOTATION,
+  SERVER_GONE_ANNOTATION,
   START_ANEW_ANNOTATION,
 } from '../api/names.ts';
 import { MAX_IDENTIFIER, type Orphan, type ServerRecord } from '../api/record.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 
 const INPUTS = [
+  ACCEPT_SERVER_ANNOTATION,
   ADOPT_ANNOTATION,
   NOT_CREATED_ANNOTATION,
   ORPHAN_HANDLED_ANNOTATION,
   PAUSED_ANNOTATION,
   RECONCILE_AT_ANNOTATION,
+  SERVER_GONE_ANNOTATION,
   START_ANEW_ANNOTATION,
 ];
 
@@ -54,6 +58,11 @@ export function saysNotCreated(object: VirtualServer, record: ServerRecord): boo
   return value !== undefined && value === record.attempt;
 }
 
+/** True when a person says that this server no longer exists. */
+export function saysGone(object: VirtualServer, identifier: string): boolean {
+  return object.metadata.annotations?.[SERVER_GONE_ANNOTATION] === identifier;
+}
+
 /** What a person calls an orphan: its task where one is known. */
 export function orphanName(orphan: Orphan): string {
   return String(orphan.task ?? orphan.attempt ?? orphan.identifier ?? '');
@@ -70,10 +79,11 @@ export function withoutHandledOrphans(object: VirtualServer, record: ServerRecor
 }
 
 /** What a person has to do about orphans. */
-export function orphanMessage(orphans: readonly Orphan[]): string {
+export function orphanMessage({ orphans = [], identifier }: Pick<ServerRecord, 'orphans' | 'identifier'>): string {
   const names = orphans.map(orphanName).join(',');
+  const own = identifier === undefined ? '' : ` Keep server ${identifier}, which this object holds.`;
   return (
-    `no object refers to the servers that these tasks or attempts may have created: ${names}. ` +
-    `Look at the service, cancel them there, then annotate ${ORPHAN_HANDLED_ANNOTATION}=${names}`
+    `These tasks or orders may have created servers that no object holds: ${names}. ` +
+    `Cancel such servers in the provider's control panel.${own} Then annotate ${ORPHAN_HANDLED_ANNOTATION}=${names}`
   );
 }

@@ -131,7 +131,7 @@ function settleRelease({ facts }: Settling, action: Extract<Action, { type: 'rel
   const left =
     record?.identifier ??
     (record?.task !== undefined ? `of task ${record.task}` : `of attempt ${record?.attempt ?? ''}`);
-  const orphaned = record?.orphans === undefined ? '' : `; ${orphanMessage(record.orphans)}`;
+  const orphaned = record?.orphans === undefined ? '' : `; ${orphanMessage(record)}`;
   const events: Next['events'] = [];
   if (why === 'cancelled')
     events.push({ type: 'Normal', reason: 'ServerCancelled', note: `server ${left} was cancelled` });

@@ -18,6 +18,16 @@ export interface AttemptNote {
   account?: string;
 }
 
+/** How often, and for how long, the provider has denied a server or a task (404) without a 200 in between. */
+export interface Denials {
+  /** `server IDENTIFIER` or `task NUMBER`. */
+  of: string;
+  /** Of the first and of the last one that counted, on the monotonic clock (ms). */
+  since: number;
+  countedAt: number;
+  counted: number;
+}
+
 /** What the process remembers of an object between visits; losing it costs calls, never safety. */
 export interface Memo {
   /**
@@ -35,6 +45,11 @@ export interface Memo {
   readInstead?: 'taskNotFound' | 'overdue';
   /** DELETE was answered with 200 for this identifier. */
   cancelled?: string;
+  /** A DELETE for this identifier was sent, and its answer was lost. */
+  cancelAsked?: string;
+  /** The absence of this identifier is proven, without a 200 to a DELETE. */
+  gone?: string;
+  denials?: Denials;
 }
 
 /** A fact that could not be had, with the words for the condition. */
@@ -49,14 +64,16 @@ export interface Missing {
 export interface Facts {
   /** ms since the epoch. */
   now: number;
+  /** ms of a clock that only goes forward. */
+  monotonic: number;
   /** The same by the API server's clock, as far as it is known. */
   apiServerNow?: number;
   memo: Memo;
   notes: readonly AttemptNote[];
   /** The attempt that this very visit has claimed. */
   claimed?: string;
-  /** Other objects that hold the identifier, as `namespace/name`. */
-  holders: (identifier: string) => readonly string[];
+  /** What other objects hold, as far as it may concern this one. */
+  others: Others;
   timing: Timing;
   /** Gathered on demand; undefined: not yet. */
   credentials?: { ok: true; account: string; note?: string } | Missing;
@@ -70,12 +87,24 @@ export interface Facts {
   jitter: number;
 }
 
+/** Other objects, as `namespace/name`; `account` is that of the one who asks. */
+export interface Others {
+  /** Those that hold the server. */
+  withServer: (identifier: string, asking: Pick<ServerRecord, 'account' | 'fingerprint'>) => readonly string[];
+  /** Those that follow the task of this number to its end. */
+  withTask: (task: number, account: string | undefined) => readonly string[];
+  /** Those that have ordered a server and do not know its identifier yet, and will. */
+  ordering: (account: string | undefined) => readonly string[];
+}
+
 /** All in ms. */
 export interface Timing {
   pollMs: number;
   resyncMs: number;
   /** Create timeout, lease and grace: after that a create of another process cannot be on its way any more. */
   takeoverMs: number;
+  /** How long a server that was read before has to be denied until it counts as gone. */
+  absenceMs: number;
 }
 
 export type GatherKind = 'credentials' | 'sshKeys' | 'catalog' | 'place' | 'createDelay';
@@ -93,7 +122,7 @@ export type Action =
   | { type: 'pollTask'; record: ServerRecord; task: number }
   | { type: 'readServer'; record: ServerRecord; identifier: string }
   | { type: 'deleteServer'; record: ServerRecord; identifier: string }
-  | { type: 'release'; why: 'nothingCreated' | 'cancelled' | 'retained' | 'foreign'; record: ServerRecord | undefined }
+  | { type: 'release'; why: 'nothingCreated' | 'cancelled' | 'gone' | 'retained' | 'foreign'; record: ServerRecord | undefined }
   /** Nothing to do before `afterMs`; left out: before something changes. The verdict stays as it is. */
   | { type: 'wait'; afterMs?: number }
   /**
@@ -117,14 +146,17 @@ export type Outcome =
   | { type: 'sent'; result: CreateOutcome }
   | { type: 'pending'; identifier?: string | undefined; status?: string | undefined }
   | { type: 'complete'; identifier: string }
-  | { type: 'taskNotFound' }
+  /** 404 for the task; `counts` as for a server. */
+  | { type: 'taskNotFound'; counts: boolean }
   /**
    * `probed`: whether an SSH server answers there, where spec asks for that and there is a place to ask.
    * `connection`: what came of the connection Secret, where spec asks for one.
    */
   | { type: 'server'; server: Server; account: string; probed?: Probed; connection?: Connection }
-  /** 404 for the server; `proven`: with the account of the record and a service that answers. */
-  | { type: 'serverNotFound'; proven: boolean; detail: string }
+  /** 404 for the server; `counts`: with the account of the record, and lists that are not empty. */
+  | { type: 'serverNotFound'; counts: boolean; detail: string }
+  /** The server that was to be adopted is held by others. */
+  | { type: 'held'; holders: readonly string[] }
   | { type: 'cancelled' }
   /** The live object asks for something else than the cached one did. */
   | { type: 'changed' }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { accountOf, isSameAccount, isSameService } from '../../../src/provider/account.ts';
+import { accountOf } from '../../../src/provider/account.ts';
 
 const BASE = 'https://api.example.org/x';
 const own = accountOf(BASE, 'key-1');
@@ -19,28 +19,4 @@ describe('the name of an account', () => {
     expect(otherKey.split('-')[0]).toBe(own.split('-')[0]);
     expect(elsewhere.split('-')[0]).not.toBe(own.split('-')[0]);
   });
-});
-
-it.each([
-  { what: 'the same name', a: own, b: own, account: true, service: true },
-  { what: 'another key ID', a: own, b: otherKey, account: false, service: true },
-  { what: 'another base URL', a: own, b: elsewhere, account: false, service: false },
-  { what: 'its legacy name', a: own, b: legacy, account: true, service: true },
-  { what: 'two equal legacy names', a: legacy, b: legacy, account: true, service: true },
-  { what: 'the legacy name of another key', a: otherKey, b: legacy, account: false, service: false },
-  { what: 'two legacy names', a: '0123456789abcdef', b: legacy, account: false, service: false },
-  { what: 'an unknown account', a: own, b: undefined, account: false, service: false },
-  { what: 'two unknown accounts', a: undefined, b: undefined, account: false, service: false },
-  {
-    what: 'names that differ in the first part only',
-    a: `0-${legacy}`,
-    b: `1-${legacy}`,
-    account: false,
-    service: false,
-  },
-])('compares $what: account $account, service $service', ({ a, b, account, service }) => {
-  expect(isSameAccount(a, b)).toBe(account);
-  expect(isSameAccount(b, a)).toBe(account);
-  expect(isSameService(a, b)).toBe(service);
-  expect(isSameService(b, a)).toBe(service);
 });

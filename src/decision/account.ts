@@ -1,0 +1,25 @@
+/** How two names of accounts compare; provider/account.ts makes them. Pure. */
+
+/** Separates the hash of the base URL from the hash of both; names of earlier versions have only the second one. */
+const SEPARATOR = '-';
+
+/** True when both name one key ID at one base URL. An unknown account is the same as no other. */
+export function isSameAccount(a: string | undefined, b: string | undefined): boolean {
+  if (a === undefined || b === undefined) return false;
+  return a === b || ((serviceOf(a) === undefined || serviceOf(b) === undefined) && keyOf(a) === keyOf(b));
+}
+
+/** True when both were used at one base URL, whatever the key ID. A name without its first part tells only its account. */
+export function isSameService(a: string | undefined, b: string | undefined): boolean {
+  if (a === undefined || b === undefined) return false;
+  return isSameAccount(a, b) || (serviceOf(a) !== undefined && serviceOf(a) === serviceOf(b));
+}
+
+function serviceOf(account: string): string | undefined {
+  const end = account.indexOf(SEPARATOR);
+  return end === -1 ? undefined : account.slice(0, end);
+}
+
+function keyOf(account: string): string {
+  return account.slice(account.indexOf(SEPARATOR) + 1);
+}
