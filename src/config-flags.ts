@@ -181,6 +181,12 @@ export const FLAGS = {
     help: "How long another process's order is waited for beyond its create timeout and lease before its outcome is called unknown.",
     default: '60s',
   },
+  absenceGraceMs: {
+    ...durationFlag,
+    flag: 'absence-grace',
+    help: 'How long the provider has to answer 404 for a server before the operator believes that it is gone. A server that was never read takes twelve times as long.',
+    default: '5m',
+  },
   leaderElect: {
     ...booleanFlag,
     flag: 'leader-elect',

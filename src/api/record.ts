@@ -28,7 +28,9 @@ export const fingerprintSchema = z
     macs: addresses.optional().describe('Hardware addresses.'),
     ipv6: addresses.optional().describe('IPv6 addresses, where the provider shows no hardware address.'),
   })
-  .describe('What tells the server from another one with its identifier; empty where the provider shows nothing of it.');
+  .describe(
+    'What tells the server from another one with its identifier; empty where the provider shows nothing of it.',
+  );
 
 export const recordSchema = z.object({
   owner: z.string().min(1).max(128).describe('uid of the object that the record was written for.'),

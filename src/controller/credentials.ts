@@ -64,6 +64,22 @@ export class Credentials {
     return this.#found(last, `${entry.problem?.message ?? ''}; the last key that was read from it is used`);
   }
 
+  /**
+   * The account of the key that was last read from the Secret, or from the one that stands in for it; null: there is no key;
+   * undefined: not known yet, and looked up.
+   */
+  accountOf(namespace: string, name: string): string | null | undefined {
+    const { operatorNamespace = '', provider } = this.#options;
+    const entries = [`${namespace}/${name}`, `${operatorNamespace}/${namespace}.${name}`].map((id) =>
+      this.#entries.get(id),
+    );
+    const key = entries.find((entry) => entry?.key !== undefined)?.key;
+    if (key !== undefined) return provider.session(key).account;
+    if (entries[0]?.problem !== undefined) return null;
+    this.get(namespace, name, { held: true, deleting: false }).catch(() => undefined);
+    return undefined;
+  }
+
   /** The service refused the key of this Secret, or of the one that stands in for it. */
   suspect(namespace: string, name: string): void {
     const { operatorNamespace = '' } = this.#options;

@@ -1,48 +1,121 @@
-/** Which object holds which server: an index over every object that the process sees, fed by the informer and by own writes. */
+/**
+ * Which object holds which server, follows which task, and has an order on its way: an index over every object that the
+ * process sees, fed by the informer and by own writes. Records can be forged where the guards are not installed: an object
+ * counts only while its own API key is one of the account that its record names.
+ */
+import type { ServerRecord } from '../api/record.ts';
+import { isSameAccount } from '../decision/account.ts';
+import { isSameFingerprint } from '../decision/identity.ts';
+import type { Others } from '../decision/types.ts';
+
+export interface Holding {
+  namespace: string;
+  name: string;
+  /** Name of the Secret with the API key. */
+  secret: string;
+  account?: string | undefined;
+  identifier?: string | undefined;
+  fingerprint?: ServerRecord['fingerprint'];
+  /** The task that is followed and has not ended. */
+  task?: number | undefined;
+  /** A server is on its way, and its identifier will be known. */
+  isOrdering?: boolean;
+}
+
+/** The account that the key of a Secret belongs to; null: there is no such key; undefined: not read yet. */
+export type AccountOf = (namespace: string, secret: string) => string | null | undefined;
 
 export class Holders {
-  readonly #byIdentifier = new Map<string, Map<string, string>>();
-  readonly #byUid = new Map<string, string>();
+  readonly #accountOf: AccountOf;
+  readonly #byUid = new Map<string, Holding>();
+  /** Uids by what they hold; identifiers are host labels, which ignore case. */
+  readonly #byIdentifier = new Index<string>();
+  readonly #byTask = new Index<number>();
+  readonly #ordering = new Set<string>();
   readonly #reserved = new Set<string>();
 
-  /** The object `uid` (`key`: `namespace/name`) holds this identifier, or none. A reservation stays until it is ended. */
-  set(uid: string, key: string, identifier: string | undefined): void {
-    if (identifier !== undefined) this.#reserved.delete(uid);
+  constructor(accountOf: AccountOf) {
+    this.#accountOf = accountOf;
+  }
+
+  /** What the newest version of the object holds; undefined: nothing. A reservation stays until it is ended. */
+  set(uid: string, holding: Holding | undefined): void {
+    if (holding?.identifier !== undefined) this.#reserved.delete(uid);
     else if (this.#reserved.has(uid)) return;
-    this.#put(uid, key, identifier);
+    this.#put(uid, holding);
   }
 
   /** The object is about to take the server over. */
-  reserve(uid: string, key: string, identifier: string): void {
+  reserve(uid: string, holding: Holding): void {
     this.#reserved.add(uid);
-    this.#put(uid, key, identifier);
+    this.#put(uid, holding);
   }
 
-  /** Ends a reservation that did not become a hold. */
-  endReservation(uid: string, key: string): void {
-    if (this.#reserved.delete(uid)) this.#put(uid, key, undefined);
+  /** Ends a reservation that did not become a hold; `holding` is what the object holds without it. */
+  endReservation(uid: string, holding?: Holding): void {
+    if (this.#reserved.delete(uid)) this.#put(uid, holding);
   }
 
-  /** Every other object that holds it, as `namespace/name`, sorted. */
-  others(identifier: string, uid: string): string[] {
-    const holders = this.#byIdentifier.get(identifier);
-    if (holders === undefined || (holders.size === 1 && holders.has(uid))) return [];
-    const others = [...holders].filter(([holder]) => holder !== uid);
-    return others.map(([, key]) => key).sort();
+  /** What the others hold, as the object `uid` may ask. */
+  others(uid: string): Others {
+    const named = (uids: Iterable<string>, concerns: (holding: Holding) => boolean): string[] =>
+      [...uids]
+        .filter((other) => other !== uid)
+        .flatMap((other) => this.#byUid.get(other) ?? [])
+        .filter((holding) => this.#isOwner(holding) && concerns(holding))
+        .map(({ namespace, name }) => `${namespace}/${name}`)
+        .sort();
+    const isOf = (account: string | undefined, holding: Holding): boolean =>
+      account === undefined || holding.account === undefined || isSameAccount(account, holding.account);
+    return {
+      withServer: (identifier, { account, fingerprint }) =>
+        named(
+          this.#byIdentifier.of(identifier.toLowerCase()),
+          (holding) => isOf(account, holding) || isSameFingerprint(fingerprint, holding.fingerprint),
+        ),
+      withTask: (task, account) => named(this.#byTask.of(task), (holding) => isOf(account, holding)),
+      ordering: (account) => named(this.#ordering, (holding) => isOf(account, holding)),
+    };
   }
 
-  #put(uid: string, key: string, identifier: string | undefined): void {
+  /** A key that was not read yet proves nothing against the object. */
+  #isOwner({ namespace, secret, account }: Holding): boolean {
+    const own = this.#accountOf(namespace, secret);
+    if (own === null) return false;
+    return own === undefined || account === undefined || isSameAccount(own, account);
+  }
+
+  #put(uid: string, holding: Holding | undefined): void {
+    this.#byIdentifier.put(uid, holding?.identifier?.toLowerCase());
+    this.#byTask.put(uid, holding?.task);
+    if (holding?.isOrdering === true) this.#ordering.add(uid);
+    else this.#ordering.delete(uid);
+    if (holding === undefined) this.#byUid.delete(uid);
+    else this.#byUid.set(uid, holding);
+  }
+}
+
+/** Uids by one value each. */
+class Index<V> {
+  readonly #byValue = new Map<V, Set<string>>();
+  readonly #byUid = new Map<string, V>();
+
+  of(value: V): Iterable<string> {
+    return this.#byValue.get(value) ?? [];
+  }
+
+  put(uid: string, value: V | undefined): void {
     const before = this.#byUid.get(uid);
-    if (before === identifier) return;
+    if (before === value) return;
     if (before !== undefined) {
-      const holders = this.#byIdentifier.get(before);
-      holders?.delete(uid);
-      if (holders?.size === 0) this.#byIdentifier.delete(before);
+      const uids = this.#byValue.get(before);
+      uids?.delete(uid);
+      if (uids?.size === 0) this.#byValue.delete(before);
       this.#byUid.delete(uid);
     }
-    if (identifier === undefined) return;
-    this.#byUid.set(uid, identifier);
-    const holders = this.#byIdentifier.get(identifier) ?? new Map<string, string>();
-    this.#byIdentifier.set(identifier, holders.set(uid, key));
+    if (value === undefined) return;
+    this.#byUid.set(uid, value);
+    const uids = this.#byValue.get(value) ?? new Set<string>();
+    this.#byValue.set(value, uids.add(uid));
   }
 }

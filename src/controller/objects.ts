@@ -5,7 +5,8 @@ import type { VirtualServer } from '../api/virtual-server.ts';
 import { holdsSomething, viewRecord } from '../decision/record.ts';
 import type { Memo } from '../decision/types.ts';
 import type { Informer } from '../kube/types.ts';
-import type { Holders } from './holders.ts';
+import { isProvisioned } from '../decision/status.ts';
+import type { Holders, Holding } from './holders.ts';
 import type { Places } from './places.ts';
 
 export class Objects {
@@ -77,8 +78,8 @@ export class Objects {
 
   gone(key: string, last: VirtualServer): void {
     const { uid } = last.metadata;
-    this.#holders.endReservation(uid, key);
-    this.#holders.set(uid, key, undefined);
+    this.#holders.endReservation(uid);
+    this.#holders.set(uid, undefined);
     this.#places.set(last.metadata.namespace, uid, false);
     const written = this.#written.get(uid);
     const final = written !== undefined && isNewer(written, last) ? written : last;
@@ -94,22 +95,53 @@ export class Objects {
       this.#written.delete(uid);
       this.#memos.delete(uid);
       // The answer to our last write may have come after the watch told of the end.
-      this.#holders.set(uid, key, undefined);
+      this.#holders.set(uid, undefined);
       this.#places.set(object.metadata.namespace, uid, false);
       return { object, released: this.#released.delete(uid) };
     });
   }
 
+  /** What the object is known to hold; for the end of a reservation. */
+  holding(uid: string, key: string): Holding | undefined {
+    const object = this.newest(key);
+    return object?.metadata.uid === uid ? holdingOf(object, heldRecord(object)) : undefined;
+  }
+
   #index(object: VirtualServer): void {
-    const { namespace, name, uid, deletionTimestamp, finalizers } = object.metadata;
-    // Somebody else's finalizer may keep an object that we have let go.
-    const isLetGo = deletionTimestamp !== undefined && finalizers?.includes(FINALIZER) !== true;
-    const record = isLetGo ? undefined : ownRecord(object);
-    // A server that was cancelled at its end is held no more.
-    const held = record?.expiredAt === undefined ? record : undefined;
-    this.#holders.set(uid, `${namespace}/${name}`, held?.identifier);
+    const { namespace, uid } = object.metadata;
+    const held = heldRecord(object);
+    this.#holders.set(uid, holdingOf(object, held));
     this.#places.set(namespace, uid, held !== undefined && holdsSomething(held));
   }
+}
+
+/** The record of an object that still holds what it speaks of. */
+function heldRecord(object: VirtualServer): ServerRecord | undefined {
+  const { deletionTimestamp, finalizers } = object.metadata;
+  // Somebody else's finalizer may keep an object that we have let go.
+  const isLetGo = deletionTimestamp !== undefined && finalizers?.includes(FINALIZER) !== true;
+  const record = isLetGo ? undefined : ownRecord(object);
+  // A server that was cancelled at its end is held no more.
+  return record?.expiredAt === undefined ? record : undefined;
+}
+
+function holdingOf(object: VirtualServer, record: ServerRecord | undefined): Holding | undefined {
+  if (record === undefined) return undefined;
+  const { metadata, spec, status } = object;
+  const { account, identifier, fingerprint, attempt, task } = record;
+  const isRead = identifier !== undefined && status?.record?.identifier === identifier && isProvisioned(status);
+  const isStuck =
+    status?.conditions?.some(({ type, reason }) => type === 'Stalled' || reason === 'TaskOverdue') === true;
+  return {
+    namespace: metadata.namespace,
+    name: metadata.name,
+    secret: spec.apiKeySecretRef.name,
+    account,
+    identifier,
+    fingerprint,
+    task: isRead ? undefined : task,
+    isOrdering: attempt !== undefined && identifier === undefined && !isStuck,
+  };
 }
 
 /** What annotation or mirror say, where they were written for this object. */

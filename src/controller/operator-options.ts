@@ -33,6 +33,8 @@ export interface OperatorOptions extends Pick<ReconcilerRooms, 'probe'> {
   providerTimeoutMs: number;
   kubeTimeoutMs: number;
   takeoverGraceMs: number;
+  /** How long the provider has to deny a server until it counts as gone. */
+  absenceGraceMs: number;
   /** True while no other process can be the active one; always, where there is no leader election. */
   leads?: () => boolean;
   /** How long another process may go on after its last sign of life (ms); 0 without leader election. */

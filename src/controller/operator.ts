@@ -59,7 +59,7 @@ export class Operator {
     this.#instruments = instruments;
     this.#progress = new Progress(timers);
     this.#queue = new WorkQueue({ timers, instruments: instruments.loops.virtualserver });
-    const holders = new Holders();
+    const holders = new Holders((namespace, secret) => this.#credentials.accountOf(namespace, secret));
     const places = new Places(options.maxServersPerNamespace);
     this.#informer = options.informer({
       onUpsert: (key, object) => {
@@ -89,6 +89,7 @@ export class Operator {
     this.#pace = new Pace({
       pollMs: options.pollIntervalMs,
       resyncMs: options.resyncIntervalMs,
+      absenceMs: options.absenceGraceMs,
       takeoverMs: options.createTimeoutMs + (options.leaseDurationMs ?? 0) + options.takeoverGraceMs,
       qps: options.providerQps,
       list,

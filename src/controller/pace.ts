@@ -11,6 +11,7 @@ export interface PaceOptions {
   pollMs: number;
   resyncMs: number;
   takeoverMs: number;
+  absenceMs: number;
   qps: number;
   list: () => readonly VirtualServer[];
   /** Told when the factor by which an interval is stretched changes by more than a tenth. */
@@ -26,8 +27,8 @@ export class Pace {
 
   constructor(options: PaceOptions) {
     this.#options = options;
-    const { pollMs, resyncMs, takeoverMs } = options;
-    this.#timing = { pollMs, resyncMs, takeoverMs };
+    const { pollMs, resyncMs, takeoverMs, absenceMs } = options;
+    this.#timing = { pollMs, resyncMs, takeoverMs, absenceMs };
   }
 
   timing(now: number): Timing {
@@ -42,7 +43,7 @@ export class Pace {
   }
 
   #count(now: number): void {
-    const { pollMs, resyncMs, takeoverMs, qps, list, onStretch } = this.#options;
+    const { pollMs, resyncMs, qps, list, onStretch } = this.#options;
     const objects = list();
     const polled = objects.reduce((sum, object) => sum + (isPolled(object) ? 1 : 0), 0);
     const needed = {
@@ -52,7 +53,7 @@ export class Pace {
     const factors = { poll: Math.max(1, needed.poll / pollMs), resync: Math.max(1, needed.resync / resyncMs) };
     this.#countedAt = now;
     this.#factors = factors;
-    this.#timing = { pollMs: pollMs * factors.poll, resyncMs: resyncMs * factors.resync, takeoverMs };
+    this.#timing = { ...this.#timing, pollMs: pollMs * factors.poll, resyncMs: resyncMs * factors.resync };
     const moved = (['poll', 'resync'] as const).some((kind) => Math.abs(factors[kind] / this.#told[kind] - 1) > 0.1);
     if (!moved) return;
     this.#told = factors;

@@ -1,6 +1,8 @@
 /** Carries out one action at the service: the only place that calls it. Writes nothing to Kubernetes. */
-import { decide } from '../decision/decide.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
+import { isSameAccount } from '../decision/account.ts';
+import { decide } from '../decision/decide.ts';
+import { fingerprintOf } from '../decision/identity.ts';
 import { isProvisioned } from '../decision/status.ts';
 import { sshTarget } from '../decision/reach.ts';
 import type { Action, Facts, Outcome } from '../decision/types.ts';
@@ -8,7 +10,7 @@ import type { Kube } from '../kube/types.ts';
 import { ProviderError } from '../provider/errors/provider-error.ts';
 import { NotFoundError } from '../provider/errors/not-found-error.ts';
 import { ResponseError } from '../provider/errors/response-error.ts';
-import type { Session } from '../provider/types.ts';
+import type { Server, Session } from '../provider/types.ts';
 import type { ConnectionSecrets } from './connection-secrets.ts';
 import type { CreateLimit } from './create-limit.ts';
 import type { Holders } from './holders.ts';
@@ -108,34 +110,43 @@ async function create(action: Extract<Action, { type: 'create' }>, target: Targe
 }
 
 async function pollTask(task: number, session: Session): Promise<Outcome> {
-  try {
+  const poll = async (): Promise<Outcome> => {
     const polled = await session.pollTask(task);
     if (polled.state === 'complete') return { type: 'complete', identifier: polled.identifier };
     return { type: 'pending', identifier: polled.identifier, status: polled.status };
-  } catch (error) {
-    if (error instanceof NotFoundError) return { type: 'taskNotFound' };
-    throw error;
-  }
+  };
+  const denied = await unlessDenied(poll, () => listsProblem(session));
+  return 'detail' in denied ? { type: 'taskNotFound', counts: denied.counts } : denied.found;
 }
 
 async function readServer(identifier: string, account: string | undefined, target: Target): Promise<Outcome> {
   const session = sessionOf(target);
   // A server that was read before is only looked at again.
   const priority = isProvisioned(target.object.status) ? 'low' : 'high';
-  try {
-    const server = await session.readServer(identifier, priority);
-    return { type: 'server', server, account: session.account };
-  } catch (error) {
-    if (error instanceof NotFoundError) return await notFound(session, account, identifier);
-    throw error;
-  }
+  const read = async (): Promise<Outcome> => seen(session, await session.readServer(identifier, priority));
+  const denied = await unlessDenied(read, () => problemOf(session, account));
+  if (!('detail' in denied)) return denied.found;
+  const { counts, detail } = denied;
+  return { type: 'serverNotFound', counts, detail };
+}
+
+function seen({ account }: Session, server: Server): Outcome {
+  return { type: 'server', server, account };
 }
 
 /** The identifier is reserved until the visit ends, so that of two adopters only one comes to hold it. */
 async function adopt(action: Extract<Action, { type: 'adopt' }>, target: Target, room: Performing): Promise<Outcome> {
-  const { namespace, name, uid } = target.object.metadata;
-  room.holders.reserve(uid, `${namespace}/${name}`, action.identifier);
-  return readServer(action.identifier, undefined, target);
+  const { metadata, spec } = target.object;
+  const { namespace, name, uid } = metadata;
+  const { account } = sessionOf(target);
+  const { identifier } = action;
+  room.holders.reserve(uid, { namespace, name, secret: spec.apiKeySecretRef.name, account, identifier });
+  const found = await readServer(identifier, undefined, target);
+  if (found.type !== 'server') return found;
+  // Another key of the same account has another name: that it is one server shows only now.
+  const fingerprint = fingerprintOf(found.server);
+  const holders = room.holders.others(uid).withServer(identifier, { account, fingerprint });
+  return holders.length === 0 ? found : { type: 'held', holders };
 }
 
 /** A server that was read: its SSH server is asked, and its connection Secret written, where spec wants that. */
@@ -147,27 +158,42 @@ async function lookedAt(outcome: Outcome, { object }: Target, room: Performing):
   return { ...outcome, ...(probed && { probed }), ...(connection && { connection }) };
 }
 
+/** What was found, or that it was denied twice: whether that counts as a hint that it is gone, and why not. */
+type Asked<T> = { found: T } | { counts: boolean; detail: string };
+
 /**
- * A 404 counts only with the account that the server was last seen with, and only while the service answers that key.
- * It is asked for once more after the list: the first one may have come from a fault that is over by then, and a 404 for
- * a DELETE says nothing of a server that can be read.
+ * Asks once more after a look at what a 404 may come from otherwise: a fault may be over by then. `problem`: why a denial
+ * proves nothing; undefined: it counts.
  */
-async function notFound(session: Session, account: string | undefined, identifier: string): Promise<Outcome> {
-  if (account !== session.account) {
-    const detail = 'the API key or the base URL is another one than the server was last seen with';
-    return { type: 'serverNotFound', proven: false, detail };
-  }
+async function unlessDenied<T>(ask: () => Promise<T>, problem: () => Promise<string | undefined>): Promise<Asked<T>> {
+  const attempt = async (): Promise<T | undefined> => {
+    try {
+      return await ask();
+    } catch (error) {
+      if (error instanceof NotFoundError) return undefined;
+      throw error;
+    }
+  };
+  const first = await attempt();
+  if (first !== undefined) return { found: first };
+  const detail = await problem();
+  if (detail !== undefined) return { counts: false, detail };
+  const second = await attempt();
+  return second === undefined ? { counts: true, detail: 'the provider answers 404 for it' } : { found: second };
+}
+
+async function problemOf(session: Session, account: string | undefined): Promise<string | undefined> {
+  const isOther = account !== undefined && !isSameAccount(account, session.account);
+  return isOther ? 'the API key or the base URL differs from the one it was last seen with' : listsProblem(session);
+}
+
+/** A key that sees no product may be one of a suspended account, and the provider be in trouble. */
+async function listsProblem(session: Session): Promise<string | undefined> {
   try {
-    await session.products();
+    return (await session.products()).length === 0 ? 'the provider lists no products either' : undefined;
   } catch (error) {
     if (!(error instanceof ResponseError && error.status === 404)) throw error;
-    return { type: 'serverNotFound', proven: false, detail: 'the service answers 404 for its list of products too' };
-  }
-  try {
-    return { type: 'server', server: await session.readServer(identifier, 'high'), account: session.account };
-  } catch (error) {
-    if (!(error instanceof NotFoundError)) throw error;
-    return { type: 'serverNotFound', proven: true, detail: 'the service answers 404 for it' };
+    return 'the provider answers 404 for its list of products too';
   }
 }
 
@@ -193,8 +219,8 @@ async function deleteServer(
     return { type: 'cancelled' };
   } catch (error) {
     if (!(error instanceof NotFoundError)) throw error;
-    const found = await notFound(session, action.record.account, action.identifier);
+    const found = await readServer(action.identifier, action.record.account, target);
     if (found.type !== 'server') return found;
-    throw new ResponseError(404, 'deleteServer: the service answered 404 for a server that it shows');
+    throw new ResponseError(404, 'deleteServer: the provider answered 404 for a server that it shows');
   }
 }

@@ -74,6 +74,8 @@ export class Reconciler {
           visit.ended ??= this.#creates();
         }
         const stepped: Stepped = await this.#step(object, action, visit);
+        // What follows on an order can be done by the next process as well.
+        if (action.type === 'create') visit.ended?.();
         if (!stepped.next.again) return stepped.next.requeueAfterMs;
         object = stepped.object;
       }
@@ -81,7 +83,7 @@ export class Reconciler {
       return undefined;
     } finally {
       visit.ended?.();
-      this.#rooms.holders.endReservation(uid, `${namespace}/${name}`);
+      this.#rooms.holders.endReservation(uid, this.#rooms.objects.holding(uid, `${namespace}/${name}`));
       this.#rooms.places.endReservation(uid);
     }
   }
@@ -172,11 +174,12 @@ export class Reconciler {
     const apiServerNow = this.#rooms.kube.serverTime();
     return {
       now,
+      monotonic: timers.monotonic(),
       ...(apiServerNow !== undefined && { apiServerNow }),
       memo: objects.memo(uid),
       // That the attempt of this very visit was not sent yet is no reason to drop it.
       notes: journal.entries(uid).filter((note) => note.attempt !== claimed || note.state !== 'minted'),
-      holders: (identifier) => holders.others(identifier, uid),
+      others: holders.others(uid),
       timing: pace.timing(timers.monotonic()),
       jitter: timers.random(),
       ...(claimed !== undefined && { claimed }),
@@ -193,7 +196,7 @@ export class Reconciler {
     const reason =
       outcome.type === 'failed' ? reasonOf(outcome.error) : action.type === 'park' && action.verdict.reason;
     const refused = reason === 'InvalidCredentials' || reason === 'Unauthorized';
-    const blind = outcome.type === 'taskNotFound' || (outcome.type === 'serverNotFound' && !outcome.proven);
+    const blind = outcome.type === 'taskNotFound' || (outcome.type === 'serverNotFound' && !outcome.counts);
     if (!refused && !blind) return;
     this.#rooms.credentials.suspect(object.metadata.namespace, object.spec.apiKeySecretRef.name);
   }

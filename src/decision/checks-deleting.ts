@@ -1,4 +1,6 @@
 /** Checks for an object that is being deleted. */
+import type { ServerRecord } from '../api/record.ts';
+import { isSameAccount } from './account.ts';
 import { holdsSomething } from './record.ts';
 import { orphanMessage } from './inputs.ts';
 import type { Action } from './types.ts';
@@ -19,10 +21,9 @@ export function nothingIsOwed({ deleting, own, record, adoption }: View): Action
   return { type: 'release', why: 'nothingCreated', record: own };
 }
 
-/** With `Retain` only a task whose identifier is not known yet is followed, so that what is left behind has a name. */
+/** What is left behind has to have a name: until then the order is followed, or waits for a word about its outcome. */
 export function serverIsRetained({ deleting, own, object }: View): Action | undefined {
-  if (!deleting || object.spec.deletionPolicy !== 'Retain' || own === undefined) return undefined;
-  if (own.identifier === undefined && own.task !== undefined) return undefined;
+  if (!deleting || object.spec.deletionPolicy !== 'Retain' || own?.identifier === undefined) return undefined;
   return { type: 'release', why: 'retained', record: own };
 }
 
@@ -38,12 +39,27 @@ export function serverIsProtected({ deleting, object }: View): Action | undefine
 export function serverIsToBeCancelled(view: View): Action | undefined {
   const { deleting, own, facts } = view;
   if (!deleting || own?.identifier === undefined) return undefined;
-  if (facts.memo.cancelled === own.identifier) {
+  const isCancelled = facts.memo.cancelled === own.identifier;
+  if (isCancelled || facts.memo.gone === own.identifier) {
     if (own.orphans !== undefined) return park('OrphanedServer', orphanMessage(own));
-    return { type: 'release', why: 'cancelled', record: own };
+    return { type: 'release', why: isCancelled ? 'cancelled' : 'gone', record: own };
   }
-  return (
-    notDue(view, 'deleteServer') ??
-    withoutCredentials(view, 'deleteServer') ?? { type: 'deleteServer', record: own, identifier: own.identifier }
-  );
+  return cancellation(view, own, own.identifier);
+}
+
+/**
+ * The DELETE, or the look at the server that has to come first: under another account, after a denial, and for a server
+ * that had counted as gone, the identifier alone does not say whose server it is.
+ */
+export function cancellation(view: View, own: ServerRecord, identifier: string): Action {
+  const { memo, credentials } = view.facts;
+  const wait = notDue(view, 'deleteServer') ?? withoutCredentials(view, 'deleteServer');
+  if (wait !== undefined) return wait;
+  const account = credentials?.ok === true ? credentials.account : undefined;
+  const isDoubtful =
+    memo.denials !== undefined ||
+    own.missingAt !== undefined ||
+    (own.account !== undefined && !isSameAccount(own.account, account));
+  if (!isDoubtful) return { type: 'deleteServer', record: own, identifier };
+  return notDue(view, 'readServer') ?? { type: 'readServer', record: own, identifier };
 }

@@ -1,10 +1,11 @@
 /** Checks for a server whose time is over (`spec.expiresAt`, `spec.ttl`). */
+import { cancellation } from './checks-deleting.ts';
 import { clockOf, expiryOf, isToExpire } from './expiry.ts';
 import { orphanMessage } from './inputs.ts';
 import { holdsSomething } from './record.ts';
 import type { Action } from './types.ts';
 import { timestamp } from './verdict.ts';
-import { notDue, park, withoutCredentials, type View } from './view.ts';
+import { park, type View } from './view.ts';
 
 /** Its server was cancelled. Nothing is ordered again, or a GitOps tool that keeps the object would pay for ever. */
 export function serverHasExpired({ own, deleting }: View): Action | undefined {
@@ -25,13 +26,10 @@ export function serverIsToExpire(view: View): Action | undefined {
   const { own, deleting, object, facts } = view;
   if (deleting || own?.identifier === undefined) return undefined;
   if (!isToExpire(object, own, facts)) return undefined;
-  if (facts.memo.cancelled === own.identifier) {
+  if (facts.memo.cancelled === own.identifier || facts.memo.gone === own.identifier) {
     return { type: 'record', record: { ...own, expiredAt: timestamp(facts.now) }, why: 'expired' };
   }
-  return (
-    notDue(view, 'deleteServer') ??
-    withoutCredentials(view, 'deleteServer') ?? { type: 'deleteServer', record: own, identifier: own.identifier }
-  );
+  return cancellation(view, own, own.identifier);
 }
 
 /** Nothing is ordered, and nothing adopted, only to be cancelled at once. */

@@ -1,9 +1,11 @@
 /** Checks on the way to a server: an attempt and its outcome, adoption, and what has to be in order before a create. */
-import { ADOPT_ANNOTATION, NOT_CREATED_ANNOTATION } from '../api/names.ts';
+import { ADOPT_ANNOTATION } from '../api/names.ts';
 import { mayBeInFlight } from './checks.ts';
 import { holdsSomething } from './record.ts';
 import { specProblem } from './spec.ts';
 import type { Action, GatherKind, Missing } from './types.ts';
+import { currentReason } from './verdict.ts';
+import { namesOf, resolveAdvice, unknownMessage } from './words.ts';
 import { firstSeen, notDue, park, withoutCredentials, type View } from './view.ts';
 
 /** Only the visit that claimed the attempt may send it. */
@@ -25,38 +27,54 @@ export function createIsInFlight(view: View): Action | undefined {
   );
 }
 
+/** Reasons in which the task of the record will not tell of a server by itself. */
+const HOPELESS = new Set<string | undefined>([
+  'TaskNotFound',
+  'TaskFailed',
+  'TaskOverdue',
+  'TaskInUse',
+  'IdentityUnproven',
+  'ServerNotVisible',
+  'IdentifierInUse',
+]);
+
 export function adoptionIsAsked(view: View): Action | undefined {
-  const { own, adoption, facts } = view;
+  const { own, adoption, facts, object } = view;
   if (adoption === undefined || own?.identifier !== undefined) return undefined;
   if (!adoption.ok) return park('AdoptInvalid', adoption.message);
+  // A task that runs tells which server is its own; adopted before, that server would be called an orphan.
+  if (own?.task !== undefined && !HOPELESS.has(currentReason(object.status?.conditions))) return undefined;
   const { identifier } = adoption;
-  const holders = facts.holders(identifier);
-  if (holders.length > 0) {
-    return park(
-      'IdentifierInUse',
-      `server ${identifier}, named by ${ADOPT_ANNOTATION}, is held by ${holders.join(', ')}`,
-      // Nothing tells of a holder that goes away; looking again costs no call.
-      { afterMs: facts.timing.pollMs },
-    );
+  // Without a key of the account nothing is said of what others hold.
+  const first = notDue(view, 'adopt') ?? withoutCredentials(view, 'adopt');
+  if (first !== undefined) return first;
+  const account = facts.credentials?.ok === true ? facts.credentials.account : undefined;
+  const holders = facts.others.withServer(identifier, { account });
+  // Nothing tells of a holder that goes away; looking again costs no call.
+  const afterMs = facts.timing.pollMs;
+  if (holders.length > 0) return park('IdentifierInUse', heldMessage(view, identifier, holders), { afterMs });
+  const ordering = facts.others.ordering(account);
+  if (ordering.length > 0) {
+    const message = `Server ${identifier} is adopted as soon as it is known which server ${namesOf(ordering, object)} has ordered`;
+    return park('Pending', message, { afterMs: Math.min(afterMs, ORDERING_RECHECK_MS) });
   }
-  return notDue(view, 'adopt') ?? withoutCredentials(view, 'adopt') ?? { type: 'adopt', record: own, identifier };
+  return { type: 'adopt', record: own, identifier };
+}
+
+const ORDERING_RECHECK_MS = 5_000;
+
+/** While an attempt is open no advice may end in a release. */
+export function heldMessage({ own, object }: View, identifier: string, holders: readonly string[]): string {
+  const open = own?.attempt === undefined ? 'Correct the annotation' : resolveAdvice(own);
+  return `Server ${identifier}, named by annotation ${ADOPT_ANNOTATION}, is held by ${namesOf(holders, object)}. ${open}`;
 }
 
 export function createOutcomeIsUnknown({ own, object }: View): Action | undefined {
   if (own?.attempt === undefined || own.task !== undefined || own.identifier !== undefined) return undefined;
-  const message = unknownMessage(own.attempt);
+  const message = unknownMessage(own);
   // What happened was known to the visit that sent the create alone.
   const fuller = object.status?.conditions?.find((condition) => condition.message.startsWith(message))?.message;
   return park('CreateOutcomeUnknown', fuller ?? message);
-}
-
-/** What a person has to do about an attempt whose answer was lost. */
-export function unknownMessage(attempt: string): string {
-  return (
-    `attempt ${attempt} may have created a server: its answer was lost, and the service has no call to find out. ` +
-    `Look at the service. If there is a server, annotate ${ADOPT_ANNOTATION}=<identifier>; ` +
-    `if there is none, annotate ${NOT_CREATED_ANNOTATION}=${attempt}`
-  );
 }
 
 const RECHECK_MS = 60_000;

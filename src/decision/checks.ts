@@ -1,10 +1,14 @@
 /** Checks that hold for every object, deleted or not. Each is one named fact with the action that follows from it. */
 import { ADOPT_ANNOTATION, FINALIZER, RECORD_ANNOTATION, START_ANEW_ANNOTATION } from '../api/names.ts';
-import { currentReason } from './verdict.ts';
+import type { ServerRecord } from '../api/record.ts';
+import { isSameAccount, isSameService } from './account.ts';
+import { isAcceptedWord } from './identity.ts';
 import { isPaused, saysNotCreated, withoutHandledOrphans } from './inputs.ts';
-import { withoutAttempt } from './record.ts';
+import { settledWith, withoutAttempt } from './record.ts';
 import { isProvisioned } from './status.ts';
 import type { Action } from './types.ts';
+import { currentReason } from './verdict.ts';
+import { namesOf, taskInUse, unprovenTask } from './words.ts';
 import { firstSeen, notDue, park, taskIsOver, withoutCredentials, type View } from './view.ts';
 
 export function recordIsInvalid({ record }: View): Action | undefined {
@@ -59,15 +63,24 @@ export function objectIsPaused({ object }: View): Action | undefined {
   return isPaused(object) ? { type: 'wait' } : undefined;
 }
 
-/** A person has looked and found nothing: obeyed only when no create can be on its way any more. */
+/** Reasons in which a task is known that will not tell of a server any more. */
+const FRUITLESS = new Set<string | undefined>(['TaskNotFound', 'TaskFailed', 'TaskOverdue']);
+
+/**
+ * A person has looked and found nothing: obeyed only when no create can be on its way any more. Of a task the provider
+ * has to have no news, and where it named a server, that server has to be denied.
+ */
 export function attemptCreatedNothing(view: View): Action | undefined {
-  const { own, object } = view;
+  const { own, object, facts } = view;
   if (own?.attempt === undefined || !saysNotCreated(object, own)) return undefined;
-  const lost = own.task === undefined && own.identifier === undefined;
-  const vanished = currentReason(object.status?.conditions) === 'TaskNotFound';
-  if (!(lost && !mayBeInFlight(view)) && !vanished) return undefined;
-  const { identifier: _identifier, readyAt: _readyAt, ...rest } = withoutAttempt(own);
-  return { type: 'record', record: rest, why: 'notCreated' };
+  const { identifier, task } = own;
+  const lost = task === undefined && identifier === undefined && !mayBeInFlight(view);
+  const isDenied = identifier === undefined || facts.memo.denials?.of === `server ${identifier}`;
+  const reason = currentReason(object.status?.conditions);
+  const fruitless = task !== undefined && isDenied && FRUITLESS.has(reason) && !taskIsOver(view);
+  if (!lost && !fruitless) return undefined;
+  const { identifier: _identifier, readyAt: _readyAt, fingerprint: _fingerprint, ...rest } = withoutAttempt(own);
+  return { type: 'record', record: { ...rest, ...settledWith(own) }, why: 'notCreated' };
 }
 
 export function orphanIsHandled({ own, object }: View): Action | undefined {
@@ -85,29 +98,51 @@ export function mayBeInFlight({ own, facts }: View): boolean {
 
 export function identifierIsHeldTwice({ own, facts, object, deleting }: View): Action | undefined {
   if (own?.identifier === undefined || (deleting && object.spec.deletionPolicy === 'Retain')) return undefined;
-  const holders = facts.holders(own.identifier);
+  const holders = facts.others.withServer(own.identifier, own);
   if (holders.length === 0) return undefined;
   return park(
     'IdentifierInUse',
-    `server ${own.identifier} is held by ${holders.join(', ')} too. Nothing is called. ` +
-      'Set deletionPolicy: Retain on all but one of them and delete those',
+    `Server ${own.identifier} is held by ${namesOf(holders, object)} too. The operator makes no calls for it. ` +
+      'Set deletionPolicy: Retain on the objects that are not to keep it, then delete those',
     { afterMs: facts.timing.pollMs },
   );
+}
+
+/** The counter of the provider has started again: following the task would lead both to one server. */
+export function taskIsHeldTwice(view: View): Action | undefined {
+  const { own, facts, object } = view;
+  if (own?.task === undefined || taskIsOver(view)) return undefined;
+  const holders = facts.others.withTask(own.task, own.account);
+  if (holders.length === 0) return undefined;
+  return park('TaskInUse', taskInUse(own, `task ${own.task}, which ${namesOf(holders, object)} follows too`), {
+    afterMs: facts.timing.pollMs,
+  });
 }
 
 export function taskRuns(view: View): Action | undefined {
   const { own, facts } = view;
   if (own?.task === undefined || taskIsOver(view)) return undefined;
-  if (facts.memo.readInstead !== undefined && own.identifier !== undefined) {
-    return (
-      notDue(view, 'readServer') ??
-      withoutCredentials(view, 'readServer') ?? { type: 'readServer', record: own, identifier: own.identifier }
-    );
-  }
-  return (
-    notDue(view, 'pollTask') ??
-    withoutCredentials(view, 'pollTask') ?? { type: 'pollTask', record: own, task: own.task }
-  );
+  const { identifier, task } = own;
+  const type = facts.memo.readInstead !== undefined && identifier !== undefined ? 'readServer' : 'pollTask';
+  const first = notDue(view, type) ?? withoutCredentials(view, type);
+  if (first !== undefined) return first;
+  if (type === 'readServer' && identifier !== undefined) return { type, record: own, identifier };
+  return taskOfAnotherAccount(view, own) ?? { type: 'pollTask', record: own, task };
+}
+
+/**
+ * Task numbers are those of an account. Under another key of the same base URL the identifier that the task named before
+ * can prove that it is the same one; without it the task may be anybody's.
+ */
+function taskOfAnotherAccount({ facts, object }: View, own: ServerRecord): Action | undefined {
+  const { credentials, timing } = facts;
+  const account = credentials?.ok === true ? credentials.account : undefined;
+  if (own.account === undefined || isSameAccount(own.account, account)) return undefined;
+  if (own.identifier !== undefined && isSameService(own.account, account)) return undefined;
+  const word = `task-${own.task ?? ''}@${account ?? ''}`;
+  if (isAcceptedWord(object, word)) return undefined;
+  const why = 'the API key or the base URL is not the one that the server was ordered with';
+  return park('IdentityUnproven', unprovenTask(own, why, word), { retry: 'pollTask', afterMs: timing.pollMs });
 }
 
 export function serverIsHeld(view: View): Action | undefined {

@@ -22,6 +22,7 @@ export const CHECKS: readonly Check[] = [
   checks.orphanIsHandled,
   expiry.serverHasExpired,
   checks.identifierIsHeldTwice,
+  checks.taskIsHeldTwice,
   deleting.nothingIsOwed,
   ordering.attemptWasClaimedJustNow,
   ordering.createIsInFlight,

@@ -1,6 +1,6 @@
 /** Makes one record out of the annotation, its mirror in status, and what journal and memory know. Pure. */
 import { FINALIZER, RECORD_ANNOTATION, START_ANEW_ANNOTATION } from '../api/names.ts';
-import { formatRecord, parseRecord, type Orphan, type ServerRecord } from '../api/record.ts';
+import { MAX_SETTLED, formatRecord, parseRecord, type Orphan, type ServerRecord } from '../api/record.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { AttemptNote } from './types.ts';
 
@@ -64,14 +64,16 @@ function mergeRecords(annotated: ServerRecord | undefined, mirror: ServerRecord 
     }
   }
   const orphans = mergeOrphans(annotated.orphans, mirror.orphans);
+  const settled = mergeSettled(annotated.settled, mirror.settled);
+  const lists = { ...(orphans && { orphans }), ...(settled && { settled }) };
   // What has happened to a server stays true, whichever side still knows of it.
   const [readyAt, expiredAt] = (['readyAt', 'expiredAt'] as const).map((end) => annotated[end] ?? mirror[end]);
   const ends = { ...(readyAt !== undefined && { readyAt }), ...(expiredAt !== undefined && { expiredAt }) };
   const adopted = [annotated, mirror].find((record) => record.mode === 'adopt' && record.identifier !== undefined);
   // Adopting resolves an attempt: the side that does not know of it yet still carries the attempt.
-  if (adopted !== undefined) return { ...adopted, ...ends, ...(orphans && { orphans }) };
+  if (adopted !== undefined) return { ...adopted, ...ends, ...lists };
   const later = annotated.identifier === undefined && mirror.identifier !== undefined ? mirror : annotated;
-  return { ...mirror, ...annotated, ...definedOf(later), ...ends, ...(orphans && { orphans }) };
+  return { ...mirror, ...annotated, ...definedOf(later), ...ends, ...lists };
 }
 
 function definedOf(record: ServerRecord): ServerRecord {
@@ -85,6 +87,12 @@ export function mergeOrphans(...lists: (readonly Orphan[] | undefined)[]): Orpha
     byText.set(`${orphan.attempt ?? ''} ${orphan.task ?? ''} ${orphan.identifier ?? ''}`, orphan);
   }
   return byText.size === 0 ? undefined : [...byText.values()];
+}
+
+/** Attempts of both lists, each once; the newest ones, which stand last. */
+function mergeSettled(...lists: (readonly string[] | undefined)[]): string[] | undefined {
+  const attempts = [...new Set(lists.flatMap((list) => list ?? []))];
+  return attempts.length === 0 ? undefined : attempts.slice(-MAX_SETTLED);
 }
 
 /** Adds what journal and memory know: a task is never dropped, an attempt that may have been sent never forgotten. */
@@ -119,20 +127,21 @@ function withNote(record: ServerRecord, note: AttemptNote): Merged {
       ...(task !== undefined && { task }),
     };
   }
-  // Who adopts has looked at the service: that settles an answer that was lost, though not a task that was accepted.
-  if (task === undefined && (record.mode === 'adopt' || isLater(record, note))) return record;
+  // Resolved by you, who had looked at the provider; this process did not hear of it. A later attempt alone proves nothing:
+  // an etcd that was rolled back may have lost the earlier one.
+  if (task === undefined && (record.mode === 'adopt' || record.settled?.includes(attempt) === true)) return record;
   const orphans = mergeOrphans(record.orphans, [{ attempt, ...(task !== undefined && { task }) }]);
   return { ...record, ...(orphans && { orphans }) };
 }
 
-/** An attempt is claimed only when every earlier one is resolved: this one was lost sight of here, not by everybody. */
-function isLater({ attempt, attemptedAt }: ServerRecord, { mintedAt }: AttemptNote): boolean {
-  if (attempt === undefined || attemptedAt === undefined || mintedAt === undefined) return false;
-  return Date.parse(attemptedAt) > Date.parse(mintedAt);
-}
-
 /** The record after an attempt that created nothing. */
 export function withoutAttempt(record: ServerRecord): ServerRecord {
-  const { attempt: _attempt, attemptedAt: _attemptedAt, task: _task, ...rest } = record;
+  const { attempt: _attempt, attemptedAt: _attemptedAt, task: _task, hintedTask: _hintedTask, ...rest } = record;
   return rest;
+}
+
+/** The attempts that you have resolved, with that of the record among them; for the record that follows on it. */
+export function settledWith({ settled, attempt }: ServerRecord): Pick<ServerRecord, 'settled'> {
+  const all = mergeSettled(settled, attempt === undefined ? undefined : [attempt]);
+  return { ...(all && { settled: all }) };
 }

@@ -1,12 +1,13 @@
 /** What the answer to a create means for its object (design.md, "What an answer to the create means"). Pure. */
 import type { ServerRecord } from '../api/record.ts';
 import type { CreateOutcome } from '../provider/types.ts';
-import { unknownMessage } from './checks-ordering.ts';
+import { compose, transitions } from './compose.ts';
 import { reasonOf } from './failure.ts';
 import { withoutAttempt } from './record.ts';
-import { jittered, rest, retryLater, type Settling } from './next.ts';
+import { goOn, jittered, rest, retryLater, type Settling } from './next.ts';
 import { taskField } from './status.ts';
 import type { Next } from './types.ts';
+import { unknownMessage } from './words.ts';
 
 const HOUR_MS = 60 * 60_000;
 
@@ -35,17 +36,24 @@ export function settleCreate(at: Settling, record: ServerRecord, result: CreateO
       return rest(at, parts, { action: 'gather', afterMs }, { ...facts.memo, failures: 0 }, left);
     }
     case 'unknown': {
-      const message = `${unknownMessage(record.attempt ?? '')}. What happened: ${result.error.message}`;
-      return rest(at, { record, fields: {}, verdict: { reason: 'CreateOutcomeUnknown', message } }, undefined);
+      const hinted = result.task === undefined ? record : { ...record, hintedTask: result.task };
+      const message = `${unknownMessage(hinted)}. What happened: ${result.error.message}`;
+      const parts = { record: hinted, fields: {}, verdict: { reason: 'CreateOutcomeUnknown', message } as const };
+      return rest(at, parts, undefined, facts.memo, hinted === record ? undefined : hinted);
     }
   }
 }
 
-function created(at: Settling, record: ServerRecord, task: number): Next {
-  const { facts } = at;
-  const { failures: _failures, ...memo } = facts.memo;
-  const fields = { task: taskField(task, undefined) };
-  const verdict = { reason: 'Creating', message: `the service accepted the create as task ${task}` } as const;
-  const plan = { action: 'pollTask', afterMs: jittered(facts.timing.pollMs, facts) } as const;
-  return rest(at, { record, fields, verdict }, plan, { ...memo, failures: 0 }, record);
+/** The task is asked at once: the sooner the identifier is known, the less can be mistaken for it. */
+function created({ object, facts }: Settling, record: ServerRecord, task: number): Next {
+  const { next: _next, failures: _failures, ...memo } = facts.memo;
+  const goes = goOn({ ...memo, failures: 0 }, { record });
+  const { record: _record, conditions: _conditions, observedGeneration: _generation, ...fields } = object.status ?? {};
+  if (Object.keys(fields).length === 0) return goes;
+  const verdict = {
+    reason: 'Creating',
+    message: `Order accepted (task ${task}); the server is being created`,
+  } as const;
+  const status = compose(object, { record, fields: { task: taskField(task, undefined) }, verdict }, facts.now);
+  return { ...goes, status, events: transitions(object.status, status) };
 }

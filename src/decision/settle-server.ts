@@ -1,53 +1,76 @@
 /** What reading, adopting or cancelling a server means for its object. Pure. */
-import { ADOPT_ANNOTATION } from '../api/names.ts';
+import { ADOPT_ANNOTATION, SERVER_GONE_ANNOTATION } from '../api/names.ts';
 import type { ServerRecord } from '../api/record.ts';
 import type { Server } from '../provider/types.ts';
+import { denied, graceOf, isProven, pauseOf, unprovenVerdict, withoutDenials } from './absence.ts';
+import { heldMessage } from './checks-ordering.ts';
 import { connectionCondition } from './connection.ts';
-import { isRunning, reach } from './reach.ts';
 import { isToExpire, withReadyAt } from './expiry.ts';
-import { mergeOrphans } from './record.ts';
+import { fingerprintOf, recognize, type Recognition } from './identity.ts';
+import { saysGone } from './inputs.ts';
 import { goOn, jittered, rest, retryLater, type Settling } from './next.ts';
+import { isRunning, reach } from './reach.ts';
+import { mergeOrphans, settledWith } from './record.ts';
 import { unseen, vanished } from './settle-task.ts';
 import { isProvisioned, serverFields } from './status.ts';
 import { cut } from './text.ts';
 import type { Action, Next, Outcome } from './types.ts';
-import type { Verdict } from './verdict.ts';
+import { timestamp, type Verdict } from './verdict.ts';
+import { lookAt } from './view.ts';
+import { resolveAdvice, unprovenServer } from './words.ts';
 
 export function settleServer(at: Settling, action: Extract<Action, { type: 'readServer' }>, outcome: Outcome): Next {
   const { object, facts } = at;
   const { record } = action;
-  const { readInstead, ...memo } = facts.memo;
   switch (outcome.type) {
-    case 'server':
-      if (object.metadata.deletionTimestamp !== undefined || isToExpire(object, record, facts))
-        return goOn({ ...memo, taskComplete: action.identifier });
-      return seen(at, record, outcome);
-    case 'serverNotFound':
-      if (record.task !== undefined && readInstead !== undefined)
-        return readInstead === 'overdue' ? unseen(at, record) : vanished(at, record);
-      return notFound(at, record, outcome);
+    case 'server': {
+      const known = recognize(object, record, outcome.server, outcome.account);
+      if (!known.ok) return notRecognized(at, record, known);
+      const { readInstead: _readInstead, ...memo } = withoutDenials(facts.memo);
+      if (object.metadata.deletionTimestamp === undefined && !isToExpire(object, known.record, facts))
+        return seen(at, record, known.record, outcome);
+      const changes = known.record === record ? {} : { record: known.record };
+      return goOn({ ...memo, taskComplete: action.identifier }, changes);
+    }
+    case 'serverNotFound': {
+      const { readInstead } = facts.memo;
+      if (record.task === undefined || readInstead === undefined) return absent(at, record, 'readServer', outcome);
+      return readInstead === 'overdue' ? unseen(at, record, outcome.counts) : vanished(at, record, outcome.counts);
+    }
     default:
       throw new Error(`outcome ${outcome.type} does not belong to a read`);
   }
 }
 
-/** Who reads the server with 200 has the right key for it, whatever key it was before. */
-function renewed(record: ServerRecord, account: string): ServerRecord {
-  return record.account === account ? record : { ...record, account };
+/** Nothing of a server that may be another one is shown or used. */
+function notRecognized(at: Settling, record: ServerRecord, { isOther, why, word }: Refused): Next {
+  const { object, facts } = at;
+  const identifier = record.identifier ?? '';
+  const deleting = object.metadata.deletionTimestamp !== undefined;
+  // The server of the object had counted as gone, and its identifier has been given to another one; or you say so.
+  const isGone = (record.missingAt !== undefined && isOther) || saysGone(object, identifier);
+  if (isGone && (deleting || isToExpire(object, record, facts))) return goOn({ ...facts.memo, gone: identifier });
+  const pause = isProvisioned(object.status) ? facts.timing.resyncMs : facts.timing.pollMs;
+  const plan = { action: 'readServer', afterMs: jittered(pause, facts) } as const;
+  const memo = { ...facts.memo, failures: 0 };
+  if (record.missingAt !== undefined && isOther) return rest(at, { record, verdict: missing(record, why) }, plan, memo);
+  if (isGone) return sealed(at, record, plan.afterMs);
+  const verdict = { reason: 'IdentityUnproven', message: unprovenServer(identifier, why, word) } as const;
+  return rest(at, { record, verdict }, plan, memo);
 }
 
+type Refused = Extract<Recognition, { ok: false }>;
 type Seen = Extract<Outcome, { type: 'server' }>;
 
-function seen(at: Settling, known: ServerRecord, found: Seen): Next {
+function seen(at: Settling, known: ServerRecord, current: ServerRecord, found: Seen): Next {
   const { facts, object } = at;
   const { server, probed, connection } = found;
   const fields = serverFields(server);
   const reached = isRunning(server.status) ? reach(object, server, probed) : undefined;
   const verdict = reached?.verdict ?? verdictOf(server);
   const available = verdict.reason === 'Available';
-  const current = renewed(known, found.account);
   const record = available ? withReadyAt(object, current, facts) : current;
-  const { readInstead: _readInstead, ...memo } = facts.memo;
+  const { readInstead: _readInstead, ...memo } = withoutDenials(facts.memo);
   const rests = available && connection?.state !== 'failed';
   const pause = rests ? facts.timing.resyncMs : facts.timing.pollMs;
   const plan = { action: 'readServer', afterMs: jittered(pause, facts) } as const;
@@ -78,60 +101,104 @@ function verdictOf(server: Server): Verdict {
   return { reason: 'Available', message: `server ${identifier} runs` };
 }
 
-function notFound(at: Settling, record: ServerRecord, outcome: Extract<Outcome, { type: 'serverNotFound' }>): Next {
+/**
+ * A 404 for the server, to a read or to a DELETE: a hint, and with enough others proof. What you say is proof as well,
+ * since only you can look at the provider with other eyes.
+ */
+function absent(
+  at: Settling,
+  record: ServerRecord,
+  action: 'readServer' | 'deleteServer',
+  outcome: Extract<Outcome, { type: 'serverNotFound' }>,
+): Next {
   const { object, facts } = at;
   const identifier = record.identifier ?? '';
-  const pause = isProvisioned(object.status) ? facts.timing.resyncMs : facts.timing.pollMs;
-  if (!outcome.proven) {
-    return retryLater(at, 'readServer', { record, verdict: invisible(identifier, outcome.detail) }, pause);
+  const goes = object.metadata.deletionTimestamp !== undefined || isToExpire(object, record, facts);
+  const denials = outcome.counts ? denied(facts, `server ${identifier}`) : facts.memo.denials;
+  const memo = { ...facts.memo, failures: 0, ...(denials && { denials }) };
+  const grace = graceOf(object, record, facts);
+  const isGone = saysGone(object, identifier) || (outcome.counts && denials && isProven(denials, grace, facts));
+  if (isGone === true && goes) return goOn({ ...memo, gone: identifier });
+  const resync = isProvisioned(object.status) ? facts.timing.resyncMs : facts.timing.pollMs;
+  if (record.missingAt !== undefined && !goes) {
+    const plan = { action, afterMs: jittered(resync, facts) };
+    return rest(at, { record, verdict: missing(record) }, plan, memo);
   }
-  const verdict: Verdict = {
+  if (isGone === true) return sealed({ ...at, facts: { ...facts, memo } }, record, jittered(resync, facts));
+  if (!outcome.counts || denials === undefined) {
+    const pause = goes ? facts.timing.pollMs : resync;
+    return retryLater(at, action, { record, verdict: invisible(identifier, outcome.detail) }, pause);
+  }
+  const afterMs = pauseOf(denials, grace, facts);
+  const verdict = unprovenVerdict(denials, `server ${identifier}`, grace, afterMs, facts);
+  return rest(at, { record, verdict }, { action: 'readServer', afterMs }, memo);
+}
+
+/** The absence of the server is written down, so that another one with its identifier is not taken for it later. */
+function sealed(at: Settling, record: ServerRecord, afterMs: number): Next {
+  const gone = record.missingAt === undefined ? { ...record, missingAt: timestamp(at.facts.now) } : record;
+  const plan = { action: 'readServer', afterMs } as const;
+  const changed = gone === record ? undefined : gone;
+  return rest(at, { record: gone, verdict: missing(gone) }, plan, { ...at.facts.memo, failures: 0 }, changed);
+}
+
+function missing({ identifier = '', missingAt = '' }: ServerRecord, why?: string): Verdict {
+  const other = why === undefined ? '' : ` A server ${identifier} exists again, but it is another one: ${why}.`;
+  return {
     reason: 'ServerMissing',
-    message: `the service no longer has server ${identifier}: it was cancelled elsewhere, or at an end that was changed too late. It is not ordered again; delete this object and make a new one`,
+    message:
+      `The provider no longer has server ${identifier} (missing since ${missingAt}): it was cancelled outside of this ` +
+      `operator, or its expiry was changed too late. The operator does not order another one.${other} ` +
+      'Delete this object, and create a new one if you want another server',
   };
-  return rest(
-    at,
-    { record, verdict },
-    { action: 'readServer', afterMs: jittered(pause, facts) },
-    { ...facts.memo, failures: 0 },
-  );
 }
 
 function invisible(identifier: string, detail: string): Verdict {
   return {
     reason: 'ServerNotVisible',
-    message: `server ${identifier} cannot be seen with this API key, which does not prove that it is gone: ${detail}. Restore the key and URL that it was ordered with`,
+    message:
+      `Server ${identifier} is not visible with this API key, which does not prove that it is gone: ${detail}. ` +
+      'Restore the API key and the base URL that it was ordered with. If you know that it is gone, annotate ' +
+      `${SERVER_GONE_ANNOTATION}=${identifier}`,
   };
 }
 
 /** The record comes first: nothing of the server is shown or written anywhere until this object holds it. */
 export function settleAdoption(at: Settling, action: Extract<Action, { type: 'adopt' }>, outcome: Outcome): Next {
   const { object, facts } = at;
+  const { identifier, record: known } = action;
   if (outcome.type === 'server') {
-    const { task, attempt, orphans: known } = action.record ?? {};
+    const { task, attempt, orphans: others } = known ?? {};
     const orphans = mergeOrphans(
-      known,
+      others,
       task === undefined ? undefined : [{ task, ...(attempt !== undefined && { attempt }) }],
     );
-    const { account } = outcome;
     const record: ServerRecord = {
       owner: object.metadata.uid,
       mode: 'adopt',
-      account,
-      identifier: action.identifier,
+      account: outcome.account,
+      identifier,
+      fingerprint: fingerprintOf(outcome.server),
       ...(orphans && { orphans }),
+      ...(known && settledWith(known)),
     };
     const events: Next['events'] = [
-      { type: 'Normal', reason: 'ServerAdopted', note: `took over server ${action.identifier}` },
+      { type: 'Normal', reason: 'ServerAdopted', note: `This object now holds server ${identifier}` },
     ];
-    return { ...goOn({ ...facts.memo, failures: 0, taskComplete: action.identifier }, { record }), events };
+    const memo = withoutDenials(facts.memo);
+    return { ...goOn({ ...memo, failures: 0, taskComplete: identifier }, { record }), events };
+  }
+  if (outcome.type === 'held') {
+    const message = heldMessage(lookAt(object, facts), identifier, outcome.holders);
+    return retryLater(at, 'adopt', { record: known, verdict: { reason: 'IdentifierInUse', message } });
   }
   if (outcome.type !== 'serverNotFound') throw new Error(`outcome ${outcome.type} does not belong to an adoption`);
+  const open = known?.attempt === undefined ? '' : `. ${resolveAdvice(known)}`;
   const verdict: Verdict = {
     reason: 'ServerNotVisible',
-    message: `server ${action.identifier}, named by annotation ${ADOPT_ANNOTATION}, is not to be seen with this API key: correct the annotation or the key`,
+    message: `Server ${identifier}, named by annotation ${ADOPT_ANNOTATION}, is not visible with this API key: correct the annotation or the key${open}`,
   };
-  return retryLater(at, 'adopt', { record: action.record, verdict }, facts.timing.pollMs);
+  return retryLater(at, 'adopt', { record: known, verdict }, facts.timing.pollMs);
 }
 
 export function settleDelete(at: Settling, action: Extract<Action, { type: 'deleteServer' }>, outcome: Outcome): Next {
@@ -141,13 +208,7 @@ export function settleDelete(at: Settling, action: Extract<Action, { type: 'dele
     case 'cancelled':
       return goOn({ ...facts.memo, cancelled: identifier });
     case 'serverNotFound':
-      if (outcome.proven) return goOn({ ...facts.memo, cancelled: identifier });
-      return retryLater(
-        at,
-        'deleteServer',
-        { record, verdict: invisible(identifier, outcome.detail) },
-        facts.timing.pollMs,
-      );
+      return absent(at, record, 'deleteServer', outcome);
     case 'changed':
       return { memo: facts.memo, events: [], again: true };
     default:

@@ -1,41 +1,59 @@
 /** What polling a task means for its object. Pure. */
-import { NOT_CREATED_ANNOTATION } from '../api/names.ts';
 import { MAX_IDENTIFIER, type ServerRecord } from '../api/record.ts';
+import { denied, isProven, pauseOf, unprovenVerdict, withoutDenials } from './absence.ts';
+import { isSameAccount } from './account.ts';
 import { isToExpire } from './expiry.ts';
+import { isAcceptedWord } from './identity.ts';
+import { saysNotCreated } from './inputs.ts';
 import { goOn, jittered, rest, retryLater, type Settling } from './next.ts';
 import { taskField } from './status.ts';
 import { cut } from './text.ts';
-import type { Next, Outcome } from './types.ts';
+import type { Memo, Next, Outcome } from './types.ts';
 import type { Verdict } from './verdict.ts';
 import { isOverdue } from './view.ts';
+import { namesOf, resolveAdvice, taskInUse, unprovenTask } from './words.ts';
 
 export function settleTask(at: Settling, record: ServerRecord, outcome: Outcome): Next {
   const { memo } = at.facts;
   switch (outcome.type) {
-    case 'pending': {
-      const named = withIdentifier(record, outcome.identifier);
-      return 'problem' in named
-        ? mistaken(at, record, named.problem)
-        : pending(at, named, outcome.status, named !== record);
-    }
+    case 'pending':
     case 'complete': {
-      const named = withIdentifier(record, outcome.identifier);
+      const named = withIdentifier(at, record, outcome.identifier);
       if ('problem' in named) return mistaken(at, record, named.problem);
-      const { readInstead: _readInstead, ...rest } = memo;
+      if ('verdict' in named)
+        return retryLater(at, 'pollTask', { record, verdict: named.verdict }, at.facts.timing.pollMs);
+      if (outcome.type === 'pending') return pending(at, named, outcome.status, named !== record);
+      const { readInstead: _readInstead, ...rest } = withoutDenials(memo);
       return goOn(
-        { ...rest, failures: 0, taskComplete: outcome.identifier },
+        { ...rest, failures: 0, taskComplete: named.identifier ?? outcome.identifier },
         named === record ? {} : { record: named },
       );
     }
     case 'taskNotFound':
-      return record.identifier === undefined ? vanished(at, record) : goOn({ ...memo, readInstead: 'taskNotFound' });
+      return record.identifier === undefined
+        ? vanished(at, record, outcome.counts)
+        : goOn({ ...memo, readInstead: 'taskNotFound' });
     default:
       throw new Error(`outcome ${outcome.type} does not belong to a task`);
   }
 }
 
-function withIdentifier(record: ServerRecord, identifier: string | undefined): ServerRecord | { problem: string } {
-  if (identifier === undefined || identifier === record.identifier) return record;
+type Named = ServerRecord | { problem: string } | { verdict: Verdict };
+
+/** The record with the server that the task names, where that can be the server of this object. */
+function withIdentifier(at: Settling, record: ServerRecord, identifier: string | undefined): Named {
+  const { object, facts } = at;
+  const account = facts.credentials?.ok === true ? facts.credentials.account : undefined;
+  const isOwnAccount = record.account === undefined || account === undefined || isSameAccount(record.account, account);
+  const current = isOwnAccount || account === undefined ? record : { ...record, account };
+  const isKnown = identifier !== undefined && identifier.toLowerCase() === record.identifier?.toLowerCase();
+  if (isKnown) return current;
+  const word = `task-${record.task ?? ''}@${account ?? ''}`;
+  if (!isOwnAccount && !isAcceptedWord(object, word)) {
+    const why = 'with the present API key it does not name the server that it named before';
+    return { verdict: { reason: 'IdentityUnproven', message: unprovenTask(record, why, word) } };
+  }
+  if (identifier === undefined) return current;
   if (record.identifier !== undefined) {
     return { problem: `the task names server ${shorten(identifier)}, earlier it named ${record.identifier}` };
   }
@@ -44,7 +62,10 @@ function withIdentifier(record: ServerRecord, identifier: string | undefined): S
       problem: `the task names a server by ${identifier.length} characters (${shorten(identifier)}), at most ${MAX_IDENTIFIER} are understood`,
     };
   }
-  return { ...record, identifier };
+  const holders = facts.others.withServer(identifier, current);
+  if (holders.length === 0) return { ...current, identifier };
+  const what = `task ${record.task ?? ''}, which names server ${identifier} of ${namesOf(holders, object)}`;
+  return { verdict: { reason: 'TaskInUse', message: taskInUse(record, what) } };
 }
 
 const shorten = (text: string): string => (text.length > 64 ? `${cut(text, 64)}...` : text);
@@ -59,46 +80,93 @@ function mistaken(at: Settling, record: ServerRecord, problem: string): Next {
 }
 
 function pending(at: Settling, record: ServerRecord, message: string | undefined, isNew: boolean): Next {
-  const { object, facts } = at;
+  const { object } = at;
+  const facts = { ...at.facts, memo: withoutTaskDenials(at.facts.memo) };
   const task = record.task ?? 0;
   const deleting = object.metadata.deletionTimestamp !== undefined;
   const overdue = isOverdue(record, facts.now);
-  // What is to be cancelled need not wait for a task that does not end.
+  const failed = saysFailure(message);
+  // What is to be cancelled need not wait for a task that does not end, nor does your word that nothing was created.
   const goes = deleting || isToExpire(object, record, facts);
-  if (overdue && goes && record.identifier !== undefined && facts.memo.readInstead === undefined) {
+  const asksServer = (overdue && goes) || ((overdue || failed) && saysNotCreated(object, record));
+  if (asksServer && record.identifier !== undefined && facts.memo.readInstead === undefined) {
     return goOn({ ...facts.memo, readInstead: 'overdue' }, isNew ? { record } : {});
   }
   const parts = {
     record,
     fields: { task: taskField(task, message) },
-    verdict: verdictOf(task, message, deleting, overdue),
+    verdict: verdictOf(record, message, { deleting, overdue, failed }),
   };
-  if (overdue) return retryLater(at, 'pollTask', parts, facts.timing.pollMs, isNew ? record : undefined);
+  const settling = { object, facts };
+  if (overdue) return retryLater(settling, 'pollTask', parts, facts.timing.pollMs, isNew ? record : undefined);
   const plan = { action: 'pollTask', afterMs: jittered(facts.timing.pollMs, facts) } as const;
-  return rest(at, parts, plan, { ...facts.memo, failures: 0 }, isNew ? record : undefined);
+  return rest(settling, parts, plan, { ...facts.memo, failures: 0 }, isNew ? record : undefined);
 }
 
-function verdictOf(task: number, message: string | undefined, deleting: boolean, overdue: boolean): Verdict {
-  const progress = message === undefined || message === '' ? `task ${task} runs` : `task ${task}: ${message}`;
-  if (overdue) return { reason: 'TaskOverdue', message: `the task has run for more than an hour; ${progress}` };
-  if (deleting) return { reason: 'Deleting', message: `the server is cancelled when its task is over; ${progress}` };
+/** Denials of its server outlive an answer of the task, since they are what makes a word about the attempt count. */
+function withoutTaskDenials(memo: Memo): Memo {
+  return memo.denials?.of.startsWith('task ') === true ? withoutDenials(memo) : memo;
+}
+
+/** Forms of failure are not documented: such words only let you resolve the order earlier. */
+function saysFailure(message: string | undefined): boolean {
+  return message !== undefined && /\b(fail(s|ed|ure)?|errors?|abort(s|ed)?|cancell?ed)\b/i.test(message);
+}
+
+function verdictOf(
+  record: ServerRecord,
+  message: string | undefined,
+  { deleting, overdue, failed }: { deleting: boolean; overdue: boolean; failed: boolean },
+): Verdict {
+  const { task = '' } = record;
+  const progress = message === undefined || message === '' ? `Task ${task} runs` : `Task ${task}: ${message}`;
+  if (failed)
+    return { reason: 'TaskFailed', message: `${progress}. The operator keeps polling. ${resolveAdvice(record)}` };
+  if (overdue) {
+    const text = `The task has run for more than an hour. ${progress}. The operator keeps polling. ${resolveAdvice(record)}`;
+    return { reason: 'TaskOverdue', message: text };
+  }
+  if (deleting) return { reason: 'Deleting', message: `The server is cancelled when its task has ended. ${progress}` };
   return { reason: 'Creating', message: progress };
 }
 
-/** The task of a server that is to be cancelled runs on, and the server cannot be seen yet. */
-export function unseen(at: Settling, record: ServerRecord): Next {
-  const server = `server ${record.identifier ?? ''} cannot be seen yet`;
-  return askedInVain(at, record, verdictOf(record.task ?? 0, `it runs, and ${server}`, false, true));
+/** The task of a server that is to be cancelled runs on, and the provider does not show the server. */
+export function unseen(at: Settling, record: ServerRecord, counts: boolean): Next {
+  const { identifier = '' } = record;
+  const settling = counts ? withDenials(at, `server ${identifier}`) : at;
+  const failed = saysFailure(at.object.status?.task?.message);
+  const message = `it runs, and the provider does not show server ${identifier} yet`;
+  return askedInVain(settling, record, verdictOf(record, message, { deleting: false, overdue: true, failed }));
 }
 
-/** Neither the task nor, where its identifier is known, the server is to be seen. */
-export function vanished(at: Settling, record: ServerRecord): Next {
-  const server = record.identifier === undefined ? 'no server is known' : `server ${record.identifier} cannot be seen`;
-  const message =
-    `the service does not know task ${record.task ?? ''} (any more) and ${server}; asking goes on. ` +
-    'If the API key was changed to another account, change it back. If the service shows that nothing was created, ' +
-    `annotate ${NOT_CREATED_ANNOTATION}=${record.attempt ?? ''}`;
-  return askedInVain(at, record, { reason: 'TaskNotFound', message });
+/** The provider denies the task and, where its identifier is known, the server. */
+export function vanished(at: Settling, record: ServerRecord, counts: boolean): Next {
+  const { task = 0, identifier } = record;
+  const what = identifier === undefined ? `task ${task}` : `server ${identifier}`;
+  const settling = counts ? withDenials(at, what) : at;
+  const { facts } = settling;
+  const { denials } = facts.memo;
+  const grace = facts.timing.absenceMs;
+  if (denials?.of === what && isProven(denials, grace, facts)) {
+    const server = identifier === undefined ? 'no server is known' : `server ${identifier} is not visible`;
+    const message =
+      `The provider no longer knows task ${task}, and ${server}. The operator keeps polling. ` +
+      `If the API key was changed to another account, change it back. ${resolveAdvice(record)}`;
+    return askedInVain(settling, record, { reason: 'TaskNotFound', message });
+  }
+  const afterMs = denials?.of === what ? pauseOf(denials, grace, facts) : facts.timing.pollMs;
+  const isNew = record.attemptedAt !== undefined && facts.now - Date.parse(record.attemptedAt) < grace;
+  const verdict: Verdict =
+    isNew || denials?.of !== what
+      ? { reason: 'Creating', message: `Order accepted (task ${task}); the provider does not show the task yet` }
+      : unprovenVerdict(denials, identifier === undefined ? what : `task ${task} and ${what}`, grace, afterMs, facts);
+  const { readInstead: _readInstead, ...memo } = facts.memo;
+  const parts = { record, fields: { task: taskField(task, at.object.status?.task?.message) }, verdict };
+  return rest(settling, parts, { action: 'pollTask', afterMs }, { ...memo, failures: 0 });
+}
+
+function withDenials({ object, facts }: Settling, what: string): Settling {
+  return { object, facts: { ...facts, memo: { ...facts.memo, denials: denied(facts, what) } } };
 }
 
 /** The server was asked for in place of its task, and the task is asked again. */

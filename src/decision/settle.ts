@@ -54,9 +54,19 @@ function recordOf({ object, facts }: Settling): ServerRecord | undefined {
   return view.kind === 'own' ? view.record : object.status?.record;
 }
 
+/** Errors after which it is certain that the DELETE had no effect. */
+const NOT_SENT = new Set([
+  'PROVIDER_WITHHELD',
+  'PROVIDER_INVALID_CREDENTIALS',
+  'PROVIDER_UNAUTHORIZED',
+  'PROVIDER_RATE_LIMITED',
+]);
+
 function failed(at: Settling, action: Action, error: Parameters<typeof reasonOf>[0]): Next {
   const verdict: Verdict = { reason: reasonOf(error), message: error.message };
-  return retryLater(at, action.type, { record: recordOf(at), verdict }, error.retryAfterMs);
+  const asked = action.type === 'deleteServer' && !NOT_SENT.has(error.code) ? { cancelAsked: action.identifier } : {};
+  const settling = { ...at, facts: { ...at.facts, memo: { ...at.facts.memo, ...asked } } };
+  return retryLater(settling, action.type, { record: recordOf(at), verdict }, error.retryAfterMs);
 }
 
 function settleWait(at: Settling, afterMs: number | undefined): Next {
@@ -102,19 +112,23 @@ function settleRecord({ object, facts }: Settling, record: ServerRecord, why: st
   const mirrored = object.status?.record === undefined ? {} : { status: compose(object, { record }, facts.now) };
   if (why === 'expired') {
     // The addresses may be given to somebody else from now on.
-    const verdict = { reason: 'Expired' as const, message: 'the time of the server is over: it was cancelled' };
+    const isCancelled = facts.memo.cancelled === record.identifier;
+    const message = `The server has expired: it ${isCancelled ? 'was cancelled' : 'no longer exists at the provider'}`;
+    const verdict = { reason: 'Expired' as const, message };
     const status = compose(object, { record, fields: {}, verdict }, facts.now);
     return { record, status, memo, events: transitions(object.status, status), again: true };
   }
   const verdict =
-    why === 'notCreated' ? { reason: 'Pending' as const, message: 'the attempt created nothing' } : undefined;
+    why === 'notCreated'
+      ? { reason: 'Pending' as const, message: 'The order created nothing; the server is about to be ordered again' }
+      : undefined;
   const status =
     verdict === undefined ? mirrored : { status: compose(object, { record, fields: {}, verdict }, facts.now) };
   return { record, ...status, memo, events: [], again: true };
 }
 
 function settleClaim({ object, facts }: Settling, action: Extract<Action, { type: 'claim' }>, attempt: string): Next {
-  const { orphans } = action.record ?? {};
+  const { orphans, settled } = action.record ?? {};
   const record: ServerRecord = {
     owner: object.metadata.uid,
     mode: 'create',
@@ -122,6 +136,7 @@ function settleClaim({ object, facts }: Settling, action: Extract<Action, { type
     attempt,
     attemptedAt: timestamp(facts.now),
     ...(orphans !== undefined && { orphans }),
+    ...(settled !== undefined && { settled }),
   };
   return goOn(facts.memo, { record, claimed: attempt });
 }
@@ -133,13 +148,18 @@ function settleRelease({ facts }: Settling, action: Extract<Action, { type: 'rel
     (record?.task !== undefined ? `of task ${record.task}` : `of attempt ${record?.attempt ?? ''}`);
   const orphaned = record?.orphans === undefined ? '' : `; ${orphanMessage(record)}`;
   const events: Next['events'] = [];
-  if (why === 'cancelled')
-    events.push({ type: 'Normal', reason: 'ServerCancelled', note: `server ${left} was cancelled` });
+  const wasAsked = record?.identifier !== undefined && facts.memo.cancelAsked === record.identifier;
+  if (why === 'cancelled' || (why === 'gone' && wasAsked))
+    events.push({ type: 'Normal', reason: 'ServerCancelled', note: `Server ${left} was cancelled` });
+  else if (why === 'gone') {
+    const note = `Server ${left} no longer exists at the provider; the operator did not cancel it`;
+    events.push({ type: 'Warning', reason: 'ServerGone', note });
+  }
   if (why === 'retained') {
     events.push({
       type: 'Warning',
       reason: 'RetainedServer',
-      note: cut(`server ${left} lives on: deletionPolicy is Retain${orphaned}`, BOUNDS.message),
+      note: cut(`Server ${left} was left as it is: deletionPolicy is Retain${orphaned}`, BOUNDS.message),
     });
   }
   return { record: null, memo: facts.memo, events, again: false };

@@ -122,7 +122,11 @@ export type Action =
   | { type: 'pollTask'; record: ServerRecord; task: number }
   | { type: 'readServer'; record: ServerRecord; identifier: string }
   | { type: 'deleteServer'; record: ServerRecord; identifier: string }
-  | { type: 'release'; why: 'nothingCreated' | 'cancelled' | 'gone' | 'retained' | 'foreign'; record: ServerRecord | undefined }
+  | {
+      type: 'release';
+      why: 'nothingCreated' | 'cancelled' | 'gone' | 'retained' | 'foreign';
+      record: ServerRecord | undefined;
+    }
   /** Nothing to do before `afterMs`; left out: before something changes. The verdict stays as it is. */
   | { type: 'wait'; afterMs?: number }
   /**

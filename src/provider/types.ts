@@ -39,7 +39,7 @@ export type CreateOutcome =
   /** The service read the request and refused it. */
   | { kind: 'refused'; status: number; error: ProviderErrorLike }
   /** Nobody can know: never send it again by yourself. */
-  | { kind: 'unknown'; error: ProviderErrorLike };
+  | { kind: 'unknown'; error: ProviderErrorLike; task?: number };
 
 /** `src/provider/errors/`: every error of this room. `message` carries no credential and is at most 512 characters. */
 export interface ProviderErrorLike extends Error {

@@ -2,7 +2,7 @@
 import { ADOPT_ANNOTATION, FINALIZER, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import { formatRecord, type ServerRecord } from '../../src/api/record.ts';
 import type { VirtualServer, VirtualServerSpec, VirtualServerStatus } from '../../src/api/virtual-server.ts';
-import type { Facts, Memo } from '../../src/decision/types.ts';
+import type { Denials, Facts, Memo, Others } from '../../src/decision/types.ts';
 import type { Server } from '../../src/provider/types.ts';
 import { SSH_KEY, stored, storedWith } from './virtual-server.ts';
 
@@ -64,11 +64,25 @@ export const CATALOG = {
   diskSizes: { ssd: [10, 20, 40] },
 };
 
-export const TIMING = { pollMs: 60_000, resyncMs: 600_000, takeoverMs: 180_000 };
+export const TIMING = { pollMs: 60_000, resyncMs: 600_000, takeoverMs: 180_000, absenceMs: 300_000 };
 
+/** Nobody else holds anything. */
+export const others = (changes: Partial<Others> = {}): Others => ({
+  withServer: () => [],
+  withTask: () => [],
+  ordering: () => [],
+  ...changes,
+});
+
+/** The monotonic clock stands at 0 when the wall clock says `NOW`. */
 export function facts(changes: Partial<Facts> = {}): Facts {
-  return { now: NOW, memo: { failures: 0 }, notes: [], holders: () => [], timing: TIMING, jitter: 0, ...changes };
+  const { now = NOW } = changes;
+  const clocks = { now, monotonic: now - NOW };
+  return { ...clocks, memo: { failures: 0 }, notes: [], others: others(), timing: TIMING, jitter: 0, ...changes };
 }
+
+/** Denied for as long as counts as proof, and once more at `NOW`. */
+export const denials = (of: string): Denials => ({ of, since: -400_000, counted: 3, countedAt: -150_000 });
 
 /** Facts with all that a create needs. */
 export function gathered(changes: Partial<Facts> = {}): Facts {

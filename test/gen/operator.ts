@@ -16,5 +16,6 @@ export const OPERATOR = {
   providerTimeoutMs: 30_000,
   kubeTimeoutMs: 15_000,
   takeoverGraceMs: 60_000,
+  absenceGraceMs: 300_000,
   operatorNamespace: undefined,
 } satisfies Partial<OperatorOptions>;

@@ -21,7 +21,20 @@ import { TimeoutError } from '../../src/provider/errors/timeout-error.ts';
 import { TransportError } from '../../src/provider/errors/transport-error.ts';
 import { UnauthorizedError } from '../../src/provider/errors/unauthorized-error.ts';
 import type { CreateOutcome, ProviderErrorLike, Server } from '../../src/provider/types.ts';
-import { ACCOUNT, ATTEMPTED, HELD, NOW, record, SERVER, TASKED, web, webWith, type Shape } from './decision.ts';
+import {
+  ACCOUNT,
+  ATTEMPTED,
+  denials,
+  HELD,
+  NOW,
+  others,
+  record,
+  SERVER,
+  TASKED,
+  web,
+  webWith,
+  type Shape,
+} from './decision.ts';
 import { visit, type Visited } from './visits.ts';
 
 export interface State {
@@ -154,7 +167,14 @@ export function states(): Record<string, State> {
     Creating: seen('Creating', web(), { answers: { create: sent({ kind: 'created', task: 7 }) } }),
     Creating_progress: seen('Creating', webWith(TASKED), { answers: polled }),
     TaskOverdue: seen('TaskOverdue', webWith(TASKED), { answers: polled, ...later }),
-    TaskNotFound: seen('TaskNotFound', webWith(TASKED), { answers: { pollTask: { type: 'taskNotFound' } } }),
+    TaskNotFound: seen('TaskNotFound', webWith(TASKED), {
+      memo: { failures: 0, denials: denials('task 7') },
+      answers: { pollTask: { type: 'taskNotFound', counts: true } },
+    }),
+    TaskFailed: seen('TaskFailed', webWith(TASKED), {
+      answers: { pollTask: { type: 'pending', status: 'Failed: no space left' } },
+    }),
+    TaskInUse: seen('TaskInUse', webWith(TASKED), { others: others({ withTask: () => ['default/other'] }) }),
     ServerNotRunning: seen('ServerNotRunning', ready, { answers: { readServer: server({ status: 'stopped' }) } }),
     AddressPending: seen('AddressPending', webWith(HELD), {
       memo: OVER,
@@ -167,11 +187,18 @@ export function states(): Record<string, State> {
       answers: { readServer: probed({ ok: false, why: 'connection refused' }) },
     }),
     ...Object.fromEntries(connections()),
+    AbsenceUnproven: seen('AbsenceUnproven', ready, {
+      answers: { readServer: { type: 'serverNotFound', counts: true, detail: '' } },
+    }),
     ServerMissing: seen('ServerMissing', ready, {
-      answers: { readServer: { type: 'serverNotFound', proven: true, detail: '' } },
+      memo: { ...OVER, denials: denials('server srv1') },
+      answers: { readServer: { type: 'serverNotFound', counts: true, detail: '' } },
+    }),
+    IdentityUnproven: seen('IdentityUnproven', ready, {
+      answers: { readServer: server({ macs: ['00:00:5e:00:53:ff'] }) },
     }),
     ServerNotVisible: seen('ServerNotVisible', ready, {
-      answers: { readServer: { type: 'serverNotFound', proven: false, detail: 'it was ordered with another key' } },
+      answers: { readServer: { type: 'serverNotFound', counts: false, detail: 'it was ordered with another key' } },
     }),
     ServerAdopted: seen('ServerAdopted', web({ annotations: { [ADOPT_ANNOTATION]: 'srv1' } }), {
       answers: { adopt: server(), ...answers },
@@ -211,7 +238,7 @@ export function states(): Record<string, State> {
     RecordMissing: seen('RecordMissing', web({ finalizers: [FINALIZER] })),
     RecordConflict: seen('RecordConflict', web({ annotated: { ...HELD, identifier: 'srv2' }, mirror: HELD })),
     RecordMismatch: seen('RecordMismatch', webWith(record({ owner: 'another uid', identifier: 'srv1' }))),
-    IdentifierInUse: seen('IdentifierInUse', ready, { holders: () => ['default/other'] }),
+    IdentifierInUse: seen('IdentifierInUse', ready, { others: others({ withServer: () => ['default/other'] }) }),
     AdoptInvalid: seen('AdoptInvalid', web({ annotations: { [ADOPT_ANNOTATION]: 'two words' } })),
     AdoptIgnored: seen('AdoptIgnored', edited(ready, { annotations: { [ADOPT_ANNOTATION]: 'srv2' } }), { answers }),
     OrphanedServer: seen('OrphanedServer', webWith(orphaned), { memo: OVER, answers }),
@@ -235,6 +262,12 @@ export function farewells(): Record<string, EventNote[] | null> {
   return {
     ServerCancelled: of(
       visit(webWith(HELD, { deleting: true }), { memo: OVER, answers: { deleteServer: { type: 'cancelled' } } }),
+    ),
+    ServerGone: of(
+      visit(webWith(HELD, { deleting: true }), {
+        memo: { ...OVER, denials: denials('server srv1') },
+        answers: { readServer: { type: 'serverNotFound', counts: true, detail: '' } },
+      }),
     ),
     RetainedServer: of(visit(retained)),
   };

@@ -51,6 +51,7 @@ export const FLAGS = {
   providerTimeoutMs: 30_000,
   kubeTimeoutMs: 15_000,
   takeoverGraceMs: 60_000,
+  absenceGraceMs: 300_000,
   operatorNamespace: 'vps-operator',
 } satisfies Partial<OperatorOptions>;
 

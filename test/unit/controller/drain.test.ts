@@ -57,7 +57,7 @@ async function setUp() {
   } as unknown as Session;
   const timers = new FakeTimers();
   const log = createLogger({ level: 'silent' });
-  const holders = new Holders();
+  const holders = new Holders(() => undefined);
   const provider = { session: () => session, forget: () => undefined, close: () => Promise.resolve() };
   const reconciler = new Reconciler({
     kube,

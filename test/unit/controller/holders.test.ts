@@ -1,50 +1,114 @@
 import { describe, expect, it } from 'vitest';
-import { Holders } from '../../../src/controller/holders.ts';
+import { Holders, type AccountOf, type Holding } from '../../../src/controller/holders.ts';
+import type { Others } from '../../../src/decision/types.ts';
+
+const ACCOUNT = 'service-key';
+const ASKING = { account: ACCOUNT };
+
+/** `ns/name` holds or follows what `changes` say, with the key of the account. */
+const holding = (key: string, changes: Partial<Holding>): Holding => {
+  const [namespace = '', name = ''] = key.split('/');
+  return { namespace, name, secret: 'vps-api-key', account: ACCOUNT, ...changes };
+};
+const holds = (key: string, identifier: string, changes: Partial<Holding> = {}): Holding =>
+  holding(key, { identifier, ...changes });
+
+function setUp(accountOf: AccountOf = () => ACCOUNT) {
+  const holders = new Holders(accountOf);
+  const withServer = (identifier: string, uid: string, asking: Parameters<Others['withServer']>[1] = ASKING) =>
+    holders.others(uid).withServer(identifier, asking);
+  return { holders, withServer };
+}
 
 describe('Holders', () => {
   it('names every other object that holds an identifier, sorted', () => {
-    const holders = new Holders();
-    holders.set('u1', 'ns/b', 'srv1');
-    holders.set('u2', 'ns/a', 'srv1');
-    holders.set('u3', 'ns/c', 'srv2');
-    expect(holders.others('srv1', 'u3')).toEqual(['ns/a', 'ns/b']);
-    expect(holders.others('srv1', 'u1')).toEqual(['ns/a']);
-    expect(holders.others('srv2', 'u3')).toEqual([]);
-    expect(holders.others('srv3', 'u1')).toEqual([]);
+    const { holders, withServer } = setUp();
+    holders.set('u1', holds('ns/b', 'srv1'));
+    holders.set('u2', holds('ns/a', 'srv1'));
+    holders.set('u3', holds('ns/c', 'srv2'));
+    expect(withServer('srv1', 'u3')).toEqual(['ns/a', 'ns/b']);
+    expect(withServer('srv1', 'u1')).toEqual(['ns/a']);
+    expect(withServer('srv2', 'u3')).toEqual([]);
+    expect(withServer('srv3', 'u1')).toEqual([]);
+  });
+
+  it('takes two spellings of an identifier for one server', () => {
+    const { holders, withServer } = setUp();
+    holders.set('u1', holds('ns/a', 'VS1'));
+    expect(withServer('vs1', 'u2')).toEqual(['ns/a']);
   });
 
   it('follows an object to another identifier, and to none', () => {
-    const holders = new Holders();
-    holders.set('u1', 'ns/a', 'srv1');
-    holders.set('u1', 'ns/a', 'srv2');
-    expect(holders.others('srv1', 'u2')).toEqual([]);
-    expect(holders.others('srv2', 'u2')).toEqual(['ns/a']);
-    holders.set('u1', 'ns/a', undefined);
-    expect(holders.others('srv2', 'u2')).toEqual([]);
+    const { holders, withServer } = setUp();
+    holders.set('u1', holds('ns/a', 'srv1'));
+    holders.set('u1', holds('ns/a', 'srv2'));
+    expect(withServer('srv1', 'u2')).toEqual([]);
+    expect(withServer('srv2', 'u2')).toEqual(['ns/a']);
+    holders.set('u1', undefined);
+    expect(withServer('srv2', 'u2')).toEqual([]);
   });
 
   it('lets only the first of two adopters in', () => {
-    const holders = new Holders();
-    holders.reserve('u1', 'ns/a', 'srv1');
-    expect(holders.others('srv1', 'u2')).toEqual(['ns/a']);
-    expect(holders.others('srv1', 'u1')).toEqual([]);
+    const { holders, withServer } = setUp();
+    holders.reserve('u1', holds('ns/a', 'srv1'));
+    expect(withServer('srv1', 'u2')).toEqual(['ns/a']);
+    expect(withServer('srv1', 'u1')).toEqual([]);
   });
 
   it('keeps a reservation when an older version without the identifier arrives', () => {
-    const holders = new Holders();
-    holders.reserve('u1', 'ns/a', 'srv1');
-    holders.set('u1', 'ns/a', undefined);
-    expect(holders.others('srv1', 'u2')).toEqual(['ns/a']);
+    const { holders, withServer } = setUp();
+    holders.reserve('u1', holds('ns/a', 'srv1'));
+    holders.set('u1', undefined);
+    expect(withServer('srv1', 'u2')).toEqual(['ns/a']);
   });
 
   it('ends a reservation that became nothing, and not one that became a hold', () => {
-    const holders = new Holders();
-    holders.reserve('u1', 'ns/a', 'srv1');
-    holders.endReservation('u1', 'ns/a');
-    expect(holders.others('srv1', 'u2')).toEqual([]);
-    holders.reserve('u1', 'ns/a', 'srv1');
-    holders.set('u1', 'ns/a', 'srv1');
-    holders.endReservation('u1', 'ns/a');
-    expect(holders.others('srv1', 'u2')).toEqual(['ns/a']);
+    const { holders, withServer } = setUp();
+    holders.reserve('u1', holds('ns/a', 'srv1'));
+    holders.endReservation('u1');
+    expect(withServer('srv1', 'u2')).toEqual([]);
+    holders.reserve('u1', holds('ns/a', 'srv1'));
+    holders.set('u1', holds('ns/a', 'srv1'));
+    holders.endReservation('u1');
+    expect(withServer('srv1', 'u2')).toEqual(['ns/a']);
+  });
+
+  it('still knows of an open order when a reservation ends', () => {
+    const { holders } = setUp();
+    const ordering = holding('ns/a', { isOrdering: true });
+    holders.set('u1', ordering);
+    holders.reserve('u1', holds('ns/a', 'srv1'));
+    holders.endReservation('u1', ordering);
+    expect(holders.others('u2').ordering(ACCOUNT)).toEqual(['ns/a']);
+  });
+
+  it.each([
+    { key: 'no key', account: null, counts: false },
+    { key: 'the key of another account', account: 'service-other', counts: false },
+    { key: 'a key of the account that its record names', account: ACCOUNT, counts: true },
+    { key: 'a key that was not read yet', account: undefined, counts: true },
+  ])('counts an object with $key: $counts', ({ account, counts }) => {
+    const { holders, withServer } = setUp(() => account);
+    holders.set('u1', holds('ns/a', 'srv1'));
+    expect(withServer('srv1', 'u2')).toEqual(counts ? ['ns/a'] : []);
+  });
+
+  it('knows identifiers of another account apart, unless the fingerprints agree', () => {
+    const { holders, withServer } = setUp(() => 'service-other');
+    const fingerprint = { macs: ['00:00:5e:00:53:01'] };
+    holders.set('u1', holds('ns/a', 'srv1', { account: 'service-other', fingerprint }));
+    expect(withServer('srv1', 'u2')).toEqual([]);
+    expect(withServer('srv1', 'u2', { ...ASKING, fingerprint })).toEqual(['ns/a']);
+    expect(withServer('srv1', 'u2', { ...ASKING, fingerprint: { macs: ['00:00:5e:00:53:02'] } })).toEqual([]);
+  });
+
+  it('knows tasks of one account apart from those of another one', () => {
+    const { holders } = setUp();
+    holders.set('u1', holding('ns/a', { task: 7, isOrdering: true }));
+    expect(holders.others('u2').withTask(7, ACCOUNT)).toEqual(['ns/a']);
+    expect(holders.others('u2').withTask(8, ACCOUNT)).toEqual([]);
+    expect(holders.others('u2').withTask(7, 'service-other')).toEqual([]);
+    expect(holders.others('u1').withTask(7, ACCOUNT)).toEqual([]);
+    expect(holders.others('u2').ordering('service-other')).toEqual([]);
   });
 });

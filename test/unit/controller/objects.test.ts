@@ -10,13 +10,13 @@ const KEY = 'default/web';
 
 function setUp() {
   const cache = new Map<string, VirtualServer>();
-  const holders = new Holders();
+  const holders = new Holders(() => undefined);
   const objects = new Objects({ get: (key) => cache.get(key) }, holders, new Places(0));
   const put = (object: VirtualServer): void => {
     cache.set(KEY, object);
     objects.told(object);
   };
-  const isHeld = (): boolean => holders.others('srv1', 'another').length > 0;
+  const isHeld = (): boolean => holders.others('another').withServer('srv1', { account: ACCOUNT }).length > 0;
   return { cache, objects, put, isHeld };
 }
 

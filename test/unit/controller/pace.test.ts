@@ -14,6 +14,7 @@ function pace(objects: VirtualServer[]) {
     pollMs: 60_000,
     resyncMs: 600_000,
     takeoverMs: 180_000,
+    absenceMs: 300_000,
     qps: 10,
     list: () => {
       lists += 1;
@@ -40,7 +41,7 @@ describe('Pace', () => {
   ])('stretches intervals to what the bucket allows: $reason', ({ objects, timing }) => {
     const { pace: made, told } = pace(objects);
     // How long another process may be sending a create has nothing to do with the bucket.
-    expect(made.timing(0)).toEqual({ ...timing, takeoverMs: 180_000 });
+    expect(made.timing(0)).toEqual({ ...timing, takeoverMs: 180_000, absenceMs: 300_000 });
     expect(told).toHaveLength(objects.length === 100 ? 0 : 1);
   });
 

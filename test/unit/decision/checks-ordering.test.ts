@@ -10,6 +10,7 @@ import {
   adopting,
   facts,
   gathered,
+  others,
   memo,
   web,
   webWith,
@@ -17,7 +18,7 @@ import {
 import { SSH_KEY } from '../../gen/virtual-server.ts';
 import { answer, park, planned, verifyChecks, type CheckCase } from './checks-support.ts';
 
-const busy = (identifier: string): string[] => (identifier === 'srv1' ? ['default/other'] : []);
+const busy = others({ withServer: (identifier) => (identifier === 'srv1' ? ['default/other'] : []) });
 const note = { attempt: 'a1', state: 'sending' } as const;
 const fresh = web();
 const credentials = { ok: true, account: ACCOUNT } as const;
@@ -108,7 +109,7 @@ const cases: CheckCase[] = [
     check: 'adoptionIsAsked',
     reason: 'an identifier that somebody holds is not taken over, and is looked at again',
     object: web(adopting('srv1')),
-    given: gathered({ holders: busy }),
+    given: gathered({ others: busy }),
     action: park('IdentifierInUse', { afterMs: TIMING.pollMs }),
   },
   {

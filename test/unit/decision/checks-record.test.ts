@@ -23,7 +23,7 @@ import { park, verifyChecks, type CheckCase } from './checks-support.ts';
 const READY = { serverStatus: 'running' };
 const foreign = { ...HELD, owner: 'another-uid' };
 const orphaned = { ...HELD, orphans: [{ task: 3 }] };
-const busy = (identifier: string): string[] => (identifier === 'srv1' ? ['default/other'] : []);
+const busy = others({ withServer: (identifier) => (identifier === 'srv1' ? ['default/other'] : []) });
 const note = { attempt: 'a1', state: 'sending' } as const;
 const ready = webWith(HELD, { status: READY });
 const deletingReady = webWith(HELD, { status: READY, deleting: true });
@@ -172,21 +172,21 @@ const cases: CheckCase[] = [
     check: 'identifierIsHeldTwice',
     reason: 'both park, and look again by themselves',
     object: ready,
-    given: facts({ holders: busy }),
+    given: facts({ others: busy }),
     action: park('IdentifierInUse', { afterMs: TIMING.pollMs }),
   },
   {
     check: 'identifierIsHeldTwice',
     reason: 'no DELETE while another object holds it',
     object: deletingReady,
-    given: facts({ holders: busy, credentials }),
+    given: facts({ others: busy, credentials }),
     action: park('IdentifierInUse', { afterMs: TIMING.pollMs }),
   },
   {
     check: 'identifierIsHeldTwice',
     reason: 'Retain is the way out',
     object: webWith(HELD, { deleting: true, spec: { deletionPolicy: 'Retain' } }),
-    given: facts({ holders: busy }),
+    given: facts({ others: busy }),
     action: undefined,
   },
   { check: 'identifierIsHeldTwice', reason: 'nobody else holds it', object: ready, action: undefined },

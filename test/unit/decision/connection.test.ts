@@ -221,7 +221,7 @@ describe('a server that is read with connectionSecretName', () => {
 
   it('keeps what it said while the server cannot be read', () => {
     const before = after(asking(), seen(asking(), { state: 'written' }));
-    const missing = settled(before, read, { type: 'serverNotFound', proven: true, detail: '' });
+    const missing = settled(before, read, { type: 'serverNotFound', counts: true, detail: '' });
     expect(found(missing)).toMatchObject({ status: 'True' });
   });
 });

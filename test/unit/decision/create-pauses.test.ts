@@ -6,6 +6,7 @@ import type { Action, Facts, Memo } from '../../../src/decision/types.ts';
 import { RateLimitedError } from '../../../src/provider/errors/rate-limited-error.ts';
 import { ResponseError } from '../../../src/provider/errors/response-error.ts';
 import type { CreateOutcome } from '../../../src/provider/types.ts';
+import { others } from '../../gen/decision.ts';
 import { stored, storedWith } from '../../gen/virtual-server.ts';
 
 const START = Date.UTC(2026, 0, 1);
@@ -15,8 +16,8 @@ const REQUEST = { product: 'vps-1gb', image: 'debian-13.qcow2/minimal', diskSize
 const CREATE: Action = { type: 'create', record: RECORD, attempt: 'a1', request: REQUEST };
 
 function facts(now: number, memo: Memo): Facts {
-  const timing = { pollMs: MINUTE, resyncMs: 10 * MINUTE, takeoverMs: 3 * MINUTE };
-  return { now, memo, notes: [], holders: () => [], timing, jitter: 0.5 };
+  const timing = { pollMs: MINUTE, resyncMs: 10 * MINUTE, takeoverMs: 3 * MINUTE, absenceMs: 5 * MINUTE };
+  return { now, monotonic: now - START, memo, notes: [], others: others(), timing, jitter: 0.5 };
 }
 
 /** What is remembered of the object after this answer at START. */

@@ -123,14 +123,14 @@ export class Life {
           { type: 'pending', status: 'installing 20 %' },
           { type: 'pending', identifier: `srv-${action.task}` },
           { type: 'complete', identifier: `srv-${action.task}` },
-          { type: 'taskNotFound' },
+          { type: 'taskNotFound', counts: true },
           { type: 'failed', error },
         ]);
       case 'adopt':
       case 'readServer':
         return this.#pick<Outcome>([
           { type: 'server', server: { ...SERVER, identifier: action.identifier }, account: ACCOUNT },
-          { type: 'serverNotFound', proven: action.type === 'readServer', detail: '' },
+          { type: 'serverNotFound', counts: action.type === 'readServer', detail: '' },
           { type: 'failed', error },
         ]);
       case 'deleteServer':
@@ -164,12 +164,12 @@ export class Life {
   #delete(identifier: string): Outcome {
     const outcome = this.#pick<Outcome>([
       { type: 'cancelled' },
-      { type: 'serverNotFound', proven: true, detail: '' },
-      { type: 'serverNotFound', proven: false, detail: '' },
+      { type: 'serverNotFound', counts: true, detail: '' },
+      { type: 'serverNotFound', counts: false, detail: '' },
       { type: 'changed' },
       { type: 'failed', error },
     ]);
-    if (outcome.type === 'cancelled' || (outcome.type === 'serverNotFound' && outcome.proven))
+    if (outcome.type === 'cancelled' || (outcome.type === 'serverNotFound' && outcome.counts))
       this.#gone.add(identifier);
     return outcome;
   }

@@ -59,7 +59,7 @@ describe('settling what ends', () => {
     { what: 'a read that failed', action: read, outcome: { type: 'failed', error: new TransportError('reset') } },
     { what: 'a plan for later', action: { type: 'wait', afterMs: 600_000 }, outcome: { type: 'done' } },
     { what: 'a pause without an end', action: { type: 'wait' }, outcome: { type: 'done' } },
-    { what: 'a server that is missing', action: read, outcome: { type: 'serverNotFound', proven: true, detail: '' } },
+    { what: 'a server that is missing', action: read, outcome: { type: 'serverNotFound', counts: true, detail: '' } },
   ])('comes back in time after $what', ({ action, outcome }) => {
     const failing = facts({ memo: memo({ failures: 20 }) });
     const next = settled(webWith(HELD, { status: READY, spec: { expiresAt: at(10_000) } }), action, outcome, failing);
@@ -87,7 +87,7 @@ describe('settling what ends', () => {
     const unseen = settled(
       held,
       read,
-      { type: 'serverNotFound', proven: true, detail: '' },
+      { type: 'serverNotFound', counts: true, detail: '' },
       { ...late, memo: polled.memo },
     );
     expect(conditionsOf(unseen).Ready).toBe('False TaskOverdue');

@@ -20,7 +20,7 @@ const seen = (changes: Partial<typeof SERVER> = {}, account = ACCOUNT): Outcome 
   server: { ...SERVER, ...changes },
   account,
 });
-const missing = (proven: boolean): Outcome => ({ type: 'serverNotFound', proven, detail: 'another key' });
+const missing = (counts: boolean): Outcome => ({ type: 'serverNotFound', counts, detail: 'another key' });
 const HOUR_MS = 3_600_000;
 const overdue = facts({ now: NOW + HOUR_MS });
 const message = (next: Next): string => next.status?.conditions?.[0]?.message ?? '';
@@ -72,14 +72,14 @@ describe('settling a poll', () => {
   });
 
   it('asks for the server itself when the task vanished', () => {
-    expect(settled(webWith(HELD), pollHeld, { type: 'taskNotFound' })).toMatchObject({
+    expect(settled(webWith(HELD), pollHeld, { type: 'taskNotFound', counts: true })).toMatchObject({
       again: true,
       memo: { readInstead: 'taskNotFound' },
     });
   });
 
   it('keeps asking when the task vanished before it named a server', () => {
-    const next = settled(webWith(TASKED), poll, { type: 'taskNotFound' });
+    const next = settled(webWith(TASKED), poll, { type: 'taskNotFound', counts: true });
     expect(conditionsOf(next)).toEqual({ Ready: 'False TaskNotFound', Stalled: 'True TaskNotFound' });
     expect(message(next)).toContain('vps-operator.dev/not-created=a1');
     expect(next.memo.next?.action).toBe('pollTask');

@@ -1,0 +1,56 @@
+/** Messages that several places give: what is the case, and what you can do. Pure. */
+import {
+  ACCEPT_SERVER_ANNOTATION,
+  ADOPT_ANNOTATION,
+  NOT_CREATED_ANNOTATION,
+  SERVER_GONE_ANNOTATION,
+} from '../api/names.ts';
+import type { ServerRecord } from '../api/record.ts';
+import type { VirtualServer } from '../api/virtual-server.ts';
+
+/** Objects, as `namespace/name`, as another object may speak of them: names of other namespaces are nobody's business. */
+export function namesOf(holders: readonly string[], { metadata: { namespace } }: VirtualServer): string {
+  const own = holders.filter((holder) => holder.startsWith(`${namespace}/`));
+  const others = holders.length - own.length;
+  if (others === 0) return own.join(', ');
+  const elsewhere = others === 1 ? 'an object in another namespace' : `${others} objects in other namespaces`;
+  return [...own, elsewhere].join(', ');
+}
+
+/** What you can do about an open attempt; none of it lets the object go. */
+export function resolveAdvice({ attempt }: Pick<ServerRecord, 'attempt'>): string {
+  return (
+    `If the provider shows a server of this order, annotate ${ADOPT_ANNOTATION}=IDENTIFIER; ` +
+    `if it shows none, annotate ${NOT_CREATED_ANNOTATION}=${attempt ?? ''}`
+  );
+}
+
+/** What you have to do about an attempt whose answer was lost. */
+export function unknownMessage({ attempt, hintedTask }: Pick<ServerRecord, 'attempt' | 'hintedTask'>): string {
+  const hint = hintedTask === undefined ? '' : ` The answer named task ${hintedTask}.`;
+  return (
+    `Order ${attempt ?? ''} was sent and its outcome is unknown: a server may exist and cost money.${hint} ` +
+    `Look at the provider's control panel. ${resolveAdvice({ attempt })}`
+  );
+}
+
+export function taskInUse(record: ServerRecord, what: string): string {
+  return `The order of this object has ${what}: the provider uses task numbers again. ${resolveAdvice(record)}`;
+}
+
+export function unprovenTask(record: ServerRecord, why: string, word: string): string {
+  return (
+    `Task ${record.task ?? ''} cannot be proven to be the one of this order: ${why}. ` +
+    `Restore the API key and the base URL of the order, or, if you are sure, annotate ${ACCEPT_SERVER_ANNOTATION}=${word}. ` +
+    resolveAdvice(record)
+  );
+}
+
+/** `word`: what accepts the server that is shown. */
+export function unprovenServer(identifier: string, why: string, word: string): string {
+  return (
+    `A server ${identifier} exists, but it cannot be proven to be the server of this object: ${why}. ` +
+    `If it is, annotate ${ACCEPT_SERVER_ANNOTATION}=${word}. If the server of this object is gone, annotate ` +
+    `${SERVER_GONE_ANNOTATION}=${identifier}. Or restore the API key and the base URL that it was ordered with`
+  );
+}
