@@ -72,7 +72,7 @@ async function call(action: Action, target: Target, room: Performing): Promise<O
     case 'adopt':
       return adopt(action, target, room);
     case 'pollTask':
-      return pollTask(action.task, sessionOf(target));
+      return pollTask(action.task, action.record.account, sessionOf(target));
     case 'readServer':
       return lookedAt(await readServer(action.identifier, action.record.account, target), target, room);
     case 'deleteServer':
@@ -109,14 +109,14 @@ async function create(action: Extract<Action, { type: 'create' }>, target: Targe
   return { type: 'sent', result };
 }
 
-async function pollTask(task: number, session: Session): Promise<Outcome> {
+async function pollTask(task: number, account: string | undefined, session: Session): Promise<Outcome> {
   const poll = async (): Promise<Outcome> => {
     const polled = await session.pollTask(task);
     if (polled.state === 'complete') return { type: 'complete', identifier: polled.identifier };
     return { type: 'pending', identifier: polled.identifier, status: polled.status };
   };
-  const denied = await unlessDenied(poll, () => listsProblem(session));
-  return 'detail' in denied ? { type: 'taskNotFound', counts: denied.counts } : denied.found;
+  const asked = await unlessDenied(poll, () => problemOf(session, account));
+  return 'detail' in asked ? { type: 'taskNotFound', ...asked } : asked.found;
 }
 
 async function readServer(identifier: string, account: string | undefined, target: Target): Promise<Outcome> {
@@ -124,10 +124,8 @@ async function readServer(identifier: string, account: string | undefined, targe
   // A server that was read before is only looked at again.
   const priority = isProvisioned(target.object.status) ? 'low' : 'high';
   const read = async (): Promise<Outcome> => seen(session, await session.readServer(identifier, priority));
-  const denied = await unlessDenied(read, () => problemOf(session, account));
-  if (!('detail' in denied)) return denied.found;
-  const { counts, detail } = denied;
-  return { type: 'serverNotFound', counts, detail };
+  const asked = await unlessDenied(read, () => problemOf(session, account));
+  return 'detail' in asked ? { type: 'serverNotFound', ...asked } : asked.found;
 }
 
 function seen({ account }: Session, server: Server): Outcome {

@@ -15,12 +15,17 @@ const NEEDED = 3;
 /** A server that was never read with 200 may be slow to appear: it needs so many grace periods. */
 const UNSEEN_PERIODS = 12;
 
-/** What the memo says of `what`, a server or a task, with one more denial; those that come too fast count as one. */
+/**
+ * What the memo says of `what`, a server or a task, with one more denial. Those that come too fast count as one; after a
+ * gap as long as the grace period the count begins again, since there may have been a 200 that nothing asked for.
+ */
 export function denied({ memo, monotonic, timing }: Facts, what: string): Denials {
   const before = memo.denials?.of === what ? memo.denials : undefined;
-  if (before === undefined) return { of: what, since: monotonic, counted: 1, countedAt: monotonic };
-  if (monotonic - before.countedAt < timing.absenceMs / 4) return before;
-  return { ...before, counted: before.counted + 1, countedAt: monotonic };
+  const isStale = before !== undefined && monotonic - before.lastAt > timing.absenceMs;
+  const lastAt = monotonic;
+  if (before === undefined || isStale) return { of: what, since: monotonic, counted: 1, countedAt: monotonic, lastAt };
+  if (monotonic - before.countedAt < timing.absenceMs / 4) return { ...before, lastAt };
+  return { ...before, counted: before.counted + 1, countedAt: monotonic, lastAt };
 }
 
 /** How long the denials of the record's server have to go on (ms). */

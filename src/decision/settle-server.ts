@@ -11,7 +11,7 @@ import { saysGone } from './inputs.ts';
 import { goOn, jittered, rest, retryLater, type Settling } from './next.ts';
 import { isRunning, reach } from './reach.ts';
 import { mergeOrphans, settledWith } from './record.ts';
-import { unseen, vanished } from './settle-task.ts';
+import { invisible, unseen, vanished } from './settle-task.ts';
 import { isProvisioned, serverFields } from './status.ts';
 import { cut } from './text.ts';
 import type { Action, Next, Outcome } from './types.ts';
@@ -35,7 +35,8 @@ export function settleServer(at: Settling, action: Extract<Action, { type: 'read
     case 'serverNotFound': {
       const { readInstead } = facts.memo;
       if (record.task === undefined || readInstead === undefined) return absent(at, record, 'readServer', outcome);
-      return readInstead === 'overdue' ? unseen(at, record, outcome.counts) : vanished(at, record, outcome.counts);
+      if (!outcome.counts) return invisible(at, record, outcome.detail);
+      return readInstead === 'overdue' ? unseen(at, record) : vanished(at, record);
     }
     default:
       throw new Error(`outcome ${outcome.type} does not belong to a read`);
@@ -127,7 +128,7 @@ function absent(
   if (isGone === true) return sealed({ ...at, facts: { ...facts, memo } }, record, jittered(resync, facts));
   if (!outcome.counts || denials === undefined) {
     const pause = goes ? facts.timing.pollMs : resync;
-    return retryLater(at, action, { record, verdict: invisible(identifier, outcome.detail) }, pause);
+    return retryLater(at, action, { record, verdict: notVisible(identifier, outcome.detail) }, pause);
   }
   const afterMs = pauseOf(denials, grace, facts);
   const verdict = unprovenVerdict(denials, `server ${identifier}`, grace, afterMs, facts);
@@ -153,7 +154,7 @@ function missing({ identifier = '', missingAt = '' }: ServerRecord, why?: string
   };
 }
 
-function invisible(identifier: string, detail: string): Verdict {
+function notVisible(identifier: string, detail: string): Verdict {
   return {
     reason: 'ServerNotVisible',
     message:

@@ -30,9 +30,8 @@ export function settleTask(at: Settling, record: ServerRecord, outcome: Outcome)
       );
     }
     case 'taskNotFound':
-      return record.identifier === undefined
-        ? vanished(at, record, outcome.counts)
-        : goOn({ ...memo, readInstead: 'taskNotFound' });
+      if (!outcome.counts) return invisible(at, record, outcome.detail);
+      return record.identifier === undefined ? vanished(at, record) : goOn({ ...memo, readInstead: 'taskNotFound' });
     default:
       throw new Error(`outcome ${outcome.type} does not belong to a task`);
   }
@@ -131,42 +130,49 @@ function verdictOf(
 }
 
 /** The task of a server that is to be cancelled runs on, and the provider does not show the server. */
-export function unseen(at: Settling, record: ServerRecord, counts: boolean): Next {
+export function unseen(at: Settling, record: ServerRecord): Next {
   const { identifier = '' } = record;
-  const settling = counts ? withDenials(at, `server ${identifier}`) : at;
-  const failed = saysFailure(at.object.status?.task?.message);
+  const { object, facts } = at;
+  const settling = {
+    object,
+    facts: { ...facts, memo: { ...facts.memo, denials: denied(facts, `server ${identifier}`) } },
+  };
+  const failed = saysFailure(object.status?.task?.message);
   const message = `it runs, and the provider does not show server ${identifier} yet`;
   return askedInVain(settling, record, verdictOf(record, message, { deleting: false, overdue: true, failed }));
 }
 
+/** The task, or the server in its place, is not shown, for a reason that says nothing of the two. */
+export function invisible(at: Settling, record: ServerRecord, detail: string): Next {
+  const message =
+    `Task ${record.task ?? ''} is not visible with this API key, which proves nothing: ${detail}. ` +
+    'Restore the API key and the base URL of the order';
+  return askedInVain(at, record, { reason: 'ServerNotVisible', message });
+}
+
 /** The provider denies the task and, where its identifier is known, the server. */
-export function vanished(at: Settling, record: ServerRecord, counts: boolean): Next {
+export function vanished(at: Settling, record: ServerRecord): Next {
   const { task = 0, identifier } = record;
   const what = identifier === undefined ? `task ${task}` : `server ${identifier}`;
-  const settling = counts ? withDenials(at, what) : at;
-  const { facts } = settling;
-  const { denials } = facts.memo;
+  const denials = denied(at.facts, what);
+  const facts = { ...at.facts, memo: { ...at.facts.memo, denials } };
+  const settling = { object: at.object, facts };
   const grace = facts.timing.absenceMs;
-  if (denials?.of === what && isProven(denials, grace, facts)) {
+  if (isProven(denials, grace, facts)) {
     const server = identifier === undefined ? 'no server is known' : `server ${identifier} is not visible`;
     const message =
       `The provider no longer knows task ${task}, and ${server}. The operator keeps polling. ` +
       `If the API key was changed to another account, change it back. ${resolveAdvice(record)}`;
     return askedInVain(settling, record, { reason: 'TaskNotFound', message });
   }
-  const afterMs = denials?.of === what ? pauseOf(denials, grace, facts) : facts.timing.pollMs;
+  const afterMs = pauseOf(denials, grace, facts);
   const isNew = record.attemptedAt !== undefined && facts.now - Date.parse(record.attemptedAt) < grace;
-  const verdict: Verdict =
-    isNew || denials?.of !== what
-      ? { reason: 'Creating', message: `Order accepted (task ${task}); the provider does not show the task yet` }
-      : unprovenVerdict(denials, identifier === undefined ? what : `task ${task} and ${what}`, grace, afterMs, facts);
+  const verdict: Verdict = isNew
+    ? { reason: 'Creating', message: `Order accepted (task ${task}); the provider does not show the task yet` }
+    : unprovenVerdict(denials, identifier === undefined ? what : `task ${task} and ${what}`, grace, afterMs, facts);
   const { readInstead: _readInstead, ...memo } = facts.memo;
   const parts = { record, fields: { task: taskField(task, at.object.status?.task?.message) }, verdict };
   return rest(settling, parts, { action: 'pollTask', afterMs }, { ...memo, failures: 0 });
-}
-
-function withDenials({ object, facts }: Settling, what: string): Settling {
-  return { object, facts: { ...facts, memo: { ...facts.memo, denials: denied(facts, what) } } };
 }
 
 /** The server was asked for in place of its task, and the task is asked again. */

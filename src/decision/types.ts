@@ -25,6 +25,8 @@ export interface Denials {
   /** Of the first and of the last one that counted, on the monotonic clock (ms). */
   since: number;
   countedAt: number;
+  /** Of the last one of all. */
+  lastAt: number;
   counted: number;
 }
 
@@ -151,7 +153,7 @@ export type Outcome =
   | { type: 'pending'; identifier?: string | undefined; status?: string | undefined }
   | { type: 'complete'; identifier: string }
   /** 404 for the task; `counts` as for a server. */
-  | { type: 'taskNotFound'; counts: boolean }
+  | { type: 'taskNotFound'; counts: boolean; detail: string }
   /**
    * `probed`: whether an SSH server answers there, where spec asks for that and there is a place to ask.
    * `connection`: what came of the connection Secret, where spec asks for one.

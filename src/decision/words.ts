@@ -18,7 +18,10 @@ export function namesOf(holders: readonly string[], { metadata: { namespace } }:
 }
 
 /** What you can do about an open attempt; none of it lets the object go. */
-export function resolveAdvice({ attempt }: Pick<ServerRecord, 'attempt'>): string {
+export function resolveAdvice({ attempt, identifier }: Pick<ServerRecord, 'attempt' | 'identifier'>): string {
+  if (identifier !== undefined) {
+    return `If the provider shows that no server came of it, annotate ${NOT_CREATED_ANNOTATION}=${attempt ?? ''}`;
+  }
   return (
     `If the provider shows a server of this order, annotate ${ADOPT_ANNOTATION}=IDENTIFIER; ` +
     `if it shows none, annotate ${NOT_CREATED_ANNOTATION}=${attempt ?? ''}`

@@ -5,7 +5,13 @@ export function flagsFor(namespace: string, { baseUrl, authUrl }: Simulator, ele
   return [
     ...[`--base-url=${baseUrl}`, `--auth-url=${authUrl}`, `--watch-namespace=${namespace}`],
     ...['--poll-interval=100ms', '--resync-interval=300ms', '--provider-qps=1000', '--max-concurrent-reconciles=4'],
-    ...['--provider-timeout=1500ms', '--create-timeout=1500ms', '--kube-timeout=1500ms', '--takeover-grace=500ms'],
+    ...[
+      '--provider-timeout=1500ms',
+      '--create-timeout=1500ms',
+      '--kube-timeout=1500ms',
+      '--takeover-grace=500ms',
+      '--absence-grace=500ms',
+    ],
     ...['--log-level=debug', `--operator-namespace=${namespace}`],
     ...(elects ? ['--leader-elect', '--lease-duration=2s'] : []),
   ];

@@ -169,7 +169,7 @@ export function states(): Record<string, State> {
     TaskOverdue: seen('TaskOverdue', webWith(TASKED), { answers: polled, ...later }),
     TaskNotFound: seen('TaskNotFound', webWith(TASKED), {
       memo: { failures: 0, denials: denials('task 7') },
-      answers: { pollTask: { type: 'taskNotFound', counts: true } },
+      answers: { pollTask: { type: 'taskNotFound', counts: true, detail: '' } },
     }),
     TaskFailed: seen('TaskFailed', webWith(TASKED), {
       answers: { pollTask: { type: 'pending', status: 'Failed: no space left' } },

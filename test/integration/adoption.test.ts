@@ -40,7 +40,7 @@ describe('a new object that adopts', () => {
     world.simulator.fleet.addServer('default', { identifier: 'old1' });
     await world.create(virtualServer('web', adopting('odl1')));
     const parked = await world.waitForReason('web', 'ServerNotVisible', 'Stalled');
-    expect(stalledMessage(parked)).toContain('server odl1, named by annotation vps-operator.dev/adopt');
+    expect(stalledMessage(parked)).toContain('Server odl1, named by annotation vps-operator.dev/adopt');
     await world.visited('web');
     await world.annotate('web', { adopt: 'old1' });
     await world.waitForReason('web', 'Available', 'Ready');

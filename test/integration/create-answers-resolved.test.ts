@@ -114,14 +114,14 @@ describe('an object that is deleted while the outcome of its create is unknown',
     expect(world.log.some(({ msg }) => String(msg).includes('removed by force'))).toBe(false);
   });
 
-  it('is let go with deletionPolicy Retain, and an Event names the attempt that is left behind', async () => {
-    const { world, attempt } = await withLostAnswer(true);
+  it('is held with deletionPolicy Retain too, until you say that nothing was created', async () => {
+    const { world, attempt } = await withLostAnswer(false);
     await world.patch('web', { spec: { deletionPolicy: 'Retain' } });
     await world.delete('web');
+    await world.visited('web');
+    expect((await world.waitForReason('web', 'CreateOutcomeUnknown', 'Stalled')).metadata.finalizers).toHaveLength(1);
+    await world.annotate('web', { 'not-created': attempt });
     await world.waitGone('web');
-    const left = async () => (await world.events('web')).filter(({ reason }) => reason === 'RetainedServer');
-    await world.until(async () => (await left()).length === 1, 'the Event');
-    expect((await left())[0]?.note).toContain(attempt);
     expect(world.simulator.ledger.cancels()).toEqual([]);
   });
 

@@ -76,7 +76,7 @@ async function parked(world: World, name: string, { made, words }: Row): Promise
   const { message } = stalled(object);
   expect(message).toMatch(words);
   expect(message).toContain(`vps-operator.dev/not-created=${attempt}`);
-  expect(message).toContain('vps-operator.dev/adopt=<identifier>');
+  expect(message).toContain('vps-operator.dev/adopt=IDENTIFIER');
   expect(object.metadata.finalizers).toEqual(['vps-operator.dev/virtualserver']);
   expect(await isEditable(world, name)).toBe(false);
 

@@ -79,7 +79,7 @@ describe('the key of another account', () => {
     await world.putSecret('vps-api-key', OTHERS_KEY);
     const hidden = await world.waitForReason('web', 'ServerNotVisible', 'Stalled');
     expect(condition(hidden, 'Ready')?.status).toBe('Unknown');
-    expect(stalled(hidden).message).toContain('Restore the key and URL that it was ordered with');
+    expect(stalled(hidden).message).toContain('Restore the API key and the base URL that it was ordered with');
 
     await world.delete('web');
     await world.visited('web');
@@ -98,7 +98,7 @@ describe('the key of another account', () => {
     await world.create(virtualServer('web'));
     const creating = await world.waitFor('web', (object) => object.status?.record?.identifier !== undefined);
     await world.putSecret('vps-api-key', OTHERS_KEY);
-    const lost = await world.waitForReason('web', 'TaskNotFound', 'Stalled');
+    const lost = await world.waitForReason('web', 'ServerNotVisible', 'Stalled');
     expect(records(lost)).toEqual(records(creating));
     await world.putSecret('vps-api-key', DEFAULT_KEY);
     world.simulator.fleet.completeTask(creating.status?.record?.task ?? 0);

@@ -77,13 +77,20 @@ describe('deletionPolicy Retain', () => {
     await expectLeft(world, 'web', world.simulator.ledger.creates()[0]?.identifier ?? 'none');
   });
 
-  it('lets an unknown outcome go at once and names the attempt', async () => {
+  it('holds the object while the outcome of its order is unknown, then leaves the server that you name', async () => {
     const world = await createWorld();
     world.simulator.faults.inject({ match: POST, action: { kind: 'reset', after: true } });
     await world.create(virtualServer('web', retained));
     const parked = await world.waitForReason('web', 'CreateOutcomeUnknown', 'Stalled');
     await world.delete('web');
-    await expectLeft(world, 'web', recordOf(parked).attempt ?? 'none');
+    await world.visited('web');
+    const held = await world.waitForReason('web', 'CreateOutcomeUnknown', 'Stalled');
+    expect(recordOf(held).attempt).toBe(recordOf(parked).attempt);
+    const ordered = world.simulator.ledger.creates()[0]?.identifier ?? 'none';
+    const [alive] = world.simulator.aliveServers();
+    world.simulator.fleet.completeTask(alive?.task ?? 0);
+    await world.annotate('web', { adopt: ordered });
+    await expectLeft(world, 'web', ordered);
   });
 });
 

@@ -63,7 +63,7 @@ it.concurrent(
     const fault = world.simulator.faults.inject({ times: Infinity, action: NOT_FOUND });
     await world.delete('web');
     const held = await world.waitForReason('web', 'ServerNotVisible', 'Stalled');
-    expect(stalled(held).message).toContain('Restore the key and URL');
+    expect(stalled(held).message).toContain('Restore the API key and the base URL');
     expect(held.metadata.finalizers).toEqual(['vps-operator.dev/virtualserver']);
     fault.remove();
     await expectCancelledOnce(world);
@@ -78,7 +78,7 @@ it.concurrent('a task that vanishes for good leads to its server once that can b
   const asked = (): number => world.simulator.ledger.requests({ ...POLL, status: 404 }).length;
   world.simulator.fleet.vanishTask(1001);
   const lost = await world.waitForReason('web', 'TaskNotFound', 'Stalled');
-  expect(stalled(lost).message).toContain('the service does not know task 1001');
+  expect(stalled(lost).message).toContain('The provider no longer knows task 1001');
   await world.until(() => asked() > 1, 'another poll');
   expect(asked()).toBeLessThanOrEqual(triesWithGrowingPauses(world, from));
   world.simulator.fleet.completeTask(1001);

@@ -173,6 +173,7 @@ class TestWorld extends TestNamespace {
       ['--provider-timeout', '5s'],
       ['--create-timeout', '5s'],
       ['--takeover-grace', '1s'],
+      ['--absence-grace', '500ms'],
       ['--journal-dir', this.journalDir],
     ].map(([flag, value]) => `${flag}=${value}`);
     return [...defaults, ...this.#flags, ...further];
