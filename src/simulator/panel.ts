@@ -5,8 +5,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 
 import type { FaultHandle, FaultInput } from './faults.ts';
-import type { AliveServer } from './fleet.ts';
 import type { CancelEntry, CreateEntry } from './ledger.ts';
+import type { AliveServer } from './servers.ts';
 import type { Simulation } from './simulation.ts';
 
 /** What `GET /state` answers. */
