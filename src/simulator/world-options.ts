@@ -13,20 +13,24 @@ export interface Lag {
 }
 
 /** Where a task number counts: at the whole provider, or in each account by itself. */
-export type TaskNumbering = 'global' | 'account';
+export type TaskNumbering = (typeof TASK_NUMBERINGS)[number];
+export const TASK_NUMBERINGS = ['global', 'account'] as const;
 
 /**
  * `as-is`: lookups heed the case, and answers show identifiers as they were given out. With every other one lookups
  * ignore the case: `ignored` answers as given out, `echo` reads of a server repeat the spelling of the request,
  * `upper-in-server` shows upper case in the server and lower case in its task, `upper-in-task` the reverse.
  */
-export type IdentifierCase = 'as-is' | 'ignored' | 'echo' | 'upper-in-server' | 'upper-in-task';
+export type IdentifierCase = (typeof IDENTIFIER_CASES)[number];
+export const IDENTIFIER_CASES = ['as-is', 'ignored', 'echo', 'upper-in-server', 'upper-in-task'] as const;
 
 /** Whether a task shows the identifier from its `start`, as documented, or only at its `end`, with the 303. */
-export type IdentifierFrom = 'start' | 'end';
+export type IdentifierFrom = (typeof IDENTIFIER_FROM)[number];
+export const IDENTIFIER_FROM = ['start', 'end'] as const;
 
 /** The hardware and network addresses that reads of a server show: `none` empties `macs` and `ipv6`. */
-export type Addresses = 'all' | 'no-macs' | 'none';
+export type Addresses = (typeof ADDRESSES)[number];
+export const ADDRESSES = ['all', 'no-macs', 'none'] as const;
 
 /** How an accepted create is answered. */
 export interface CreateAnswer {
