@@ -19,11 +19,19 @@ export interface Identity {
   keyId: string;
 }
 
+/**
+ * What an account no longer can while its servers live on: `login` refuses its keys, and tokens that are out work on;
+ * `calls` refuses its tokens; `empty` shows it nothing, and takes no order from it.
+ */
+export type Suspension = 'login' | 'calls' | 'empty';
+
 export class Accounts {
   readonly #settings: Settings;
   readonly #ledger: Ledger;
   readonly #keys = new Map<string, { account: string; secret: string }>();
   readonly #tokens = new Map<string, Token>();
+  readonly #names = new Set<string>();
+  readonly #suspended = new Map<string, { how: Suspension; status: 401 | 403 }>();
   #expiry: TokenExpiry;
   #lifetimeSeconds: number;
 
@@ -32,14 +40,46 @@ export class Accounts {
     this.#ledger = ledger;
     this.#expiry = settings.tokenExpiry;
     this.#lifetimeSeconds = settings.tokenLifetimeSeconds;
-    for (const account of settings.accounts) for (const key of account.keys) this.addKey(account.name, key);
+    for (const { name, keys } of settings.accounts) {
+      this.#names.add(name);
+      for (const key of keys) this.addKey(name, key);
+    }
   }
 
   /** Makes the account too, when there is none of that name. */
   addKey(account: string, key: Key): void {
     if (key.keyId.includes(':')) throw new Error('A key id cannot hold a colon: Basic credentials end it there');
     if (this.#keys.has(key.keyId)) throw new Error(`Key ${key.keyId} exists already`);
+    this.#names.add(account);
     this.#keys.set(key.keyId, { account, secret: key.secret });
+  }
+
+  /**
+   * The key logs in to this account from now on, which is made when there is none of that name. Tokens that are out
+   * stay with the account that they were issued for unless `moveTokens` (the documentation does not say).
+   */
+  moveKey(keyId: string, account: string, { moveTokens = false }: { moveTokens?: boolean } = {}): void {
+    this.#key(keyId).account = account;
+    this.#names.add(account);
+    if (!moveTokens) return;
+    for (const token of this.#tokens.values()) if (token.keyId === keyId) token.account = account;
+  }
+
+  /** `status`: what the calls of the account get with `calls`. Replaces an earlier suspension. */
+  suspend(account: string, how: Suspension, status: 401 | 403 = 401): void {
+    this.#checkName(account);
+    this.#suspended.set(account, { how, status });
+  }
+
+  /** Everything is as before, with the same servers. */
+  resume(account: string): void {
+    this.#checkName(account);
+    this.#suspended.delete(account);
+  }
+
+  /** Undefined for an account in good standing. */
+  suspension(account: string): { how: Suspension; status: 401 | 403 } | undefined {
+    return this.#suspended.get(account);
   }
 
   /** The key no longer logs in; its tokens end with it unless `keepTokens` (the documentation does not say). */
@@ -50,9 +90,7 @@ export class Accounts {
 
   /** Gives the key another secret; tokens stay. */
   rotateKey(keyId: string, secret: string): void {
-    const key = this.#keys.get(keyId);
-    if (!key) throw new Error(`There is no key ${keyId}`);
-    key.secret = secret;
+    this.#key(keyId).secret = secret;
   }
 
   /** Every token, or those of one account, is refused from now on. */
@@ -79,20 +117,20 @@ export class Accounts {
     }
     const credentials = basicCredentials(request.authorization);
     const key = credentials && this.#keys.get(credentials.keyId);
-    const ok = key !== undefined && key.secret === credentials?.secret;
-    this.#ledger.append({
-      kind: 'login',
-      at: this.#settings.clock.now(),
-      ok,
-      keyId: credentials?.keyId,
-      account: key?.account,
-      sourceAddress: request.sourceAddress,
-    });
-    if (!ok) {
-      return loginError(this.#settings.loginFailureStatus, 'invalid_client', 'Unknown key or wrong secret');
+    const known = key !== undefined && key.secret === credentials?.secret;
+    if (!known || this.suspension(key.account)?.how === 'login') {
+      return this.refuseLogin(request, this.#settings.loginFailureStatus);
     }
+    this.#record(request, true);
     const access_token = this.#issue({ account: key.account, keyId: credentials.keyId }, request.sourceAddress);
     return json(200, { access_token, expires_in: this.#lifetimeSeconds, token_type: 'bearer' });
+  }
+
+  /** As for bad credentials, or for a failure of the service itself, whatever the credentials are. */
+  refuseLogin(request: WireRequest, status: number): WireResponse {
+    this.#record(request, false);
+    if (status >= 500) return loginError(status, 'server_error', 'Something went wrong');
+    return loginError(status, 'invalid_client', 'Unknown key or wrong secret');
   }
 
   /** Undefined unless the token is valid now and from this address; a valid use counts for sliding expiry. */
@@ -116,6 +154,23 @@ export class Accounts {
     const credentials = basicCredentials(request.authorization);
     const key = credentials && this.#keys.get(credentials.keyId);
     return key && { account: key.account, keyId: credentials.keyId };
+  }
+
+  #record(request: WireRequest, ok: boolean): void {
+    const keyId = basicCredentials(request.authorization)?.keyId;
+    const account = keyId === undefined ? undefined : this.#keys.get(keyId)?.account;
+    const { sourceAddress } = request;
+    this.#ledger.append({ kind: 'login', at: this.#settings.clock.now(), ok, keyId, account, sourceAddress });
+  }
+
+  #key(keyId: string): { account: string; secret: string } {
+    const key = this.#keys.get(keyId);
+    if (!key) throw new Error(`There is no key ${keyId}`);
+    return key;
+  }
+
+  #checkName(account: string): void {
+    if (!this.#names.has(account)) throw new Error(`There is no account ${account}`);
   }
 
   #issue(identity: Identity, sourceAddress: string): string {

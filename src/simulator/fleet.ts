@@ -1,147 +1,160 @@
-/** Tasks and servers: what exists, for whom, and from when on. Completion is read off the clock; nothing runs by itself. */
+/** Servers: what exists, for whom, and from when on. Completion is read off the clock; nothing runs by itself. */
 import type { Ledger } from './ledger.ts';
 import type { Settings, SimulatedProduct } from './options.ts';
 import type { ServerObject } from './server-object.ts';
-import { newServerObject } from './server-object.ts';
+import { ipv6Of, newServerObject } from './server-object.ts';
+import { Servers } from './servers.ts';
+import type { AliveServer, FoundServer, Server, ServerLife } from './servers.ts';
+import { Tasks } from './tasks.ts';
+import type { TaskAnswer } from './tasks.ts';
+import type { Addresses, IdentifierCase, IdentifierFrom, Lag, TaskNumbering } from './world-options.ts';
 
-interface Task {
-  task: number;
-  account: string;
-  identifier: string;
-  createdAt: number;
-  durationMs: number;
-  /** Set: the task never completes; a text replaces its status. */
-  stalled: { text: string | undefined } | undefined;
-  hidden: boolean;
-  completionRecorded: boolean;
+/** Hardware addresses are of a server for its whole life, so that nothing can set them. */
+export type ServerPatch = Partial<Omit<ServerObject, 'identifier' | 'macs'>>;
+
+export interface FailOptions {
+  text?: string;
+  account?: string;
+  /** False: the answers of the task have no identifier. */
+  identifier?: boolean;
 }
 
-interface Server {
-  account: string;
-  task: number | undefined;
-  /** Milliseconds since the epoch; Infinity: it never becomes a server. */
-  readyAt: number;
-  object: ServerObject;
-}
-
-/** A server that exists or is being created: what the account pays for. */
-export interface AliveServer {
-  identifier: string;
-  account: string;
-  /** Undefined for a server that was not created by a request. */
-  task: number | undefined;
-  state: 'creating' | 'running';
-}
-
-export type TaskAnswer =
-  { state: 'pending'; identifier: string; status: string } | { state: 'complete'; identifier: string };
-
-/** A server of the account: ready, or still in creation. */
-export interface FoundServer {
-  ready: boolean;
-  object: ServerObject;
+export interface StallOptions {
+  text?: string;
+  serverAppears?: boolean;
+  account?: string;
 }
 
 export class Fleet {
   readonly #settings: Settings;
   readonly #ledger: Ledger;
-  readonly #tasks = new Map<number, Task>();
-  readonly #servers = new Map<string, Server>();
+  readonly #tasks: Tasks;
+  readonly #servers: Servers;
+  /** Every identifier that was ever given out. */
   readonly #identifiers = new Set<string>();
-  #ordinal = 0;
+  /** Identifiers of earlier servers that the next creates get. */
+  readonly #returning: string[] = [];
+  #serial = 0;
   #taskDurationMs: number;
 
   constructor(settings: Settings, ledger: Ledger) {
     this.#settings = settings;
     this.#ledger = ledger;
+    this.#tasks = new Tasks(settings, ledger);
+    this.#servers = new Servers(settings);
     this.#taskDurationMs = settings.taskDurationMs;
   }
 
+  /** Returns the number of the task. */
   create(account: string, product: SimulatedProduct, diskSize: number, body: Record<string, unknown>): number {
     const now = this.#settings.clock.now();
-    const object = this.#newObject(product, diskSize);
-    const { identifier } = object;
-    const task = this.#settings.firstTask + this.#tasks.size;
-    const durationMs = this.#taskDurationMs;
-    this.#tasks.set(task, {
-      task,
-      account,
-      identifier,
-      createdAt: now,
-      durationMs,
-      stalled: undefined,
-      hidden: false,
-      completionRecorded: false,
-    });
-    this.#servers.set(identifier, { account, task, readyAt: now + durationMs, object });
-    this.#ledger.append({ kind: 'create', at: now, task, identifier, account, body });
-    return task;
+    const server = this.#newServer(account, this.#nextIdentifier(), product, diskSize);
+    const { identifier } = server.object;
+    const { serial } = server;
+    const task = this.#tasks.open(account, { serial, identifier }, this.#taskDurationMs);
+    server.task = task;
+    server.readyAt = now + task.durationMs;
+    this.#ledger.append({ kind: 'create', at: now, serial, task: task.number, identifier, account, body });
+    return task.number;
   }
 
   /** Undefined when the account has no such task. */
   pollTask(account: string, number: number): TaskAnswer | undefined {
-    const task = this.#tasks.get(number);
-    if (!task || task.hidden || task.account !== account) return undefined;
-    const { identifier } = task;
-    const now = this.#settings.clock.now();
-    const elapsedMs = now - task.createdAt;
-    if (task.stalled || elapsedMs < task.durationMs) {
-      const status = task.stalled?.text ?? this.#settings.taskStatus(elapsedMs, task.durationMs);
-      return { state: 'pending', identifier, status };
-    }
-    if (!task.completionRecorded) {
-      task.completionRecorded = true;
-      const completedAt = task.createdAt + task.durationMs;
-      this.#ledger.append({ kind: 'taskCompleted', at: now, task: number, identifier, completedAt });
-    }
-    return { state: 'complete', identifier };
+    return this.#tasks.poll(account, number);
   }
 
   /** Undefined when the account has no such server. */
   find(account: string, identifier: string): FoundServer | undefined {
-    const server = this.#servers.get(identifier);
-    if (!server || server.account !== account) return undefined;
-    return { ready: this.#isReady(server), object: server.object };
+    return this.#servers.find(account, identifier);
   }
 
   /** Unprovisions the server; a task that was creating it is gone. */
   cancel(account: string, identifier: string): void {
-    const server = this.#servers.get(identifier);
-    if (server && !this.#isReady(server) && server.task !== undefined) this.vanishTask(server.task);
-    this.removeServer(identifier);
-    this.#ledger.append({ kind: 'cancel', at: this.#settings.clock.now(), identifier, account });
+    const server = this.#servers.alive(identifier);
+    if (server.task && !this.#servers.isReady(server)) server.task.hidden = true;
+    this.#servers.end(server, { how: 'cancelled', by: account });
+    const { serial, object } = server;
+    const at = this.#settings.clock.now();
+    this.#ledger.append({ kind: 'cancel', at, serial, identifier: object.identifier, account });
   }
 
+  /** The truth, whatever lags or lies. */
   aliveServers(account?: string): AliveServer[] {
-    const alive: AliveServer[] = [];
-    for (const [identifier, server] of this.#servers) {
-      if (account !== undefined && server.account !== account) continue;
-      const state = this.#isReady(server) ? 'running' : 'creating';
-      alive.push({ identifier, account: server.account, task: server.task, state });
-    }
-    return alive;
+    return this.#servers.listAlive(account);
+  }
+
+  /** Every server that ever was, in the order of their serials: whose it is or was, and how it ended. */
+  history(): ServerLife[] {
+    return this.#servers.history();
   }
 
   /** A ready server that no request created; `patch` overrides fields, `identifier` too. */
-  addServer(account: string, patch: Partial<ServerObject> = {}): ServerObject {
-    const product = this.#settings.products.find(({ code }) => code === patch.product) ?? this.#settings.products[0];
-    if (!product) throw new Error('The simulator has no products');
-    const size = this.#settings.diskSizes['ssd']?.[0] ?? 10;
-    const object = { ...this.#newObject(product, size, patch.identifier), ...patch };
-    this.#servers.set(object.identifier, { account, task: undefined, readyAt: -Infinity, object });
-    return object;
+  addServer(account: string, patch: ServerPatch & { identifier?: string } = {}): ServerObject {
+    const identifier = this.#givenOut(patch.identifier ?? this.#settings.newIdentifier());
+    const server = this.#addReady(account, identifier, patch.product);
+    server.object = { ...server.object, ...patch };
+    return server.object;
   }
 
   /** Changes a server behind everybody's back, as somebody in the control panel would. */
-  updateServer(identifier: string, patch: Partial<Omit<ServerObject, 'identifier'>>): void {
-    const server = this.#servers.get(identifier);
-    if (!server) throw new Error(`There is no server ${identifier}`);
+  updateServer(identifier: string, patch: ServerPatch): void {
+    const server = this.#servers.alive(identifier);
     server.object = { ...server.object, ...patch };
   }
 
   /** The server is gone, without a request and without a `cancel` in the ledger. */
   removeServer(identifier: string): void {
-    if (!this.#servers.delete(identifier)) throw new Error(`There is no server ${identifier}`);
+    this.#servers.end(this.#servers.alive(identifier), { how: 'removed', by: undefined });
+  }
+
+  /** The identifier of a server that is gone names a new, ready server, of this account or that of the earlier one. */
+  reuseIdentifier(identifier: string, account?: string): ServerObject {
+    const earlier = this.#servers.latestGone(identifier);
+    return this.#addReady(account ?? earlier.account, earlier.object.identifier, earlier.object.product).object;
+  }
+
+  /** As `reuseIdentifier`, for the server of the next create that is accepted. */
+  reuseAtNextCreate(identifier: string): void {
+    this.#returning.push(this.#servers.latestGone(identifier).object.identifier);
+  }
+
+  /** The server gets other IPv6 addresses; its MACs stay. */
+  renumber(identifier: string): void {
+    const server = this.#servers.alive(identifier);
+    server.renumbered += 1;
+    this.updateServer(identifier, { ipv6: [ipv6Of(server.serial, server.renumbered)] });
+  }
+
+  /** What reads show of the addresses of this server. */
+  showAddresses(identifier: string, addresses: Addresses): void {
+    this.#servers.alive(identifier).shows = addresses;
+  }
+
+  /** For servers from now on. */
+  setAddresses(addresses: Addresses): void {
+    this.#settings.addresses = addresses;
+  }
+
+  setLag(lag: Partial<Lag>): void {
+    this.#settings.lag = { ...this.#settings.lag, ...lag };
+  }
+
+  /** Counters of the other numbering stay where they are. */
+  setTaskNumbering(numbering: TaskNumbering): void {
+    this.#settings.taskNumbering = numbering;
+  }
+
+  setIdentifierCase(identifierCase: IdentifierCase): void {
+    this.#settings.identifierCase = identifierCase;
+  }
+
+  setIdentifierFrom(from: IdentifierFrom): void {
+    this.#settings.identifierFrom = from;
+  }
+
+  /** Later creates get the numbers of earlier ones once more; with `account` only those of that account. */
+  restartTaskCounter(account?: string): void {
+    this.#tasks.restartCounter(account);
   }
 
   /** For creates from now on. */
@@ -149,49 +162,62 @@ export class Fleet {
     this.#taskDurationMs = ms;
   }
 
-  /** The task, stalled or not, is finished as of now. */
-  completeTask(number: number): void {
-    const task = this.#task(number);
+  /** The newest task of the number, stalled or not, is finished as of now. */
+  completeTask(number: number, account?: string): void {
+    const task = this.#tasks.newest(number, account);
+    const now = this.#settings.clock.now();
     task.stalled = undefined;
-    task.durationMs = this.#settings.clock.now() - task.createdAt;
-    const server = this.#servers.get(task.identifier);
-    if (server) server.readyAt = this.#settings.clock.now();
+    task.durationMs = now - task.createdAt;
+    const server = this.#servers.bySerial(task.serial);
+    if (server) server.readyAt = now;
   }
 
-  /** The service no longer knows the task; the server goes on as it would have. */
-  vanishTask(number: number): void {
-    this.#task(number).hidden = true;
+  /** The service no longer knows the newest task of the number; the server goes on as it would have. */
+  vanishTask(number: number, account?: string): void {
+    this.#tasks.newest(number, account).hidden = true;
   }
 
   /** The task never ends, with its usual text or this one; the server appears in time only with `serverAppears`. */
-  stallTask(number: number, options: { text?: string; serverAppears?: boolean } = {}): void {
-    const task = this.#task(number);
-    task.stalled = { text: options.text };
-    const server = this.#servers.get(task.identifier);
+  stallTask(number: number, options: StallOptions = {}): void {
+    const task = this.#tasks.newest(number, options.account);
+    task.stalled = { text: options.text, showsIdentifier: true };
+    const server = this.#servers.bySerial(task.serial);
     if (server && !options.serverAppears) server.readyAt = Infinity;
   }
 
   /** The creation fails: the task says so for ever (the documentation shows no failure), and no server comes of it. */
-  failTask(number: number, text = 'Installation failed'): void {
-    const task = this.#task(number);
-    task.stalled = { text };
-    this.#servers.delete(task.identifier);
+  failTask(number: number, { text = 'Installation failed', account, identifier = true }: FailOptions = {}): void {
+    const task = this.#tasks.newest(number, account);
+    task.stalled = { text, showsIdentifier: identifier };
+    const server = this.#servers.bySerial(task.serial);
+    if (server) this.#servers.end(server, { how: 'failed', by: undefined });
   }
 
-  #task(number: number): Task {
-    const task = this.#tasks.get(number);
-    if (!task) throw new Error(`There is no task ${number}`);
-    return task;
+  #nextIdentifier(): string {
+    const returning = this.#returning.shift();
+    if (returning !== undefined && !this.#servers.isAlive(returning)) return returning;
+    return this.#givenOut(this.#settings.newIdentifier());
   }
 
-  #isReady(server: Server): boolean {
-    return this.#settings.clock.now() >= server.readyAt;
+  #givenOut(identifier: string): string {
+    if (this.#identifiers.has(identifier)) throw new Error(`Identifier ${identifier} was given out before`);
+    this.#identifiers.add(identifier);
+    return identifier;
   }
 
-  #newObject(product: SimulatedProduct, diskSize: number, identifier?: string): ServerObject {
-    const chosen = identifier ?? this.#settings.newIdentifier();
-    if (this.#identifiers.has(chosen)) throw new Error(`Identifier ${chosen} was given out before`);
-    this.#identifiers.add(chosen);
-    return newServerObject(chosen, ++this.#ordinal, product, diskSize);
+  #addReady(account: string, identifier: string, code: string | undefined): Server {
+    const { products, diskSizes } = this.#settings;
+    const product = products.find((one) => one.code === code) ?? products[0];
+    if (!product) throw new Error('The simulator has no products');
+    return this.#newServer(account, identifier, product, diskSizes['ssd']?.[0] ?? 10);
+  }
+
+  /** Ready at once; a create makes it wait for its task. */
+  #newServer(account: string, identifier: string, product: SimulatedProduct, diskSize: number): Server {
+    const serial = ++this.#serial;
+    const object = newServerObject(identifier, serial, product, diskSize);
+    const shows = this.#settings.addresses;
+    const server = { serial, account, task: undefined, readyAt: -Infinity, object, shows, renumbered: 0 };
+    return this.#servers.add(server);
   }
 }

@@ -5,18 +5,22 @@
  * bodies of provisioning errors, reads and deletes during a task, other statuses of a server, failures of a task.
  *
  * It does not model: machines that run or accept SSH, IPv4 requests, other fields of the create, lists of servers,
- * changes to a server, quotas and payment, webhooks, maintenance of the service, and eventual consistency between
- * its calls (a server can be read from the very moment that its task is finished).
+ * changes to a server, quotas and payment, webhooks and maintenance of the service.
+ *
+ * Unless told so, it keeps promises that the documentation does not make: every answer is true, reads lag behind
+ * nothing, numbers and identifiers are given out once, and a key stays with its account. `WorldOptions`, the methods of
+ * `accounts`, `fleet` and `service`, and `POST /world` of the control panel (world.ts) break them.
  */
-export type { Identity } from './accounts.ts';
+export type { Identity, Suspension } from './accounts.ts';
 export type { Clock } from './clock.ts';
 export { systemClock } from './clock.ts';
 export type { FaultAction, FaultHandle, FaultInput, FaultMatch, Faults } from './faults.ts';
-export type { AliveServer, Fleet } from './fleet.ts';
+export type { FailOptions, Fleet, ServerPatch, StallOptions } from './fleet.ts';
 export type { Garbage } from './garbage.ts';
 export { ConnectionLostError, createHandler } from './handler.ts';
 export type { Handler, RequestContext } from './handler.ts';
 export type * from './ledger.ts';
+export type { FalseAnswer, FalseStatus, LieHandle, List, ShortList, TimeWindow } from './lies.ts';
 export { DEFAULT_KEY } from './options.ts';
 export type {
   AccountOptions,
@@ -29,7 +33,9 @@ export type {
 } from './options.ts';
 export type { Route } from './routes.ts';
 export type { ServerObject } from './server-object.ts';
+export type { AliveServer, FoundServer, ServerLife } from './servers.ts';
 export { startSimulator } from './server.ts';
 export type { Simulator, SimulatorOptions } from './server.ts';
 export type { CatalogPatch } from './service.ts';
 export { Simulation } from './simulation.ts';
+export type * from './world-options.ts';

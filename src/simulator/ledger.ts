@@ -29,9 +29,9 @@ export interface RequestEntry extends Timed {
   readonly param: string;
   /** Undefined while there is no answer, and for ever when none was sent. */
   status: number | undefined;
-  /** False when a fault kept the service from acting on it. */
+  /** False when a fault or a false answer kept the service from acting on it. */
   processed: boolean;
-  /** Kind of the last fault that it met. */
+  /** Kind of the last fault that it met; `falsified` when the service lied. */
   fault: string | undefined;
   readonly account: string | undefined;
   readonly keyId: string | undefined;
@@ -41,6 +41,8 @@ export interface RequestEntry extends Timed {
 
 export interface CreateEntry extends Timed {
   readonly kind: 'create';
+  /** Names the server for good; task numbers and identifiers can come back. */
+  readonly serial: number;
   readonly task: number;
   readonly identifier: string;
   readonly account: string;
@@ -51,6 +53,7 @@ export interface CreateEntry extends Timed {
 /** Written when the first request sees the task finished; `completedAt` says when that was. */
 export interface TaskCompletedEntry extends Timed {
   readonly kind: 'taskCompleted';
+  readonly serial: number;
   readonly task: number;
   readonly identifier: string;
   readonly completedAt: number;
@@ -58,6 +61,7 @@ export interface TaskCompletedEntry extends Timed {
 
 export interface CancelEntry extends Timed {
   readonly kind: 'cancel';
+  readonly serial: number;
   readonly identifier: string;
   readonly account: string;
 }
@@ -129,7 +133,7 @@ export class Ledger {
     return this.#of('request').filter((entry) => fits(entry, filter));
   }
 
-  creates(filter: { account?: string; identifier?: string } = {}): CreateEntry[] {
+  creates(filter: { account?: string; identifier?: string; serial?: number; task?: number } = {}): CreateEntry[] {
     return this.#of('create').filter((entry) => fits(entry, filter));
   }
 
@@ -137,7 +141,7 @@ export class Ledger {
     return this.#of('taskCompleted');
   }
 
-  cancels(filter: { account?: string; identifier?: string } = {}): CancelEntry[] {
+  cancels(filter: { account?: string; identifier?: string; serial?: number } = {}): CancelEntry[] {
     return this.#of('cancel').filter((entry) => fits(entry, filter));
   }
 

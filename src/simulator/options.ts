@@ -1,6 +1,8 @@
 /** What a simulator can be told at its start, and what it does when told nothing. */
 import type { Clock } from './clock.ts';
 import { systemClock } from './clock.ts';
+import type { WorldOptions, WorldSettings } from './world-options.ts';
+import { resolveWorld } from './world-options.ts';
 
 export interface Key {
   keyId: string;
@@ -26,7 +28,7 @@ export interface SimulatedImage {
   description: string;
 }
 
-export interface SimulationOptions {
+export interface SimulationOptions extends WorldOptions {
   clock?: Clock;
   /** Scheme, host and port in Location headers and URLs; the socket server sets it when it knows its port. */
   origin?: string;
@@ -71,7 +73,9 @@ export interface SimulationOptions {
 
 export type TokenExpiry = 'sliding' | 'issue';
 export type ErrorBodies = 'json' | 'empty' | 'html' | 'text';
-export type Settings = Omit<Required<SimulationOptions>, 'rateLimit'> & Pick<SimulationOptions, 'rateLimit'>;
+export type Settings = Omit<Required<SimulationOptions>, 'rateLimit' | keyof WorldOptions> &
+  Pick<SimulationOptions, 'rateLimit'> &
+  WorldSettings;
 
 export const DEFAULT_KEY: Key = { keyId: 'simulated-key', secret: 'simulated-secret' };
 
@@ -129,5 +133,6 @@ export function resolveOptions(options: SimulationOptions): Settings {
     recordRequests: true,
     allowUnknownRoutes: false,
     ...options,
+    ...resolveWorld(options),
   };
 }

@@ -5,15 +5,19 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 
 import type { FaultHandle, FaultInput } from './faults.ts';
-import type { AliveServer } from './fleet.ts';
+import { Fields, WrongOrderError } from './fields.ts';
 import type { CancelEntry, CreateEntry } from './ledger.ts';
+import type { AliveServer, ServerLife } from './servers.ts';
 import type { Simulation } from './simulation.ts';
+import { orderWorld } from './world.ts';
 
 /** What `GET /state` answers. */
 export interface PanelState {
   creates: CreateEntry[];
   cancels: CancelEntry[];
   alive: AliveServer[];
+  /** Every server that ever was. */
+  servers: ServerLife[];
   /** Requests to known routes so far. */
   requests: number;
 }
@@ -26,14 +30,12 @@ export interface Panel {
 /** Those whose orders need no function and no value that JSON has not. */
 const ACTIONS = ['status', 'drop', 'reset', 'hang', 'delay'];
 
-class WrongOrderError extends Error {
-  override readonly name = 'WrongOrderError';
-}
-
 /**
  * `GET /state`; `POST /faults` with a FaultInput gives `{ id }`, `GET /faults/ID` how often it has struck,
  * `POST /faults/ID/release` lets go on what hangs in it, `DELETE /faults/ID` ends it;
- * `POST /task-duration` with `{ ms }`, null for tasks that never end; `POST /tasks/NUMBER/complete`.
+ * `POST /task-duration` with `{ ms }`, null for tasks that never end; `POST /tasks/NUMBER/complete` for the newest task
+ * of the number, `{ account }` for that of an account; `POST /world` with orders of world.ts, such as
+ * `{ "lag": { "serverMs": 5000 }, "suspend": { "account": "default", "how": "empty" } }`.
  * Whoever reaches the port may do all of it. Rejects when the port is taken.
  */
 export async function startPanel(simulation: Simulation, port: number, host = '127.0.0.1'): Promise<Panel> {
@@ -57,11 +59,21 @@ export async function startPanel(simulation: Simulation, port: number, host = '1
     if (first === 'state' && method === 'GET') return state(simulation);
     if (first === 'task-duration' && method === 'POST') return setTaskDuration(input['ms']);
     if (first === 'tasks' && method === 'POST' && verb === 'complete') {
-      simulation.fleet.completeTask(Number(name));
+      return completeTask(Number(name), new Fields('', input));
+    }
+    if (first === 'world' && method === 'POST') {
+      orderWorld(simulation, input);
       return {};
     }
     if (first === 'faults') return name === '' ? inject(method, input) : tend(method, name, verb);
     return undefined;
+  }
+
+  function completeTask(number: number, fields: Fields): object {
+    const account = fields.maybeText('account');
+    fields.end();
+    simulation.fleet.completeTask(number, account);
+    return {};
   }
 
   function setTaskDuration(ms: unknown): object {
@@ -110,12 +122,14 @@ function state({ ledger, fleet }: Simulation): PanelState {
     creates: ledger.creates(),
     cancels: ledger.cancels(),
     alive: fleet.aliveServers(),
+    servers: fleet.history(),
     requests: ledger.requestCount,
   };
 }
 
 function parse(body: string): Record<string, unknown> {
   const value: unknown = body === '' ? {} : JSON.parse(body);
-  if (typeof value !== 'object' || value === null) throw new WrongOrderError('the body must be a JSON object');
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new WrongOrderError('the body must be a JSON object');
   return value as Record<string, unknown>;
 }

@@ -23,10 +23,10 @@ export interface ServerObject {
   ssh_proxy: { hostname: string; port: number };
 }
 
-/** An IPv6-only server; `ordinal` (from 1) makes its addresses and ports its own. */
+/** An IPv6-only server; `serial` (from 1) makes its addresses and ports its own. */
 export function newServerObject(
   identifier: string,
-  ordinal: number,
+  serial: number,
   product: SimulatedProduct,
   diskSize: number,
 ): ServerObject {
@@ -38,7 +38,7 @@ export function newServerObject(
     product: product.code,
     price: product.price,
     zone: { name: 'Simulated Zone One', code: 'SIM1' },
-    host_server: `host${(ordinal % 7) + 1}`,
+    host_server: `host${(serial % 7) + 1}`,
     specs: { cores: product.cores, disk_size: diskSize, ram: product.ram, disk_type: 'ssd' },
     boot_device: 'hd',
     net_device: 'virtio',
@@ -46,22 +46,28 @@ export function newServerObject(
     cpu_mode: 'performance',
     iso_image: '',
     ipv4: [],
-    ipv6: [`2001:db8:${(ordinal >>> 16).toString(16)}:${(ordinal & 0xffff).toString(16)}::2`],
-    macs: [macOf(ordinal)],
+    ipv6: [ipv6Of(serial, 0)],
+    macs: [macOf(serial)],
     vnc: {
       mode: 'disabled',
-      password: `vnc-password-${ordinal}`,
-      display: ordinal % 100,
-      port: 5900 + (ordinal % 100),
+      password: `vnc-password-${serial}`,
+      display: serial % 100,
+      port: 5900 + (serial % 100),
       ipv4: '192.0.2.10',
       ipv6: '2001:db8:ffff::10',
     },
     admin_console: { hostname: `admin.${host}.vs.example.com`, username: identifier },
-    ssh_proxy: { hostname: `ssh-proxy${(ordinal % 3) + 1}.example.com`, port: 20_000 + (ordinal % 40_000) },
+    ssh_proxy: { hostname: `ssh-proxy${(serial % 3) + 1}.example.com`, port: 20_000 + (serial % 40_000) },
   };
 }
 
-function macOf(ordinal: number): string {
-  const hex = (ordinal & 0xffffff).toString(16).padStart(6, '0');
-  return `52:54:00:${hex.slice(0, 2)}:${hex.slice(2, 4)}:${hex.slice(4, 6)}`;
+/** A network of its own for each server, so that no two ever share an address; `renumbered` counts its changes. */
+export function ipv6Of(serial: number, renumbered: number): string {
+  return `2001:db8:${(serial >>> 16).toString(16)}:${(serial & 0xffff).toString(16)}::${(renumbered + 2).toString(16)}`;
+}
+
+/** Unique up to 4 billion servers, and the same for the whole life of a server. */
+function macOf(serial: number): string {
+  const hex = (serial >>> 0).toString(16).padStart(8, '0');
+  return `52:54:${hex.slice(0, 2)}:${hex.slice(2, 4)}:${hex.slice(4, 6)}:${hex.slice(6, 8)}`;
 }

@@ -1,10 +1,16 @@
 /** The endpoints: one request in, one answer out, at one instant, with nothing that could fail or wait. */
 import type { Accounts } from './accounts.ts';
 import type { Fleet } from './fleet.ts';
+import type { RequestEntry } from './ledger.ts';
+import { Lies } from './lies.ts';
+import type { FalseAnswer, FalseStatus, LieHandle, List, ShortList } from './lies.ts';
+import { listBody } from './lists.ts';
 import type { Settings, SimulatedImage, SimulatedProduct } from './options.ts';
-import type { RouteMatch } from './routes.ts';
+import type { Route, RouteMatch } from './routes.ts';
+import type { FoundServer } from './servers.ts';
 import { json, mediaType } from './wire.ts';
 import type { WireRequest, WireResponse } from './wire.ts';
+import type { CreateAnswer } from './world-options.ts';
 
 export interface CatalogPatch {
   products?: SimulatedProduct[];
@@ -12,6 +18,10 @@ export interface CatalogPatch {
   diskSizes?: Record<string, number[]>;
 }
 
+/** Every route but that of the authentication service. */
+type Provisioning = Exclude<Route, '/login'>;
+
+const LISTS: Route[] = ['/beta/vps/products', '/beta/vps/images', '/beta/vps/disk-sizes'];
 const CREATE_FIELDS = ['product', 'image', 'ssh_keys', 'disk_size'];
 
 export class Service {
@@ -19,6 +29,7 @@ export class Service {
   readonly #accounts: Accounts;
   readonly #fleet: Fleet;
   readonly #baseUrl: () => string;
+  readonly #lies: Lies;
   readonly #windows = new Map<string, { startedAt: number; requests: number }>();
 
   constructor(settings: Settings, accounts: Accounts, fleet: Fleet, baseUrl: () => string) {
@@ -26,31 +37,75 @@ export class Service {
     this.#accounts = accounts;
     this.#fleet = fleet;
     this.#baseUrl = baseUrl;
+    this.#lies = new Lies(settings.clock);
   }
 
   setCatalog(patch: CatalogPatch): void {
     Object.assign(this.#settings, patch);
   }
 
-  handle(request: WireRequest, { route, param }: RouteMatch): WireResponse {
-    if (route === '/login') return this.#accounts.login(request);
+  setCreateAnswer(answer: Partial<CreateAnswer>): void {
+    this.#settings.createAnswer = { ...this.#settings.createAnswer, ...answer };
+  }
+
+  /** In a window of time the service answers so, whatever is true, and does nothing else. */
+  falsify(answer: FalseAnswer): LieHandle {
+    return this.#lies.falsify(answer);
+  }
+
+  /** In a window of time a list is short or empty; what it no longer shows can still be ordered. */
+  shorten(list: ShortList): LieHandle {
+    return this.#lies.shorten(list);
+  }
+
+  /** Ends every false answer and every short list. */
+  endLies(): void {
+    this.#lies.end();
+  }
+
+  /** Fills in whether the request was processed. */
+  handle(request: WireRequest, match: RouteMatch, entry: Pick<RequestEntry, 'processed' | 'fault'>): WireResponse {
+    const { route } = match;
+    entry.processed = true;
+    if (route === '/login') {
+      const falseStatus = this.#falsified(request, match, this.#accounts.identify(request)?.account, entry);
+      return falseStatus === undefined
+        ? this.#accounts.login(request)
+        : this.#accounts.refuseLogin(request, falseStatus);
+    }
     const account = this.#accounts.authenticate(request)?.account;
-    if (account === undefined) return this.#error(401, 'The token is not valid');
+    if (account === undefined) return this.#refuse(401, route);
     const limited = this.#limit(account);
     if (limited) return limited;
+    const falseStatus = this.#falsified(request, match, account, entry);
+    if (falseStatus !== undefined) return this.#refuse(falseStatus, route);
+    const suspension = this.#accounts.suspension(account);
+    if (suspension?.how === 'calls') return this.#refuse(suspension.status, route);
+    const hasNothing = suspension?.how === 'empty' && !LISTS.includes(route);
+    return hasNothing ? this.#refuse(404, route) : this.#process(account, request, route, match.param);
+  }
+
+  #falsified(
+    { method }: WireRequest,
+    match: RouteMatch,
+    account: string | undefined,
+    entry: Pick<RequestEntry, 'processed' | 'fault'>,
+  ): FalseStatus | undefined {
+    const status = this.#lies.statusFor(method, match, account);
+    if (status === undefined) return undefined;
+    entry.fault = 'falsified';
+    entry.processed = false;
+    return status;
+  }
+
+  #process(account: string, request: WireRequest, route: Provisioning, param: string): WireResponse {
     switch (route) {
       case '/beta/vps/products':
-        return json(
-          200,
-          this.#settings.products.map(({ code, ram }) => ({ code, specs: { ram } })),
-        );
+        return this.#list(account, 'products');
       case '/beta/vps/images':
-        return json(
-          200,
-          this.#settings.images.map(({ name, description }) => ({ name, description })),
-        );
+        return this.#list(account, 'images');
       case '/beta/vps/disk-sizes':
-        return json(200, this.#settings.diskSizes);
+        return this.#list(account, 'disk-sizes');
       case '/beta/vps/servers':
         return this.#create(account, request);
       case '/beta/queue/vps/{task}':
@@ -58,6 +113,11 @@ export class Service {
       case '/beta/vps/servers/{identifier}':
         return request.method === 'DELETE' ? this.#cancel(account, param) : this.#read(account, param);
     }
+  }
+
+  #list(account: string, list: List): WireResponse {
+    const isEmpty = this.#accounts.suspension(account)?.how === 'empty';
+    return json(200, listBody(list, this.#settings, isEmpty ? 0 : this.#lies.kept(list, account)));
   }
 
   #create(account: string, request: WireRequest): WireResponse {
@@ -78,33 +138,55 @@ export class Service {
     }
     const unknown = Object.keys(body).find((name) => !CREATE_FIELDS.includes(name));
     if (unknown !== undefined) return this.#error(400, `${unknown} is not a documented field`);
-    const task = this.#fleet.create(account, product, diskSize, body);
-    return json(202, { task }, { location: `${this.#baseUrl()}/beta/queue/vps/${task}` });
+    return this.#accept(this.#fleet.create(account, product, diskSize, body));
+  }
+
+  #accept(task: number): WireResponse {
+    const { status, body, location } = this.#settings.createAnswer;
+    const headers = location ? { location: `${this.#baseUrl()}/beta/queue/vps/${task}` } : {};
+    return body ? json(status, { task }, headers) : { status, headers, body: '' };
   }
 
   #poll(account: string, param: string): WireResponse {
     const answer = /^[0-9]+$/.test(param) ? this.#fleet.pollTask(account, Number(param)) : undefined;
-    if (!answer) return this.#error(404, 'There is no such task');
+    if (!answer) return this.#refuse(404, '/beta/queue/vps/{task}');
     const { identifier } = answer;
     if (answer.state === 'pending') return json(200, { identifier, status: answer.status });
-    const location = `${this.#baseUrl()}/beta/vps/servers/${encodeURIComponent(identifier)}`;
+    const location = `${this.#baseUrl()}/beta/vps/servers/${encodeURIComponent(answer.identifier)}`;
     return json(303, { identifier }, { location });
   }
 
   #read(account: string, identifier: string): WireResponse {
     const found = this.#fleet.find(account, identifier);
-    if (found?.ready) return json(200, found.object);
-    if (found && this.#settings.readDuringTask === 200) return json(200, { ...found.object, status: 'installing' });
-    return this.#error(404, 'There is no such server');
+    if (found?.state === 'ready' || found?.state === 'cancelled') return json(200, found.object);
+    if (found?.state === 'creating' && this.#settings.readDuringTask === 200) {
+      return json(200, { ...found.object, status: 'installing' });
+    }
+    return this.#refuse(404, '/beta/vps/servers/{identifier}');
   }
 
   #cancel(account: string, identifier: string): WireResponse {
-    const found = this.#fleet.find(account, identifier);
-    const status = found?.ready ? 200 : this.#settings.deleteDuringTask;
-    if (!found || status === 404) return this.#error(404, 'There is no such server');
+    const state = this.#fleet.find(account, identifier)?.state;
+    const status = this.#cancelStatus(state);
+    if (status === 404) return this.#refuse(404, '/beta/vps/servers/{identifier}');
     if (status === 409) return this.#error(409, 'The server is still being created');
-    this.#fleet.cancel(account, identifier);
+    if (state !== 'cancelled') this.#fleet.cancel(account, identifier);
     return json(200, { message: 'The server has been unprovisioned' });
+  }
+
+  #cancelStatus(state: FoundServer['state'] | undefined): 200 | 404 | 409 {
+    switch (state) {
+      case undefined:
+        return 404;
+      case 'creating':
+        return this.#settings.deleteDuringTask;
+      case 'cancelled':
+        return this.#settings.lag.cancelAgain;
+      // A DELETE goes to where the server is, not to what reads it.
+      case 'lagging':
+      case 'ready':
+        return 200;
+    }
   }
 
   #limit(account: string): WireResponse | undefined {
@@ -121,6 +203,20 @@ export class Service {
     const answer = this.#error(429, 'Too many requests');
     answer.headers['retry-after'] = String(Math.ceil((window.startedAt + limit.perMs - now) / 1000));
     return answer;
+  }
+
+  /** A false answer and a true one are alike, so that no client can tell. */
+  #refuse(status: FalseStatus, route: Route): WireResponse {
+    switch (status) {
+      case 401:
+        return this.#error(401, 'The token is not valid');
+      case 403:
+        return this.#error(403, 'The account may not do this');
+      case 404:
+        return this.#error(404, `There is no such ${route === '/beta/queue/vps/{task}' ? 'task' : 'server'}`);
+      case 500:
+        return this.#error(500, 'Something went wrong');
+    }
   }
 
   /** The documentation shows no error body of these endpoints, so nobody may rely on one: an option chooses. */

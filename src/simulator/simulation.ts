@@ -2,7 +2,6 @@
 import { Accounts } from './accounts.ts';
 import type { Fault } from './faults.ts';
 import { Faults } from './faults.ts';
-import type { AliveServer } from './fleet.ts';
 import { Fleet } from './fleet.ts';
 import { spoil } from './garbage.ts';
 import type { RequestEntry } from './ledger.ts';
@@ -11,6 +10,7 @@ import type { Settings, SimulationOptions } from './options.ts';
 import { resolveOptions } from './options.ts';
 import type { RouteMatch } from './routes.ts';
 import { matchRoute } from './routes.ts';
+import type { AliveServer } from './servers.ts';
 import { Service } from './service.ts';
 import type { Delivery, WireRequest, WireResponse } from './wire.ts';
 import { json } from './wire.ts';
@@ -18,11 +18,11 @@ import { json } from './wire.ts';
 export class Simulation {
   readonly ledger: Ledger;
   readonly faults = new Faults();
-  /** Keys and tokens: `addKey`, `revokeKey`, `rotateKey`, `forgetTokens`, `setTokenExpiry`, `setTokenLifetime`. */
+  /** Keys, tokens and accounts: `addKey`, `moveKey`, `rotateKey`, `forgetTokens`, `suspend`, `resume` ... */
   readonly accounts: Accounts;
   /** Servers and tasks: `addServer`, `updateServer`, `removeServer`, `completeTask`, `stallTask` ... */
   readonly fleet: Fleet;
-  /** The endpoints: `setCatalog`. */
+  /** The endpoints: `setCatalog`, `setCreateAnswer`, and false answers: `falsify`, `shorten`, `endLies`. */
   readonly service: Service;
   readonly #settings: Settings;
 
@@ -43,7 +43,12 @@ export class Simulation {
     return this.#settings.origin + this.#settings.authPrefix;
   }
 
-  /** Servers that exist or are being created. */
+  /** Milliseconds since the epoch, by the clock of the simulation. */
+  now(): number {
+    return this.#settings.clock.now();
+  }
+
+  /** Servers that exist or are being created: the truth, whatever lags or lies. */
   aliveServers(account?: string): AliveServer[] {
     return this.fleet.aliveServers(account);
   }
@@ -68,8 +73,7 @@ export class Simulation {
       const delivery = await this.#strike(before, entry, undefined);
       if (delivery) return delivery;
     }
-    const response = this.service.handle(request, match);
-    entry.processed = true;
+    const response = this.service.handle(request, match, entry);
     const after = this.faults.take(entry, response);
     if (after) {
       const delivery = await this.#strike(after, entry, response);

@@ -41,7 +41,9 @@ describe('a creation', () => {
     const installing = { identifier, status: 'Installing OS, 50% complete' };
     expect(await call(taskUrl, { token })).toMatchObject({ status: 200, json: installing });
     expect((await call(`${SERVERS}/${identifier}`, { token })).status).toBe(404);
-    expect(simulation.aliveServers()).toEqual([{ identifier, account: 'default', task: 1001, state: 'creating' }]);
+    expect(simulation.aliveServers()).toEqual([
+      { serial: 1, identifier, account: 'default', task: 1001, state: 'creating' },
+    ]);
 
     clock.advance(30_000);
     const done = await call(taskUrl, { token });

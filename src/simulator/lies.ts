@@ -1,0 +1,122 @@
+/** False answers and short lists: what the service says in a window of time although it is not so. */
+import type { Clock } from './clock.ts';
+import type { Route, RouteMatch } from './routes.ts';
+
+/** Milliseconds since the epoch by the simulator's clock: from the first, until before the second; open when left out. */
+export interface TimeWindow {
+  fromMs?: number;
+  untilMs?: number;
+}
+
+/** The request has no effect: a create orders nothing, a DELETE cancels nothing, a login gives no token. */
+export interface FalseAnswer extends TimeWindow {
+  route: Route;
+  method?: string;
+  /** The decoded identifier or task number in the path. */
+  param?: string;
+  /** Of the token, or at the login of the key. */
+  account?: string;
+  status: FalseStatus;
+  /** Of being false, for each answer; 1 by default. Less needs `random`, which gives 0 to 1. */
+  probability?: number;
+  random?: () => number;
+}
+
+export type FalseStatus = 401 | 403 | 404 | 500;
+export type List = 'products' | 'images' | 'disk-sizes';
+
+/** The list shows no more than its first `keep` entries, of each type of disk; 0 gives `[]` or `{}`. */
+export interface ShortList extends TimeWindow {
+  list: List;
+  keep: number;
+  account?: string;
+}
+
+export interface LieHandle {
+  /** How many answers it has changed. */
+  readonly count: number;
+  remove(): void;
+}
+
+class Lie<Told extends TimeWindow> implements LieHandle {
+  readonly told: Told;
+  readonly #onRemove: (lie: Lie<Told>) => void;
+  count = 0;
+
+  constructor(told: Told, onRemove: (lie: Lie<Told>) => void) {
+    this.told = told;
+    this.#onRemove = onRemove;
+  }
+
+  remove(): void {
+    this.#onRemove(this);
+  }
+}
+
+export class Lies {
+  readonly #clock: Clock;
+  readonly #answers = new Set<Lie<FalseAnswer>>();
+  readonly #lists = new Set<Lie<ShortList>>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Where several meet a request, the one that was told first decides. */
+  falsify(answer: FalseAnswer): LieHandle {
+    if ((answer.probability ?? 1) < 1 && !answer.random) throw new Error('A probability below 1 needs random');
+    return tell(this.#answers, answer);
+  }
+
+  shorten(list: ShortList): LieHandle {
+    return tell(this.#lists, list);
+  }
+
+  /** From now on the service tells the truth. */
+  end(): void {
+    this.#answers.clear();
+    this.#lists.clear();
+  }
+
+  /** The status of the false answer; undefined for a true one. */
+  statusFor(method: string, { route, param }: RouteMatch, account: string | undefined): FalseStatus | undefined {
+    for (const lie of this.#current(this.#answers)) {
+      const { told } = lie;
+      if (told.route !== route) continue;
+      if (told.method !== undefined && told.method !== method) continue;
+      if (told.param !== undefined && told.param !== param) continue;
+      if (told.account !== undefined && told.account !== account) continue;
+      if (told.random && told.random() >= (told.probability ?? 1)) continue;
+      lie.count += 1;
+      return told.status;
+    }
+    return undefined;
+  }
+
+  /** How many entries of the list are shown; Infinity for all. */
+  kept(list: List, account: string): number {
+    for (const lie of this.#current(this.#lists)) {
+      const { told } = lie;
+      if (told.list !== list || (told.account !== undefined && told.account !== account)) continue;
+      lie.count += 1;
+      return told.keep;
+    }
+    return Infinity;
+  }
+
+  *#current<Told extends TimeWindow>(lies: ReadonlySet<Lie<Told>>): Generator<Lie<Told>> {
+    const now = this.#clock.now();
+    for (const lie of lies) {
+      const { fromMs = -Infinity, untilMs = Infinity } = lie.told;
+      if (now >= fromMs && now < untilMs) yield lie;
+      // What is over is never asked about again; a simulated life tells many lies.
+      else if (now >= untilMs) lie.remove();
+    }
+  }
+}
+
+function tell<Told extends TimeWindow>(lies: Set<Lie<Told>>, told: Told): LieHandle {
+  const lie = new Lie(told, (ended) => lies.delete(ended));
+  lies.add(lie);
+  return lie;
+}

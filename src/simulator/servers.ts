@@ -1,0 +1,185 @@
+/** The servers that are and were, by serial and by identifier, and what reads show of them. */
+import type { Settings } from './options.ts';
+import type { ServerObject } from './server-object.ts';
+import type { Task } from './tasks.ts';
+import type { Addresses } from './world-options.ts';
+
+interface End {
+  at: number;
+  how: 'cancelled' | 'removed' | 'failed';
+  /** The account whose DELETE it was. */
+  by: string | undefined;
+}
+
+export interface Server {
+  /** Its identity: never given to another server, unlike its identifier. */
+  readonly serial: number;
+  readonly account: string;
+  task: Task | undefined;
+  /** Milliseconds since the epoch; Infinity: it never becomes a server. */
+  readyAt: number;
+  object: ServerObject;
+  shows: Addresses;
+  /** How often its IPv6 addresses were changed. */
+  renumbered: number;
+  end?: End;
+}
+
+/** A server that exists or is being created: what the account pays for. */
+export interface AliveServer {
+  serial: number;
+  identifier: string;
+  account: string;
+  /** Undefined for a server that was not created by a request. */
+  task: number | undefined;
+  state: 'creating' | 'running';
+}
+
+/** The life of a server so far. */
+export interface ServerLife extends Omit<AliveServer, 'state'> {
+  state: AliveServer['state'] | End['how'];
+  endedAt: number | undefined;
+  /** Undefined unless a DELETE ended it. */
+  cancelledBy: string | undefined;
+}
+
+/**
+ * A server of the account, as reads show it. `creating`: its task is not finished; `lagging`: it is finished, and
+ * reads do not show that yet; `cancelled`: it is gone, and reads still show it.
+ */
+export interface FoundServer {
+  state: 'creating' | 'lagging' | 'ready' | 'cancelled';
+  object: ServerObject;
+}
+
+export class Servers {
+  readonly #settings: Settings;
+  /** The oldest first. */
+  readonly #all = new Map<number, Server>();
+  readonly #alive = new Map<string, Server>();
+  /** By identifier, the one that ended last. */
+  readonly #gone = new Map<string, Server>();
+
+  constructor(settings: Settings) {
+    this.#settings = settings;
+  }
+
+  add(server: Server): Server {
+    const { identifier } = server.object;
+    if (this.#alive.has(identifier)) throw new Error(`There is a server ${identifier} already`);
+    this.#all.set(server.serial, server);
+    this.#alive.set(identifier, server);
+    return server;
+  }
+
+  end(server: Server, end: Omit<End, 'at'>): void {
+    server.end = { at: this.#settings.clock.now(), ...end };
+    this.#alive.delete(server.object.identifier);
+    this.#gone.set(server.object.identifier, server);
+  }
+
+  isReady(server: Server): boolean {
+    return this.#settings.clock.now() >= server.readyAt;
+  }
+
+  isAlive(identifier: string): boolean {
+    return this.#lookUp(this.#alive, identifier) !== undefined;
+  }
+
+  /** Throws when no such server lives. */
+  alive(identifier: string): Server {
+    const server = this.#lookUp(this.#alive, identifier);
+    if (!server) throw new Error(`There is no server ${identifier}`);
+    return server;
+  }
+
+  /** Throws unless a server had the identifier and none has it now. */
+  latestGone(identifier: string): Server {
+    if (this.isAlive(identifier)) throw new Error(`Server ${identifier} lives`);
+    const server = this.#lookUp(this.#gone, identifier);
+    if (!server) throw new Error(`There was no server ${identifier}`);
+    return server;
+  }
+
+  /** Undefined unless it lives. */
+  bySerial(serial: number): Server | undefined {
+    const server = this.#all.get(serial);
+    return server?.end ? undefined : server;
+  }
+
+  find(account: string, identifier: string): FoundServer | undefined {
+    const server = this.#lookUp(this.#alive, identifier);
+    if (server?.account === account) return { state: this.#stateOf(server), object: this.#shown(server, identifier) };
+    const gone = this.#lookUp(this.#gone, identifier);
+    if (gone?.account !== account || !this.#isStillShown(gone)) return undefined;
+    return { state: 'cancelled', object: this.#shown(gone, identifier) };
+  }
+
+  listAlive(account?: string): AliveServer[] {
+    const alive: AliveServer[] = [];
+    for (const server of this.#alive.values()) {
+      if (account === undefined || server.account === account) alive.push(this.#describe(server));
+    }
+    return alive;
+  }
+
+  history(): ServerLife[] {
+    return Array.from(this.#all.values(), (server) => {
+      const { end } = server;
+      const described = this.#describe(server);
+      return { ...described, state: end?.how ?? described.state, endedAt: end?.at, cancelledBy: end?.by };
+    });
+  }
+
+  #describe(server: Server): AliveServer {
+    const { serial, account, task, object } = server;
+    const state = this.isReady(server) ? 'running' : 'creating';
+    return { serial, identifier: object.identifier, account, task: task?.number, state };
+  }
+
+  #stateOf(server: Server): FoundServer['state'] {
+    if (!this.isReady(server)) return 'creating';
+    return this.#settings.clock.now() < server.readyAt + this.#settings.lag.serverMs ? 'lagging' : 'ready';
+  }
+
+  /** One that was cancelled in creation was never shown as ready. */
+  #isStillShown({ end, readyAt }: Server): boolean {
+    if (end?.how !== 'cancelled' || readyAt > end.at) return false;
+    return this.#settings.clock.now() < end.at + this.#settings.lag.cancelMs;
+  }
+
+  #shown({ object, shows }: Server, asked: string): ServerObject {
+    const identifier = this.#spelled(object.identifier, asked);
+    if (shows === 'all' && identifier === object.identifier) return object;
+    const { admin_console: console, macs, ipv6 } = object;
+    return {
+      ...object,
+      identifier,
+      admin_console: { ...console, username: console.username === object.identifier ? identifier : console.username },
+      macs: shows === 'all' ? macs : [],
+      ipv6: shows === 'none' ? [] : ipv6,
+    };
+  }
+
+  #spelled(identifier: string, asked: string): string {
+    switch (this.#settings.identifierCase) {
+      case 'echo':
+        return asked;
+      case 'upper-in-server':
+        return identifier.toUpperCase();
+      case 'upper-in-task':
+        return identifier.toLowerCase();
+      case 'as-is':
+      case 'ignored':
+        return identifier;
+    }
+  }
+
+  #lookUp(servers: ReadonlyMap<string, Server>, identifier: string): Server | undefined {
+    const exact = servers.get(identifier);
+    if (exact !== undefined || this.#settings.identifierCase === 'as-is') return exact;
+    const wanted = identifier.toLowerCase();
+    for (const [key, server] of servers) if (key.toLowerCase() === wanted) return server;
+    return undefined;
+  }
+}

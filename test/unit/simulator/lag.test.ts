@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest';
+
+import { inProcess } from './client.ts';
+
+const SERVERS = '/beta/vps/servers';
+
+async function world(options: Parameters<typeof inProcess>[0] = {}) {
+  const parts = inProcess(options);
+  const token = await parts.login();
+  const status = async (path: string, method = 'GET') => (await parts.call(path, { token, method })).status;
+  return { ...parts, token, status };
+}
+
+describe('reads that lag behind', () => {
+  it('do not show a task until its lag has passed', async () => {
+    const { status, create, token, clock, simulation } = await world({ lag: { taskMs: 5_000 } });
+    const task = await create(token);
+    expect(await status(`/beta/queue/vps/${task}`)).toBe(404);
+    expect(simulation.aliveServers()).toMatchObject([{ task, state: 'creating' }]);
+    clock.advance(4_999);
+    expect(await status(`/beta/queue/vps/${task}`)).toBe(404);
+    clock.advance(1);
+    expect(await status(`/beta/queue/vps/${task}`)).toBe(200);
+  });
+
+  it('do not show a server until its lag after the 303 has passed, and a DELETE finds it meanwhile', async () => {
+    const { status, create, token, clock, simulation } = await world({ readDuringTask: 200 });
+    simulation.fleet.setLag({ serverMs: 5_000 });
+    const task = await create(token);
+    await create(token);
+    const [first = '', second = ''] = simulation.aliveServers().map(({ identifier }) => identifier);
+    clock.advance(60_000);
+    expect(await status(`/beta/queue/vps/${task}`)).toBe(303);
+    expect(await status(`${SERVERS}/${first}`)).toBe(404);
+    expect(simulation.aliveServers().map(({ state }) => state)).toEqual(['running', 'running']);
+    expect(await status(`${SERVERS}/${second}`, 'DELETE')).toBe(200);
+    clock.advance(5_000);
+    expect(await status(`${SERVERS}/${first}`)).toBe(200);
+    expect(await status(`${SERVERS}/${second}`)).toBe(404);
+  });
+
+  it.each([200, 404] as const)('show a cancelled server for a while, and a second DELETE gets %i', async (again) => {
+    const { status, clock, simulation } = await world({ lag: { cancelMs: 5_000, cancelAgain: again } });
+    const { identifier } = simulation.fleet.addServer('default');
+    expect(await status(`${SERVERS}/${identifier}`, 'DELETE')).toBe(200);
+    expect(simulation.aliveServers()).toEqual([]);
+    clock.advance(4_999);
+    expect(await status(`${SERVERS}/${identifier}`)).toBe(200);
+    expect(await status(`${SERVERS}/${identifier}`, 'DELETE')).toBe(again);
+    expect(simulation.ledger.cancels()).toHaveLength(1);
+    clock.advance(1);
+    expect(await status(`${SERVERS}/${identifier}`)).toBe(404);
+    expect(await status(`${SERVERS}/${identifier}`, 'DELETE')).toBe(404);
+  });
+
+  it('show nothing more of a server that was cancelled in creation or removed without a DELETE', async () => {
+    const { status, create, token, simulation } = await world({ deleteDuringTask: 200, lag: { cancelMs: 5_000 } });
+    await create(token);
+    const { identifier = '' } = simulation.aliveServers()[0] ?? {};
+    expect(await status(`${SERVERS}/${identifier}`, 'DELETE')).toBe(200);
+    expect(await status(`${SERVERS}/${identifier}`)).toBe(404);
+    const removed = simulation.fleet.addServer('default').identifier;
+    simulation.fleet.removeServer(removed);
+    expect(await status(`${SERVERS}/${removed}`)).toBe(404);
+  });
+
+  it('catch up at once when the lag is taken away', async () => {
+    const { status, create, token, simulation } = await world({ lag: { taskMs: Infinity } });
+    const task = await create(token);
+    expect(await status(`/beta/queue/vps/${task}`)).toBe(404);
+    simulation.fleet.setLag({ taskMs: 0 });
+    expect(await status(`/beta/queue/vps/${task}`)).toBe(200);
+  });
+});

@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest';
+
+import type { Route } from '../../../src/simulator/index.ts';
+import { CREATE, inProcess, loginRequest } from './client.ts';
+
+const PRODUCTS = '/beta/vps/products';
+const IMAGES = '/beta/vps/images';
+const DISK_SIZES = '/beta/vps/disk-sizes';
+const SERVERS = '/beta/vps/servers';
+const SERVER = '/beta/vps/servers/{identifier}';
+const TASK = '/beta/queue/vps/{task}';
+const OTHER = { keyId: 'o', secret: 'o' };
+
+async function world() {
+  const parts = inProcess();
+  const { simulation, clock, call } = parts;
+  const token = await parts.login();
+  const status = async (path: string, method = 'GET') => (await call(path, { token, method })).status;
+  return { ...parts, token, status, service: simulation.service, in: (ms: number) => clock.now() + ms };
+}
+
+describe('a false answer', () => {
+  it('is given in its window, and the server lives on', async () => {
+    const { status, clock, simulation, service, in: at } = await world();
+    const path = `${SERVERS}/${simulation.fleet.addServer('default').identifier}`;
+    service.falsify({ route: SERVER, status: 404, fromMs: at(1_000), untilMs: at(3_000) });
+    expect(await status(path)).toBe(200);
+    clock.advance(1_000);
+    expect(await status(path)).toBe(404);
+    expect(await status(path, 'DELETE')).toBe(404);
+    expect(simulation.aliveServers()).toHaveLength(1);
+    clock.advance(1_999);
+    expect(await status(path)).toBe(404);
+    clock.advance(1);
+    expect(await status(path)).toBe(200);
+    expect(simulation.ledger.requests({ route: SERVER }).map(({ fault, processed }) => [fault, processed])).toEqual([
+      [undefined, true],
+      ['falsified', false],
+      ['falsified', false],
+      ['falsified', false],
+      [undefined, true],
+    ]);
+  });
+
+  it.each<[Route, string, number]>([
+    [TASK, '/beta/queue/vps/9', 404],
+    [SERVER, `${SERVERS}/none`, 404],
+    [PRODUCTS, '/none', 401],
+  ])('looks like a true one of %s', async (route, path, trueStatus) => {
+    const { call, token, simulation, service, create } = await world();
+    const task = await create(token);
+    const { identifier } = simulation.fleet.addServer('default');
+    const real = trueStatus === 401 ? await call(PRODUCTS, { token: 'made-up' }) : await call(path, { token });
+    const known = { [TASK]: `/beta/queue/vps/${task}`, [SERVER]: `${SERVERS}/${identifier}` }[route as string] ?? route;
+    service.falsify({ route, status: trueStatus as 401 | 404 });
+    expect(await call(known, { token })).toEqual(real);
+  });
+
+  it('is for one method, parameter or account, where told so', async () => {
+    const { status, call, login, simulation, service } = await world();
+    simulation.accounts.addKey('other', OTHER);
+    const token = await login(OTHER);
+    const [first, second] = ['a', 'b'].map((identifier) => simulation.fleet.addServer('default', { identifier }));
+    service.falsify({ route: SERVER, method: 'GET', param: first?.identifier ?? '', status: 500 });
+    service.falsify({ route: PRODUCTS, account: 'other', status: 403 });
+    expect(await status(`${SERVERS}/a`)).toBe(500);
+    expect(await status(`${SERVERS}/${second?.identifier}`)).toBe(200);
+    expect(await status(`${SERVERS}/a`, 'DELETE')).toBe(200);
+    expect(await status(PRODUCTS)).toBe(200);
+    expect((await call(PRODUCTS, { token })).status).toBe(403);
+  });
+
+  it('to a create orders nothing', async () => {
+    const { call, token, simulation, service } = await world();
+    const lie = service.falsify({ route: SERVERS, status: 404 });
+    expect((await call(SERVERS, { method: 'POST', token, json: CREATE })).status).toBe(404);
+    expect(simulation.ledger.creates()).toEqual([]);
+    expect(lie.count).toBe(1);
+    lie.remove();
+    expect((await call(SERVERS, { method: 'POST', token, json: CREATE })).status).toBe(202);
+  });
+
+  it.each([
+    [401, 'invalid_client'],
+    [404, 'invalid_client'],
+    [500, 'server_error'],
+  ] as const)('to a login with good credentials: %i %s', async (status, error) => {
+    const { send, simulation, service } = await world();
+    service.falsify({ route: '/login', account: 'default', status });
+    expect(await send(loginRequest(simulation.authUrl))).toMatchObject({ status, json: { error } });
+    expect(simulation.ledger.logins({ ok: false })).toMatchObject([{ account: 'default' }]);
+    service.endLies();
+    expect((await send(loginRequest(simulation.authUrl))).status).toBe(200);
+  });
+
+  it('is given as often as chance will have it', async () => {
+    const { status, service } = await world();
+    const drawn = [0.1, 0.9, 0.4];
+    service.falsify({ route: PRODUCTS, status: 500, probability: 0.5, random: () => drawn.shift() ?? 1 });
+    expect([await status(PRODUCTS), await status(PRODUCTS), await status(PRODUCTS)]).toEqual([500, 200, 500]);
+    expect(() => service.falsify({ route: PRODUCTS, status: 500, probability: 0.5 })).toThrow('random');
+  });
+});
+
+describe('a short list', () => {
+  it('is empty or cut in its window, and what it hides can be ordered', async () => {
+    const { call, token, clock, service, in: at } = await world();
+    const list = async (path: string) => (await call(path, { token })).json;
+    const whole = [await list(PRODUCTS), await list(IMAGES), await list(DISK_SIZES)] as unknown[][];
+    const untilMs = at(1_000);
+    service.shorten({ list: 'products', keep: 0, untilMs });
+    service.shorten({ list: 'images', keep: 1, untilMs });
+    service.shorten({ list: 'disk-sizes', keep: 2, untilMs });
+    expect(await list(PRODUCTS)).toEqual([]);
+    expect(await list(IMAGES)).toEqual(whole[1]?.slice(0, 1));
+    expect(await list(DISK_SIZES)).toEqual({ ssd: [10, 20] });
+    service.shorten({ list: 'disk-sizes', keep: 0, untilMs });
+    expect((await call(SERVERS, { method: 'POST', token, json: CREATE })).status).toBe(202);
+    clock.advance(1_000);
+    expect([await list(PRODUCTS), await list(IMAGES), await list(DISK_SIZES)]).toEqual(whole);
+    service.shorten({ list: 'disk-sizes', keep: 0 });
+    expect(await list(DISK_SIZES)).toEqual({});
+    service.endLies();
+    expect(await list(DISK_SIZES)).toEqual(whole[2]);
+  });
+
+  it('is shown to one account, where told so', async () => {
+    const { call, token, login, simulation, service } = await world();
+    simulation.accounts.addKey('other', OTHER);
+    service.shorten({ list: 'products', keep: 0, account: 'other' });
+    expect((await call(PRODUCTS, { token })).json).not.toEqual([]);
+    expect((await call(PRODUCTS, { token: await login(OTHER) })).json).toEqual([]);
+  });
+});
