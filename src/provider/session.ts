@@ -1,5 +1,5 @@
 /** One API key at the service: the calls of types.ts over an authorised caller. */
-import { createHash } from 'node:crypto';
+import { accountOf } from './account.ts';
 import type { Caller } from './caller.ts';
 import { createServer } from './create.ts';
 import { isIdentifier } from './endpoints.ts';
@@ -34,10 +34,7 @@ export class ServiceSession implements Session {
     this.#endpoints = options.endpoints;
     this.#createTimeoutMs = options.createTimeoutMs;
     this.#now = options.now;
-    this.account = createHash('sha256')
-      .update(`${options.endpoints.base}\0${options.keyId}`)
-      .digest('hex')
-      .slice(0, 16);
+    this.account = accountOf(options.endpoints.base, options.keyId);
   }
 
   async ensureToken(): Promise<void> {

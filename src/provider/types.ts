@@ -96,7 +96,7 @@ export type Priority = 'high' | 'low';
  * Each obtains a token where it has none, renews it in time, and on a 401 logs in once more and repeats the call once.
  */
 export interface Session {
-  /** Hash of the base URL and the key ID: tells whether two keys see the same account. No secret is part of it. */
+  /** Names the base URL and the key ID by their hashes (account.ts compares such names). No secret is part of it. */
   readonly account: string;
   /** Resolves with a token in hand; throws InvalidCredentialsError for a key that was refused, without another login. */
   ensureToken(): Promise<void>;

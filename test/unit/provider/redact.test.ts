@@ -121,7 +121,7 @@ describe('sessions and providers', () => {
     const { authUrl } = await startService();
     const account = (baseUrl: string, key: ApiKey = KEY) => providerFor({ baseUrl, authUrl }).session(key).account;
     const own = account('https://api.example.org/x');
-    expect(own).toMatch(/^[0-9a-f]{16}$/);
+    expect(own).toMatch(/^[0-9a-f]{16}-[0-9a-f]{16}$/);
     expect(account('https://API.example.org:443/x//')).toBe(own);
     expect(account('https://api.example.org/x', { ...KEY, secret: 'rotated' })).toBe(own);
     expect(account('https://api.example.org/y')).not.toBe(own);

@@ -1,0 +1,46 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { accountOf, isSameAccount, isSameService } from '../../../src/provider/account.ts';
+
+const BASE = 'https://api.example.org/x';
+const own = accountOf(BASE, 'key-1');
+const otherKey = accountOf(BASE, 'key-2');
+const elsewhere = accountOf('https://api.example.org/y', 'key-1');
+/** As versions before the hash of the base URL came first have written it. */
+const legacy = createHash('sha256').update(`${BASE}\0key-1`).digest('hex').slice(0, 16);
+
+describe('the name of an account', () => {
+  it('is the hash of the base URL, and the name that earlier versions gave', () => {
+    expect(own).toMatch(/^[0-9a-f]{16}-[0-9a-f]{16}$/);
+    expect(own.split('-')[1]).toBe(legacy);
+  });
+
+  it('shares its first part with other keys at the same base URL alone', () => {
+    expect(otherKey.split('-')[0]).toBe(own.split('-')[0]);
+    expect(elsewhere.split('-')[0]).not.toBe(own.split('-')[0]);
+  });
+});
+
+it.each([
+  { what: 'the same name', a: own, b: own, account: true, service: true },
+  { what: 'another key ID', a: own, b: otherKey, account: false, service: true },
+  { what: 'another base URL', a: own, b: elsewhere, account: false, service: false },
+  { what: 'its legacy name', a: own, b: legacy, account: true, service: true },
+  { what: 'two equal legacy names', a: legacy, b: legacy, account: true, service: true },
+  { what: 'the legacy name of another key', a: otherKey, b: legacy, account: false, service: false },
+  { what: 'two legacy names', a: '0123456789abcdef', b: legacy, account: false, service: false },
+  { what: 'an unknown account', a: own, b: undefined, account: false, service: false },
+  { what: 'two unknown accounts', a: undefined, b: undefined, account: false, service: false },
+  {
+    what: 'names that differ in the first part only',
+    a: `0-${legacy}`,
+    b: `1-${legacy}`,
+    account: false,
+    service: false,
+  },
+])('compares $what: account $account, service $service', ({ a, b, account, service }) => {
+  expect(isSameAccount(a, b)).toBe(account);
+  expect(isSameAccount(b, a)).toBe(account);
+  expect(isSameService(a, b)).toBe(service);
+  expect(isSameService(b, a)).toBe(service);
+});
