@@ -2,7 +2,7 @@
 import { accountOf } from './account.ts';
 import type { Caller } from './caller.ts';
 import { createServer } from './create.ts';
-import { isIdentifier } from './endpoints.ts';
+import { isIdentifier, isSameIdentifier } from './endpoints.ts';
 import type { Endpoints, Target } from './endpoints.ts';
 import { ProtocolError } from './errors/protocol-error.ts';
 import { WithheldError } from './errors/withheld-error.ts';
@@ -97,7 +97,7 @@ export class ServiceSession implements Session {
   #complete(answer: Answer): TaskState {
     const inBody = identifierIn(objectIn(answer.body));
     const inLocation = this.#endpoints.identifierOfLocation(answer.headers.location);
-    if (inBody !== undefined && inLocation !== undefined && inBody !== inLocation) {
+    if (inBody !== undefined && inLocation !== undefined && !isSameIdentifier(inBody, inLocation)) {
       throw new ProtocolError('pollTask: body and Location of the completed task name different servers');
     }
     const identifier = inBody ?? inLocation;
