@@ -121,7 +121,7 @@ async function pollTask(task: number, session: Session): Promise<Outcome> {
 async function readServer(identifier: string, account: string | undefined, target: Target): Promise<Outcome> {
   const session = sessionOf(target);
   // A server that was read before is only looked at again.
-  const priority = isProvisioned(target.object.status) ? 'low' : 'high';
+  const priority = isProvisioned(target.object.status) ? 'low' : 'normal';
   try {
     const server = await session.readServer(identifier, priority);
     return { type: 'server', server, account: session.account };

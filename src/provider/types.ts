@@ -91,8 +91,11 @@ export interface Server {
     | undefined;
 }
 
-/** Creates, deletes and task polls go before resync reads when requests have to wait for the token bucket. */
-export type Priority = 'high' | 'low';
+/**
+ * Who goes first when requests have to wait for the token bucket. `high`: orders, cancellations and what they need
+ * first. `normal`: task polls and reads that a person waits for. `low`: resync reads.
+ */
+export type Priority = 'high' | 'normal' | 'low';
 
 /**
  * One API key at the service. All calls but `createServer` are safe to repeat and throw a ProviderError.
@@ -125,9 +128,12 @@ export interface Session {
 
 /** The service, for one process: one base URL, one token bucket, one source address. */
 export interface Provider {
-  /** The session of a key; the same key gives the same session. */
-  session(key: ApiKey): Session;
-  /** Forgets the session of a key and its token. */
+  /**
+   * A session for one tenant (a namespace). Sessions of a key share token and lists; requests that have to wait take
+   * turns by tenant.
+   */
+  session(key: ApiKey, tenant?: string): Session;
+  /** Forgets what the sessions of a key share. */
   forget(key: ApiKey): void;
   close(): Promise<void>;
 }
