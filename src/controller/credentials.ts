@@ -55,13 +55,13 @@ export class Credentials {
    */
   async get(namespace: string, name: string, use: { held: boolean; deleting: boolean }): Promise<Found> {
     const entry = await this.#fresh(namespace, name);
-    if (entry.key !== undefined && entry.problem === undefined) return this.#found(entry.key);
+    if (entry.key !== undefined && entry.problem === undefined) return this.#found(entry.key, namespace);
     const last = use.held ? entry.key : undefined;
     const fallback = use.deleting && (last === undefined || entry.suspect);
     const found = fallback ? await this.#fallback(namespace, name) : undefined;
     if (found !== undefined) return found;
     if (last === undefined) return this.#missing(entry, namespace, name, use.deleting);
-    return this.#found(last, `${entry.problem?.message ?? ''}; the last key that was read from it is used`);
+    return this.#found(last, namespace, `${entry.problem?.message ?? ''}; the last key that was read from it is used`);
   }
 
   /**
@@ -94,7 +94,7 @@ export class Credentials {
     if (operatorNamespace === undefined || namespace === operatorNamespace) return undefined;
     const { key, problem } = await this.#fresh(operatorNamespace, `${namespace}.${name}`);
     if (key === undefined || problem !== undefined) return undefined;
-    return this.#found(key, `the key of Secret ${operatorNamespace}/${namespace}.${name} is used`);
+    return this.#found(key, namespace, `the key of Secret ${operatorNamespace}/${namespace}.${name} is used`);
   }
 
   /** Forgets every Secret that is not needed any more. */
@@ -106,8 +106,8 @@ export class Credentials {
     }
   }
 
-  #found(key: ApiKey, note?: string): Found {
-    return { ok: true, session: this.#options.provider.session(key), ...(note !== undefined && { note }) };
+  #found(key: ApiKey, namespace: string, note?: string): Found {
+    return { ok: true, session: this.#options.provider.session(key, namespace), ...(note !== undefined && { note }) };
   }
 
   #missing(entry: Entry, namespace: string, name: string, deleting: boolean): Missing {

@@ -121,8 +121,9 @@ async function pollTask(task: number, account: string | undefined, session: Sess
 
 async function readServer(identifier: string, account: string | undefined, target: Target): Promise<Outcome> {
   const session = sessionOf(target);
-  // A server that was read before is only looked at again.
-  const priority = isProvisioned(target.object.status) ? 'low' : 'high';
+  const { metadata, status } = target.object;
+  // A server that was read before is only looked at again, unless it is to be cancelled.
+  const priority = metadata.deletionTimestamp !== undefined ? 'high' : isProvisioned(status) ? 'low' : 'normal';
   const read = async (): Promise<Outcome> => seen(session, await session.readServer(identifier, priority));
   const asked = await unlessDenied(read, () => problemOf(session, account));
   return 'detail' in asked ? { type: 'serverNotFound', ...asked } : asked.found;

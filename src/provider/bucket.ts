@@ -1,4 +1,8 @@
-/** Token bucket of the process: waiters of high priority go first, within a priority in order of arrival. */
+/**
+ * Token bucket of the process. Requests of a higher priority go first; within a priority tenants take turns, and what
+ * one tenant waits for goes in order of arrival.
+ */
+import { Turns } from './turns.ts';
 import type { Priority } from './types.ts';
 
 export interface BucketOptions {
@@ -13,13 +17,18 @@ interface Waiter {
   reject: (error: Error) => void;
 }
 
+const ORDER: readonly Priority[] = ['high', 'normal', 'low'];
+/** Of so many tokens one goes to this priority first, so that a flood of orders stops no poll and no resync for good. */
+const TURN_OF_NORMAL = 4;
+const TURN_OF_LOW = 16;
+
 export class Bucket {
   readonly #qps: number;
   readonly #burst: number;
   readonly #now: () => number;
-  readonly #high: Waiter[] = [];
-  readonly #low: Waiter[] = [];
+  readonly #waiting: Record<Priority, Turns<Waiter>> = { high: new Turns(), normal: new Turns(), low: new Turns() };
   #tokens: number;
+  #served = 0;
   #filledAt: number;
   #timer: NodeJS.Timeout | undefined;
   #closed: Error | undefined;
@@ -32,12 +41,12 @@ export class Bucket {
     this.#filledAt = options.now();
   }
 
-  /** Resolves when one request may be sent; rejects only with the error given to `close`. */
-  acquire(priority: Priority): Promise<void> {
+  /** Resolves when one request of the tenant may be sent; rejects only with the error given to `close`. */
+  acquire(priority: Priority, tenant: string): Promise<void> {
     if (this.#closed) return Promise.reject(this.#closed);
     if (this.#qps === Infinity) return Promise.resolve();
     return new Promise((resolve, reject) => {
-      (priority === 'high' ? this.#high : this.#low).push({ resolve, reject });
+      this.#waiting[priority].push(tenant, { resolve, reject });
       this.#serve();
     });
   }
@@ -47,23 +56,35 @@ export class Bucket {
     this.#closed = error;
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    for (const waiter of [...this.#high.splice(0), ...this.#low.splice(0)]) waiter.reject(error);
+    for (let waiter = this.#take(); waiter !== undefined; waiter = this.#take()) waiter.reject(error);
   }
 
   #serve(): void {
     this.#fill();
     while (this.#tokens >= 1) {
-      const waiter = this.#high.shift() ?? this.#low.shift();
+      const waiter = this.#take();
       if (!waiter) return;
       this.#tokens -= 1;
       waiter.resolve();
     }
-    if (this.#timer !== undefined || this.#high.length + this.#low.length === 0) return;
+    if (this.#timer !== undefined || ORDER.every((priority) => this.#waiting[priority].isEmpty)) return;
     const wait = Math.max(1, Math.ceil(((1 - this.#tokens) * 1000) / this.#qps));
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       this.#serve();
     }, wait);
+  }
+
+  #take(): Waiter | undefined {
+    const turn = (this.#served % TURN_OF_LOW) + 1;
+    const first = turn === TURN_OF_LOW ? 'low' : turn % TURN_OF_NORMAL === 0 ? 'normal' : 'high';
+    for (const priority of [first, ...ORDER] as const) {
+      const waiter = this.#waiting[priority].take();
+      if (waiter === undefined) continue;
+      this.#served = turn;
+      return waiter;
+    }
+    return undefined;
   }
 
   #fill(): void {

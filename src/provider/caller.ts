@@ -1,4 +1,4 @@
-/** An authorised call with one API key: token, bucket, one more login and one repetition after a 401. */
+/** Authorised calls of one tenant with one API key: token, bucket, one more login and one repetition after a 401. */
 import type { Bucket } from './bucket.ts';
 import type { Target } from './endpoints.ts';
 import { UnauthorizedError } from './errors/unauthorized-error.ts';
@@ -19,12 +19,24 @@ export class Caller {
   readonly tokens: TokenSource;
   readonly transport: Wire;
   readonly #bucket: Bucket;
+  readonly #tenant: string;
 
-  constructor(redactor: Redactor, tokens: TokenSource, transport: Wire, bucket: Bucket) {
+  constructor(redactor: Redactor, tokens: TokenSource, transport: Wire, bucket: Bucket, tenant = '') {
     this.redactor = redactor;
     this.tokens = tokens;
     this.transport = transport;
     this.#bucket = bucket;
+    this.#tenant = tenant;
+  }
+
+  /** The same key for another tenant. */
+  of(tenant: string): Caller {
+    return new Caller(this.redactor, this.tokens, this.transport, this.#bucket, tenant);
+  }
+
+  /** As `authorized`, for a GET over shared connections. */
+  get(operation: Operation, target: Target, priority: Priority): Promise<Answer> {
+    return this.authorized({ operation, method: 'GET', target }, priority, (exchange) => this.transport.send(exchange));
   }
 
   /**
@@ -48,7 +60,7 @@ export class Caller {
   ): Promise<{ answer: Answer; token: string }> {
     // A refused key must not wait in line; after the wait the token may be another one.
     await this.tokens.get();
-    await this.#bucket.acquire(priority);
+    await this.#bucket.acquire(priority, this.#tenant);
     const token = await this.tokens.get();
     const headers = {
       authorization: `Bearer ${token}`,

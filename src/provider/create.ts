@@ -69,24 +69,35 @@ function bodyOf(request: CreateServerRequest): string {
 
 function outcomeOf(answer: Answer, caller: Caller, endpoints: Endpoints): CreateOutcome {
   const { status } = answer;
-  if (status === 202) return accepted(answer, endpoints);
+  if (status >= 200 && status < 300) return accepted(answer, endpoints);
   const error = failure(answer, 'createServer', caller.redactor);
   if (status === 429) return { kind: 'notCreated', error };
   if (REFUSALS.has(status)) return { kind: 'refused', status, error };
   return { kind: 'unknown', error };
 }
 
-function accepted({ body, headers }: Answer, endpoints: Endpoints): CreateOutcome {
+/** Only 202 is documented; a task that another success names proves nothing, yet it helps to find the server. */
+function accepted({ status, body, headers }: Answer, endpoints: Endpoints): CreateOutcome {
   const inBody = toTask(objectIn(body).task);
   const inLocation = endpoints.taskOfLocation(headers.location);
   if (inBody !== undefined && inLocation !== undefined && inBody !== inLocation) {
-    const message = `createServer: the body names task ${inBody}, the Location task ${inLocation}`;
-    return { kind: 'unknown', error: new ProtocolError(message) };
+    return unknown(`the body names task ${inBody}, the Location task ${inLocation}`);
   }
   const task = inBody ?? inLocation;
+  if (status !== 202) {
+    const named = task === undefined ? 'names no task' : `names task ${task}`;
+    return {
+      ...unknown(`the provider answered ${status} instead of 202 and ${named}`),
+      ...(task !== undefined && { task }),
+    };
+  }
   if (task !== undefined) return { kind: 'created', task };
   if (typeof body !== 'string') return { kind: 'unknown', error: body };
-  return { kind: 'unknown', error: new ProtocolError('createServer: the service accepted and named no task') };
+  return unknown('the provider accepted and named no task');
+}
+
+function unknown(what: string): Extract<CreateOutcome, { kind: 'unknown' }> {
+  return { kind: 'unknown', error: new ProtocolError(`createServer: ${what}`) };
 }
 
 function unexpected(fault: unknown, caller: Caller): ProviderError {

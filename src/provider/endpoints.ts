@@ -91,6 +91,11 @@ export function isIdentifier(value: unknown): value is string {
   return value !== '.' && value !== '..' && value.isWellFormed();
 }
 
+/** Whether both name one server: identifiers are host labels, which ignore case. */
+export function isSameIdentifier(a: string, b: string): boolean {
+  return a.toLowerCase() === b.toLowerCase();
+}
+
 function parse(name: string, text: string): { origin: string; path: string } {
   const url = URL.parse(text);
   const plain = url !== null && url.username === '' && url.password === '' && url.search === '' && url.hash === '';

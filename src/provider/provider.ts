@@ -1,9 +1,11 @@
-/** The client of the service for one process: sessions by API key over one transport and one token bucket. */
+/** The client of the service for one process: sessions by API key and tenant over one transport and one token bucket. */
+import { accountOf } from './account.ts';
 import { Bucket } from './bucket.ts';
 import { Caller } from './caller.ts';
 import type { ConnectorOptions } from './connector.ts';
 import { Endpoints } from './endpoints.ts';
 import { TransportError } from './errors/transport-error.ts';
+import { Lists } from './lists.ts';
 import { Redactor } from './redact.ts';
 import { ServiceSession } from './session.ts';
 import { TokenSource } from './token.ts';
@@ -35,6 +37,13 @@ export interface ProviderOptions {
   transport?: Wire;
 }
 
+/** What all sessions of a key share. */
+interface Shared {
+  account: string;
+  caller: Caller;
+  lists: Lists;
+}
+
 /** Throws TypeError and RangeError for options that cannot work. */
 export function createProvider(options: ProviderOptions): Provider {
   return new ServiceProvider(options);
@@ -47,7 +56,7 @@ class ServiceProvider implements Provider {
   readonly #createTimeoutMs: number;
   readonly #now: () => number;
   readonly #onLogin: ((result: LoginResult) => void) | undefined;
-  readonly #sessions = new Map<string, ServiceSession>();
+  readonly #keys = new Map<string, Shared>();
 
   constructor(options: ProviderOptions) {
     const { timeoutMs = 30_000, createTimeoutMs = 120_000, qps, now = () => performance.now() } = options;
@@ -69,35 +78,47 @@ class ServiceProvider implements Provider {
       });
   }
 
-  session(key: ApiKey): Session {
-    const name = nameOf(key);
-    const known = this.#sessions.get(name);
-    if (known) return known;
-    const redactor = new Redactor(key);
-    const tokens = new TokenSource(key, redactor, this.#endpoints, this.#transport, this.#now, this.#onLogin);
-    const session = new ServiceSession({
-      keyId: key.keyId,
-      caller: new Caller(redactor, tokens, this.#transport, this.#bucket),
+  session(key: ApiKey, tenant = ''): Session {
+    const { account, caller, lists } = this.#shared(key);
+    return new ServiceSession({
+      account,
+      caller: caller.of(tenant),
       endpoints: this.#endpoints,
+      lists,
       createTimeoutMs: this.#createTimeoutMs,
       now: this.#now,
     });
-    this.#sessions.set(name, session);
-    return session;
   }
 
   forget(key: ApiKey): void {
-    this.#sessions.delete(nameOf(key));
+    this.#keys.delete(nameOf(key));
   }
 
   async close(): Promise<void> {
     this.#bucket.close(new TransportError('the client of the service was closed'));
-    this.#sessions.clear();
+    this.#keys.clear();
     await this.#transport.close();
   }
 
+  #shared(key: ApiKey): Shared {
+    const name = nameOf(key);
+    const known = this.#keys.get(name);
+    if (known) return known;
+    const redactor = new Redactor(key);
+    const tokens = new TokenSource(key, redactor, this.#endpoints, this.#transport, this.#now, this.#onLogin);
+    const caller = new Caller(redactor, tokens, this.#transport, this.#bucket);
+    const shared = {
+      account: accountOf(this.#endpoints.base, key.keyId),
+      caller,
+      lists: new Lists(caller, this.#endpoints, this.#now),
+    };
+    this.#keys.set(name, shared);
+    return shared;
+  }
+
+  /** Tokens were bound to an address that is no longer in use. */
   #dropTokens(): void {
-    for (const session of this.#sessions.values()) session.dropToken();
+    for (const { caller } of this.#keys.values()) caller.tokens.drop();
   }
 }
 

@@ -4,8 +4,14 @@ import type { ApiKey } from './types.ts';
 const MASK = '***';
 /** Tokens that may still be echoed by answers on their way; older ones have long expired. */
 const REMEMBERED_TOKENS = 4;
-/** A shorter key ID would blot out ordinary words, and it is no secret by itself. */
+/** A key ID is no secret by itself: where it looks like a word, masking it would only blot out the words of messages. */
 const MIN_KEY_ID = 6;
+const WORD = /^[a-z]+$/;
+/**
+ * No provider issues a secret that can be guessed like this, so it is a mistake or an example. In the provider's fixed
+ * phrases ("wrong secret") the mask itself would tell it; so it is masked where it stands as a value, and nowhere else.
+ */
+const GUESSABLE = /^[a-z]{1,7}$/;
 
 const BREAKS = /[\s\u0085]+/gu;
 const CONTROL = /[\p{Cc}\p{Cf}]/gu;
@@ -15,14 +21,22 @@ const SSH_KEY = /AAAA[A-Za-z0-9+/=]{16,}/g;
 
 export class Redactor {
   readonly #forms: string[];
+  /** Where a guessable secret stands as a value: quoted, after a sign, or named. */
+  readonly #value: RegExp | undefined;
   #tokens: string[] = [];
 
   constructor(key: ApiKey) {
     const pair = `${key.keyId}:${key.secret}`;
-    const plain = [pair, key.secret, key.secret.trim(), ...(key.keyId.length < MIN_KEY_ID ? [] : [key.keyId])];
+    const masksKeyId = key.keyId.length >= MIN_KEY_ID && !WORD.test(key.keyId);
+    const secret = key.secret.trim();
+    const plain = [pair, key.secret, secret, ...(masksKeyId ? [key.keyId] : [])];
     const forms = plain.flatMap((text) => [text, ...encodings(text)]);
+    const isGuessable = GUESSABLE.test(secret);
+    this.#value = isGuessable ? valueOf(secret) : undefined;
     // The longest first, so that no part of a longer form is left when a shorter one has been masked.
-    this.#forms = [...new Set(forms)].filter((form) => form !== '').sort((a, b) => b.length - a.length);
+    this.#forms = [...new Set(forms)]
+      .filter((form) => form !== '' && !(isGuessable && form.trim() === secret))
+      .sort((a, b) => b.length - a.length);
   }
 
   addToken(token: string): void {
@@ -35,7 +49,8 @@ export class Redactor {
     const masked = mask(text.toWellFormed(), secrets);
     // Again: what control characters had split, or what a secret with control characters has become.
     const line = mask(oneLine(masked), secrets.map(oneLine));
-    return line.replace(AUTHORIZATION, `$1 ${MASK}`).replace(SSH_KEY, MASK);
+    const known = this.#value === undefined ? line : line.replace(this.#value, MASK);
+    return known.replace(AUTHORIZATION, `$1 ${MASK}`).replace(SSH_KEY, MASK);
   }
 
   /** A copy of an error as a cause: name, code and redacted message; libraries hang sockets and raw data on theirs. */
@@ -50,6 +65,12 @@ export class Redactor {
 
 function mask(text: string, secrets: string[]): string {
   return secrets.reduce((result, secret) => (secret === '' ? result : result.replaceAll(secret, MASK)), text);
+}
+
+function valueOf(word: string): RegExp {
+  const quoted = `(?<=(["'\`]))${word}(?=\\1)`;
+  const named = `(?<=[:=/@]|(?:secret|password)\\s*[:=]\\s*)${word}(?![\\p{L}\\p{N}])`;
+  return new RegExp(`${quoted}|${named}`, 'giu');
 }
 
 function oneLine(text: string): string {

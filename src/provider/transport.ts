@@ -201,6 +201,12 @@ export class Transport implements Wire {
   }
 }
 
+/** Throws why the body could not be read to its end. */
+export function bodyOf({ body }: Answer): string {
+  if (typeof body !== 'string') throw body;
+  return body;
+}
+
 function closedError(): TransportError {
   return new TransportError('the client of the service was closed');
 }

@@ -38,7 +38,14 @@ export type CreateOutcome =
   | { kind: 'notCreated'; error: ProviderErrorLike }
   /** The service read the request and refused it. */
   | { kind: 'refused'; status: number; error: ProviderErrorLike }
+<<<<<<< HEAD
   /** Nobody can know: never send it again by yourself. */
+=======
+  /**
+   * A server may exist or not: never send the create again without a person's word. `task`: what a success other than
+   * 202 named; evidence of a server, but no proof.
+   */
+>>>>>>> provider
   | { kind: 'unknown'; error: ProviderErrorLike; task?: number };
 
 /** `src/provider/errors/`: every error of this room. `message` carries no credential and is at most 512 characters. */
@@ -88,8 +95,11 @@ export interface Server {
     | undefined;
 }
 
-/** Creates, deletes and task polls go before resync reads when requests have to wait for the token bucket. */
-export type Priority = 'high' | 'low';
+/**
+ * Who goes first when requests have to wait for the token bucket. `high`: orders, cancellations and what they need
+ * first. `normal`: task polls and reads that a person waits for. `low`: resync reads.
+ */
+export type Priority = 'high' | 'normal' | 'low';
 
 /**
  * One API key at the service. All calls but `createServer` are safe to repeat and throw a ProviderError.
@@ -122,9 +132,12 @@ export interface Session {
 
 /** The service, for one process: one base URL, one token bucket, one source address. */
 export interface Provider {
-  /** The session of a key; the same key gives the same session. */
-  session(key: ApiKey): Session;
-  /** Forgets the session of a key and its token. */
+  /**
+   * A session for one tenant (a namespace). Sessions of a key share token and lists; requests that have to wait take
+   * turns by tenant.
+   */
+  session(key: ApiKey, tenant?: string): Session;
+  /** Forgets what the sessions of a key share. */
   forget(key: ApiKey): void;
   close(): Promise<void>;
 }

@@ -1,5 +1,6 @@
 /** The service's JSON, read tolerantly: unknown fields are ignored, optional fields of a wrong type are left out. */
 import * as z from 'zod';
+import { isSameIdentifier } from './endpoints.ts';
 import { ProtocolError } from './errors/protocol-error.ts';
 import type { Image, Product, Server } from './types.ts';
 
@@ -58,12 +59,13 @@ export function parseDiskSizes(body: unknown): Record<string, number[]> {
   return Object.fromEntries(sizes) as Record<string, number[]>;
 }
 
-/** Throws ProtocolError for an answer that is no server, or not the one that was asked for. */
+/** With the identifier as the provider spells it. Throws ProtocolError for no server, and for one not asked for. */
 export function parseServer(body: unknown, identifier: string): Server {
   const result = serverSchema.safeParse(body);
   if (!result.success) throw new ProtocolError('the answer to reading the server is not a server');
   const { host_server: hostServer, specs, admin_console: adminConsole, ssh_proxy: sshProxy, ...rest } = result.data;
-  if (rest.identifier !== identifier) throw new ProtocolError('the service answered with another server');
+  if (!isSameIdentifier(rest.identifier, identifier))
+    throw new ProtocolError('the service answered with another server');
   return {
     ...rest,
     hostServer,

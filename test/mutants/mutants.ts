@@ -297,4 +297,25 @@ export const MUTANTS: Mutant[] = [
     replace: 'throw error;',
     tests: ['--project', 'unit', 'test/unit/controller/connection-secrets.test.ts'],
   },
+  {
+    name: 'a namespace with many requests makes all others wait',
+    file: 'src/provider/turns.ts',
+    find: 'this.#lines.delete(tenant);',
+    replace: 'if (line.length === 0) this.#lines.delete(tenant);',
+    tests: ['--project', 'unit', 'test/unit/provider/turns.test.ts'],
+  },
+  {
+    name: 'all sessions of a key wait in one line',
+    file: 'src/provider/provider.ts',
+    find: 'caller: caller.of(tenant),',
+    replace: 'caller: caller.of(tenant.slice(0, 0)),',
+    tests: ['--project', 'unit', 'test/unit/provider/provider.test.ts'],
+  },
+  {
+    name: 'resync reads starve while there are orders',
+    file: 'src/provider/bucket.ts',
+    find: "turn === TURN_OF_LOW ? 'low'",
+    replace: "turn > TURN_OF_LOW ? 'low'",
+    tests: ['--project', 'unit', 'test/unit/provider/bucket.test.ts'],
+  },
 ];

@@ -19,6 +19,7 @@ function setUp(operatorNamespace: string | undefined = 'operator') {
   const reads: string[] = [];
   const forgotten: ApiKey[] = [];
   const changed: string[] = [];
+  const tenants: (string | undefined)[] = [];
   const credentials = new Credentials({
     kube: {
       getSecret: async (namespace, name) => {
@@ -30,7 +31,10 @@ function setUp(operatorNamespace: string | undefined = 'operator') {
       },
     },
     provider: {
-      session: (key) => ({ account: key.keyId }) as Session,
+      session: (key, tenant) => {
+        tenants.push(tenant);
+        return { account: key.keyId } as Session;
+      },
       forget: (key) => void forgotten.push(key),
       close: () => Promise.resolve(),
     } satisfies Provider,
@@ -43,10 +47,18 @@ function setUp(operatorNamespace: string | undefined = 'operator') {
     const found = await credentials.get('ns', name, use);
     return found.ok ? found.session.account : found.reason;
   };
-  return { credentials, secrets, reads, forgotten, changed, timers, account };
+  return { credentials, secrets, reads, forgotten, changed, tenants, timers, account };
 }
 
 describe('a Secret', () => {
+  it('gives a session that waits in line for the namespace of the object, with the fallback key, too', async () => {
+    const { secrets, account, tenants } = setUp();
+    secrets.set('ns/vps-api-key', KEY).set('operator/ns.other', OTHER);
+    expect(await account(held)).toBe('key-1');
+    expect(await account(deleting, 'other')).toBe('key-2');
+    expect(tenants).toEqual(['ns', 'ns']);
+  });
+
   it('is read once by many objects, and again after the refresh interval', async () => {
     const { secrets, reads, account, timers } = setUp();
     secrets.set('ns/vps-api-key', KEY);

@@ -16,7 +16,7 @@ describe('the token bucket', () => {
   /** Names of the waiters in the order in which they were served. */
   function queue(target: Bucket, waiters: [string, Priority][]): string[] {
     const served: string[] = [];
-    for (const [name, priority] of waiters) void target.acquire(priority).then(() => served.push(name));
+    for (const [name, priority] of waiters) void target.acquire(priority, 'ns').then(() => served.push(name));
     return served;
   }
 
@@ -33,16 +33,52 @@ describe('the token bucket', () => {
     expect(served).toHaveLength(8);
   });
 
-  it('serves high before low, and within a priority in order of arrival', async () => {
+  it('serves high before normal before low, and what one tenant waits for in order of arrival', async () => {
     const served = queue(bucket(1), [
       ['first', 'low'],
       ['low 1', 'low'],
       ['low 2', 'low'],
+      ['normal', 'normal'],
       ['high 1', 'high'],
       ['high 2', 'high'],
     ]);
-    await vi.advanceTimersByTimeAsync(4000);
-    expect(served).toEqual(['first', 'high 1', 'high 2', 'low 1', 'low 2']);
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(served).toEqual(['first', 'high 1', 'high 2', 'normal', 'low 1', 'low 2']);
+  });
+
+  it('serves a tenant with one request next but one behind another tenant with a thousand', async () => {
+    const target = bucket(10);
+    const served: string[] = [];
+    for (let index = 0; index < 1000; index++) void target.acquire('high', 'many').then(() => served.push('many'));
+    await vi.advanceTimersByTimeAsync(1000);
+    const before = served.length;
+    void target.acquire('high', 'one').then(() => served.push('one'));
+    await vi.advanceTimersByTimeAsync(200);
+    expect(served).toHaveLength(before + 2);
+    expect(served).toContain('one');
+  });
+
+  it('lets tenants take turns, whenever each of them has come', async () => {
+    const target = bucket(1);
+    const served: string[] = [];
+    const waiters = ['a1', 'a2', 'a3', 'a4', 'b1', 'c1', 'b2'];
+    for (const name of waiters) void target.acquire('low', name.charAt(0)).then(() => served.push(name));
+    await vi.advanceTimersByTimeAsync(6000);
+    expect(served).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2', 'a4']);
+  });
+
+  it('gives every priority its share while the higher ones never end', async () => {
+    const waiters = (['low', 'normal', 'high'] as const).flatMap((priority) =>
+      Array.from({ length: 200 }, (): [string, Priority] => [priority, priority]),
+    );
+    const served = queue(bucket(1), waiters);
+    await vi.advanceTimersByTimeAsync(160_000);
+    const share = (priority: Priority) => served.slice(1).filter((name) => name === priority).length;
+    expect({ high: share('high'), normal: share('normal'), low: share('low') }).toEqual({
+      high: 120,
+      normal: 30,
+      low: 10,
+    });
   });
 
   it('holds one request even when less than one a second is allowed', async () => {
@@ -80,11 +116,11 @@ describe('the token bucket', () => {
 
   it('rejects those who wait and those who come when it is closed', async () => {
     const target = bucket(1);
-    await target.acquire('high');
-    const waiting = target.acquire('low');
+    await target.acquire('high', 'ns');
+    const waiting = target.acquire('low', 'ns');
     target.close(new Error('closed'));
     await expect(waiting).rejects.toThrow('closed');
-    await expect(target.acquire('high')).rejects.toThrow('closed');
+    await expect(target.acquire('high', 'ns')).rejects.toThrow('closed');
     expect(vi.getTimerCount()).toBe(0);
   });
 });

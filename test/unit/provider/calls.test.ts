@@ -55,6 +55,7 @@ describe('a task poll', () => {
     ['Location', '/beta/vps/servers/abc', '', 'abc'],
     ['Location, decoded', '/beta/vps/servers/a%2Fb%20%C3%BC', {}, 'a/b ü'],
     ['both', '/beta/vps/servers/abc', { identifier: 'abc' }, 'abc'],
+    ['body, where the Location has another case', '/beta/vps/servers/ABC', { identifier: 'abc' }, 'abc'],
     ['body, not a foreign Location', 'http://127.0.0.9/beta/vps/servers/evil', { identifier: 'abc' }, 'abc'],
   ])('is complete with the identifier from the %s', async (_name, location, body, identifier) => {
     const { state, service } = await poll({ status: 303, headers: location === undefined ? {} : { location }, body });
@@ -171,12 +172,17 @@ describe('reading a server', () => {
     });
   });
 
-  it.each([{}, { identifier: 'abcd' }, { identifier: 5 }, { identifier: 'ABC' }, [], null, 'text'])(
+  it.each([{}, { identifier: 'abcd' }, { identifier: 5 }, { identifier: 'ABÇ' }, [], null, 'text'])(
     'cannot be understood when it does not show the identifier that was asked for: %j',
     async (body) => {
       expect(await errorOf(read(body))).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
     },
   );
+
+  it('is the one that was asked for in whatever case the provider spells it, and keeps that spelling', async () => {
+    expect(await read({ identifier: 'ABC' })).toMatchObject({ identifier: 'ABC' });
+    expect(await read({ identifier: 'abc' }, 'ABC')).toMatchObject({ identifier: 'abc' });
+  });
 
   it.each(['a/b', '../products', 'a?b=c', 'a#b', '%2e%2e', 'a b', 'ü🔑', '...', 'a\\b', ';x', '..;', 'x'.repeat(4000)])(
     'asks for the identifier %s as one segment of the path',

@@ -140,6 +140,32 @@ describe('a create that is not accepted', () => {
   });
 });
 
+describe('a create that succeeds in another way than by 202', () => {
+  it.each([
+    { status: 201, body: { task: 7 }, location: undefined },
+    { status: 200, body: {}, location: '/beta/queue/vps/7' },
+    { status: 200, body: { task: 7 }, location: '/beta/queue/vps/7' },
+    { status: 206, body: { task: '7' }, location: undefined },
+  ])('is unknown and keeps the task that $status names: $body, Location $location', async (reply) => {
+    const { status, body, location } = reply;
+    const { outcome, service } = await create({ status, body, headers: location === undefined ? {} : { location } });
+    expect(outcome).toMatchObject({ kind: 'unknown', task: 7, error: { code: 'PROVIDER_PROTOCOL' } });
+    expect(outcome).toHaveProperty('error.message', expect.stringMatching(`${status} instead of 202.*task 7`));
+    expect(service.count('POST', SERVERS)).toBe(1);
+  });
+
+  it.each([
+    { status: 200, body: {}, words: /answered 200 instead of 202 and names no task/ },
+    { status: 201, body: { task: 8 }, words: /task 8.*task 7/ },
+    { status: 202, body: { task: 8 }, words: /task 8.*task 7/ },
+  ])('keeps no task where none, or more than one, is named: $status $body', async ({ status, body, words }) => {
+    const headers = 'task' in body ? { location: '/beta/queue/vps/7' } : {};
+    const { outcome } = await create({ status, body, headers });
+    expect(outcome).not.toHaveProperty('task');
+    expect(outcome).toHaveProperty('error.message', expect.stringMatching(words));
+  });
+});
+
 describe('a create with a token that is refused', () => {
   it('logs in once more and sends once more', async () => {
     const service = await startService();

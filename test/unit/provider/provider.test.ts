@@ -1,6 +1,8 @@
-/** The options of a provider. */
-import { describe, expect, it } from 'vitest';
+/** The options of a provider, and how its sessions share one token bucket. */
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createProvider } from '../../../src/provider/index.ts';
+import type { Operation } from '../../../src/provider/index.ts';
+import type { Answer, Wire } from '../../../src/provider/transport.ts';
 
 const URLS = { baseUrl: 'https://api.example.org', authUrl: 'https://auth.example.org' };
 
@@ -26,4 +28,70 @@ describe('a provider', () => {
       expect(() => createProvider({ ...URLS, ...options })).toThrow(RangeError);
     },
   );
+});
+
+describe('the sessions of one key', () => {
+  const KEY = { keyId: 'key-4711', secret: 'secret-4711' };
+  const BODIES: Partial<Record<Operation, unknown>> = {
+    login: { access_token: 'token', expires_in: 3600 },
+    deleteServer: {},
+    products: [],
+    images: [],
+    diskSizes: {},
+  };
+
+  beforeEach(() => {
+    vi.useFakeTimers({ now: 0 });
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  function setUp() {
+    const sent: Operation[] = [];
+    const transport: Wire = {
+      send: ({ operation }): Promise<Answer> => {
+        sent.push(operation);
+        return Promise.resolve({ status: 200, headers: {}, body: JSON.stringify(BODIES[operation]) });
+      },
+      sendFresh: () => Promise.reject(new Error('nothing is ordered here')),
+      within: (_ms, work) => work(new AbortController().signal),
+      close: () => Promise.resolve(),
+    };
+    return { sent, provider: createProvider({ ...URLS, qps: 10, now: () => Date.now(), transport }) };
+  }
+
+  /** A namespace that has a hundred cancellations on their way, ten of them sent. */
+  async function flood(provider: ReturnType<typeof createProvider>): Promise<void> {
+    const session = provider.session(KEY, 'many');
+    for (let index = 0; index < 100; index++) void session.deleteServer(`vs${index}`);
+    await vi.advanceTimersByTimeAsync(0);
+  }
+
+  it('let a namespace with one request wait for no other namespace with a hundred', async () => {
+    const { provider } = setUp();
+    await flood(provider);
+    let isDone = false;
+    void provider
+      .session(KEY, 'one')
+      .products()
+      .then(() => (isDone = true));
+    await vi.advanceTimersByTimeAsync(200);
+    expect(isDone).toBe(true);
+  });
+
+  it('share the lists, which wait in the line of no namespace, and one login', async () => {
+    const { provider, sent } = setUp();
+    await flood(provider);
+    let done = 0;
+    for (const tenant of ['many', 'one'])
+      void provider
+        .session(KEY, tenant)
+        .catalog(0)
+        .then(() => done++);
+    await vi.advanceTimersByTimeAsync(700);
+    expect(done).toBe(2);
+    expect(sent.filter((operation) => operation === 'images')).toHaveLength(1);
+    expect(sent.filter((operation) => operation === 'login')).toHaveLength(1);
+  });
 });

@@ -101,9 +101,56 @@ describe('an error of the service that echoes credentials', () => {
 
 describe('a key ID that begins with the secret', () => {
   it('is masked whole', () => {
-    expect(new Redactor({ keyId: 'hush-key-77', secret: 'hush' }).clean('key hush-key-77 and hush')).toBe(
-      'key *** and ***',
+    expect(new Redactor({ keyId: 'hush-4711-key', secret: 'hush-4711' }).clean('hush-4711-key and hush-4711')).toBe(
+      '*** and ***',
     );
+  });
+});
+
+describe('a secret that is an ordinary word', () => {
+  const pair = Buffer.from('key-4711:wrong').toString('base64');
+  const clean = (text: string) => new Redactor({ keyId: 'key-4711', secret: 'wrong' }).clean(text);
+
+  it.each([
+    'Unknown key or wrong secret',
+    'invalid_client: wrong secret, or wrong',
+    "'wrong secret'",
+    'wrongly signed',
+    'API key is wrong.',
+  ])('leaves the words of a phrase: %s', (text) => {
+    expect(clean(text)).toBe(text);
+  });
+
+  it.each([
+    ['secret=wrong', 'secret=***'],
+    ['secret: wrong', 'secret: ***'],
+    ['the secret "wrong" is not valid', 'the secret "***" is not valid'],
+    ["'wrong'", "'***'"],
+    ['{"secret":"wrong"}', '{"secret":"***"}'],
+    ['https://someone:wrong@api.example.org/', 'https://someone:***@api.example.org/'],
+    ['key-4711:wrong is unknown', '*** is unknown'],
+    [`got ${pair}`, 'got ***'],
+    ['got d3Jvbmc=', 'got ***'],
+  ])('is masked where it stands as a value: %s', (text, masked) => {
+    expect(clean(text)).toBe(masked);
+  });
+
+  it('is one of up to 7 lowercase letters; any other secret is masked everywhere', () => {
+    for (const secret of ['wrongful', 'Wrong', 'wr0ng', 'wr-ong', '秘密', '4711']) {
+      expect(new Redactor({ keyId: 'key-4711', secret }).clean(`a ${secret} secret${secret}`)).toBe('a *** secret***');
+    }
+    expect(new Redactor({ keyId: 'key-4711', secret: ' wrong\n' }).clean('a wrong secret')).toBe('a wrong secret');
+  });
+});
+
+describe('a key ID', () => {
+  it.each([
+    ['unknown', 'unknown client', 'unknown client'],
+    ['unknown', 'the pair unknown:s3cret-4711', 'the pair ***'],
+    ['short', 'a short one', 'a short one'],
+    ['unknown-1', 'the key unknown-1', 'the key ***'],
+  ])('%s is masked where it is no word: %s', (keyId, text, masked) => {
+    expect(new Redactor({ keyId, secret: 's3cret-4711' }).clean(text)).toBe(masked);
   });
 });
 

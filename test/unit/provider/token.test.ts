@@ -48,10 +48,9 @@ describe('the login', () => {
   it('is done once for each key', async () => {
     const service = await tokenService(300);
     const provider = providerFor(service);
-    const keys = [KEY, { ...KEY, secret: 'other' }, { ...KEY, keyId: 'other' }];
+    const keys = [KEY, { ...KEY, secret: 'other' }, { ...KEY, keyId: 'other' }, { ...KEY }];
     await Promise.all(keys.map((key) => provider.session(key).ensureToken()));
     expect(service.count('POST', LOGIN)).toBe(3);
-    expect(provider.session({ ...KEY })).toBe(provider.session(KEY));
   });
 
   it('is done again for a key that was forgotten', async () => {

@@ -1,0 +1,26 @@
+/** A line in which tenants take turns: whoever brings a thousand items delays another tenant by one. */
+export class Turns<T> {
+  /** In the order of their next turn; only tenants with items have an entry. */
+  readonly #lines = new Map<string, T[]>();
+
+  get isEmpty(): boolean {
+    return this.#lines.size === 0;
+  }
+
+  push(tenant: string, item: T): void {
+    const line = this.#lines.get(tenant);
+    if (line === undefined) this.#lines.set(tenant, [item]);
+    else line.push(item);
+  }
+
+  /** The oldest item of the tenant whose turn it is. */
+  take(): T | undefined {
+    for (const [tenant, line] of this.#lines) {
+      const item = line.shift();
+      this.#lines.delete(tenant);
+      if (line.length > 0) this.#lines.set(tenant, line);
+      return item;
+    }
+    return undefined;
+  }
+}
