@@ -1,9 +1,4 @@
-<<<<<<< HEAD
-/** One API key at the service: the calls of types.ts over an authorised caller. */
-import { accountOf } from './account.ts';
-=======
 /** One API key in the hands of one tenant: the calls of types.ts over an authorised caller. */
->>>>>>> provider
 import type { Caller } from './caller.ts';
 import { createServer } from './create.ts';
 import { isIdentifier, isSameIdentifier } from './endpoints.ts';
@@ -39,12 +34,8 @@ export class ServiceSession implements Session {
     this.#endpoints = options.endpoints;
     this.#createTimeoutMs = options.createTimeoutMs;
     this.#now = options.now;
-<<<<<<< HEAD
-    this.account = accountOf(options.endpoints.base, options.keyId);
-=======
     this.#lists = options.lists;
     this.account = options.account;
->>>>>>> provider
   }
 
   async ensureToken(): Promise<void> {

@@ -38,14 +38,10 @@ export type CreateOutcome =
   | { kind: 'notCreated'; error: ProviderErrorLike }
   /** The service read the request and refused it. */
   | { kind: 'refused'; status: number; error: ProviderErrorLike }
-<<<<<<< HEAD
-  /** Nobody can know: never send it again by yourself. */
-=======
   /**
    * A server may exist or not: never send the create again without a person's word. `task`: what a success other than
    * 202 named; evidence of a server, but no proof.
    */
->>>>>>> provider
   | { kind: 'unknown'; error: ProviderErrorLike; task?: number };
 
 /** `src/provider/errors/`: every error of this room. `message` carries no credential and is at most 512 characters. */
