@@ -20,8 +20,8 @@ export interface Identity {
 }
 
 /**
- * What an account no longer can while its servers live on: `login` refuses its keys, and tokens that are out work on;
- * `calls` refuses its tokens; `empty` shows it nothing, and takes no order from it.
+ * What the provider refuses to a suspended account, whose servers stay alive. `login`: its keys cannot log in, and its
+ * tokens keep working. `calls`: every call is refused. `empty`: every list is empty and everything else is unknown.
  */
 export type Suspension = 'login' | 'calls' | 'empty';
 
@@ -55,8 +55,8 @@ export class Accounts {
   }
 
   /**
-   * The key logs in to this account from now on, which is made when there is none of that name. Tokens that are out
-   * stay with the account that they were issued for unless `moveTokens` (the documentation does not say).
+   * The key logs in to this account from now on, and makes the account if there is none of that name. Its tokens keep
+   * the account that they were issued for unless `moveTokens` (the documentation does not say).
    */
   moveKey(keyId: string, account: string, { moveTokens = false }: { moveTokens?: boolean } = {}): void {
     this.#key(keyId).account = account;
@@ -65,13 +65,13 @@ export class Accounts {
     for (const token of this.#tokens.values()) if (token.keyId === keyId) token.account = account;
   }
 
-  /** `status`: what the calls of the account get with `calls`. Replaces an earlier suspension. */
+  /** `status` is the answer to each call with `calls`. Replaces an earlier suspension. */
   suspend(account: string, how: Suspension, status: 401 | 403 = 401): void {
     this.#checkName(account);
     this.#suspended.set(account, { how, status });
   }
 
-  /** Everything is as before, with the same servers. */
+  /** Ends the suspension; the account has the same servers as before. */
   resume(account: string): void {
     this.#checkName(account);
     this.#suspended.delete(account);
@@ -126,7 +126,7 @@ export class Accounts {
     return json(200, { access_token, expires_in: this.#lifetimeSeconds, token_type: 'bearer' });
   }
 
-  /** As for bad credentials, or for a failure of the service itself, whatever the credentials are. */
+  /** Answers as to bad credentials, or as after a failure of the provider, without a look at the credentials. */
   refuseLogin(request: WireRequest, status: number): WireResponse {
     this.#record(request, false);
     if (status >= 500) return loginError(status, 'server_error', 'Something went wrong');

@@ -3,6 +3,8 @@ import { parseArgs } from 'node:util';
 
 import { DEFAULT_KEY } from './options.ts';
 import type { SimulatorOptions } from './server.ts';
+import { ADDRESSES, IDENTIFIER_CASES, IDENTIFIER_FROM, TASK_NUMBERINGS } from './world-options.ts';
+import type { WorldOptions } from './world-options.ts';
 
 export const HELP = `Runs the simulated provisioning service until SIGTERM or SIGINT, and prints one line of JSON with
 baseUrl, authUrl, keyId, secret and, with --panel-port, panelUrl when it listens.
@@ -15,7 +17,16 @@ Usage: npm run simulator -- [flags]
   --task-duration TIME   how long a creation takes (60s)
   --token-lifetime TIME  expires_in of a token, whole seconds (300s)
   --token-expiry MODE    what the lifetime counts from: sliding (the last use, the default) or issue
-  --panel-port N         port of a control panel (src/simulator/panel.ts) for whoever reaches it; none by default
+  --task-lag TIME        GET of a task answers 404 for so long after the create (0s)
+  --server-lag TIME      GET of a server answers 404 for so long after its task is finished (0s)
+  --cancel-lag TIME      GET of a server answers 200 for so long after its DELETE (0s)
+  --task-numbering MODE  tasks are numbered over all accounts: global (the default), or in each: account
+  --identifier-from MODE tasks show the identifier from their start (the default) or only at their end
+  --identifier-case MODE as-is (the default), ignored, echo, upper-in-server or upper-in-task
+  --addresses MODE       servers show all (the default), no-macs, or none of their MAC and IPv6 addresses
+  --create-status CODE   answer to an accepted create: 200, 201 or 202 (the default)
+  --panel-port N         port of a control panel (src/simulator/panel.ts), open to every client; none by default.
+                         Its POST /world (src/simulator/world.ts) changes lags, modes and more at run time
   --key-id ID            key id (${DEFAULT_KEY.keyId}; environment VPS_SIMULATOR_KEY_ID)
   --secret SECRET        its secret (${DEFAULT_KEY.secret}; environment VPS_SIMULATOR_SECRET)
   --help                 this text
@@ -40,6 +51,14 @@ const FLAGS = {
   'task-duration': { type: 'string' },
   'token-lifetime': { type: 'string' },
   'token-expiry': { type: 'string' },
+  'task-lag': { type: 'string' },
+  'server-lag': { type: 'string' },
+  'cancel-lag': { type: 'string' },
+  'task-numbering': { type: 'string' },
+  'identifier-from': { type: 'string' },
+  'identifier-case': { type: 'string' },
+  addresses: { type: 'string' },
+  'create-status': { type: 'string' },
   'panel-port': { type: 'string' },
   'key-id': { type: 'string' },
   secret: { type: 'string' },
@@ -55,7 +74,7 @@ export function parseCommandLine(args: string[], env: Record<string, string | un
     secret: flags.secret ?? env['VPS_SIMULATOR_SECRET'] ?? DEFAULT_KEY.secret,
   };
   if (key.keyId === '' || key.keyId.includes(':')) throw new UsageError('--key-id must not be empty or hold a colon');
-  const options: CommandLine = { accounts: [{ name: 'default', keys: [key] }] };
+  const options: CommandLine = { accounts: [{ name: 'default', keys: [key] }], ...worldOptions(flags) };
   if (flags.host !== undefined) options.host = flags.host;
   if (flags.port !== undefined) options.port = port('--port', flags.port);
   if (flags['panel-port'] !== undefined) options.panelPort = port('--panel-port', flags['panel-port']);
@@ -69,10 +88,29 @@ export function parseCommandLine(args: string[], env: Record<string, string | un
       throw new UsageError('--token-lifetime must be whole seconds, 1s or more');
     options.tokenLifetimeSeconds = seconds;
   }
-  const expiry = flags['token-expiry'];
-  if (expiry === 'sliding' || expiry === 'issue') options.tokenExpiry = expiry;
-  else if (expiry !== undefined) throw new UsageError(`--token-expiry must be sliding or issue, not ${expiry}`);
+  const expiry = choice('--token-expiry', flags['token-expiry'], ['sliding', 'issue']);
+  if (expiry !== undefined) options.tokenExpiry = expiry;
   return options;
+}
+
+function worldOptions(flags: ReturnType<typeof parseFlags>): WorldOptions {
+  const numbering = choice('--task-numbering', flags['task-numbering'], TASK_NUMBERINGS);
+  const from = choice('--identifier-from', flags['identifier-from'], IDENTIFIER_FROM);
+  const identifierCase = choice('--identifier-case', flags['identifier-case'], IDENTIFIER_CASES);
+  const addresses = choice('--addresses', flags.addresses, ADDRESSES);
+  const status = choice('--create-status', flags['create-status'], ['200', '201', '202']);
+  return {
+    lag: {
+      taskMs: duration('--task-lag', flags['task-lag'] ?? '0s'),
+      serverMs: duration('--server-lag', flags['server-lag'] ?? '0s'),
+      cancelMs: duration('--cancel-lag', flags['cancel-lag'] ?? '0s'),
+    },
+    ...(numbering && { taskNumbering: numbering }),
+    ...(from && { identifierFrom: from }),
+    ...(identifierCase && { identifierCase }),
+    ...(addresses && { addresses }),
+    ...(status && { createAnswer: { status: Number(status) as 200 | 201 | 202 } }),
+  };
 }
 
 function parseFlags(args: string[]) {
@@ -83,6 +121,12 @@ function parseFlags(args: string[]) {
     const [message = ''] = (error as Error).message.split(/\. |\n/, 1);
     throw new UsageError(message, { cause: error });
   }
+}
+
+function choice<T extends string>(flag: string, text: string | undefined, choices: readonly T[]): T | undefined {
+  const chosen = choices.find((one) => one === text);
+  if (text === undefined || chosen !== undefined) return chosen;
+  throw new UsageError(`${flag} must be one of ${choices.join(', ')}, not ${text}`);
 }
 
 function port(flag: string, text: string): number {

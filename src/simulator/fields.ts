@@ -1,4 +1,4 @@
-/** Reads the fields of an order that came as JSON; what is wrong is said with the name of the field. */
+/** Reads the fields of an order that came as JSON; errors name the field. */
 
 /** An order that makes no sense; the message says which field, and what would. */
 export class WrongOrderError extends Error {

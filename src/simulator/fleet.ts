@@ -9,7 +9,7 @@ import { Tasks } from './tasks.ts';
 import type { TaskAnswer } from './tasks.ts';
 import type { Addresses, IdentifierCase, IdentifierFrom, Lag, TaskNumbering } from './world-options.ts';
 
-/** Hardware addresses are of a server for its whole life, so that nothing can set them. */
+/** A server keeps its hardware addresses for its whole life, so a patch cannot set them. */
 export type ServerPatch = Partial<Omit<ServerObject, 'identifier' | 'macs'>>;
 
 export interface FailOptions {
@@ -83,7 +83,7 @@ export class Fleet {
     return this.#servers.listAlive(account);
   }
 
-  /** Every server that ever was, in the order of their serials: whose it is or was, and how it ended. */
+  /** Every server that ever was, by serial, with its account and its end. */
   history(): ServerLife[] {
     return this.#servers.history();
   }
@@ -107,13 +107,13 @@ export class Fleet {
     this.#servers.end(this.#servers.alive(identifier), { how: 'removed', by: undefined });
   }
 
-  /** The identifier of a server that is gone names a new, ready server, of this account or that of the earlier one. */
+  /** Gives the identifier of a server that is gone to a new, ready one, by default of the same account. */
   reuseIdentifier(identifier: string, account?: string): ServerObject {
     const earlier = this.#servers.latestGone(identifier);
     return this.#addReady(account ?? earlier.account, earlier.object.identifier, earlier.object.product).object;
   }
 
-  /** As `reuseIdentifier`, for the server of the next create that is accepted. */
+  /** Gives the identifier of a server that is gone to the next server that is ordered. */
   reuseAtNextCreate(identifier: string): void {
     this.#returning.push(this.#servers.latestGone(identifier).object.identifier);
   }
@@ -125,7 +125,7 @@ export class Fleet {
     this.updateServer(identifier, { ipv6: [ipv6Of(server.serial, server.renumbered)] });
   }
 
-  /** What reads show of the addresses of this server. */
+  /** Decides which addresses reads of this server show. */
   showAddresses(identifier: string, addresses: Addresses): void {
     this.#servers.alive(identifier).shows = addresses;
   }
@@ -152,7 +152,7 @@ export class Fleet {
     this.#settings.identifierFrom = from;
   }
 
-  /** Later creates get the numbers of earlier ones once more; with `account` only those of that account. */
+  /** Later creates reuse the numbers of earlier ones; with `account` only those of that account. */
   restartTaskCounter(account?: string): void {
     this.#tasks.restartCounter(account);
   }
@@ -172,7 +172,7 @@ export class Fleet {
     if (server) server.readyAt = now;
   }
 
-  /** The service no longer knows the newest task of the number; the server goes on as it would have. */
+  /** The provider no longer knows the newest task of the number; the server is created as planned. */
   vanishTask(number: number, account?: string): void {
     this.#tasks.newest(number, account).hidden = true;
   }

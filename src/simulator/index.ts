@@ -7,9 +7,9 @@
  * It does not model: machines that run or accept SSH, IPv4 requests, other fields of the create, lists of servers,
  * changes to a server, quotas and payment, webhooks and maintenance of the service.
  *
- * Unless told so, it keeps promises that the documentation does not make: every answer is true, reads lag behind
- * nothing, numbers and identifiers are given out once, and a key stays with its account. `WorldOptions`, the methods of
- * `accounts`, `fleet` and `service`, and `POST /world` of the control panel (world.ts) break them.
+ * By default it keeps promises that the documentation does not make: every answer is true, reads do not lag, task
+ * numbers and identifiers are unique, and a key stays with its account. `WorldOptions`, the methods of `accounts`, `fleet`
+ * and `service`, and `POST /world` of the control panel (world.ts) break these promises.
  */
 export type { Identity, Suspension } from './accounts.ts';
 export type { Clock } from './clock.ts';

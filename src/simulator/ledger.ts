@@ -29,9 +29,9 @@ export interface RequestEntry extends Timed {
   readonly param: string;
   /** Undefined while there is no answer, and for ever when none was sent. */
   status: number | undefined;
-  /** False when a fault or a false answer kept the service from acting on it. */
+  /** False when a fault or a false answer kept the provider from acting on it. */
   processed: boolean;
-  /** Kind of the last fault that it met; `falsified` when the service lied. */
+  /** Kind of the last fault that it met; `falsified` after a false answer. */
   fault: string | undefined;
   readonly account: string | undefined;
   readonly keyId: string | undefined;

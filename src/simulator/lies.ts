@@ -1,8 +1,8 @@
-/** False answers and short lists: what the service says in a window of time although it is not so. */
+/** False answers and short lists: what the provider says in a window of time although it is not true. */
 import type { Clock } from './clock.ts';
 import type { Route, RouteMatch } from './routes.ts';
 
-/** Milliseconds since the epoch by the simulator's clock: from the first, until before the second; open when left out. */
+/** Milliseconds since the epoch by the simulator's clock. `untilMs` is exclusive. Open when left out. */
 export interface TimeWindow {
   fromMs?: number;
   untilMs?: number;
@@ -14,10 +14,10 @@ export interface FalseAnswer extends TimeWindow {
   method?: string;
   /** The decoded identifier or task number in the path. */
   param?: string;
-  /** Of the token, or at the login of the key. */
+  /** The account of the token; at the login, the account of the key. */
   account?: string;
   status: FalseStatus;
-  /** Of being false, for each answer; 1 by default. Less needs `random`, which gives 0 to 1. */
+  /** How likely each answer is false; 1 by default. Below 1 it needs `random`, which gives 0 to 1. */
   probability?: number;
   random?: () => number;
 }
@@ -62,7 +62,7 @@ export class Lies {
     this.#clock = clock;
   }
 
-  /** Where several meet a request, the one that was told first decides. */
+  /** If several match a request, the first one decides. */
   falsify(answer: FalseAnswer): LieHandle {
     if ((answer.probability ?? 1) < 1 && !answer.random) throw new Error('A probability below 1 needs random');
     return tell(this.#answers, answer);
@@ -72,7 +72,7 @@ export class Lies {
     return tell(this.#lists, list);
   }
 
-  /** From now on the service tells the truth. */
+  /** Ends every false answer and every short list. */
   end(): void {
     this.#answers.clear();
     this.#lists.clear();
@@ -109,7 +109,7 @@ export class Lies {
     for (const lie of lies) {
       const { fromMs = -Infinity, untilMs = Infinity } = lie.told;
       if (now >= fromMs && now < untilMs) yield lie;
-      // What is over is never asked about again; a simulated life tells many lies.
+      // A simulated life has many windows; those that are over would slow down every request.
       else if (now >= untilMs) lie.remove();
     }
   }

@@ -7,12 +7,12 @@ import type { Addresses } from './world-options.ts';
 interface End {
   at: number;
   how: 'cancelled' | 'removed' | 'failed';
-  /** The account whose DELETE it was. */
+  /** The account that sent the DELETE. */
   by: string | undefined;
 }
 
 export interface Server {
-  /** Its identity: never given to another server, unlike its identifier. */
+  /** Never given to another server, unlike the identifier. */
   readonly serial: number;
   readonly account: string;
   task: Task | undefined;
@@ -142,7 +142,7 @@ export class Servers {
     return this.#settings.clock.now() < server.readyAt + this.#settings.lag.serverMs ? 'lagging' : 'ready';
   }
 
-  /** One that was cancelled in creation was never shown as ready. */
+  /** Reads never showed a server that was cancelled during its task. */
   #isStillShown({ end, readyAt }: Server): boolean {
     if (end?.how !== 'cancelled' || readyAt > end.at) return false;
     return this.#settings.clock.now() < end.at + this.#settings.lag.cancelMs;

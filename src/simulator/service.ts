@@ -18,7 +18,7 @@ export interface CatalogPatch {
   diskSizes?: Record<string, number[]>;
 }
 
-/** Every route but that of the authentication service. */
+/** Every route except the login. */
 type Provisioning = Exclude<Route, '/login'>;
 
 const LISTS: Route[] = ['/beta/vps/products', '/beta/vps/images', '/beta/vps/disk-sizes'];
@@ -48,12 +48,12 @@ export class Service {
     this.#settings.createAnswer = { ...this.#settings.createAnswer, ...answer };
   }
 
-  /** In a window of time the service answers so, whatever is true, and does nothing else. */
+  /** Answers matching requests falsely in a window of time, without acting on them. */
   falsify(answer: FalseAnswer): LieHandle {
     return this.#lies.falsify(answer);
   }
 
-  /** In a window of time a list is short or empty; what it no longer shows can still be ordered. */
+  /** Cuts a list in a window of time; what the list hides can still be ordered. */
   shorten(list: ShortList): LieHandle {
     return this.#lies.shorten(list);
   }
@@ -182,7 +182,7 @@ export class Service {
         return this.#settings.deleteDuringTask;
       case 'cancelled':
         return this.#settings.lag.cancelAgain;
-      // A DELETE goes to where the server is, not to what reads it.
+      // Only reads lag; a DELETE acts on the server itself.
       case 'lagging':
       case 'ready':
         return 200;
@@ -205,7 +205,7 @@ export class Service {
     return answer;
   }
 
-  /** A false answer and a true one are alike, so that no client can tell. */
+  /** False answers look like true ones, so that no client can tell them apart. */
   #refuse(status: FalseStatus, route: Route): WireResponse {
     switch (status) {
       case 401:

@@ -1,4 +1,4 @@
-/** What is worse in a world that keeps fewer promises than the documentation seems to make; nothing by default. */
+/** Promises that the documentation only seems to make, and that the simulator can break; by default it keeps them. */
 
 /** Reads that lag behind what happened. The effects are immediate: `aliveServers()` and creates know no lag. */
 export interface Lag {
@@ -12,7 +12,7 @@ export interface Lag {
   cancelAgain: 200 | 404;
 }
 
-/** Where a task number counts: at the whole provider, or in each account by itself. */
+/** Whether task numbers count over all accounts, or in each account separately. */
 export type TaskNumbering = (typeof TASK_NUMBERINGS)[number];
 export const TASK_NUMBERINGS = ['global', 'account'] as const;
 

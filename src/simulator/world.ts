@@ -32,7 +32,7 @@ type Order = (simulation: Simulation, fields: Fields) => () => void;
  * | `failTask` | `task` `account?` `text?` `identifier?` | the task fails for ever, `identifier: false` without it |
  * | `identifierFrom` | `mode` | tasks show the identifier from `start` or at the `end` |
  * | `identifierCase` | `mode` | `as-is`, `ignored`, `echo`, `upper-in-server` or `upper-in-task` |
- * | `reuseIdentifier` | `identifier` `account?` `atNextCreate?` | that of a server that is gone names a new one |
+ * | `reuseIdentifier` | `identifier` `account?` `atNextCreate?` | a new server gets that of a server that is gone |
  * | `addresses` | `show` `identifier?` | `all`, `no-macs` or `none`; of one server, or of those to come |
  * | `renumber` | `identifier` | the server gets other IPv6 addresses |
  * | `suspend` | `account` `how` `status?` | `how`: `login`, `calls` (all get `status`, 401 or 403) or `empty` |
@@ -135,8 +135,8 @@ const ORDERS: Record<string, Order> = {
 };
 
 /**
- * `body` has orders by name. Throws a WrongOrderError that names the field, before anything is done; and where a server,
- * task, key or account is not there, after the orders before it are done.
+ * `body` has orders by name. Throws a WrongOrderError that names the wrong field before it carries out any order. If a
+ * server, task, key or account does not exist, the orders before that one are carried out.
  */
 export function orderWorld(simulation: Simulation, body: Record<string, unknown>): void {
   const acts = Object.entries(body).map(([name, value]) => {

@@ -106,6 +106,7 @@ describe('an identifier that comes back', () => {
     fleet.addServer('other', { identifier: 'old' });
     fleet.removeServer('old');
     fleet.reuseAtNextCreate('old');
+    fleet.reuseAtNextCreate('old');
     await create(mine);
     await create(mine);
     expect(simulation.ledger.creates()).toMatchObject([{ identifier: 'old', serial: 2 }, { identifier: 'vs1001' }]);

@@ -107,6 +107,20 @@ describe('the command line', () => {
     });
   });
 
+  it('makes the world worse', () => {
+    const lags = ['--task-lag=5s', '--server-lag=1m', '--cancel-lag=500ms'];
+    const modes = ['--task-numbering=account', '--identifier-from=end', '--identifier-case=upper-in-server'];
+    const options = parseCommandLine([...lags, ...modes, '--addresses=no-macs', '--create-status=201'], {});
+    expect(options).toMatchObject({
+      lag: { taskMs: 5_000, serverMs: 60_000, cancelMs: 500 },
+      taskNumbering: 'account',
+      identifierFrom: 'end',
+      identifierCase: 'upper-in-server',
+      addresses: 'no-macs',
+      createAnswer: { status: 201 },
+    });
+  });
+
   it.each([
     ['--port', '70000'],
     ['--port', '-1'],
@@ -115,6 +129,14 @@ describe('the command line', () => {
     ['--panel-port', 'http'],
     ['--token-lifetime', '500ms'],
     ['--token-expiry', 'never'],
+    ['--task-lag', '5'],
+    ['--server-lag', 'long'],
+    ['--cancel-lag', '-1s'],
+    ['--task-numbering', 'local'],
+    ['--identifier-from', 'middle'],
+    ['--identifier-case', 'lower'],
+    ['--addresses', 'some'],
+    ['--create-status', '204'],
     ['--public-url', 'sim:80'],
     ['--public-url', 'http://sim/path'],
     ['--key-id', 'a:b'],

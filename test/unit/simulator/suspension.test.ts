@@ -60,8 +60,8 @@ describe('a suspended account', () => {
     accounts.addKey('other', other);
     accounts.suspend('default', 'empty');
     expect((await call(PRODUCTS, { token: await login(other) })).json).not.toEqual([]);
-    expect(() => accounts.suspend('nobody', 'login')).toThrow('no account nobody');
-    expect(() => accounts.resume('nobody')).toThrow('no account nobody');
+    expect(() => accounts.suspend('unknown', 'login')).toThrow('no account unknown');
+    expect(() => accounts.resume('unknown')).toThrow('no account unknown');
   });
 });
 
