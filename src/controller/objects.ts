@@ -2,6 +2,7 @@
 import { FINALIZER, RECORD_ANNOTATION } from '../api/names.ts';
 import { parseRecord, type ServerRecord } from '../api/record.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
+import { adoptionOf } from '../decision/inputs.ts';
 import { holdsSomething, viewRecord } from '../decision/record.ts';
 import type { Memo } from '../decision/types.ts';
 import type { Informer } from '../kube/types.ts';
@@ -128,7 +129,9 @@ function heldRecord(object: VirtualServer): ServerRecord | undefined {
 function holdingOf(object: VirtualServer, record: ServerRecord | undefined): Holding | undefined {
   if (record === undefined) return undefined;
   const { metadata, spec, status } = object;
-  const { account, identifier, fingerprint, attempt, task } = record;
+  const { account, fingerprint, attempt, task } = record;
+  // One that counts as gone does not keep the next server of its name from others.
+  const identifier = record.missingAt === undefined ? record.identifier : undefined;
   const isRead = identifier !== undefined && status?.record?.identifier === identifier && isProvisioned(status);
   const isStuck =
     status?.conditions?.some(({ type, reason }) => type === 'Stalled' || reason === 'TaskOverdue') === true;
@@ -140,7 +143,9 @@ function holdingOf(object: VirtualServer, record: ServerRecord | undefined): Hol
     identifier,
     fingerprint,
     task: isRead ? undefined : task,
-    isOrdering: attempt !== undefined && identifier === undefined && !isStuck,
+    // Who waits to adopt is told of a server, and two that wait would wait for each other.
+    isOrdering:
+      attempt !== undefined && record.identifier === undefined && !isStuck && adoptionOf(object) === undefined,
   };
 }
 

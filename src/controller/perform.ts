@@ -10,7 +10,7 @@ import type { Kube } from '../kube/types.ts';
 import { ProviderError } from '../provider/errors/provider-error.ts';
 import { NotFoundError } from '../provider/errors/not-found-error.ts';
 import { ResponseError } from '../provider/errors/response-error.ts';
-import type { Server, Session } from '../provider/types.ts';
+import type { Session } from '../provider/types.ts';
 import type { ConnectionSecrets } from './connection-secrets.ts';
 import type { CreateLimit } from './create-limit.ts';
 import type { Holders } from './holders.ts';
@@ -124,13 +124,14 @@ async function readServer(identifier: string, account: string | undefined, targe
   const { metadata, status } = target.object;
   // A server that was read before is only looked at again, unless it is to be cancelled.
   const priority = metadata.deletionTimestamp !== undefined ? 'high' : isProvisioned(status) ? 'low' : 'normal';
-  const read = async (): Promise<Outcome> => seen(session, await session.readServer(identifier, priority));
+  // The spelling that works in calls is kept, however the provider spells it.
+  const read = async (): Promise<Outcome> => ({
+    type: 'server',
+    server: { ...(await session.readServer(identifier, priority)), identifier },
+    account: session.account,
+  });
   const asked = await unlessDenied(read, () => problemOf(session, account));
   return 'detail' in asked ? { type: 'serverNotFound', ...asked } : asked.found;
-}
-
-function seen({ account }: Session, server: Server): Outcome {
-  return { type: 'server', server, account };
 }
 
 /** The identifier is reserved until the visit ends, so that of two adopters only one comes to hold it. */

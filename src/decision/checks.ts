@@ -108,10 +108,13 @@ export function identifierIsHeldTwice({ own, facts, object, deleting }: View): A
   );
 }
 
-/** The counter of the provider has started again: following the task would lead both to one server. */
+/**
+ * The counter of the provider has started again: following the task could lead both to one server. An object that knows
+ * its server can tell when the task speaks of another one.
+ */
 export function taskIsHeldTwice(view: View): Action | undefined {
   const { own, facts, object } = view;
-  if (own?.task === undefined || taskIsOver(view)) return undefined;
+  if (own?.task === undefined || own.identifier !== undefined) return undefined;
   const holders = facts.others.withTask(own.task, own.account);
   if (holders.length === 0) return undefined;
   return park('TaskInUse', taskInUse(own, `task ${own.task}, which ${namesOf(holders, object)} follows too`), {

@@ -20,6 +20,7 @@ export function settleTask(at: Settling, record: ServerRecord, outcome: Outcome)
     case 'complete': {
       const named = withIdentifier(at, record, outcome.identifier);
       if ('problem' in named) return mistaken(at, record, named.problem);
+      if ('isOther' in named) return goOn({ ...memo, readInstead: 'taskNotFound' });
       if ('verdict' in named)
         return retryLater(at, 'pollTask', { record, verdict: named.verdict }, at.facts.timing.pollMs);
       if (outcome.type === 'pending') return pending(at, named, outcome.status, named !== record);
@@ -37,7 +38,8 @@ export function settleTask(at: Settling, record: ServerRecord, outcome: Outcome)
   }
 }
 
-type Named = ServerRecord | { problem: string } | { verdict: Verdict };
+/** `isOther`: the task names another server than before, since the provider has given its number to another order. */
+type Named = ServerRecord | { problem: string } | { verdict: Verdict } | { isOther: true };
 
 /** The record with the server that the task names, where that can be the server of this object. */
 function withIdentifier(at: Settling, record: ServerRecord, identifier: string | undefined): Named {
@@ -53,9 +55,7 @@ function withIdentifier(at: Settling, record: ServerRecord, identifier: string |
     return { verdict: { reason: 'IdentityUnproven', message: unprovenTask(record, why, word) } };
   }
   if (identifier === undefined) return current;
-  if (record.identifier !== undefined) {
-    return { problem: `the task names server ${shorten(identifier)}, earlier it named ${record.identifier}` };
-  }
+  if (record.identifier !== undefined) return { isOther: true };
   if (identifier.length === 0 || identifier.length > MAX_IDENTIFIER) {
     return {
       problem: `the task names a server by ${identifier.length} characters (${shorten(identifier)}), at most ${MAX_IDENTIFIER} are understood`,

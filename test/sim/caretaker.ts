@@ -1,24 +1,56 @@
 /** The person who looks after parked objects in the simulation, and says truthfully what the service shows. */
 import {
+  ACCEPT_SERVER_ANNOTATION,
   ADOPT_ANNOTATION,
   NOT_CREATED_ANNOTATION,
   ORPHAN_HANDLED_ANNOTATION,
+  SERVER_GONE_ANNOTATION,
   START_ANEW_ANNOTATION,
 } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { orphanName } from '../../src/decision/inputs.ts';
 import { currentReason } from '../../src/decision/verdict.ts';
-import type { Simulation } from '../../src/simulator/index.ts';
+import type { AliveServer, Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer } from './api-server.ts';
-import { identifierOf } from './oracles.ts';
+import { OTHER_ACCOUNT } from './misfortunes.ts';
+import { isAlive, recordOf, type Ownership } from './ownership.ts';
+
+/** Names of the Secrets with the keys of the two accounts. */
+export const KEY_SECRET = 'vps-api-key';
+export const OTHER_KEY_SECRET = 'other-api-key';
+
+/** Reasons in which an order without a server waits for a word. */
+const OPEN = new Set([
+  'CreateOutcomeUnknown',
+  'TaskNotFound',
+  'TaskFailed',
+  'TaskInUse',
+  'TaskOverdue',
+  'IdentityUnproven',
+  'IdentifierInUse',
+  'ServerNotVisible',
+]);
+/** Reasons in which a server that the task has named may never come. */
+const FAILED = new Set(['TaskNotFound', 'TaskFailed', 'TaskOverdue']);
+/** Reasons that another key than that of the server's account may cause. */
+const BLIND = new Set(['ServerNotVisible', 'IdentityUnproven', 'TaskNotFound']);
+
+export interface CaretakerParts {
+  api: ApiServer;
+  service: Simulation;
+  truth: Truth;
+  ownership: Ownership;
+  now: () => number;
+  tell: (what: string) => void;
+}
 
 /** A minute, and another one since the clock that wrote the time of the attempt may be that far off. */
 const PATIENCE_MS = 150_000;
 
 /** What the truth is, beside what the operator believes. */
 export interface Truth {
-  /** Identifiers of servers that somebody cancelled in the customer panel. */
-  removed: Set<string>;
+  /** SSH keys of orders that somebody gave up by a word that was not true. */
+  abandoned: Set<unknown>;
   /** By SSH key: attempts that a person let be made again, because the server of the object is gone. */
   again: Map<unknown, Set<string>>;
   /** By uid: when somebody last changed what guards the server; a DELETE that is under way cannot know. */
@@ -31,56 +63,84 @@ export class Caretaker {
   readonly #api: ApiServer;
   readonly #service: Simulation;
   readonly #truth: Truth;
+  readonly #ownership: Ownership;
   readonly #now: () => number;
   readonly #tell: (what: string) => void;
 
-  constructor(api: ApiServer, service: Simulation, truth: Truth, now: () => number, tell: (what: string) => void) {
+  constructor({ api, service, truth, ownership, now, tell }: CaretakerParts) {
     this.#api = api;
     this.#service = service;
     this.#truth = truth;
+    this.#ownership = ownership;
     this.#now = now;
     this.#tell = tell;
   }
 
   /** Does what the condition of the object asks for, if it asks for anything. */
   resolve(object: VirtualServer): void {
-    const { namespace, name, uid } = object.metadata;
     const reason = currentReason(object.status?.conditions);
-    const { attempt, attemptedAt, orphans } = object.status?.record ?? {};
+    const { attempt, attemptedAt, identifier, orphans } = recordOf(object) ?? {};
     // A request that was cut off may arrive later than its sender knows: whoever looks at the service waits a little.
     if (attemptedAt !== undefined && this.#now() - Date.parse(attemptedAt) < PATIENCE_MS) return;
-    if (reason === 'RecordMismatch') {
-      this.#tell(`start ${namespace}/${name} anew`);
-      this.#api.annotate(namespace, name, { [START_ANEW_ANNOTATION]: uid });
+    if (reason === undefined) return;
+    if (reason === 'RecordMismatch') this.#annotate(object, { [START_ANEW_ANNOTATION]: object.metadata.uid });
+    if (BLIND.has(reason)) this.#restoreKey(object);
+    if (attempt !== undefined && identifier === undefined && OPEN.has(reason)) this.#resolveOrder(object, attempt);
+    // Whom they wanted to adopt has gone, or was never there.
+    else if (identifier === undefined && (reason === 'ServerNotVisible' || reason === 'IdentifierInUse'))
+      this.#annotate(object, { [ADOPT_ANNOTATION]: null });
+    if (attempt !== undefined && identifier !== undefined && FAILED.has(reason) && !this.#isAlive(object)) {
+      this.#excuse(object, attempt);
+      this.#annotate(object, { [NOT_CREATED_ANNOTATION]: attempt });
     }
-    if ((reason === 'CreateOutcomeUnknown' || reason === 'TaskNotFound') && attempt !== undefined) {
-      const identifier = this.#serverOf(object);
-      if (identifier === undefined) {
-        this.#excuse(object, attempt);
-        this.#tell(`not-created ${attempt} for ${namespace}/${name}`);
-        this.#api.annotate(namespace, name, { [NOT_CREATED_ANNOTATION]: attempt });
-      } else {
-        this.#tell(`adopt ${identifier} by ${namespace}/${name}`);
-        this.#api.annotate(namespace, name, { [ADOPT_ANNOTATION]: identifier });
-      }
-    }
+    if (identifier !== undefined && reason === 'IdentityUnproven') this.#identify(object, identifier);
     if (reason === 'OrphanedServer' && orphans !== undefined) {
       this.#cancelUnheld(object);
-      const handled = orphans.map(orphanName).join(',');
-      this.#tell(`orphan-handled ${handled} of ${namespace}/${name}`);
-      this.#api.annotate(namespace, name, { [ORPHAN_HANDLED_ANNOTATION]: handled });
+      this.#annotate(object, { [ORPHAN_HANDLED_ANNOTATION]: orphans.map(orphanName).join(',') });
     }
-    // Whom they wanted to adopt has gone meanwhile.
-    if (reason === 'ServerNotVisible' && this.#serverOf(object) === undefined) {
-      if (attempt !== undefined) this.#excuse(object, attempt);
-      this.#tell(`no longer adopt by ${namespace}/${name}`);
-      this.#api.annotate(namespace, name, {
-        [ADOPT_ANNOTATION]: null,
-        ...(attempt !== undefined && { [NOT_CREATED_ANNOTATION]: attempt }),
-      });
+    if (reason === 'InvalidSpec')
+      this.#api.editSpec(object.metadata.namespace, object.metadata.name, { product: 'vps-1gb' });
+  }
+
+  /** Says what the provider shows of the order. */
+  #resolveOrder(object: VirtualServer, attempt: string): void {
+    const [server] = this.#serversOf(object);
+    if (server !== undefined) {
+      this.#annotate(object, { [ADOPT_ANNOTATION]: server.identifier });
+      return;
     }
-    if (reason === 'IdentifierInUse') this.#api.annotate(namespace, name, { [ADOPT_ANNOTATION]: null });
-    if (reason === 'InvalidSpec') this.#api.editSpec(namespace, name, { product: 'vps-1gb' });
+    this.#excuse(object, attempt);
+    this.#annotate(object, { [ADOPT_ANNOTATION]: null, [NOT_CREATED_ANNOTATION]: attempt });
+  }
+
+  /** The server that is shown is the object's own while that one lives. */
+  #identify(object: VirtualServer, identifier: string): void {
+    const message = object.status?.conditions?.find(({ reason }) => reason === 'IdentityUnproven')?.message ?? '';
+    const word = /accept-server=(\S+?)\.? /.exec(message)?.[1];
+    // A task is that of the order once the key of its account is back.
+    const isOwn = this.#isAlive(object) || word?.startsWith('task-') === true;
+    if (isOwn && word !== undefined) this.#annotate(object, { [ACCEPT_SERVER_ANNOTATION]: word });
+    else if (!isOwn) this.#annotate(object, { [SERVER_GONE_ANNOTATION]: identifier });
+  }
+
+  /** The Secret with the key of the account that has the server. */
+  #restoreKey(object: VirtualServer): void {
+    const server = this.#ownership.serverOf(object) ?? this.#serversOf(object)[0];
+    if (server === undefined) return;
+    const name = server.account === OTHER_ACCOUNT ? OTHER_KEY_SECRET : KEY_SECRET;
+    if (object.spec.apiKeySecretRef.name === name) return;
+    this.#tell(`${object.metadata.namespace}/${object.metadata.name} uses Secret ${name}`);
+    this.#api.editSpec(object.metadata.namespace, object.metadata.name, { apiKeySecretRef: { name } });
+  }
+
+  #isAlive(object: VirtualServer): boolean {
+    const life = this.#ownership.serverOf(object);
+    return life !== undefined && isAlive(life);
+  }
+
+  #annotate({ metadata: { namespace, name } }: VirtualServer, annotations: Record<string, string | null>): void {
+    this.#tell(`${JSON.stringify(annotations)} on ${namespace}/${name}`);
+    this.#api.annotate(namespace, name, annotations);
   }
 
   #excuse({ spec }: VirtualServer, attempt: string): void {
@@ -91,28 +151,16 @@ export class Caretaker {
 
   /** In the customer panel. */
   #cancelUnheld(object: VirtualServer): void {
-    const held = new Set(this.#api.list().map(identifierOf));
-    for (const identifier of this.#serversOf(object).filter((one) => !held.has(one))) {
+    const held = new Set(this.#api.list().map((other) => this.#ownership.serverOf(other)?.serial));
+    for (const { identifier } of this.#serversOf(object).filter(({ serial }) => !held.has(serial))) {
       this.#tell(`remove server ${identifier}, which nobody holds`);
       this.#service.fleet.removeServer(identifier);
-      this.#truth.removed.add(identifier);
     }
   }
 
-  #serverOf(object: VirtualServer): string | undefined {
-    return this.#serversOf(object)[0];
-  }
-
   /** Those that were ordered for this object and are alive, or will be when their task ends. */
-  #serversOf({ spec }: VirtualServer): string[] {
-    const created = this.#service.ledger.creates().filter(({ body }) => body.ssh_keys === spec.sshKeys?.[0]);
-    const { removed } = this.#truth;
-    return created
-      .map(({ identifier }) => identifier)
-      .filter((identifier) => !removed.has(identifier) && this.#isThere(identifier));
-  }
-
-  #isThere(identifier: string): boolean {
-    return this.#service.ledger.cancels({ identifier }).length === 0;
+  #serversOf(object: VirtualServer): AliveServer[] {
+    const own = this.#ownership.orderedFor(object);
+    return this.#service.aliveServers().filter(({ serial }) => own.has(serial));
   }
 }

@@ -1,12 +1,13 @@
 /** What the connection Secret of a server has to hold, as the service has it: said once more, without the operator's code. */
 import type { Simulation } from '../../src/simulator/index.ts';
+import { OTHER_ACCOUNT, OWN_ACCOUNT } from './misfortunes.ts';
 
 /** By key; empty where the service has no such server. */
 export function expectedData(
   { fleet }: Pick<Simulation, 'fleet'>,
   identifier: string,
 ): Partial<Record<string, string>> {
-  const server = fleet.find('default', identifier)?.object;
+  const server = [OWN_ACCOUNT, OTHER_ACCOUNT].map((account) => fleet.find(account, identifier)?.object).find(Boolean);
   if (server === undefined) return {};
   const { ipv4, ipv6, ssh_proxy: proxy, admin_console: console, vnc } = server;
   return {

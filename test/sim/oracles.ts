@@ -1,34 +1,22 @@
 /** What must hold in every run, whatever happened. Each violation is a sentence. */
-import { parseRecord, type ServerRecord } from '../../src/api/record.ts';
-import { RECORD_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { expiryOf } from '../../src/decision/expiry.ts';
 import { currentReason } from '../../src/decision/verdict.ts';
-import type { Simulation } from '../../src/simulator/index.ts';
+import type { EventInput } from '../../src/kube/types.ts';
+import type { ServerLife, Simulation } from '../../src/simulator/index.ts';
 import { keyOf, type ApiServer } from './api-server.ts';
+import { ELSEWHERE } from './misfortunes.ts';
+import { identifierOf, isAlive, recordOf, type Ownership } from './ownership.ts';
 import type { People } from './people.ts';
 
 /** Reasons that nobody can do anything about but by a new object, or that a wrong spec deserves. */
 const FINAL = new Set(['Available', 'ServerMissing', 'InvalidSpec', 'Expired']);
 
-/** The server that the object holds; one that was cancelled at its end is held no more. */
-export function identifierOf(object: VirtualServer): string | undefined {
-  const record = recordOf(object);
-  return record?.expiredAt === undefined ? record?.identifier : undefined;
-}
-
-function recordOf(object: VirtualServer): ServerRecord | undefined {
-  const parsed = parseRecord(object.metadata.annotations?.[RECORD_ANNOTATION]);
-  const own = parsed.ok && parsed.record?.owner === object.metadata.uid ? parsed.record : undefined;
-  const mirror = object.status?.record?.owner === object.metadata.uid ? object.status.record : undefined;
-  if (own === undefined || mirror === undefined) return own ?? mirror;
-  return { ...mirror, ...own };
-}
-
 /** No object may have had two creates accepted: people here say `not-created` only where nothing was created. */
 export function orderedTwice(service: Simulation, { truth }: People): string[] {
   const byKey = new Map<unknown, number>();
-  for (const { body } of service.ledger.creates()) byKey.set(body.ssh_keys, (byKey.get(body.ssh_keys) ?? 0) + 1);
+  const ours = service.ledger.creates().filter(({ body }) => body.ssh_keys !== ELSEWHERE);
+  for (const { body } of ours) byKey.set(body.ssh_keys, (byKey.get(body.ssh_keys) ?? 0) + 1);
   const excess = [...byKey].filter(([key, count]) => count > 1 + (truth.again.get(key)?.size ?? 0));
   return excess.map(([key, count]) => `${String(key)} was ordered ${count} times`);
 }
@@ -36,14 +24,14 @@ export function orderedTwice(service: Simulation, { truth }: People): string[] {
 /** How long a DELETE may be under way: the age of the live read, and the network. */
 const UNDER_WAY_MS = 75_000;
 
-/** Called when the service has just cancelled a server: some object that holds it must ask for that. */
+/** Called when the provider has just cancelled a server: the one object that owns and holds it must ask for that. */
 export function wronglyCancelled(
-  identifier: string,
+  { serial, identifier }: { serial: number; identifier: string },
   api: ApiServer,
-  { truth }: People,
+  { truth, ownership }: People,
   now: number,
 ): string | undefined {
-  const holders = api.list().filter((object) => identifierOf(object) === identifier);
+  const holders = api.list().filter((object) => ownership.serverOf(object)?.serial === serial);
   const asking = holders.filter((object) => {
     const { metadata, spec } = object;
     const guarded = spec.deletionPolicy !== 'Delete' || spec.deletionProtection;
@@ -55,18 +43,47 @@ export function wronglyCancelled(
   });
   if (asking.length === 1 && holders.length === 1) return undefined;
   // An object that was set to Retain just now may have been let go while the DELETE was under way.
-  if (holders.length === 0 && releasedJustNow(identifier, api, truth, now)) return undefined;
-  return `server ${identifier} was cancelled while it was held by [${holders.map(describe).join(', ')}]`;
+  if (holders.length === 0 && releasedJustNow(serial, api, ownership, truth, now)) return undefined;
+  return `server ${identifier} (serial ${serial}) was cancelled while it was held by [${holders.map(describe).join(', ')}]`;
 }
 
-function releasedJustNow(identifier: string, api: ApiServer, { guardedAt }: People['truth'], now: number): boolean {
+function releasedJustNow(
+  serial: number,
+  api: ApiServer,
+  ownership: Ownership,
+  { guardedAt }: People['truth'],
+  now: number,
+): boolean {
   return api.changes.some(
     ({ object, deleted }) =>
       deleted &&
-      identifierOf(object) === identifier &&
-      now - (guardedAt.get(object.metadata.uid) ?? -Infinity) < UNDER_WAY_MS,
+      now - (guardedAt.get(object.metadata.uid) ?? -Infinity) < UNDER_WAY_MS &&
+      ownership.serverOf(object)?.serial === serial,
   );
 }
+
+/** An Event that says a server was cancelled, while the provider still has it. */
+export function falselyReported(
+  event: EventInput,
+  api: ApiServer,
+  { truth, ownership }: People,
+  service: Simulation,
+): string[] {
+  if (event.reason !== 'ServerCancelled' && event.reason !== 'ServerGone') return [];
+  const object = api.changes.findLast(({ object: { metadata } }) => metadata.uid === event.regarding.uid)?.object;
+  if (object === undefined || truth.abandoned.has(object.spec.sshKeys?.[0])) return [];
+  const own = ownership.ownedBy(object);
+  const alive = service
+    .aliveServers()
+    .filter(({ serial, identifier }) => own.has(serial) && names(event.note, identifier));
+  return alive.map(({ identifier }) => `an Event says "${event.note}", and server ${identifier} lives`);
+}
+
+const names = (note: string, identifier: string): boolean =>
+  note
+    .toLowerCase()
+    .split(/[^a-z0-9-]+/)
+    .includes(identifier.toLowerCase());
 
 function describe(object: VirtualServer): string {
   const { deletionTimestamp } = object.metadata;
@@ -87,59 +104,52 @@ export function notAtRest(api: ApiServer): string[] {
 }
 
 /** Every server that lives is held by exactly one object, or was to be retained; of one that is gone its object says so. */
-export function unaccounted(api: ApiServer, service: Simulation, { truth }: People): string[] {
-  const held = new Map<string, VirtualServer>();
+export function unaccounted(api: ApiServer, service: Simulation, { truth, ownership }: People): string[] {
+  const held = new Map<number, VirtualServer>();
   const violations: string[] = [];
   for (const object of api.list()) {
     const identifier = identifierOf(object);
     if (identifier === undefined) continue;
-    const other = held.get(identifier);
+    const life = ownership.serverOf(object);
+    if (life === undefined) {
+      violations.push(`${keyOf(object)} holds server ${identifier}, which it neither ordered nor adopted`);
+      continue;
+    }
+    const other = held.get(life.serial);
     if (other !== undefined) violations.push(`server ${identifier} is held by ${keyOf(other)} and ${keyOf(object)}`);
-    held.set(identifier, object);
-  }
-  const alive = new Set(service.aliveServers().map(({ identifier }) => identifier));
-  const retained = serversLeft(api, service);
-  const everHeld = new Set(api.changes.map(({ object }) => identifierOf(object)));
-  const strangers = service.aliveServers().filter((one) => one.task === undefined && !everHeld.has(one.identifier));
-  for (const { identifier } of strangers) retained.add(identifier);
-  for (const identifier of alive) {
-    if (!held.has(identifier) && !retained.has(identifier))
-      violations.push(`server ${identifier} lives and nobody holds it`);
-  }
-  for (const [identifier, object] of held) {
-    if (alive.has(identifier)) continue;
+    held.set(life.serial, object);
+    if (isAlive(life)) continue;
     const reason = currentReason(object.status?.conditions);
     if (reason !== 'ServerMissing')
       violations.push(`${keyOf(object)} says ${reason ?? 'nothing'} of server ${identifier}, which is gone`);
-    if (!truth.removed.has(identifier) && !extendedTooLate(object, identifier, service, truth))
+    if (life.state !== 'removed' && life.state !== 'failed' && !extendedTooLate(object, life, truth))
       violations.push(`${keyOf(object)} holds server ${identifier}, which is gone`);
+  }
+  const retained = serversLeft(api, ownership);
+  const keys = new Set<unknown>(api.changes.map(({ object }) => object.spec.sshKeys?.[0]));
+  const keyOfOrder = new Map(service.ledger.creates().map(({ serial, body }) => [serial, body.ssh_keys]));
+  for (const { serial, identifier } of service.aliveServers()) {
+    const key = keyOfOrder.get(serial);
+    const isStranger = !keys.has(key) && !ownership.isAdopted(serial);
+    if (!held.has(serial) && !retained.has(serial) && !truth.abandoned.has(key) && !isStranger)
+      violations.push(`server ${identifier} (serial ${serial}) lives and nobody holds it`);
   }
   return violations;
 }
 
-/** Its end was changed after the service had cancelled it, while the answer to that was lost. */
+/** Its end was changed after the provider had cancelled it, while the answer to that was lost. */
 function extendedTooLate(
   { metadata }: VirtualServer,
-  identifier: string,
-  { ledger }: Simulation,
+  { state, endedAt = Infinity }: ServerLife,
   { extendedAt }: People['truth'],
 ): boolean {
-  const changed = extendedAt.get(metadata.uid) ?? -Infinity;
-  return ledger.cancels({ identifier }).some(({ at }) => at <= changed);
+  return state === 'cancelled' && endedAt <= (extendedAt.get(metadata.uid) ?? -Infinity);
 }
 
 /** Servers whose objects were deleted with `Retain`. */
-function serversLeft(api: ApiServer, service: Simulation): Set<string> {
+function serversLeft(api: ApiServer, ownership: Ownership): Set<number> {
   const kept = api.changes.filter(({ object, deleted }) => deleted && object.spec.deletionPolicy === 'Retain');
-  const keys = new Set<unknown>(kept.map(({ object }) => object.spec.sshKeys?.[0]));
-  const ordered = service.ledger.creates().filter(({ body }) => keys.has(body.ssh_keys));
-  // Of an object that is let go nothing but its uid need be left.
-  const uids = new Set(kept.map(({ object }) => object.metadata.uid));
-  const adopted = api.changes
-    .filter(({ object }) => uids.has(object.metadata.uid))
-    .map(({ object }) => identifierOf(object))
-    .filter((identifier) => identifier !== undefined);
-  return new Set([...ordered.map(({ identifier }) => identifier), ...adopted]);
+  return new Set(kept.flatMap(({ object }) => [...ownership.ownedBy(object)]));
 }
 
 /** Keys, tokens, SSH keys and VNC passwords of the simulation; those also in base64. */

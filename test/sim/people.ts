@@ -2,25 +2,32 @@
 import { ADOPT_ANNOTATION, PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { KubeError } from '../../src/kube/error.ts';
-import type { Simulation } from '../../src/simulator/index.ts';
+import type { Key, Simulation } from '../../src/simulator/index.ts';
 import { virtualServer, withAnnotations, withSpec } from '../gen/virtual-server.ts';
 import type { ApiServer } from './api-server.ts';
-import { Caretaker, type Truth } from './caretaker.ts';
+import { Caretaker, KEY_SECRET, OTHER_KEY_SECRET, type Truth } from './caretaker.ts';
 import { Connections } from './connections.ts';
+import { OWN_ACCOUNT } from './misfortunes.ts';
+import { identifierOf, Ownership } from './ownership.ts';
 import type { Random } from './random.ts';
 import { Restorer } from './restorer.ts';
+import { Slips } from './slips.ts';
 
+export const OTHER_KEY: Key = { keyId: 'other-key', secret: 'secret-0-other' };
 export const NAMESPACES = ['a', 'b'] as const;
 const PRODUCTS = ['vps-1gb', 'vps-2gb', 'vps-4gb'];
 const CHECKS = ['None', 'Proxy', 'Direct'] as const;
 const NAMES = 8;
-const KEY_SECRET = 'vps-api-key';
+/** How often the Secret gets a key of another name, or of another account. */
+const KEY_IDS = ['key', 'key-2'] as const;
 
 export class People {
   /** Objects that were created so far. */
   lives = 0;
-  readonly truth: Truth = { removed: new Set(), again: new Map(), guardedAt: new Map(), extendedAt: new Map() };
+  readonly truth: Truth = { abandoned: new Set(), again: new Map(), guardedAt: new Map(), extendedAt: new Map() };
+  readonly ownership: Ownership;
   readonly #caretaker: Caretaker;
+  readonly #slips: Slips;
   readonly #restorer: Restorer;
   readonly #connections: Connections;
   readonly #api: ApiServer;
@@ -29,6 +36,7 @@ export class People {
   readonly #now: () => number;
   readonly #tell: (what: string) => void;
   #secretVersion = 0;
+  #keyId: (typeof KEY_IDS)[number] = 'key';
 
   constructor(api: ApiServer, service: Simulation, random: Random, now: () => number, tell: (what: string) => void) {
     this.#api = api;
@@ -36,11 +44,17 @@ export class People {
     this.#random = random;
     this.#now = now;
     this.#tell = tell;
-    this.#caretaker = new Caretaker(api, service, this.truth, now, tell);
+    this.ownership = new Ownership(api, service);
+    const { truth, ownership } = this;
+    this.#caretaker = new Caretaker({ api, service, truth, ownership, now, tell });
     const any = (): VirtualServer | undefined => this.#any();
     this.#restorer = new Restorer(api, random, any, tell);
-    this.#connections = new Connections({ api, service, random, truth: this.truth, now, any, tell });
-    for (const namespace of NAMESPACES) this.#putSecret(namespace);
+    this.#connections = new Connections({ api, service, random, truth, now, any, tell });
+    this.#slips = new Slips({ api, service, random, truth, now, any, tell });
+    for (const namespace of NAMESPACES) {
+      this.#putSecret(namespace);
+      this.#putSecret(namespace, OTHER_KEY_SECRET, OTHER_KEY);
+    }
   }
 
   /** One thing that somebody does; some of them are refused, as they would be. */
@@ -60,6 +74,9 @@ export class People {
       () => this.#extend(),
       () => this.#askForVisit(),
       () => this.#rotateKey(),
+      () => this.#changeKey(),
+      () => this.#takeOtherKey(),
+      ...Array<() => void>(3).fill(() => this.#slips.act()),
       () => this.#loseSecret(),
       () => this.#removeServer(),
       ...Array<() => void>(6).fill(() => this.#connections.act()),
@@ -75,7 +92,10 @@ export class People {
 
   /** Puts the world in order, so that everything can come to rest. */
   tidy(): void {
-    for (const namespace of NAMESPACES) this.#putSecret(namespace);
+    for (const namespace of NAMESPACES) {
+      this.#putSecret(namespace);
+      this.#putSecret(namespace, OTHER_KEY_SECRET, OTHER_KEY);
+    }
     for (const { metadata, spec } of this.#api.list()) {
       const { namespace, name } = metadata;
       if (metadata.annotations?.[PAUSED_ANNOTATION] !== undefined)
@@ -116,7 +136,10 @@ export class People {
       }),
     );
     // Some take over a server that was ordered before there was an operator.
-    const elsewhere = random.chance(0.05) ? this.#service.fleet.addServer('default').identifier : undefined;
+    const held = random.chance(0.02) ? this.#any() : undefined;
+    const elsewhere = random.chance(0.05)
+      ? this.#service.fleet.addServer(OWN_ACCOUNT).identifier
+      : held && identifierOf(held);
     const adopting = elsewhere === undefined ? manifest : withAnnotations({ [ADOPT_ANNOTATION]: elsewhere })(manifest);
     const { metadata } = this.#api.create(namespace, adopting);
     this.lives += 1;
@@ -195,23 +218,36 @@ export class People {
     this.#api.annotate(object.metadata.namespace, object.metadata.name, { [RECONCILE_AT_ANNOTATION]: value });
   }
 
-  #putSecret(namespace: string): void {
+  #putSecret(namespace: string, name = KEY_SECRET, data = this.#key()): void {
     const { secrets } = this.#api;
-    const data = this.#key();
-    if (secrets.get(namespace, KEY_SECRET) !== undefined) secrets.edit({ namespace, name: KEY_SECRET }, { data });
-    else secrets.create({ metadata: { namespace, name: KEY_SECRET }, type: 'Opaque', data }, 'person');
+    if (secrets.get(namespace, name) !== undefined) secrets.edit({ namespace, name }, { data: { ...data } });
+    else secrets.create({ metadata: { namespace, name }, type: 'Opaque', data: { ...data } }, 'person');
   }
 
-  #key(): { keyId: string; secret: string } {
-    return { keyId: 'key', secret: `secret-${this.#secretVersion}` };
+  #key(): Key {
+    return { keyId: this.#keyId, secret: `secret-${this.#secretVersion}` };
   }
 
   /** Both keys work for a moment, as they do for a careful person. */
   #rotateKey(): void {
     this.#secretVersion += 1;
-    this.#service.accounts.rotateKey('key', this.#key().secret);
+    for (const keyId of KEY_IDS) this.#service.accounts.rotateKey(keyId, this.#key().secret);
     for (const namespace of NAMESPACES) this.#putSecret(namespace);
     this.#tell('rotate key');
+  }
+
+  /** Another key of the same account, which has another name. */
+  #changeKey(): void {
+    this.#keyId = this.#random.pick(KEY_IDS);
+    for (const namespace of NAMESPACES) this.#putSecret(namespace);
+    this.#tell(`use key ${this.#keyId}`);
+  }
+
+  /** By mistake, until somebody puts the right one back. */
+  #takeOtherKey(): void {
+    const namespace = this.#random.pick(NAMESPACES);
+    this.#putSecret(namespace, KEY_SECRET, OTHER_KEY);
+    this.#tell(`namespace ${namespace} has the key of another account`);
   }
 
   #loseSecret(): void {
@@ -226,7 +262,6 @@ export class People {
     if (alive.length === 0 || this.#random.chance(0.7)) return;
     const { identifier } = this.#random.pick(alive);
     this.#service.fleet.removeServer(identifier);
-    this.truth.removed.add(identifier);
     this.#tell(`remove server ${identifier} at the service`);
   }
 }

@@ -3,7 +3,9 @@ import { Attempts } from '../../src/controller/attempts.ts';
 import { Simulation } from '../../src/simulator/index.ts';
 import { ApiServer } from './api-server.ts';
 import type { Network } from './kube.ts';
+import { drawProvider, Misfortunes, OTHER_ACCOUNT, OWN_ACCOUNT } from './misfortunes.ts';
 import {
+  falselyReported,
   notAtRest,
   orderedTwice,
   tellsPasswords,
@@ -12,7 +14,7 @@ import {
   wronglySaid,
   type LogLine,
 } from './oracles.ts';
-import { People } from './people.ts';
+import { OTHER_KEY, People } from './people.ts';
 import { SimProcess, type Disk } from './process.ts';
 import { Random } from './random.ts';
 import { Scheduler } from './scheduler.ts';
@@ -65,6 +67,8 @@ class SimWorld {
   readonly #api: ApiServer;
   readonly #service: Simulation;
   readonly #people: People;
+  readonly #misfortunes: Misfortunes;
+  readonly #isWorse: boolean;
   readonly #violations: string[] = [];
   readonly #trace: string[] = [];
   readonly #tracing: boolean;
@@ -76,28 +80,37 @@ class SimWorld {
   #processes = 0;
   #crashes = 0;
   #cancels = 0;
+  #events = 0;
 
   constructor(seed: number, trace: boolean) {
     this.#seed = seed;
     this.#tracing = trace;
     this.#random = new Random(seed);
+    // One run in four has a provider that keeps its word.
+    this.#isWorse = this.#random.chance(0.75);
     const scheduler = this.#scheduler;
     this.#network = { scheduler, random: this.#random, kube: { ...CALM }, service: { ...CALM }, silentSsh: 0 };
     this.#api = new ApiServer(() => scheduler.now);
     this.#service = new Simulation({
       clock: { now: () => scheduler.now, sleep: () => Promise.reject(new Error('no faults are ordered here')) },
       origin: 'http://service.example',
-      accounts: [{ name: 'default', keys: [{ keyId: 'key', secret: 'secret-0' }] }],
+      accounts: [
+        { name: OWN_ACCOUNT, keys: ['key', 'key-2'].map((keyId) => ({ keyId, secret: 'secret-0' })) },
+        { name: OTHER_ACCOUNT, keys: [OTHER_KEY] },
+      ],
+      ...(this.#isWorse && drawProvider(this.#random)),
       taskDurationMs: 5 * MINUTE,
       recordRequests: false,
     });
-    this.#people = new People(
-      this.#api,
-      this.#service,
-      this.#random,
-      () => scheduler.now,
-      (what) => this.#tell(what),
-    );
+    const tell = (what: string): void => this.#tell(what);
+    this.#people = new People(this.#api, this.#service, this.#random, () => scheduler.now, tell);
+    this.#misfortunes = new Misfortunes({
+      service: this.#service,
+      random: this.#random,
+      now: () => scheduler.now,
+      tell,
+      isRecognized: (serial) => this.#people.ownership.isRecognized(serial),
+    });
     this.#flagged = this.#random.pick([1, 1, 1, 0.5, 0]);
     this.#secrets = new SecretWatch(this.#api, () => scheduler.now, this.#flagged === 1);
     this.#replicas = (this.#random.chance(0.5) ? ['alone'] : ['left', 'right']).map((name) => {
@@ -110,6 +123,7 @@ class SimWorld {
   async storm(actions: number): Promise<void> {
     for (let i = 0; i < actions; i++) {
       this.#people.act();
+      if (this.#isWorse && this.#random.chance(0.4)) this.#misfortunes.act();
       this.#changeWeather();
       this.#strike();
       await this.#pass(this.#random.int(0, this.#random.chance(0.2) ? 5 * MINUTE : 20_000));
@@ -121,6 +135,7 @@ class SimWorld {
     this.#network.kube = { ...CALM };
     this.#network.service = { ...CALM };
     this.#network.silentSsh = 0;
+    this.#misfortunes.end();
     const isOn = this.#flagged === 1 || (this.#flagged > 0 && this.#random.chance(0.7));
     if (this.#flagged === 0.5) this.#restartAll(isOn);
     // Longer than an hour, so that what is tried again hourly is, and tasks that outlast it are given up.
@@ -203,12 +218,16 @@ class SimWorld {
 
   #watchCancels(): void {
     const cancels = this.#service.ledger.cancels();
-    for (const { identifier } of cancels.slice(this.#cancels)) {
-      this.#tell(`the service cancelled ${identifier}`);
-      const violation = wronglyCancelled(identifier, this.#api, this.#people, this.#scheduler.now);
+    for (const cancel of cancels.slice(this.#cancels)) {
+      this.#tell(`the service cancelled ${cancel.identifier} (serial ${cancel.serial})`);
+      const violation = wronglyCancelled(cancel, this.#api, this.#people, this.#scheduler.now);
       if (violation !== undefined) this.#violations.push(violation);
     }
     this.#cancels = cancels.length;
+    const { events } = this.#api;
+    for (const event of events.slice(this.#events))
+      this.#violations.push(...falselyReported(event, this.#api, this.#people, this.#service));
+    this.#events = events.length;
   }
 
   #changeWeather(): void {

@@ -1,0 +1,217 @@
+/** What goes wrong at the simulated provider: it lags, errs, renumbers, fails and suspends, and says what is not so. */
+import type { Simulation, SimulationOptions } from '../../src/simulator/index.ts';
+import type { Random } from './random.ts';
+
+const MINUTE = 60_000;
+/** A fault that looks like absence is shorter than the operator's grace period, and as far from the next one. */
+const LONGEST_ABSENCE_MS = 3 * MINUTE;
+const BETWEEN_ABSENCES_MS = 6 * MINUTE;
+
+export const OWN_ACCOUNT = 'default';
+export const OTHER_ACCOUNT = 'other';
+/** SSH key of servers that have nothing to do with the cluster. */
+export const ELSEWHERE = 'elsewhere';
+const PRODUCT = { code: 'vps-1gb', ram: 1024, cores: 1, price: 1 };
+
+/** What a provider is like for a whole run. */
+export function drawProvider(random: Random): Pick<SimulationOptions, 'taskNumbering' | 'identifierCase'> {
+  return {
+    taskNumbering: random.pick(['global', 'account']),
+    identifierCase: random.pick(['as-is', 'as-is', 'ignored', 'echo', 'upper-in-server', 'upper-in-task']),
+  };
+}
+
+export interface MisfortuneParts {
+  service: Simulation;
+  random: Random;
+  now: () => number;
+  tell: (what: string) => void;
+  /** Whether an operator could tell the server of this serial from another one. */
+  isRecognized: (serial: number) => boolean;
+}
+
+export class Misfortunes {
+  readonly #service: Simulation;
+  readonly #isRecognized: (serial: number) => boolean;
+  readonly #random: Random;
+  readonly #now: () => number;
+  readonly #tell: (what: string) => void;
+  /** ms since the epoch. */
+  #absenceAgainAt = -Infinity;
+
+  constructor({ service, random, now, tell, isRecognized }: MisfortuneParts) {
+    this.#service = service;
+    this.#isRecognized = isRecognized;
+    this.#random = random;
+    this.#now = now;
+    this.#tell = tell;
+    // Somebody else's servers, whose tasks may have the numbers of ours.
+    for (let i = random.int(0, 4); i > 0; i--) this.#orderElsewhere();
+  }
+
+  act(): void {
+    const random = this.#random;
+    const acts: (() => void)[] = [
+      () => this.#lag(),
+      () => this.#lag(),
+      () => this.#deny(),
+      () => this.#deny(),
+      () => this.#refuse(),
+      () => this.#refuse(),
+      () => this.#shorten(),
+      () => this.#fail(),
+      () => this.#fail(),
+      () => this.#suspend(),
+      () => this.#answerOtherwise(),
+      () => this.#giveBack(),
+      () => this.#giveBack(),
+      () => this.#renumber(),
+      () => this.#orderElsewhere(),
+      () => this.#restartCounter(),
+      () => this.#service.fleet.setIdentifierFrom(random.pick(['start', 'end'])),
+      () => this.#service.fleet.setAddresses(random.pick(['all', 'all', 'no-macs', 'none'])),
+    ];
+    random.pick(acts)();
+  }
+
+  /** Everything is told as it is from now on; what has happened stays. */
+  end(): void {
+    const { service, accounts, fleet } = this.#service;
+    service.endLies();
+    service.setCreateAnswer({ status: 202, body: true, location: true });
+    fleet.setLag({ taskMs: 0, serverMs: 0, cancelMs: 0 });
+    fleet.setIdentifierFrom('start');
+    fleet.setAddresses('all');
+    for (const { identifier } of this.#service.aliveServers()) fleet.showAddresses(identifier, 'all');
+    for (const account of [OWN_ACCOUNT, OTHER_ACCOUNT]) if (accounts.suspension(account)) accounts.resume(account);
+  }
+
+  #lag(): void {
+    const random = this.#random;
+    const lag = {
+      taskMs: random.pick([0, 1_000, 20_000]),
+      serverMs: random.pick([0, 2_000, 30_000, 2 * MINUTE]),
+      cancelMs: random.pick([0, 5_000, MINUTE]),
+      cancelAgain: random.pick([200, 404] as const),
+    };
+    this.#service.fleet.setLag(lag);
+    this.#tell(`the provider lags: ${JSON.stringify(lag)}`);
+  }
+
+  /** 404 for what is there, while the lists answer. */
+  #deny(): void {
+    if (this.#now() < this.#absenceAgainAt) return;
+    const random = this.#random;
+    const untilMs = this.#now() + random.int(1_000, LONGEST_ABSENCE_MS);
+    this.#absenceAgainAt = untilMs + BETWEEN_ABSENCES_MS;
+    const route = random.pick(['/beta/vps/servers/{identifier}', '/beta/queue/vps/{task}'] as const);
+    this.#service.service.falsify({ route, status: 404, untilMs });
+    if (random.chance(0.3))
+      this.#service.service.falsify({ route: '/beta/vps/servers/{identifier}', status: 404, untilMs });
+    this.#tell(`404 for ${route} until ${new Date(untilMs).toISOString()}`);
+  }
+
+  #refuse(): void {
+    const random = this.#random;
+    const route = random.pick([
+      '/login',
+      '/login',
+      '/beta/vps/products',
+      '/beta/vps/servers',
+      '/beta/vps/servers/{identifier}',
+      '/beta/queue/vps/{task}',
+    ] as const);
+    const status = random.pick([401, 401, 403, 500] as const);
+    const untilMs = this.#now() + random.int(100, 10 * MINUTE);
+    this.#service.service.falsify({ route, status, untilMs });
+    if (random.chance(0.5)) this.#service.accounts.forgetTokens();
+    this.#tell(`${status} for ${route} until ${new Date(untilMs).toISOString()}`);
+  }
+
+  #shorten(): void {
+    const random = this.#random;
+    const list = random.pick(['products', 'images', 'disk-sizes'] as const);
+    const keep = random.pick([0, 0, 1]);
+    const untilMs = this.#now() + random.int(1_000, 10 * MINUTE);
+    this.#service.service.shorten({ list, keep, untilMs });
+    this.#tell(`${list} shows ${keep} entries until ${new Date(untilMs).toISOString()}`);
+  }
+
+  #fail(): void {
+    const random = this.#random;
+    const creating = this.#service
+      .aliveServers()
+      .filter(({ state, account }) => state === 'creating' && account !== OTHER_ACCOUNT);
+    if (creating.length === 0) return;
+    const { task, serial, account } = random.pick(creating);
+    const newest = this.#service.ledger.creates({ account }).findLast((create) => create.task === task);
+    // A number that was given out again means a later task.
+    if (task === undefined || newest?.serial !== serial) return;
+    const options = {
+      account,
+      text: random.pick(['Failed: no space left', 'Installing OS, 3% complete']),
+      identifier: random.chance(0.5),
+    };
+    this.#service.fleet.failTask(task, options);
+    this.#tell(`task ${task} fails: ${JSON.stringify(options)}`);
+  }
+
+  #suspend(): void {
+    const { accounts } = this.#service;
+    if (accounts.suspension(OWN_ACCOUNT) !== undefined) {
+      accounts.resume(OWN_ACCOUNT);
+      this.#tell('the account is active again');
+      return;
+    }
+    const how = this.#random.pick(['login', 'calls', 'empty'] as const);
+    accounts.suspend(OWN_ACCOUNT, how, this.#random.pick([401, 403] as const));
+    if (this.#random.chance(0.5)) accounts.forgetTokens(OWN_ACCOUNT);
+    this.#tell(`the account is suspended: ${how}`);
+  }
+
+  #answerOtherwise(): void {
+    const random = this.#random;
+    const answer = random.pick([
+      { status: 202, body: true, location: true } as const,
+      { status: 201, body: true, location: true } as const,
+      { status: 200, body: true, location: false } as const,
+      { status: 202, body: false, location: true } as const,
+    ]);
+    this.#service.service.setCreateAnswer(answer);
+    this.#tell(`creates are answered with ${JSON.stringify(answer)}`);
+  }
+
+  /** The identifier of a server that is gone names another one. */
+  #giveBack(): void {
+    const random = this.#random;
+    const { fleet } = this.#service;
+    const alive = new Set(this.#service.aliveServers().map(({ identifier }) => identifier));
+    // Before anybody has read a server, nothing tells it from the next one of its name: a documented limit.
+    const gone = fleet
+      .history()
+      .filter(({ identifier, serial }) => !alive.has(identifier) && this.#isRecognized(serial));
+    if (gone.length === 0) return;
+    const { identifier } = random.pick(gone);
+    if (random.chance(0.5)) fleet.reuseAtNextCreate(identifier);
+    else fleet.reuseIdentifier(identifier, random.pick([OWN_ACCOUNT, OTHER_ACCOUNT]));
+    this.#tell(`identifier ${identifier} comes back`);
+  }
+
+  #renumber(): void {
+    const alive = this.#service.aliveServers();
+    if (alive.length === 0) return;
+    const { identifier } = this.#random.pick(alive);
+    this.#service.fleet.renumber(identifier);
+    this.#tell(`server ${identifier} gets other IPv6 addresses`);
+  }
+
+  #restartCounter(): void {
+    if (this.#random.chance(0.7)) return;
+    this.#service.fleet.restartTaskCounter();
+    this.#tell('the counter of tasks begins again');
+  }
+
+  #orderElsewhere(): void {
+    this.#service.fleet.create(OTHER_ACCOUNT, PRODUCT, 10, { ssh_keys: ELSEWHERE });
+  }
+}

@@ -1,0 +1,87 @@
+/** Whose a server is, as the provider's ledger and the people know it: by serial, since identifiers can come back. */
+import { RECORD_ANNOTATION } from '../../src/api/names.ts';
+import { parseRecord, type ServerRecord } from '../../src/api/record.ts';
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import type { ServerLife, Simulation } from '../../src/simulator/index.ts';
+import type { ApiServer } from './api-server.ts';
+
+/** What annotation or mirror say, where they were written for this object. */
+export function recordOf(object: VirtualServer): ServerRecord | undefined {
+  const parsed = parseRecord(object.metadata.annotations?.[RECORD_ANNOTATION]);
+  const own = parsed.ok && parsed.record?.owner === object.metadata.uid ? parsed.record : undefined;
+  const mirror = object.status?.record?.owner === object.metadata.uid ? object.status.record : undefined;
+  if (own === undefined || mirror === undefined) return own ?? mirror;
+  return { ...mirror, ...own };
+}
+
+/** The server that the object holds; one that was cancelled at its end is held no more. */
+export function identifierOf(object: VirtualServer): string | undefined {
+  const record = recordOf(object);
+  return record?.expiredAt === undefined ? record?.identifier : undefined;
+}
+
+const isSame = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase();
+
+export class Ownership {
+  readonly #api: ApiServer;
+  readonly #service: Simulation;
+  /** By uid: serials of servers that the object took over. */
+  readonly #adopted = new Map<string, Set<number>>();
+  readonly #asked = new Set<string>();
+  /** Serials of servers that an operator has read for their object, and recognizes. */
+  readonly #read = new Set<number>();
+  #seen = 0;
+
+  constructor(api: ApiServer, service: Simulation) {
+    this.#api = api;
+    this.#service = service;
+    api.listeners.add(() => this.#follow());
+  }
+
+  /** Serials of the servers that were ordered for the object: its SSH key is its own. */
+  orderedFor({ spec }: VirtualServer): Set<number> {
+    const creates = this.#service.ledger.creates().filter(({ body }) => body.ssh_keys === spec.sshKeys?.[0]);
+    return new Set(creates.map(({ serial }) => serial));
+  }
+
+  /** Serials of all servers that are, or were, the object's by right. */
+  ownedBy(object: VirtualServer): Set<number> {
+    return new Set([...this.orderedFor(object), ...(this.#adopted.get(object.metadata.uid) ?? [])]);
+  }
+
+  /** The server that the object means by the identifier that it holds; undefined where none of that name is its own. */
+  serverOf(object: VirtualServer): ServerLife | undefined {
+    const identifier = identifierOf(object);
+    if (identifier === undefined) return undefined;
+    const own = this.ownedBy(object);
+    const lives = this.#service.fleet.history();
+    return lives.findLast((life) => own.has(life.serial) && isSame(life.identifier, identifier));
+  }
+
+  isAdopted(serial: number): boolean {
+    return [...this.#adopted.values()].some((serials) => serials.has(serial));
+  }
+
+  isRecognized(serial: number): boolean {
+    return this.#read.has(serial);
+  }
+
+  #follow(): void {
+    for (const { object } of this.#api.changes.slice(this.#seen)) {
+      const record = recordOf(object);
+      if (record?.fingerprint !== undefined) this.#read.add(this.serverOf(object)?.serial ?? -1);
+      if (record?.mode !== 'adopt' || record.identifier === undefined) continue;
+      const { identifier } = record;
+      const { uid } = object.metadata;
+      // Only the first time: later its identifier may be that of another server.
+      if (this.#asked.has(`${uid} ${identifier}`)) continue;
+      this.#asked.add(`${uid} ${identifier}`);
+      const life = this.#service.fleet.history().findLast((one) => isSame(one.identifier, identifier));
+      if (life === undefined) continue;
+      this.#adopted.set(uid, (this.#adopted.get(uid) ?? new Set<number>()).add(life.serial));
+    }
+    this.#seen = this.#api.changes.length;
+  }
+}
+
+export const isAlive = ({ state }: ServerLife): boolean => state === 'creating' || state === 'running';

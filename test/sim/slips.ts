@@ -1,0 +1,109 @@
+/** What people do wrong: words that are not true, names that are not theirs, the key of another account. */
+import {
+  ACCEPT_SERVER_ANNOTATION,
+  ADOPT_ANNOTATION,
+  NOT_CREATED_ANNOTATION,
+  SERVER_GONE_ANNOTATION,
+} from '../../src/api/names.ts';
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import type { Simulation } from '../../src/simulator/index.ts';
+import type { ApiServer } from './api-server.ts';
+import type { Truth } from './caretaker.ts';
+import { OWN_ACCOUNT } from './misfortunes.ts';
+import { identifierOf, recordOf } from './ownership.ts';
+import type { Random } from './random.ts';
+
+export interface SlipParts {
+  api: ApiServer;
+  service: Simulation;
+  random: Random;
+  truth: Truth;
+  now: () => number;
+  any: () => VirtualServer | undefined;
+  tell: (what: string) => void;
+}
+
+export class Slips {
+  readonly #parts: SlipParts;
+
+  constructor(parts: SlipParts) {
+    this.#parts = parts;
+  }
+
+  /** One thing that somebody does without thinking. */
+  act(): void {
+    const { random, any } = this.#parts;
+    const object = any();
+    if (object === undefined) return;
+    random.pick([
+      () => this.#adoptWrongly(object),
+      () => this.#adoptWrongly(object),
+      () => this.#mistypeAttempt(object),
+      () => this.#denyOrder(object),
+      () => this.#sayGone(object),
+      () => this.#acceptAnything(object),
+      () => this.#retainAndDelete(object),
+      () => this.#retainAndDelete(object),
+    ])();
+  }
+
+  /** While the outcome of its order is open: a name that nothing has, that of another object's server, or a stranger's. */
+  #adoptWrongly(object: VirtualServer): void {
+    const { api, service, random } = this.#parts;
+    const record = recordOf(object);
+    if (record?.attempt === undefined || record.identifier !== undefined) return;
+    const held = api
+      .list()
+      .map(identifierOf)
+      .filter((identifier) => identifier !== undefined);
+    const name = random.pick(['vs-nowhere', 'vs-nowhere', ...held.slice(0, 4)]);
+    const stranger = random.chance(0.1);
+    if (stranger) this.#abandon(object);
+    this.#annotate(object, ADOPT_ANNOTATION, stranger ? service.fleet.addServer(OWN_ACCOUNT).identifier : name);
+  }
+
+  #mistypeAttempt(object: VirtualServer): void {
+    this.#annotate(object, NOT_CREATED_ANNOTATION, this.#parts.random.hex(16));
+  }
+
+  /** Says of an order whose outcome is open that nothing came of it, without having looked. */
+  #denyOrder(object: VirtualServer): void {
+    const { truth, random } = this.#parts;
+    const { attempt } = recordOf(object) ?? {};
+    if (attempt === undefined || random.chance(0.7)) return;
+    const key = object.spec.sshKeys?.[0];
+    truth.again.set(key, (truth.again.get(key) ?? new Set()).add(attempt));
+    this.#abandon(object);
+    this.#annotate(object, NOT_CREATED_ANNOTATION, attempt);
+  }
+
+  #sayGone(object: VirtualServer): void {
+    const { random } = this.#parts;
+    const isOwn = random.chance(0.2);
+    if (isOwn) this.#abandon(object);
+    const identifier = isOwn ? identifierOf(object) : 'vs-nowhere';
+    if (identifier !== undefined) this.#annotate(object, SERVER_GONE_ANNOTATION, identifier);
+  }
+
+  #acceptAnything(object: VirtualServer): void {
+    this.#annotate(object, ACCEPT_SERVER_ANNOTATION, `${identifierOf(object) ?? 'vs1'}@${this.#parts.random.hex(12)}`);
+  }
+
+  #retainAndDelete({ metadata: { namespace, name, uid } }: VirtualServer): void {
+    const { api, truth, now, tell } = this.#parts;
+    tell(`retain and delete ${namespace}/${name}`);
+    api.editSpec(namespace, name, { deletionPolicy: 'Retain', expiresAt: undefined, ttl: undefined });
+    truth.guardedAt.set(uid, now());
+    api.delete(namespace, name);
+  }
+
+  /** A person's word that is not true may lose a server; that is what it was asked for. */
+  #abandon({ spec }: VirtualServer): void {
+    this.#parts.truth.abandoned.add(spec.sshKeys?.[0]);
+  }
+
+  #annotate({ metadata: { namespace, name } }: VirtualServer, annotation: string, value: string): void {
+    this.#parts.tell(`slip: ${annotation}=${value} on ${namespace}/${name}`);
+    this.#parts.api.annotate(namespace, name, { [annotation]: value });
+  }
+}
