@@ -25,3 +25,12 @@ export function backoffMs(failures: number, jitter: number, atLeastMs = 0): numb
   const pause = Math.min(MAX_MS, BASE_MS * 2 ** Math.min(failures - 1, 20));
   return Math.max(atLeastMs, Math.round(pause * (0.9 + 0.2 * jitter)));
 }
+
+/**
+ * As `backoffMs`, where the key is at fault: what looks at it again costs the provider nothing, and where the time of the
+ * next try is known, the object is looked at soon after it, spread so that not all that share the key come at once.
+ */
+export function keyPauseMs(failures: number, jitter: number, untilNextTryMs = 0): number {
+  if (untilNextTryMs === 0) return backoffMs(failures, jitter);
+  return Math.max(BASE_MS, Math.round(untilNextTryMs * (1 + 0.1 * jitter)));
+}
