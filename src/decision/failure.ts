@@ -27,10 +27,11 @@ export function backoffMs(failures: number, jitter: number, atLeastMs = 0): numb
 }
 
 /**
- * As `backoffMs`, where the key is at fault: what looks at it again costs the provider nothing, and where the time of the
- * next try is known, the object is looked at soon after it, spread so that not all that share the key come at once.
+ * As `backoffMs`, where the key is at fault: a visit looks for a Secret that was fixed and costs the provider nothing, so
+ * it waits no longer than until the next login (0: unknown), and a little more, lest all that share the key come at once.
  */
-export function keyPauseMs(failures: number, jitter: number, untilNextTryMs = 0): number {
-  if (untilNextTryMs === 0) return backoffMs(failures, jitter);
-  return Math.max(BASE_MS, Math.round(untilNextTryMs * (1 + 0.1 * jitter)));
+export function keyPauseMs(failures: number, jitter: number, untilLoginMs = 0): number {
+  const pause = backoffMs(failures, jitter);
+  if (untilLoginMs === 0) return pause;
+  return Math.min(pause, Math.max(BASE_MS, Math.round(untilLoginMs * (1 + 0.1 * jitter))));
 }
