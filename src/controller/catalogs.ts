@@ -3,7 +3,7 @@ import type { ServerCatalog } from '../api/server-catalog.ts';
 import { CATALOG_KIND } from '../api/names.ts';
 import { catalogStatus, isRequested, refreshMs } from '../decision/catalog.ts';
 import { transitions } from '../decision/compose.ts';
-import { backoffMs } from '../decision/failure.ts';
+import { backoffMs, keyPauseMs } from '../decision/failure.ts';
 import type { Missing } from '../decision/types.ts';
 import { currentReason, isAboutKey } from '../decision/verdict.ts';
 import { KubeError } from '../kube/error.ts';
@@ -171,10 +171,12 @@ export class Catalogs {
     if (this.#informer.get(key) !== undefined) this.#queue.addAfter(key, this.#pauseAfter(key, catalog, reading));
   }
 
-  async #read({ metadata, spec }: ServerCatalog, maxAgeMs: number): Promise<Reading> {
+  async #read(catalog: ServerCatalog, maxAgeMs: number): Promise<Reading> {
     const { credentials } = this.#options;
+    const { metadata, spec } = catalog;
     const { name } = spec.apiKeySecretRef;
-    const found = await credentials.get(metadata.namespace, name, { held: false, deleting: false });
+    const use = { held: false, deleting: false, asked: isRequested(catalog) };
+    const found = await credentials.get(metadata.namespace, name, use);
     if (!found.ok) return found;
     const reading = await readCatalog(found.session, maxAgeMs);
     const refused = !reading.ok && (reading.reason === 'InvalidCredentials' || reading.reason === 'Unauthorized');
@@ -191,7 +193,8 @@ export class Catalogs {
     }
     const failures = (this.#failures.get(key) ?? 0) + 1;
     this.#failures.set(key, failures);
+    const pause = isAboutKey(reading.reason) ? keyPauseMs : backoffMs;
     const longest = isAboutKey(reading.reason) ? LONGEST_KEY_PAUSE_MS : Infinity;
-    return Math.min(longest, backoffMs(failures, timers.random(), reading.retryAfterMs));
+    return Math.min(longest, pause(failures, timers.random(), reading.retryAfterMs));
   }
 }

@@ -5,11 +5,21 @@
 import { DEFAULT_API_KEY_SECRET } from '../api/names.ts';
 import type { Missing } from '../decision/types.ts';
 import { KubeError } from '../kube/error.ts';
-import type { Kube, SecretData } from '../kube/types.ts';
+import type { Kube, ReadSecret } from '../kube/types.ts';
 import type { ApiKey, Provider, Session } from '../provider/types.ts';
 import type { Timers } from './timers.ts';
 
 export type Found = { ok: true; session: Session; note?: string } | Missing;
+
+/** What the session is for. */
+export interface Use {
+  /** The object has a server or an attempt, so the last good key may serve. */
+  held: boolean;
+  /** The fallback Secret may serve too. */
+  deleting: boolean;
+  /** A person has just changed something about the object, so a key that fails is looked at again now. */
+  asked?: boolean;
+}
 
 export interface CredentialsOptions {
   kube: Pick<Kube, 'getSecret'>;
@@ -19,12 +29,14 @@ export interface CredentialsOptions {
   refreshMs: number;
   /** Where fallback Secrets `<namespace>.<name>` for objects that are being deleted are looked for. */
   operatorNamespace: string | undefined;
-  /** Another key than before was read from this Secret. */
+  /** Another key than before was read from this Secret, or its key works again: who failed with it should be looked at. */
   onChange: (namespace: string, name: string) => void;
 }
 
 interface Entry {
   key?: ApiKey;
+  /** resourceVersion of the Secret at the last read that found it. */
+  version?: string;
   /** On the monotonic clock (ms). */
   readAt: number;
   /** What was wrong at the last read. */
@@ -47,21 +59,24 @@ export class Credentials {
 
   constructor(options: CredentialsOptions) {
     this.#options = options;
+    options.provider.onRecovered((key) => this.#recovered(key));
   }
 
-  /**
-   * The session for an object. `held`: it has a server or an attempt, so the last good key may serve; `deleting`: the
-   * fallback Secret may serve too. Throws KubeError when the Secret cannot be read now and no key is in memory.
-   */
-  async get(namespace: string, name: string, use: { held: boolean; deleting: boolean }): Promise<Found> {
-    const entry = await this.#fresh(namespace, name);
-    if (entry.key !== undefined && entry.problem === undefined) return this.#found(entry.key, namespace);
+  /** The session for an object. Throws KubeError when the Secret cannot be read now and no key is in memory. */
+  async get(namespace: string, name: string, use: Use): Promise<Found> {
+    const entry = await this.#fresh(namespace, name, use);
+    if (entry.key !== undefined && entry.problem === undefined) return this.#found(entry.key, namespace, use);
     const last = use.held ? entry.key : undefined;
     const fallback = use.deleting && (last === undefined || entry.suspect);
-    const found = fallback ? await this.#fallback(namespace, name) : undefined;
+    const found = fallback ? await this.#fallback(namespace, name, use) : undefined;
     if (found !== undefined) return found;
     if (last === undefined) return this.#missing(entry, namespace, name, use.deleting);
-    return this.#found(last, namespace, `${entry.problem?.message ?? ''}; the last key that was read from it is used`);
+    return this.#found(
+      last,
+      namespace,
+      use,
+      `${entry.problem?.message ?? ''}; the last key that was read from it is used`,
+    );
   }
 
   /**
@@ -89,12 +104,12 @@ export class Credentials {
     }
   }
 
-  async #fallback(namespace: string, name: string): Promise<Found | undefined> {
+  async #fallback(namespace: string, name: string, use: Use): Promise<Found | undefined> {
     const { operatorNamespace } = this.#options;
     if (operatorNamespace === undefined || namespace === operatorNamespace) return undefined;
-    const { key, problem } = await this.#fresh(operatorNamespace, `${namespace}.${name}`);
+    const { key, problem } = await this.#fresh(operatorNamespace, `${namespace}.${name}`, use);
     if (key === undefined || problem !== undefined) return undefined;
-    return this.#found(key, namespace, `the key of Secret ${operatorNamespace}/${namespace}.${name} is used`);
+    return this.#found(key, namespace, use, `the key of Secret ${operatorNamespace}/${namespace}.${name} is used`);
   }
 
   /** Forgets every Secret that is not needed any more. */
@@ -106,8 +121,10 @@ export class Credentials {
     }
   }
 
-  #found(key: ApiKey, namespace: string, note?: string): Found {
-    return { ok: true, session: this.#options.provider.session(key, namespace), ...(note !== undefined && { note }) };
+  #found(key: ApiKey, namespace: string, use: Use, note?: string): Found {
+    const { provider } = this.#options;
+    if (use.asked === true) provider.retryLogin(key);
+    return { ok: true, session: provider.session(key, namespace), ...(note !== undefined && { note }) };
   }
 
   #missing(entry: Entry, namespace: string, name: string, deleting: boolean): Missing {
@@ -124,13 +141,15 @@ export class Credentials {
   }
 
   /** The entry, read anew where it is due; concurrent callers share one read. */
-  async #fresh(namespace: string, name: string): Promise<Entry> {
+  async #fresh(namespace: string, name: string, { asked = false }: Use): Promise<Entry> {
     const id = `${namespace}/${name}`;
     const entry = this.#entries.get(id) ?? { readAt: -Infinity, fruitless: 0, notBefore: -Infinity, suspect: false };
     this.#entries.set(id, entry);
     const now = this.#options.timers.monotonic();
     const good = entry.key !== undefined && entry.problem === undefined && !entry.suspect;
-    if (now < (good ? entry.readAt + this.#options.refreshMs : entry.notBefore)) return entry;
+    const { readAt, notBefore } = entry;
+    const bad = asked ? Math.min(notBefore, readAt + FIRST_PAUSE_MS) : notBefore;
+    if (now < (good ? readAt + this.#options.refreshMs : bad)) return entry;
     entry.reading ??= this.#read(entry, namespace, name).finally(() => {
       entry.reading = undefined;
     });
@@ -139,10 +158,13 @@ export class Credentials {
   }
 
   async #read(entry: Entry, namespace: string, name: string): Promise<void> {
-    const { kube, timers, onChange } = this.#options;
+    const { kube, provider, timers } = this.#options;
+    const { version } = entry;
     let parsed: ApiKey | Missing;
     try {
-      parsed = parse(await kube.getSecret(namespace, name), namespace, name);
+      const secret = await kube.getSecret(namespace, name);
+      if (secret !== undefined) entry.version = secret.resourceVersion;
+      parsed = parse(secret, namespace, name);
     } catch (error) {
       if (!(error instanceof KubeError) || (error.code !== 'Forbidden' && entry.key === undefined)) throw error;
       parsed = {
@@ -156,39 +178,68 @@ export class Credentials {
     if ('ok' in parsed) entry.problem = parsed;
     else {
       const before = entry.key;
-      const changed = before?.keyId !== parsed.keyId || before.secret !== parsed.secret;
+      const changed = !isSame(before, parsed);
       const recovered = entry.problem !== undefined;
       entry.key = parsed;
       entry.problem = undefined;
       if (changed || recovered) {
         entry.fruitless = 0;
         entry.suspect = false;
-        if (before !== undefined && changed && !this.#isUsed(before)) this.#options.provider.forget(before);
+        if (before !== undefined && changed && !this.#isUsed(before)) provider.forget(before);
         // Nobody can have waited for a Secret that is read for the first time.
-        if (before !== undefined || recovered) onChange(namespace, name);
+        if (before !== undefined || recovered) this.#changed(namespace, name);
         return;
       }
+      // Who writes the Secret again, even with the same key, has reason to think that it works now.
+      const touched = version !== entry.version;
+      if (touched) provider.retryLogin(parsed);
       // Only reads that look for another key make the pause grow.
       if (!entry.suspect) return;
+      if (touched) {
+        entry.fruitless = 0;
+        this.#changed(namespace, name);
+      }
     }
     entry.notBefore = now + Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(entry.fruitless, 10));
     entry.fruitless += 1;
   }
 
+  /** A key that was refused works again. */
+  #recovered(key: ApiKey): void {
+    for (const [id, entry] of this.#entries) {
+      if (!isSame(entry.key, key)) continue;
+      entry.suspect = false;
+      entry.fruitless = 0;
+      const slash = id.indexOf('/');
+      this.#changed(id.slice(0, slash), id.slice(slash + 1));
+    }
+  }
+
+  #changed(namespace: string, name: string): void {
+    const { onChange, operatorNamespace } = this.#options;
+    onChange(namespace, name);
+    // A fallback Secret `<namespace>.<name>` stands in for another one; no namespace has a dot in its name.
+    const dot = name.indexOf('.');
+    if (namespace === operatorNamespace && dot > 0) onChange(name.slice(0, dot), name.slice(dot + 1));
+  }
+
   #isUsed(key: ApiKey): boolean {
-    return [...this.#entries.values()].some(
-      (entry) => entry.key?.keyId === key.keyId && entry.key.secret === key.secret,
-    );
+    return [...this.#entries.values()].some((entry) => isSame(entry.key, key));
   }
 }
 
+function isSame(a: ApiKey | undefined, b: ApiKey): boolean {
+  return a?.keyId === b.keyId && a.secret === b.secret;
+}
+
 /** `keyId` and `secret` of the Secret; a line break at the end is an editor's, not the key's. */
-function parse(data: SecretData | undefined, namespace: string, name: string): ApiKey | Missing {
+function parse(read: ReadSecret | undefined, namespace: string, name: string): ApiKey | Missing {
   const where = `Secret ${namespace}/${name}`;
-  if (data === undefined) {
+  if (read === undefined) {
     const hint = name === DEFAULT_API_KEY_SECRET ? ' (spec.apiKeySecretRef.name names another)' : '';
     return { ok: false, reason: 'SecretNotFound', message: `${where} with the API key does not exist${hint}` };
   }
+  const { data } = read;
   const [keyId, secret] = ['keyId', 'secret'].map((field) => data[field]?.replace(/\r?\n$/, ''));
   if (keyId !== undefined && keyId !== '' && secret !== undefined && secret !== '') return { keyId, secret };
   const lacking = ['keyId', 'secret'].filter((field) => (data[field] ?? '').trim() === '');

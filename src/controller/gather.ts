@@ -1,8 +1,9 @@
 /** Collects the facts that a decision asks for, one kind at a time. */
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { reasonOf } from '../decision/failure.ts';
+import { inputsOf } from '../decision/inputs.ts';
 import { holdsSomething, viewRecord } from '../decision/record.ts';
-import type { AttemptNote, Facts, GatherKind, Missing } from '../decision/types.ts';
+import type { Facts, GatherKind, Missing } from '../decision/types.ts';
 import { KubeError } from '../kube/error.ts';
 import type { Kube } from '../kube/types.ts';
 import { ProviderError } from '../provider/errors/provider-error.ts';
@@ -33,16 +34,19 @@ export interface Gathered {
   session?: Session;
 }
 
+/** What this process remembers of the object. */
+type Known = Pick<Facts, 'notes' | 'memo'>;
+
 export async function gather(
   what: GatherKind,
   object: VirtualServer,
-  notes: readonly AttemptNote[],
+  known: Known,
   into: Gathered,
   room: Gathering,
 ): Promise<void> {
   switch (what) {
     case 'credentials':
-      return gatherCredentials(object, notes, into, room);
+      return gatherCredentials(object, known, into, room);
     case 'sshKeys':
       into.sshKeys = await readSshKeys(object, room.kube);
       return;
@@ -62,16 +66,14 @@ export async function gather(
   }
 }
 
-async function gatherCredentials(
-  object: VirtualServer,
-  notes: readonly AttemptNote[],
-  into: Gathered,
-  room: Gathering,
-): Promise<void> {
+async function gatherCredentials(object: VirtualServer, known: Known, into: Gathered, room: Gathering): Promise<void> {
   const { namespace, deletionTimestamp } = object.metadata;
-  const record = viewRecord(object, notes);
+  const record = viewRecord(object, known.notes);
   const held = record.kind === 'own' && holdsSomething(record.record);
-  const use = { held, deleting: deletionTimestamp !== undefined };
+  const { next } = known.memo;
+  // What was planned for an object counts no more when a person has changed something since, the annotation above all.
+  const asked = next !== undefined && next.inputs !== inputsOf(object);
+  const use = { held, deleting: deletionTimestamp !== undefined, asked };
   const found = await room.credentials.get(namespace, object.spec.apiKeySecretRef.name, use);
   if (!found.ok) {
     into.credentials = found;
@@ -101,9 +103,9 @@ async function readSshKeys(object: VirtualServer, kube: Gathering['kube']): Prom
     const where = `Secret ${object.metadata.namespace}/${name}, named in spec.sshKeysFrom,`;
     let text: string | undefined;
     try {
-      const data = await kube.getSecret(object.metadata.namespace, name);
-      if (data === undefined) return missing('SSHKeyNotFound', `${where} does not exist`);
-      text = data[key]?.trim();
+      const secret = await kube.getSecret(object.metadata.namespace, name);
+      if (secret === undefined) return missing('SSHKeyNotFound', `${where} does not exist`);
+      text = secret.data[key]?.trim();
     } catch (error) {
       if (!(error instanceof KubeError && error.code === 'Forbidden')) throw error;
       return missing('SecretForbidden', `${where} cannot be read: ${error.message}`);

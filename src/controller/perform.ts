@@ -1,8 +1,9 @@
 /** Carries out one action at the service: the only place that calls it. Writes nothing to Kubernetes. */
+import type { ServerRecord } from '../api/record.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { isSameAccount } from '../decision/account.ts';
 import { decide } from '../decision/decide.ts';
-import { fingerprintOf } from '../decision/identity.ts';
+import { fingerprintOf, recognize } from '../decision/identity.ts';
 import { isProvisioned } from '../decision/status.ts';
 import { sshTarget } from '../decision/reach.ts';
 import type { Action, Facts, Outcome } from '../decision/types.ts';
@@ -197,30 +198,43 @@ async function listsProblem(session: Session): Promise<string | undefined> {
   }
 }
 
-/** The object is read live and decided on again: nothing is cancelled on the word of a cache. */
+/**
+ * The server is read and recognized first: it may be another one that was given the identifier. The object is read live and
+ * decided on again: nothing is cancelled on the word of a cache.
+ */
 async function deleteServer(
   action: Extract<Action, { type: 'deleteServer' }>,
   target: Target,
   room: Performing,
 ): Promise<Outcome> {
+  const { record, identifier } = action;
   const { namespace, name, uid } = target.object.metadata;
+  const session = sessionOf(target);
+  const shown = await readServer(identifier, record.account, target);
+  if (shown.type === 'server') {
+    if (!recognize(target.object, record, shown.server, shown.account).ok) return shown;
+  } else if (isDoubtful(record, session, target)) return shown;
   const askedAt = room.timers.monotonic();
   const live = await room.kube.getVirtualServer(namespace, name);
   const same = live?.metadata.uid === uid ? live : undefined;
   target.saw(same);
   if (same === undefined) return { type: 'changed' };
   const again = decide(same, target.facts(same));
-  if (again.type !== 'deleteServer' || again.identifier !== action.identifier) return { type: 'changed' };
-  const session = sessionOf(target);
+  if (again.type !== 'deleteServer' || again.identifier !== identifier) return { type: 'changed' };
   try {
-    // A process that was suspended meanwhile must not act on what was true before.
+    // A process that was suspended since must not act on what was true before.
     const maySend = (): boolean => room.leads() && room.timers.monotonic() - askedAt < LIVE_READ_MS;
-    await session.deleteServer(action.identifier, maySend);
+    await session.deleteServer(identifier, maySend);
     return { type: 'cancelled' };
   } catch (error) {
     if (!(error instanceof NotFoundError)) throw error;
-    const found = await readServer(action.identifier, action.record.account, target);
-    if (found.type !== 'server') return found;
+    if (shown.type !== 'server') return shown;
     throw new ResponseError(404, 'deleteServer: the provider answered 404 for a server that it shows');
   }
+}
+
+/** A DELETE may find a server that reads do not show yet; not where the identifier may have become another server's. */
+function isDoubtful({ account, missingAt }: ServerRecord, session: Session, { object, facts }: Target): boolean {
+  const isOther = account !== undefined && !isSameAccount(account, session.account);
+  return isOther || missingAt !== undefined || facts(object).memo.denials !== undefined;
 }

@@ -66,7 +66,7 @@ export class Reconciler {
         const facts = this.#facts(object, visit);
         const action = decide(object, facts);
         if (action.type === 'gather') {
-          await gather(action.what, object, facts.notes, visit.gathered, this.#rooms);
+          await gather(action.what, object, facts, visit.gathered, this.#rooms);
           continue;
         }
         if (action.type === 'claim') {

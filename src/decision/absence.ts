@@ -45,7 +45,8 @@ export function isProven({ counted, since }: Denials, graceMs: number, { monoton
 /** How long until the next look (ms). */
 export function pauseOf({ since }: Denials, graceMs: number, { monotonic, timing }: Facts): number {
   const left = since + graceMs - monotonic;
-  const pause = Math.min(timing.pollMs, timing.absenceMs / 2);
+  // Longer and longer, but short enough that no gap makes the count begin again.
+  const pause = Math.min(Math.max(timing.pollMs, (monotonic - since) / 8), timing.absenceMs / 2);
   return left > 0 ? Math.min(left, pause) : pause;
 }
 

@@ -1,6 +1,5 @@
 /** Checks for an object that is being deleted. */
 import type { ServerRecord } from '../api/record.ts';
-import { isSameAccount } from './account.ts';
 import { holdsSomething } from './record.ts';
 import { orphanMessage } from './inputs.ts';
 import type { Action } from './types.ts';
@@ -47,19 +46,7 @@ export function serverIsToBeCancelled(view: View): Action | undefined {
   return cancellation(view, own, own.identifier);
 }
 
-/**
- * The DELETE, or the look at the server that has to come first: under another account, after a denial, and for a server
- * that had counted as gone, the identifier alone does not say whose server it is.
- */
 export function cancellation(view: View, own: ServerRecord, identifier: string): Action {
-  const { memo, credentials } = view.facts;
-  const wait = notDue(view, 'deleteServer') ?? withoutCredentials(view, 'deleteServer');
-  if (wait !== undefined) return wait;
-  const account = credentials?.ok === true ? credentials.account : undefined;
-  const isDoubtful =
-    memo.denials !== undefined ||
-    own.missingAt !== undefined ||
-    (own.account !== undefined && !isSameAccount(own.account, account));
-  if (!isDoubtful) return { type: 'deleteServer', record: own, identifier };
-  return notDue(view, 'readServer') ?? { type: 'readServer', record: own, identifier };
+  const first = notDue(view, 'deleteServer') ?? withoutCredentials(view, 'deleteServer');
+  return first ?? { type: 'deleteServer', record: own, identifier };
 }

@@ -36,14 +36,15 @@ const HOPELESS = new Set<string | undefined>([
   'IdentityUnproven',
   'ServerNotVisible',
   'IdentifierInUse',
+  'AdoptInvalid',
 ]);
 
 export function adoptionIsAsked(view: View): Action | undefined {
   const { own, adoption, facts, object } = view;
   if (adoption === undefined || own?.identifier !== undefined) return undefined;
-  if (!adoption.ok) return park('AdoptInvalid', adoption.message);
   // A task that runs tells which server is its own; adopted before, that server would be called an orphan.
   if (own?.task !== undefined && !HOPELESS.has(currentReason(object.status?.conditions))) return undefined;
+  if (!adoption.ok) return park('AdoptInvalid', adoption.message);
   const { identifier } = adoption;
   // Without a key of the account nothing is said of what others hold.
   const first = notDue(view, 'adopt') ?? withoutCredentials(view, 'adopt');

@@ -64,7 +64,15 @@ export function objectIsPaused({ object }: View): Action | undefined {
 }
 
 /** Reasons in which a task is known that will not tell of a server any more. */
-const FRUITLESS = new Set<string | undefined>(['TaskNotFound', 'TaskFailed', 'TaskOverdue']);
+const FRUITLESS = new Set<string | undefined>([
+  'TaskNotFound',
+  'TaskFailed',
+  'TaskOverdue',
+  'TaskInUse',
+  'IdentityUnproven',
+  'IdentifierInUse',
+  'ServerNotVisible',
+]);
 
 /**
  * A person has looked and found nothing: obeyed only when no create can be on its way any more. Of a task the provider

@@ -25,3 +25,13 @@ export function backoffMs(failures: number, jitter: number, atLeastMs = 0): numb
   const pause = Math.min(MAX_MS, BASE_MS * 2 ** Math.min(failures - 1, 20));
   return Math.max(atLeastMs, Math.round(pause * (0.9 + 0.2 * jitter)));
 }
+
+/**
+ * As `backoffMs`, where the key is at fault: a visit looks for a Secret that was fixed and costs the provider nothing, so
+ * it waits no longer than until the next login (0: unknown), and a little more, lest all that share the key come at once.
+ */
+export function keyPauseMs(failures: number, jitter: number, untilLoginMs = 0): number {
+  const pause = backoffMs(failures, jitter);
+  if (untilLoginMs === 0) return pause;
+  return Math.min(pause, Math.max(BASE_MS, Math.round(untilLoginMs * (1 + 0.1 * jitter))));
+}

@@ -2,7 +2,7 @@
 import type { ServerRecord } from '../api/record.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { compose, transitions, type Parts } from './compose.ts';
-import { backoffMs } from './failure.ts';
+import { backoffMs, keyPauseMs } from './failure.ts';
 import { untilExpiry } from './expiry.ts';
 import { inputsOf } from './inputs.ts';
 import type { Action, Facts, Memo, Next } from './types.ts';
@@ -69,7 +69,9 @@ export function retryLater(
   const { memo, jitter, timing } = at.facts;
   const failures = memo.failures + 1;
   // A Secret that was mended should not have to wait for the longest pause.
-  const atMostMs = parts.verdict !== undefined && isAboutKey(parts.verdict.reason) ? timing.pollMs : Infinity;
-  const afterMs = Math.min(atMostMs, backoffMs(failures, jitter, atLeastMs));
+  const afterMs =
+    parts.verdict !== undefined && isAboutKey(parts.verdict.reason)
+      ? Math.min(timing.pollMs, keyPauseMs(failures, jitter, atLeastMs))
+      : backoffMs(failures, jitter, atLeastMs);
   return rest(at, parts, { action, afterMs }, { ...memo, failures }, record);
 }

@@ -25,7 +25,7 @@ export function settleServer(at: Settling, action: Extract<Action, { type: 'read
   switch (outcome.type) {
     case 'server': {
       const known = recognize(object, record, outcome.server, outcome.account);
-      if (!known.ok) return notRecognized(at, record, known);
+      if (!known.ok) return notRecognized(at, record, 'readServer', known);
       const { readInstead: _readInstead, ...memo } = withoutDenials(facts.memo);
       if (object.metadata.deletionTimestamp === undefined && !isToExpire(object, known.record, facts))
         return seen(at, record, known.record, outcome);
@@ -44,7 +44,7 @@ export function settleServer(at: Settling, action: Extract<Action, { type: 'read
 }
 
 /** Nothing of a server that may be another one is shown or used. */
-function notRecognized(at: Settling, record: ServerRecord, { isOther, why, word }: Refused): Next {
+function notRecognized(at: Settling, record: ServerRecord, action: Looking, { isOther, why, word }: Refused): Next {
   const { object, facts } = at;
   const identifier = record.identifier ?? '';
   const deleting = object.metadata.deletionTimestamp !== undefined;
@@ -52,7 +52,7 @@ function notRecognized(at: Settling, record: ServerRecord, { isOther, why, word 
   const isGone = (record.missingAt !== undefined && isOther) || saysGone(object, identifier);
   if (isGone && (deleting || isToExpire(object, record, facts))) return goOn({ ...facts.memo, gone: identifier });
   const pause = isProvisioned(object.status) ? facts.timing.resyncMs : facts.timing.pollMs;
-  const plan = { action: 'readServer', afterMs: jittered(pause, facts) } as const;
+  const plan = { action, afterMs: jittered(pause, facts) };
   const memo = { ...facts.memo, failures: 0 };
   if (record.missingAt !== undefined && isOther) return rest(at, { record, verdict: missing(record, why) }, plan, memo);
   if (isGone) return sealed(at, record, plan.afterMs);
@@ -60,6 +60,8 @@ function notRecognized(at: Settling, record: ServerRecord, { isOther, why, word 
   return rest(at, { record, verdict }, plan, memo);
 }
 
+/** Both begin with a look at the server. */
+type Looking = 'readServer' | 'deleteServer';
 type Refused = Extract<Recognition, { ok: false }>;
 type Seen = Extract<Outcome, { type: 'server' }>;
 
@@ -109,7 +111,7 @@ function verdictOf(server: Server): Verdict {
 function absent(
   at: Settling,
   record: ServerRecord,
-  action: 'readServer' | 'deleteServer',
+  action: Looking,
   outcome: Extract<Outcome, { type: 'serverNotFound' }>,
 ): Next {
   const { object, facts } = at;
@@ -132,7 +134,7 @@ function absent(
   }
   const afterMs = pauseOf(denials, grace, facts);
   const verdict = unprovenVerdict(denials, `server ${identifier}`, grace, afterMs, facts);
-  return rest(at, { record, verdict }, { action: 'readServer', afterMs }, memo);
+  return rest(at, { record, verdict }, { action, afterMs }, memo);
 }
 
 /** The absence of the server is written down, so that another one with its identifier is not taken for it later. */
@@ -210,6 +212,11 @@ export function settleDelete(at: Settling, action: Extract<Action, { type: 'dele
       return goOn({ ...facts.memo, cancelled: identifier });
     case 'serverNotFound':
       return absent(at, record, 'deleteServer', outcome);
+    case 'server': {
+      const known = recognize(at.object, record, outcome.server, outcome.account);
+      if (known.ok) throw new Error('a server that was recognized is cancelled at once');
+      return notRecognized(at, record, 'deleteServer', known);
+    }
     case 'changed':
       return { memo: facts.memo, events: [], again: true };
     default:

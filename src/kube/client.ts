@@ -34,7 +34,10 @@ export function createKube({ http, now = () => new Date() }: KubeOptions): Kube 
 
     writeStatus: (version, previous, status) => patchStatus(http, VIRTUAL_SERVERS, version, previous, status),
 
-    getSecret: async (namespace, name) => (await getSecret(http, namespace, name))?.data,
+    async getSecret(namespace, name) {
+      const secret = await getSecret(http, namespace, name);
+      return secret && { data: secret.data, resourceVersion: secret.metadata.resourceVersion };
+    },
 
     async createEvent(event) {
       const path = `/apis/events.k8s.io/v1/namespaces/${encodeURIComponent(event.regarding.namespace)}/events`;

@@ -20,6 +20,12 @@ export interface MetadataPatch {
 /** Values of a Secret, decoded as UTF-8. */
 export type SecretData = Record<string, string>;
 
+/** A Secret as read; the version changes with every write, whatever it changes. */
+export interface ReadSecret {
+  data: SecretData;
+  resourceVersion: string;
+}
+
 export interface EventInput {
   /** `kind` left out: a VirtualServer. */
   regarding: { kind?: string; namespace: string; name: string; uid: string; resourceVersion: string };
@@ -48,7 +54,7 @@ export interface Kube {
     status: VirtualServerStatus,
   ): Promise<VirtualServer>;
   /** Undefined when there is no such Secret; KubeError `Forbidden` where the operator may not read it. */
-  getSecret(namespace: string, name: string): Promise<SecretData | undefined>;
+  getSecret(namespace: string, name: string): Promise<ReadSecret | undefined>;
   /** The API server's clock (ms since the epoch), as its last answer showed it; undefined before the first one. */
   serverTime(): number | undefined;
   /** Creates an events.k8s.io/v1 Event. */

@@ -7,6 +7,7 @@ import { Endpoints } from './endpoints.ts';
 import { TransportError } from './errors/transport-error.ts';
 import { Lists } from './lists.ts';
 import { Redactor } from './redact.ts';
+import type { Clock } from './refusals.ts';
 import { ServiceSession } from './session.ts';
 import { TokenSource } from './token.ts';
 import type { LoginResult } from './token.ts';
@@ -26,6 +27,10 @@ export interface ProviderOptions {
   qps: number;
   /** Monotonic clock in milliseconds, for the age of tokens and lists and for the bucket. */
   now?: (() => number) | undefined;
+  /** Wall clock in milliseconds since the epoch, for times in messages. */
+  date?: (() => number) | undefined;
+  /** At least 0 and less than 1, for jitter. */
+  random?: (() => number) | undefined;
   userAgent?: string | undefined;
   /** Told of each exchange, for metrics and logs; must not throw. */
   onRequest?: ((info: RequestInfo) => void) | undefined;
@@ -54,14 +59,15 @@ class ServiceProvider implements Provider {
   readonly #transport: Wire;
   readonly #bucket: Bucket;
   readonly #createTimeoutMs: number;
-  readonly #now: () => number;
+  readonly #clock: Clock;
   readonly #onLogin: ((result: LoginResult) => void) | undefined;
   readonly #keys = new Map<string, Shared>();
+  readonly #recoveryListeners: ((key: ApiKey) => void)[] = [];
 
   constructor(options: ProviderOptions) {
     const { timeoutMs = 30_000, createTimeoutMs = 120_000, qps, now = () => performance.now() } = options;
     if (!(qps > 0 && timeoutMs > 0 && createTimeoutMs > 0)) throw new RangeError('qps and timeouts must be above 0');
-    this.#now = now;
+    this.#clock = { now, date: options.date ?? (() => Date.now()), random: options.random ?? (() => Math.random()) };
     this.#onLogin = options.onLogin;
     this.#createTimeoutMs = createTimeoutMs;
     this.#endpoints = new Endpoints(options.baseUrl, options.authUrl);
@@ -86,12 +92,20 @@ class ServiceProvider implements Provider {
       endpoints: this.#endpoints,
       lists,
       createTimeoutMs: this.#createTimeoutMs,
-      now: this.#now,
+      now: this.#clock.now,
     });
   }
 
   forget(key: ApiKey): void {
     this.#keys.delete(nameOf(key));
+  }
+
+  retryLogin(key: ApiKey): void {
+    this.#keys.get(nameOf(key))?.caller.tokens.retrySoon();
+  }
+
+  onRecovered(listener: (key: ApiKey) => void): void {
+    this.#recoveryListeners.push(listener);
   }
 
   async close(): Promise<void> {
@@ -105,12 +119,21 @@ class ServiceProvider implements Provider {
     const known = this.#keys.get(name);
     if (known) return known;
     const redactor = new Redactor(key);
-    const tokens = new TokenSource(key, redactor, this.#endpoints, this.#transport, this.#now, this.#onLogin);
+    const tokens = new TokenSource(key, {
+      redactor,
+      endpoints: this.#endpoints,
+      transport: this.#transport,
+      clock: this.#clock,
+      onLogin: this.#onLogin,
+      onRecovered: () => {
+        for (const listener of this.#recoveryListeners) listener(key);
+      },
+    });
     const caller = new Caller(redactor, tokens, this.#transport, this.#bucket);
     const shared = {
       account: accountOf(this.#endpoints.base, key.keyId),
       caller,
-      lists: new Lists(caller, this.#endpoints, this.#now),
+      lists: new Lists(caller, this.#endpoints, this.#clock.now),
     };
     this.#keys.set(name, shared);
     return shared;

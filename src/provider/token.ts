@@ -4,6 +4,7 @@ import { InvalidCredentialsError } from './errors/invalid-credentials-error.ts';
 import { ProtocolError } from './errors/protocol-error.ts';
 import { excerpt, failure } from './failure.ts';
 import type { Redactor } from './redact.ts';
+import { Refusals, type Clock } from './refusals.ts';
 import type { Answer, Wire } from './transport.ts';
 import type { ApiKey } from './types.ts';
 import { asObject, objectIn, parseJson } from './wire.ts';
@@ -24,8 +25,18 @@ interface Token {
   lifetimeMs: number;
 }
 
-/** `refused`: the key is not valid, for good. */
+/** `refused`: the provider says that the key is not valid. */
 export type LoginResult = 'success' | 'refused' | 'error';
+
+export interface TokenOptions {
+  redactor: Redactor;
+  endpoints: Endpoints;
+  transport: Wire;
+  clock: Clock;
+  onLogin?: ((result: LoginResult) => void) | undefined;
+  /** A key that was refused has just been accepted. */
+  onRecovered: () => void;
+}
 
 export class TokenSource {
   readonly #authorization: string;
@@ -33,31 +44,29 @@ export class TokenSource {
   readonly #transport: Wire;
   readonly #redactor: Redactor;
   readonly #now: () => number;
+  readonly #refusals: Refusals;
   readonly #onLogin: (result: LoginResult) => void;
+  readonly #onRecovered: () => void;
   #token: Token | undefined;
   #login: Promise<string> | undefined;
-  #refusal: string | undefined;
 
-  constructor(
-    key: ApiKey,
-    redactor: Redactor,
-    endpoints: Endpoints,
-    transport: Wire,
-    now: () => number,
-    onLogin: (result: LoginResult) => void = () => undefined,
-  ) {
+  constructor(key: ApiKey, options: TokenOptions) {
+    const { redactor, endpoints, transport, clock, onLogin = () => undefined, onRecovered } = options;
     // Raw, not form-encoded as OAuth has it: the service shows <KEY_ID>:<SECRET>.
     this.#authorization = `Basic ${Buffer.from(`${key.keyId}:${key.secret}`, 'utf8').toString('base64')}`;
     this.#redactor = redactor;
     this.#endpoints = endpoints;
     this.#transport = transport;
-    this.#now = now;
+    this.#now = clock.now;
+    this.#refusals = new Refusals(clock);
     this.#onLogin = onLogin;
+    this.#onRecovered = onRecovered;
   }
 
-  /** A token to use now. Throws InvalidCredentialsError, without another login, once the key was refused. */
+  /** A token to use now. Throws InvalidCredentialsError, without a login, until a refused key may be tried again. */
   async get(): Promise<string> {
-    if (this.#refusal !== undefined) throw new InvalidCredentialsError(this.#refusal);
+    const refused = this.#refusals.pending();
+    if (refused !== undefined) throw refused;
     if (this.#token && this.#now() < this.#token.renewAt) return this.#token.value;
     this.#login ??= this.#renew().finally(() => (this.#login = undefined));
     return this.#login;
@@ -68,10 +77,16 @@ export class TokenSource {
     if (value === undefined || this.#token?.value === value) this.#token = undefined;
   }
 
+  /** Lets a refused key be tried again as soon as may be. */
+  retrySoon(): void {
+    this.#refusals.retrySoon();
+  }
+
   async #renew(): Promise<string> {
     try {
       this.#token = await this.#logIn();
       this.#onLogin('success');
+      if (this.#refusals.end()) this.#onRecovered();
       return this.#token.value;
     } catch (error) {
       this.#onLogin(error instanceof InvalidCredentialsError ? 'refused' : 'error');
@@ -109,9 +124,7 @@ export class TokenSource {
     const { status, body } = answer;
     const refused = status >= 400 && status < 500 && status !== 429 && objectIn(body).error === 'invalid_client';
     if (status !== 401 && !refused) return failure(answer, 'login', this.#redactor);
-    const words = excerpt(body, this.#redactor);
-    this.#refusal = `the service refuses the API key${words === '' ? '' : `: ${words}`}`;
-    return new InvalidCredentialsError(this.#refusal);
+    return this.#refusals.add(excerpt(body, this.#redactor));
   }
 }
 

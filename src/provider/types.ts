@@ -104,7 +104,7 @@ export type Priority = 'high' | 'normal' | 'low';
 export interface Session {
   /** Names the base URL and the key ID by their hashes (account.ts compares such names). No secret is part of it. */
   readonly account: string;
-  /** Resolves with a token in hand; throws InvalidCredentialsError for a key that was refused, without another login. */
+  /** Resolves with a token in hand. Throws InvalidCredentialsError, without a login, until a refused key may be retried. */
   ensureToken(): Promise<void>;
   /** The three lists, from one shared call that answered at most `maxAgeMs` ago. */
   catalog(maxAgeMs: number): Promise<Catalog>;
@@ -135,5 +135,9 @@ export interface Provider {
   session(key: ApiKey, tenant?: string): Session;
   /** Forgets what the sessions of a key share. */
   forget(key: ApiKey): void;
+  /** Lets the next call log in with a key that was refused, though no sooner than 5 seconds after its last login. */
+  retryLogin(key: ApiKey): void;
+  /** `listener` is told of each key that is accepted after it was refused. */
+  onRecovered(listener: (key: ApiKey) => void): void;
   close(): Promise<void>;
 }

@@ -109,7 +109,7 @@ const KEY_PROBLEMS = {
   SecretForbidden: key('SecretForbidden', 'Secret default/vps-api-key cannot be read: forbidden'),
 } as const;
 const CALL_PROBLEMS = {
-  InvalidCredentials: new InvalidCredentialsError('the service refuses the API key'),
+  InvalidCredentials: new InvalidCredentialsError('the provider refuses the API key'),
   Unauthorized: new UnauthorizedError('the service refuses a fresh token'),
   ProviderUnavailable: new TransportError('connection refused'),
   ProviderRateLimited: new RateLimitedError('slow down', { retryAfterMs: 90_000 }),

@@ -36,7 +36,7 @@ describe('a key that is rotated', () => {
       const object = await world.waitForReason(name, 'InvalidCredentials', 'Stalled');
       expect(condition(object, 'Ready')).toMatchObject({ status: 'True', reason: 'Available' });
     }
-    for (const name of ['web', 'db']) await world.visited(name);
+    for (const name of ['web', 'db']) await world.passedBy(name);
     expect(world.simulator.ledger.logins()).toHaveLength(before + 1);
 
     await world.putSecret('vps-api-key', NEW_KEY);

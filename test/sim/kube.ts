@@ -3,7 +3,7 @@ import type { VirtualServer, VirtualServerStatus } from '../../src/api/virtual-s
 import { KubeError } from '../../src/kube/error.ts';
 import type { Leases } from '../../src/kube/leases.ts';
 import type { Secrets, SecretObject } from '../../src/kube/secrets.ts';
-import type { EventInput, Kube, MetadataPatch, ObjectVersion, SecretData } from '../../src/kube/types.ts';
+import type { EventInput, Kube, MetadataPatch, ObjectVersion, ReadSecret } from '../../src/kube/types.ts';
 import type { ApiServer } from './api-server.ts';
 import type { Random } from './random.ts';
 import type { Scheduler } from './scheduler.ts';
@@ -53,8 +53,11 @@ export class SimKube implements Kube {
     return this.#network.scheduler.now;
   }
 
-  getSecret(namespace: string, name: string): Promise<SecretData | undefined> {
-    return this.#call(() => this.#api.secrets.get(namespace, name)?.data);
+  getSecret(namespace: string, name: string): Promise<ReadSecret | undefined> {
+    return this.#call(() => {
+      const secret = this.#api.secrets.get(namespace, name);
+      return secret && { data: secret.data, resourceVersion: secret.metadata.resourceVersion };
+    });
   }
 
   createEvent(event: EventInput): Promise<void> {

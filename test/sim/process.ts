@@ -78,7 +78,9 @@ export class SimProcess {
       authUrl: service.authUrl,
       createTimeoutMs: FLAGS.createTimeoutMs,
       qps: Infinity,
-      now: () => scheduler.now,
+      now: () => timers.monotonic(),
+      date: () => timers.now(),
+      random: random.next,
       transport: wire,
     });
     const log = createLogger({

@@ -1,4 +1,4 @@
-/** The service refuses the API key: final for this key. */
+/** The provider refuses the API key; `retryAfterMs` says when the next login with it may be sent. */
 import { ProviderError } from './provider-error.ts';
 import type { ProviderErrorDetails } from './provider-error.ts';
 

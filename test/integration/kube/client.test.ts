@@ -171,7 +171,10 @@ describe('getSecret', () => {
       stringData: { keyId: 'k', secret: 'sü' },
     };
     await http.call({ method: 'POST', path: `/api/v1/namespaces/${namespace}/secrets`, body });
-    expect(await kube.getSecret(namespace, 'key')).toEqual({ keyId: 'k', secret: 'sü' });
+    expect(await kube.getSecret(namespace, 'key')).toEqual({
+      data: { keyId: 'k', secret: 'sü' },
+      resourceVersion: expect.stringMatching(/^\d+$/) as string,
+    });
     expect(await kube.getSecret(namespace, 'nobody')).toBeUndefined();
     expect(proxy.requests.every((line) => line.startsWith(`GET /api/v1/namespaces/${namespace}/secrets/`))).toBe(true);
   });

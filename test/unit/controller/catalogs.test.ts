@@ -8,6 +8,7 @@ import type { Catalog, Session } from '../../../src/provider/types.ts';
 import { feedOf } from '../../gen/feed.ts';
 import { OPERATOR } from '../../gen/operator.ts';
 import { storedCatalog } from '../../gen/server-catalog.ts';
+import { fakeProvider } from '../../gen/provider.ts';
 import { FakeTimers } from '../../gen/timers.ts';
 import { stored, storedWith } from '../../gen/virtual-server.ts';
 
@@ -35,7 +36,7 @@ async function running(catalogs: ServerCatalog[], product = 'a') {
   const operator = new Operator({
     ...OPERATOR,
     kube: {
-      getSecret: (_namespace, name) => Promise.resolve({ keyId: name, secret: 's' }),
+      getSecret: (_namespace, name) => Promise.resolve({ data: { keyId: name, secret: 's' }, resourceVersion: '1' }),
       serverTime: () => undefined,
       createEvent: () => Promise.resolve(),
       writeStatus: (_version, _previous, status) => Promise.resolve({ ...stored('web'), status }),
@@ -45,14 +46,13 @@ async function running(catalogs: ServerCatalog[], product = 'a') {
       informer: shelf.informer,
       writeStatus: (catalog, status) => Promise.resolve(shelf.put({ ...catalog, status })),
     },
-    provider: {
-      session: ({ keyId }) => {
+    provider: fakeProvider(
+      ({ keyId }) => {
         keys.add(keyId);
         return session;
       },
-      forget: ({ keyId }) => void keys.delete(keyId),
-      close: () => Promise.resolve(),
-    },
+      { forget: ({ keyId }) => void keys.delete(keyId) },
+    ),
     journal: await openJournal({ dir: undefined }),
     timers,
   });

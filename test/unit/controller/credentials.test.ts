@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { Credentials } from '../../../src/controller/credentials.ts';
+import { Credentials, type Use } from '../../../src/controller/credentials.ts';
 import { KubeError } from '../../../src/kube/error.ts';
-import type { SecretData } from '../../../src/kube/types.ts';
-import type { ApiKey, Provider, Session } from '../../../src/provider/types.ts';
+import type { ReadSecret, SecretData } from '../../../src/kube/types.ts';
+import type { ApiKey, Session } from '../../../src/provider/types.ts';
+import { fakeProvider } from '../../gen/provider.ts';
 import { FakeTimers } from '../../gen/timers.ts';
 
 const KEY = { keyId: 'key-1', secret: 'first-secret' };
@@ -15,11 +16,13 @@ const fresh = { held: false, deleting: false };
 /** Secrets as the API server has them, and sessions that are their key; both are plain interfaces to this room. */
 function setUp(operatorNamespace: string | undefined = 'operator') {
   const timers = new FakeTimers();
-  const secrets = new Map<string, SecretData | KubeError>();
+  const secrets = new Map<string, SecretData | ReadSecret | KubeError>();
   const reads: string[] = [];
   const forgotten: ApiKey[] = [];
   const changed: string[] = [];
   const tenants: (string | undefined)[] = [];
+  const retried: ApiKey[] = [];
+  let recovered: ((key: ApiKey) => void) | undefined;
   const credentials = new Credentials({
     kube: {
       getSecret: async (namespace, name) => {
@@ -27,27 +30,35 @@ function setUp(operatorNamespace: string | undefined = 'operator') {
         await Promise.resolve();
         const found = secrets.get(`${namespace}/${name}`);
         if (found instanceof KubeError) throw found;
-        return found;
+        return found && (isRead(found) ? found : { data: found, resourceVersion: '1' });
       },
     },
-    provider: {
-      session: (key, tenant) => {
+    provider: fakeProvider(
+      (key, tenant) => {
         tenants.push(tenant);
         return { account: key.keyId } as Session;
       },
-      forget: (key) => void forgotten.push(key),
-      close: () => Promise.resolve(),
-    } satisfies Provider,
+      {
+        forget: (key) => void forgotten.push(key),
+        retryLogin: (key) => void retried.push(key),
+        onRecovered: (listener) => (recovered = listener),
+      },
+    ),
     timers,
     refreshMs: REFRESH_MS,
     operatorNamespace,
     onChange: (namespace, name) => changed.push(`${namespace}/${name}`),
   });
-  const account = async (use: { held: boolean; deleting: boolean }, name = 'vps-api-key'): Promise<string> => {
+  const account = async (use: Use, name = 'vps-api-key'): Promise<string> => {
     const found = await credentials.get('ns', name, use);
     return found.ok ? found.session.account : found.reason;
   };
-  return { credentials, secrets, reads, forgotten, changed, tenants, timers, account };
+  const works = (key: ApiKey): void => recovered?.(key);
+  return { credentials, secrets, reads, forgotten, changed, tenants, retried, works, timers, account };
+}
+
+function isRead(secret: SecretData | ReadSecret): secret is ReadSecret {
+  return typeof secret.data === 'object';
 }
 
 describe('a Secret', () => {
@@ -175,6 +186,78 @@ describe('a key that the service refused', () => {
     timers.advance(REFRESH_MS);
     expect(await account(held)).toBe('key-2');
     expect(forgotten).toEqual([]);
+  });
+});
+
+describe('a refused key that may work now', () => {
+  const version = (resourceVersion: string, data: SecretData = KEY): ReadSecret => ({ data, resourceVersion });
+
+  async function refused() {
+    const world = setUp();
+    world.secrets.set('ns/vps-api-key', version('1'));
+    await world.account(held);
+    world.credentials.suspect('ns', 'vps-api-key');
+    await world.account(held);
+    return world;
+  }
+
+  it('is tried again when its Secret is written with the same content, and those who wait are woken', async () => {
+    const { secrets, account, timers, retried, changed, reads } = await refused();
+    expect(retried).toEqual([]);
+    secrets.set('ns/vps-api-key', version('2'));
+    timers.advance(1_000);
+    expect(await account(held)).toBe('key-1');
+    expect(retried).toEqual([KEY]);
+    expect(changed).toEqual(['ns/vps-api-key']);
+    // The Secret is read as soon again as after the first refusal.
+    timers.advance(1_000);
+    await account(held);
+    expect(reads).toHaveLength(4);
+    expect(retried).toHaveLength(1);
+  });
+
+  it('is not tried again because its Secret was read again', async () => {
+    const { account, timers, retried, changed } = await refused();
+    for (let minute = 0; minute < 5; minute++) {
+      timers.advance(60_000);
+      await account(held);
+    }
+    expect(retried).toEqual([]);
+    expect(changed).toEqual([]);
+  });
+
+  it('is tried again, and its Secret read, when a person changes an object that uses it', async () => {
+    const { account, timers, retried, reads } = await refused();
+    timers.advance(60_000);
+    await account(held);
+    await account(held);
+    const before = reads.length;
+    timers.advance(999);
+    await account({ ...held, asked: true });
+    expect(retried).toEqual([KEY]);
+    expect(reads).toHaveLength(before);
+    timers.advance(1);
+    await account({ ...held, asked: true });
+    expect(reads).toHaveLength(before + 1);
+  });
+
+  it('wakes all who use it, from whatever Secret, when it works again, and its Secrets are left alone', async () => {
+    const { secrets, account, credentials, works, changed, reads, timers } = await refused();
+    secrets.set('operator/ns.other', version('7')).set('ns/third', version('8', OTHER));
+    await account(deleting, 'other');
+    await account(held, 'third');
+    works({ ...KEY });
+    expect(changed).toEqual(['ns/vps-api-key', 'operator/ns.other', 'ns/other']);
+    const before = reads.length;
+    timers.advance(60_000);
+    await account(held);
+    expect(reads).toHaveLength(before);
+    // A later refusal begins with short pauses again.
+    credentials.suspect('ns', 'vps-api-key');
+    await account(held);
+    timers.advance(1_000);
+    await account(held);
+    expect(reads).toHaveLength(before + 2);
   });
 });
 

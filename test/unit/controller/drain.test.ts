@@ -14,6 +14,7 @@ import type { Kube } from '../../../src/kube/types.ts';
 import { createLogger } from '../../../src/logger.ts';
 import type { Session } from '../../../src/provider/types.ts';
 import { CATALOG, TIMING, web } from '../../gen/decision.ts';
+import { fakeProvider } from '../../gen/provider.ts';
 import { FakeTimers } from '../../gen/timers.ts';
 
 /** A reconciler whose first write of metadata, the claim, is answered when the test says so. */
@@ -24,7 +25,7 @@ async function setUp() {
   let creates = 0;
   const object = web();
   const kube = {
-    getSecret: () => Promise.resolve({ keyId: 'k', secret: 's' }),
+    getSecret: () => Promise.resolve({ data: { keyId: 'k', secret: 's' }, resourceVersion: '1' }),
     createEvent: () => Promise.resolve(),
     patchMetadata: async (_version, { annotations = {} }) => {
       records.push(annotations[RECORD_ANNOTATION] ?? '');
@@ -58,7 +59,7 @@ async function setUp() {
   const timers = new FakeTimers();
   const log = createLogger({ level: 'silent' });
   const holders = new Holders(() => undefined);
-  const provider = { session: () => session, forget: () => undefined, close: () => Promise.resolve() };
+  const provider = fakeProvider(() => session);
   const reconciler = new Reconciler({
     kube,
     journal: await openJournal({ dir: undefined }),

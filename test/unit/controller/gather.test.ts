@@ -1,16 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import type { VirtualServerSpec } from '../../../src/api/virtual-server.ts';
+import { RECONCILE_AT_ANNOTATION } from '../../../src/api/names.ts';
 import { Places } from '../../../src/controller/places.ts';
 import { CreateLimit } from '../../../src/controller/create-limit.ts';
 import { Credentials } from '../../../src/controller/credentials.ts';
 import { gather, type Gathered } from '../../../src/controller/gather.ts';
-import type { GatherKind } from '../../../src/decision/types.ts';
+import { inputsOf } from '../../../src/decision/inputs.ts';
+import type { GatherKind, Memo } from '../../../src/decision/types.ts';
 import { KubeError } from '../../../src/kube/error.ts';
-import type { SecretData } from '../../../src/kube/types.ts';
+import type { ReadSecret, SecretData } from '../../../src/kube/types.ts';
 import { InvalidCredentialsError } from '../../../src/provider/errors/invalid-credentials-error.ts';
 import { TransportError } from '../../../src/provider/errors/transport-error.ts';
 import type { Session } from '../../../src/provider/types.ts';
 import { CATALOG, HELD, web, webWith } from '../../gen/decision.ts';
+import { fakeProvider } from '../../gen/provider.ts';
 import { FakeTimers } from '../../gen/timers.ts';
 import { SSH_KEY } from '../../gen/virtual-server.ts';
 
@@ -20,13 +23,15 @@ function setUp(session: Partial<Session> = {}) {
   const secrets = new Map<string, SecretData | KubeError>([['vps-api-key', { keyId: 'k', secret: 's' }]]);
   const timers = new FakeTimers();
   const kube = {
-    getSecret: (_namespace: string, name: string): Promise<SecretData | undefined> => {
+    getSecret: (_namespace: string, name: string): Promise<ReadSecret | undefined> => {
       const found = secrets.get(name);
-      return found instanceof KubeError ? Promise.reject(found) : Promise.resolve(found);
+      if (found instanceof KubeError) return Promise.reject(found);
+      return Promise.resolve(found && { data: found, resourceVersion: '1' });
     },
   };
   const whole = { account: 'acc', ensureToken: () => Promise.resolve(), ...session } as Session;
-  const provider = { session: () => whole, forget: () => undefined, close: () => Promise.resolve() };
+  const retried: string[] = [];
+  const provider = fakeProvider(() => whole, { retryLogin: ({ keyId }) => void retried.push(keyId) });
   const onChange = (): void => undefined;
   const credentials = new Credentials({
     kube,
@@ -37,13 +42,37 @@ function setUp(session: Partial<Session> = {}) {
     onChange,
   });
   const room = { kube, credentials, limit: new CreateLimit(1), places: new Places(0), timers };
-  const run = async (kinds: GatherKind[], object = web()): Promise<Gathered> => {
+  const run = async (kinds: GatherKind[], object = web(), memo: Memo = { failures: 0 }): Promise<Gathered> => {
     const into: Gathered = {};
-    for (const kind of kinds) await gather(kind, object, [], into, room);
+    for (const kind of kinds) await gather(kind, object, { notes: [], memo }, into, room);
     return into;
   };
-  return { secrets, timers, run };
+  return { secrets, timers, retried, run };
 }
+
+describe('gathering credentials', () => {
+  const planned = (inputs: string): Memo => ({
+    failures: 1,
+    next: { action: 'gather', from: 0, at: Infinity, inputs },
+  });
+
+  it('asks for another login where a person has changed the object since its next visit was planned', async () => {
+    const { run, retried } = setUp();
+    const before = web();
+    const memo = planned(inputsOf(before));
+    await run(['credentials'], before, memo);
+    await run(['credentials'], web({ annotations: { 'example.org/note': 'a' } }), memo);
+    expect(retried).toEqual([]);
+    await run(['credentials'], web({ annotations: { [RECONCILE_AT_ANNOTATION]: 'now' } }), memo);
+    expect(retried).toEqual(['k']);
+  });
+
+  it('asks for none at the first visit of a process, which may come long after the change', async () => {
+    const { run, retried } = setUp();
+    await run(['credentials'], web({ annotations: { [RECONCILE_AT_ANNOTATION]: 'now' } }));
+    expect(retried).toEqual([]);
+  });
+});
 
 describe('gathering SSH keys', () => {
   const from = (...keys: string[]): Partial<VirtualServerSpec> => ({

@@ -7,6 +7,7 @@ import type { Informer, InformerHandler, Kube } from '../../../src/kube/types.ts
 import type { CreateOutcome, Session } from '../../../src/provider/types.ts';
 import { CATALOG, web } from '../../gen/decision.ts';
 import { OPERATOR } from '../../gen/operator.ts';
+import { fakeProvider } from '../../gen/provider.ts';
 import { FakeTimers } from '../../gen/timers.ts';
 
 const CREATE_TIMEOUT_MS = 120_000;
@@ -21,7 +22,7 @@ async function setUp() {
     return Promise.resolve(object);
   };
   const kube = {
-    getSecret: () => Promise.resolve({ keyId: 'k', secret: 's' }),
+    getSecret: () => Promise.resolve({ data: { keyId: 'k', secret: 's' }, resourceVersion: '1' }),
     createEvent: () => Promise.resolve(),
     patchMetadata: (_version, { annotations = {} }) =>
       write({
@@ -55,7 +56,7 @@ async function setUp() {
     ...OPERATOR,
     kube,
     informer,
-    provider: { session: () => session, forget: () => undefined, close: () => Promise.resolve() },
+    provider: fakeProvider(() => session),
     journal: await openJournal({ dir: undefined }),
     timers,
     createTimeoutMs: CREATE_TIMEOUT_MS,

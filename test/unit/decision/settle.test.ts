@@ -105,6 +105,21 @@ describe('settling a park', () => {
     expect(next.requeueAfterMs).toBe(600_000);
   });
 
+  it('looks again soon after the next login with a refused key, however often it has failed', () => {
+    const verdict = { reason: 'InvalidCredentials', message: 'refused' } as const;
+    const pause = (atLeastMs: number, jitter: number, failures = 30): number | undefined => {
+      const patient = facts({ memo: memo({ failures }), jitter });
+      return settle(web(), { type: 'park', verdict, retry: 'gather', atLeastMs }, done, patient).requeueAfterMs;
+    };
+    expect(pause(20_000, 0)).toBe(20_000);
+    expect(pause(20_000, 1)).toBe(22_000);
+    expect(pause(3, 0)).toBe(1_000);
+    expect(pause(600_000, 0)).toBe(TIMING.pollMs);
+    // The first visits come sooner, for a Secret that is fixed right away.
+    expect(pause(600_000, 0.5, 0)).toBe(1_000);
+    expect(pause(600_000, 0.5, 2)).toBe(4_000);
+  });
+
   it("remembers when another process's attempt was first seen, and keeps that time", () => {
     const action: Action = { type: 'park', verdict: { reason: 'CreateInFlight', message: 'wait' }, afterMs: 5 };
     const first = settle(webWith(ATTEMPTED), action, done, facts());

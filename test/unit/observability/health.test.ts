@@ -12,6 +12,7 @@ import { liveChecks, probePage, readyChecks, type Health } from '../../../src/ob
 import { feedOf } from '../../gen/feed.ts';
 import { OPERATOR } from '../../gen/operator.ts';
 import { storedCatalog } from '../../gen/server-catalog.ts';
+import { fakeProvider } from '../../gen/provider.ts';
 import { FakeTimers } from '../../gen/timers.ts';
 import { stored } from '../../gen/virtual-server.ts';
 
@@ -45,13 +46,9 @@ async function runningOperator(
       informer: feedOf(...catalogs.map((name) => storedCatalog(name))).informer,
       writeStatus: never,
     },
-    provider: {
-      session: () => {
-        throw new Error('nothing is called in these tests');
-      },
-      forget: () => undefined,
-      close: () => Promise.resolve(),
-    },
+    provider: fakeProvider(() => {
+      throw new Error('nothing is called in these tests');
+    }),
     journal: await openJournal({ dir: undefined }),
     timers,
   });

@@ -1,6 +1,6 @@
 /** How tokens are obtained, renewed, dropped and refused. */
 import { describe, expect, it } from 'vitest';
-import type { ApiKey } from '../../../src/provider/types.ts';
+import type { ApiKey, ProviderErrorLike } from '../../../src/provider/types.ts';
 import { errorOf, KEY, providerFor, sessionFor, startService } from './service.ts';
 import type { Reply, Service } from './service.ts';
 
@@ -105,7 +105,7 @@ describe('a key that is refused', () => {
     { status: 401, body: { error: 'invalid_client', error_description: 'Unknown key' } },
     { status: 400, body: { error: 'invalid_client', error_description: 'Unknown key' } },
     { status: 401, body: 'Unknown key' },
-  ])('is never sent again: %j', async (reply) => {
+  ])('is not sent again by the calls that follow: %j', async (reply) => {
     const service = await startService();
     service.on(`POST ${LOGIN}`, reply);
     const session = sessionFor(service);
@@ -127,6 +127,138 @@ describe('a key that is refused', () => {
     service.on(`POST ${LOGIN}`, { status: 200, body: { access_token: 'good' } });
     await provider.session({ ...KEY, secret: 'right' }).ensureToken();
     expect(await errorOf(provider.session(KEY).ensureToken())).toMatchObject({ code: 'PROVIDER_INVALID_CREDENTIALS' });
+  });
+});
+
+describe('a refused key that is tried again', () => {
+  const REFUSAL = { status: 401, body: { error: 'invalid_client', error_description: 'Suspended.' } };
+  const MINUTE_MS = 60_000;
+
+  /** A provider that refuses the key until the test says otherwise, on a clock that stands at 10:00 UTC. */
+  async function refusing(random = 0.5) {
+    const service = await startService();
+    const refuse = () => service.on(`POST ${LOGIN}`, REFUSAL);
+    refuse();
+    let ms = 0;
+    const start = Date.UTC(2026, 0, 1, 10);
+    const recovered: ApiKey[] = [];
+    const provider = providerFor(service, { now: () => ms, date: () => start + ms, random: () => random });
+    provider.onRecovered((key) => recovered.push(key));
+    return {
+      provider,
+      recovered,
+      refuse,
+      logins: () => service.count('POST', LOGIN),
+      pass: (more: number) => void (ms += more),
+      refusal: () => errorOf(provider.session(KEY).ensureToken()) as Promise<ProviderErrorLike>,
+      accept: () => service.on(`POST ${LOGIN}`, { status: 200, body: { access_token: 'good', expires_in: 300 } }),
+      fail: () => service.on(`POST ${LOGIN}`, { status: 503 }),
+    };
+  }
+
+  it('is sent after a minute, and then after pauses that double up to ten minutes', async () => {
+    const { logins, pass, refusal } = await refusing();
+    await refusal();
+    for (const [index, minutes] of [1, 2, 4, 8, 10, 10].entries()) {
+      pass(minutes * MINUTE_MS - 1);
+      await refusal();
+      expect(logins()).toBe(index + 1);
+      pass(1);
+      await refusal();
+      expect(logins()).toBe(index + 2);
+    }
+  });
+
+  it.each([
+    [0, 54_000],
+    [0.999, 66_000],
+  ])('is sent after a pause with jitter: %d', async (random, pauseMs) => {
+    const { refusal } = await refusing(random);
+    expect((await refusal()).retryAfterMs).toBeCloseTo(pauseMs, -2);
+  });
+
+  it('says when, in words that stay the same until then', async () => {
+    const { pass, refusal } = await refusing();
+    const first = await refusal();
+    expect(first.message).toBe(
+      'the provider refuses the API key: invalid_client: Suspended. ' +
+        'Next try in 1 minute (at 2026-01-01T10:01:00Z), or at once when the Secret changes',
+    );
+    expect(first.retryAfterMs).toBe(MINUTE_MS);
+    pass(20_000);
+    const second = await refusal();
+    expect(second.message).toBe(first.message);
+    expect(second.retryAfterMs).toBe(40_000);
+    pass(40_000);
+    await refusal();
+    pass(2 * MINUTE_MS);
+    expect((await refusal()).message).toContain('Next try in 4 minutes (at 2026-01-01T10:07:00Z)');
+  });
+
+  it('is sent once for 50 calls, works from then on, and its listeners are told once', async () => {
+    const { provider, logins, recovered, pass, refusal, accept } = await refusing();
+    await refusal();
+    accept();
+    expect(recovered).toEqual([]);
+    pass(MINUTE_MS);
+    const session = provider.session(KEY);
+    await Promise.all(Array.from({ length: 50 }, () => session.ensureToken()));
+    pass(MINUTE_MS);
+    await session.ensureToken();
+    expect(logins()).toBe(2);
+    expect(recovered).toEqual([KEY]);
+  });
+
+  it('begins with a short pause again when it was accepted in between', async () => {
+    const { provider, pass, refusal, accept, refuse } = await refusing();
+    for (const minutes of [1, 2, 4]) {
+      await refusal();
+      pass(minutes * MINUTE_MS);
+    }
+    accept();
+    await provider.session(KEY).ensureToken();
+    refuse();
+    pass(10 * MINUTE_MS);
+    expect((await refusal()).retryAfterMs).toBe(MINUTE_MS);
+  });
+
+  it('is sent at once when somebody asks for it, yet never twice within 5 seconds', async () => {
+    const { provider, logins, pass, refusal } = await refusing();
+    await refusal();
+    provider.retryLogin({ ...KEY });
+    expect(await refusal()).toMatchObject({ retryAfterMs: 5_000 });
+    expect(logins()).toBe(1);
+    pass(5_000);
+    await refusal();
+    expect(logins()).toBe(2);
+    pass(30_000);
+    await refusal();
+    expect(logins()).toBe(2);
+    provider.retryLogin(KEY);
+    provider.retryLogin(KEY);
+    await Promise.all([refusal(), refusal()]);
+    await refusal();
+    expect(logins()).toBe(3);
+  });
+
+  it('is not sent when another key is to be tried', async () => {
+    const { provider, logins, pass, refusal } = await refusing();
+    await refusal();
+    pass(30_000);
+    provider.retryLogin({ ...KEY, secret: 'other' });
+    await refusal();
+    expect(logins()).toBe(1);
+  });
+
+  it('keeps its pauses when the provider was away in between', async () => {
+    const { pass, refusal, refuse, fail, recovered } = await refusing();
+    await refusal();
+    fail();
+    pass(MINUTE_MS);
+    expect(await refusal()).toMatchObject({ code: 'PROVIDER_RESPONSE' });
+    refuse();
+    expect(await refusal()).toMatchObject({ retryAfterMs: 2 * MINUTE_MS });
+    expect(recovered).toEqual([]);
   });
 });
 

@@ -1,0 +1,13 @@
+import type { Provider } from '../../src/provider/types.ts';
+
+/** A provider that hands out these sessions and, unless the test says otherwise, does nothing else. */
+export function fakeProvider(session: Provider['session'], more: Partial<Provider> = {}): Provider {
+  return {
+    session,
+    forget: () => undefined,
+    retryLogin: () => undefined,
+    onRecovered: () => undefined,
+    close: () => Promise.resolve(),
+    ...more,
+  };
+}
