@@ -23,6 +23,8 @@ export const START_ANEW_ANNOTATION = `${GROUP}/start-anew`;
 export const PAUSED_ANNOTATION = `${GROUP}/paused`;
 /** Orphans that a person has dealt with, by task or attempt, separated by commas. */
 export const ORPHAN_HANDLED_ANNOTATION = `${GROUP}/orphan-handled`;
+/** A server that a person has seen to be gone, by identifier. */
+export const SERVER_GONE_ANNOTATION = `${GROUP}/server-gone`;
 export const RECONCILE_AT_ANNOTATION = `${GROUP}/reconcile-at`;
 
 /** On a connection Secret: the uid of the VirtualServer that it was made for. */
