@@ -4,7 +4,7 @@ import { parseDuration } from '../../duration.ts';
 import { showCatalog } from './commands/catalog.ts';
 import { showCost } from './commands/cost.ts';
 import { writeManifest, type NewOptions } from './commands/new.ts';
-import { adopt, resolveAdopt, resolveNotCreated } from './commands/resolve.ts';
+import { adopt, resolveAdopt, resolveGone, resolveNotCreated } from './commands/resolve.ts';
 import { runSsh, showConsole, type SshOptions } from './commands/ssh.ts';
 import { listStatus, showStatus } from './commands/status.ts';
 import { waitFor, type WaitOptions } from './commands/wait.ts';
@@ -140,12 +140,13 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
 
   program
     .command('resolve')
-    .description('say what became of an order whose answer was lost')
+    .description('say what became of an order, or of a server, that the operator cannot see')
     .argument(...NAME)
-    .option('--not-created', 'somebody looked: there is no server', false)
-    .option('--adopt <identifier>', 'there is a server: this one')
+    .option('--not-created', 'you looked: the order created no server', false)
+    .option('--adopt <identifier>', 'you looked: the order created this server')
+    .option('--gone', 'you looked: the server of the object no longer exists', false)
     .option('-y, --yes', 'do not ask', false)
-    .action((name: string, options: { notCreated: boolean; adopt?: string; yes: boolean }, command: Command) =>
+    .action((name: string, options: Resolution, command: Command) =>
       run(command, (context) => resolve(context, name, options)),
     );
 
@@ -159,16 +160,24 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
   return program;
 }
 
+interface Resolution {
+  notCreated: boolean;
+  adopt?: string;
+  gone: boolean;
+  yes: boolean;
+}
+
 async function resolve(
   context: Context,
   name: string,
-  { notCreated, adopt: identifier, yes }: { notCreated: boolean; adopt?: string; yes: boolean },
+  { notCreated, adopt: identifier, gone, yes }: Resolution,
 ): Promise<void> {
-  if (notCreated === (identifier !== undefined)) {
-    throw new CommandError(EXIT.usage, 'give either --not-created or --adopt IDENTIFIER');
+  if ([notCreated, identifier !== undefined, gone].filter(Boolean).length !== 1) {
+    throw new CommandError(EXIT.usage, 'give one of --not-created, --adopt IDENTIFIER and --gone');
   }
-  if (identifier === undefined) await resolveNotCreated(context, name, yes);
-  else await resolveAdopt(context, name, identifier, yes);
+  if (identifier !== undefined) await resolveAdopt(context, name, identifier, yes);
+  else if (gone) await resolveGone(context, name, yes);
+  else await resolveNotCreated(context, name, yes);
 }
 
 function collect(value: string, before: readonly string[]): string[] {

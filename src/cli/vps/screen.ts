@@ -4,7 +4,8 @@ import type { ServerRecord } from '../../api/record.ts';
 import { expiryOf } from '../../decision/expiry.ts';
 import { timestamp } from '../../decision/verdict.ts';
 import { timeOf, type EventView } from './cluster.ts';
-import { nextSteps, recordOf } from './next-steps.ts';
+import { nextSteps } from './next-steps.ts';
+import { recordOf } from './order.ts';
 import { bar, duration } from './progress.ts';
 import { conditionOf, isCurrent, readiness, stalled } from './readiness.ts';
 import { clean, type Paint } from './terminal.ts';
@@ -117,7 +118,7 @@ function events({ events: list, now, paint }: ScreenInput): string[] {
   return [paint.strong('Events'), ...lines];
 }
 
-function next({ object, where, paint }: ScreenInput): string[] {
-  const steps = nextSteps(object, where);
+function next({ object, now, where, paint }: ScreenInput): string[] {
+  const steps = nextSteps(object, where, now);
   return steps.length === 0 ? [] : [paint.strong('What you can do'), ...steps.map((step) => `  ${clean(step)}`)];
 }

@@ -166,7 +166,7 @@ describe('kubectl vps wait', () => {
     const plugin = await createPlugin(folder(), world.namespace);
     const { code, stderr } = await plugin.kubectl(['vps', 'wait', 'web']);
     expect(code).toBe(4);
-    expect(stderr).toMatch(/^kubectl vps: web needs somebody. CreateOutcomeUnknown: /m);
+    expect(stderr).toMatch(/^kubectl vps: web is stuck and needs you. CreateOutcomeUnknown: /m);
     expect(stderr).toMatch(/^ {2}kubectl vps resolve web --not-created +# there is none$/m);
   });
 

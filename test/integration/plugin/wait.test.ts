@@ -52,7 +52,7 @@ describe('kubectl vps wait', () => {
     await world.waitForReason('web', 'Paused', 'Paused');
     const plugin = await createPlugin(folder(), world.namespace);
     const { code, stderr } = await plugin.kubectl(['vps', 'wait', 'web', '--timeout', '30s']);
-    expect([code, stderr]).toEqual([4, expect.stringMatching(/web needs somebody. Paused: /)]);
+    expect([code, stderr]).toEqual([4, expect.stringMatching(/web is stuck and needs you. Paused: /)]);
     expect(stderr).toMatch(/^ {2}kubectl annotate vps web vps-operator.dev\/paused-$/m);
   });
 

@@ -28,6 +28,8 @@ const conditionsOf = (reason: Reason) => {
 const withReason = (reason: Reason, status: VirtualServerStatus = {}) =>
   stored('web', storedWith({ status: { observedGeneration: 1, conditions: conditionsOf(reason), ...status } }));
 
+const NOW = Date.parse('2026-01-01T00:00:00Z');
+
 describe('the next steps', () => {
   const stalled = (Object.keys(REASONS) as Reason[]).filter((reason) =>
     conditionsOf(reason).some(({ type }) => type === 'Stalled'),
@@ -42,7 +44,7 @@ describe('the next steps', () => {
     // An orphan is named by the record.
     const orphans = [{ task: 7 }, { attempt: "a'b;c" }];
     const record = { owner: 'uid-of-web', mode: 'create' as const, orphans };
-    const steps = nextSteps(withReason(reason, reason === 'OrphanedServer' ? { record } : {}), ' -n team');
+    const steps = nextSteps(withReason(reason, reason === 'OrphanedServer' ? { record } : {}), ' -n team', NOW);
     expect(steps.length).toBeGreaterThan(0);
     for (const step of steps) {
       expect(step).toMatch(/^(kubectl |# )/);
@@ -52,20 +54,20 @@ describe('the next steps', () => {
   });
 
   it('say how an end that was over before the order is moved, and how a wrong name is corrected', () => {
-    expect(nextSteps(withReason('Expired'), '')).toEqual(['kubectl edit vps web', 'kubectl delete vps web']);
+    expect(nextSteps(withReason('Expired'), '', NOW)).toEqual(['kubectl edit vps web', 'kubectl delete vps web']);
     const expired = { owner: 'uid-of-web', mode: 'create' as const, expiredAt: '2026-01-01T00:00:00Z' };
-    expect(nextSteps(withReason('Expired', { record: expired }), '')).toEqual(['kubectl delete vps web']);
+    expect(nextSteps(withReason('Expired', { record: expired }), '', NOW)).toEqual(['kubectl delete vps web']);
     const unseen = withReason('ServerNotVisible');
-    expect(nextSteps(unseen, '')[0]).toContain('# restore the key');
+    expect(nextSteps(unseen, '', NOW)[0]).toContain('# restore the key');
     unseen.metadata.annotations = { 'vps-operator.dev/adopt': 'vs9' };
-    expect(nextSteps(unseen, '')[0]).toBe('kubectl vps adopt web <identifier>');
+    expect(nextSteps(unseen, '', NOW)[0]).toBe('kubectl vps adopt web IDENTIFIER');
   });
 
   it('are none for a server that is ready, and one for a paused one', () => {
-    expect(nextSteps(withReason('Available'), '')).toEqual([]);
+    expect(nextSteps(withReason('Available'), '', NOW)).toEqual([]);
     const paused = { type: 'Paused', status: 'True', reason: 'Paused', message: '' } as const;
     const conditions = [...conditionsOf('Available'), { ...paused, lastTransitionTime: '', observedGeneration: 1 }];
-    expect(nextSteps(withReason('Available', { conditions }), '')).toEqual([
+    expect(nextSteps(withReason('Available', { conditions }), '', NOW)).toEqual([
       'kubectl annotate vps web vps-operator.dev/paused-',
     ]);
   });

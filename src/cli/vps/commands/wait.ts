@@ -34,7 +34,7 @@ export async function waitFor(context: Context, name: string, options: WaitOptio
       const stuck = isUnderWay(object, options.for) ? (paused(object) ?? stalled(object)) : undefined;
       stuckSince = stuck && (stuckSince ?? now());
       if (stuck && stuckSince !== undefined && now() - stuckSince >= STUCK_MS) {
-        throw givenUp(object, `${stuck.reason}: ${clean(stuck.message)}`, cluster.where);
+        throw givenUp(object, `${stuck.reason}: ${clean(stuck.message)}`, context);
       }
     }
   } finally {
@@ -87,8 +87,9 @@ function isUnderWay({ metadata }: VirtualServer, wanted: WaitOptions['for']): bo
   return wanted === 'ready' || metadata.deletionTimestamp !== undefined;
 }
 
-function givenUp(object: VirtualServer, why: string, where: string): CommandError {
-  return new CommandError(EXIT.stalled, `${object.metadata.name} needs somebody. ${why}`, nextSteps(object, where));
+function givenUp(object: VirtualServer, why: string, { cluster, now }: Context): CommandError {
+  const steps = nextSteps(object, cluster.where, now());
+  return new CommandError(EXIT.stalled, `${object.metadata.name} is stuck and needs you. ${why}`, steps);
 }
 
 /** On a terminal one line that is redrawn, and erased at the end; elsewhere a line for each change. */
