@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { parse, stringify } from 'yaml';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
-import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
+import { virtualServer, withAnnotations, withSpec } from '../../gen/virtual-server.ts';
 import { startEmptyCluster } from '../deploy/cluster.ts';
 import { CREATE } from '../support/creates.ts';
 import { createPlugin, noTerminal, usePlugin } from '../support/plugin.ts';
@@ -65,12 +65,17 @@ describe('kubectl vps status NAME', () => {
     expect(waited.code).toBe(5);
   });
 
-  it('shows that the operator has not seen the object, or that it is being deleted', async () => {
+  it('shows that the operator has not reported on the object, or that it is being deleted', async () => {
     const world = await createWorld({ operator: false });
     await world.create(virtualServer('web'));
     const plugin = await createPlugin(folder(), world.namespace);
     const unseen = await plugin.kubectl(['vps', 'status', 'web']);
-    expect([unseen.code, unseen.stdout]).toEqual([0, expect.stringContaining('Not ready: NotSeen')]);
+    const words = 'Not ready: NotReported  The operator has not reported on this object yet';
+    expect([unseen.code, unseen.stdout]).toEqual([0, expect.stringContaining(words)]);
+    expect(unseen.stdout).not.toContain('last change');
+    const [events = ''] = /^ {2}kubectl get events .*$/m.exec(unseen.stdout) ?? [];
+    expect(await plugin.shell(events)).toMatchObject({ code: 0 });
+    expect(unseen.stdout).toMatch(/^ {2}kubectl logs -n vps-operator-system -l /m);
     await world.startOperator();
     await world.waitForReason('web', 'Available', 'Ready');
     await world.patch('web', { spec: { deletionProtection: true } });
@@ -82,6 +87,15 @@ describe('kubectl vps status NAME', () => {
     expect((await plugin.shell(cancel)).code).toBe(0);
     await world.waitGone('web');
     expect(world.simulator.ledger.cancels()).toHaveLength(1);
+  });
+
+  it('warns of an annotation that is mistyped', async () => {
+    const world = await createWorld({ operator: false });
+    await world.create(virtualServer('web', withAnnotations({ 'vps-operator.dev/adpot': 'vs1', 'example.org/x': '' })));
+    const plugin = await createPlugin(folder(), world.namespace);
+    const { stdout } = await plugin.kubectl(['vps', 'status', 'web']);
+    expect(stdout).toMatch(/^Unknown annotation vps-operator.dev\/adpot; did you mean vps-operator.dev\/adopt\?$/m);
+    expect(stdout).not.toContain('example.org');
   });
 
   it('prints the command that lets an orphan be, and that command does', async () => {

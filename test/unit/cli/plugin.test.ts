@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { REASONS, type Reason } from '../../../src/api/conditions.ts';
-import { FINALIZER } from '../../../src/api/names.ts';
-import type { VirtualServerStatus } from '../../../src/api/virtual-server.ts';
+import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import { formatRecord } from '../../../src/api/record.ts';
+import type { VirtualServer, VirtualServerStatus } from '../../../src/api/virtual-server.ts';
 import { nextSteps } from '../../../src/cli/vps/next-steps.ts';
 import { bar, duration, progressLine } from '../../../src/cli/vps/progress.ts';
 import { createProgram } from '../../../src/cli/vps/program.ts';
@@ -103,6 +104,37 @@ describe('what others wrote', () => {
     expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
     const { parse } = await import('yaml');
     expect(parse(text)).toEqual({ text: HOSTILE });
+  });
+});
+
+describe('the screen', () => {
+  const paint = { strong: String, faint: String, good: String, busy: String, bad: String };
+  const shown = (object: VirtualServer, now = NOW): string =>
+    screen({ object, events: [], now, where: '', paint }).join('\n');
+
+  it('says how long a condition has had its status, apart from the reason, which may be newer', () => {
+    const conditions = conditionsOf('TaskNotFound').map((condition) => ({
+      ...condition,
+      lastTransitionTime: '2026-01-01T00:00:00Z',
+    }));
+    const text = shown(withReason('TaskNotFound', { conditions }), Date.parse('2026-01-01T00:01:21Z'));
+    expect(text).toContain('\n  Stalled=True for 81s, now TaskNotFound  why');
+  });
+
+  it('claims no more of an object without conditions than is known', () => {
+    const unseen = stored('web', storedWith({ status: {} }));
+    expect(shown(unseen)).toContain('Not ready: NotReported  The operator has not reported on this object yet');
+    expect(shown(unseen)).not.toMatch(/run\?|last change/);
+    const annotations = {
+      [RECORD_ANNOTATION]: formatRecord({ owner: 'uid-of-web', mode: 'create', attempt: 'first' }),
+    };
+    const claimed = stored('web', storedWith({ metadata: { annotations }, status: {} }));
+    expect(shown(claimed)).toContain('The operator has claimed this object and has not reported on it yet');
+    const steps = nextSteps(claimed, ' -n team', NOW);
+    expect(steps.map((step) => step.split(' ').slice(0, 3).join(' '))).toEqual([
+      'kubectl get events',
+      'kubectl logs -n',
+    ]);
   });
 });
 
