@@ -1,5 +1,6 @@
 /** The commands of `kubectl vps`, their arguments and flags. */
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { similarTo } from '../../decision/similar.ts';
 import { parseDuration } from '../../duration.ts';
 import { showCatalog } from './commands/catalog.ts';
 import { showCost } from './commands/cost.ts';
@@ -157,7 +158,24 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .action(({ allNamespaces }: { allNamespaces: boolean }, command: Command) =>
       run(command, (context) => showCost(context, allNamespaces)),
     );
+  program.on('command:*', ([word = '']: string[]) => {
+    throw unknownCommand(
+      word,
+      program.commands.map((command) => command.name()),
+    );
+  });
   return program;
+}
+
+/** Words that other tools use for what `status` shows. */
+const LISTING = ['list', 'ls', 'get', 'ps', 'show', 'describe'];
+
+function unknownCommand(word: string, commands: readonly string[]): CommandError {
+  const meant = LISTING.includes(word) ? 'status' : similarTo(word, commands);
+  return new CommandError(EXIT.usage, `unknown command ${JSON.stringify(word)}`, [
+    ...(meant === undefined ? [] : [`did you mean kubectl vps ${meant}?`]),
+    'kubectl vps --help shows all commands',
+  ]);
 }
 
 interface Resolution {

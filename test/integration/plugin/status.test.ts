@@ -213,7 +213,11 @@ describe('the plugin, where it cannot do its work', () => {
     expect(await code('status', '--context', 'none')).toEqual([1, expect.stringContaining('no context "none"')]);
     expect(await code('status', '--kubeconfig', '/nowhere')).toEqual([1, expect.stringContaining('/nowhere')]);
     expect((await code('wait', 'web', '--timeout', 'soon'))[0]).toBe(2);
-    expect((await code('nonsense'))[0]).toBe(2);
+    expect(await code('nonsense')).toEqual([2, expect.not.stringContaining('did you mean')]);
+    for (const listing of ['list', 'ls', 'get', 'stats']) {
+      const said = `kubectl vps: unknown command "${listing}"\n  did you mean kubectl vps status?\n`;
+      expect(await code(listing)).toEqual([2, expect.stringContaining(said)]);
+    }
     expect((await code('status', '--nonsense'))[0]).toBe(2);
     expect((await code('--version'))[0]).toBe(0);
 
