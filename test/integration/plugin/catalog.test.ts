@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import { parse } from 'yaml';
+import type { ServerCatalogStatus } from '../../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { quoted } from '../../../src/cli/vps/terminal.ts';
 import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
@@ -53,6 +54,34 @@ describe('kubectl vps catalog', () => {
     }
     const { stdout } = await plugin.kubectl(['get', 'vpscat', '-o', 'jsonpath={.items[*].spec.apiKeySecretRef.name}']);
     expect(stdout.split(' ').sort()).toEqual(['other', 'vps-api-key']);
+  });
+});
+
+describe('kubectl vps catalog of a catalog that is not ready', () => {
+  const [ready] = LISTS.conditions ?? [];
+  const refused = [{ ...ready, status: 'False', reason: 'SecretNotFound', message: 'There is no \u001b[2J Secret' }];
+  const conditions = refused as ServerCatalogStatus['conditions'];
+
+  it.each([
+    ['a condition', { conditions }, /catalog is not ready: SecretNotFound\. There is no {2}\[2J Secret$/m],
+    ['empty lists and a condition', { products: [], images: [], diskSizes: [], conditions }, /: SecretNotFound\. /],
+    ['nothing', {}, /catalog is not ready: NotReported\. The operator has not reported on this catalog yet$/m],
+  ])('says so, and shows no empty tables: %s', async (_what, status, said) => {
+    await putCatalog(world, status);
+    for (const flags of [[], ['-o', 'json']]) {
+      const { code, stdout, stderr } = await plugin.kubectl(['vps', 'catalog', ...flags]);
+      expect([code, stdout, stderr]).toEqual([1, '', expect.stringMatching(said)]);
+    }
+  });
+
+  it('still shows lists that were read before', async () => {
+    await putCatalog(world, { ...LISTS, conditions });
+    const { code, stdout, stderr } = await plugin.kubectl(['vps', 'catalog']);
+    expect([code, stdout, stderr]).toEqual([
+      0,
+      expect.stringMatching(/^vps-2gb +2048$/m),
+      expect.stringMatching(/catalog is not ready: SecretNotFound/),
+    ]);
   });
 });
 
