@@ -1,5 +1,6 @@
 /** The commands of `kubectl vps`, their arguments and flags. */
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { specSchema } from '../../api/virtual-server.ts';
 import { similarTo } from '../../decision/similar.ts';
 import { parseDuration } from '../../duration.ts';
 import { showCatalog } from './commands/catalog.ts';
@@ -31,6 +32,8 @@ export interface ProgramOptions {
 
 /** Arguments that name a server complete to its name; see complete.ts. */
 const NAME = ['<name>', 'name of the VirtualServer'] as const;
+
+const SSH_CHECKS = specSchema.shape.sshCheck.unwrap().options;
 
 export function createProgram({ terminal, version, exitWith }: ProgramOptions): Command {
   const program = new Command('kubectl-vps')
@@ -121,6 +124,8 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .option('--ssh-key-from <secret/key>', 'public key in a Secret; may be repeated', collect, [])
     .option('--secret <name>', 'Secret with the API key')
     .option('--ttl <duration>', 'cancel the server so long after it was ready, such as 72h')
+    .option('--expires-at <time>', 'cancel the server at this time, such as 2027-01-31T18:00:00Z')
+    .addOption(new Option('--ssh-check <place>', 'ready only while an SSH server answers there').choices(SSH_CHECKS))
     .option('--connection-secret <name>', 'Secret to be made with addresses, SSH and VNC data')
     .option('--retain', 'leave the server alone when the object is deleted', false)
     .option('--protect', 'refuse to cancel the server', false)
