@@ -160,12 +160,14 @@ describe('kubectl vps cost', () => {
 
 describe('kubectl vps wait', () => {
   it('ends when the server is ready, and when it is gone', async () => {
-    const world = await createWorld({ simulator: { taskDurationMs: 2000 } });
-    await world.create(virtualServer('web'));
+    const world = await createWorld();
+    const { task = 0 } = recordOf(await provisioning(world, 'web'));
     const plugin = await createPlugin(folder(), world.namespace);
-    const ready = await plugin.kubectl(['vps', 'wait', 'web']);
-    expect([ready.code, ready.stdout]).toEqual([0, 'web is ready\n']);
-    expect(ready.stderr).toMatch(/^web {2}\[.*\] .*Creating: /m);
+    const waiting = plugin.shell('kubectl vps wait web 2> said');
+    const said = async (): Promise<string> => (await plugin.shell('cat said')).stdout;
+    await world.until(async () => /^web {2}\[.*\] .*Creating: /m.test(await said()), 'a line of progress');
+    world.simulator.fleet.completeTask(task);
+    expect(await waiting).toMatchObject({ code: 0, stdout: 'web is ready\n' });
     await world.delete('web');
     const gone = await plugin.kubectl(['vps', 'wait', 'web', '--for', 'deleted']);
     expect([gone.code, gone.stdout]).toEqual([0, 'web is gone\n']);
