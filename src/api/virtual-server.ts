@@ -89,7 +89,7 @@ export const specSchema = ruled(
         'Name of a Secret in the same namespace that the operator makes and keeps: identifier, addresses, SSH, admin console and VNC with its password. Needs --connection-secrets.',
       ),
     expiresAt: z.iso
-      .datetime()
+      .datetime('must be a time such as 2027-01-31T18:00:00Z')
       .max(64)
       .meta({
         // By its format alone the API server takes an empty list for a time.

@@ -1,4 +1,5 @@
 /** What people say of one object besides its spec: the annotations that the operator reads. Pure. */
+import { identifierProblem } from '../api/identifier.ts';
 import {
   ACCEPT_SERVER_ANNOTATION,
   ADOPT_ANNOTATION,
@@ -9,7 +10,7 @@ import {
   SERVER_GONE_ANNOTATION,
   START_ANEW_ANNOTATION,
 } from '../api/names.ts';
-import { MAX_IDENTIFIER, type Orphan, type ServerRecord } from '../api/record.ts';
+import type { Orphan, ServerRecord } from '../api/record.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 
 const INPUTS = [
@@ -44,12 +45,9 @@ export type Adoption = { ok: true; identifier: string } | { ok: false; message: 
 export function adoptionOf(object: VirtualServer): Adoption {
   const value = object.metadata.annotations?.[ADOPT_ANNOTATION];
   if (value === undefined) return undefined;
-  if (value.length > 0 && value.length <= MAX_IDENTIFIER && /^[\x21-\x7e]+$/.test(value))
-    return { ok: true, identifier: value };
-  return {
-    ok: false,
-    message: `annotation ${ADOPT_ANNOTATION} must be the identifier of a server: 1 to ${MAX_IDENTIFIER} visible ASCII characters without blanks`,
-  };
+  const problem = identifierProblem(value);
+  if (problem === undefined) return { ok: true, identifier: value };
+  return { ok: false, message: `annotation ${ADOPT_ANNOTATION} does not name a server: ${problem}` };
 }
 
 /** True when a person says that this attempt created nothing. */

@@ -166,8 +166,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'the plugin says its word without the attempt',
     file: 'src/cli/vps/commands/resolve.ts',
-    find: 'await cluster.annotate(object, notCreated(attempt));',
-    replace: 'await cluster.annotate(object, notCreated(attempt.slice(1)));',
+    find: '[NOT_CREATED_ANNOTATION]: attempt,',
+    replace: '[NOT_CREATED_ANNOTATION]: attempt.slice(1),',
     plan: 'crash/unknown-and-not-created/kube:LIST/error',
   },
   {

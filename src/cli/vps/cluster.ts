@@ -71,8 +71,8 @@ export class ClusterView {
     return this.#items(`/apis/${API_VERSION}/namespaces/${encodeURIComponent(this.namespace)}/${plural}`);
   }
 
-  /** Sets annotations on exactly the version that was shown; another version is a CommandError. */
-  async annotate({ metadata }: VirtualServer, annotations: Record<string, string>): Promise<VirtualServer> {
+  /** Sets annotations, or removes those that are null, on exactly the version that was shown; another one is a CommandError. */
+  async annotate({ metadata }: VirtualServer, annotations: Record<string, string | null>): Promise<VirtualServer> {
     const { name, uid, resourceVersion } = metadata;
     const path = objectPath(this.namespace, name);
     const body = { metadata: { uid, resourceVersion, annotations } };

@@ -1,38 +1,39 @@
-/** What a person can do about a reason, as commands to copy. Pure; docs/operations.md says the same at length. */
+/** What you can do about a reason, as commands to copy. Pure; docs/operations.md says the same at length. */
 import {
   ADOPT_ANNOTATION,
-  NOT_CREATED_ANNOTATION,
   ORPHAN_HANDLED_ANNOTATION,
   PAUSED_ANNOTATION,
   RECONCILE_AT_ANNOTATION,
-  RECORD_ANNOTATION,
   START_ANEW_ANNOTATION,
 } from '../../api/names.ts';
-import { parseRecord, type ServerRecord } from '../../api/record.ts';
 import type { Reason } from '../../api/conditions.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { orphanName } from '../../decision/inputs.ts';
-import { paused, readiness, stalled } from './readiness.ts';
+import { heldServer, orderOf, recordOf, unseenServer, type Order } from './order.ts';
+import { NOT_REPORTED, paused, readiness, stalled } from './readiness.ts';
 import { quoted } from './terminal.ts';
 
-/** What the operator wrote down about the server; the annotation counts, the mirror in status where it is lost. */
-export function recordOf({ metadata, status }: VirtualServer): ServerRecord | undefined {
-  const parsed = parseRecord(metadata.annotations?.[RECORD_ANNOTATION]);
-  return (parsed.ok ? parsed.record : undefined) ?? status?.record;
-}
+/** As deploy/manifests installs the operator. */
+const OPERATOR_NAMESPACE = 'vps-operator-system';
+const OPERATOR_LABEL = 'app.kubernetes.io/name=vps-operator';
 
 type Steps = (object: VirtualServer, where: string) => string[];
 
 const resolveBothWays: Steps = ({ metadata }, where) => [
-  `kubectl vps resolve ${metadata.name}${where} --adopt <identifier>   # there is a server`,
-  `kubectl vps resolve ${metadata.name}${where} --not-created          # there is none`,
+  `kubectl vps resolve ${metadata.name}${where} --adopt IDENTIFIER   # there is a server`,
+  `kubectl vps resolve ${metadata.name}${where} --not-created        # there is none`,
 ];
-const adopt: Steps = ({ metadata }, where) => [`kubectl vps adopt ${metadata.name}${where} <identifier>`];
+const resolveNone: Steps = (object, where) => resolveBothWays(object, where).slice(1);
+const adopt: Steps = ({ metadata }, where) => [`kubectl vps adopt ${metadata.name}${where} IDENTIFIER`];
 /** A server that is adopted, and was never seen, may have been named wrongly. */
 const misnamed: Steps = (object, where) =>
-  object.metadata.annotations?.[ADOPT_ANNOTATION] !== undefined && recordOf(object)?.identifier === undefined
+  object.metadata.annotations?.[ADOPT_ANNOTATION] !== undefined && heldServer(object) === undefined
     ? adopt(object, where)
     : [];
+const gone: Steps = (object, where) =>
+  unseenServer(object) === undefined
+    ? []
+    : [`kubectl vps resolve ${object.metadata.name}${where} --gone   # you have seen that the server no longer exists`];
 const edit: Steps = ({ metadata }, where) => [`kubectl edit vps ${metadata.name}${where}`];
 const remove: Steps = ({ metadata }, where) => [`kubectl delete vps ${metadata.name}${where}`];
 const secret: Steps = ({ spec }, where) => [
@@ -44,13 +45,19 @@ const secretNamed: Steps = ({ spec }) => [
 ];
 const unprotect: Steps = ({ metadata }, where) => [
   `kubectl patch vps ${metadata.name}${where} --type merge -p '{"spec":{"deletionProtection":false}}'   # cancel the server`,
-  `kubectl patch vps ${metadata.name}${where} --type merge -p '{"spec":{"deletionPolicy":"Retain"}}'   # leave it running`,
 ];
+/** Not before the server has a name: what is left behind has to be known. */
+const retain: Steps = (object, where) =>
+  recordOf(object)?.attempt !== undefined && heldServer(object) === undefined
+    ? []
+    : [
+        `kubectl patch vps ${object.metadata.name}${where} --type merge -p '{"spec":{"deletionPolicy":"Retain"}}'   # leave it running`,
+      ];
 const startAnew: Steps = ({ metadata }, where) => [
   `kubectl annotate vps ${metadata.name}${where} ${START_ANEW_ANNOTATION}=${metadata.uid}   # order a new one`,
 ];
 const lookAgain: Steps = ({ metadata }, where) => [
-  `kubectl annotate --overwrite vps ${metadata.name}${where} ${RECONCILE_AT_ANNOTATION}="$(date)"   # when it is mended`,
+  `kubectl annotate --overwrite vps ${metadata.name}${where} ${RECONCILE_AT_ANNOTATION}="$(date)"   # once it is fixed`,
 ];
 
 /** Where the cause lies outside of the cluster, or in what only a person can judge. */
@@ -59,12 +66,21 @@ const say =
   () =>
     words.map((line) => `# ${line}`);
 
+/** What tells why the operator does not report: nothing on the object does. */
+const findOut: Steps = ({ metadata }, where) => [
+  `kubectl get events${where} --field-selector involvedObject.uid=${metadata.uid}`,
+  `kubectl logs${where} -n ${OPERATOR_NAMESPACE} -l ${OPERATOR_LABEL} --tail=50   # or the namespace that the operator runs in`,
+];
+
 const both =
   (...all: Steps[]): Steps =>
   (object, where) =>
     all.flatMap((steps) => steps(object, where));
 
-const STEPS: Partial<Record<Reason, Steps>> = {
+const restoreKey = both(say('restore the key and the --base-url that the server was seen with'), secret, lookAgain);
+
+const STEPS: Partial<Record<string, Steps>> = {
+  [NOT_REPORTED]: findOut,
   CreateOutcomeUnknown: resolveBothWays,
   TaskNotFound: resolveBothWays,
   InvalidSpec: edit,
@@ -77,28 +93,44 @@ const STEPS: Partial<Record<Reason, Steps>> = {
   InvalidCredentials: secret,
   Unauthorized: both(say('let all requests leave from one address, and check --base-url and --auth-url'), lookAgain),
   ProviderProtocolError: both(
-    say('check --base-url and --auth-url: a proxy or a login page may answer in place of the service'),
+    say('check --base-url and --auth-url: a proxy or a login page may answer in place of the provider'),
     lookAgain,
   ),
-  ServerMissing: remove,
-  ServerNotVisible: both(
-    misnamed,
-    say('restore the key and the --base-url that the server was seen with'),
-    secret,
-    lookAgain,
-  ),
+  ServerMissing: both(remove, gone),
+  ServerNotVisible: both(misnamed, restoreKey, gone),
+  AbsenceUnproven: gone,
+  IdentityUnproven: both(restoreKey, gone),
   Expired: (object, where) => (recordOf(object)?.expiredAt === undefined ? both(edit, remove) : remove)(object, where),
-  IdentifierInUse: ({ metadata }, where) => [
-    `kubectl patch vps ${metadata.name}${where} --type merge -p '{"spec":{"deletionPolicy":"Retain"}}'`,
-    `kubectl delete vps ${metadata.name}${where}`,
-  ],
+  IdentifierInUse: (object, where) =>
+    heldServer(object) === undefined
+      ? adopt(object, where)
+      : [
+          `kubectl patch vps ${object.metadata.name}${where} --type merge -p '{"spec":{"deletionPolicy":"Retain"}}'`,
+          ...remove(object, where),
+        ],
   AdoptInvalid: adopt,
   RecordInvalid: say('put the earlier text back; that is for an administrator:', 'docs/operations.md#recordinvalid'),
   RecordConflict: say('correct the annotation; that is for an administrator:', 'docs/operations.md#recordconflict'),
   RecordMissing: both(adopt, say('without a server: docs/operations.md#recordmissing')),
   RecordMismatch: both(adopt, startAnew),
-  DeletionProtected: unprotect,
-};
+  DeletionProtected: both(unprotect, retain),
+} satisfies Partial<Record<Reason | typeof NOT_REPORTED | 'AbsenceUnproven' | 'IdentityUnproven', Steps>>;
+
+/** What helps beside a word on the open order; no step lets the object go, since its server may exist. */
+const OPEN_STEPS: Partial<Record<string, Steps>> = {
+  CreateOutcomeUnknown: say(),
+  TaskNotFound: say(),
+  IdentifierInUse: say(),
+  AdoptInvalid: say(),
+  ServerNotVisible: restoreKey,
+} satisfies Partial<Record<Reason, Steps>>;
+
+function stepsFor(reason: string, order: Order): Steps | undefined {
+  if (order.kind !== 'open') return STEPS[reason];
+  // A server that the task has named is the only one that the object can hold.
+  const word = order.named === undefined ? resolveBothWays : resolveNone;
+  return both(word, OPEN_STEPS[reason] ?? STEPS[reason] ?? say());
+}
 
 /** For a reason that takes more words than fit here. */
 function runbook(reason: string): string {
@@ -107,12 +139,13 @@ function runbook(reason: string): string {
 
 /**
  * Commands, the likeliest first, and words behind `#` where no command can help; empty where nothing is to be done.
- * `where`: flags such as ` -n team`.
+ * `where`: flags such as ` -n team`. `now`: ms since the epoch.
  */
-export function nextSteps(object: VirtualServer, where: string): string[] {
+export function nextSteps(object: VirtualServer, where: string, now: number): string[] {
   const { name } = object.metadata;
   const reason = stalled(object)?.reason ?? readiness(object).reason;
-  const steps = STEPS[reason as Reason]?.(object, where) ?? (stalled(object) ? [runbook(reason)] : []);
+  const found = stepsFor(reason, orderOf(object, now))?.(object, where) ?? [];
+  const steps = found.length === 0 && stalled(object) ? [runbook(reason)] : found;
   if (paused(object)) {
     steps.unshift(`kubectl annotate vps ${name}${where} ${PAUSED_ANNOTATION}-`);
   }
@@ -124,9 +157,4 @@ export function nextSteps(object: VirtualServer, where: string): string[] {
     );
   }
   return steps;
-}
-
-/** The annotation that says: somebody looked, and this attempt created nothing. */
-export function notCreated(attempt: string): Record<string, string> {
-  return { [NOT_CREATED_ANNOTATION]: attempt };
 }

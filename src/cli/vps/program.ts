@@ -1,10 +1,12 @@
 /** The commands of `kubectl vps`, their arguments and flags. */
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { specSchema } from '../../api/virtual-server.ts';
+import { similarTo } from '../../decision/similar.ts';
 import { parseDuration } from '../../duration.ts';
 import { showCatalog } from './commands/catalog.ts';
 import { showCost } from './commands/cost.ts';
 import { writeManifest, type NewOptions } from './commands/new.ts';
-import { adopt, resolveAdopt, resolveNotCreated } from './commands/resolve.ts';
+import { adopt, resolveAdopt, resolveGone, resolveNotCreated } from './commands/resolve.ts';
 import { runSsh, showConsole, type SshOptions } from './commands/ssh.ts';
 import { listStatus, showStatus } from './commands/status.ts';
 import { waitFor, type WaitOptions } from './commands/wait.ts';
@@ -30,6 +32,8 @@ export interface ProgramOptions {
 
 /** Arguments that name a server complete to its name; see complete.ts. */
 const NAME = ['<name>', 'name of the VirtualServer'] as const;
+
+const SSH_CHECKS = specSchema.shape.sshCheck.unwrap().options;
 
 export function createProgram({ terminal, version, exitWith }: ProgramOptions): Command {
   const program = new Command('kubectl-vps')
@@ -120,6 +124,8 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .option('--ssh-key-from <secret/key>', 'public key in a Secret; may be repeated', collect, [])
     .option('--secret <name>', 'Secret with the API key')
     .option('--ttl <duration>', 'cancel the server so long after it was ready, such as 72h')
+    .option('--expires-at <time>', 'cancel the server at this time, such as 2027-01-31T18:00:00Z')
+    .addOption(new Option('--ssh-check <place>', 'ready only while an SSH server answers there').choices(SSH_CHECKS))
     .option('--connection-secret <name>', 'Secret to be made with addresses, SSH and VNC data')
     .option('--retain', 'leave the server alone when the object is deleted', false)
     .option('--protect', 'refuse to cancel the server', false)
@@ -140,12 +146,13 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
 
   program
     .command('resolve')
-    .description('say what became of an order whose answer was lost')
+    .description('say what became of an order, or of a server, that the operator cannot see')
     .argument(...NAME)
-    .option('--not-created', 'somebody looked: there is no server', false)
-    .option('--adopt <identifier>', 'there is a server: this one')
+    .option('--not-created', 'you looked: the order created no server', false)
+    .option('--adopt <identifier>', 'you looked: the order created this server')
+    .option('--gone', 'you looked: the server of the object no longer exists', false)
     .option('-y, --yes', 'do not ask', false)
-    .action((name: string, options: { notCreated: boolean; adopt?: string; yes: boolean }, command: Command) =>
+    .action((name: string, options: Resolution, command: Command) =>
       run(command, (context) => resolve(context, name, options)),
     );
 
@@ -156,19 +163,44 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .action(({ allNamespaces }: { allNamespaces: boolean }, command: Command) =>
       run(command, (context) => showCost(context, allNamespaces)),
     );
+  program.on('command:*', ([word = '']: string[]) => {
+    throw unknownCommand(
+      word,
+      program.commands.map((command) => command.name()),
+    );
+  });
   return program;
+}
+
+/** Words that other tools use for what `status` shows. */
+const LISTING = ['list', 'ls', 'get', 'ps', 'show', 'describe'];
+
+function unknownCommand(word: string, commands: readonly string[]): CommandError {
+  const meant = LISTING.includes(word) ? 'status' : similarTo(word, commands);
+  return new CommandError(EXIT.usage, `unknown command ${JSON.stringify(word)}`, [
+    ...(meant === undefined ? [] : [`did you mean kubectl vps ${meant}?`]),
+    'kubectl vps --help shows all commands',
+  ]);
+}
+
+interface Resolution {
+  notCreated: boolean;
+  adopt?: string;
+  gone: boolean;
+  yes: boolean;
 }
 
 async function resolve(
   context: Context,
   name: string,
-  { notCreated, adopt: identifier, yes }: { notCreated: boolean; adopt?: string; yes: boolean },
+  { notCreated, adopt: identifier, gone, yes }: Resolution,
 ): Promise<void> {
-  if (notCreated === (identifier !== undefined)) {
-    throw new CommandError(EXIT.usage, 'give either --not-created or --adopt IDENTIFIER');
+  if ([notCreated, identifier !== undefined, gone].filter(Boolean).length !== 1) {
+    throw new CommandError(EXIT.usage, 'give one of --not-created, --adopt IDENTIFIER and --gone');
   }
-  if (identifier === undefined) await resolveNotCreated(context, name, yes);
-  else await resolveAdopt(context, name, identifier, yes);
+  if (identifier !== undefined) await resolveAdopt(context, name, identifier, yes);
+  else if (gone) await resolveGone(context, name, yes);
+  else await resolveNotCreated(context, name, yes);
 }
 
 function collect(value: string, before: readonly string[]): string[] {

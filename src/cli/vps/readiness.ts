@@ -1,4 +1,6 @@
 /** What the conditions of an object say, in the form that the commands ask for. Pure. */
+import { viewRecord } from '../../decision/record.ts';
+import { currentReason } from '../../decision/verdict.ts';
 import type { Condition, VirtualServer } from '../../api/virtual-server.ts';
 
 export interface Readiness {
@@ -11,12 +13,24 @@ export function conditionOf(object: VirtualServer, type: string): Condition | un
   return object.status?.conditions?.find((condition) => condition.type === type);
 }
 
+/** The reason of an object that has no conditions. */
+export const NOT_REPORTED = 'NotReported';
+
 export function readiness(object: VirtualServer): Readiness {
-  const ready = conditionOf(object, 'Ready');
-  if (ready === undefined) {
-    return { status: 'Unknown', reason: 'NotSeen', message: 'the operator has not seen it yet: does it run?' };
-  }
-  return ready;
+  return conditionOf(object, 'Ready') ?? notReported(object);
+}
+
+/** Why that is so is not known from the object: the operator may be down, or the API server may refuse its writes. */
+function notReported(object: VirtualServer): Readiness {
+  const claimed = viewRecord(object, []).kind === 'own' ? 'has claimed this object and ' : '';
+  const message = `The operator ${claimed}has not reported on ${claimed === '' ? 'this object' : 'it'} yet`;
+  return { status: 'Unknown', reason: NOT_REPORTED, message };
+}
+
+/** The reason that matters now: a server stays Ready while something else keeps the operator from watching it. */
+export function verdict(object: VirtualServer): { reason: string; message: string } {
+  const reason = currentReason(object.status?.conditions);
+  return object.status?.conditions?.find((condition) => condition.reason === reason) ?? readiness(object);
 }
 
 /** True where the conditions speak of the spec as it is now. */

@@ -1,10 +1,12 @@
 /** All that a person wants to know of one server, on one screen. Pure. */
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { ServerRecord } from '../../api/record.ts';
+import { unknownAnnotations } from '../../decision/annotations.ts';
 import { expiryOf } from '../../decision/expiry.ts';
 import { timestamp } from '../../decision/verdict.ts';
 import { timeOf, type EventView } from './cluster.ts';
-import { nextSteps, recordOf } from './next-steps.ts';
+import { nextSteps } from './next-steps.ts';
+import { recordOf } from './order.ts';
 import { bar, duration } from './progress.ts';
 import { conditionOf, isCurrent, readiness, stalled } from './readiness.ts';
 import { clean, type Paint } from './terminal.ts';
@@ -24,7 +26,7 @@ type Row = [label: string, ...values: (string | number | undefined)[]];
 
 /** Sections without anything to say are left out. */
 export function screen(input: ScreenInput): string[] {
-  const sections = [head(input), facts(input), conditions(input), events(input), next(input)];
+  const sections = [head(input), warnings(input), facts(input), conditions(input), events(input), next(input)];
   return sections.filter((lines) => lines.length > 0).flatMap((lines, index) => (index === 0 ? lines : ['', ...lines]));
 }
 
@@ -34,10 +36,15 @@ function head({ object, now, paint }: ScreenInput): string[] {
   const colour = status === 'True' ? paint.good : stalled(object) ? paint.bad : paint.busy;
   const age = duration(now - Date.parse(metadata.creationTimestamp));
   const deleting = metadata.deletionTimestamp === undefined ? '' : ', being deleted';
-  const stale = isCurrent(object) ? '' : ', the operator has not seen the last change yet';
+  const isStale = conditionOf(object, 'Ready') !== undefined && !isCurrent(object);
+  const stale = isStale ? ', the operator has not reported on the last change yet' : '';
   const title = `${paint.strong(metadata.name)} in ${metadata.namespace}, ${age} old${deleting}${stale}`;
   const state = `${status === 'True' ? 'Ready' : 'Not ready'}: ${clean(reason)}`;
   return [title, `${colour(state)}  ${clean(message)}`];
+}
+
+function warnings({ object, paint }: ScreenInput): string[] {
+  return unknownAnnotations(object.metadata).map((warning) => paint.bad(clean(warning)));
 }
 
 function facts({ object, where, paint }: ScreenInput): string[] {
@@ -102,7 +109,8 @@ function conditions({ object, now, paint }: ScreenInput): string[] {
   if (others.length === 0) return [];
   const lines = others.map(({ type, status, reason, message, lastTransitionTime }) => {
     const since = duration(now - Date.parse(lastTransitionTime));
-    return `  ${clean(type)}=${status} for ${since}: ${clean(reason)}  ${clean(message)}`;
+    // The reason may have changed since.
+    return `  ${clean(type)}=${status} for ${since}, now ${clean(reason)}  ${clean(message)}`;
   });
   return [paint.strong('Conditions'), ...lines];
 }
@@ -117,7 +125,7 @@ function events({ events: list, now, paint }: ScreenInput): string[] {
   return [paint.strong('Events'), ...lines];
 }
 
-function next({ object, where, paint }: ScreenInput): string[] {
-  const steps = nextSteps(object, where);
+function next({ object, now, where, paint }: ScreenInput): string[] {
+  const steps = nextSteps(object, where, now);
   return steps.length === 0 ? [] : [paint.strong('What you can do'), ...steps.map((step) => `  ${clean(step)}`)];
 }

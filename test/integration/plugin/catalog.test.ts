@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import { parse } from 'yaml';
+import type { ServerCatalogStatus } from '../../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { quoted } from '../../../src/cli/vps/terminal.ts';
 import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
@@ -15,6 +16,7 @@ let cluster: ControlPlane;
 let world: World;
 let plugin: Plugin;
 
+const ERASE = '\u007f';
 const COMPLETE = ['--product', 'vps-1gb', '--image', 'debian-13.qcow2/minimal', '--disk-size', '20'];
 
 beforeAll(async () => {
@@ -56,6 +58,34 @@ describe('kubectl vps catalog', () => {
   });
 });
 
+describe('kubectl vps catalog of a catalog that is not ready', () => {
+  const [ready] = LISTS.conditions ?? [];
+  const refused = [{ ...ready, status: 'False', reason: 'SecretNotFound', message: 'There is no \u001b[2J Secret' }];
+  const conditions = refused as ServerCatalogStatus['conditions'];
+
+  it.each([
+    ['a condition', { conditions }, /catalog is not ready: SecretNotFound\. There is no {2}\[2J Secret$/m],
+    ['empty lists and a condition', { products: [], images: [], diskSizes: [], conditions }, /: SecretNotFound\. /],
+    ['nothing', {}, /catalog is not ready: NotReported\. The operator has not reported on this catalog yet$/m],
+  ])('says so, and shows no empty tables: %s', async (_what, status, said) => {
+    await putCatalog(world, status);
+    for (const flags of [[], ['-o', 'json']]) {
+      const { code, stdout, stderr } = await plugin.kubectl(['vps', 'catalog', ...flags]);
+      expect([code, stdout, stderr]).toEqual([1, '', expect.stringMatching(said)]);
+    }
+  });
+
+  it('still shows lists that were read before', async () => {
+    await putCatalog(world, { ...LISTS, conditions });
+    const { code, stdout, stderr } = await plugin.kubectl(['vps', 'catalog']);
+    expect([code, stdout, stderr]).toEqual([
+      0,
+      expect.stringMatching(/^vps-2gb +2048$/m),
+      expect.stringMatching(/catalog is not ready: SecretNotFound/),
+    ]);
+  });
+});
+
 describe('kubectl vps new', () => {
   it('writes a manifest that the API server takes, and applies nothing', async () => {
     const flags = [
@@ -81,6 +111,17 @@ describe('kubectl vps new', () => {
     });
   });
 
+  it('writes an end and a check that kubectl reads as they were given', async () => {
+    const flags = [...COMPLETE, '--expires-at', '2099-01-31T18:00:00Z', '--ssh-check', 'Proxy', '--ssh-key', SSH_KEY];
+    const line = ['kubectl', 'vps', 'new', 'web', ...flags].map(quoted).join(' ');
+    const { code, stdout } = await plugin.shell(`${line} | kubectl create --dry-run=server -o json -f -`);
+    const { spec } = JSON.parse(stdout) as VirtualServer;
+    expect([code, spec]).toEqual([
+      0,
+      expect.objectContaining({ expiresAt: '2099-01-31T18:00:00Z', sshCheck: 'Proxy' }),
+    ]);
+  });
+
   it.each(['on', 'y', '0b11', '1_000', '1:30'])('writes the product %j as kubectl reads it', async (product) => {
     const flags = ['--product', product, ...COMPLETE.slice(2), '--ssh-key', SSH_KEY];
     const line = ['kubectl', 'vps', 'new', 'web', ...flags].map(quoted).join(' ');
@@ -104,6 +145,9 @@ describe('kubectl vps new', () => {
     expect(await codes('web', ...COMPLETE, '--ssh-key-from', 'nonsense')).toEqual([2, '']);
     for (const [words, field] of [
       [['--ttl', 'banana'], /spec\.ttl: .*such as 72h/],
+      [['--expires-at', 'tomorrow'], /spec\.expiresAt: .*such as 2027-01-31T18:00:00Z/],
+      [['--expires-at', '2099-01-31T18:00:00Z', '--ttl', '72h'], /spec: give expiresAt or ttl, not both/],
+      [['--ssh-check', 'direct'], /--ssh-check.* choices are None, Proxy, Direct/],
       [['--image', 'nodelim'], /spec\.image: .*file\/variant/],
       [['--retain', '--ttl', '72h'], /spec: .*ttl need deletionPolicy: Delete/],
     ] as const) {
@@ -142,6 +186,60 @@ describe.skipIf(noTerminal !== undefined)('kubectl vps new on a terminal', () =>
       diskSize: 20,
       sshKeys: [SSH_KEY],
     });
+  });
+
+  it('asks again after an answer that cannot be, and says what can', async () => {
+    const session = plugin.terminal(`stty cols 400; kubectl vps new web > web.yaml`);
+    await session.shows(/Product/);
+    session.type('vps-1gb\r');
+    await session.shows(/Image/);
+    session.type('debian\r');
+    await session.shows(/image must have the form file\/variant/);
+    session.type('-13.qcow2/minimal\r');
+    await session.shows(/Disk size/);
+    session.type('large\r');
+    await session.shows(/give a whole number, such as 20/);
+    session.type(`${ERASE.repeat(5)}20\r`);
+    await session.shows(/SSH public key/);
+    session.type('/nowhere\r');
+    await session.shows(/is neither an SSH public key nor a file/);
+    session.type(`${ERASE.repeat(8)}${SSH_KEY}\r`);
+    expect(await session.ended).toBe(0);
+    const { stdout } = await plugin.shell('cat web.yaml');
+    expect((parse(stdout) as VirtualServer).spec).toEqual({
+      product: 'vps-1gb',
+      image: 'debian-13.qcow2/minimal',
+      diskSize: 20,
+      sshKeys: [SSH_KEY],
+    });
+  });
+
+  it('names what the catalog offers where nothing matches, and offers only files that hold a key', async () => {
+    await putCatalog(world);
+    const session = plugin.terminal(
+      `stty cols 400; mkdir .ssh; echo broken > .ssh/a.pub; kubectl vps new web > web.yaml`,
+    );
+    await session.shows(/Product[\s\S]*vps-2gb/);
+    session.type('vps-9gb');
+    await session.shows(/nothing matches; choose from vps-1gb, vps-2gb, vps-4gb, vps-8gb/);
+    session.type(`\r${ERASE.repeat(3)}2gb`);
+    await session.shows(/Product[^\n]* vps-2gb/);
+    session.type('\r');
+    await session.shows(/Image[\s\S]*Debian 13, minimal/);
+    session.type('\r');
+    await session.shows(/Disk size[\s\S]*40/);
+    session.type('\r');
+    await session.shows(/SSH public key \(text or file\)/);
+    session.type(`${SSH_KEY}\r`);
+    expect(await session.ended).toBe(0);
+    const { stdout } = await plugin.shell('cat web.yaml');
+    expect((parse(stdout) as VirtualServer).spec).toMatchObject({ product: 'vps-2gb', sshKeys: [SSH_KEY] });
+  });
+
+  it('refuses a wrong flag before it asks', async () => {
+    const session = plugin.terminal('kubectl vps new web --ttl banana');
+    expect([await session.ended, session.text()]).toEqual([2, expect.not.stringContaining('Product')]);
+    expect(session.text()).toMatch(/spec\.ttl: .*such as 72h/);
   });
 
   it.each([

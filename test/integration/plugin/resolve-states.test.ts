@@ -26,7 +26,7 @@ async function standing({ reason, record, mirror = record, spec = {} }: State): 
 }> {
   const world = await createWorld({ operator: false });
   const { metadata } = await world.create(virtualServer('web', withSpec(spec)));
-  const own = { owner: metadata.uid, mode: 'create', attemptedAt: '2026-11-20T21:52:31Z' };
+  const own = { owner: metadata.uid, mode: 'create', attemptedAt: new Date().toISOString() };
   await world.patch('web', { metadata: { finalizers: [FINALIZER] } });
   await world.annotate('web', { record: JSON.stringify({ ...own, ...record }) });
   const conditions = withVerdict([], { reason, message: 'as it stands' }, metadata.generation, Date.now());
@@ -71,31 +71,71 @@ it.skipIf(process.platform !== 'linux')('a command whose output cannot be writte
 
 it.each([
   { reason: 'CreateInFlight', record: { attempt: 'it' }, said: 'not yet: ' },
-  { reason: 'Creating', record: { attempt: 'it', task: 7 }, said: 'nothing to resolve: web is Creating' },
-  { reason: 'ProviderUnavailable', record: { attempt: 'it', task: 7 }, said: 'nothing to resolve: ' },
-] as const)('adopt leaves an order alone that is under way: $reason', async ({ said, ...state }) => {
+  {
+    reason: 'Creating',
+    record: { attempt: 'it', task: 7 },
+    said: 'not yet: the provider accepted the order as task 7',
+  },
+  { reason: 'ProviderUnavailable', record: { attempt: 'it', task: 7 }, said: 'not yet: ' },
+] as const)('an order that is under way is left alone: $reason', async ({ said, ...state }) => {
   const { world, plugin } = await standing(state);
-  const { code, stderr } = await plugin.kubectl(['vps', 'adopt', 'web', 'vs1001', '--yes']);
-  expect([code, stderr]).toEqual([1, expect.stringContaining(said)]);
+  for (const words of [
+    ['adopt', 'web', 'vs1001'],
+    ['resolve', 'web', '--adopt', 'vs1001'],
+    ['resolve', 'web', '--not-created'],
+  ]) {
+    const { code, stderr } = await plugin.kubectl(['vps', ...words, '--yes']);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(said)]);
+  }
   expect(await saidOf(world)).toEqual({});
 });
 
-it.each(['CreateOutcomeUnknown', 'AdoptInvalid', 'IdentifierInUse', 'ServerNotVisible'] as const)(
-  'adopt names a server, or another one, for a lost order: %s',
+it.each(['CreateOutcomeUnknown', 'AdoptInvalid', 'IdentifierInUse', 'ServerNotVisible', 'SecretNotFound'] as const)(
+  'a lost order takes a server, another server, or the word that there is none: %s',
   async (reason) => {
     const { world, plugin } = await standing({ reason, record: { attempt: 'lost' } });
     expect((await plugin.kubectl(['vps', 'adopt', 'web', 'vs1001', '--yes'])).code).toBe(0);
     expect(await saidOf(world)).toEqual({ 'vps-operator.dev/adopt': 'vs1001' });
+    expect((await plugin.kubectl(['vps', 'resolve', 'web', '--adopt', 'vs1002', '--yes'])).code).toBe(0);
+    expect(await saidOf(world)).toEqual({ 'vps-operator.dev/adopt': 'vs1002' });
+    expect((await plugin.kubectl(['vps', 'resolve', 'web', '--not-created', '--yes'])).code).toBe(0);
+    expect(await saidOf(world)).toEqual({ 'vps-operator.dev/not-created': 'lost' });
+    expect((await plugin.kubectl(['vps', 'resolve', 'web', '--adopt', 'vs1003', '--yes'])).code).toBe(0);
+    expect(await saidOf(world)).toEqual({ 'vps-operator.dev/adopt': 'vs1003' });
   },
 );
 
-it('adopt names another server where a lost order waits for something else than the one that was named', async () => {
-  const { world, plugin } = await standing({ reason: 'SecretNotFound', record: { attempt: 'lost' } });
-  const adopt = ['vps', 'adopt', 'web', 'vs1001', '--yes'];
-  expect((await plugin.kubectl(adopt)).code).toBe(1);
-  await world.annotate('web', { adopt: 'vs1' });
-  expect((await plugin.kubectl(adopt)).code).toBe(0);
-  expect(await saidOf(world)).toEqual({ 'vps-operator.dev/adopt': 'vs1001' });
+it.each(['ServerNotVisible', 'ServerMissing'] as const)(
+  'resolve takes the word that a server is gone: %s',
+  async (reason) => {
+    const { world, plugin } = await standing({ reason, record: { identifier: 'vs1' } });
+    const { stdout } = await plugin.kubectl(['vps', 'status', 'web']);
+    const [gone = ''] = /^ {2}kubectl vps resolve web --gone/m.exec(stdout) ?? [];
+    const refused = await plugin.shell(gone);
+    expect([refused.code, await saidOf(world)]).toEqual([2, {}]);
+    const { code, stderr } = await plugin.shell(`${gone} --yes`);
+    expect([code, stderr]).toEqual([0, expect.stringMatching(/^ {2}server {6}vs1$/m)]);
+    expect(await saidOf(world)).toEqual({ 'vps-operator.dev/server-gone': 'vs1' });
+  },
+);
+
+it('resolve takes the word that a server is gone for no server that the operator sees, and for no order', async () => {
+  const held = await standing({ reason: 'Available', record: { identifier: 'vs1' } });
+  const seen = await held.plugin.kubectl(['vps', 'resolve', 'web', '--gone', '--yes']);
+  expect([seen.code, seen.stderr]).toEqual([1, expect.stringContaining('does not miss server vs1: web is Available')]);
+  const lost = await standing({ reason: 'ServerNotVisible', record: { attempt: 'lost' } });
+  const none = await lost.plugin.kubectl(['vps', 'resolve', 'web', '--gone', '--yes']);
+  expect([none.code, none.stderr]).toEqual([1, expect.stringContaining('--not-created or --adopt IDENTIFIER')]);
+  expect([await saidOf(held.world), await saidOf(lost.world)]).toEqual([{}, {}]);
+});
+
+it.skipIf(noTerminal !== undefined)('resolve warns that a server which is called gone may cost money', async () => {
+  const { world, plugin } = await standing({ reason: 'ServerMissing', record: { identifier: 'vs1' } });
+  const session = plugin.terminal('stty cols 400; kubectl vps resolve web --gone');
+  await session.shows(/is server vs1 gone\?.*still exists keeps costing money.*\(y\/N\)/s);
+  session.type('y\r');
+  expect(await session.ended).toBe(0);
+  expect(await saidOf(world)).toEqual({ 'vps-operator.dev/server-gone': 'vs1' });
 });
 
 it('resolve says that the object is being deleted, and how its end is followed', async () => {

@@ -4,7 +4,7 @@ import { FINALIZER } from '../../../src/api/names.ts';
 import { virtualServer } from '../../gen/virtual-server.ts';
 import { lostOrder, sent } from '../support/creates.ts';
 import { createPlugin, noTerminal, usePlugin, type Plugin } from '../support/plugin.ts';
-import { recordOf } from '../support/records.ts';
+import { readyServer, recordOf } from '../support/records.ts';
 import { createWorld, type World } from '../support/world.ts';
 
 const folder = usePlugin();
@@ -40,7 +40,7 @@ describe('kubectl vps resolve', () => {
     const { world, plugin } = await parked(true);
     const [created] = world.simulator.ledger.creates();
     const command = await printed(plugin, '--adopt');
-    const { code } = await plugin.shell(command.replace('<identifier>', `${created?.identifier} --yes`));
+    const { code } = await plugin.shell(command.replace('IDENTIFIER', `${created?.identifier} --yes`));
     expect(code).toBe(0);
     expect((await plugin.kubectl(['vps', 'wait', 'web'])).code).toBe(0);
     expect((await world.get('web'))?.status?.identifier).toBe(created?.identifier);
@@ -59,13 +59,45 @@ describe('kubectl vps resolve', () => {
     expect(await codes('resolve', 'web', '--adopt', 'vs1001')).toBe(2);
     expect(await codes('resolve', 'web', '--yes')).toBe(2);
     expect(await codes('resolve', 'web', '--yes', '--not-created', '--adopt', 'vs1001')).toBe(2);
+    expect(await codes('resolve', 'web', '--yes', '--gone', '--not-created')).toBe(2);
     expect(await codes('resolve', 'web', '--yes', '--adopt', 'two words')).toBe(2);
+    expect(await codes('resolve', 'web', '--yes', '--adopt', 'IDENTIFIER')).toBe(2);
+    expect(await codes('adopt', 'web', '<identifier>', '--yes')).toBe(2);
     expect(await codes('resolve', 'none', '--yes', '--not-created')).toBe(3);
     expect((await world.get('web'))?.metadata).toEqual(before?.metadata);
     expect(await codes('resolve', 'web', '--not-created', '--yes')).toBe(0);
     await world.waitForReason('web', 'Available', 'Ready');
     expect(await codes('resolve', 'web', '--not-created', '--yes')).toBe(1);
     expect(sent(world)).toHaveLength(2);
+  });
+
+  it('takes another server after a slip, or the word that there is none', async () => {
+    const { world, plugin } = await parked(true);
+    const other = (await readyServer(world, 'other')).status?.identifier ?? '';
+    const [created] = world.simulator.ledger.creates();
+    const resolve = (...words: string[]) => plugin.kubectl(['vps', 'resolve', 'web', ...words, '--yes']);
+    expect((await resolve('--adopt', 'mistyped')).code).toBe(0);
+    await world.waitForReason('web', 'ServerNotVisible', 'Stalled');
+    expect((await resolve('--adopt', other)).code).toBe(0);
+    await world.waitForReason('web', 'IdentifierInUse', 'Stalled');
+    const { stdout } = await plugin.kubectl(['vps', 'status', 'web']);
+    expect(stdout).not.toMatch(/^ {2}kubectl .*(Retain|delete)/m);
+    const command = await printed(plugin, '--adopt');
+    expect((await plugin.shell(command.replace('IDENTIFIER', `${created?.identifier} --yes`))).code).toBe(0);
+    const { status } = await world.waitForReason('web', 'Available', 'Ready');
+    expect(status?.identifier).toBe(created?.identifier);
+    expect((await world.get('other'))?.status?.identifier).toBe(other);
+    expect(sent(world)).toHaveLength(2);
+  });
+
+  it('orders again after a slip where there is no server', async () => {
+    const { world, plugin } = await parked(false);
+    expect((await plugin.kubectl(['vps', 'resolve', 'web', '--adopt', 'mistyped', '--yes'])).code).toBe(0);
+    await world.waitForReason('web', 'ServerNotVisible', 'Stalled');
+    const command = (await printed(plugin, '--not-created')).replace(' #', ' --yes #');
+    expect((await plugin.shell(command)).code).toBe(0);
+    await world.waitForReason('web', 'Available', 'Ready');
+    expect(world.simulator.ledger.creates()).toHaveLength(1);
   });
 
   it('waits while the order may still be on its way', async () => {

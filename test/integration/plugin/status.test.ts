@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
 import { parse, stringify } from 'yaml';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
-import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
+import { virtualServer, withAnnotations, withSpec } from '../../gen/virtual-server.ts';
 import { startEmptyCluster } from '../deploy/cluster.ts';
 import { CREATE } from '../support/creates.ts';
 import { createPlugin, noTerminal, usePlugin } from '../support/plugin.ts';
@@ -65,12 +65,17 @@ describe('kubectl vps status NAME', () => {
     expect(waited.code).toBe(5);
   });
 
-  it('shows that the operator has not seen the object, or that it is being deleted', async () => {
+  it('shows that the operator has not reported on the object, or that it is being deleted', async () => {
     const world = await createWorld({ operator: false });
     await world.create(virtualServer('web'));
     const plugin = await createPlugin(folder(), world.namespace);
     const unseen = await plugin.kubectl(['vps', 'status', 'web']);
-    expect([unseen.code, unseen.stdout]).toEqual([0, expect.stringContaining('Not ready: NotSeen')]);
+    const words = 'Not ready: NotReported  The operator has not reported on this object yet';
+    expect([unseen.code, unseen.stdout]).toEqual([0, expect.stringContaining(words)]);
+    expect(unseen.stdout).not.toContain('last change');
+    const [events = ''] = /^ {2}kubectl get events .*$/m.exec(unseen.stdout) ?? [];
+    expect(await plugin.shell(events)).toMatchObject({ code: 0 });
+    expect(unseen.stdout).toMatch(/^ {2}kubectl logs -n vps-operator-system -l /m);
     await world.startOperator();
     await world.waitForReason('web', 'Available', 'Ready');
     await world.patch('web', { spec: { deletionProtection: true } });
@@ -82,6 +87,15 @@ describe('kubectl vps status NAME', () => {
     expect((await plugin.shell(cancel)).code).toBe(0);
     await world.waitGone('web');
     expect(world.simulator.ledger.cancels()).toHaveLength(1);
+  });
+
+  it('warns of an annotation that is mistyped', async () => {
+    const world = await createWorld({ operator: false });
+    await world.create(virtualServer('web', withAnnotations({ 'vps-operator.dev/adpot': 'vs1', 'example.org/x': '' })));
+    const plugin = await createPlugin(folder(), world.namespace);
+    const { stdout } = await plugin.kubectl(['vps', 'status', 'web']);
+    expect(stdout).toMatch(/^Unknown annotation vps-operator.dev\/adpot; did you mean vps-operator.dev\/adopt\?$/m);
+    expect(stdout).not.toContain('example.org');
   });
 
   it('prints the command that lets an orphan be, and that command does', async () => {
@@ -146,12 +160,14 @@ describe('kubectl vps cost', () => {
 
 describe('kubectl vps wait', () => {
   it('ends when the server is ready, and when it is gone', async () => {
-    const world = await createWorld({ simulator: { taskDurationMs: 2000 } });
-    await world.create(virtualServer('web'));
+    const world = await createWorld();
+    const { task = 0 } = recordOf(await provisioning(world, 'web'));
     const plugin = await createPlugin(folder(), world.namespace);
-    const ready = await plugin.kubectl(['vps', 'wait', 'web']);
-    expect([ready.code, ready.stdout]).toEqual([0, 'web is ready\n']);
-    expect(ready.stderr).toMatch(/^web {2}\[.*\] .*Creating: /m);
+    const waiting = plugin.shell('kubectl vps wait web 2> said');
+    const said = async (): Promise<string> => (await plugin.shell('cat said')).stdout;
+    await world.until(async () => /^web {2}\[.*\] .*Creating: /m.test(await said()), 'a line of progress');
+    world.simulator.fleet.completeTask(task);
+    expect(await waiting).toMatchObject({ code: 0, stdout: 'web is ready\n' });
     await world.delete('web');
     const gone = await plugin.kubectl(['vps', 'wait', 'web', '--for', 'deleted']);
     expect([gone.code, gone.stdout]).toEqual([0, 'web is gone\n']);
@@ -166,7 +182,7 @@ describe('kubectl vps wait', () => {
     const plugin = await createPlugin(folder(), world.namespace);
     const { code, stderr } = await plugin.kubectl(['vps', 'wait', 'web']);
     expect(code).toBe(4);
-    expect(stderr).toMatch(/^kubectl vps: web needs somebody. CreateOutcomeUnknown: /m);
+    expect(stderr).toMatch(/^kubectl vps: web is stuck and needs you. CreateOutcomeUnknown: /m);
     expect(stderr).toMatch(/^ {2}kubectl vps resolve web --not-created +# there is none$/m);
   });
 
@@ -199,7 +215,11 @@ describe('the plugin, where it cannot do its work', () => {
     expect(await code('status', '--context', 'none')).toEqual([1, expect.stringContaining('no context "none"')]);
     expect(await code('status', '--kubeconfig', '/nowhere')).toEqual([1, expect.stringContaining('/nowhere')]);
     expect((await code('wait', 'web', '--timeout', 'soon'))[0]).toBe(2);
-    expect((await code('nonsense'))[0]).toBe(2);
+    expect(await code('nonsense')).toEqual([2, expect.not.stringContaining('did you mean')]);
+    for (const listing of ['list', 'ls', 'get', 'stats']) {
+      const said = `kubectl vps: unknown command "${listing}"\n  did you mean kubectl vps status?\n`;
+      expect(await code(listing)).toEqual([2, expect.stringContaining(said)]);
+    }
     expect((await code('status', '--nonsense'))[0]).toBe(2);
     expect((await code('--version'))[0]).toBe(0);
 

@@ -52,7 +52,7 @@ describe('kubectl vps wait', () => {
     await world.waitForReason('web', 'Paused', 'Paused');
     const plugin = await createPlugin(folder(), world.namespace);
     const { code, stderr } = await plugin.kubectl(['vps', 'wait', 'web', '--timeout', '30s']);
-    expect([code, stderr]).toEqual([4, expect.stringMatching(/web needs somebody. Paused: /)]);
+    expect([code, stderr]).toEqual([4, expect.stringMatching(/web is stuck and needs you. Paused: /)]);
     expect(stderr).toMatch(/^ {2}kubectl annotate vps web vps-operator.dev\/paused-$/m);
   });
 
@@ -67,6 +67,29 @@ describe('kubectl vps wait', () => {
     expect(await waiting).toMatchObject({ code: 0, stdout: 'web is ready\n' });
   });
 
+  it('says that the object is not being deleted yet, and waits until it is gone', async () => {
+    const world = await createWorld({ operator: false });
+    await world.create(virtualServer('web'));
+    const { plugin } = await behind(world, async (request): Promise<Fate> => {
+      if (request === 3) {
+        await world.delete('web');
+        await world.create(virtualServer('web'));
+      }
+      return 'pass';
+    });
+    const { code, stdout, stderr } = await plugin.kubectl([
+      'vps',
+      'wait',
+      'web',
+      '--for',
+      'deleted',
+      '--timeout',
+      '1m',
+    ]);
+    expect([code, stdout]).toEqual([0, 'web is gone\n']);
+    expect(stderr.match(/^web is not being deleted yet; waiting$/gm)).toHaveLength(1);
+  });
+
   it('does not wait for an API server that never answered', async () => {
     const world = await createWorld({ operator: false });
     const { plugin, requests } = await behind(world, () => 'drop');
@@ -79,7 +102,7 @@ describe('kubectl vps wait', () => {
     await world.create(virtualServer('web'));
     const { plugin } = await behind(world, (request) => (request < silent ? 'pass' : 'silence'));
     const { code, stderr } = await plugin.kubectl(['vps', 'wait', 'web', '--timeout', '3s']);
-    expect([code, stderr]).toEqual([5, expect.stringMatching(/^kubectl vps: web: no end after 3 s$/m)]);
+    expect([code, stderr]).toEqual([5, expect.stringMatching(/^kubectl vps: web: timed out after 3s$/m)]);
   });
 
   it('takes an object that was made anew between two looks for gone', async () => {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { REASONS, type Reason } from '../../../src/api/conditions.ts';
-import { FINALIZER } from '../../../src/api/names.ts';
-import type { VirtualServerStatus } from '../../../src/api/virtual-server.ts';
+import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import { formatRecord } from '../../../src/api/record.ts';
+import type { VirtualServer, VirtualServerStatus } from '../../../src/api/virtual-server.ts';
 import { nextSteps } from '../../../src/cli/vps/next-steps.ts';
 import { bar, duration, progressLine } from '../../../src/cli/vps/progress.ts';
 import { createProgram } from '../../../src/cli/vps/program.ts';
@@ -28,6 +29,8 @@ const conditionsOf = (reason: Reason) => {
 const withReason = (reason: Reason, status: VirtualServerStatus = {}) =>
   stored('web', storedWith({ status: { observedGeneration: 1, conditions: conditionsOf(reason), ...status } }));
 
+const NOW = Date.parse('2026-01-01T00:00:00Z');
+
 describe('the next steps', () => {
   const stalled = (Object.keys(REASONS) as Reason[]).filter((reason) =>
     conditionsOf(reason).some(({ type }) => type === 'Stalled'),
@@ -42,7 +45,7 @@ describe('the next steps', () => {
     // An orphan is named by the record.
     const orphans = [{ task: 7 }, { attempt: "a'b;c" }];
     const record = { owner: 'uid-of-web', mode: 'create' as const, orphans };
-    const steps = nextSteps(withReason(reason, reason === 'OrphanedServer' ? { record } : {}), ' -n team');
+    const steps = nextSteps(withReason(reason, reason === 'OrphanedServer' ? { record } : {}), ' -n team', NOW);
     expect(steps.length).toBeGreaterThan(0);
     for (const step of steps) {
       expect(step).toMatch(/^(kubectl |# )/);
@@ -52,20 +55,20 @@ describe('the next steps', () => {
   });
 
   it('say how an end that was over before the order is moved, and how a wrong name is corrected', () => {
-    expect(nextSteps(withReason('Expired'), '')).toEqual(['kubectl edit vps web', 'kubectl delete vps web']);
+    expect(nextSteps(withReason('Expired'), '', NOW)).toEqual(['kubectl edit vps web', 'kubectl delete vps web']);
     const expired = { owner: 'uid-of-web', mode: 'create' as const, expiredAt: '2026-01-01T00:00:00Z' };
-    expect(nextSteps(withReason('Expired', { record: expired }), '')).toEqual(['kubectl delete vps web']);
+    expect(nextSteps(withReason('Expired', { record: expired }), '', NOW)).toEqual(['kubectl delete vps web']);
     const unseen = withReason('ServerNotVisible');
-    expect(nextSteps(unseen, '')[0]).toContain('# restore the key');
+    expect(nextSteps(unseen, '', NOW)[0]).toContain('# restore the key');
     unseen.metadata.annotations = { 'vps-operator.dev/adopt': 'vs9' };
-    expect(nextSteps(unseen, '')[0]).toBe('kubectl vps adopt web <identifier>');
+    expect(nextSteps(unseen, '', NOW)[0]).toBe('kubectl vps adopt web IDENTIFIER');
   });
 
   it('are none for a server that is ready, and one for a paused one', () => {
-    expect(nextSteps(withReason('Available'), '')).toEqual([]);
+    expect(nextSteps(withReason('Available'), '', NOW)).toEqual([]);
     const paused = { type: 'Paused', status: 'True', reason: 'Paused', message: '' } as const;
     const conditions = [...conditionsOf('Available'), { ...paused, lastTransitionTime: '', observedGeneration: 1 }];
-    expect(nextSteps(withReason('Available', { conditions }), '')).toEqual([
+    expect(nextSteps(withReason('Available', { conditions }), '', NOW)).toEqual([
       'kubectl annotate vps web vps-operator.dev/paused-',
     ]);
   });
@@ -101,6 +104,37 @@ describe('what others wrote', () => {
     expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
     const { parse } = await import('yaml');
     expect(parse(text)).toEqual({ text: HOSTILE });
+  });
+});
+
+describe('the screen', () => {
+  const paint = { strong: String, faint: String, good: String, busy: String, bad: String };
+  const shown = (object: VirtualServer, now = NOW): string =>
+    screen({ object, events: [], now, where: '', paint }).join('\n');
+
+  it('says how long a condition has had its status, apart from the reason, which may be newer', () => {
+    const conditions = conditionsOf('TaskNotFound').map((condition) => ({
+      ...condition,
+      lastTransitionTime: '2026-01-01T00:00:00Z',
+    }));
+    const text = shown(withReason('TaskNotFound', { conditions }), Date.parse('2026-01-01T00:01:21Z'));
+    expect(text).toContain('\n  Stalled=True for 81s, now TaskNotFound  why');
+  });
+
+  it('claims no more of an object without conditions than is known', () => {
+    const unseen = stored('web', storedWith({ status: {} }));
+    expect(shown(unseen)).toContain('Not ready: NotReported  The operator has not reported on this object yet');
+    expect(shown(unseen)).not.toMatch(/run\?|last change/);
+    const annotations = {
+      [RECORD_ANNOTATION]: formatRecord({ owner: 'uid-of-web', mode: 'create', attempt: 'first' }),
+    };
+    const claimed = stored('web', storedWith({ metadata: { annotations }, status: {} }));
+    expect(shown(claimed)).toContain('The operator has claimed this object and has not reported on it yet');
+    const steps = nextSteps(claimed, ' -n team', NOW);
+    expect(steps.map((step) => step.split(' ').slice(0, 3).join(' '))).toEqual([
+      'kubectl get events',
+      'kubectl logs -n',
+    ]);
   });
 });
 

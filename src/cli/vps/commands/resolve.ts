@@ -1,111 +1,120 @@
-/** `kubectl vps resolve` and `kubectl vps adopt`: a person's word on a server that the operator cannot find out about. */
-import { ADOPT_ANNOTATION } from '../../../api/names.ts';
-import { MAX_IDENTIFIER, type ServerRecord } from '../../../api/record.ts';
+/** `kubectl vps resolve` and `kubectl vps adopt`: your word on a server that the operator cannot find out about. */
+import { identifierProblem } from '../../../api/identifier.ts';
+import { ADOPT_ANNOTATION, NOT_CREATED_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../api/names.ts';
 import type { VirtualServer } from '../../../api/virtual-server.ts';
 import { agreed, print, tell, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
-import { notCreated, recordOf } from '../next-steps.ts';
-import { readiness } from '../readiness.ts';
+import { heldServer, orderOf, recordOf, unseenServer, type Order } from '../order.ts';
+import { verdict } from '../readiness.ts';
 import { clean } from '../terminal.ts';
 
-/** Only here does the operator obey `not-created`. */
-const UNDECIDED = ['CreateOutcomeUnknown', 'TaskNotFound'];
-/** The server that was named for an order will not do: another one may be. */
-const MISNAMED = ['AdoptInvalid', 'IdentifierInUse', 'ServerNotVisible'];
-
+/** Removes a server that was named for the order: the operator would go on to adopt it. */
 export async function resolveNotCreated(context: Context, name: string, yes: boolean): Promise<void> {
   const { cluster } = context;
   const object = await cluster.get(name);
-  const record = recordOf(object);
-  const attempt = undecidedAttempt(object, record, cluster.where);
-  tell(context, known(object, record));
+  const { attempt } = openOrder(object, context);
+  tell(context, known(object));
+  const named = object.metadata.annotations?.[ADOPT_ANNOTATION];
+  const removal = named === undefined ? '' : ` The annotation ${ADOPT_ANNOTATION}=${clean(named)} is removed.`;
   const consequence = isDeleting(object) ? 'The object goes.' : 'The server is ordered again.';
-  const question = `Did you look at the service, and is there no server of this order? ${consequence}`;
+  const question = `Did you look at the provider, and is there no server of this order? ${consequence}${removal}`;
   if (!yes && !(await agreed(context, question))) throw unchanged();
-  await cluster.annotate(object, notCreated(attempt));
+  await cluster.annotate(object, {
+    [NOT_CREATED_ANNOTATION]: attempt,
+    ...(named !== undefined && { [ADOPT_ANNOTATION]: null }),
+  });
   print(context, [`attempt ${clean(attempt)} is marked as not created`, howToFollow(object, cluster.where)]);
 }
 
-/** `resolve --adopt`: as adopt, for an order whose answer was lost. */
+/** `resolve --adopt`: as adopt, for an order whose outcome only you can find out. */
 export async function resolveAdopt(context: Context, name: string, identifier: string, yes: boolean): Promise<void> {
   requireIdentifier(identifier);
   const object = await context.cluster.get(name);
-  undecidedAttempt(object, recordOf(object), context.cluster.where);
+  openOrder(object, context);
   await take(context, object, identifier, yes);
+}
+
+/** `resolve --gone`: the server that the object holds no longer exists. */
+export async function resolveGone(context: Context, name: string, yes: boolean): Promise<void> {
+  const { cluster } = context;
+  const object = await cluster.get(name);
+  const identifier = unseenServer(object);
+  if (identifier === undefined) throw notToBeGone(object, context);
+  tell(context, known(object));
+  const consequence = isDeleting(object) ? 'The object goes.' : 'No other server is ordered for the object.';
+  const question =
+    `Did you look at the provider, and is server ${clean(identifier)} gone? ${consequence} ` +
+    'A server that still exists keeps costing money.';
+  if (!yes && !(await agreed(context, question))) throw unchanged();
+  await cluster.annotate(object, { [SERVER_GONE_ANNOTATION]: identifier });
+  print(context, [`server ${clean(identifier)} is marked as gone`, howToFollow(object, cluster.where)]);
 }
 
 export async function adopt(context: Context, name: string, identifier: string, yes: boolean): Promise<void> {
   requireIdentifier(identifier);
   const object = await context.cluster.get(name);
-  const record = recordOf(object);
-  // Whoever adopts leaves the order behind: one that is under way would become a server of no object.
-  if (isOrdered(object, record) && !isMisnamed(object, record)) {
-    undecidedAttempt(object, record, context.cluster.where);
-  }
+  // Adopting leaves the order behind: one that is under way would become a server of no object.
+  if (orderOf(object, context.now()).kind === 'notYet') openOrder(object, context);
   await take(context, object, identifier, yes);
 }
 
 /** Throws CommandError for what the operator would call AdoptInvalid. */
 export function requireIdentifier(identifier: string): void {
-  if (/^[\x21-\x7e]+$/.test(identifier) && identifier.length <= MAX_IDENTIFIER) return;
-  throw new CommandError(EXIT.usage, `an identifier has 1 to ${MAX_IDENTIFIER} visible ASCII characters, no blanks`);
+  const problem = identifierProblem(identifier);
+  if (problem !== undefined) throw new CommandError(EXIT.usage, problem);
 }
 
 async function take(context: Context, object: VirtualServer, identifier: string, yes: boolean): Promise<void> {
   const { cluster } = context;
   const { name } = object.metadata;
-  const record = recordOf(object);
-  const held = record?.owner === object.metadata.uid ? record.identifier : undefined;
+  const held = heldServer(object);
   if (held === identifier) {
     print(context, [`${name} holds ${clean(identifier)} already`]);
     return;
   }
   if (held !== undefined) {
     throw new CommandError(EXIT.failed, `${name} holds server ${clean(held)}: another one needs an object of its own`, [
-      `kubectl vps new OTHER-NAME --adopt <identifier>${cluster.where}`,
+      `kubectl vps new OTHER-NAME --adopt IDENTIFIER${cluster.where}`,
     ]);
   }
-  tell(context, known(object, record));
+  tell(context, known(object));
   const question = `Does server ${clean(identifier)} belong to ${name}? ${fateOf(object)}`;
   if (!yes && !(await agreed(context, question))) throw unchanged();
-  await cluster.annotate(object, { [ADOPT_ANNOTATION]: identifier });
+  const { annotations = {} } = object.metadata;
+  await cluster.annotate(object, {
+    [ADOPT_ANNOTATION]: identifier,
+    // Of two words on one order the later one counts.
+    ...(annotations[NOT_CREATED_ANNOTATION] !== undefined && { [NOT_CREATED_ANNOTATION]: null }),
+  });
   print(context, [`${name} adopts ${clean(identifier)}`, howToFollow(object, cluster.where)]);
 }
 
-/** Whether an order of this very object was sent, or may have been, and no server is known yet. */
-function isOrdered({ metadata }: VirtualServer, record: ServerRecord | undefined): boolean {
-  const { owner, attempt, task, identifier } = record ?? {};
-  return owner === metadata.uid && identifier === undefined && (attempt !== undefined || task !== undefined);
-}
-
-/** Whether a server was named for a lost order already, and has not been taken over: another one may be named. */
-function isMisnamed(object: VirtualServer, record: ServerRecord | undefined): boolean {
-  const { reason } = readiness(object);
-  if (MISNAMED.includes(reason)) return true;
-  const isLost = record?.task === undefined && reason !== 'CreateInFlight';
-  return isLost && object.metadata.annotations?.[ADOPT_ANNOTATION] !== undefined;
-}
-
-/** The attempt that is to be named. Throws where the operator would not obey, or not yet. */
-function undecidedAttempt(object: VirtualServer, record: ServerRecord | undefined, where: string): string {
+/** Throws where there is no order that waits for a word, or not yet. */
+function openOrder(object: VirtualServer, { cluster, now }: Context): Extract<Order, { kind: 'open' }> {
   const { name } = object.metadata;
-  const { reason, message } = readiness(object);
-  const attempt = UNDECIDED.includes(reason) ? record?.attempt : undefined;
-  if (reason === 'CreateInFlight') throw notYet(object, message, where);
-  if (attempt === undefined) {
-    throw new CommandError(EXIT.failed, `there is nothing to resolve: ${name} is ${reason}`, [
-      `kubectl vps status ${name}${where}`,
-    ]);
+  const order = orderOf(object, now());
+  if (order.kind === 'open') return order;
+  if (order.kind === 'notYet') {
+    throw new CommandError(EXIT.failed, `not yet: ${order.why}`, [`kubectl vps wait ${name}${cluster.where}`]);
   }
-  // The annotation is written before the status: until that follows, its reason speaks of an earlier attempt.
-  if (object.status?.record?.attempt !== attempt) {
-    throw notYet(object, `${reason} speaks of another attempt than ${attempt}: try again in a moment`, where);
-  }
-  return attempt;
+  const held = heldServer(object);
+  const holds = held === undefined ? '' : ` and holds server ${clean(held)}`;
+  const gone = `kubectl vps resolve ${name}${cluster.where} --gone   # you have seen that the server no longer exists`;
+  throw new CommandError(EXIT.failed, `there is nothing to resolve: ${name} is ${verdict(object).reason}${holds}`, [
+    ...(unseenServer(object) === undefined ? [] : [gone]),
+    `kubectl vps status ${name}${cluster.where}`,
+  ]);
 }
 
-function notYet({ metadata }: VirtualServer, why: string, where: string): CommandError {
-  return new CommandError(EXIT.failed, `not yet: ${why}`, [`kubectl vps wait ${metadata.name}${where}`]);
+function notToBeGone(object: VirtualServer, { cluster }: Context): CommandError {
+  const { name } = object.metadata;
+  const { reason } = verdict(object);
+  const held = heldServer(object);
+  const why =
+    held === undefined
+      ? `${name} holds no server (${reason}): of an order say --not-created or --adopt IDENTIFIER`
+      : `the operator does not miss server ${clean(held)}: ${name} is ${reason}`;
+  return new CommandError(EXIT.failed, why, [`kubectl vps status ${name}${cluster.where}`]);
 }
 
 function isDeleting({ metadata }: VirtualServer): boolean {
@@ -124,20 +133,21 @@ function howToFollow(object: VirtualServer, where: string): string {
   return `follow it: kubectl vps wait ${object.metadata.name}${where}${isDeleting(object) ? ' --for deleted' : ''}`;
 }
 
-function known(object: VirtualServer, record: ServerRecord | undefined): string[] {
+function known(object: VirtualServer): string[] {
   const { metadata, spec } = object;
-  const { reason, message } = readiness(object);
-  const { attempt, attemptedAt, task } = record ?? {};
+  const { reason, message } = verdict(object);
+  const { attempt, attemptedAt, task, identifier } = recordOf(object) ?? {};
   const deleting = isDeleting(object) ? ', being deleted' : '';
   const rows: [string, string | number | undefined][] = [
     ['asked for', `${spec.product}, ${spec.image}, disk ${spec.diskSize}`],
     ['attempt', attempt],
     ['claimed at', attemptedAt && `${attemptedAt}: look for a server of that minute`],
     ['task', task],
+    ['server', identifier],
   ];
   return [
     clean(`${metadata.name} in ${metadata.namespace}${deleting}: ${reason}. ${message}`),
-    // Whoever wrote the spec must not steer the terminal of the one who decides.
+    // Text of others must not steer your terminal.
     ...rows.flatMap(([label, value]) => (value === undefined ? [] : `  ${label.padEnd(11)} ${clean(String(value))}`)),
   ];
 }

@@ -1,10 +1,10 @@
 /** `kubectl vps wait`: follows a server until it is ready, gone, or stuck. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { VirtualServer } from '../../../api/virtual-server.ts';
-import { print, type Context } from '../context.ts';
+import { print, tell, type Context } from '../context.ts';
 import { CommandError, EXIT, TransientError } from '../failure.ts';
 import { nextSteps } from '../next-steps.ts';
-import { progressLine } from '../progress.ts';
+import { duration, progressLine } from '../progress.ts';
 import { isCurrent, paused, readiness, stalled } from '../readiness.ts';
 import { clean } from '../terminal.ts';
 
@@ -27,6 +27,9 @@ export async function waitFor(context: Context, name: string, options: WaitOptio
   let stuckSince: number | undefined;
   try {
     for await (const object of looks(context, name, options.timeoutMs, show)) {
+      if (object !== undefined && uid === undefined && !isUnderWay(object, options.for)) {
+        tell(context, [`${name} is not being deleted yet; waiting`]);
+      }
       if (object !== undefined) show(progressLine(object));
       if (isReached(object, uid, options.for)) break;
       if (object === undefined) throw new CommandError(EXIT.notFound, `there is no ${name} in ${cluster.namespace}`);
@@ -34,7 +37,7 @@ export async function waitFor(context: Context, name: string, options: WaitOptio
       const stuck = isUnderWay(object, options.for) ? (paused(object) ?? stalled(object)) : undefined;
       stuckSince = stuck && (stuckSince ?? now());
       if (stuck && stuckSince !== undefined && now() - stuckSince >= STUCK_MS) {
-        throw givenUp(object, `${stuck.reason}: ${clean(stuck.message)}`, cluster.where);
+        throw givenUp(object, `${stuck.reason}: ${clean(stuck.message)}`, context);
       }
     }
   } finally {
@@ -64,7 +67,7 @@ async function* looks(
       if (!answered) throw seen;
       show(`asking again: ${clean(seen.message)}`);
     }
-    if (now() >= deadline) throw new CommandError(EXIT.timeout, `${name}: no end after ${timeoutMs / 1000} s`);
+    if (now() >= deadline) throw new CommandError(EXIT.timeout, `${name}: timed out after ${duration(timeoutMs)}`);
     await sleep(Math.min(POLL_MS, left()));
   }
 }
@@ -87,8 +90,9 @@ function isUnderWay({ metadata }: VirtualServer, wanted: WaitOptions['for']): bo
   return wanted === 'ready' || metadata.deletionTimestamp !== undefined;
 }
 
-function givenUp(object: VirtualServer, why: string, where: string): CommandError {
-  return new CommandError(EXIT.stalled, `${object.metadata.name} needs somebody. ${why}`, nextSteps(object, where));
+function givenUp(object: VirtualServer, why: string, { cluster, now }: Context): CommandError {
+  const steps = nextSteps(object, cluster.where, now());
+  return new CommandError(EXIT.stalled, `${object.metadata.name} is stuck and needs you. ${why}`, steps);
 }
 
 /** On a terminal one line that is redrawn, and erased at the end; elsewhere a line for each change. */

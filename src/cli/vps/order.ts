@@ -1,0 +1,84 @@
+/** What the operator wrote down about an object, and whether you can say what became of its order. Pure. */
+import { ADOPT_ANNOTATION, RECORD_ANNOTATION } from '../../api/names.ts';
+import { parseRecord, type ServerRecord } from '../../api/record.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import { viewRecord } from '../../decision/record.ts';
+import { isOverdue } from '../../decision/view.ts';
+import { verdict } from './readiness.ts';
+
+/** What the operator wrote down about the server; the annotation counts, the mirror in status where it is lost. */
+export function recordOf({ metadata, status }: VirtualServer): ServerRecord | undefined {
+  const parsed = parseRecord(metadata.annotations?.[RECORD_ANNOTATION]);
+  return (parsed.ok ? parsed.record : undefined) ?? status?.record;
+}
+
+/** The server that the object itself holds. */
+export function heldServer(object: VirtualServer): string | undefined {
+  const view = viewRecord(object, []);
+  return view.kind === 'own' ? view.record.identifier : undefined;
+}
+
+export type Order =
+  /** No order, or one whose server is known. */
+  | { kind: 'none' }
+  /** It may still end by itself, or the status does not speak of it. */
+  | { kind: 'notYet'; why: string }
+  /** Your word decides. `named`: the server that the task has named. */
+  | { kind: 'open'; attempt: string; named: string | undefined };
+
+/** With these the task of an order may be at work: nothing has been said against it. */
+const AT_WORK = new Set([
+  'Pending',
+  'Creating',
+  'Deleting',
+  'DeletionProtected',
+  'SecretNotFound',
+  'SecretInvalid',
+  'SecretForbidden',
+  'InvalidCredentials',
+  'Unauthorized',
+  'ProviderUnavailable',
+  'ProviderRateLimited',
+  'AbsenceUnproven',
+]);
+
+/** With these the server that a task has named may never come to exist. */
+const FRUITLESS = new Set(['TaskNotFound', 'TaskFailed', 'TaskOverdue']);
+
+/** The record decides, so that no reason can leave an order without a way out. `now`: ms since the epoch. */
+export function orderOf(object: VirtualServer, now: number): Order {
+  const view = viewRecord(object, []);
+  const { reason, message } = verdict(object);
+  if (view.kind === 'conflict' || view.kind === 'invalid') {
+    const isReported = reason === 'RecordConflict' || reason === 'RecordInvalid';
+    return { kind: 'notYet', why: isReported ? message : behind(reason) };
+  }
+  if (view.kind !== 'own') return { kind: 'none' };
+  const { attempt, task, identifier } = view.record;
+  if (identifier !== undefined && !FRUITLESS.has(reason)) return { kind: 'none' };
+  if (attempt === undefined)
+    return task === undefined ? { kind: 'none' } : { kind: 'notYet', why: `task ${task} runs` };
+  if (reason === 'CreateInFlight') return { kind: 'notYet', why: message };
+  // The annotation is written before the order is sent, the status after it.
+  if (object.status?.record?.attempt !== attempt) return { kind: 'notYet', why: behind(reason) };
+  if (task === undefined) {
+    return reason === 'Pending' ? { kind: 'notYet', why: message } : { kind: 'open', attempt, named: undefined };
+  }
+  const isAdopting = object.metadata.annotations?.[ADOPT_ANNOTATION] !== undefined;
+  if (AT_WORK.has(reason) && !isAdopting && !isOverdue(view.record, now)) {
+    return { kind: 'notYet', why: `the provider accepted the order as task ${task}, which may still run. ${message}` };
+  }
+  return { kind: 'open', attempt, named: identifier };
+}
+
+function behind(reason: string): string {
+  return `the status (${reason}) does not speak of the last order yet: try again in a moment`;
+}
+
+/** The operator does not see the server that the object holds, so you may know better. */
+const UNSEEN = new Set(['AbsenceUnproven', 'IdentityUnproven', 'ServerNotVisible', 'ServerMissing']);
+
+/** The server that the object holds and the operator does not see. */
+export function unseenServer(object: VirtualServer): string | undefined {
+  return UNSEEN.has(verdict(object).reason) ? heldServer(object) : undefined;
+}
