@@ -297,4 +297,11 @@ export const MUTANTS: Mutant[] = [
     replace: 'throw error;',
     tests: ['--project', 'unit', 'test/unit/controller/connection-secrets.test.ts'],
   },
+  {
+    name: 'a claim that met a conflict is forgotten, although it may have been applied',
+    file: 'src/controller/reconciler.ts',
+    find: 'if (refused && next.claimed !== undefined) limit.giveBack(namespace, uid);',
+    replace: 'if (refused && next.claimed !== undefined) await this.#rooms.journal.settle(uid, next.claimed);',
+    tests: ['--project', 'unit', 'test/unit/controller/claim-conflict.test.ts'],
+  },
 ];
