@@ -1,23 +1,13 @@
 /** What people say of one object besides its spec: the annotations that the operator reads. Pure. */
+import { INPUT_ANNOTATIONS } from '../api/annotations.ts';
 import {
   ADOPT_ANNOTATION,
   NOT_CREATED_ANNOTATION,
   ORPHAN_HANDLED_ANNOTATION,
   PAUSED_ANNOTATION,
-  RECONCILE_AT_ANNOTATION,
-  START_ANEW_ANNOTATION,
 } from '../api/names.ts';
 import { MAX_IDENTIFIER, type Orphan, type ServerRecord } from '../api/record.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
-
-const INPUTS = [
-  ADOPT_ANNOTATION,
-  NOT_CREATED_ANNOTATION,
-  ORPHAN_HANDLED_ANNOTATION,
-  PAUSED_ANNOTATION,
-  RECONCILE_AT_ANNOTATION,
-  START_ANEW_ANNOTATION,
-];
 
 /** One text for all that people can change; another text means: look at once, whatever was planned. */
 export function inputsOf(object: VirtualServer): string {
@@ -25,7 +15,7 @@ export function inputsOf(object: VirtualServer): string {
   return JSON.stringify([
     generation,
     deletionTimestamp !== undefined,
-    ...INPUTS.map((name) => annotations?.[name] ?? null),
+    ...INPUT_ANNOTATIONS.map((name) => annotations?.[name] ?? null),
   ]);
 }
 
