@@ -5,17 +5,26 @@ import type { VirtualServer } from '../api/virtual-server.ts';
 import { adoptionOf } from '../decision/inputs.ts';
 import { holdsSomething, viewRecord } from '../decision/record.ts';
 import type { Memo } from '../decision/types.ts';
+import { keyOf } from '../kube/resource.ts';
 import type { Informer } from '../kube/types.ts';
 import { isProvisioned } from '../decision/status.ts';
+import { isOlder } from '../kube/versions.ts';
 import type { Holders, Holding } from './holders.ts';
 import type { Places } from './places.ts';
+
+interface Written {
+  object: VirtualServer;
+  /** Counts the versions that writes and live reads returned. */
+  serial: number;
+}
 
 export class Objects {
   readonly #cache: Pick<Informer, 'get'>;
   readonly #holders: Holders;
   readonly #places: Places;
   /** By uid: what our last write, or a live read, returned; newer than the cache until the watch catches up. */
-  readonly #written = new Map<string, VirtualServer>();
+  readonly #written = new Map<string, Written>();
+  #serial = 0;
   readonly #memos = new Map<string, Memo>();
   /** By key: objects that are gone and were not looked at since. */
   readonly #gone = new Map<string, VirtualServer[]>();
@@ -32,26 +41,43 @@ export class Objects {
   newest(key: string): VirtualServer | undefined {
     const cached = this.#cache.get(key);
     if (cached === undefined) return undefined;
-    const written = this.#written.get(cached.metadata.uid);
+    const written = this.#written.get(cached.metadata.uid)?.object;
     return written !== undefined && isNewer(written, cached) ? written : cached;
   }
 
   /** A version that a write or a live read returned. */
   saw(object: VirtualServer): void {
     const { uid } = object.metadata;
-    const known = this.#written.get(uid);
+    const known = this.#written.get(uid)?.object;
     if (known !== undefined && !isNewer(object, known)) return;
-    const cached = this.#cache.get(`${object.metadata.namespace}/${object.metadata.name}`);
-    this.#written.set(uid, cached !== undefined && isSame(cached, object) ? cached : object);
+    const cached = this.#cache.get(keyOf(object));
+    const kept = cached !== undefined && isSame(cached, object) ? cached : object;
+    this.#written.set(uid, { object: kept, serial: (this.#serial += 1) });
     this.#index(object);
   }
 
   /** The informer has told of this version; mostly it is what our own write returned, or older. */
-  told(object: VirtualServer): void {
-    const written = this.#written.get(object.metadata.uid);
-    if (written === undefined || isNewer(object, written)) this.#index(object);
+  told(object: VirtualServer, previous: VirtualServer | undefined): void {
+    const { uid } = object.metadata;
+    this.#isThereAgain(keyOf(object), uid);
+    if (previous !== undefined && isNewer(previous, object)) this.#forgetPlan(uid);
+    const written = this.#written.get(uid);
     // The cache keeps this very object: another copy of the same version would double the memory.
-    else if (isSame(object, written)) this.#written.set(object.metadata.uid, object);
+    if (written !== undefined && isSame(object, written.object)) written.object = object;
+    if (written === undefined || !isNewer(written.object, object)) this.#index(object);
+  }
+
+  /**
+   * To be called when a list is about to be sent. What it returns is told the version of that list, and gives the keys
+   * of our own writes that are void: every write that was answered before is in the list, unless etcd was restored.
+   */
+  onList(): (resourceVersion: string) => string[] {
+    const serial = this.#serial;
+    return (resourceVersion) => {
+      const isVoid = (written: Written): boolean =>
+        written.serial <= serial && isOlder(resourceVersion, written.object.metadata.resourceVersion);
+      return [...this.#written.values()].filter(isVoid).map(({ object }) => this.#undo(object));
+    };
   }
 
   /** True when the cache has something that `known` and our own writes do not: somebody else changed the object. */
@@ -59,10 +85,10 @@ export class Objects {
     const cached = this.#cache.get(key);
     if (cached === undefined) return false;
     const { uid } = cached.metadata;
-    const written = this.#written.get(uid);
+    const written = this.#written.get(uid)?.object;
     if (written !== undefined && !isNewer(cached, written)) return false;
     this.#written.delete(uid);
-    return known?.metadata.uid !== uid || isNewer(cached, known);
+    return known === undefined || !isSame(cached, known);
   }
 
   memo(uid: string): Memo {
@@ -82,7 +108,7 @@ export class Objects {
     this.#holders.endReservation(uid);
     this.#holders.set(uid, undefined);
     this.#places.set(last.metadata.namespace, uid, false);
-    const written = this.#written.get(uid);
+    const written = this.#written.get(uid)?.object;
     const final = written !== undefined && isNewer(written, last) ? written : last;
     this.#gone.set(key, [...(this.#gone.get(key) ?? []), final]);
   }
@@ -106,6 +132,36 @@ export class Objects {
   holding(uid: string, key: string): Holding | undefined {
     const object = this.newest(key);
     return object?.metadata.uid === uid ? holdingOf(object, heldRecord(object)) : undefined;
+  }
+
+  /** Forgets a write that the API server knows nothing of; returns the key of its object. */
+  #undo(object: VirtualServer): string {
+    const key = keyOf(object);
+    const { uid, namespace } = object.metadata;
+    const cached = this.#cache.get(key);
+    this.#written.delete(uid);
+    this.#forgetPlan(uid);
+    if (cached?.metadata.uid === uid) this.#index(cached);
+    else {
+      this.#holders.set(uid, undefined);
+      this.#places.set(namespace, uid, false);
+    }
+    return key;
+  }
+
+  /** What was planned for a version that is no more says nothing of the one that is. */
+  #forgetPlan(uid: string): void {
+    const { next: _next, ...memo } = this.memo(uid);
+    this.remember(uid, memo);
+  }
+
+  /** An object that was deleted comes back when etcd is restored: it is not gone, and was not released. */
+  #isThereAgain(key: string, uid: string): void {
+    const gone = this.#gone.get(key);
+    const others = gone?.filter(({ metadata }) => metadata.uid !== uid) ?? [];
+    if (gone === undefined || others.length === gone.length) return;
+    this.#gone.set(key, others);
+    this.#released.delete(uid);
   }
 
   #index(object: VirtualServer): void {
@@ -164,8 +220,6 @@ function isSame(a: VirtualServer, b: VirtualServer): boolean {
   return a.metadata.uid === b.metadata.uid && a.metadata.resourceVersion === b.metadata.resourceVersion;
 }
 
-/** Since Kubernetes 1.35 resource versions may be compared as numbers; they were numbers in fact before. */
 function isNewer(a: VirtualServer, b: VirtualServer): boolean {
-  const [left, right] = [a.metadata.resourceVersion, b.metadata.resourceVersion];
-  return left.length === right.length ? left > right : left.length > right.length;
+  return isOlder(b.metadata.resourceVersion, a.metadata.resourceVersion);
 }

@@ -62,14 +62,20 @@ export class Operator {
     const holders = new Holders((namespace, secret) => this.#credentials.accountOf(namespace, secret));
     const places = new Places(options.maxServersPerNamespace);
     this.#informer = options.informer({
-      onUpsert: (key, object) => {
-        this.#objects.told(object);
+      onUpsert: (key, object, previous) => {
+        this.#objects.told(object, previous);
         // A visit looks for news when it ends: the watch often tells of its writes before their answers are here.
         if (!this.#visiting.has(key) && this.#objects.hasNews(key, undefined)) this.#queue.add(key);
       },
       onGone: (key, last) => {
         this.#objects.gone(key, last);
         this.#queue.add(key);
+      },
+      onList: () => {
+        const listed = this.#objects.onList();
+        return (resourceVersion) => {
+          for (const key of listed(resourceVersion)) this.#queue.add(key);
+        };
       },
     });
     this.#objects = new Objects(this.#informer, holders, places);

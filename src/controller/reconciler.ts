@@ -141,7 +141,7 @@ export class Reconciler {
 
   async #write(object: VirtualServer | undefined, action: Action, next: Next): Promise<VirtualServer | undefined> {
     if (object === undefined) return undefined;
-    const { journal, objects, kube, limit } = this.#rooms;
+    const { objects, kube, limit } = this.#rooms;
     const { namespace, uid } = object.metadata;
     try {
       const written = await write(object, next, { kube, wrote: (newer) => objects.saw(newer) });
@@ -149,10 +149,8 @@ export class Reconciler {
       return written;
     } catch (error) {
       const refused = error instanceof KubeError && error.code === 'Conflict';
-      if (refused && next.claimed !== undefined) {
-        limit.giveBack(namespace, uid);
-        await journal.settle(uid, next.claimed);
-      }
+      // The journal keeps its note: a proxy may answer 409 to a claim that was applied, and the note proves it was not sent.
+      if (refused && next.claimed !== undefined) limit.giveBack(namespace, uid);
       throw error;
     }
   }

@@ -1,28 +1,15 @@
 /** What people say of one object besides its spec: the annotations that the operator reads. Pure. */
+import { INPUT_ANNOTATIONS } from '../api/annotations.ts';
 import { identifierProblem } from '../api/identifier.ts';
 import {
-  ACCEPT_SERVER_ANNOTATION,
   ADOPT_ANNOTATION,
   NOT_CREATED_ANNOTATION,
   ORPHAN_HANDLED_ANNOTATION,
   PAUSED_ANNOTATION,
-  RECONCILE_AT_ANNOTATION,
   SERVER_GONE_ANNOTATION,
-  START_ANEW_ANNOTATION,
 } from '../api/names.ts';
 import type { Orphan, ServerRecord } from '../api/record.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
-
-const INPUTS = [
-  ACCEPT_SERVER_ANNOTATION,
-  ADOPT_ANNOTATION,
-  NOT_CREATED_ANNOTATION,
-  ORPHAN_HANDLED_ANNOTATION,
-  PAUSED_ANNOTATION,
-  RECONCILE_AT_ANNOTATION,
-  SERVER_GONE_ANNOTATION,
-  START_ANEW_ANNOTATION,
-];
 
 /** One text for all that people can change; another text means: look at once, whatever was planned. */
 export function inputsOf(object: VirtualServer): string {
@@ -30,7 +17,7 @@ export function inputsOf(object: VirtualServer): string {
   return JSON.stringify([
     generation,
     deletionTimestamp !== undefined,
-    ...INPUTS.map((name) => annotations?.[name] ?? null),
+    ...INPUT_ANNOTATIONS.map((name) => annotations?.[name] ?? null),
   ]);
 }
 

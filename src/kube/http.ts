@@ -5,7 +5,6 @@ import type { Cluster } from './config.ts';
 import { createConnections } from './connections.ts';
 import { errorOfAnswer, isAbsence, KubeError, networkError } from './error.ts';
 
-/** A page of 500 objects with managedFields is about 3 MB. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 const MAX_ERROR_BYTES = 64 * 1024;
 
@@ -18,6 +17,10 @@ export interface CallOptions {
   body?: object;
   /** Default `application/json`. */
   contentType?: string;
+  /** What the answer may be, default `application/json`. */
+  accept?: string;
+  /** The call fails with `TooLarge` when the answer has more bytes; default 64 MiB. */
+  maxBytes?: number;
   signal?: AbortSignal;
   /** Name whose absence is an answer: a 404 that speaks of it gives `undefined` instead of an error. */
   absent?: string;
@@ -77,7 +80,7 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
       path: prefix + options.path + queryText(options.query),
       method: options.method ?? 'GET',
       headers: {
-        accept: 'application/json',
+        accept: options.accept ?? 'application/json',
         'user-agent': 'vps-operator',
         ...(options.body !== undefined && { 'content-type': options.contentType ?? 'application/json' }),
         ...headers,
@@ -129,8 +132,8 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
       withDeadline(options, async (signal) => {
         const answer = await sendWithFreshCredentials(options, 'call', signal);
         const ok = answer.statusCode >= 200 && answer.statusCode < 300;
-        const text = await readText(answer, ok ? MAX_BODY_BYTES : MAX_ERROR_BYTES);
-        if (ok) return parseJson(text);
+        if (ok) return parseJson(await readText(answer, options.maxBytes ?? MAX_BODY_BYTES));
+        const text = await readError(answer);
         if (options.absent !== undefined && isAbsence(answer.statusCode, text, options.absent)) return undefined;
         throw errorOfAnswer(answer.statusCode, text, retryAfter(answer));
       }),
@@ -139,7 +142,7 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
       withDeadline(options, async (signal) => {
         const answer = await sendWithFreshCredentials(options, 'watch', signal);
         if (answer.statusCode === 200) return answer.body;
-        throw errorOfAnswer(answer.statusCode, await readText(answer, MAX_ERROR_BYTES), retryAfter(answer));
+        throw errorOfAnswer(answer.statusCode, await readError(answer), retryAfter(answer));
       }),
 
     serverTime: () => (clockOffset === undefined ? undefined : clockOffset + performance.now()),
@@ -165,8 +168,20 @@ async function readText(answer: Answer, limit: number): Promise<string> {
   for await (const chunk of answer.body as AsyncIterable<Buffer>) {
     size += chunk.length;
     if (size > limit)
-      throw new KubeError('BadResponse', `an answer of more than ${limit} bytes`, { status: answer.statusCode });
+      throw new KubeError('TooLarge', `an answer of more than ${limit} bytes`, { status: answer.statusCode });
     chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+/** The beginning of it, which is all of what the API server itself says. */
+async function readError(answer: Answer): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of answer.body as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    chunks.push(chunk);
+    if (size > MAX_ERROR_BYTES) break;
   }
   return Buffer.concat(chunks).toString();
 }

@@ -1,6 +1,8 @@
 /** A cache of the objects of a kind that follows the API server, and tells a handler of every change. */
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { KubeHttp } from './http.ts';
+import type { ObjectName } from './list.ts';
+import { isDeepEqual } from './merge-patch.ts';
 import { runReflector, type ReflectorSink, type ReflectorTuning } from './reflector.ts';
 import { keyOf, VIRTUAL_SERVERS, type KubeObject, type Resource } from './resource.ts';
 import type { Informer, InformerHandler, KubeErrorCode } from './types.ts';
@@ -21,19 +23,22 @@ export interface InformerOptions<T = VirtualServer> extends ReflectorTuning {
   monotonic?: () => number;
 }
 
-/**
- * True for an event that tells once more of an object which another one of its name has replaced since. Taken for news,
- * it would end the present one here. Resource versions can be compared as numbers (KEP-5504).
- */
-function isOfAnEarlierObject({ metadata }: KubeObject, cached: KubeObject): boolean {
-  if (metadata.uid === cached.metadata.uid) return false;
-  return BigInt(metadata.resourceVersion) < BigInt(cached.metadata.resourceVersion);
+/** Versions come again with other contents when etcd was restored from a backup. */
+function isSame(a: KubeObject, b: KubeObject): boolean {
+  return a.metadata.resourceVersion === b.metadata.resourceVersion && isDeepEqual(a, b);
+}
+
+/** True where the name may be that of the object. */
+function isNamed({ namespace, name }: ObjectName, { metadata }: KubeObject): boolean {
+  return name === metadata.name && (namespace === undefined || namespace === metadata.namespace);
 }
 
 const problemsOf = (kind: string): Partial<Record<KubeErrorCode, string>> => ({
   NotFound: `the CustomResourceDefinition of ${kind} is not installed; waiting for it`,
   Forbidden: `not allowed to list and watch ${kind}s; waiting for it`,
   Expired: 'the watched version is too old; listing again',
+  RolledBack: 'the API server is at an older version than before, as after a restore of etcd; listing again',
+  TooLarge: `a ${kind} is too large to be watched; listing again`,
 });
 
 /** That of VirtualServers. */
@@ -70,16 +75,10 @@ export function createInformerOf<T extends KubeObject>(
   }
 
   function upsert(object: T): void {
-    const cached = cache.get(keyOf(object));
-    if (cached !== undefined && isOfAnEarlierObject(object, cached)) return;
-    put(object);
-  }
-
-  function put(object: T): void {
     const key = keyOf(object);
     const cached = cache.get(key);
     const same = cached?.metadata.uid === object.metadata.uid;
-    if (same && cached.metadata.resourceVersion === object.metadata.resourceVersion) return;
+    if (same && isSame(cached, object)) return;
     if (cached !== undefined && !same) remove(key, cached);
     cache.set(key, object);
     notify(key, () => handler.onUpsert(key, object, same ? cached : undefined));
@@ -88,18 +87,19 @@ export function createInformerOf<T extends KubeObject>(
   function gone(object: T): void {
     const key = keyOf(object);
     const cached = cache.get(key);
-    if (cached === undefined || isOfAnEarlierObject(object, cached)) return;
+    if (cached === undefined) return;
     remove(key, cached.metadata.uid === object.metadata.uid ? object : cached);
   }
 
-  function replace(namespace: string | undefined, objects: T[]): void {
+  /** A list is the whole truth, also where it is older: etcd may have been restored from a backup. */
+  function replace(namespace: string | undefined, objects: T[], skipped: readonly ObjectName[]): void {
     const present = new Set(objects.map(keyOf));
     for (const [key, object] of cache) {
       const covered = namespace === undefined || object.metadata.namespace === namespace;
-      if (covered && !present.has(key)) remove(key, object);
+      // An object that cannot be read is not gone.
+      if (covered && !present.has(key) && !skipped.some((name) => isNamed(name, object))) remove(key, object);
     }
-    // A list is the whole truth, also where it is older: etcd may have been rolled back.
-    for (const object of objects) put(object);
+    for (const object of objects) upsert(object);
   }
 
   function sinkOf(namespace: string | undefined, index: number): ReflectorSink<T> {
@@ -108,8 +108,16 @@ export function createInformerOf<T extends KubeObject>(
     return {
       upsert,
       gone,
-      replace(objects) {
-        replace(namespace, objects);
+      listing() {
+        const listed = handler.onList?.();
+        return (resourceVersion) => {
+          if (!stopping.signal.aborted) listed?.(resourceVersion);
+        };
+      },
+      replace(objects, skipped) {
+        for (const name of skipped)
+          log?.error({ ...name }, `${resource.kind} is too large to be read; the operator leaves it alone`);
+        replace(namespace, objects, skipped);
         firstLists[index]?.resolve(undefined);
       },
       contact: () => {

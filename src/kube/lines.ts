@@ -2,14 +2,12 @@
 import { KubeError } from './error.ts';
 
 const NEWLINE = 0x0a;
-/** etcd stores no object of more than 1.5 MiB by default. */
-const MAX_LINE_BYTES = 16 * 1024 * 1024;
 
 /**
  * Feeds chunks in, gets the complete lines out; the rest is kept for the next chunk. It splits bytes, not text, so a
- * character that lies across two chunks stays whole. Throws KubeError `BadResponse` for an endless line.
+ * character that lies across two chunks stays whole. Throws KubeError `TooLarge` for a line of more than `maxBytes`.
  */
-export function createLineSplitter(maxBytes = MAX_LINE_BYTES): (chunk: Buffer) => string[] {
+export function createLineSplitter(maxBytes: number): (chunk: Buffer) => string[] {
   let rest: Buffer[] = [];
   let restBytes = 0;
 
@@ -27,7 +25,7 @@ export function createLineSplitter(maxBytes = MAX_LINE_BYTES): (chunk: Buffer) =
     if (start < chunk.length) {
       rest.push(chunk.subarray(start));
       restBytes += chunk.length - start;
-      if (restBytes > maxBytes) throw new KubeError('BadResponse', `a line of more than ${maxBytes} bytes`);
+      if (restBytes > maxBytes) throw new KubeError('TooLarge', `a line of more than ${maxBytes} bytes`);
     }
     return lines;
   };

@@ -2,12 +2,16 @@
 import { createBackoff, pause, type BackoffOptions } from './backoff.ts';
 import { KubeError } from './error.ts';
 import type { KubeHttp } from './http.ts';
-import { listAll, watchOnce, type WatchEvent } from './list-watch.ts';
+import { currentVersion, listAll, type ObjectName } from './list.ts';
 import type { KubeObject, Resource } from './resource.ts';
+import { isOlder } from './versions.ts';
+import { watchOnce, type WatchEvent } from './watch.ts';
 
 export interface ReflectorSink<T> {
-  /** The whole of what exists now. */
-  replace(objects: T[]): void;
+  /** As `InformerHandler.onList`. */
+  listing(): (resourceVersion: string) => void;
+  /** The whole of what exists now; `skipped`: objects that exist too, and are too large to be read. */
+  replace(objects: T[], skipped: readonly ObjectName[]): void;
   upsert(object: T): void;
   gone(object: T): void;
   /** The API server has answered or sent something. */
@@ -20,6 +24,10 @@ export interface ReflectorSink<T> {
 export interface ReflectorTuning {
   /** Objects per page of a list, default 500. */
   pageSize?: number;
+  /** Bytes per page of a list; a larger page is read in smaller ones. Default 8 MiB: 500 objects have about 3 MB. */
+  pageBytes?: number;
+  /** Bytes of one object; a larger one is left out. Default 16 MiB: etcd stores no object of more than 1.5 MiB by default. */
+  objectBytes?: number;
   /** Pauses after failures, default 200 ms to 15 s. */
   backoff?: BackoffOptions;
   /** Asked for at each watch, default at random between 5 and 10 minutes. */
@@ -45,6 +53,8 @@ const SETTLED_AFTER_MS = 5_000;
 const MAX_RETRY_AFTER_MS = 60_000;
 
 const SILENCE_MS = 150_000;
+const PAGE_BYTES = 8 * 1024 * 1024;
+const OBJECT_BYTES = 16 * 1024 * 1024;
 
 /**
  * A reflector that has shown no sign of life, neither an answer nor a failure, for so long (ms) is dead: it pauses for a
@@ -59,33 +69,58 @@ const randomWatchSeconds = () => Math.floor(300 + Math.random() * 300);
 
 /** Resolves when `signal` has fired and nothing runs any more; never rejects. */
 export async function runReflector<T extends KubeObject>(options: ReflectorOptions<T>): Promise<void> {
-  const { http, resource, namespace, sink, signal, pageSize = 500, silenceMs = SILENCE_MS } = options;
+  const { http, resource, namespace, sink, signal, silenceMs = SILENCE_MS } = options;
+  const { pageSize = 500, pageBytes = PAGE_BYTES, objectBytes = OBJECT_BYTES } = options;
   const watchSeconds = options.watchSeconds ?? randomWatchSeconds;
   const backoff = createBackoff(options.backoff ?? { minMs: 200, maxMs: 15_000 });
   /** Where the next watch begins; undefined: a list is due. */
   let resourceVersion: string | undefined;
+  /** True from a list to the first watch after it. */
+  let isListed = false;
 
   async function list(): Promise<void> {
-    const listing = await listAll(http, resource, { namespace, pageSize, signal }, sink.contact);
+    const listed = sink.listing();
+    const page = { namespace, pageSize, pageBytes, objectBytes, signal };
+    const { objects, skipped, ...listing } = await listAll(http, resource, page, sink.contact);
     if (signal.aborted) return;
     resourceVersion = listing.resourceVersion;
-    sink.replace(listing.objects);
+    isListed = true;
+    listed(resourceVersion);
+    sink.replace(objects, skipped);
     sink.healthy();
   }
 
+  /** Versions only grow, unless etcd was restored: then all that is known here may be untrue. Throws KubeError. */
+  function requireNotOlder(version: string, seen: string): void {
+    if (!isOlder(version, seen)) return;
+    throw new KubeError('RolledBack', `the API server is at version ${version}, and was at ${seen} before`);
+  }
+
+  /** From a version of the future, a watch is silent until the API server has come to that version once more. */
+  async function requireNotRolledBack(seen: string): Promise<void> {
+    const listed = sink.listing();
+    const version = await currentVersion(http, resource, { namespace, signal });
+    if (signal.aborted) return;
+    sink.contact();
+    listed(version);
+    requireNotOlder(version, seen);
+  }
+
   function apply(event: WatchEvent<T>): void {
-    if (event.type === 'bookmark') {
-      resourceVersion = event.resourceVersion;
-      return;
-    }
-    resourceVersion = event.object.metadata.resourceVersion;
+    const version = event.type === 'bookmark' ? event.resourceVersion : event.object.metadata.resourceVersion;
+    requireNotOlder(version, resourceVersion ?? version);
+    resourceVersion = version;
+    if (event.type === 'bookmark') return;
     if (event.type === 'upsert') sink.upsert(event.object);
     else sink.gone(event.object);
   }
 
   /** Whether the API server closed a watch that was in order, so that the next one may begin at once. */
   async function watch(from: string): Promise<boolean> {
-    const request = { namespace, resourceVersion: from, timeoutSeconds: watchSeconds(), silenceMs, signal };
+    if (!isListed) await requireNotRolledBack(from);
+    isListed = false;
+    const bounds = { timeoutSeconds: watchSeconds(), silenceMs, maxBytes: objectBytes };
+    const request = { namespace, resourceVersion: from, ...bounds, signal };
     let openedAt = Infinity;
     let heard = false;
     const isSettled = () => heard || performance.now() - openedAt >= SETTLED_AFTER_MS;

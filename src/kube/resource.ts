@@ -1,5 +1,6 @@
 /** Our kinds as the API server serves them: where they lie, and the check of what comes back. */
-import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL, KIND, PLURAL } from '../api/names.ts';
+import { INPUT_ANNOTATIONS } from '../api/annotations.ts';
+import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL, KIND, PLURAL, RECORD_ANNOTATION } from '../api/names.ts';
 import type { ServerCatalog } from '../api/server-catalog.ts';
 import type { ObjectMeta, VirtualServer } from '../api/virtual-server.ts';
 import { KubeError } from './error.ts';
@@ -29,19 +30,50 @@ export function keyOf({ metadata }: KubeObject): string {
   return `${metadata.namespace}/${metadata.name}`;
 }
 
-/**
- * The API server has enforced the schema, so only what identifies an object is looked at.
- * managedFields, four fifths of an object, are dropped.
- */
+/** The API server has enforced the schema, so only what identifies an object is looked at. */
 function resource<T extends KubeObject>(kind: string, plural: string): Resource<T> {
   const parse = (value: unknown): T => {
-    const object = value as (T & { metadata: { managedFields?: unknown } }) | null | undefined;
+    const object = value as T | null | undefined;
     const metadata = object?.metadata;
     if (!metadata?.name || !metadata.namespace || !metadata.uid || !metadata.resourceVersion) {
       throw new KubeError('BadResponse', `the answer is not a ${kind}`);
     }
-    delete metadata.managedFields;
-    return object as T;
+    return { ...object, metadata: kept(metadata) } as T;
   };
   return { kind, plural, parse };
+}
+
+/**
+ * Only what the operator uses: labels, managedFields, owner references and the annotations of others may have a megabyte
+ * for each object. No write sends what is left out here, so none removes it.
+ */
+function kept(metadata: ObjectMeta): ObjectMeta {
+  const { name, namespace, uid, resourceVersion, generation, creationTimestamp } = metadata;
+  const { deletionTimestamp, finalizers, annotations = {} } = metadata;
+  const ours = [RECORD_ANNOTATION, ...INPUT_ANNOTATIONS].flatMap((annotation) => {
+    const text = annotations[annotation];
+    return text === undefined ? [] : [[annotation, bounded(text, boundOf(annotation))] as const];
+  });
+  return {
+    name,
+    namespace,
+    uid,
+    resourceVersion,
+    generation,
+    creationTimestamp,
+    ...(deletionTimestamp !== undefined && { deletionTimestamp }),
+    ...(finalizers !== undefined && { finalizers }),
+    ...(ours.length > 0 && { annotations: Object.fromEntries(ours) }),
+  };
+}
+
+/** The longest record that its schema allows has 34,000 characters, each escaped; no other value has 4,096. */
+function boundOf(annotation: string): number {
+  return annotation === RECORD_ANNOTATION ? 40_000 : 4_096;
+}
+
+/** A longer text is cut, and is no valid value any more: the last name in a list of names is none then, either. */
+function bounded(text: string, bound: number): string {
+  // A slice would keep the whole text in memory; a copy does not.
+  return text.length <= bound ? text : `${Buffer.from(text.slice(0, bound)).toString()}…`;
 }

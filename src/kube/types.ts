@@ -76,6 +76,8 @@ export type KubeErrorCode =
   | 'Rejected' // any other 4xx
   | 'ServerError' // 5xx
   | 'Unreachable' // no answer: connection, TLS, deadline
+  | 'TooLarge' // an answer, or an event of a watch, of more bytes than are read
+  | 'RolledBack' // versions are older than those seen before: etcd was restored from a backup
   | 'BadResponse'; // an answer that is not what it should be
 
 /** Called synchronously; must not throw. `key` is `namespace/name`. */
@@ -84,9 +86,14 @@ export interface InformerHandler<T = VirtualServer> {
   onUpsert(key: string, object: T, previous: T | undefined): void;
   /** The object with this uid is gone: seen deleted, missing from a relist, or replaced by one with another uid. */
   onGone(key: string, last: T): void;
+  /**
+   * A list is about to be sent that shows every write that was answered until now. The function that it returns is told
+   * the version of the list, before the objects of the list are.
+   */
+  onList?(): (resourceVersion: string) => void;
 }
 
-/** A supervised reflector per watched namespace (or one for all), with a cache of objects without managedFields. */
+/** A supervised reflector per watched namespace (or one for all), with a cache of what the operator uses of each object. */
 export interface Informer<T = VirtualServer> {
   /** Starts to list and watch; goes on through every error until `stop`. */
   start(): void;

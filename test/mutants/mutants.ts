@@ -352,5 +352,10 @@ export const MUTANTS: Mutant[] = [
     find: 'keyPauseMs(failures, jitter, atLeastMs)',
     replace: 'keyPauseMs(failures, jitter)',
     tests: ['--project', 'unit', 'test/unit/decision/settle.test.ts'],
+    name: 'a claim that met a conflict is forgotten, although it may have been applied',
+    file: 'src/controller/reconciler.ts',
+    find: 'if (refused && next.claimed !== undefined) limit.giveBack(namespace, uid);',
+    replace: 'if (refused && next.claimed !== undefined) await this.#rooms.journal.settle(uid, next.claimed);',
+    tests: ['--project', 'unit', 'test/unit/controller/claim-conflict.test.ts'],
   },
 ];

@@ -4,6 +4,7 @@
  */
 import { KubeError } from '../../src/kube/error.ts';
 import type { LeaseState } from '../../src/kube/leases.ts';
+import type { SecretObject } from '../../src/kube/secrets.ts';
 import type { EventInput, MetadataPatch, ObjectVersion } from '../../src/kube/types.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../src/api/virtual-server.ts';
 import type { Manifest } from '../gen/virtual-server.ts';
@@ -13,11 +14,22 @@ export interface Change {
   /** The version after the change; for a deletion the last state with a version of its own. */
   object: VirtualServer;
   deleted: boolean;
+  /** The change came from a restore of etcd: no watch tells of it. */
+  restored?: true;
+}
+
+/** What a backup of etcd holds besides the objects. */
+interface Backup {
+  version: number;
+  secrets: ReadonlyMap<string, SecretObject>;
+  lease: LeaseState | undefined;
 }
 
 export type SpecPatch = Partial<VirtualServer['spec']>;
 
 const LOCKED = ['product', 'image', 'diskSize', 'sshKeys', 'sshKeysFrom'] as const;
+
+const FIRST_VERSION = 100;
 
 export class ApiServer {
   /** Every change since the beginning, oldest first. */
@@ -28,13 +40,22 @@ export class ApiServer {
   readonly events: EventInput[] = [];
   /** The one Lease of the operator. */
   lease: LeaseState | undefined;
+  /** How often etcd was restored. */
+  restores = 0;
   readonly #objects = new Map<string, VirtualServer>();
   readonly #now: () => number;
-  #version = 100;
+  #version = FIRST_VERSION;
   #uids = 0;
+  /** At `n`: as of the first `n` changes. */
+  readonly #backups: Backup[] = [{ version: FIRST_VERSION, secrets: new Map(), lease: undefined }];
 
   constructor(now: () => number) {
     this.#now = now;
+  }
+
+  /** That of the last write of anything. */
+  get version(): string {
+    return String(this.#version);
   }
 
   get(namespace: string, name: string): VirtualServer | undefined {
@@ -54,6 +75,26 @@ export class ApiServer {
       else objects.set(keyOf(object), object);
     }
     return [...objects.values()];
+  }
+
+  /**
+   * Restores etcd as it was after the first `toChange` changes: objects that were deleted since are there again, and
+   * those created since are gone, Secrets and the Lease too; versions go on from the one of then.
+   */
+  rollBack(toChange: number): void {
+    const backup = this.#backups[toChange];
+    if (backup === undefined) throw new Error(`there was no change ${toChange}`);
+    const old = new Map(this.listAt(toChange).map((object) => [keyOf(object), object]));
+    const removed = this.list().filter((object) => old.get(keyOf(object))?.metadata.uid !== object.metadata.uid);
+    const returned = [...old.values()].filter((object) => this.#objects.get(keyOf(object)) !== object);
+    this.restores += 1;
+    this.#version = backup.version;
+    this.secrets.restore(backup.secrets);
+    this.lease = backup.lease;
+    for (const object of removed) this.#objects.delete(keyOf(object));
+    for (const object of returned) this.#objects.set(keyOf(object), object);
+    for (const object of removed) this.#changed({ object, deleted: true, restored: true });
+    for (const object of returned) this.#changed({ object, deleted: false, restored: true });
   }
 
   create(namespace: string, manifest: Manifest): VirtualServer {
@@ -178,6 +219,7 @@ export class ApiServer {
 
   #changed(change: Change): void {
     this.changes.push(change);
+    this.#backups.push({ version: this.#version, secrets: this.secrets.backUp(), lease: this.lease });
     for (const listener of this.listeners) listener();
   }
 

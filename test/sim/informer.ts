@@ -4,11 +4,14 @@
  */
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { Informer, InformerHandler } from '../../src/kube/types.ts';
+import { isDeepEqual } from '../../src/kube/merge-patch.ts';
 import { keyOf, type ApiServer } from './api-server.ts';
 import type { Network } from './kube.ts';
 
-/** How often a look tells what was told before. */
+/** How often a watch tells something from before what it told last: the real informer lists again then. */
 const REPEATED = 0.02;
+/** How long it may take until the real informer sees that etcd was restored: the silence of a watch, and a pause (ms). */
+const UNNOTICED_MS = 165_000;
 
 export class SimInformer implements Informer {
   readonly #network: Network;
@@ -17,22 +20,32 @@ export class SimInformer implements Informer {
   readonly #handler: InformerHandler;
   readonly #cache = new Map<string, VirtualServer>();
   /** How many changes of the API server the cache has seen. */
-  #seen: number;
+  #seen = 0;
+  readonly #staleBy: number;
   #frozenUntil = 0;
   #started = false;
   #expected = false;
+  /** Nothing is told until the list that is under way, or is to come. */
+  #isBlind = false;
+  /** How often etcd had been restored at the last list. */
+  #restores = 0;
 
   constructor(network: Network, api: ApiServer, owner: object, handler: InformerHandler, staleBy: number) {
     this.#network = network;
     this.#api = api;
     this.#owner = owner;
     this.#handler = handler;
-    this.#seen = Math.max(0, api.changes.length - staleBy);
+    this.#staleBy = staleBy;
   }
 
   start(): void {
     if (this.#started) return;
     this.#started = true;
+    const { changes, restores } = this.#api;
+    // No list is from before a restore.
+    const oldest = changes.findLastIndex(({ restored }) => restored === true) + 1;
+    this.#seen = Math.max(oldest, changes.length - this.#staleBy);
+    this.#restores = restores;
     for (const object of this.#api.listAt(this.#seen)) this.#upsert(object);
     this.#api.listeners.add(this.#changed);
     this.#changed();
@@ -70,49 +83,83 @@ export class SimInformer implements Informer {
 
   /** All that was not seen yet is lost but for its result, as after a watch that ended with 410. */
   relist(): void {
-    this.#seen = this.#api.changes.length;
-    const present = new Map(this.#api.list().map((object) => [keyOf(object), object]));
-    for (const [key, object] of this.#cache) if (!present.has(key)) this.#remove(key, object);
-    for (const object of present.values()) this.#upsert(object);
+    const { scheduler, random, kube } = this.#network;
+    if (!this.#started || this.#isBlind) return;
+    this.#isBlind = true;
+    const listed = this.#handler.onList?.();
+    scheduler.after(
+      random.int(0, kube.delayMs),
+      () => {
+        const { version, restores } = this.#api;
+        const [objects, seen] = [this.#api.list(), this.#api.changes.length];
+        const answer = (): void => {
+          this.#isBlind = false;
+          this.#seen = seen;
+          this.#restores = restores;
+          listed?.(version);
+          this.#replace(objects);
+          this.#changed();
+        };
+        scheduler.after(random.int(0, kube.delayMs), answer, this.#owner);
+      },
+      this.#owner,
+    );
   }
 
   /** A change is told a moment after it happened, or when the cache thaws; one look takes all that came until then. */
   readonly #changed = (): void => {
-    const { scheduler, random, kube } = this.#network;
+    const { random, kube } = this.#network;
+    this.#lookAfter(random.int(0, kube.delayMs));
+  };
+
+  #lookAfter(ms: number): void {
+    const { scheduler } = this.#network;
     if (this.#expected) return;
     this.#expected = true;
-    const delay = Math.max(random.int(0, kube.delayMs), this.#frozenUntil - scheduler.now);
     const look = (): void => {
       this.#expected = false;
       if (scheduler.now < this.#frozenUntil) this.#changed();
       else this.#catchUp();
     };
-    scheduler.after(delay, look, this.#owner);
-  };
+    scheduler.after(Math.max(ms, this.#frozenUntil - scheduler.now), look, this.#owner);
+  }
 
   #catchUp(): void {
-    const { random } = this.#network;
-    // A watch that is begun anew from an older version tells some of it once more.
-    const again = random.chance(REPEATED) ? random.int(1, 5) : 0;
-    for (const { object, deleted } of this.#api.changes.slice(Math.max(0, this.#seen - again))) {
-      const cached = this.#cache.get(keyOf(object));
-      // As the real one does with what it is told of an object that another of its name has replaced.
-      const isOld =
-        cached !== undefined &&
-        cached.metadata.uid !== object.metadata.uid &&
-        BigInt(object.metadata.resourceVersion) < BigInt(cached.metadata.resourceVersion);
-      if (isOld) continue;
+    const { random, scheduler } = this.#network;
+    if (this.#isBlind) return;
+    if (this.#api.restores !== this.#restores) {
+      this.#isBlind = true;
+      const notice = (): void => {
+        this.#isBlind = false;
+        this.relist();
+      };
+      scheduler.after(random.int(0, UNNOTICED_MS), notice, this.#owner);
+      return;
+    }
+    if (random.chance(REPEATED)) {
+      this.relist();
+      return;
+    }
+    for (const { object, deleted } of this.#api.changes.slice(this.#seen)) {
       if (deleted) this.#remove(keyOf(object), object);
       else this.#upsert(object);
     }
     this.#seen = this.#api.changes.length;
   }
 
+  /** A list is the whole truth. */
+  #replace(objects: readonly VirtualServer[]): void {
+    const present = new Set(objects.map(keyOf));
+    for (const [key, object] of this.#cache) if (!present.has(key)) this.#remove(key, object);
+    for (const object of objects) this.#upsert(object);
+  }
+
   #upsert(object: VirtualServer): void {
     const key = keyOf(object);
     const cached = this.#cache.get(key);
     const same = cached?.metadata.uid === object.metadata.uid;
-    if (same && cached.metadata.resourceVersion === object.metadata.resourceVersion) return;
+    if (same && cached.metadata.resourceVersion === object.metadata.resourceVersion && isDeepEqual(cached, object))
+      return;
     if (cached !== undefined && !same) this.#remove(key, cached);
     this.#cache.set(key, object);
     this.#handler.onUpsert(key, object, same ? cached : undefined);

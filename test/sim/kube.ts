@@ -38,7 +38,7 @@ export class SimKube implements Kube {
   }
 
   patchMetadata(version: ObjectVersion, patch: MetadataPatch): Promise<VirtualServer> {
-    return this.#call(() => this.#api.patchMetadata(version, patch));
+    return this.#write(() => this.#api.patchMetadata(version, patch));
   }
 
   writeStatus(
@@ -46,7 +46,11 @@ export class SimKube implements Kube {
     _previous: VirtualServerStatus | undefined,
     status: VirtualServerStatus,
   ): Promise<VirtualServer> {
-    return this.#call(() => this.#api.writeStatus(version, status));
+    return this.#write(() => {
+      const { random, kube } = this.#network;
+      if (random.chance(kube.statusRefused)) throw new KubeError('Forbidden', 'denied by a policy', { status: 403 });
+      return this.#api.writeStatus(version, status);
+    });
   }
 
   serverTime(): number {
@@ -84,6 +88,17 @@ export class SimKube implements Kube {
 
   close(): Promise<void> {
     return Promise.resolve();
+  }
+
+  /** A write of an object, which a proxy may answer with a conflict although it was applied. */
+  #write<T>(process: () => T): Promise<T> {
+    return this.#call(() => {
+      const written = process();
+      const { random, kube } = this.#network;
+      if (random.chance(kube.conflictAfterApplied))
+        throw new KubeError('Conflict', 'the object has been modified', { status: 409 });
+      return written;
+    });
   }
 
   /**

@@ -23,7 +23,8 @@ export interface SecretWrite {
 export class SecretStore {
   /** Told of every write when it has happened; not of what the garbage collector takes. */
   readonly listeners = new Set<(write: SecretWrite) => void>();
-  readonly #secrets = new Map<string, SecretObject>();
+  /** By `namespace/name`; replaced by each write, so that it is its own backup. */
+  #secrets: ReadonlyMap<string, SecretObject> = new Map();
   readonly #newVersion: () => string;
   #uids = 0;
 
@@ -67,7 +68,7 @@ export class SecretStore {
   delete(namespace: string, name: string): boolean {
     const before = this.get(namespace, name);
     if (before === undefined) return false;
-    this.#secrets.delete(`${namespace}/${name}`);
+    this.#remove(`${namespace}/${name}`);
     this.#tell({ by: 'person', before, after: undefined });
     return true;
   }
@@ -76,8 +77,17 @@ export class SecretStore {
   collectGarbage(lives: (uid: string) => boolean): void {
     for (const [key, { metadata }] of this.#secrets) {
       const { ownerReferences = [] } = metadata;
-      if (ownerReferences.length > 0 && !ownerReferences.some(({ uid }) => lives(uid))) this.#secrets.delete(key);
+      if (ownerReferences.length > 0 && !ownerReferences.some(({ uid }) => lives(uid))) this.#remove(key);
     }
+  }
+
+  backUp(): ReadonlyMap<string, SecretObject> {
+    return this.#secrets;
+  }
+
+  /** Nobody is told of it. */
+  restore(backup: ReadonlyMap<string, SecretObject>): void {
+    this.#secrets = backup;
   }
 
   #existing({ namespace, name }: { namespace: string; name: string }): SecretObject {
@@ -109,8 +119,12 @@ export class SecretStore {
     const { namespace, name } = secret.metadata;
     const stored = structuredClone(secret);
     stored.metadata.resourceVersion = this.#newVersion();
-    this.#secrets.set(`${namespace}/${name}`, stored);
+    this.#secrets = new Map(this.#secrets).set(`${namespace}/${name}`, stored);
     return stored;
+  }
+
+  #remove(key: string): void {
+    this.#secrets = new Map([...this.#secrets].filter(([other]) => other !== key));
   }
 
   #tell(write: SecretWrite): void {

@@ -9,9 +9,13 @@ export interface Weather {
   error: number;
   /** Longest delay of one way (ms). */
   delayMs: number;
+  /** A proxy answers 409 to a write of an object that was applied. */
+  conflictAfterApplied: number;
+  /** An admission policy refuses a write of status. */
+  statusRefused: number;
 }
 
-export const CALM: Weather = { lost: 0, error: 0, delayMs: 20 };
+export const CALM: Weather = { lost: 0, error: 0, delayMs: 20, conflictAfterApplied: 0, statusRefused: 0 };
 
 export function drawWeather(random: Random): Weather {
   const bad = random.chance(0.5);
@@ -19,5 +23,7 @@ export function drawWeather(random: Random): Weather {
     lost: bad ? random.pick([0.02, 0.1, 0.4, 1]) : 0,
     error: bad ? random.pick([0, 0.1, 0.5]) : 0,
     delayMs: random.pick([5, 50, 2000]),
+    conflictAfterApplied: bad && random.chance(0.3) ? random.pick([0.05, 0.5]) : 0,
+    statusRefused: bad && random.chance(0.15) ? random.pick([0.5, 1]) : 0,
   };
 }

@@ -1,11 +1,12 @@
 import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
-import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import { FINALIZER, PAUSED_ANNOTATION, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServerStatus } from '../../../src/api/virtual-server.ts';
 import { createKube } from '../../../src/kube/client.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
 import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
 import type { Kube } from '../../../src/kube/types.ts';
+import { objectPath } from '../../../src/kube/virtual-server-api.ts';
 import { answerStatus, startProxy, type FaultProxy } from './proxy.ts';
 import { adminHttp, create, createNamespace, edit, manifest, remove, versionOf } from './support.ts';
 
@@ -33,11 +34,14 @@ let count = 0;
 const createOne = () => create(http, namespace, manifest(`server-${(count += 1)}`));
 
 describe('getVirtualServer', () => {
-  it('reads the newest version, without managedFields', async () => {
+  it('reads the newest version, without what the operator does not use', async () => {
     const object = await createOne();
-    await edit(http, object, { metadata: { labels: { a: 'b' } } });
+    const annotations = { [PAUSED_ANNOTATION]: 'true', other: 'x' };
+    await edit(http, object, { metadata: { labels: { a: 'b' }, annotations } });
     const read = await kube.getVirtualServer(namespace, object.metadata.name);
-    expect(read?.metadata).toMatchObject({ uid: object.metadata.uid, labels: { a: 'b' } });
+    expect(read?.metadata.uid).toBe(object.metadata.uid);
+    expect(read?.metadata.annotations).toEqual({ [PAUSED_ANNOTATION]: 'true' });
+    expect(read?.metadata).not.toHaveProperty('labels');
     expect(read?.metadata).not.toHaveProperty('managedFields');
     expect(object.metadata).toHaveProperty('managedFields');
   });
@@ -61,14 +65,29 @@ describe('getVirtualServer', () => {
 describe('patchMetadata', () => {
   it('writes finalizers and annotations in one request and returns the new object', async () => {
     const object = await createOne();
-    const changes = { finalizers: [FINALIZER], annotations: { [RECORD_ANNOTATION]: '{}', other: 'x' } };
+    const changes = { finalizers: [FINALIZER], annotations: { [RECORD_ANNOTATION]: '{}' } };
     const claimed = await kube.patchMetadata(versionOf(object), changes);
     expect(claimed.metadata).toMatchObject(changes);
     expect(claimed.metadata).not.toHaveProperty('managedFields');
     expect(proxy.requests).toHaveLength(1);
-    const released = await kube.patchMetadata(versionOf(claimed), { finalizers: [], annotations: { other: null } });
+    const change = { finalizers: [], annotations: { [RECORD_ANNOTATION]: null } };
+    const released = await kube.patchMetadata(versionOf(claimed), change);
     expect(released.metadata.finalizers).toBeUndefined();
-    expect(released.metadata.annotations).toEqual({ [RECORD_ANNOTATION]: '{}' });
+    expect(released.metadata.annotations).toBeUndefined();
+  });
+
+  it('leaves alone what it does not show of an object: annotations, labels and owner references of others', async () => {
+    const object = await createOne();
+    const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: 'a-uid' };
+    const theirs = { annotations: { other: 'x' }, labels: { a: 'b' }, ownerReferences: [owner] };
+    await edit(http, object, { metadata: theirs });
+    const read = await kube.getVirtualServer(namespace, object.metadata.name);
+    const changes = { finalizers: [FINALIZER], annotations: { [RECORD_ANNOTATION]: '{}' } };
+    const claimed = await kube.patchMetadata(versionOf(read ?? object), changes);
+    const told = await kube.writeStatus(versionOf(claimed), claimed.status, { observedGeneration: 1 });
+    await kube.patchMetadata(versionOf(told), { finalizers: [], annotations: { [RECORD_ANNOTATION]: null } });
+    const path = objectPath(namespace, object.metadata.name);
+    expect(await http.call({ path })).toMatchObject({ metadata: theirs, status: { observedGeneration: 1 } });
   });
 
   it('leaves the finalizers of others alone when it is given none', async () => {
@@ -82,7 +101,7 @@ describe('patchMetadata', () => {
   it('fails with Conflict on a stale version and changes nothing', async () => {
     const object = await createOne();
     await edit(http, object, { metadata: { labels: { a: 'b' } } });
-    const patch = kube.patchMetadata(versionOf(object), { annotations: { a: 'b' } });
+    const patch = kube.patchMetadata(versionOf(object), { annotations: { [RECORD_ANNOTATION]: '{}' } });
     await expect(patch).rejects.toMatchObject({ name: 'KubeError', code: 'Conflict', status: 409, reason: 'Conflict' });
     expect((await kube.getVirtualServer(namespace, object.metadata.name))?.metadata.annotations).toBeUndefined();
   });

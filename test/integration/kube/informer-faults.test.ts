@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { loadCluster } from '../../../src/kube/config.ts';
 import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
 import { observe, until, type Observed } from './informer-support.ts';
-import { answerLines, answerStatus, isList, isWatch, startProxy, type FaultProxy } from './proxy.ts';
+import { answerLines, answerStatus, isList, isListLine, isWatch, startProxy, type FaultProxy } from './proxy.ts';
 import { adminHttp, create, createNamespace, edit, manifest, remove } from './support.ts';
 
 const GONE = JSON.stringify({
@@ -29,7 +29,7 @@ afterEach(async () => {
   await proxy.close();
 });
 
-const lists = () => proxy.requests.filter((line) => line.includes('limit='));
+const lists = () => proxy.requests.filter(isListLine);
 const watches = () => proxy.requests.filter((line) => line.includes('watch=true'));
 
 async function start(options: Partial<Parameters<typeof observe>[1]> = {}) {
@@ -141,8 +141,8 @@ describe('an informer', () => {
     const { holds } = await start({ http: impatient, silenceMs: 300 });
     proxy.silent = true;
     const object = await create(admin, namespace, manifest('a'));
-    const before = watches().length;
-    await until(() => watches().length > before);
+    const before = proxy.requests.length;
+    await until(() => proxy.requests.length > before);
     proxy.silent = false;
     await until(() => holds(object));
     expect(lists()).toHaveLength(1);

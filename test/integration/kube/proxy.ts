@@ -23,7 +23,9 @@ export interface FaultProxy {
 }
 
 export const isWatch = (message: IncomingMessage) => message.url?.includes('watch=true') === true;
-export const isList = (message: IncomingMessage) => message.url?.includes('limit=') === true;
+/** Of objects; a list of names is another matter. */
+export const isListLine = (line: string) => line.includes('limit=') && !line.includes('includeObject=');
+export const isList = (message: IncomingMessage) => isListLine(message.url ?? '');
 
 /** Answers with a `v1.Status`. */
 export function answerStatus(response: ServerResponse, code: number, headers: Record<string, string> = {}): true {

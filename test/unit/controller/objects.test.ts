@@ -13,8 +13,9 @@ function setUp() {
   const holders = new Holders(() => undefined);
   const objects = new Objects({ get: (key) => cache.get(key) }, holders, new Places(0));
   const put = (object: VirtualServer): void => {
+    const previous = cache.get(KEY);
     cache.set(KEY, object);
-    objects.told(object);
+    objects.told(object, previous);
   };
   const isHeld = (): boolean => holders.others('another').withServer('srv1', { account: ACCOUNT }).length > 0;
   return { cache, objects, put, isHeld };
@@ -100,6 +101,71 @@ describe('Objects', () => {
     expect(objects.takeGone(KEY)).toEqual([]);
     expect(objects.memo(UID)).toEqual({ failures: 0 });
     objects.gone(KEY, at('12', webWith(HELD)));
+    expect(objects.takeGone(KEY)).toMatchObject([{ released: false }]);
+  });
+});
+
+describe('Objects after etcd was restored from a backup', () => {
+  it('forgets its own writes that a list does not show, and says which objects have to be looked at', () => {
+    const { objects, put, isHeld } = setUp();
+    put(at('9', web()));
+    objects.saw(at('10', webWith(HELD)));
+    expect(objects.onList()('10')).toEqual([]);
+    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('10');
+    expect(objects.onList()('9')).toEqual([KEY]);
+    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('9');
+    expect(isHeld()).toBe(false);
+    expect(objects.onList()('9')).toEqual([]);
+  });
+
+  it('keeps a write that was answered while the list was under way, until the next list', () => {
+    const { objects, put } = setUp();
+    put(at('9', web()));
+    const listed = objects.onList();
+    objects.saw(at('10', webWith(HELD)));
+    expect(listed('9')).toEqual([]);
+    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('10');
+    expect(objects.onList()('9')).toEqual([KEY]);
+    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('9');
+  });
+
+  it('forgets a write that the watch has told of, too', () => {
+    const { objects, put } = setUp();
+    put(at('9', web()));
+    objects.saw(at('10', webWith(HELD)));
+    put(at('10', webWith(HELD)));
+    expect(objects.onList()('9')).toEqual([KEY]);
+    put(at('9', web()));
+    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('9');
+    expect(objects.hasNews(KEY, at('10', webWith(HELD)))).toBe(true);
+  });
+
+  it.each([
+    ['a write that is void', false],
+    ['a version that the watch told of', true],
+  ])('looks at once at an object that had a plan for %s', (_, isTold) => {
+    const { objects, put } = setUp();
+    put(at('9', web()));
+    if (isTold) put(at('10', webWith(HELD)));
+    else objects.saw(at('10', webWith(HELD)));
+    const next = { action: 'readServer', from: 0, at: Infinity, inputs: '' } as const;
+    objects.remember(UID, { failures: 0, next, cancelled: 'srv1' });
+    objects.onList()('9');
+    put(at('9', web()));
+    expect(objects.memo(UID)).toEqual({ failures: 0, cancelled: 'srv1' });
+  });
+
+  it('does not take an object for gone that is there again', () => {
+    const { objects, put, cache, isHeld } = setUp();
+    put(at('9', webWith(HELD)));
+    cache.delete(KEY);
+    objects.released(UID);
+    objects.gone(KEY, at('10', webWith(HELD)));
+    put(at('8', webWith(HELD)));
+    expect(objects.takeGone(KEY)).toEqual([]);
+    expect(isHeld()).toBe(true);
+    cache.delete(KEY);
+    objects.gone(KEY, at('9', webWith(HELD)));
     expect(objects.takeGone(KEY)).toMatchObject([{ released: false }]);
   });
 });

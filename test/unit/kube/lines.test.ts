@@ -3,7 +3,7 @@ import { createLineSplitter } from '../../../src/kube/lines.ts';
 
 /** Feeds `text` in pieces of `size` bytes. */
 function splitAt(text: string, size: number): string[] {
-  const split = createLineSplitter();
+  const split = createLineSplitter(1024);
   const bytes = Buffer.from(text);
   const lines: string[] = [];
   for (let start = 0; start < bytes.length; start += size) lines.push(...split(bytes.subarray(start, start + size)));
@@ -19,7 +19,7 @@ describe('createLineSplitter', () => {
   });
 
   it('keeps an unfinished line back until its end comes', () => {
-    const split = createLineSplitter();
+    const split = createLineSplitter(1024);
     expect(split(Buffer.from('one\ntw'))).toEqual(['one']);
     expect(split(Buffer.from('o'))).toEqual([]);
     expect(split(Buffer.from('\nthree'))).toEqual(['two']);

@@ -1,39 +1,8 @@
-/** The two calls of a reflector: a list in pages, and one watch until it ends. */
+/** One watch, until it ends. */
 import { KubeError, networkError, statusError, type StatusBody } from './error.ts';
 import type { KubeHttp } from './http.ts';
 import { createLineSplitter } from './lines.ts';
 import { collectionOf, type KubeObject, type Resource } from './resource.ts';
-
-export interface Listing<T> {
-  objects: T[];
-  resourceVersion: string;
-}
-
-interface ListPage {
-  metadata?: { resourceVersion?: string; continue?: string };
-  items?: (object | null)[];
-}
-
-/** Lists all objects as of one version; `onPage` is called after each page. Throws KubeError. */
-export async function listAll<T extends KubeObject>(
-  http: KubeHttp,
-  resource: Resource<T>,
-  { namespace, pageSize, signal }: { namespace: string | undefined; pageSize: number; signal: AbortSignal },
-  onPage: () => void,
-): Promise<Listing<T>> {
-  const path = collectionOf(resource, namespace);
-  const objects: T[] = [];
-  let next: string | undefined;
-  for (;;) {
-    const page = (await http.call({ path, query: { limit: pageSize, continue: next }, signal })) as ListPage | null;
-    const resourceVersion = page?.metadata?.resourceVersion;
-    if (!resourceVersion || !Array.isArray(page.items)) throw new KubeError('BadResponse', 'the answer is not a list');
-    onPage();
-    for (const item of page.items) objects.push(resource.parse(item));
-    next = page.metadata?.continue;
-    if (!next) return { objects, resourceVersion };
-  }
-}
 
 export type WatchEvent<T> = { type: 'upsert' | 'gone'; object: T } | { type: 'bookmark'; resourceVersion: string };
 
@@ -43,21 +12,26 @@ export interface WatchOptions {
   timeoutSeconds: number;
   /** The watch is broken off when nothing at all, no bookmark either, has come for this long. */
   silenceMs: number;
+  /** Bytes of an event, at most. */
+  maxBytes: number;
   signal: AbortSignal;
 }
 
-/** Watches until the API server closes (then it returns); throws KubeError on anything else, `Expired` for a relist. */
+/**
+ * Watches until the API server closes (then it returns); throws KubeError on anything else: `Expired` for a relist,
+ * `TooLarge` for an event that is too large to be read.
+ */
 export async function watchOnce<T extends KubeObject>(
   http: KubeHttp,
   resource: Resource<T>,
-  { namespace, resourceVersion, timeoutSeconds, silenceMs, signal: outer }: WatchOptions,
+  { namespace, resourceVersion, timeoutSeconds, silenceMs, maxBytes, signal: outer }: WatchOptions,
   onEvent: (event: WatchEvent<T>) => void,
   onContact: () => void,
 ): Promise<void> {
   const silence = new AbortController();
   const signal = AbortSignal.any([outer, silence.signal]);
   const query = { watch: true, allowWatchBookmarks: true, resourceVersion, timeoutSeconds };
-  const split = createLineSplitter();
+  const split = createLineSplitter(maxBytes);
   const body = await http.stream({ path: collectionOf(resource, namespace), query, signal });
   const timer = setTimeout(() => silence.abort(), silenceMs);
   try {

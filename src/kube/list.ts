@@ -1,0 +1,132 @@
+/** Lists a collection in pages that fit into memory; one object that fits into none is left out, and the rest is listed. */
+import { KubeError } from './error.ts';
+import type { CallOptions, KubeHttp } from './http.ts';
+import { collectionOf, type KubeObject, type Resource } from './resource.ts';
+
+export interface Listing<T> {
+  objects: T[];
+  /** Objects that are there and too large to be read. */
+  skipped: ObjectName[];
+  resourceVersion: string;
+}
+
+export interface ObjectName {
+  /** Undefined where the API server did not tell it. */
+  namespace: string | undefined;
+  name: string;
+}
+
+export interface ListOptions {
+  namespace: string | undefined;
+  /** Objects per page, at most. */
+  pageSize: number;
+  /** Bytes of a page of several objects, at most. */
+  pageBytes: number;
+  /** Bytes of a page of one object, at most. */
+  objectBytes: number;
+  signal: AbortSignal;
+}
+
+interface Page {
+  metadata: { resourceVersion: string; continue?: string };
+  items: unknown[];
+}
+
+/** Where a page begins: at the first object as of now, as of one version, or where the page before it ended. */
+type Position = { resourceVersion?: string; resourceVersionMatch?: 'Exact'; continue?: string };
+
+/** A table with names alone: small, whatever the objects are. */
+const NAMES = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+/** After so many pages a larger one is tried again. */
+const GROW_AFTER = 4;
+
+/** Lists all objects as of one version; `onPage` is called after each page. Throws KubeError. */
+export async function listAll<T extends KubeObject>(
+  http: KubeHttp,
+  resource: Resource<T>,
+  { namespace, pageSize, pageBytes, objectBytes, signal }: ListOptions,
+  onPage: () => void,
+): Promise<Listing<T>> {
+  const path = collectionOf(resource, namespace);
+  const objects: T[] = [];
+  const skipped: ObjectName[] = [];
+  let position: Position = {};
+  let limit = pageSize;
+  let goodPages = 0;
+  for (;;) {
+    const maxBytes = limit === 1 ? objectBytes : pageBytes;
+    let page = await ifNotTooLarge(() => readPage(http, { path, query: { limit, ...position }, maxBytes, signal }));
+    onPage();
+    if (page === undefined && limit > 1) {
+      limit = Math.floor(limit / 2);
+      goodPages = 0;
+      continue;
+    }
+    if (page === undefined) {
+      const names = await readNames(http, { path, query: { limit: 1, ...position }, signal });
+      onPage();
+      const { resourceVersion } = names.metadata;
+      if (Object.keys(position).length === 0) {
+        // The first object may have changed meanwhile: from here on one version is read, so that no other is left out.
+        position = { resourceVersion, resourceVersionMatch: 'Exact' };
+        continue;
+      }
+      skipped.push(nameOf(names, namespace));
+      page = { metadata: names.metadata, items: [] };
+    }
+    for (const item of page.items) objects.push(resource.parse(item));
+    const { resourceVersion, continue: next } = page.metadata;
+    if (!next) return { objects, skipped, resourceVersion };
+    position = { continue: next };
+    goodPages += 1;
+    if (goodPages % GROW_AFTER === 0) limit = Math.min(pageSize, limit * 2);
+  }
+}
+
+/** The version of a collection at this moment, which is never from before the call. Throws KubeError. */
+export async function currentVersion(
+  http: KubeHttp,
+  resource: Pick<Resource<KubeObject>, 'plural'>,
+  { namespace, signal }: Pick<ListOptions, 'namespace' | 'signal'>,
+): Promise<string> {
+  const names = await readNames(http, { path: collectionOf(resource, namespace), query: { limit: 1 }, signal });
+  return names.metadata.resourceVersion;
+}
+
+interface Names extends Pick<Page, 'metadata'> {
+  rows: { cells?: unknown[] }[];
+}
+
+async function readPage(http: KubeHttp, options: CallOptions): Promise<Page> {
+  const page = (await http.call(options)) as Partial<Page> | null;
+  if (!page?.metadata?.resourceVersion || !Array.isArray(page.items))
+    throw new KubeError('BadResponse', 'the answer is not a list');
+  return page as Page;
+}
+
+async function readNames(http: KubeHttp, { query, ...options }: CallOptions): Promise<Names> {
+  const call = { ...options, query: { ...query, includeObject: 'None' }, accept: NAMES };
+  const names = (await http.call(call)) as Partial<Names> | null;
+  if (!names?.metadata?.resourceVersion) throw new KubeError('BadResponse', 'the answer is not a table');
+  return { metadata: names.metadata, rows: names.rows ?? [] };
+}
+
+/** What the call gives; undefined where it is too large. */
+async function ifNotTooLarge<T>(call: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await call();
+  } catch (error) {
+    if (error instanceof KubeError && error.code === 'TooLarge') return undefined;
+    throw error;
+  }
+}
+
+/** The one name in a table. Only the token for the next page tells the namespace, so it is not known of the last object. */
+function nameOf({ metadata, rows }: Names, namespace: string | undefined): ObjectName {
+  const [cell] = rows[0]?.cells ?? [];
+  const name = typeof cell === 'string' ? cell : '';
+  if (namespace !== undefined) return { namespace, name };
+  const token = Buffer.from(metadata.continue ?? '', 'base64').toString();
+  const [, found] = /"start":"\/?([^/"]+)\/[^/"]+"/.exec(token) ?? [];
+  return { namespace: found, name };
+}

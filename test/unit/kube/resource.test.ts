@@ -1,0 +1,94 @@
+import { describe, expect, it } from 'vitest';
+import {
+  ADOPT_ANNOTATION,
+  NOT_CREATED_ANNOTATION,
+  ORPHAN_HANDLED_ANNOTATION,
+  PAUSED_ANNOTATION,
+  RECORD_ANNOTATION,
+  START_ANEW_ANNOTATION,
+} from '../../../src/api/names.ts';
+import { formatRecord, parseRecord, recordSchema, type ServerRecord } from '../../../src/api/record.ts';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { adoptionOf, isPaused, saysNotCreated, withoutHandledOrphans } from '../../../src/decision/inputs.ts';
+import { viewRecord } from '../../../src/decision/record.ts';
+import { VIRTUAL_SERVERS } from '../../../src/kube/resource.ts';
+import { ATTEMPTED, HELD, web } from '../../gen/decision.ts';
+
+const LONG = 250 * 1024;
+
+/** What is kept of an object with these annotations. */
+function parsed(annotations: Record<string, string>, metadata: object = {}): VirtualServer {
+  const object = structuredClone(web({ annotations }));
+  Object.assign(object.metadata, metadata);
+  return VIRTUAL_SERVERS.parse(object);
+}
+
+/** The longest text that the record's schema allows, each character escaped in JSON. */
+function longestRecord(): ServerRecord {
+  const escaped = (length: number): string => '\u0001'.repeat(length);
+  const time = `2026-01-01T00:00:00.${'0'.repeat(43)}Z`;
+  const task = Number.MAX_SAFE_INTEGER;
+  const orphan = { attempt: escaped(64), task, identifier: escaped(253) };
+  const times = { attemptedAt: time, readyAt: time, expiredAt: time };
+  const record = { owner: escaped(128), mode: 'create', account: escaped(64), ...orphan, ...times } as const;
+  return recordSchema.parse({ ...record, orphans: Array(16).fill(orphan) });
+}
+
+describe('what is kept of an object', () => {
+  it('is what the operator uses of it', () => {
+    const others = { labels: { a: 'b' }, managedFields: [{}], ownerReferences: [{}], generateName: 'w' };
+    const annotations = { [PAUSED_ANNOTATION]: 'true', 'example.org/long': 'x'.repeat(LONG) };
+    const kept = parsed(annotations, { ...others, finalizers: ['a', 'b'], deletionTimestamp: '2026-01-02T00:00:00Z' });
+    const expected = web({ annotations: { [PAUSED_ANNOTATION]: 'true' }, finalizers: ['a', 'b'], deleting: true });
+    expect(kept).toEqual({ ...expected, metadata: { ...expected.metadata, generation: 1 } });
+    expect(kept.metadata).not.toHaveProperty('labels');
+  });
+
+  it('is the longest record that there can be, whole', () => {
+    const text = formatRecord(longestRecord());
+    expect(text.length).toBeGreaterThan(30_000);
+    expect(parsed({ [RECORD_ANNOTATION]: text }).metadata.annotations).toEqual({ [RECORD_ANNOTATION]: text });
+  });
+
+  it('has a bound, whatever the annotations are', () => {
+    const names = [RECORD_ANNOTATION, ADOPT_ANNOTATION, NOT_CREATED_ANNOTATION, ORPHAN_HANDLED_ANNOTATION];
+    const kept = parsed(Object.fromEntries(names.map((name) => [name, '\ud83d\ude00'.repeat(LONG)])));
+    expect(JSON.stringify(kept).length).toBeLessThan(60_000);
+    expect(JSON.stringify(kept).isWellFormed()).toBe(true);
+  });
+});
+
+describe('an annotation that is too long', () => {
+  it('is no record, even where the end of a record is all that is cut off', () => {
+    const padded = parsed({ [RECORD_ANNOTATION]: `${formatRecord(HELD)}${' '.repeat(LONG)}` });
+    expect(parseRecord(padded.metadata.annotations?.[RECORD_ANNOTATION])).toEqual({
+      ok: false,
+      problem: 'it is not JSON',
+    });
+    expect(viewRecord(padded, [])).toEqual({ kind: 'invalid', problem: 'it is not JSON' });
+  });
+
+  it('names no server to adopt', () => {
+    expect(adoptionOf(parsed({ [ADOPT_ANNOTATION]: 'x'.repeat(LONG) }))).toMatchObject({ ok: false });
+  });
+
+  it('names no attempt and no object', () => {
+    const long = parsed({
+      [NOT_CREATED_ANNOTATION]: `a1${' '.repeat(LONG)}`,
+      [START_ANEW_ANNOTATION]: `uid${' '.repeat(LONG)}`,
+    });
+    expect(saysNotCreated(long, ATTEMPTED)).toBe(false);
+    expect(long.metadata.annotations?.[START_ANEW_ANNOTATION]).not.toBe('uid');
+  });
+
+  it('names the orphans that it has room for, and none by a part of a name', () => {
+    const long = parsed({ [ORPHAN_HANDLED_ANNOTATION]: `7,${'8'.repeat(4092)},123456${'9'.repeat(LONG)}` });
+    const orphans = [{ task: 7 }, { task: 1 }, { task: 12 }, { task: 123 }];
+    const left = withoutHandledOrphans(long, { ...HELD, orphans });
+    expect(left.orphans).toEqual(orphans.slice(1));
+  });
+
+  it('still pauses', () => {
+    expect(isPaused(parsed({ [PAUSED_ANNOTATION]: 'x'.repeat(LONG) }))).toBe(true);
+  });
+});
