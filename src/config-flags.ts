@@ -123,7 +123,7 @@ export const FLAGS = {
   maxConcurrentReconciles: {
     flag: 'max-concurrent-reconciles',
     value: 'NUMBER',
-    help: 'How many objects are worked on at the same time.',
+    help: 'How many objects are worked on at the same time. One namespace gets at most about four fifths of them, and never all where there are two or more.',
     form: `a whole number from 1 to ${MAX_RECONCILES}`,
     schema: decimal(/^\d+$/, 1, MAX_RECONCILES),
     default: '32',

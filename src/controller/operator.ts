@@ -58,7 +58,8 @@ export class Operator {
     this.#timers = timers;
     this.#instruments = instruments;
     this.#progress = new Progress(timers);
-    this.#queue = new WorkQueue({ timers, instruments: instruments.loops.virtualserver });
+    const workers = options.maxConcurrentReconciles;
+    this.#queue = new WorkQueue({ timers, workers, instruments: instruments.loops.virtualserver });
     const holders = new Holders();
     const places = new Places(options.maxServersPerNamespace);
     this.#informer = options.informer({

@@ -1,9 +1,10 @@
 /**
- * Whether the workers get on. They are called stuck only when all of them are busy and none has come a step further for
- * longer than any step may last: a restart in mid-create makes the outcome of that create unknown, which is worse than
- * slowness. So a service or an API server that hangs must never be taken for stuck workers. It is not: every wait inside
- * a step is bounded (a call by its deadline, the token bucket by its rate), a call that meets its deadline fails, and a
- * step that fails is a step that has ended. What is left are waits that end never: a bug, or a disk that hangs.
+ * Whether the workers get on. They are called stuck only when all of them are busy, or all that one namespace may have
+ * while more of its objects wait (fair-line.ts), and none has come a step further for longer than any step may last: a
+ * restart in mid-create makes the outcome of that create unknown, which is worse than slowness. So a service or an API
+ * server that hangs must never be taken for stuck workers. It is not: every wait inside a step is bounded (a call by its
+ * deadline, the token bucket by its rate), a call that meets its deadline fails, and a step that fails is a step that has
+ * ended. What is left are waits that end never: a bug, or a disk that hangs.
  * One stuck worker of many is no reason either; `workqueue_longest_running_processor_seconds` shows it.
  */
 import { PROBE_MS, PROBES_AT_ONCE } from './ssh-probe.ts';
