@@ -177,7 +177,7 @@ export class Reconciler {
       // That the attempt of this very visit was not sent yet is no reason to drop it.
       notes: journal.entries(uid).filter((note) => note.attempt !== claimed || note.state !== 'minted'),
       holders: (identifier) => holders.others(identifier, uid),
-      timing: pace.timing(timers.monotonic()),
+      timing: pace.timing(object.metadata.namespace, timers.monotonic()),
       jitter: timers.random(),
       ...(claimed !== undefined && { claimed }),
       ...(credentials && { credentials }),

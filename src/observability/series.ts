@@ -100,7 +100,7 @@ export function createSeries() {
     ),
     stretch: gauge(
       'vps_operator_interval_stretch_ratio',
-      'Factor by which --provider-qps stretches the interval; 1: it does not.',
+      'Factor by which --provider-qps stretches the interval in the namespace where that is largest; 1: it does not.',
       'interval',
     ),
     lost: counter(
