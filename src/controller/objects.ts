@@ -17,8 +17,8 @@ export class Objects {
   readonly #memos = new Map<string, Memo>();
   /** By key: objects that are gone and were not looked at since. */
   readonly #gone = new Map<string, VirtualServer[]>();
-  /** Uids whose finalizer this process took off itself. */
-  readonly #released = new Set<string>();
+  /** Uids whose finalizer this process took off itself, with the server that lives on, until that is counted. */
+  readonly #released = new Map<string, string | undefined>();
 
   constructor(cache: Pick<Informer, 'get'>, holders: Holders, places: Places) {
     this.#cache = cache;
@@ -71,8 +71,9 @@ export class Objects {
     this.#memos.set(uid, memo);
   }
 
-  released(uid: string): void {
-    this.#released.add(uid);
+  /** The finalizer is about to be taken off; `left`: the server that lives on without the object. */
+  released(uid: string, left?: string): void {
+    this.#released.set(uid, left);
   }
 
   gone(key: string, last: VirtualServer): void {
@@ -80,6 +81,7 @@ export class Objects {
     this.#holders.endReservation(uid, key);
     this.#holders.set(uid, key, undefined);
     this.#places.set(last.metadata.namespace, uid, false);
+    this.#countLeft(last);
     const written = this.#written.get(uid);
     const final = written !== undefined && isNewer(written, last) ? written : last;
     this.#gone.set(key, [...(this.#gone.get(key) ?? []), final]);
@@ -109,6 +111,16 @@ export class Objects {
     const held = record?.expiredAt === undefined ? record : undefined;
     this.#holders.set(uid, `${namespace}/${name}`, held?.identifier);
     this.#places.set(namespace, uid, held !== undefined && holdsSomething(held));
+    if (held?.identifier !== undefined) this.#places.held(held.identifier);
+    if (isLetGo) this.#countLeft(object);
+  }
+
+  /** A server that an object was let go without keeps its place, unless another object holds it. */
+  #countLeft({ metadata: { namespace, uid } }: VirtualServer): void {
+    const left = this.#released.get(uid);
+    if (left === undefined) return;
+    this.#released.set(uid, undefined);
+    if (this.#holders.others(left, uid).length === 0) this.#places.left(namespace, left);
   }
 }
 

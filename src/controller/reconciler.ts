@@ -123,7 +123,9 @@ export class Reconciler {
     const outcome = await perform(action, target, this.#rooms);
     this.#suspect(object, action, outcome);
     const next = settle(object, action, outcome, this.#facts(object, visit));
-    if (action.type === 'release') objects.released(object.metadata.uid);
+    if (action.type === 'release') {
+      objects.released(object.metadata.uid, action.why === 'retained' ? action.record?.identifier : undefined);
+    }
     // What was learnt is remembered even when the write fails; what was planned holds only once it is written.
     const { next: planned } = objects.memo(object.metadata.uid);
     objects.remember(object.metadata.uid, { ...next.memo, ...(planned && { next: planned }) });

@@ -78,7 +78,9 @@ export function serverIsToBeOrdered(view: View): Action | undefined {
   }
   if (place === undefined) return gather('place');
   if (!place.free) {
-    const message = `the namespace has ${place.limit} servers, as many as --max-servers-per-namespace allows: delete one, or ask for more`;
+    const message =
+      `the namespace has ${place.limit} servers, as many as --max-servers-per-namespace allows; ` +
+      'retained servers count too. Delete one, or ask for a higher limit';
     return park('ServerLimit', message, { retry: 'gather', afterMs: facts.timing.pollMs });
   }
   if (createDelayMs === undefined) return gather('createDelay');
