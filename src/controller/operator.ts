@@ -156,7 +156,7 @@ export class Operator {
       informerSilentMs: Math.max(this.#informer.silentForMs(), this.#catalogs?.silentForMs() ?? 0),
       pollLagMs: () => pollLagMs(list(), (uid) => this.#objects.memo(uid), this.#timers.now()),
       stretch: () => this.#pace.factors(this.#timers.monotonic()),
-      journalBroken: this.#options.journal.broken,
+      journalBroken: this.#options.journal.problem !== undefined,
     };
   }
 

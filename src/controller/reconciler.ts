@@ -172,6 +172,7 @@ export class Reconciler {
     const now = timers.now();
     const { credentials, sshKeys, catalog, place, createDelayMs } = gathered;
     const apiServerNow = this.#rooms.kube.serverTime();
+    const { problem: journalProblem } = journal;
     return {
       now,
       ...(apiServerNow !== undefined && { apiServerNow }),
@@ -182,6 +183,7 @@ export class Reconciler {
       timing: pace.timing(object.metadata.namespace, timers.monotonic()),
       jitter: timers.random(),
       ...(claimed !== undefined && { claimed }),
+      ...(journalProblem !== undefined && { journalProblem }),
       ...(credentials && { credentials }),
       ...(sshKeys && { sshKeys }),
       ...(catalog && { catalog }),

@@ -58,6 +58,8 @@ export interface Facts {
   /** Other objects that hold the identifier, as `namespace/name`. */
   holders: (identifier: string) => readonly string[];
   timing: Timing;
+  /** Why the journal takes no step, without which nothing is ordered; left out where it does. */
+  journalProblem?: string;
   /** Gathered on demand; undefined: not yet. */
   credentials?: { ok: true; account: string; note?: string } | Missing;
   sshKeys?: { ok: true; text: string } | Missing;
