@@ -123,7 +123,7 @@ export const FLAGS = {
   maxConcurrentReconciles: {
     flag: 'max-concurrent-reconciles',
     value: 'NUMBER',
-    help: 'How many objects are worked on at the same time.',
+    help: 'How many objects are worked on at the same time. One namespace gets at most about four fifths of them, and never all where there are two or more.',
     form: `a whole number from 1 to ${MAX_RECONCILES}`,
     schema: decimal(/^\d+$/, 1, MAX_RECONCILES),
     default: '32',
@@ -147,7 +147,7 @@ export const FLAGS = {
   maxServersPerNamespace: {
     flag: 'max-servers-per-namespace',
     value: 'NUMBER',
-    help: 'Servers that a namespace may have, at most: none beyond is ordered. Adopted ones count. 0: no limit.',
+    help: 'Maximum number of servers per namespace, adopted ones included; 0 means no limit. A server whose object was deleted with deletionPolicy: Retain counts until an object adopts it or the operator restarts.',
     form: 'a whole number, 0 for no limit',
     schema: decimal(/^\d+$/, 0, Number.MAX_SAFE_INTEGER),
     default: '0',

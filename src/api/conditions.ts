@@ -53,6 +53,7 @@ export const REASONS = {
   InvalidSpec: 'The service does not offer what spec asks for.',
   CreateLimit: 'The namespace has reached --max-creates-per-hour.',
   ServerLimit: 'The namespace has as many servers as --max-servers-per-namespace allows.',
+  JournalUnavailable: 'The operator cannot write its journal, so it orders nothing.',
   CreateRejected: 'The service refused the create.',
   CreateInFlight: 'Another process may be sending the create.',
   CreateOutcomeUnknown: 'A create was sent and its answer lost: there may be a server.',

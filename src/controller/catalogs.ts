@@ -53,7 +53,8 @@ export class Catalogs {
 
   constructor(options: CatalogsOptions) {
     this.#options = options;
-    this.#queue = new WorkQueue({ timers: options.timers, instruments: options.instruments });
+    const { timers, instruments } = options;
+    this.#queue = new WorkQueue({ timers, workers: CATALOG_WORKERS, instruments });
     this.#progress = new Progress(options.timers);
     this.#informer = options.informer({
       onUpsert: (key, catalog, previous) => {

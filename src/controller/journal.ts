@@ -11,6 +11,7 @@ import { JournalError } from './journal-error.ts';
 import { JournalFile, makeFolder } from './journal-file.ts';
 import { formatEntry, formatForget, replay, type Replay } from './journal-lines.ts';
 import { lockFolder } from './journal-lock.ts';
+import { realTimers, type Timers } from './timers.ts';
 
 export type { JournalEntry } from './attempts.ts';
 
@@ -27,12 +28,14 @@ export interface NewAttempt {
 
 /**
  * The steps resolve when they are on the disk and survive a crash. They reject with a JournalError: `WrongStep` for an
- * attempt in another state, `Failed` when the disk refused; after one `Failed` every later step is refused as well.
- * A step that speaks of more to worry about shows in the entries from the call on, one that forgets only when it is safe.
+ * attempt in another state, `Failed` when the disk refused; after one `Failed` every later step is refused as well, until
+ * the journal could write its whole file anew, which it tries by itself every few seconds.
+ * A step that speaks of more to worry about shows in the entries from the call on, one of less when the disk answered. A
+ * definite answer and a forgotten attempt hold here even where the disk refused them: a crash only brings the worry back.
  */
 export interface Journal {
-  /** The disk refused a line, so that no create can be sent any more by this process. */
-  readonly broken: boolean;
+  /** Why the disk takes no line, so that no create can be sent; undefined where it does. */
+  readonly problem: string | undefined;
   /** The attempts of an object, in order of minting. */
   entries(uid: string): readonly JournalEntry[];
   get(uid: string, attempt: string): JournalEntry | undefined;
@@ -59,7 +62,8 @@ export interface JournalOptions {
   dir: string | undefined;
   /** The file is not compacted while it is smaller, in bytes. */
   compactBytes?: number;
-  /** Told of what was found and repaired when the file was read. */
+  timers?: Pick<Timers, 'set' | 'clear'>;
+  /** Told of what was found and repaired. */
   warn?: (message: string, fields: Record<string, unknown>) => void;
 }
 
@@ -79,7 +83,13 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
     const path = join(dir, FILE);
     const { attempts, tornLength } = await readJournal(path);
     if (tornLength > 0) options.warn?.('journal: cut off a torn last line', { file: path, length: tornLength });
-    const file = await JournalFile.create(path, () => lines(attempts), options.compactBytes ?? COMPACT_BYTES);
+    const file = await JournalFile.create({
+      path,
+      snapshot: () => lines(attempts),
+      compactBytes: options.compactBytes ?? COMPACT_BYTES,
+      timers: options.timers ?? realTimers,
+      recovered: () => options.warn?.('journal: it can be written again', { file: path }),
+    });
     return new AttemptJournal(attempts, file, unlock);
   } catch (error) {
     await unlock();
@@ -113,8 +123,8 @@ class AttemptJournal implements Journal {
     this.#unlock = unlock;
   }
 
-  get broken(): boolean {
-    return this.#file?.failed === true;
+  get problem(): string | undefined {
+    return this.#file?.problem;
   }
 
   entries(uid: string): readonly JournalEntry[] {
@@ -155,7 +165,8 @@ class AttemptJournal implements Journal {
   async createdNothing(uid: string, attempt: string): Promise<void> {
     const before = this.#known(uid, attempt);
     if (before.state === 'task') throw wrongStep(attempt, 'was accepted by the service');
-    await this.#advance({ ...before, state: 'minted' }, before);
+    const entry: JournalEntry = { ...before, state: 'minted' };
+    await this.#advance(entry, entry);
   }
 
   async settle(uid: string, attempt: string): Promise<void> {
@@ -180,7 +191,7 @@ class AttemptJournal implements Journal {
     return entry;
   }
 
-  /** Shows `entry` at once; when the disk refuses it, nothing was done on its strength and `fallback` holds again. */
+  /** Shows `entry` at once, and `fallback` where the disk refuses it: nothing was done on the strength of the entry then. */
   async #advance(entry: JournalEntry, fallback: JournalEntry | undefined): Promise<void> {
     this.#attempts.put(entry);
     try {
@@ -195,10 +206,16 @@ class AttemptJournal implements Journal {
   }
 
   async #forget(entry: JournalEntry): Promise<void> {
-    await this.#append(formatForget(entry), () => {
+    const apply = (): void => {
       // A step that came after this one stands behind it in the file, too.
       if (this.#isCurrent(entry)) this.#attempts.delete(entry.uid, entry.attempt);
-    });
+    };
+    try {
+      await this.#append(formatForget(entry), apply);
+    } catch (error) {
+      if (this.problem !== undefined) apply();
+      throw error;
+    }
   }
 
   #isCurrent(entry: JournalEntry): boolean {

@@ -1,5 +1,5 @@
 /** The newest version of every object that the process knows, and what it remembers of each between visits. */
-import { FINALIZER, RECORD_ANNOTATION } from '../api/names.ts';
+import { RECORD_ANNOTATION } from '../api/names.ts';
 import { parseRecord, type ServerRecord } from '../api/record.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { adoptionOf } from '../decision/inputs.ts';
@@ -7,6 +7,7 @@ import { holdsSomething, viewRecord } from '../decision/record.ts';
 import type { Memo } from '../decision/types.ts';
 import { keyOf } from '../kube/resource.ts';
 import type { Informer } from '../kube/types.ts';
+import { isLetGo } from '../decision/running.ts';
 import { isProvisioned } from '../decision/status.ts';
 import { isOlder } from '../kube/versions.ts';
 import type { Holders, Holding } from './holders.ts';
@@ -28,8 +29,8 @@ export class Objects {
   readonly #memos = new Map<string, Memo>();
   /** By key: objects that are gone and were not looked at since. */
   readonly #gone = new Map<string, VirtualServer[]>();
-  /** Uids whose finalizer this process took off itself. */
-  readonly #released = new Set<string>();
+  /** Uids whose finalizer this process took off itself, with the server that lives on, until that is counted. */
+  readonly #released = new Map<string, string | undefined>();
 
   constructor(cache: Pick<Informer, 'get'>, holders: Holders, places: Places) {
     this.#cache = cache;
@@ -99,8 +100,9 @@ export class Objects {
     this.#memos.set(uid, memo);
   }
 
-  released(uid: string): void {
-    this.#released.add(uid);
+  /** The finalizer is about to be taken off; `left`: the server that lives on without the object. */
+  released(uid: string, left?: string): void {
+    this.#released.set(uid, left);
   }
 
   gone(key: string, last: VirtualServer): void {
@@ -108,6 +110,7 @@ export class Objects {
     this.#holders.endReservation(uid);
     this.#holders.set(uid, undefined);
     this.#places.set(last.metadata.namespace, uid, false);
+    this.#countLeft(last);
     const written = this.#written.get(uid)?.object;
     const final = written !== undefined && isNewer(written, last) ? written : last;
     this.#gone.set(key, [...(this.#gone.get(key) ?? []), final]);
@@ -169,15 +172,22 @@ export class Objects {
     const held = heldRecord(object);
     this.#holders.set(uid, holdingOf(object, held));
     this.#places.set(namespace, uid, held !== undefined && holdsSomething(held));
+    if (held?.identifier !== undefined) this.#places.held(held.identifier);
+    if (isLetGo(object)) this.#countLeft(object);
+  }
+
+  /** A server that an object was let go without keeps its place, unless another object holds it. */
+  #countLeft({ metadata: { namespace, uid } }: VirtualServer): void {
+    const left = this.#released.get(uid);
+    if (left === undefined) return;
+    this.#released.set(uid, undefined);
+    if (this.#holders.others(uid).withServer(left, {}).length === 0) this.#places.left(namespace, left);
   }
 }
 
 /** The record of an object that still holds what it speaks of. */
 function heldRecord(object: VirtualServer): ServerRecord | undefined {
-  const { deletionTimestamp, finalizers } = object.metadata;
-  // Somebody else's finalizer may keep an object that we have let go.
-  const isLetGo = deletionTimestamp !== undefined && finalizers?.includes(FINALIZER) !== true;
-  const record = isLetGo ? undefined : ownRecord(object);
+  const record = isLetGo(object) ? undefined : ownRecord(object);
   // A server that was cancelled at its end is held no more.
   return record?.expiredAt === undefined ? record : undefined;
 }

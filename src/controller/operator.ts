@@ -58,7 +58,8 @@ export class Operator {
     this.#timers = timers;
     this.#instruments = instruments;
     this.#progress = new Progress(timers);
-    this.#queue = new WorkQueue({ timers, instruments: instruments.loops.virtualserver });
+    const workers = options.maxConcurrentReconciles;
+    this.#queue = new WorkQueue({ timers, workers, instruments: instruments.loops.virtualserver });
     const holders = new Holders((namespace, secret) => this.#credentials.accountOf(namespace, secret));
     const places = new Places(options.maxServersPerNamespace);
     this.#informer = options.informer({
@@ -162,7 +163,7 @@ export class Operator {
       informerSilentMs: Math.max(this.#informer.silentForMs(), this.#catalogs?.silentForMs() ?? 0),
       pollLagMs: () => pollLagMs(list(), (uid) => this.#objects.memo(uid), this.#timers.now()),
       stretch: () => this.#pace.factors(this.#timers.monotonic()),
-      journalBroken: this.#options.journal.broken,
+      journalBroken: this.#options.journal.problem !== undefined,
     };
   }
 

@@ -1,5 +1,9 @@
-/** Stretches poll and resync intervals when the token bucket is too small for the number of objects. */
+/**
+ * Stretches poll and resync intervals when the token bucket is too small for the number of objects, so that calls which
+ * are only repeated leave room for all others. A namespace with too many objects stretches its own intervals alone.
+ */
 import type { VirtualServer } from '../api/virtual-server.ts';
+import { callsOf } from '../decision/calls.ts';
 import type { Timing } from '../decision/types.ts';
 
 /** Share of the bucket that polling tasks, and reading Ready servers again, may take; the rest is for everything else. */
@@ -14,55 +18,78 @@ export interface PaceOptions {
   absenceMs: number;
   qps: number;
   list: () => readonly VirtualServer[];
-  /** Told when the factor by which an interval is stretched changes by more than a tenth. */
+  /** Told when the largest factor by which an interval is stretched changes by more than a tenth. */
   onStretch: (factors: { poll: number; resync: number }) => void;
 }
 
 export class Pace {
   readonly #options: PaceOptions;
-  #timing: Timing;
   #countedAt = -Infinity;
-  #factors = { poll: 1, resync: 1 };
+  /** Namespace -> factor, where that is above 1. */
+  #poll: ReadonlyMap<string, number> = new Map();
+  #resync: ReadonlyMap<string, number> = new Map();
   #told = { poll: 1, resync: 1 };
 
   constructor(options: PaceOptions) {
     this.#options = options;
-    const { pollMs, resyncMs, takeoverMs, absenceMs } = options;
-    this.#timing = { pollMs, resyncMs, takeoverMs, absenceMs };
   }
 
-  timing(now: number): Timing {
-    if (now - this.#countedAt >= COUNT_EVERY_MS) this.#count(now);
-    return this.#timing;
-  }
-
-  /** By how much the intervals are stretched now; 1: not at all. */
-  factors(now: number): { poll: number; resync: number } {
-    this.timing(now);
-    return this.#factors;
-  }
-
-  #count(now: number): void {
-    const { pollMs, resyncMs, qps, list, onStretch } = this.#options;
-    const objects = list();
-    const polled = objects.reduce((sum, object) => sum + (isPolled(object) ? 1 : 0), 0);
-    const needed = {
-      poll: (polled / (qps * POLL_SHARE)) * 1000,
-      resync: ((objects.length - polled) / (qps * RESYNC_SHARE)) * 1000,
+  timing(namespace: string, now: number): Timing {
+    this.#countNowAndThen(now);
+    const { pollMs, resyncMs, takeoverMs, absenceMs } = this.#options;
+    return {
+      pollMs: pollMs * (this.#poll.get(namespace) ?? 1),
+      resyncMs: resyncMs * (this.#resync.get(namespace) ?? 1),
+      takeoverMs,
+      absenceMs,
     };
-    const factors = { poll: Math.max(1, needed.poll / pollMs), resync: Math.max(1, needed.resync / resyncMs) };
+  }
+
+  /** By how much the intervals are stretched in the namespaces where they are stretched most; 1: not at all. */
+  factors(now: number): { poll: number; resync: number } {
+    this.#countNowAndThen(now);
+    return { poll: Math.max(1, ...this.#poll.values()), resync: Math.max(1, ...this.#resync.values()) };
+  }
+
+  #countNowAndThen(now: number): void {
+    if (now - this.#countedAt < COUNT_EVERY_MS) return;
     this.#countedAt = now;
-    this.#factors = factors;
-    this.#timing = { ...this.#timing, pollMs: pollMs * factors.poll, resyncMs: resyncMs * factors.resync };
+    this.#count();
+    const factors = this.factors(now);
     const moved = (['poll', 'resync'] as const).some((kind) => Math.abs(factors[kind] / this.#told[kind] - 1) > 0.1);
     if (!moved) return;
     this.#told = factors;
-    onStretch(factors);
+    this.#options.onStretch(factors);
+  }
+
+  #count(): void {
+    const { pollMs, resyncMs, qps, list } = this.#options;
+    const counts = { poll: new Map<string, number>(), resync: new Map<string, number>(), none: undefined };
+    for (const object of list()) {
+      const { namespace } = object.metadata;
+      const count = counts[callsOf(object)];
+      count?.set(namespace, (count.get(namespace) ?? 0) + 1);
+    }
+    this.#poll = stretched(counts.poll, (qps * POLL_SHARE * pollMs) / 1000);
+    this.#resync = stretched(counts.resync, (qps * RESYNC_SHARE * resyncMs) / 1000);
   }
 }
 
-/** A task runs, or what may be wrong for all objects at once: the right to write their connection Secrets is missing. */
-function isPolled({ status }: VirtualServer): boolean {
-  if (status?.task !== undefined) return true;
-  return status?.conditions?.some(({ reason }) => reason === 'ConnectionSecretFailed') === true;
+/** The factors of the namespaces with more calls in an interval than their fair share of `capacity`. */
+function stretched(calls: ReadonlyMap<string, number>, capacity: number): Map<string, number> {
+  const share = fairShare([...calls.values()], capacity);
+  return new Map(
+    [...calls].filter(([, count]) => count > share).map(([namespace, count]) => [namespace, count / share]),
+  );
+}
+
+/** How much of `capacity` each may have at most, where those who need less leave the rest to the others. */
+function fairShare(needs: number[], capacity: number): number {
+  let left = capacity;
+  for (const [index, need] of needs.sort((a, b) => a - b).entries()) {
+    const share = left / (needs.length - index);
+    if (need > share) return share;
+    left -= need;
+  }
+  return Infinity;
 }

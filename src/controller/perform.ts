@@ -154,7 +154,7 @@ async function adopt(action: Extract<Action, { type: 'adopt' }>, target: Target,
 async function lookedAt(outcome: Outcome, { object }: Target, room: Performing): Promise<Outcome> {
   if (outcome.type !== 'server') return outcome;
   const where = sshTarget(object, outcome.server);
-  const probed = where && (await room.probe(where));
+  const probed = where && (await room.probe(where, object.metadata.namespace));
   const connection = await room.connections.write(object, outcome.server);
   return { ...outcome, ...(probed && { probed }), ...(connection && { connection }) };
 }

@@ -6,6 +6,8 @@ export class Places {
   readonly #taken = new Map<string, Set<string>>();
   /** Uids whose visit is about to order; a hold makes a reservation lasting. */
   readonly #reserved = new Map<string, string>();
+  /** Identifiers of servers that live on without an object -> the namespace that ordered or adopted them. */
+  readonly #left = new Map<string, string>();
 
   /** `perNamespace` 0: no limit. */
   constructor(perNamespace: number) {
@@ -20,13 +22,24 @@ export class Places {
     else if (taken.delete(uid) && taken.size === 0) this.#taken.delete(namespace);
   }
 
+  /** An object of the namespace was let go without its server, which keeps its place until an object holds it again. */
+  left(namespace: string, identifier: string): void {
+    if (this.#perNamespace > 0) this.#left.set(identifier, namespace);
+  }
+
+  /** An object holds this server, and takes the place for it. */
+  held(identifier: string): void {
+    this.#left.delete(identifier);
+  }
+
   /** Takes a place for the object; false, without taking one, where none is left. */
   reserve(namespace: string, uid: string): boolean {
     if (this.#perNamespace === 0) return true;
     const reserved = [...this.#reserved].filter(([, other]) => other === namespace).map(([holder]) => holder);
     const others = new Set([...(this.#taken.get(namespace) ?? []), ...reserved]);
     others.delete(uid);
-    if (others.size >= this.#perNamespace) return false;
+    const left = [...this.#left.values()].filter((other) => other === namespace).length;
+    if (others.size + left >= this.#perNamespace) return false;
     this.#reserved.set(uid, namespace);
     return true;
   }

@@ -1,12 +1,13 @@
 /**
- * Whether the workers get on. They are called stuck only when all of them are busy and none has come a step further for
- * longer than any step may last: a restart in mid-create makes the outcome of that create unknown, which is worse than
- * slowness. So a service or an API server that hangs must never be taken for stuck workers. It is not: every wait inside
- * a step is bounded (a call by its deadline, the token bucket by its rate), a call that meets its deadline fails, and a
- * step that fails is a step that has ended. What is left are waits that end never: a bug, or a disk that hangs.
+ * Whether the workers get on. They are called stuck only when all of them are busy, or all that one namespace may have
+ * while more of its objects wait (fair-line.ts), and none has come a step further for longer than any step may last: a
+ * restart in mid-create makes the outcome of that create unknown, which is worse than slowness. So a service or an API
+ * server that hangs must never be taken for stuck workers. It is not: every wait inside a step is bounded (a call by its
+ * deadline, the token bucket by its rate), a call that meets its deadline fails, and a step that fails is a step that has
+ * ended. What is left are waits that end never: a bug, or a disk that hangs.
  * One stuck worker of many is no reason either; `workqueue_longest_running_processor_seconds` shows it.
  */
-import { PROBE_MS, PROBES_AT_ONCE } from './ssh-probe.ts';
+import { PROBE_MS } from './ssh-probe.ts';
 import type { Timers } from './timers.ts';
 
 /** Workers of the catalogs: a service that hangs for one key must not hold up the catalogs of the others. */
@@ -38,9 +39,8 @@ const MAX_KUBE_CALLS = 20;
 export function longestStepMs(bounds: StepBounds): number {
   const { maxConcurrentReconciles, providerQps, createTimeoutMs, providerTimeoutMs, kubeTimeoutMs } = bounds;
   const bucketMs = ((maxConcurrentReconciles + CATALOG_WORKERS) * MAX_TOKENS * 1000) / providerQps;
-  // A probe waits for those that all other workers may have begun or queued before it.
-  const probeMs = Math.ceil(maxConcurrentReconciles / PROBES_AT_ONCE) * PROBE_MS;
-  return createTimeoutMs + MAX_EXCHANGES * providerTimeoutMs + MAX_KUBE_CALLS * kubeTimeoutMs + bucketMs + probeMs;
+  // A probe waits for its turn only while others run, and each of these ends a step.
+  return createTimeoutMs + MAX_EXCHANGES * providerTimeoutMs + MAX_KUBE_CALLS * kubeTimeoutMs + bucketMs + PROBE_MS;
 }
 
 export class Progress {

@@ -1,19 +1,18 @@
 /**
- * The work queue, after the semantics of client-go's workqueue: keys instead of objects, each at most once in the queue
- * and never with two workers at the same time.
+ * The work queue, after the semantics of client-go's workqueue: keys (`namespace/name`) instead of objects, each at most
+ * once in the queue and never with two workers at the same time. Namespaces share the workers fairly (fair-line.ts).
  */
 import { backoffDelay, type Backoff } from './backoff.ts';
 import { Deadlines } from './deadlines.ts';
+import { FairLine, type Waiting } from './fair-line.ts';
 import { noLoopInstruments, type LoopInstruments } from './instruments.ts';
 import { realTimers, type Timers } from './timers.ts';
 
-/** Link of the list of keys that are ready; `dropped` ones are skipped, since a list cannot be searched cheaply. */
-interface Link {
+/** A key that is ready for a worker. */
+interface Ready {
   key: string;
   /** On the monotonic clock (ms). */
   addedAt: number;
-  dropped: boolean;
-  next: Link | undefined;
 }
 
 /** A key that a worker has. Times are on the monotonic clock (ms). */
@@ -24,6 +23,8 @@ interface Taken {
 }
 
 export interface WorkQueueOptions extends Partial<Backoff> {
+  /** Number of workers that the namespaces share; left out: each key is handed to any worker that asks. */
+  workers?: number;
   timers?: Timers;
   instruments?: LoopInstruments | undefined;
 }
@@ -33,13 +34,12 @@ const DEFAULT_BACKOFF: Backoff = { baseMs: 500, maxMs: 300_000 };
 export class WorkQueue {
   readonly #timers: Timers;
   readonly #backoff: Backoff;
-  readonly #ready = new Map<string, Link>();
+  readonly #ready = new Map<string, Waiting<Ready>>();
+  readonly #line: FairLine<Ready>;
   readonly #instruments: LoopInstruments;
   readonly #processing = new Map<string, Taken>();
   readonly #failures = new Map<string, number>();
   readonly #deadlines: Deadlines;
-  #head: Link | undefined;
-  #tail: Link | undefined;
   #getters: ((key: string | undefined) => void)[] = [];
   #stopped = false;
 
@@ -48,10 +48,11 @@ export class WorkQueue {
     this.#timers = options.timers ?? realTimers;
     this.#instruments = options.instruments ?? noLoopInstruments;
     this.#backoff = { ...DEFAULT_BACKOFF, ...options };
+    this.#line = new FairLine(options.workers ?? Infinity);
     this.#deadlines = new Deadlines(this.#timers, (key) => this.add(key));
   }
 
-  /** Number of keys that are ready for a worker. */
+  /** Number of keys that are ready for a worker, those that wait for the share of their namespace included. */
   get length(): number {
     return this.#ready.size;
   }
@@ -114,8 +115,8 @@ export class WorkQueue {
   drop(key: string): void {
     this.#failures.delete(key);
     this.#deadlines.delete(key);
-    const link = this.#ready.get(key);
-    if (link !== undefined) link.dropped = true;
+    const ready = this.#ready.get(key);
+    if (ready !== undefined) this.#line.leave(ready);
     this.#ready.delete(key);
     const taken = this.#processing.get(key);
     if (taken !== undefined) taken.addedAt = undefined;
@@ -124,10 +125,10 @@ export class WorkQueue {
   /** The next key, as soon as there is one; `undefined` once the queue is shut down. Owes a `done`. */
   get(): Promise<string | undefined> {
     if (this.#stopped) return Promise.resolve(undefined);
-    const link = this.#dequeue();
-    if (link === undefined) return new Promise((resolve) => this.#getters.push(resolve));
-    this.#take(link.key, link.addedAt);
-    return Promise.resolve(link.key);
+    return new Promise((resolve) => {
+      this.#getters.push(resolve);
+      this.#handOut();
+    });
   }
 
   /** The worker is finished with the key; if it was added meanwhile it is ready again. */
@@ -136,7 +137,10 @@ export class WorkQueue {
     if (taken === undefined) return;
     this.#processing.delete(key);
     this.#instruments.keyDone(this.#timers.monotonic() - taken.takenAt);
-    if (taken.addedAt !== undefined && !this.#stopped) this.#enqueue(key, taken.addedAt);
+    this.#line.release(namespaceOf(key));
+    if (this.#stopped) return;
+    if (taken.addedAt !== undefined) this.#enqueue(key, taken.addedAt);
+    else this.#handOut();
   }
 
   /** Ends the queue: every `get` answers `undefined` from now on, and nothing is added any more. */
@@ -148,32 +152,26 @@ export class WorkQueue {
     for (const resolve of getters) resolve(undefined);
   }
 
-  #take(key: string, addedAt: number): void {
-    const takenAt = this.#timers.monotonic();
-    this.#processing.set(key, { takenAt, addedAt: undefined });
-    this.#instruments.keyTaken(takenAt - addedAt);
-  }
-
   #enqueue(key: string, addedAt: number): void {
-    const getter = this.#getters.shift();
-    if (getter !== undefined) {
-      this.#take(key, addedAt);
-      getter(key);
-      return;
-    }
-    const link: Link = { key, addedAt, dropped: false, next: undefined };
-    if (this.#tail === undefined) this.#head = link;
-    else this.#tail.next = link;
-    this.#tail = link;
-    this.#ready.set(key, link);
+    this.#ready.set(key, this.#line.join(namespaceOf(key), { key, addedAt }));
+    this.#handOut();
   }
 
-  #dequeue(): Link | undefined {
-    let link = this.#head;
-    while (link?.dropped === true) link = link.next;
-    this.#head = link?.next;
-    if (this.#head === undefined) this.#tail = undefined;
-    if (link !== undefined) this.#ready.delete(link.key);
-    return link;
+  /** Gives workers that wait the keys that may be worked on now. */
+  #handOut(): void {
+    while (this.#getters.length > 0) {
+      const next = this.#line.take();
+      if (next === undefined) return;
+      const { key, addedAt } = next;
+      const takenAt = this.#timers.monotonic();
+      this.#ready.delete(key);
+      this.#processing.set(key, { takenAt, addedAt: undefined });
+      this.#instruments.keyTaken(takenAt - addedAt);
+      this.#getters.shift()?.(key);
+    }
   }
+}
+
+function namespaceOf(key: string): string {
+  return key.slice(0, Math.max(0, key.indexOf('/')));
 }

@@ -125,7 +125,9 @@ export class Reconciler {
     const outcome = await perform(action, target, this.#rooms);
     this.#suspect(object, action, outcome);
     const next = settle(object, action, outcome, this.#facts(object, visit));
-    if (action.type === 'release') objects.released(object.metadata.uid);
+    if (action.type === 'release') {
+      objects.released(object.metadata.uid, action.why === 'retained' ? action.record?.identifier : undefined);
+    }
     // What was learnt is remembered even when the write fails; what was planned holds only once it is written.
     const { next: planned } = objects.memo(object.metadata.uid);
     objects.remember(object.metadata.uid, { ...next.memo, ...(planned && { next: planned }) });
@@ -170,6 +172,7 @@ export class Reconciler {
     const now = timers.now();
     const { credentials, sshKeys, catalog, place, createDelayMs } = gathered;
     const apiServerNow = this.#rooms.kube.serverTime();
+    const { problem: journalProblem } = journal;
     return {
       now,
       monotonic: timers.monotonic(),
@@ -178,9 +181,10 @@ export class Reconciler {
       // That the attempt of this very visit was not sent yet is no reason to drop it.
       notes: journal.entries(uid).filter((note) => note.attempt !== claimed || note.state !== 'minted'),
       others: holders.others(uid),
-      timing: pace.timing(timers.monotonic()),
+      timing: pace.timing(object.metadata.namespace, timers.monotonic()),
       jitter: timers.random(),
       ...(claimed !== undefined && { claimed }),
+      ...(journalProblem !== undefined && { journalProblem }),
       ...(credentials && { credentials }),
       ...(sshKeys && { sshKeys }),
       ...(catalog && { catalog }),

@@ -1,15 +1,20 @@
 /** Asks whether an SSH server answers: connects, reads its version line, sends nothing, and closes at once. */
 import { connect, type LookupFunction } from 'node:net';
+import { FairLine } from './fair-line.ts';
 import { createLookUp } from './look-up.ts';
 import type { Probed, SshTarget } from '../decision/reach.ts';
 
-/** Resolves with what came; never rejects. */
-export type SshProbe = (target: SshTarget) => Promise<Probed>;
+/** Resolves with what came; never rejects. `namespace`: that of the object which asks. */
+export type SshProbe = (target: SshTarget, namespace: string) => Promise<Probed>;
 
 /** Of the look-up of the name, the connection and the answer together (ms). */
 export const PROBE_MS = 5_000;
-/** Those beyond wait for their turn; half of the default number of workers, so that others get on meanwhile. */
-export const PROBES_AT_ONCE = 16;
+/**
+ * Further ones wait for their turn; half of the default number of workers, so that other work continues meanwhile. The
+ * namespaces share these places as they share the workers: in one common line the probes of other namespaces would wait
+ * for every silent host of the busiest one.
+ */
+const PROBES_AT_ONCE = 16;
 
 /** RFC 4253, 4.2: the version line has at most 255 characters with its end; other lines may come before it. */
 const MAX_LINE = 255;
@@ -33,18 +38,20 @@ export function createSshProbe({
   atOnce = PROBES_AT_ONCE,
   lookup = createLookUp(),
 } = {}): SshProbe {
-  const waiting: (() => void)[] = [];
-  let running = 0;
-  return async (target) => {
-    // Whoever ends hands the place on, so that no newcomer overtakes.
-    if (running < atOnce) running += 1;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
+  const line = new FairLine<() => void>(atOnce);
+  const admit = (): void => {
+    for (let start = line.take(); start !== undefined; start = line.take()) start();
+  };
+  return async (target, namespace) => {
+    await new Promise<void>((resolve) => {
+      line.join(namespace, resolve);
+      admit();
+    });
     try {
       return await ask(target, timeoutMs, lookup);
     } finally {
-      const next = waiting.shift();
-      if (next === undefined) running -= 1;
-      else next();
+      line.release(namespace);
+      admit();
     }
   };
 }

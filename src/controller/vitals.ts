@@ -31,7 +31,7 @@ export interface Vitals {
   /** Since the most silent reflector last showed a sign of life; a failure is one. */
   informerSilentMs: number;
   pollLagMs: () => number;
-  /** By how much the intervals are stretched; 1: not at all. */
+  /** By how much the intervals are stretched in the namespaces where they are stretched most; 1: not at all. */
   stretch: () => { poll: number; resync: number };
   journalBroken: boolean;
 }

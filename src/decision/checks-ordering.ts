@@ -3,7 +3,7 @@ import { ADOPT_ANNOTATION } from '../api/names.ts';
 import { mayBeInFlight } from './checks.ts';
 import { holdsSomething } from './record.ts';
 import { specProblem } from './spec.ts';
-import type { Action, GatherKind, Missing } from './types.ts';
+import type { Action, Facts, GatherKind, Missing } from './types.ts';
 import { currentReason } from './verdict.ts';
 import { namesOf, resolveAdvice, unknownMessage } from './words.ts';
 import { firstSeen, notDue, park, withoutCredentials, type View } from './view.ts';
@@ -84,8 +84,8 @@ export function serverIsToBeOrdered(view: View): Action | undefined {
   const { facts, object, own, deleting } = view;
   // The last line of defence against a second create: no check before this one may let such an object through.
   if (deleting || (own !== undefined && holdsSomething(own))) throw new Error('a server is held, or may be: no create');
-  const planned = notDue(view, 'gather') ?? withoutCredentials(view, 'gather');
-  if (planned !== undefined) return planned;
+  const first = notDue(view, 'gather') ?? journalIsUnavailable(facts) ?? withoutCredentials(view, 'gather');
+  if (first !== undefined) return first;
   const { sshKeys, catalog, place, createDelayMs } = facts;
   if (sshKeys === undefined) return gather('sshKeys');
   if (!sshKeys.ok) return missing(sshKeys);
@@ -97,7 +97,9 @@ export function serverIsToBeOrdered(view: View): Action | undefined {
   }
   if (place === undefined) return gather('place');
   if (!place.free) {
-    const message = `the namespace has ${place.limit} servers, as many as --max-servers-per-namespace allows: delete one, or ask for more`;
+    const message =
+      `the namespace has ${place.limit} servers, as many as --max-servers-per-namespace allows; ` +
+      'retained servers count too. Delete one, or ask for a higher limit';
     return park('ServerLimit', message, { retry: 'gather', afterMs: facts.timing.pollMs });
   }
   if (createDelayMs === undefined) return gather('createDelay');
@@ -107,6 +109,15 @@ export function serverIsToBeOrdered(view: View): Action | undefined {
   }
   if (facts.credentials?.ok !== true) throw new Error('credentials were checked above');
   return { type: 'claim', record: own, account: facts.credentials.account };
+}
+
+/** Nothing is claimed that could not be sent. */
+function journalIsUnavailable({ journalProblem, timing }: Facts): Action | undefined {
+  if (journalProblem === undefined) return undefined;
+  const message =
+    `the journal in --journal-dir cannot be written: ${journalProblem}. Nothing is ordered until it can. ` +
+    'Free space there or make it writable; the operator retries automatically';
+  return park('JournalUnavailable', message, { retry: 'gather', afterMs: timing.pollMs });
 }
 
 function gather(what: GatherKind): Action {

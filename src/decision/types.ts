@@ -77,6 +77,8 @@ export interface Facts {
   /** What other objects hold, as far as it may concern this one. */
   others: Others;
   timing: Timing;
+  /** Why the journal takes no step, without which nothing is ordered; left out where it does. */
+  journalProblem?: string;
   /** Gathered on demand; undefined: not yet. */
   credentials?: { ok: true; account: string; note?: string } | Missing;
   sshKeys?: { ok: true; text: string } | Missing;

@@ -47,6 +47,7 @@ const MEANINGS = {
   InvalidSpec: stuck,
   CreateLimit: working,
   ServerLimit: stuck,
+  JournalUnavailable: working,
   CreateRejected: stuck,
   CreateInFlight: { ready: 'Unknown', phase: 'reconciling' },
   CreateOutcomeUnknown: { ready: 'Unknown', phase: 'stalled' },

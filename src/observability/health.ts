@@ -37,13 +37,15 @@ export function liveChecks({ vitals }: Health, { longestSilenceMs }: HealthBound
     workers: () => {
       const { phase, loops, longestStepMs } = vitals;
       if (phase !== 'running') return undefined;
+      // A free worker is kept from keys that wait only where their namespace holds its share of the workers.
       const stuck = Object.entries(loops).filter(
-        ([, { busyForMs, maxWorkers, progressAgeMs }]) =>
-          busyForMs.length >= maxWorkers && progressAgeMs > longestStepMs,
+        ([, { busyForMs, queued, maxWorkers, progressAgeMs }]) =>
+          (busyForMs.length >= maxWorkers || queued > 0) && progressAgeMs > longestStepMs,
       );
       const said = stuck.map(
-        ([loop, { maxWorkers, progressAgeMs }]) =>
-          `all ${maxWorkers} of ${loop} are busy and none has got on for ${seconds(progressAgeMs)}`,
+        ([loop, { busyForMs, queued, maxWorkers, progressAgeMs }]) =>
+          `${busyForMs.length} of ${maxWorkers} ${loop} workers are busy, ${queued} objects wait, ` +
+          `and none has made progress for ${seconds(progressAgeMs)}`,
       );
       return said.length === 0 ? undefined : said.join('; ');
     },

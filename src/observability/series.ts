@@ -100,7 +100,7 @@ export function createSeries() {
     ),
     stretch: gauge(
       'vps_operator_interval_stretch_ratio',
-      'Factor by which --provider-qps stretches the interval; 1: it does not.',
+      'Factor by which --provider-qps stretches the interval in the namespace where that is largest; 1: it does not.',
       'interval',
     ),
     lost: counter(
@@ -109,7 +109,7 @@ export function createSeries() {
     ),
     journalBroken: gauge(
       'vps_operator_journal_broken',
-      '1 after the journal could not be written: nothing is ordered any more before a restart.',
+      '1 while the journal cannot be written: nothing is ordered until it can.',
     ),
     buildInfo: gauge('vps_operator_build_info', 'Always 1.', 'version'),
     leader: gauge('leader_election_master_status', 'Whether this process is the active one.', 'name'),

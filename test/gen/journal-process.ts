@@ -1,10 +1,12 @@
 /**
  * A process that opens a journal, mints, and lives until it is killed, for tests of what outlives a process.
- * Arguments: the folder, then a step: `hold` (mint one attempt and go on), `fill` (mint until the disk refuses).
+ * Arguments: the folder, then a step: `hold` (mint one attempt and go on), `fill` (mint until the disk refuses, and
+ * again once it has room).
  * Prints one JSON line.
  */
 import { execFileSync } from 'node:child_process';
 import { openJournal } from '../../src/controller/journal.ts';
+import { realTimers } from '../../src/controller/timers.ts';
 
 // Without a handler the kernel's file size limit, which stands for a full disk here, would kill the process.
 process.on('SIGXFSZ', () => undefined);
@@ -21,9 +23,11 @@ const print = (value: unknown): void => void process.stdout.write(`${JSON.string
 const codeOf = (error: unknown): unknown => (error as { code?: unknown }).code;
 
 try {
-  const journal = await openJournal({ dir });
+  // The pause before the file is written anew need not be waited for.
+  const timers = { ...realTimers, set: (fn: () => void, ms: number) => realTimers.set(fn, ms / 50) };
+  const journal = await openJournal({ dir, timers });
   let minted = 0;
-  const brokenBefore = journal.broken;
+  const problemBefore = journal.problem;
   if (step === 'fill') {
     const failure = await (async () => {
       for (;;) {
@@ -31,25 +35,17 @@ try {
         minted++;
       }
     })().catch(codeOf);
-    const entries = journal.entries('u').length;
-    // The disk has room again; what it holds of the failed line is still unknown.
-    execFileSync('prlimit', ['--pid', String(process.pid), '--fsize=unlimited:']);
+    const problem = journal.problem;
     const sending = await journal.sending('u', 'a0').catch(codeOf);
     const next = await journal.minted(attempt(minted)).catch(codeOf);
     const task = await journal.task('u', 'a0', 1).catch(codeOf);
-    print({
-      minted,
-      failure,
-      broken: [brokenBefore, journal.broken],
-      entries,
-      sending,
-      next,
-      task,
-      states: journal
-        .entries('u')
-        .map((entry) => entry.state)
-        .slice(0, 2),
-    });
+    const states = journal.entries('u').map((entry) => entry.state);
+    // The disk has room again; what it holds of the failed line is unknown.
+    execFileSync('prlimit', ['--pid', String(process.pid), '--fsize=unlimited:']);
+    while (journal.problem !== undefined) await new Promise((resolve) => setTimeout(resolve, 10));
+    await journal.minted(attempt(minted));
+    await journal.sending('u', `a${minted}`);
+    print({ minted, failure, problems: [problemBefore ?? null, problem], sending, next, task, states });
   } else {
     await journal.minted(attempt(0));
     await journal.sending('u', 'a0');

@@ -228,6 +228,7 @@ export function states(): Record<string, State> {
     InvalidSpec: invalid,
     CreateLimit: seen('CreateLimit', web(), { createDelayMs: 600_000 }),
     ServerLimit: seen('ServerLimit', web(), { place: { free: false, limit: 5 } }),
+    JournalUnavailable: seen('JournalUnavailable', web(), { journalProblem: 'no space left on device' }),
     CreateRejected: seen('CreateRejected', web(), {
       answers: { create: sent({ kind: 'refused', status: 422, error: refusal }) },
     }),

@@ -82,6 +82,7 @@ export const VERDICTS: Record<string, Verdict> = {
   InvalidSpec: stuck,
   CreateLimit: working,
   ServerLimit: stuck,
+  JournalUnavailable: working,
   CreateRejected: stuck,
   CreateInFlight: working,
   CreateOutcomeUnknown: stuck,

@@ -1,7 +1,7 @@
 /** How many servers a namespace may have: the operator's own limit. */
 import { describe, expect, it } from 'vitest';
 import { ADOPT_ANNOTATION } from '../../src/api/names.ts';
-import { virtualServer, withAnnotations } from '../gen/virtual-server.ts';
+import { virtualServer, withAnnotations, withSpec } from '../gen/virtual-server.ts';
 import { readyServer } from './support/records.ts';
 import { condition, createWorld } from './support/world.ts';
 
@@ -49,5 +49,23 @@ describe('--max-servers-per-namespace', () => {
     await world.create(virtualServer('four'));
     await world.waitForReason('four', 'ServerLimit', 'Stalled');
     expect(world.simulator.ledger.creates()).toHaveLength(2);
+  });
+
+  it('counts a server that was let go with Retain, until it is adopted again', async () => {
+    const world = await createWorld({ flags: ['--max-servers-per-namespace=1'] });
+    await world.create(virtualServer('one', withSpec({ deletionPolicy: 'Retain' })));
+    const one = await world.waitForReason('one', 'Available', 'Ready');
+    const identifier = one.status?.identifier ?? '';
+    await world.delete('one');
+    await world.waitGone('one');
+    await world.create(virtualServer('two'));
+    await world.waitForReason('two', 'ServerLimit', 'Stalled');
+    expect(world.simulator.aliveServers()).toHaveLength(1);
+    await world.create(virtualServer('three', withAnnotations({ [ADOPT_ANNOTATION]: identifier })));
+    await world.waitForReason('three', 'Available', 'Ready');
+    await world.delete('three');
+    await world.waitForReason('two', 'Available', 'Ready');
+    expect(world.simulator.ledger.creates()).toHaveLength(2);
+    expect(world.simulator.aliveServers()).toHaveLength(1);
   });
 });

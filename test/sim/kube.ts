@@ -18,6 +18,8 @@ export interface Network {
   service: Weather;
   /** How often SSH servers do not answer. */
   silentSsh: number;
+  /** Whether the disks of the journals take no line at present. */
+  diskFull?: boolean;
 }
 
 const DEADLINE_MS = 15_000;

@@ -161,12 +161,15 @@ export interface LogLine extends Record<string, unknown> {
   level?: string;
 }
 
+/** Errors of the API server and of a full disk. */
+const FAULTS = new Set<string | undefined>(['KubeError', 'JournalError']);
+
 /** Errors that only a bug can cause, and words that belong in no log. */
 export function wronglySaid(line: LogLine): string[] {
   const { err, msg = '' } = line;
   return [
     ...(SECRET.test(JSON.stringify(line)) ? ['a secret stands in the log'] : []),
-    ...(msg === 'visit failed' && err?.name !== 'KubeError' ? [`a visit threw ${err?.message ?? ''}`] : []),
+    ...(msg === 'visit failed' && !FAULTS.has(err?.name) ? [`a visit threw ${err?.message ?? ''}`] : []),
     ...(msg.startsWith('finalizer was removed by force') ? ['a finalizer was reported as removed by force'] : []),
   ];
 }

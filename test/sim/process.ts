@@ -1,5 +1,6 @@
 /** One operator process in the simulation: the real operator over modelled rooms. Its death takes with it all but its disk. */
 import { Attempts, type JournalEntry } from '../../src/controller/attempts.ts';
+import { JournalError } from '../../src/controller/journal-error.ts';
 import type { Journal, NewAttempt } from '../../src/controller/journal.ts';
 import { LeaderElection } from '../../src/controller/leader-election.ts';
 import { Operator, type OperatorOptions } from '../../src/controller/operator.ts';
@@ -137,17 +138,22 @@ function ask({ scheduler, random, silentSsh }: Network, owner: object): Promise<
 
 /** The journal on a disk that keeps what was written before the crash, whether or not the process heard of it. */
 class SimJournal implements Journal {
-  readonly broken = false;
   readonly #network: Network;
   readonly #disk: Disk;
   readonly #owner: object;
   readonly #memory = new Attempts();
+  /** The disk has refused a line, and the file was not written anew since. */
+  #refused = false;
 
   constructor(network: Network, disk: Disk, owner: object) {
     this.#network = network;
     this.#disk = disk;
     this.#owner = owner;
     for (const entry of disk.attempts.all()) this.#memory.put({ ...entry, own: false });
+  }
+
+  get problem(): string | undefined {
+    return this.#refused ? 'no space left on device' : undefined;
   }
 
   entries(uid: string): readonly JournalEntry[] {
@@ -163,26 +169,31 @@ class SimJournal implements Journal {
   }
 
   minted(attempt: NewAttempt): Promise<void> {
-    return this.#put({ ...attempt, state: 'minted', own: true });
+    return this.#put({ ...attempt, state: 'minted', own: true }, undefined);
   }
 
   sending(uid: string, attempt: string): Promise<void> {
     const before = this.#known(uid, attempt);
     if (before.state !== 'minted' || !before.own) throw new Error(`attempt ${attempt} is not ours to send`);
-    return this.#put({ ...before, state: 'sending' });
+    return this.#put({ ...before, state: 'sending' }, before);
   }
 
   task(uid: string, attempt: string, task: number): Promise<void> {
-    return this.#put({ ...this.#known(uid, attempt), state: 'task', task });
+    const entry: JournalEntry = { ...this.#known(uid, attempt), state: 'task', task };
+    return this.#put(entry, entry);
   }
 
   createdNothing(uid: string, attempt: string): Promise<void> {
-    return this.#put({ ...this.#known(uid, attempt), state: 'minted' });
+    const entry: JournalEntry = { ...this.#known(uid, attempt), state: 'minted' };
+    return this.#put(entry, entry);
   }
 
   async settle(uid: string, attempt: string): Promise<void> {
-    await this.#write(() => this.#disk.attempts.delete(uid, attempt));
-    this.#memory.delete(uid, attempt);
+    try {
+      await this.#write(() => this.#disk.attempts.delete(uid, attempt));
+    } finally {
+      this.#memory.delete(uid, attempt);
+    }
   }
 
   async drop(uid: string): Promise<void> {
@@ -199,20 +210,57 @@ class SimJournal implements Journal {
     return entry;
   }
 
-  async #put(entry: JournalEntry): Promise<void> {
+  /** `fallback` is what holds again where the disk refuses the entry. */
+  async #put(entry: JournalEntry, fallback: JournalEntry | undefined): Promise<void> {
     this.#memory.put(entry);
-    await this.#write(() => this.#disk.attempts.put(entry));
+    try {
+      await this.#write(() => this.#disk.attempts.put(entry));
+    } catch (error) {
+      if (fallback === undefined) this.#memory.delete(entry.uid, entry.attempt);
+      else this.#memory.put(fallback);
+      throw error;
+    }
   }
 
   /** Reaches the disk a moment later; a crash before that loses it. */
   #write(apply: () => void): Promise<void> {
     const { scheduler, random } = this.#network;
-    return new Promise((resolve) => {
+    if (this.#refused) return Promise.reject(fullDisk());
+    return new Promise((resolve, reject) => {
       scheduler.after(
         random.int(0, 3),
-        () => (apply(), scheduler.after(random.int(0, 2), resolve, this.#owner)),
+        () => {
+          if (this.#network.diskFull === true) {
+            // What the disk holds of a refused line is not known.
+            if (random.chance(0.5)) apply();
+            if (!this.#refused) this.#retryLater();
+            this.#refused = true;
+            reject(fullDisk());
+            return;
+          }
+          apply();
+          scheduler.after(random.int(0, 2), resolve, this.#owner);
+        },
         this.#owner,
       );
     });
   }
+
+  /** Nothing is written until the whole file can be written anew. */
+  #retryLater(): void {
+    const retry = (): void => {
+      if (this.#network.diskFull === true) {
+        this.#retryLater();
+        return;
+      }
+      this.#disk.attempts = new Attempts();
+      for (const entry of this.#memory.all()) this.#disk.attempts.put(entry);
+      this.#refused = false;
+    };
+    this.#network.scheduler.after(5_000, retry, this.#owner);
+  }
+}
+
+function fullDisk(): JournalError {
+  return new JournalError('Failed', 'the journal cannot be written: no space left on device');
 }

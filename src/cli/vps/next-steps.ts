@@ -85,6 +85,7 @@ const STEPS: Partial<Record<string, Steps>> = {
   TaskNotFound: resolveBothWays,
   InvalidSpec: edit,
   ServerLimit: say('delete a server of the namespace, or raise --max-servers-per-namespace'),
+  JournalUnavailable: say('free space in --journal-dir of the operator, or make it writable'),
   CreateRejected: both(edit, lookAgain),
   SSHKeyNotFound: edit,
   SecretNotFound: secret,

@@ -153,6 +153,12 @@ export const CASES: Record<string, AlertCase[]> = {
       minutes: 59,
       fires: [],
     },
+    {
+      sentence: 'ends when the journal can be written again',
+      change: gauge('vps_operator_journal_broken', '1x30 0x400'),
+      minutes: 40,
+      fires: [],
+    },
   ],
   VPSOperatorIntervalStretched: [
     {

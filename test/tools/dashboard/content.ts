@@ -69,7 +69,7 @@ const NOW: Unplaced[] = [
   }),
   stat({
     title: 'Journals broken',
-    description: 'Replicas that order nothing any more, since the disk refused their journal.',
+    description: 'Replicas that order nothing while the disk refuses their journal.',
     expr: `sum(vps_operator_journal_broken{${JOB}})`,
     alarm: 1,
   }),

@@ -10,6 +10,7 @@ import type { Informer, InformerHandler, Kube } from '../../../src/kube/types.ts
 import type { Session } from '../../../src/provider/types.ts';
 import { CATALOG, UID, web } from '../../gen/decision.ts';
 import { OPERATOR } from '../../gen/operator.ts';
+import { fakeProvider } from '../../gen/provider.ts';
 import { FakeTimers } from '../../gen/timers.ts';
 
 const KEY = 'default/web';
@@ -30,7 +31,7 @@ async function setUp(firstWrite: 'applied' | 'refused') {
   };
   const conflict = new KubeError('Conflict', 'the object has been modified', { status: 409 });
   const kube = {
-    getSecret: () => Promise.resolve({ keyId: 'k', secret: 's' }),
+    getSecret: () => Promise.resolve({ data: { keyId: 'k', secret: 's' }, resourceVersion: '1' }),
     createEvent: () => Promise.resolve(),
     patchMetadata: ({ resourceVersion }, { annotations = {} }) => {
       const refused = isFirst || resourceVersion !== object.metadata.resourceVersion;
@@ -71,7 +72,7 @@ async function setUp(firstWrite: 'applied' | 'refused') {
     ...OPERATOR,
     kube,
     informer,
-    provider: { session: () => session, forget: () => undefined, close: () => Promise.resolve() },
+    provider: fakeProvider(() => session),
     journal,
     timers,
   });

@@ -1,11 +1,12 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, open as openFile, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, open as openFile, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { openJournal, type Journal, type JournalOptions } from '../../../src/controller/journal.ts';
+import { FakeTimers } from '../../gen/timers.ts';
 
 const PROCESS = join(import.meta.dirname, '../../gen/journal-process.ts');
 
@@ -332,25 +333,156 @@ describe('the file', () => {
     expect(await readFile(path, 'utf8')).toBe('text');
   });
 
-  it('that the disk once refused to extend takes no step any more, and keeps what was confirmed', async () => {
+  it('that a full disk refused to extend takes no step until there is room, and loses nothing', async () => {
     const { child, answer } = await startProcess('fill', 'ulimit -S -f 4;');
     const { minted } = answer as { minted: number };
     expect(minted).toBeGreaterThan(5);
     expect(answer).toEqual({
       minted,
       failure: 'Failed',
-      broken: [false, true],
-      entries: minted,
+      problems: [null, 'file too large'],
       sending: 'Failed',
       next: 'Failed',
       task: 'Failed',
-      states: ['task', 'minted'],
+      // An accepted task is known here, whatever the disk says.
+      states: ['task', ...Array.from({ length: minted - 1 }, () => 'minted')],
     });
     child.kill('SIGKILL');
     await once(child, 'exit');
     const found = (await open()).entries('u');
-    expect(found).toHaveLength(minted);
-    expect(found.every((entry) => entry.state === 'minted')).toBe(true);
+    expect(found.map(({ state }) => state)).toEqual([
+      'task',
+      ...Array.from({ length: minted - 1 }, () => 'minted'),
+      'sending',
+    ]);
+  });
+});
+
+describe('a disk that refuses', () => {
+  const RETRY_MS = 5_000;
+  const FULL = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
+  let timers: FakeTimers;
+  let told: string[];
+  let restore: () => void;
+
+  beforeEach(() => {
+    timers = new FakeTimers();
+    told = [];
+    restore = () => undefined;
+  });
+
+  afterEach(() => restore());
+
+  const openHere = (): Promise<Journal> => open({ timers, warn: (message) => told.push(message) });
+
+  /** From now on a write puts `bytes` of what it is given on the disk and then fails. */
+  async function refuse(bytes = 0): Promise<void> {
+    const handle = await openFile(join(base, 'probe'), 'w');
+    const prototype = Object.getPrototypeOf(handle) as {
+      write: (data: Buffer, at?: number, length?: number) => Promise<void>;
+    };
+    await handle.close();
+    const { write } = prototype;
+    const spy = vi.spyOn(prototype, 'write').mockImplementation(async function (this: unknown, data, at) {
+      if (bytes > 0) await write.call(this, data, at, bytes);
+      throw FULL;
+    });
+    restore = () => spy.mockRestore();
+  }
+
+  /** Lets the journal try once more, and says what is wrong then. */
+  async function retried(journal: Journal): Promise<string | undefined> {
+    timers.advance(RETRY_MS);
+    await vi.waitFor(() => {
+      if (journal.problem !== undefined) expect(timers.pending).toBe(1);
+    });
+    return journal.problem;
+  }
+
+  it('refuses every step, and says why', async () => {
+    const journal = await openHere();
+    await journal.minted(attempt('u', 'a'));
+    expect(journal.problem).toBeUndefined();
+    await refuse();
+    await expect(journal.minted(attempt('v', 'b'))).rejects.toMatchObject({ code: 'Failed' });
+    restore();
+    expect(journal.problem).toBe('no space left on device');
+    await expect(journal.sending('u', 'a')).rejects.toThrow(
+      `journal ${file} cannot be written: no space left on device`,
+    );
+    expect(journal.entries('u')).toMatchObject([{ state: 'minted' }]);
+    expect(journal.uids()).toEqual(['u']);
+  });
+
+  it.each([{ bytes: 0 }, { bytes: 1 }, { bytes: 40 }])(
+    'is written to again once it has room, without the line that it tore after $bytes bytes',
+    async ({ bytes }) => {
+      const journal = await openHere();
+      await journal.minted(attempt('u', 'a'));
+      await refuse(bytes);
+      await expect(journal.sending('u', 'a')).rejects.toMatchObject({ code: 'Failed' });
+      expect(await retried(journal)).toBe('no space left on device');
+      restore();
+      timers.advance(RETRY_MS - 1);
+      await expect(journal.sending('u', 'a')).rejects.toMatchObject({ code: 'Failed' });
+      timers.advance(1);
+      await vi.waitFor(() => expect(journal.problem).toBeUndefined());
+      await journal.sending('u', 'a');
+      expect(await readFile(file, 'utf8')).toBe(
+        ['minted', 'sending'].map((state) => `${JSON.stringify({ ...attempt('u', 'a'), state })}\n`).join(''),
+      );
+      expect(told).toEqual(['journal: it can be written again']);
+    },
+  );
+
+  it('leaves no half of a new file behind', async () => {
+    const journal = await openHere();
+    await journal.minted(attempt('u', 'a'));
+    await refuse(10);
+    await expect(journal.sending('u', 'a')).rejects.toMatchObject({ code: 'Failed' });
+    await retried(journal);
+    await vi.waitFor(async () => expect(await readdir(dir)).toEqual(['journal.jsonl']));
+  });
+
+  it('gets what was learnt meanwhile with the next file', async () => {
+    const journal = await openHere();
+    for (const name of ['accepted', 'refused', 'resolved']) {
+      await journal.minted(attempt('u', name));
+      await journal.sending('u', name);
+    }
+    await refuse();
+    await expect(journal.task('u', 'accepted', 7)).rejects.toMatchObject({ code: 'Failed' });
+    await expect(journal.createdNothing('u', 'refused')).rejects.toMatchObject({ code: 'Failed' });
+    await expect(journal.settle('u', 'resolved')).rejects.toMatchObject({ code: 'Failed' });
+    const known = [
+      { attempt: 'accepted', state: 'task', task: 7 },
+      { attempt: 'refused', state: 'minted' },
+    ];
+    expect(journal.entries('u')).toMatchObject(known);
+    restore();
+    expect(await retried(journal)).toBeUndefined();
+    expect((await reopen(journal)).entries('u')).toMatchObject(known);
+  });
+
+  it('brings back the worry after a crash: what it refused to forget is there', async () => {
+    const journal = await openHere();
+    await journal.minted(attempt('u', 'a'));
+    await journal.sending('u', 'a');
+    await refuse();
+    await expect(journal.settle('u', 'a')).rejects.toMatchObject({ code: 'Failed' });
+    expect(journal.entries('u')).toEqual([]);
+    await journal.close();
+    restore();
+    expect((await open()).entries('u')).toMatchObject([{ attempt: 'a', state: 'sending' }]);
+  });
+
+  it('is left alone once the journal is closed', async () => {
+    const journal = await openHere();
+    await refuse();
+    await expect(journal.minted(attempt('u', 'a'))).rejects.toMatchObject({ code: 'Failed' });
+    await journal.close();
+    expect(timers.pending).toBe(0);
+    await expect(journal.minted(attempt('u', 'a'))).rejects.toMatchObject({ code: 'Closed' });
   });
 });
 

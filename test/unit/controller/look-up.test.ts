@@ -81,7 +81,7 @@ describe('looking a name up', () => {
   it('is what the probe does', async () => {
     const lookup = createLookUp([await nameServer(() => undefined)]);
     const probe = createSshProbe({ lookup, timeoutMs: 60_000 });
-    const answer = await probe({ host: 'ssh.example.org', port: 22 });
+    const answer = await probe({ host: 'ssh.example.org', port: 22 }, 'default');
     expect(answer).toEqual({ ok: false, why: 'the name cannot be looked up at present' });
   });
 });

@@ -8,10 +8,10 @@ import { ACCOUNT, ATTEMPTED, HELD, TASKED, UID, record, web, webWith, type Shape
 
 const KEY = 'default/web';
 
-function setUp() {
+function setUp(places = new Places(0)) {
   const cache = new Map<string, VirtualServer>();
   const holders = new Holders(() => undefined);
-  const objects = new Objects({ get: (key) => cache.get(key) }, holders, new Places(0));
+  const objects = new Objects({ get: (key) => cache.get(key) }, holders, places);
   const put = (object: VirtualServer): void => {
     const previous = cache.get(KEY);
     cache.set(KEY, object);
@@ -167,6 +167,69 @@ describe('Objects after etcd was restored from a backup', () => {
     cache.delete(KEY);
     objects.gone(KEY, at('9', webWith(HELD)));
     expect(objects.takeGone(KEY)).toMatchObject([{ released: false }]);
+  });
+});
+
+describe('a server that an object was let go without', () => {
+  const letGo = at('11', web({ deleting: true, finalizers: ['example.org/x'] }));
+  const adopter = webWith({ ...HELD, owner: 'other-uid' });
+  adopter.metadata = { ...adopter.metadata, uid: 'other-uid', name: 'adopter', namespace: 'elsewhere' };
+
+  function setUpHeld() {
+    const places = new Places(1);
+    const { objects, put } = setUp(places);
+    const isFull = (namespace = 'default'): boolean => {
+      const free = places.reserve(namespace, 'asking');
+      places.endReservation('asking');
+      return !free;
+    };
+    put(at('9', webWith(HELD)));
+    objects.released(UID, 'srv1');
+    return { objects, isFull };
+  }
+
+  it('keeps its place when the finalizer is off', () => {
+    const { objects, isFull } = setUpHeld();
+    objects.saw(letGo);
+    expect(isFull()).toBe(true);
+  });
+
+  it('keeps its place when the answer to the release was lost', () => {
+    const { objects, isFull } = setUpHeld();
+    objects.gone(KEY, at('10', webWith(HELD)));
+    objects.takeGone(KEY);
+    expect(isFull()).toBe(true);
+  });
+
+  it('takes a place of the namespace whose object adopts it, and no other', () => {
+    const { objects, isFull } = setUpHeld();
+    objects.saw(letGo);
+    objects.told(adopter, undefined);
+    expect(isFull()).toBe(false);
+    expect(isFull('elsewhere')).toBe(true);
+  });
+
+  it('is not counted where another object holds it as well', () => {
+    const { objects, isFull } = setUpHeld();
+    objects.told(adopter, undefined);
+    objects.saw(letGo);
+    expect(isFull()).toBe(false);
+  });
+
+  it('is not counted again by a later event of the object that was let go', () => {
+    const { objects, isFull } = setUpHeld();
+    objects.saw(letGo);
+    objects.told(adopter, undefined);
+    objects.gone('elsewhere/adopter', adopter);
+    objects.told(at('12', letGo), letGo);
+    expect(isFull()).toBe(false);
+  });
+
+  it('is not counted where the release failed and the server was cancelled after that', () => {
+    const { objects, isFull } = setUpHeld();
+    objects.released(UID);
+    objects.saw(letGo);
+    expect(isFull()).toBe(false);
   });
 });
 

@@ -41,4 +41,22 @@ describe('Places', () => {
     places.set('ns', 'u1', true);
     expect(places.reserve('ns', 'u2')).toBe(true);
   });
+
+  it('keeps the place of a server that was left behind, until an object holds it', () => {
+    const places = new Places(1);
+    places.set('ns', 'u1', true);
+    places.left('ns', 'srv1');
+    places.set('ns', 'u1', false);
+    expect(places.reserve('ns', 'u2')).toBe(false);
+    expect(places.reserve('other', 'u2')).toBe(true);
+    places.held('srv1');
+    expect(places.reserve('ns', 'u3')).toBe(true);
+  });
+
+  it('counts a server once, however often it was left behind', () => {
+    const places = new Places(2);
+    places.left('ns', 'srv1');
+    places.left('ns', 'srv1');
+    expect(places.reserve('ns', 'u1')).toBe(true);
+  });
 });

@@ -282,6 +282,69 @@ describe('WorkQueue', () => {
     });
   });
 
+  describe('namespaces', () => {
+    const WORKERS = 32;
+
+    beforeEach(() => {
+      queue = new WorkQueue({ timers, workers: WORKERS });
+    });
+
+    /** As many workers as there are ask for a key; the keys that they got. */
+    function work(): string[] {
+      const got: string[] = [];
+      for (let worker = 0; worker < WORKERS; worker++) void queue.get().then((key) => got.push(key ?? 'shut down'));
+      return got;
+    }
+
+    it('with 1,000 keys whose visits never end leave workers for the keys of others', async () => {
+      const got = work();
+      for (let index = 0; index < 1_000; index++) queue.add(`busy/${index}`);
+      await Promise.resolve();
+      expect(got).toHaveLength(26);
+      queue.add('other/web');
+      await Promise.resolve();
+      expect(got).toContain('other/web');
+      expect(queue).toMatchObject({ length: 974, processing: 27 });
+    });
+
+    it('take turns, so that few keys do not wait for many', async () => {
+      for (let index = 0; index < 1_000; index++) queue.add(`busy/${index}`);
+      queue.add('other/web');
+      expect([await queue.get(), await queue.get(), await queue.get()]).toEqual(['busy/0', 'other/web', 'busy/1']);
+    });
+
+    it('get the keys that waited for their share when a visit ends', async () => {
+      const got = work();
+      for (let index = 0; index < 30; index++) queue.add(`busy/${index}`);
+      await Promise.resolve();
+      expect(got).toHaveLength(26);
+      queue.done('busy/3');
+      await Promise.resolve();
+      expect(got.at(-1)).toBe('busy/26');
+    });
+
+    it('get a key again that was added while a worker had it, after the keys that waited before', async () => {
+      queue = new WorkQueue({ timers, workers: 1 });
+      for (const key of ['a/1', 'a/2', 'b/1']) queue.add(key);
+      expect(await queue.get()).toBe('a/1');
+      queue.add('a/1');
+      for (const key of ['a/1', 'b/1', 'a/2', 'a/1']) {
+        queue.done(key);
+        if (queue.length > 0) await queue.get();
+      }
+      expect(queue).toMatchObject({ length: 0, processing: 0 });
+    });
+
+    it('cost little with 10,000 keys in 10,000 namespaces', async () => {
+      for (let index = 0; index < 10_000; index++) queue.add(`ns${index}/web`);
+      for (let index = 0; index < 10_000; index++) {
+        expect(await queue.get()).toBe(`ns${index}/web`);
+        queue.done(`ns${index}/web`);
+      }
+      expect(queue).toMatchObject({ length: 0, processing: 0 });
+    });
+  });
+
   describe('shutDown', () => {
     it('answers workers that wait and workers that come with undefined', async () => {
       const waiting = queue.get();

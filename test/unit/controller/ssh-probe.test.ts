@@ -49,7 +49,7 @@ const says = (...pieces: string[]): Promise<Host> =>
 /** Long enough for whatever answers, short for what does not. */
 const probe = createSshProbe({ timeoutMs: 1000 });
 const patient = createSshProbe();
-const ask = ({ port }: { port: number }, by = patient) => by({ host: '127.0.0.1', port });
+const ask = ({ port }: { port: number }, by = patient) => by({ host: '127.0.0.1', port }, 'default');
 
 describe('the probe', () => {
   it('takes a version line for an SSH server, sends nothing, and closes at once', async () => {
@@ -107,7 +107,7 @@ describe('the probe', () => {
   });
 
   it('says when a name is not known', async () => {
-    const { why } = (await patient({ host: 'no-such-host.invalid', port: 22 })) as { why: string };
+    const { why } = (await patient({ host: 'no-such-host.invalid', port: 22 }, 'default')) as { why: string };
     expect(why).toMatch(/name|no connection/);
   });
 
@@ -120,15 +120,25 @@ describe('the probe', () => {
     await slow.idle();
   });
 
-  it('asks no more hosts at once than it may, and all of them in the end', async () => {
+  it('asks no more hosts of one namespace at once than its share, and all of them in the end', async () => {
     const unanswered: Socket[] = [];
     const server = await host((socket) => unanswered.push(socket));
-    const few = createSshProbe({ atOnce: 3 });
+    const few = createSshProbe({ atOnce: 4 });
     const all = Promise.all(Array.from({ length: 20 }, () => ask(server, few)));
     for (let answered = 0; answered < 20; answered += 1) {
       await vi.waitFor(() => expect(unanswered.length).toBe(Math.min(3, 20 - answered)), { timeout: 5_000 });
       unanswered.shift()?.write('SSH-2.0-x\r\n');
     }
     expect((await all).every(({ ok }) => ok)).toBe(true);
+  });
+
+  it('asks the hosts of other namespaces while those of one namespace stay silent', async () => {
+    const silent = await host(() => undefined);
+    const answering = await says('SSH-2.0-x\r\n');
+    const probe = createSshProbe({ timeoutMs: 600_000 });
+    for (let object = 0; object < 96; object++) void probe({ host: '127.0.0.1', port: silent.port }, 'busy');
+    await vi.waitFor(() => expect(silent.open()).toBeGreaterThan(0), { timeout: 5_000 });
+    expect(await probe({ host: '127.0.0.1', port: answering.port }, 'other')).toMatchObject({ ok: true });
+    expect(silent.open()).toBeLessThan(16);
   });
 });

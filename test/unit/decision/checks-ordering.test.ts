@@ -182,6 +182,23 @@ const cases: CheckCase[] = [
   },
   {
     check: 'serverIsToBeOrdered',
+    reason: 'a journal that cannot be written costs neither a call nor a claim',
+    object: fresh,
+    given: gathered({ journalProblem: 'no space left on device', credentials: undefined } as unknown as Facts),
+    action: {
+      type: 'park',
+      verdict: {
+        reason: 'JournalUnavailable',
+        message:
+          'the journal in --journal-dir cannot be written: no space left on device. Nothing is ordered until it can. ' +
+          'Free space there or make it writable; the operator retries automatically',
+      },
+      retry: 'gather',
+      afterMs: TIMING.pollMs,
+    },
+  },
+  {
+    check: 'serverIsToBeOrdered',
     reason: 'a service that is down costs no claim',
     object: fresh,
     given: gathered({ catalog: { ok: false, reason: 'ProviderUnavailable', message: 'down', retryAfterMs: 7 } }),

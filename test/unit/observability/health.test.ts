@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { openJournal } from '../../../src/controller/journal.ts';
 import { Operator } from '../../../src/controller/operator.ts';
 import { parseConfig } from '../../../src/config.ts';
@@ -14,7 +15,7 @@ import { OPERATOR } from '../../gen/operator.ts';
 import { storedCatalog } from '../../gen/server-catalog.ts';
 import { fakeProvider } from '../../gen/provider.ts';
 import { FakeTimers } from '../../gen/timers.ts';
-import { stored } from '../../gen/virtual-server.ts';
+import { stored, storedWith } from '../../gen/virtual-server.ts';
 
 const BOUNDS = { longestSilenceMs: 450_000, longestLeaseAgeMs: 30_000 };
 const WORKERS = 2;
@@ -25,14 +26,19 @@ const never = (): Promise<never> => new Promise<never>(() => undefined);
 /** Lets everything happen that need not wait for a clock. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
+function storedAs(key: string): VirtualServer {
+  const [name = '', namespace = 'default'] = key.split('/').reverse();
+  return stored(name, storedWith({ metadata: { namespace } }));
+}
+
 /** An operator of two workers over these objects and catalogs, whose Secrets are read as the test says. */
 async function runningOperator(
-  names: string[],
+  keys: string[],
   getSecret: Kube['getSecret'],
   timers = new FakeTimers(),
   catalogs: string[] = [],
 ) {
-  const servers = feedOf(...names.map((name) => stored(name)));
+  const servers = feedOf(...keys.map(storedAs));
   const operator = new Operator({
     ...SETTINGS,
     kube: {
@@ -61,15 +67,19 @@ async function runningOperator(
 const bound = longestStepMs(SETTINGS);
 
 describe('/livez', () => {
-  it('fails when all workers are in a visit that never ends, and not before any step may have ended', async () => {
-    const { timers, livez } = await runningOperator(['a', 'b'], never);
+  it.each([
+    { workers: 'all workers', keys: ['one/a', 'two/b'], busy: 2, waiting: 0 },
+    { workers: 'all workers that one namespace may have', keys: ['one/a', 'one/b'], busy: 1, waiting: 1 },
+  ])('fails when $workers are in a visit that never ends', async ({ keys, busy, waiting }) => {
+    const { timers, livez } = await runningOperator(keys, never);
     timers.advance(bound);
     expect(livez()).toEqual({ status: 200, body: 'ok\n' });
     timers.advance(1_000);
     const { status, body } = livez();
     expect(status).toBe(500);
     expect(body).toBe(
-      `workers: all 2 of virtualserver are busy and none has got on for ${Math.floor(bound / 1000) + 1} s\n`,
+      `workers: ${busy} of 2 virtualserver workers are busy, ${waiting} objects wait, ` +
+        `and none has made progress for ${Math.floor(bound / 1000) + 1} s\n`,
     );
   });
 
@@ -79,7 +89,7 @@ describe('/livez', () => {
     expect(livez()).toEqual({ status: 200, body: 'ok\n' });
     timers.advance(1_000);
     expect(livez().status).toBe(500);
-    expect(livez().body).toContain('workers: all 4 of servercatalog are busy and none has got on for');
+    expect(livez().body).toContain('workers: 3 of 4 servercatalog workers are busy, 1 objects wait, and none has');
   });
 
   it('does not fail while one worker is free, however long another has been stuck', async () => {
@@ -96,7 +106,7 @@ describe('/livez', () => {
         const fail = (): void => reject(new KubeError('Unreachable', 'no answer within 15000 ms'));
         timers.set(fail, SETTINGS.kubeTimeoutMs);
       });
-    const running = await runningOperator(['a', 'b', 'c', 'd'], hangs, timers);
+    const running = await runningOperator(['one/a', 'one/b', 'two/c', 'two/d'], hangs, timers);
     let busy = 0;
     for (let passed = 0; passed < 3 * bound; passed += 5_000) {
       timers.advance(5_000);
