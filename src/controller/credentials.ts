@@ -190,7 +190,7 @@ export class Credentials {
         if (before !== undefined || recovered) this.#changed(namespace, name);
         return;
       }
-      // Who writes the Secret again, even with the same key, has reason to think that it works now.
+      // A person who writes the Secret again, even with the same key, expects the key to work now.
       const touched = version !== entry.version;
       if (touched) provider.retryLogin(parsed);
       // Only reads that look for another key make the pause grow.

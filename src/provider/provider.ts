@@ -1,4 +1,4 @@
-/** The client of the service for one process: sessions by API key and tenant over one transport and one token bucket. */
+/** The provider's client for one process: sessions by API key and tenant over one transport and one token bucket. */
 import { accountOf } from './account.ts';
 import { Bucket } from './bucket.ts';
 import { Caller } from './caller.ts';

@@ -57,7 +57,7 @@ export class Refusals {
     return this.#error(this.#last);
   }
 
-  /** Somebody has reason to think that the key works now. */
+  /** A change gives reason to think that the key works now. */
   retrySoon(): void {
     if (this.#last === undefined) return;
     this.#last.nextTry = Math.min(this.#last.nextTry, this.#last.at + SHORTEST_PAUSE_MS);

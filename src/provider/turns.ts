@@ -1,4 +1,4 @@
-/** A line in which tenants take turns: whoever brings a thousand items delays another tenant by one. */
+/** A line in which tenants take turns: a tenant with a thousand items delays another tenant by one item. */
 export class Turns<T> {
   /** In the order of their next turn; only tenants with items have an entry. */
   readonly #lines = new Map<string, T[]>();

@@ -65,7 +65,7 @@ export function parseServer(body: unknown, identifier: string): Server {
   if (!result.success) throw new ProtocolError('the answer to reading the server is not a server');
   const { host_server: hostServer, specs, admin_console: adminConsole, ssh_proxy: sshProxy, ...rest } = result.data;
   if (!isSameIdentifier(rest.identifier, identifier))
-    throw new ProtocolError('the service answered with another server');
+    throw new ProtocolError('the provider answered with another server');
   return {
     ...rest,
     hostServer,
