@@ -1,7 +1,8 @@
 /**
  * Which object holds which server, follows which task, and has an order on its way: an index over every object that the
- * process sees, fed by the informer and by own writes. Records can be forged where the guards are not installed: an object
- * counts only while its own API key is one of the account that its record names.
+ * process sees, fed by the informer and by own writes. Annotations can be forged where the guards are not installed: an object
+ * counts if the provider has confirmed its record, as its status says, or if its own API key is of the account that the
+ * record names.
  */
 import type { ServerRecord } from '../api/record.ts';
 import { isSameAccount } from '../decision/account.ts';
@@ -16,6 +17,8 @@ export interface Holding {
   account?: string | undefined;
   identifier?: string | undefined;
   fingerprint?: ServerRecord['fingerprint'];
+  /** The provider has shown the server, or the task that names it, for this object: status says so, which tenants cannot write. */
+  isConfirmed?: boolean;
   /** The task that is followed and has not ended. */
   task?: number | undefined;
   /** A server is on its way, and its identifier will be known. */
@@ -79,7 +82,8 @@ export class Holders {
   }
 
   /** A key that was not read yet proves nothing against the object. */
-  #isOwner({ namespace, secret, account }: Holding): boolean {
+  #isOwner({ namespace, secret, account, isConfirmed }: Holding): boolean {
+    if (isConfirmed === true) return true;
     const own = this.#accountOf(namespace, secret);
     if (own === null) return false;
     return own === undefined || account === undefined || isSameAccount(own, account);

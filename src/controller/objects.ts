@@ -198,7 +198,8 @@ function holdingOf(object: VirtualServer, record: ServerRecord | undefined): Hol
   const { account, fingerprint, attempt, task } = record;
   // One that counts as gone does not keep the next server of its name from others.
   const identifier = record.missingAt === undefined ? record.identifier : undefined;
-  const isRead = identifier !== undefined && status?.record?.identifier === identifier && isProvisioned(status);
+  const isMirrored = identifier !== undefined && status?.record?.identifier === identifier;
+  const isRead = isMirrored && isProvisioned(status);
   const isStuck =
     status?.conditions?.some(({ type, reason }) => type === 'Stalled' || reason === 'TaskOverdue') === true;
   return {
@@ -208,6 +209,7 @@ function holdingOf(object: VirtualServer, record: ServerRecord | undefined): Hol
     account,
     identifier,
     fingerprint,
+    isConfirmed: isRead || (isMirrored && status.task?.message !== undefined),
     task: isRead ? undefined : task,
     // Who waits to adopt is told of a server, and two that wait would wait for each other.
     isOrdering:

@@ -94,6 +94,8 @@ export class Caretaker {
       this.#annotate(object, { [NOT_CREATED_ANNOTATION]: attempt });
     }
     if (identifier !== undefined && reason === 'IdentityUnproven') this.#identify(object, identifier);
+    if (identifier !== undefined && reason === 'ServerNotVisible' && !this.#isAlive(object))
+      this.#annotate(object, { [SERVER_GONE_ANNOTATION]: identifier });
     if (reason === 'OrphanedServer' && orphans !== undefined) {
       this.#cancelUnheld(object);
       this.#annotate(object, { [ORPHAN_HANDLED_ANNOTATION]: orphans.map(orphanName).join(',') });

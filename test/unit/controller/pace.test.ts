@@ -21,7 +21,6 @@ function pace(objects: VirtualServer[]) {
     resyncMs: 600_000,
     takeoverMs: 180_000,
     absenceMs: 300_000,
-    absenceMs: 300_000,
     qps: 10,
     list: () => {
       lists += 1;
