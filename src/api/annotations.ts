@@ -1,4 +1,4 @@
-/** The annotations by which people say what they want, all of them. */
+/** All annotations that users set and the operator only reads. */
 import {
   ADOPT_ANNOTATION,
   NOT_CREATED_ANNOTATION,

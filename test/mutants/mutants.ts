@@ -298,14 +298,14 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/controller/claim-conflict.test.ts'],
   },
   {
-    name: 'a page that is too large ends the list',
+    name: 'a page that is too large fails the list',
     file: 'src/kube/list.ts',
     find: "if (error instanceof KubeError && error.code === 'TooLarge') return undefined;",
     replace: '',
     tests: ['--project', 'integration', 'test/integration/kube/informer-large.test.ts'],
   },
   {
-    name: 'an object that is too large to be read is taken for gone',
+    name: 'an object that is too large to read is taken for gone',
     file: 'src/kube/informer.ts',
     find: '&& !skipped.some((name) => isNamed(name, object))) remove(key, object);',
     replace: ') remove(key, object);',
@@ -319,7 +319,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/kube/resource.test.ts'],
   },
   {
-    name: 'the watch goes on from a version that a restored etcd has not come to',
+    name: 'the watch continues from a version that a restored etcd has not reached',
     file: 'src/kube/reflector.ts',
     find: 'if (!isListed) await requireNotRolledBack(from);',
     replace: '',
