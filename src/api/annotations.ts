@@ -1,4 +1,4 @@
-/** The annotations by which people say what they want, all of them. */
+/** All annotations that users set and the operator only reads. */
 import {
   ACCEPT_SERVER_ANNOTATION,
   ADOPT_ANNOTATION,

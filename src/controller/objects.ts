@@ -69,15 +69,16 @@ export class Objects {
   }
 
   /**
-   * To be called when a list is about to be sent. What it returns is told the version of that list, and gives the keys
-   * of our own writes that are void: every write that was answered before is in the list, unless etcd was restored.
+   * Call it before a list is sent, and call the returned function with the version of that list. It forgets our own
+   * writes that were answered before the list and are newer, and returns the keys of their objects: only a restore of
+   * etcd undoes a write.
    */
   onList(): (resourceVersion: string) => string[] {
     const serial = this.#serial;
     return (resourceVersion) => {
-      const isVoid = (written: Written): boolean =>
+      const isUndone = (written: Written): boolean =>
         written.serial <= serial && isOlder(resourceVersion, written.object.metadata.resourceVersion);
-      return [...this.#written.values()].filter(isVoid).map(({ object }) => this.#undo(object));
+      return [...this.#written.values()].filter(isUndone).map(({ object }) => this.#undo(object));
     };
   }
 
@@ -137,7 +138,7 @@ export class Objects {
     return object?.metadata.uid === uid ? holdingOf(object, heldRecord(object)) : undefined;
   }
 
-  /** Forgets a write that the API server knows nothing of; returns the key of its object. */
+  /** Forgets a write that the API server no longer has; returns the key of its object. */
   #undo(object: VirtualServer): string {
     const key = keyOf(object);
     const { uid, namespace } = object.metadata;
@@ -152,13 +153,13 @@ export class Objects {
     return key;
   }
 
-  /** What was planned for a version that is no more says nothing of the one that is. */
+  /** A plan for a version that no longer exists does not hold for the present one. */
   #forgetPlan(uid: string): void {
     const { next: _next, ...memo } = this.memo(uid);
     this.remember(uid, memo);
   }
 
-  /** An object that was deleted comes back when etcd is restored: it is not gone, and was not released. */
+  /** A restore of etcd brings deleted objects back: such an object is neither gone nor released. */
   #isThereAgain(key: string, uid: string): void {
     const gone = this.#gone.get(key);
     const others = gone?.filter(({ metadata }) => metadata.uid !== uid) ?? [];

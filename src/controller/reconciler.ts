@@ -151,7 +151,7 @@ export class Reconciler {
       return written;
     } catch (error) {
       const refused = error instanceof KubeError && error.code === 'Conflict';
-      // The journal keeps its note: a proxy may answer 409 to a claim that was applied, and the note proves it was not sent.
+      // The journal keeps the attempt: a proxy may answer 409 to an applied claim, and the note proves that nothing was sent.
       if (refused && next.claimed !== undefined) limit.giveBack(namespace, uid);
       throw error;
     }

@@ -23,7 +23,7 @@ export interface InformerOptions<T = VirtualServer> extends ReflectorTuning {
   monotonic?: () => number;
 }
 
-/** Versions come again with other contents when etcd was restored from a backup. */
+/** After a restore of etcd, a version can come again with other contents. */
 function isSame(a: KubeObject, b: KubeObject): boolean {
   return a.metadata.resourceVersion === b.metadata.resourceVersion && isDeepEqual(a, b);
 }
@@ -38,7 +38,7 @@ const problemsOf = (kind: string): Partial<Record<KubeErrorCode, string>> => ({
   Forbidden: `not allowed to list and watch ${kind}s; waiting for it`,
   Expired: 'the watched version is too old; listing again',
   RolledBack: 'the API server is at an older version than before, as after a restore of etcd; listing again',
-  TooLarge: `a ${kind} is too large to be watched; listing again`,
+  TooLarge: `a ${kind} is too large to watch; listing again`,
 });
 
 /** That of VirtualServers. */
@@ -91,12 +91,12 @@ export function createInformerOf<T extends KubeObject>(
     remove(key, cached.metadata.uid === object.metadata.uid ? object : cached);
   }
 
-  /** A list is the whole truth, also where it is older: etcd may have been restored from a backup. */
+  /** A list is the whole truth, even an older one: etcd may have been restored from a backup. */
   function replace(namespace: string | undefined, objects: T[], skipped: readonly ObjectName[]): void {
     const present = new Set(objects.map(keyOf));
     for (const [key, object] of cache) {
       const covered = namespace === undefined || object.metadata.namespace === namespace;
-      // An object that cannot be read is not gone.
+      // An object that is too large to read is not gone.
       if (covered && !present.has(key) && !skipped.some((name) => isNamed(name, object))) remove(key, object);
     }
     for (const object of objects) upsert(object);
@@ -116,7 +116,7 @@ export function createInformerOf<T extends KubeObject>(
       },
       replace(objects, skipped) {
         for (const name of skipped)
-          log?.error({ ...name }, `${resource.kind} is too large to be read; the operator leaves it alone`);
+          log?.error({ ...name }, `${resource.kind} is too large to read; the operator skips it until it is smaller`);
         replace(namespace, objects, skipped);
         firstLists[index]?.resolve(undefined);
       },

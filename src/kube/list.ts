@@ -1,11 +1,11 @@
-/** Lists a collection in pages that fit into memory; one object that fits into none is left out, and the rest is listed. */
+/** Lists a collection in pages that fit into memory; skips an object that is too large for any page. */
 import { KubeError } from './error.ts';
 import type { CallOptions, KubeHttp } from './http.ts';
 import { collectionOf, type KubeObject, type Resource } from './resource.ts';
 
 export interface Listing<T> {
   objects: T[];
-  /** Objects that are there and too large to be read. */
+  /** Objects that exist and are too large to read. */
   skipped: ObjectName[];
   resourceVersion: string;
 }
@@ -37,7 +37,7 @@ type Position = { resourceVersion?: string; resourceVersionMatch?: 'Exact'; cont
 
 /** A table with names alone: small, whatever the objects are. */
 const NAMES = 'application/json;as=Table;v=v1;g=meta.k8s.io';
-/** After so many pages a larger one is tried again. */
+/** After this many pages the list tries a larger one again. */
 const GROW_AFTER = 4;
 
 /** Lists all objects as of one version; `onPage` is called after each page. Throws KubeError. */
@@ -67,7 +67,7 @@ export async function listAll<T extends KubeObject>(
       onPage();
       const { resourceVersion } = names.metadata;
       if (Object.keys(position).length === 0) {
-        // The first object may have changed meanwhile: from here on one version is read, so that no other is left out.
+        // The first object may have changed in between: reading one fixed version keeps the list from skipping another.
         position = { resourceVersion, resourceVersionMatch: 'Exact' };
         continue;
       }
@@ -83,7 +83,7 @@ export async function listAll<T extends KubeObject>(
   }
 }
 
-/** The version of a collection at this moment, which is never from before the call. Throws KubeError. */
+/** The current version of a collection, never one from before the call. Throws KubeError. */
 export async function currentVersion(
   http: KubeHttp,
   resource: Pick<Resource<KubeObject>, 'plural'>,
@@ -121,7 +121,7 @@ async function ifNotTooLarge<T>(call: () => Promise<T>): Promise<T | undefined> 
   }
 }
 
-/** The one name in a table. Only the token for the next page tells the namespace, so it is not known of the last object. */
+/** The one name in a table. Only the token for the next page tells the namespace; the last object has no such token. */
 function nameOf({ metadata, rows }: Names, namespace: string | undefined): ObjectName {
   const [cell] = rows[0]?.cells ?? [];
   const name = typeof cell === 'string' ? cell : '';

@@ -10,7 +10,7 @@ import { watchOnce, type WatchEvent } from './watch.ts';
 export interface ReflectorSink<T> {
   /** As `InformerHandler.onList`. */
   listing(): (resourceVersion: string) => void;
-  /** The whole of what exists now; `skipped`: objects that exist too, and are too large to be read. */
+  /** All that exists now; the objects in `skipped` exist too, and are too large to read. */
   replace(objects: T[], skipped: readonly ObjectName[]): void;
   upsert(object: T): void;
   gone(object: T): void;
@@ -24,9 +24,9 @@ export interface ReflectorSink<T> {
 export interface ReflectorTuning {
   /** Objects per page of a list, default 500. */
   pageSize?: number;
-  /** Bytes per page of a list; a larger page is read in smaller ones. Default 8 MiB: 500 objects have about 3 MB. */
+  /** Bytes per page of a list; a larger page is read in smaller ones. Default 8 MiB; 500 objects have about 3 MB. */
   pageBytes?: number;
-  /** Bytes of one object; a larger one is left out. Default 16 MiB: etcd stores no object of more than 1.5 MiB by default. */
+  /** Bytes of one object; a larger one is skipped. Default 16 MiB; by default etcd stores at most 1.5 MiB. */
   objectBytes?: number;
   /** Pauses after failures, default 200 ms to 15 s. */
   backoff?: BackoffOptions;
@@ -90,13 +90,13 @@ export async function runReflector<T extends KubeObject>(options: ReflectorOptio
     sink.healthy();
   }
 
-  /** Versions only grow, unless etcd was restored: then all that is known here may be untrue. Throws KubeError. */
+  /** Versions only grow, unless etcd was restored; then the cache may be wrong. Throws KubeError. */
   function requireNotOlder(version: string, seen: string): void {
     if (!isOlder(version, seen)) return;
     throw new KubeError('RolledBack', `the API server is at version ${version}, and was at ${seen} before`);
   }
 
-  /** From a version of the future, a watch is silent until the API server has come to that version once more. */
+  /** A watch from a version that a restored etcd has not reached yet is silent until it does. Throws KubeError. */
   async function requireNotRolledBack(seen: string): Promise<void> {
     const listed = sink.listing();
     const version = await currentVersion(http, resource, { namespace, signal });

@@ -44,8 +44,8 @@ function resource<T extends KubeObject>(kind: string, plural: string): Resource<
 }
 
 /**
- * Only what the operator uses: labels, managedFields, owner references and the annotations of others may have a megabyte
- * for each object. No write sends what is left out here, so none removes it.
+ * Keeps only what the operator uses: labels, managedFields, owner references and other annotations can be large. Writes
+ * are patches that do not mention what is dropped here, so they never remove it.
  */
 function kept(metadata: ObjectMeta): ObjectMeta {
   const { name, namespace, uid, resourceVersion, generation, creationTimestamp } = metadata;
@@ -67,13 +67,13 @@ function kept(metadata: ObjectMeta): ObjectMeta {
   };
 }
 
-/** The longest record that its schema allows has 34,000 characters, each escaped; no other value has 4,096. */
+/** The longest record that the schema allows has about 34,000 characters; all other valid values are shorter than 4,096. */
 function boundOf(annotation: string): number {
   return annotation === RECORD_ANNOTATION ? 40_000 : 4_096;
 }
 
-/** A longer text is cut, and is no valid value any more: the last name in a list of names is none then, either. */
+/** The mark at the end of a cut text makes it invalid, also the last name in a list of names. */
 function bounded(text: string, bound: number): string {
-  // A slice would keep the whole text in memory; a copy does not.
+  // A slice keeps the whole text in memory, a copy does not.
   return text.length <= bound ? text : `${Buffer.from(text.slice(0, bound)).toString()}…`;
 }

@@ -76,8 +76,8 @@ export type KubeErrorCode =
   | 'Rejected' // any other 4xx
   | 'ServerError' // 5xx
   | 'Unreachable' // no answer: connection, TLS, deadline
-  | 'TooLarge' // an answer, or an event of a watch, of more bytes than are read
-  | 'RolledBack' // versions are older than those seen before: etcd was restored from a backup
+  | 'TooLarge' // an answer, or an event of a watch, with more bytes than the operator reads
+  | 'RolledBack' // the version is older than one seen before: etcd was restored from a backup
   | 'BadResponse'; // an answer that is not what it should be
 
 /** Called synchronously; must not throw. `key` is `namespace/name`. */
@@ -87,8 +87,8 @@ export interface InformerHandler<T = VirtualServer> {
   /** The object with this uid is gone: seen deleted, missing from a relist, or replaced by one with another uid. */
   onGone(key: string, last: T): void;
   /**
-   * A list is about to be sent that shows every write that was answered until now. The function that it returns is told
-   * the version of the list, before the objects of the list are.
+   * Called before a list is sent that shows every write answered until now. The returned function is called with the
+   * version of the list, before the handler is told of its objects.
    */
   onList?(): (resourceVersion: string) => void;
 }

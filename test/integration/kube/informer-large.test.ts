@@ -1,4 +1,4 @@
-/** Objects that are together, or alone, too large to be read, which one namespace must not do to the others. */
+/** Objects that are too large to read, together or alone: they must not keep the informer from reading the others. */
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
@@ -41,8 +41,8 @@ function start(options: Partial<Parameters<typeof observe>[1]>): void {
   observed.informer.start();
 }
 
-describe('an informer whose page is too large to be read', () => {
-  it('reads smaller pages from where it stands, and larger ones again after some', async () => {
+describe('an informer whose page is too large to read', () => {
+  it('continues with smaller pages, and tries larger ones again later', async () => {
     const objects: VirtualServer[] = [];
     for (let index = 10; index < 14; index += 1) objects.push(await createLarge(`a${index}`, 250));
     for (let index = 10; index < 40; index += 1) objects.push(await createLarge(`b${index}`, 0));
@@ -64,11 +64,11 @@ describe('an informer whose page is too large to be read', () => {
   });
 });
 
-describe('an object that is too large to be read alone', () => {
+describe('an object that is too large to read on its own', () => {
   const BOUNDS = { pageBytes: 180 * KIB, objectBytes: 200 * KIB };
 
   it.each(['a', 'b', 'c'])(
-    'is named in the log and left out, and the others are there (%s of a, b, c)',
+    'is named in the log and skipped, and the others are listed (%s of a, b, c)',
     async (name) => {
       const logged: unknown[] = [];
       const log = { info: () => undefined, warn: () => undefined, error: (fields: object) => void logged.push(fields) };
@@ -93,7 +93,7 @@ describe('an object that is too large to be read alone', () => {
     expect(observed.informer.get(`${namespace}/b`)).toBeDefined();
   });
 
-  it('stays as it was last seen when it grows, and is seen again when it shrinks, and so are the others', async () => {
+  it('stays in the cache when it grows, and is followed again when it shrinks', async () => {
     const a = await createLarge('a', 0);
     const b = await createLarge('b', 0);
     start(BOUNDS);

@@ -17,7 +17,7 @@ afterAll(async () => {
   await controlPlane.stop();
 });
 
-it('an informer is exact after etcd was restored, though the API server is far from the versions of before', async () => {
+it('an informer is exact after etcd was restored to far older versions', async () => {
   const changed = await create(http, 'default', manifest('changed'));
   const deleted = await create(http, 'default', manifest('deleted'));
   const restore = await controlPlane.backUp();
@@ -25,7 +25,7 @@ it('an informer is exact after etcd was restored, though the API server is far f
   informer.start();
   await informer.synced();
   let newest = changed;
-  // Enough that the versions of the restored etcd do not come to those of before by what the API server itself writes.
+  // So many edits that the API server's own writes after the restore do not reach the old versions.
   for (let index = 0; index < 100; index += 1)
     newest = await edit(http, changed, { metadata: { labels: { edit: String(index) } } });
   await remove(http, deleted);
@@ -43,7 +43,7 @@ it('an informer is exact after etcd was restored, though the API server is far f
   expect(logged).toContain(
     'warn the API server is at an older version than before, as after a restore of etcd; listing again',
   );
-  // The watch goes on from the versions of now.
+  // The watch continues from the new versions.
   const again = await edit(http, changed, { metadata: { labels: { edit: 'last' } } });
   expect(BigInt(again.metadata.resourceVersion)).toBeLessThan(BigInt(newest.metadata.resourceVersion));
   await until(() => holds(again, deleted));
