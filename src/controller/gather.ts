@@ -10,6 +10,7 @@ import type { Session } from '../provider/types.ts';
 import type { CreateLimit } from './create-limit.ts';
 import type { Credentials } from './credentials.ts';
 import type { Places } from './places.ts';
+import { parsePublicKeys } from './public-keys.ts';
 import type { Timers } from './timers.ts';
 
 /** How old the service's lists may be when a create is decided on them (ms). */
@@ -109,22 +110,11 @@ async function readSshKeys(object: VirtualServer, kube: Gathering['kube']): Prom
       return missing('SecretForbidden', `${where} cannot be read: ${error.message}`);
     }
     if (text === undefined || text === '') return missing('SSHKeyNotFound', `${where} has no key "${key}"`);
-    const problem = wrongLine(text);
-    if (problem !== undefined) return missing('SSHKeyNotFound', `${where} key "${key}": ${problem}`);
-    keys.push(text);
+    const found = parsePublicKeys(text);
+    if (!found.ok) return missing('SSHKeyNotFound', `${where} key "${key}": ${found.problem}`);
+    keys.push(...found.keys);
   }
   return { ok: true, text: keys.join('\n') };
-}
-
-/** A private key, above all, must never be sent to the service. */
-function wrongLine(text: string): string | undefined {
-  if (text.includes('PRIVATE KEY')) return 'it holds a private key; only public keys are sent';
-  const valid = text
-    .split(/\r?\n/)
-    .every(
-      (line) => line.trim() === '' || line.startsWith('#') || /^(ssh-|ecdsa-|sk-)\S+[ \t]+[A-Za-z0-9+/=]+/.test(line),
-    );
-  return valid ? undefined : 'it must hold SSH public keys, one a line, such as "ssh-ed25519 AAAA..."';
 }
 
 function missing(reason: Missing['reason'], message: string, retryAfterMs?: number): Missing {

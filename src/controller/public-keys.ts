@@ -1,0 +1,35 @@
+/**
+ * The SSH public keys in a text of several lines, as in authorized_keys. What a Secret holds goes to the provider only
+ * where each line is a public key by its structure: anything else could be another secret.
+ */
+
+/** Type, base64 body, and a comment that may follow. Options before the type are not allowed. */
+const KEY_LINE = /^((?:ssh|ecdsa|sk)-[^\s"]+)[ \t]+(AAAA[A-Za-z0-9+/]+={0,2})(?:[ \t].*)?$/;
+
+/** `problem` never quotes the text. */
+export type PublicKeys = { ok: true; keys: string[] } | { ok: false; problem: string };
+
+export function parsePublicKeys(text: string): PublicKeys {
+  if (text.includes('PRIVATE KEY')) return refused('it holds a private key; only public keys are sent');
+  const keys: string[] = [];
+  for (const [index, line] of text.split(/\r?\n/).entries()) {
+    const key = line.trim();
+    if (key === '' || key.startsWith('#')) continue;
+    if (!isPublicKey(key)) return refused(`line ${index + 1} is not an SSH public key such as "ssh-ed25519 AAAA..."`);
+    keys.push(key);
+  }
+  return keys.length === 0 ? refused('it holds no SSH public key') : { ok: true, keys };
+}
+
+function refused(problem: string): PublicKeys {
+  return { ok: false, problem };
+}
+
+/** RFC 4253, 6.6: the body begins with the length and the name of its type, and the key follows. */
+function isPublicKey(line: string): boolean {
+  const [, type = '', body = ''] = KEY_LINE.exec(line) ?? [];
+  const bytes = Buffer.from(body, 'base64');
+  const start = 4 + type.length;
+  if (type === '' || bytes.length <= start) return false;
+  return bytes.readUInt32BE(0) === type.length && bytes.subarray(4, start).equals(Buffer.from(type));
+}
