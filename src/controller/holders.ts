@@ -5,7 +5,7 @@
  * record names.
  */
 import type { ServerRecord } from '../api/record.ts';
-import { isSameAccount } from '../decision/account.ts';
+import { isSameAccount, isSameService } from '../decision/account.ts';
 import { isSameFingerprint } from '../decision/identity.ts';
 import type { Others } from '../decision/types.ts';
 
@@ -70,11 +70,15 @@ export class Holders {
         .sort();
     const isOf = (account: string | undefined, holding: Holding): boolean =>
       account === undefined || holding.account === undefined || isSameAccount(account, holding.account);
+    // Another key may be one of the same account; what the provider has confirmed is then the same server.
+    const isMaybe = (account: string | undefined, { account: other, isConfirmed }: Holding): boolean =>
+      isConfirmed === true && isSameService(account, other);
     return {
       withServer: (identifier, { account, fingerprint }) =>
         named(
           this.#byIdentifier.of(identifier.toLowerCase()),
-          (holding) => isOf(account, holding) || isSameFingerprint(fingerprint, holding.fingerprint),
+          (holding) =>
+            isOf(account, holding) || isMaybe(account, holding) || isSameFingerprint(fingerprint, holding.fingerprint),
         ),
       withTask: (task, account) => named(this.#byTask.of(task), (holding) => isOf(account, holding)),
       ordering: (account) => named(this.#ordering, (holding) => isOf(account, holding)),

@@ -8,6 +8,7 @@ import { connectionCondition } from './connection.ts';
 import { isToExpire, withReadyAt } from './expiry.ts';
 import { fingerprintOf, recognize, type Recognition } from './identity.ts';
 import { saysGone } from './inputs.ts';
+import { goneByWord, missingVerdict, sealed } from './missing.ts';
 import { goOn, jittered, rest, retryLater, type Settling } from './next.ts';
 import { isRunning, reach } from './reach.ts';
 import { mergeOrphans, settledWith } from './record.ts';
@@ -15,7 +16,7 @@ import { invisible, unseen, vanished } from './settle-task.ts';
 import { isProvisioned, serverFields } from './status.ts';
 import { cut } from './text.ts';
 import type { Action, Next, Outcome } from './types.ts';
-import { timestamp, type Verdict } from './verdict.ts';
+import type { Verdict } from './verdict.ts';
 import { lookAt } from './view.ts';
 import { resolveAdvice, unprovenServer } from './words.ts';
 
@@ -35,6 +36,8 @@ export function settleServer(at: Settling, action: Extract<Action, { type: 'read
     case 'serverNotFound': {
       const { readInstead } = facts.memo;
       if (record.task === undefined || readInstead === undefined) return absent(at, record, 'readServer', outcome);
+      const gone = goneByWord(at, record);
+      if (gone !== undefined) return gone;
       if (!outcome.counts) return invisible(at, record, outcome.detail);
       return readInstead === 'overdue' ? unseen(at, record) : vanished(at, record);
     }
@@ -54,7 +57,8 @@ function notRecognized(at: Settling, record: ServerRecord, action: Looking, { is
   const pause = isProvisioned(object.status) ? facts.timing.resyncMs : facts.timing.pollMs;
   const plan = { action, afterMs: jittered(pause, facts) };
   const memo = { ...facts.memo, failures: 0 };
-  if (record.missingAt !== undefined && isOther) return rest(at, { record, verdict: missing(record, why) }, plan, memo);
+  if (record.missingAt !== undefined && isOther)
+    return rest(at, { record, verdict: missingVerdict(record, why) }, plan, memo);
   if (isGone) return sealed(at, record, plan.afterMs);
   const verdict = { reason: 'IdentityUnproven', message: unprovenServer(identifier, why, word) } as const;
   return rest(at, { record, verdict }, plan, memo);
@@ -125,7 +129,7 @@ function absent(
   const resync = isProvisioned(object.status) ? facts.timing.resyncMs : facts.timing.pollMs;
   if (record.missingAt !== undefined && !goes) {
     const plan = { action, afterMs: jittered(resync, facts) };
-    return rest(at, { record, verdict: missing(record) }, plan, memo);
+    return rest(at, { record, verdict: missingVerdict(record) }, plan, memo);
   }
   if (isGone === true) return sealed({ ...at, facts: { ...facts, memo } }, record, jittered(resync, facts));
   if (!outcome.counts || denials === undefined) {
@@ -135,25 +139,6 @@ function absent(
   const afterMs = pauseOf(denials, grace, facts);
   const verdict = unprovenVerdict(denials, `server ${identifier}`, grace, afterMs, facts);
   return rest(at, { record, verdict }, { action, afterMs }, memo);
-}
-
-/** The absence of the server is written down, so that another one with its identifier is not taken for it later. */
-function sealed(at: Settling, record: ServerRecord, afterMs: number): Next {
-  const gone = record.missingAt === undefined ? { ...record, missingAt: timestamp(at.facts.now) } : record;
-  const plan = { action: 'readServer', afterMs } as const;
-  const changed = gone === record ? undefined : gone;
-  return rest(at, { record: gone, verdict: missing(gone) }, plan, { ...at.facts.memo, failures: 0 }, changed);
-}
-
-function missing({ identifier = '', missingAt = '' }: ServerRecord, why?: string): Verdict {
-  const other = why === undefined ? '' : ` A server ${identifier} exists again, but it is another one: ${why}.`;
-  return {
-    reason: 'ServerMissing',
-    message:
-      `The provider no longer has server ${identifier} (missing since ${missingAt}): it was cancelled outside of this ` +
-      `operator, or its expiry was changed too late. The operator does not order another one.${other} ` +
-      'Delete this object, and create a new one if you want another server',
-  };
 }
 
 function notVisible(identifier: string, detail: string): Verdict {

@@ -5,6 +5,7 @@ import { isSameAccount } from './account.ts';
 import { isToExpire } from './expiry.ts';
 import { isAcceptedWord } from './identity.ts';
 import { saysNotCreated } from './inputs.ts';
+import { goneByWord } from './missing.ts';
 import { goOn, jittered, rest, retryLater, type Settling } from './next.ts';
 import { taskField } from './status.ts';
 import { cut } from './text.ts';
@@ -31,7 +32,7 @@ export function settleTask(at: Settling, record: ServerRecord, outcome: Outcome)
       );
     }
     case 'taskNotFound':
-      if (!outcome.counts) return invisible(at, record, outcome.detail);
+      if (!outcome.counts) return goneByWord(at, record) ?? invisible(at, record, outcome.detail);
       return record.identifier === undefined ? vanished(at, record) : goOn({ ...memo, readInstead: 'taskNotFound' });
     default:
       throw new Error(`outcome ${outcome.type} does not belong to a task`);

@@ -61,11 +61,12 @@ export function withoutCredentials(view: View, action: Action['type']): Action |
 }
 
 /**
- * True once the task is over: it answered 303, or this very server was read. Fields of a status that was copied or
+ * True once the task is over: it answered 303, or this very server was read, or counts as gone. Fields of a status that was copied or
  * restored from another object prove nothing, so the mirror beside them has to name the same server.
  */
 export function taskIsOver({ object, own, facts }: View): boolean {
   if (own?.identifier === undefined) return false;
+  if (own.missingAt !== undefined || facts.memo.gone === own.identifier) return true;
   const mirror = object.status?.record;
   const wasRead = mirror?.owner === own.owner && mirror.identifier === own.identifier && isProvisioned(object.status);
   return wasRead || facts.memo.taskComplete === own.identifier;

@@ -396,7 +396,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/controller/objects.test.ts'],
   },
   {
-    name: 'a journal that failed goes on behind a torn line',
+    name: 'a journal that failed is continued behind a torn line',
     file: 'src/controller/journal-file.ts',
     find: 'if (this.#failure !== undefined) await this.#recover();',
     replace: 'this.#failure = undefined;',

@@ -96,6 +96,7 @@ export class Caretaker {
     if (identifier !== undefined && reason === 'IdentityUnproven') this.#identify(object, identifier);
     if (identifier !== undefined && reason === 'ServerNotVisible' && !this.#isAlive(object))
       this.#annotate(object, { [SERVER_GONE_ANNOTATION]: identifier });
+    if (identifier !== undefined && reason === 'IdentifierInUse') this.#giveUp(object);
     if (reason === 'OrphanedServer' && orphans !== undefined) {
       this.#cancelUnheld(object);
       this.#annotate(object, { [ORPHAN_HANDLED_ANNOTATION]: orphans.map(orphanName).join(',') });
@@ -123,6 +124,19 @@ export class Caretaker {
     const isOwn = this.#isAlive(object) || word?.startsWith('task-') === true;
     if (isOwn && word !== undefined) this.#annotate(object, { [ACCEPT_SERVER_ANNOTATION]: word });
     else if (!isOwn) this.#annotate(object, { [SERVER_GONE_ANNOTATION]: identifier });
+  }
+
+  /** Of two objects that hold one server, the one that took it over by mistake lets it go. */
+  #giveUp(object: VirtualServer): void {
+    const serial = this.#ownership.serverOf(object)?.serial;
+    const { namespace, name, uid } = object.metadata;
+    const [first] = this.#api.list().filter((other) => this.#ownership.serverOf(other)?.serial === serial);
+    const isOrdered = serial !== undefined && this.#ownership.orderedFor(object).has(serial);
+    if (isOrdered || first?.metadata.uid === uid) return;
+    this.#tell(`give up the server of ${namespace}/${name}`);
+    this.#api.editSpec(namespace, name, { deletionPolicy: 'Retain', expiresAt: undefined, ttl: undefined });
+    this.#truth.guardedAt.set(uid, this.#now());
+    this.#api.delete(namespace, name);
   }
 
   /** The Secret with the key of the account that has the server. */

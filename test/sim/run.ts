@@ -135,6 +135,7 @@ class SimWorld {
     this.#network.kube = { ...CALM };
     this.#network.service = { ...CALM };
     this.#network.silentSsh = 0;
+    this.#network.diskFull = false;
     this.#misfortunes.end();
     const isOn = this.#flagged === 1 || (this.#flagged > 0 && this.#random.chance(0.7));
     if (this.#flagged === 0.5) this.#restartAll(isOn);
@@ -234,6 +235,7 @@ class SimWorld {
     const random = this.#random;
     if (random.chance(0.7)) return;
     this.#network.silentSsh = random.pick([0, 0.3, 1]);
+    this.#network.diskFull = random.chance(0.3);
     if (random.chance(0.5)) this.#network.kube = drawWeather(random);
     else this.#network.service = drawWeather(random);
     this.#tell(`weather: ${JSON.stringify({ kube: this.#network.kube, service: this.#network.service })}`);
