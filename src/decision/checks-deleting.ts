@@ -4,6 +4,7 @@ import { isSameAccount } from './account.ts';
 import { holdsSomething } from './record.ts';
 import { orphanMessage } from './inputs.ts';
 import type { Action } from './types.ts';
+import { currentReason } from './verdict.ts';
 import { notDue, park, withoutCredentials, type View } from './view.ts';
 
 /** Somebody else's finalizer keeps the object: nothing is owed any more. */
@@ -49,15 +50,21 @@ export function serverIsToBeCancelled(view: View): Action | undefined {
 
 /**
  * The DELETE, or the look at the server that has to come first: under another account, after a denial, and for a server
- * that had counted as gone, the identifier alone does not say whose server it is.
+ * that had counted as gone or was not recognized, the identifier alone does not say whose server it is.
  */
 export function cancellation(view: View, own: ServerRecord, identifier: string): Action {
-  const { memo, credentials } = view.facts;
+  const { object, facts } = view;
+  const { memo, credentials } = facts;
   const wait = notDue(view, 'deleteServer') ?? withoutCredentials(view, 'deleteServer');
   if (wait !== undefined) return wait;
   const account = credentials?.ok === true ? credentials.account : undefined;
+  // What an earlier process did not recognize; this one has not read the server yet.
+  const isUnproven =
+    currentReason(object.status?.conditions) === 'IdentityUnproven' && memo.taskComplete !== identifier;
   const isDoubtful =
     memo.denials !== undefined ||
+    memo.unrecognized === identifier ||
+    isUnproven ||
     own.missingAt !== undefined ||
     (own.account !== undefined && !isSameAccount(own.account, account));
   if (!isDoubtful) return { type: 'deleteServer', record: own, identifier };

@@ -179,17 +179,16 @@ describe('settling a release', () => {
   it.each([
     { why: 'nothingCreated', of: record(), events: [] },
     { why: 'foreign', of: HELD, events: [] },
-    { why: 'cancelled', of: HELD, events: ['Normal ServerCancelled: server srv1 was cancelled'] },
-    { why: 'retained', of: HELD, events: ['Warning RetainedServer: server srv1 lives on: deletionPolicy is Retain'] },
+    { why: 'cancelled', of: HELD, events: ['Normal ServerCancelled: Server srv1 was cancelled'] },
     {
-      why: 'retained',
-      of: TASKED,
-      events: ['Warning RetainedServer: server of task 7 lives on: deletionPolicy is Retain'],
+      why: 'gone',
+      of: HELD,
+      events: ['Warning ServerGone: Server srv1 no longer exists at the provider; the operator did not cancel it'],
     },
     {
       why: 'retained',
-      of: ATTEMPTED,
-      events: ['Warning RetainedServer: server of attempt a1 lives on: deletionPolicy is Retain'],
+      of: HELD,
+      events: ['Warning RetainedServer: Server srv1 was left as it is: deletionPolicy is Retain'],
     },
   ] as const)('takes record and finalizer off ($why) and tells of what is left behind', ({ why, of, events }) => {
     const next = settled(webWith(of, { deleting: true }), { type: 'release', why, record: of }, done);
