@@ -2,6 +2,7 @@
 import { FINALIZER, RECORD_ANNOTATION } from '../api/names.ts';
 import { parseRecord, type ServerRecord } from '../api/record.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
+import { adoptionOf } from '../decision/inputs.ts';
 import { holdsSomething, viewRecord } from '../decision/record.ts';
 import type { Memo } from '../decision/types.ts';
 import type { Informer } from '../kube/types.ts';
@@ -130,8 +131,6 @@ function holdingOf(object: VirtualServer, record: ServerRecord | undefined): Hol
   const { metadata, spec, status } = object;
   const { account, identifier, fingerprint, attempt, task } = record;
   const isRead = identifier !== undefined && status?.record?.identifier === identifier && isProvisioned(status);
-  const isStuck =
-    status?.conditions?.some(({ type, reason }) => type === 'Stalled' || reason === 'TaskOverdue') === true;
   return {
     namespace: metadata.namespace,
     name: metadata.name,
@@ -140,8 +139,17 @@ function holdingOf(object: VirtualServer, record: ServerRecord | undefined): Hol
     identifier,
     fingerprint,
     task: isRead ? undefined : task,
-    isOrdering: attempt !== undefined && identifier === undefined && !isStuck,
+    isOrdering: attempt !== undefined && identifier === undefined && !isStuck(object, record),
   };
+}
+
+/** Whether the order of the record will not tell of a server by itself; an earlier order may have left the conditions. */
+function isStuck(object: VirtualServer, { attempt, task }: ServerRecord): boolean {
+  // An order without a task that you resolve by an adoption: two such objects would wait for each other.
+  if (task === undefined && adoptionOf(object) !== undefined) return true;
+  const { record: mirror, conditions } = object.status ?? {};
+  if (mirror?.attempt !== attempt || mirror?.task !== task) return false;
+  return conditions?.some(({ type, reason }) => type === 'Stalled' || reason === 'TaskOverdue') === true;
 }
 
 /** What annotation or mirror say, where they were written for this object. */
