@@ -37,6 +37,7 @@ const credentials = { ok: true, account: ACCOUNT } as const;
 const stalled = (reason: Condition['reason']): { conditions: Condition[] } => ({
   conditions: [{ type: 'Stalled', status: 'True', reason, message: '', lastTransitionTime: '2026-01-01T00:00:00Z' }],
 });
+const TIME = '2026-01-01T00:00:00Z';
 const said = { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' } };
 const denied = facts({ memo: memo({ denials: denials('server srv1') }) });
 const nothing = { type: 'record', record: record({ account: ACCOUNT, settled: ['a1'] }), why: 'notCreated' };
@@ -126,8 +127,8 @@ const cases: CheckCase[] = [
   },
   {
     check: 'attemptCreatedNothing',
-    reason: 'the time and the fingerprint of a server that has vanished are over with it',
-    object: webWith({ ...KNOWN, readyAt: '2026-01-01T00:00:00Z' }, { ...said, status: stalled('TaskNotFound') }),
+    reason: 'all that was known of a server that has vanished is over with it',
+    object: webWith({ ...KNOWN, readyAt: TIME, missingAt: TIME }, { ...said, status: stalled('TaskNotFound') }),
     given: denied,
     action: nothing,
   },
