@@ -7,6 +7,7 @@ import { fingerprintOf, recognize } from '../decision/identity.ts';
 import { isProvisioned } from '../decision/status.ts';
 import { sshTarget } from '../decision/reach.ts';
 import type { Action, Facts, Outcome } from '../decision/types.ts';
+import { currentReason } from '../decision/verdict.ts';
 import type { Kube } from '../kube/types.ts';
 import { ProviderError } from '../provider/errors/provider-error.ts';
 import { NotFoundError } from '../provider/errors/not-found-error.ts';
@@ -213,7 +214,7 @@ async function deleteServer(
   const shown = await readServer(identifier, record.account, target);
   if (shown.type === 'server') {
     if (!recognize(target.object, record, shown.server, shown.account).ok) return shown;
-  } else if (isDoubtful(record, session, target)) return shown;
+  } else if (isDoubtful(record, identifier, session, target)) return shown;
   const askedAt = room.timers.monotonic();
   const live = await room.kube.getVirtualServer(namespace, name);
   const same = live?.metadata.uid === uid ? live : undefined;
@@ -233,8 +234,21 @@ async function deleteServer(
   }
 }
 
-/** A DELETE may find a server that reads do not show yet; not where the identifier may have become another server's. */
-function isDoubtful({ account, missingAt }: ServerRecord, session: Session, { object, facts }: Target): boolean {
+/**
+ * A DELETE may find a server that reads do not show yet; not where the identifier may have become another server's: under
+ * another account, after a denial, for a server that counts as gone, and after a read that was not recognized, by an earlier
+ * process too.
+ */
+function isDoubtful(record: ServerRecord, identifier: string, session: Session, { object, facts }: Target): boolean {
+  const { account, missingAt } = record;
+  const { memo } = facts(object);
   const isOther = account !== undefined && !isSameAccount(account, session.account);
-  return isOther || missingAt !== undefined || facts(object).memo.denials !== undefined;
+  const wasUnproven = currentReason(object.status?.conditions) === 'IdentityUnproven';
+  return (
+    isOther ||
+    missingAt !== undefined ||
+    memo.denials !== undefined ||
+    memo.unrecognized === identifier ||
+    (wasUnproven && memo.taskComplete !== identifier)
+  );
 }

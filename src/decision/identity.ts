@@ -51,7 +51,8 @@ export function recognize(object: VirtualServer, record: ServerRecord, server: S
   const word = `${record.identifier ?? ''}@${seen.macs?.[0] ?? seen.ipv6?.[0] ?? account}`;
   const isAccepted = isAcceptedWord(object, word);
   if (isAccepted || likeness === 'same' || (likeness === 'unknown' && isOwnAccount && record.missingAt === undefined)) {
-    const { missingAt: _missingAt, ...known } = record;
+    const { missingAt, ...present } = record;
+    const known = missingAt === undefined ? record : present;
     const isKnown = !isAccepted && known.fingerprint !== undefined && !isPoorer(known.fingerprint, seen);
     const current = isKnown ? known : { ...known, fingerprint: seen };
     return { ok: true, record: isOwnAccount && known.account !== undefined ? current : { ...current, account } };

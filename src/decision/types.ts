@@ -51,6 +51,8 @@ export interface Memo {
   cancelAsked?: string;
   /** The absence of this identifier is proven, without a 200 to a DELETE. */
   gone?: string;
+  /** The last server that was read with this identifier cannot be proven to be that of the object. */
+  unrecognized?: string;
   denials?: Denials;
 }
 
