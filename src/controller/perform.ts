@@ -3,11 +3,11 @@ import type { ServerRecord } from '../api/record.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { isSameAccount } from '../decision/account.ts';
 import { decide } from '../decision/decide.ts';
+import { cancelPurpose, isInDoubt } from '../decision/doubt.ts';
 import { fingerprintOf, recognize } from '../decision/identity.ts';
 import { isProvisioned } from '../decision/status.ts';
 import { sshTarget } from '../decision/reach.ts';
 import type { Action, Facts, Outcome } from '../decision/types.ts';
-import { currentReason } from '../decision/verdict.ts';
 import type { Kube } from '../kube/types.ts';
 import { ProviderError } from '../provider/errors/provider-error.ts';
 import { NotFoundError } from '../provider/errors/not-found-error.ts';
@@ -213,8 +213,9 @@ async function deleteServer(
   const session = sessionOf(target);
   const shown = await readServer(identifier, record.account, target);
   if (shown.type === 'server') {
-    if (!recognize(target.object, record, shown.server, shown.account).ok) return shown;
-  } else if (isDoubtful(record, identifier, session, target)) return shown;
+    const purpose = cancelPurpose(target.object, target.facts(target.object).memo);
+    if (!recognize(target.object, record, shown.server, shown.account, purpose).ok) return shown;
+  } else if (isDoubtful(record, session, target)) return shown;
   const askedAt = room.timers.monotonic();
   const live = await room.kube.getVirtualServer(namespace, name);
   const same = live?.metadata.uid === uid ? live : undefined;
@@ -234,21 +235,8 @@ async function deleteServer(
   }
 }
 
-/**
- * A DELETE may find a server that reads do not show yet; not where the identifier may have become another server's: under
- * another account, after a denial, for a server that counts as gone, and after a read that was not recognized, by an earlier
- * process too.
- */
-function isDoubtful(record: ServerRecord, identifier: string, session: Session, { object, facts }: Target): boolean {
-  const { account, missingAt } = record;
-  const { memo } = facts(object);
+/** A DELETE may find a server that reads do not show yet; not where the identifier may have become another server's. */
+function isDoubtful({ account, missingAt }: ServerRecord, session: Session, { object, facts }: Target): boolean {
   const isOther = account !== undefined && !isSameAccount(account, session.account);
-  const wasUnproven = currentReason(object.status?.conditions) === 'IdentityUnproven';
-  return (
-    isOther ||
-    missingAt !== undefined ||
-    memo.denials !== undefined ||
-    memo.unrecognized === identifier ||
-    (wasUnproven && memo.taskComplete !== identifier)
-  );
+  return isOther || missingAt !== undefined || isInDoubt(object, facts(object).memo);
 }

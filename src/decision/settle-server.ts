@@ -7,6 +7,7 @@ import { heldMessage } from './checks-ordering.ts';
 import { compose } from './compose.ts';
 import { connectionCondition } from './connection.ts';
 import { isToExpire, withReadyAt } from './expiry.ts';
+import { cancelPurpose, isInDoubt } from './doubt.ts';
 import { fingerprintOf, recognize, type Recognition } from './identity.ts';
 import { saysGone } from './inputs.ts';
 import { goneByWord, missingVerdict, sealed } from './missing.ts';
@@ -26,7 +27,8 @@ export function settleServer(at: Settling, action: Extract<Action, { type: 'read
   const { record } = action;
   switch (outcome.type) {
     case 'server': {
-      const known = recognize(object, record, outcome.server, outcome.account);
+      const purpose = isInDoubt(object, facts.memo) ? 'doubt' : 'look';
+      const known = recognize(object, record, outcome.server, outcome.account, purpose);
       if (!known.ok) return notRecognized(at, record, 'readServer', known);
       if (object.metadata.deletionTimestamp === undefined && !isToExpire(object, known.record, facts))
         return seen(at, record, known.record, outcome);
@@ -214,7 +216,7 @@ export function settleDelete(at: Settling, action: Extract<Action, { type: 'dele
     case 'serverNotFound':
       return absent(at, record, 'deleteServer', outcome);
     case 'server': {
-      const known = recognize(at.object, record, outcome.server, outcome.account);
+      const known = recognize(at.object, record, outcome.server, outcome.account, cancelPurpose(at.object, facts.memo));
       if (known.ok) throw new Error('a server that was recognized is cancelled at once');
       return notRecognized(at, record, 'deleteServer', known);
     }

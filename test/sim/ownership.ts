@@ -69,7 +69,8 @@ export class Ownership {
   #follow(): void {
     for (const { object } of this.#api.changes.slice(this.#seen)) {
       const record = recordOf(object);
-      if (record?.fingerprint !== undefined) this.#read.add(this.serverOf(object)?.serial ?? -1);
+      // Without a hardware address nothing tells a server from the next one of its name.
+      if (record?.fingerprint?.macs !== undefined) this.#read.add(this.serverOf(object)?.serial ?? -1);
       if (record?.mode !== 'adopt' || record.identifier === undefined) continue;
       const { identifier } = record;
       const { uid } = object.metadata;
