@@ -2,7 +2,7 @@
 import { RECORD_ANNOTATION } from '../../src/api/names.ts';
 import { parseRecord, type ServerRecord } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
-import type { ServerLife, Simulation } from '../../src/simulator/index.ts';
+import type { CreateEntry, ServerLife, Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer } from './api-server.ts';
 
 /** What annotation or mirror say, where they were written for this object. */
@@ -56,6 +56,11 @@ export class Ownership {
     const own = this.ownedBy(object);
     const lives = this.#service.fleet.history();
     return lives.findLast((life) => own.has(life.serial) && isSame(life.identifier, identifier));
+  }
+
+  /** The create that made the server, if one did. */
+  orderOf(serial: number): CreateEntry | undefined {
+    return this.#service.ledger.creates({ serial })[0];
   }
 
   isAdopted(serial: number): boolean {
