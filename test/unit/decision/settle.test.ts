@@ -222,6 +222,14 @@ describe('settling a failure', () => {
     expect(reasons(next)).toContain('ProviderUnavailable');
   });
 
+  it('leaves no field of a server that the object was copied from', () => {
+    const foreign = { ...HELD, owner: 'another-uid', identifier: 'srv9' };
+    const copied = web({ annotated: HELD, mirror: foreign, status: { serverStatus: 'running', identifier: 'srv9' } });
+    const { status } = settled(copied, { type: 'readServer', record: HELD, identifier: 'srv1' }, failed);
+    expect(status).toMatchObject({ record: HELD, identifier: 'srv1' });
+    expect(status).not.toHaveProperty('serverStatus');
+  });
+
   it('leaves a Ready server Ready', () => {
     const read: Action = { type: 'readServer', record: HELD, identifier: 'srv1' };
     const ready = settled(webWith(HELD), read, { type: 'server', server: SERVER, account: ACCOUNT });
