@@ -170,7 +170,8 @@ export type Outcome =
   | { type: 'cancelled' }
   /** The live object asks for something else than the cached one did. */
   | { type: 'changed' }
-  | { type: 'failed'; error: ProviderErrorLike };
+  /** `cancelAsked`: a DELETE has left, and its answer was lost or says nothing. */
+  | { type: 'failed'; error: ProviderErrorLike; cancelAsked?: true };
 
 export interface EventNote {
   type: 'Normal' | 'Warning';

@@ -26,6 +26,7 @@ import {
   ATTEMPTED,
   denials,
   HELD,
+  KNOWN,
   NOW,
   others,
   record,
@@ -164,7 +165,7 @@ export function states(): Record<string, State> {
 
     Available: seen('Available', webWith(HELD), { memo: OVER, answers }),
     Pending: seen('Pending', unresolved, { notes: [{ attempt: 'a1', state: 'sending' }], steps: 1 }),
-    Creating: seen('Creating', web(), { answers: { create: sent({ kind: 'created', task: 7 }) } }),
+    Creating: seen('Creating', web(), { answers: { create: sent({ kind: 'created', task: 7 }), ...polled } }),
     Creating_progress: seen('Creating', webWith(TASKED), { answers: polled }),
     TaskOverdue: seen('TaskOverdue', webWith(TASKED), { answers: polled, ...later }),
     TaskNotFound: seen('TaskNotFound', webWith(TASKED), {
@@ -265,7 +266,7 @@ export function farewells(): Record<string, EventNote[] | null> {
       visit(webWith(HELD, { deleting: true }), { memo: OVER, answers: { deleteServer: { type: 'cancelled' } } }),
     ),
     ServerGone: of(
-      visit(webWith(HELD, { deleting: true }), {
+      visit(webWith(KNOWN, { deleting: true }), {
         memo: { ...OVER, denials: denials('server srv1') },
         answers: { readServer: { type: 'serverNotFound', counts: true, detail: '' } },
       }),

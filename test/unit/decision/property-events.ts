@@ -111,7 +111,7 @@ const people: Record<string, (stage: Stage) => Change> = {
     object: annotated(object, { [PAUSED_ANNOTATION]: chance(0.1) ? 'true' : undefined }),
   }),
   adopt: ({ object, chance }) => ({
-    object: annotated(object, { [ADOPT_ANNOTATION]: chance(0.2) ? 'srv-named' : undefined }),
+    object: annotated(object, { [ADOPT_ANNOTATION]: chance(0.4) ? 'srv-named' : undefined }),
   }),
   'say not created': ({ object, attempt, chance }) => ({
     object: annotated(object, { [NOT_CREATED_ANNOTATION]: chance(0.7) ? attempt : undefined }),
