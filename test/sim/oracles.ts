@@ -150,8 +150,9 @@ export function unaccounted(api: ApiServer, service: Simulation, { truth, owners
   for (const { serial, identifier } of service.aliveServers()) {
     const key = keyOfOrder.get(serial);
     const isStranger = !keys.has(key) && !ownership.isAdopted(serial);
-    if (!held.has(serial) && !retained.has(serial) && !truth.abandoned.has(key) && !isStranger)
-      violations.push(`server ${identifier} (serial ${serial}) lives and nobody holds it`);
+    const isGivenUp = truth.abandoned.has(key) || ownership.misled.has(key);
+    if (!held.has(serial) && !retained.has(serial) && !isGivenUp && !isStranger)
+      violations.push(`server ${identifier} (serial ${serial}, ordered for ${String(key)}) lives and nobody holds it`);
   }
   return violations;
 }

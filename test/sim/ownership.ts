@@ -25,6 +25,8 @@ const isSame = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerC
 export class Ownership {
   readonly #api: ApiServer;
   readonly #service: Simulation;
+  /** SSH keys of objects that took over another server than the one that was ordered for them: somebody named it. */
+  readonly misled = new Set<unknown>();
   /** By uid: serials of servers that the object took over. */
   readonly #adopted = new Map<string, Set<number>>();
   readonly #asked = new Set<string>();
@@ -84,6 +86,8 @@ export class Ownership {
       this.#asked.add(`${uid} ${identifier}`);
       const life = this.#service.fleet.history().findLast((one) => isSame(one.identifier, identifier));
       if (life === undefined) continue;
+      const ordered = this.orderedFor(object);
+      if (ordered.size > 0 && !ordered.has(life.serial)) this.misled.add(object.spec.sshKeys?.[0]);
       this.#adopted.set(uid, (this.#adopted.get(uid) ?? new Set<number>()).add(life.serial));
     }
     this.#seen = this.#api.changes.length;
