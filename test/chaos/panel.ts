@@ -60,9 +60,9 @@ export class Panel {
 
   /** Ends the tasks that were polled often enough. */
   endTasks(): void {
-    for (const { task, state } of this.#simulator.aliveServers())
+    for (const { task, state, account } of this.#simulator.aliveServers())
       if (task !== undefined && state === 'creating' && this.polls(task) >= POLLS)
-        this.#simulator.fleet.completeTask(task);
+        this.#simulator.fleet.completeTask(task, account);
   }
 
   /** The server that was ordered with these keys and lives. Once somebody has looked, it is waited for no longer. */
@@ -71,7 +71,8 @@ export class Panel {
     const found = this.#simulator
       .aliveServers()
       .find(({ identifier }) => ordered.some((create) => create.identifier === identifier));
-    if (found?.task !== undefined && found.state === 'creating') this.#simulator.fleet.completeTask(found.task);
+    if (found?.task !== undefined && found.state === 'creating')
+      this.#simulator.fleet.completeTask(found.task, found.account);
     return found?.identifier;
   }
 }

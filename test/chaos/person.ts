@@ -12,16 +12,19 @@ export interface Truth {
   onItsWay(object: VirtualServer): boolean;
 }
 
+/** Reasons in which an order waits for a word. */
+const OPEN = new Set<string | undefined>(['CreateOutcomeUnknown', 'TaskNotFound', 'TaskFailed', 'TaskInUse']);
+
 /** Annotations to set; undefined when there is nothing to say. */
 export function resolve(object: VirtualServer, truth: Truth): Record<string, string> | undefined {
   const { annotations = {} } = object.metadata;
   const reason = currentReason(object.status?.conditions);
-  const { attempt, orphans } = object.status?.record ?? {};
+  const { attempt, identifier: known, orphans } = object.status?.record ?? {};
   const handled = orphans?.map(orphanName).join(',');
   if (handled !== undefined && annotations[ORPHAN_HANDLED_ANNOTATION] !== handled)
     return { [ORPHAN_HANDLED_ANNOTATION]: handled };
   // A request that was cut off may arrive later than its sender knows.
-  if (reason !== 'CreateOutcomeUnknown' || attempt === undefined || truth.onItsWay(object)) return undefined;
+  if (!OPEN.has(reason) || attempt === undefined || known !== undefined || truth.onItsWay(object)) return undefined;
   const identifier = truth.serverOf(object);
   const says = identifier === undefined ? { [NOT_CREATED_ANNOTATION]: attempt } : { [ADOPT_ANNOTATION]: identifier };
   return Object.entries(says).every(([name, value]) => annotations[name] === value) ? undefined : says;

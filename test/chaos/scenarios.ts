@@ -7,6 +7,7 @@ import { jsonAnswer, type Answer, type Exchange } from './exchange.ts';
 import { FEATURES } from './features.ts';
 import { recordOf } from './objects.ts';
 import type { Stage } from './stage.ts';
+import { WORSE } from './worse.ts';
 
 export interface Scenario {
   /** What the service does otherwise than usual: its answer to a request; `forward` lets it act as usual. */
@@ -215,4 +216,5 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
   ...CONNECTIONS,
   ...FEATURES,
+  ...WORSE,
 };

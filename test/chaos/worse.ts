@@ -1,0 +1,113 @@
+/** Lives at a provider that lags, denies, fails and suspends; those of `scenarios.ts` go by them. */
+import { RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
+import { DEFAULT_KEY } from '../../src/simulator/index.ts';
+import { begin, removed } from './acts.ts';
+import { jsonAnswer, type Exchange } from './exchange.ts';
+import { recordOf } from './objects.ts';
+import type { Scenario, Unusual } from './scenarios.ts';
+import type { Stage } from './stage.ts';
+
+const OTHER_KEY = { keyId: 'key-of-another-account', secret: 'the-secret-of-another-account' };
+
+const isPoll = ({ path }: Exchange): boolean => path.includes('/queue/vps/');
+
+/** No poll is answered while the stage has a key of another account in prospect. */
+const polledLate = new WeakSet<Stage>();
+const unpolledAtFirst: Unusual = (exchange, forward, stage) =>
+  isPoll(exchange) && !polledLate.has(stage) ? Promise.resolve(jsonAnswer(503, {})) : forward();
+
+function identifierOf(stage: Stage, name: string): string {
+  const object = stage.objects.object(name);
+  return (object && recordOf(object)?.identifier) ?? '';
+}
+
+export const WORSE: Readonly<Record<string, Scenario>> = {
+  'lagging-reads': {
+    async act(stage) {
+      stage.simulator.fleet.setLag({ taskMs: 300, serverMs: 400, cancelMs: 300 });
+      await begin(stage);
+      await stage.people.apply('web');
+      await stage.people.apply('db');
+      // One is deleted as soon as its order is known, the other one when it is Ready.
+      await stage.until('the order of web to be known', () => {
+        const object = stage.objects.object('web');
+        return object !== undefined && (recordOf(object)?.task !== undefined || stage.reason('web') === 'Available');
+      });
+      await stage.people.remove('web');
+      await stage.rests('db');
+      await removed(stage, 'db');
+      await stage.gone('web');
+    },
+  },
+  'cancelled-elsewhere': {
+    async act(stage) {
+      await begin(stage);
+      await stage.people.apply('web');
+      await stage.rests('web');
+      stage.simulator.fleet.removeServer(identifierOf(stage, 'web'));
+      await removed(stage, 'web');
+    },
+  },
+  'identifier-given-to-another': {
+    async act(stage) {
+      await begin(stage);
+      await stage.people.apply('web');
+      await stage.rests('web');
+      const identifier = identifierOf(stage, 'web');
+      stage.simulator.fleet.removeServer(identifier);
+      await stage.reaches('web', 'ServerMissing');
+      // Whoever cancels it now cancels the server of somebody else.
+      stage.simulator.fleet.reuseIdentifier(identifier, 'default');
+      stage.retained.add(identifier);
+      await removed(stage, 'web');
+    },
+  },
+  'task-failed': {
+    async act(stage) {
+      stage.tasksEnd = false;
+      await begin(stage);
+      await stage.people.apply('web');
+      await stage.until('the order to be known', () => stage.simulator.ledger.creates().length > 0);
+      const [create] = stage.simulator.ledger.creates();
+      stage.simulator.fleet.failTask(create?.task ?? 0, { text: 'Failed: no space left', identifier: false });
+      await stage.people.remove('web');
+      await stage.gone('web');
+    },
+  },
+  'account-suspended': {
+    async act(stage) {
+      await begin(stage);
+      await stage.people.apply('web');
+      await stage.rests('web');
+      stage.simulator.accounts.suspend('default', 'login');
+      stage.simulator.accounts.forgetTokens();
+      await stage.reaches('web', 'InvalidCredentials');
+      stage.simulator.accounts.resume('default');
+      await stage.people.edit('web', { annotations: { [RECONCILE_AT_ANNOTATION]: 'now' } });
+      await stage.rests('web');
+      await removed(stage, 'web');
+    },
+  },
+  'key-of-another-account': {
+    service: unpolledAtFirst,
+    async act(stage) {
+      const { accounts, fleet } = stage.simulator;
+      fleet.setTaskNumbering('account');
+      accounts.addKey('other', OTHER_KEY);
+      const foreign = { code: 'vps-1gb', ram: 1024, cores: 1, price: 4.5 };
+      fleet.create('other', foreign, 10, { ssh_keys: 'elsewhere' });
+      stage.retained.add('elsewhere');
+      await begin(stage);
+      await stage.people.apply('web');
+      await stage.until('the order to be known', () => stage.simulator.ledger.creates().length > 1);
+      await stage.people.putSecret(OTHER_KEY);
+      await stage.people.remove('web');
+      polledLate.add(stage);
+      await stage.until('the wrong key to be noticed, or the order to be open', () =>
+        ['IdentityUnproven', 'ServerNotVisible', 'CreateOutcomeUnknown'].includes(stage.reason('web') ?? ''),
+      );
+      await stage.people.putSecret(DEFAULT_KEY);
+      await stage.gone('web');
+    },
+  },
+};
