@@ -164,7 +164,9 @@ export function states(): Record<string, State> {
 
     Available: seen('Available', webWith(HELD), { memo: OVER, answers }),
     Pending: seen('Pending', unresolved, { notes: [{ attempt: 'a1', state: 'sending' }], steps: 1 }),
-    Creating: seen('Creating', web(), { answers: { create: sent({ kind: 'created', task: 7 }) } }),
+    Creating: seen('Creating', web(), {
+      answers: { create: sent({ kind: 'created', task: 7 }), pollTask: { type: 'pending' } },
+    }),
     Creating_progress: seen('Creating', webWith(TASKED), { answers: polled }),
     TaskOverdue: seen('TaskOverdue', webWith(TASKED), { answers: polled, ...later }),
     TaskNotFound: seen('TaskNotFound', webWith(TASKED), {
@@ -265,9 +267,9 @@ export function farewells(): Record<string, EventNote[] | null> {
       visit(webWith(HELD, { deleting: true }), { memo: OVER, answers: { deleteServer: { type: 'cancelled' } } }),
     ),
     ServerGone: of(
-      visit(webWith(HELD, { deleting: true }), {
+      visit(edited(ready, { deleting: true }), {
         memo: { ...OVER, denials: denials('server srv1') },
-        answers: { readServer: { type: 'serverNotFound', counts: true, detail: '' } },
+        answers: { deleteServer: { type: 'serverNotFound', counts: true, detail: '' } },
       }),
     ),
     RetainedServer: of(visit(retained)),
