@@ -1,7 +1,18 @@
 /** The one list of flags of the operator: parsing, environment variables, defaults and help all come from it. */
 import * as z from 'zod';
-import { parseBindAddress } from './bind-address.ts';
-import { MAX_DURATION_DAYS, parseDuration } from './duration.ts';
+import {
+  BIND_ADDRESS_FORM,
+  NAMESPACE_FORM,
+  URL_FORM,
+  bindAddress,
+  booleanFlag,
+  decimal,
+  durationFlag,
+  httpUrl,
+  namespace,
+  namespaces,
+  path,
+} from './flag-values.ts';
 
 export interface FlagSpec {
   /** Without dashes; the environment variable is `VPS_` and the same in capitals. */
@@ -28,50 +39,6 @@ export interface FlagSpec {
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 const MAX_RECONCILES = 1000;
-const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
-
-const httpUrl = z.string().transform((text, context) => {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  const bare = url !== undefined && url.username === '' && url.password === '' && !/[?#@\s\\]/.test(text);
-  if (bare && /^https?:\/\//i.test(text)) return url.href.replace(/\/+$/, '');
-  return invalid(context);
-});
-const duration = z.string().transform((text, context) => parseDuration(text) ?? invalid(context));
-const decimal = (pattern: RegExp, min: number, max: number) =>
-  z.string().transform((text, context) => {
-    const number = pattern.test(text) ? Number(text) : NaN;
-    return number >= min && number <= max ? number : invalid(context);
-  });
-const namespace = z.string().regex(DNS_LABEL);
-const namespaces = z
-  .string()
-  .transform((text) => [...new Set(text === '' ? [] : text.split(',').map((part) => part.trim()))])
-  .pipe(z.array(namespace));
-const path = z.string().min(1);
-const bindAddress = z.string().transform((text, context) => parseBindAddress(text) ?? invalid(context));
-
-/** The message is the flag's `form`; that of the issue is never shown. */
-function invalid(context: z.core.$RefinementCtx): never {
-  context.addIssue({ code: 'custom' });
-  return z.NEVER;
-}
-
-const URL_FORM = 'an http or https URL without user, query and fragment, such as https://api.example.org';
-const DURATION_FORM = `a duration such as 500ms, 60s, 10m or 1m30s, above 0 and at most ${MAX_DURATION_DAYS} days`;
-const NAMESPACE_FORM = 'the name of a namespace: at most 63 of a-z, 0-9 and -, with - not first or last';
-const BIND_ADDRESS_FORM = 'an address such as :8080, 127.0.0.1:8080 or [::1]:8080, or 0 for none';
-const durationFlag = { value: 'DURATION', form: DURATION_FORM, schema: duration };
-const booleanFlag = {
-  value: 'BOOLEAN',
-  form: 'true or false',
-  schema: z
-    .string()
-    .pipe(z.enum(['true', 'false']))
-    .transform((text) => text === 'true'),
-  default: 'false',
-  boolean: true,
-} as const;
-
 /** The keys are the properties of the config; durations are held in ms. */
 export const FLAGS = {
   baseUrl: {

@@ -2,11 +2,11 @@
  * API keys out of Secrets. A Secret is read by name and kept for a while; the last good key stays in memory, since the
  * deletion of a namespace takes the Secret before the objects that need it to cancel their servers.
  */
-import { DEFAULT_API_KEY_SECRET } from '../api/names.ts';
 import type { Missing } from '../decision/types.ts';
 import { KubeError } from '../kube/error.ts';
-import type { Kube, ReadSecret } from '../kube/types.ts';
+import type { Kube } from '../kube/types.ts';
 import type { ApiKey, Provider, Session } from '../provider/types.ts';
+import { parseApiKey } from './api-key.ts';
 import type { Timers } from './timers.ts';
 
 export type Found = { ok: true; session: Session; note?: string } | Missing;
@@ -164,7 +164,7 @@ export class Credentials {
     try {
       const secret = await kube.getSecret(namespace, name);
       if (secret !== undefined) entry.version = secret.resourceVersion;
-      parsed = parse(secret, namespace, name);
+      parsed = parseApiKey(secret, namespace, name);
     } catch (error) {
       if (!(error instanceof KubeError) || (error.code !== 'Forbidden' && entry.key === undefined)) throw error;
       parsed = {
@@ -230,22 +230,4 @@ export class Credentials {
 
 function isSame(a: ApiKey | undefined, b: ApiKey): boolean {
   return a?.keyId === b.keyId && a.secret === b.secret;
-}
-
-/** `keyId` and `secret` of the Secret; a line break at the end is an editor's, not the key's. */
-function parse(read: ReadSecret | undefined, namespace: string, name: string): ApiKey | Missing {
-  const where = `Secret ${namespace}/${name}`;
-  if (read === undefined) {
-    const hint = name === DEFAULT_API_KEY_SECRET ? ' (spec.apiKeySecretRef.name names another)' : '';
-    return { ok: false, reason: 'SecretNotFound', message: `${where} with the API key does not exist${hint}` };
-  }
-  const { data } = read;
-  const [keyId, secret] = ['keyId', 'secret'].map((field) => data[field]?.replace(/\r?\n$/, ''));
-  if (keyId !== undefined && keyId !== '' && secret !== undefined && secret !== '') return { keyId, secret };
-  const lacking = ['keyId', 'secret'].filter((field) => (data[field] ?? '').trim() === '');
-  return {
-    ok: false,
-    reason: 'SecretInvalid',
-    message: `${where} must have the keys "keyId" and "secret"; it lacks ${lacking.map((field) => `"${field}"`).join(' and ')}`,
-  };
 }

@@ -201,8 +201,6 @@ function holdingOf(object: VirtualServer, record: ServerRecord | undefined): Hol
   const identifier = record.missingAt === undefined ? record.identifier : undefined;
   const isMirrored = identifier !== undefined && status?.record?.identifier === identifier;
   const isRead = isMirrored && isProvisioned(status);
-  const isStuck =
-    status?.conditions?.some(({ type, reason }) => type === 'Stalled' || reason === 'TaskOverdue') === true;
   return {
     namespace: metadata.namespace,
     name: metadata.name,
@@ -212,10 +210,17 @@ function holdingOf(object: VirtualServer, record: ServerRecord | undefined): Hol
     fingerprint,
     isConfirmed: isRead || (isMirrored && status.task?.message !== undefined),
     task: isRead ? undefined : task,
-    // Who waits to adopt is told of a server, and two that wait would wait for each other.
-    isOrdering:
-      attempt !== undefined && record.identifier === undefined && !isStuck && adoptionOf(object) === undefined,
+    isOrdering: attempt !== undefined && record.identifier === undefined && !isStuck(object, record),
   };
+}
+
+/** Whether the order of the record will not tell of a server by itself; an earlier order may have left the conditions. */
+function isStuck(object: VirtualServer, { attempt, task }: ServerRecord): boolean {
+  // An order without a task that you resolve by an adoption: two such objects would wait for each other.
+  if (task === undefined && adoptionOf(object) !== undefined) return true;
+  const { record: mirror, conditions } = object.status ?? {};
+  if (mirror?.attempt !== attempt || mirror?.task !== task) return false;
+  return conditions?.some(({ type, reason }) => type === 'Stalled' || reason === 'TaskOverdue') === true;
 }
 
 /** What annotation or mirror say, where they were written for this object. */

@@ -3,6 +3,7 @@ import type { ServerRecord } from '../api/record.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { isSameAccount } from '../decision/account.ts';
 import { decide } from '../decision/decide.ts';
+import { cancelPurpose, isInDoubt } from '../decision/doubt.ts';
 import { fingerprintOf, recognize } from '../decision/identity.ts';
 import { isProvisioned } from '../decision/status.ts';
 import { sshTarget } from '../decision/reach.ts';
@@ -11,9 +12,11 @@ import type { Kube } from '../kube/types.ts';
 import { ProviderError } from '../provider/errors/provider-error.ts';
 import { NotFoundError } from '../provider/errors/not-found-error.ts';
 import { ResponseError } from '../provider/errors/response-error.ts';
+import { WithheldError } from '../provider/errors/withheld-error.ts';
 import type { Session } from '../provider/types.ts';
 import type { ConnectionSecrets } from './connection-secrets.ts';
 import type { CreateLimit } from './create-limit.ts';
+import { problemOf, unlessDenied } from './denial.ts';
 import type { Holders } from './holders.ts';
 import type { Journal } from './journal.ts';
 import type { SshProbe } from './ssh-probe.ts';
@@ -159,45 +162,6 @@ async function lookedAt(outcome: Outcome, { object }: Target, room: Performing):
   return { ...outcome, ...(probed && { probed }), ...(connection && { connection }) };
 }
 
-/** What was found, or that it was denied twice: whether that counts as a hint that it is gone, and why not. */
-type Asked<T> = { found: T } | { counts: boolean; detail: string };
-
-/**
- * Asks once more after a look at what a 404 may come from otherwise: a fault may be over by then. `problem`: why a denial
- * proves nothing; undefined: it counts.
- */
-async function unlessDenied<T>(ask: () => Promise<T>, problem: () => Promise<string | undefined>): Promise<Asked<T>> {
-  const attempt = async (): Promise<T | undefined> => {
-    try {
-      return await ask();
-    } catch (error) {
-      if (error instanceof NotFoundError) return undefined;
-      throw error;
-    }
-  };
-  const first = await attempt();
-  if (first !== undefined) return { found: first };
-  const detail = await problem();
-  if (detail !== undefined) return { counts: false, detail };
-  const second = await attempt();
-  return second === undefined ? { counts: true, detail: 'the provider answers 404 for it' } : { found: second };
-}
-
-async function problemOf(session: Session, account: string | undefined): Promise<string | undefined> {
-  const isOther = account !== undefined && !isSameAccount(account, session.account);
-  return isOther ? 'the API key or the base URL differs from the one it was last seen with' : listsProblem(session);
-}
-
-/** A key that sees no product may be one of a suspended account, and the provider be in trouble. */
-async function listsProblem(session: Session): Promise<string | undefined> {
-  try {
-    return (await session.products()).length === 0 ? 'the provider lists no products either' : undefined;
-  } catch (error) {
-    if (!(error instanceof ResponseError && error.status === 404)) throw error;
-    return 'the provider answers 404 for its list of products too';
-  }
-}
-
 /**
  * The server is read and recognized first: it may be another one that was given the identifier. The object is read live and
  * decided on again: nothing is cancelled on the word of a cache.
@@ -212,7 +176,8 @@ async function deleteServer(
   const session = sessionOf(target);
   const shown = await readServer(identifier, record.account, target);
   if (shown.type === 'server') {
-    if (!recognize(target.object, record, shown.server, shown.account).ok) return shown;
+    const purpose = cancelPurpose(target.object, target.facts(target.object).memo);
+    if (!recognize(target.object, record, shown.server, shown.account, purpose).ok) return shown;
   } else if (isDoubtful(record, session, target)) return shown;
   const askedAt = room.timers.monotonic();
   const live = await room.kube.getVirtualServer(namespace, name);
@@ -227,14 +192,26 @@ async function deleteServer(
     await session.deleteServer(identifier, maySend);
     return { type: 'cancelled' };
   } catch (error) {
-    if (!(error instanceof NotFoundError)) throw error;
+    if (!(error instanceof NotFoundError)) {
+      if (error instanceof ProviderError && mayHaveActed(error)) return { type: 'failed', error, cancelAsked: true };
+      throw error;
+    }
     if (shown.type !== 'server') return shown;
     throw new ResponseError(404, 'deleteServer: the provider answered 404 for a server that it shows');
   }
 }
 
+/** The DELETE has left, and no answer of the provider says that it was refused. */
+function mayHaveActed(error: ProviderError): boolean {
+  const isAnswered = error instanceof ResponseError && error.status < 500;
+  return !isAnswered && !(error instanceof WithheldError) && !REFUSED.has(error.code);
+}
+
+/** Codes of errors that come before a DELETE leaves, or that refuse it. */
+const REFUSED = new Set(['PROVIDER_INVALID_CREDENTIALS', 'PROVIDER_UNAUTHORIZED', 'PROVIDER_RATE_LIMITED']);
+
 /** A DELETE may find a server that reads do not show yet; not where the identifier may have become another server's. */
 function isDoubtful({ account, missingAt }: ServerRecord, session: Session, { object, facts }: Target): boolean {
   const isOther = account !== undefined && !isSameAccount(account, session.account);
-  return isOther || missingAt !== undefined || facts(object).memo.denials !== undefined;
+  return isOther || missingAt !== undefined || isInDoubt(object, facts(object).memo);
 }

@@ -4,7 +4,7 @@ import type { ServerRecord } from '../api/record.ts';
 import { isSameAccount, isSameService } from './account.ts';
 import { isAcceptedWord } from './identity.ts';
 import { isPaused, saysNotCreated, withoutHandledOrphans } from './inputs.ts';
-import { settledWith, withoutAttempt } from './record.ts';
+import { settledWith, withoutAttempt, withoutServer } from './record.ts';
 import { isProvisioned } from './status.ts';
 import type { Action } from './types.ts';
 import { currentReason } from './verdict.ts';
@@ -87,8 +87,7 @@ export function attemptCreatedNothing(view: View): Action | undefined {
   const reason = currentReason(object.status?.conditions);
   const fruitless = task !== undefined && isDenied && FRUITLESS.has(reason) && !taskIsOver(view);
   if (!lost && !fruitless) return undefined;
-  const { identifier: _identifier, readyAt: _readyAt, fingerprint: _fingerprint, ...rest } = withoutAttempt(own);
-  return { type: 'record', record: { ...rest, ...settledWith(own) }, why: 'notCreated' };
+  return { type: 'record', record: { ...withoutServer(withoutAttempt(own)), ...settledWith(own) }, why: 'notCreated' };
 }
 
 export function orphanIsHandled({ own, object }: View): Action | undefined {

@@ -28,8 +28,10 @@ const PENDING: Verdict = { reason: 'Pending', message: 'the server is about to b
 export function compose(object: VirtualServer, parts: Parts, now: number): VirtualServerStatus {
   const { generation } = object.metadata;
   const paused = isPaused(object);
-  const { record: _record, observedGeneration, conditions: present = [], ...kept } = object.status ?? {};
-  const fields = parts.fields ?? kept;
+  const { record: before, observedGeneration, conditions: present = [], ...kept } = object.status ?? {};
+  // Fields that were copied with another object are not those of this one's server, and must not stand beside its record.
+  const isCopied = before !== undefined && before.owner !== parts.record?.owner;
+  const fields = parts.fields ?? (isCopied ? {} : kept);
   const verdict = parts.verdict ?? (present.some(({ type }) => type === 'Ready') ? undefined : PENDING);
   let conditions =
     verdict === undefined

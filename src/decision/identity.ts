@@ -40,18 +40,30 @@ export type Recognition =
   /** `isOther`: certainly another server with the same identifier. `word`: what a person annotates to accept it. */
   | { ok: false; isOther: boolean; why: string; word: string };
 
+/** What a reading is for: to cancel the server, to believe in it again after doubts, or only to look at it. */
+export type Purpose = 'cancel' | 'doubt' | 'look';
+
 /**
- * Whether a server that was just read is that of the record. Another key proves nothing by itself, nor does a server that
- * counts as gone and is shown again: there the fingerprint has to agree, or a person says so.
+ * Whether a server that was just read is that of the record. The fingerprint has to agree after a change of the key, for a
+ * server that had counted as gone or was denied, and before a DELETE; or a person says so. Where the first reading showed
+ * nothing to compare, or there was none, the identifier and the account have to do, unless the server counted as gone.
  */
-export function recognize(object: VirtualServer, record: ServerRecord, server: Server, account: string): Recognition {
+export function recognize(
+  object: VirtualServer,
+  record: ServerRecord,
+  server: Server,
+  account: string,
+  purpose: Purpose,
+): Recognition {
   const seen = fingerprintOf(server);
   const likeness = compare(record.fingerprint, server);
   const isOwnAccount = record.account === undefined || isSameAccount(record.account, account);
   const word = `${record.identifier ?? ''}@${seen.macs?.[0] ?? seen.ipv6?.[0] ?? account}`;
   const isAccepted = isAcceptedWord(object, word);
-  if (isAccepted || likeness === 'same' || (likeness === 'unknown' && isOwnAccount && record.missingAt === undefined)) {
-    const { missingAt: _missingAt, ...known } = record;
+  const isPlausible = likeness === 'unknown' && isOwnAccount && record.missingAt === undefined;
+  if (isAccepted || likeness === 'same' || (isPlausible && isEnough(record.fingerprint, purpose))) {
+    const { missingAt, ...present } = record;
+    const known = missingAt === undefined ? record : present;
     const isKnown = !isAccepted && known.fingerprint !== undefined && !isPoorer(known.fingerprint, seen);
     const current = isKnown ? known : { ...known, fingerprint: seen };
     return { ok: true, record: isOwnAccount && known.account !== undefined ? current : { ...current, account } };
@@ -61,9 +73,15 @@ export function recognize(object: VirtualServer, record: ServerRecord, server: S
     return { ok: false, isOther: true, why: `its hardware address is ${is}, the object's server had ${was}`, word };
   }
   const why = isOwnAccount
-    ? 'the server had counted as gone, and nothing that it shows proves that it is the same one'
+    ? 'nothing that it shows proves that it is the same one as before'
     : 'it was read with another API key or base URL, and nothing that it shows proves that it is the same one';
   return { ok: false, isOther: false, why, word };
+}
+
+/** Whether identifier and account are enough where nothing can be compared. */
+function isEnough(known: Fingerprint | undefined, purpose: Purpose): boolean {
+  if (known === undefined || purpose === 'look') return true;
+  return purpose === 'cancel' && known.macs === undefined && known.ipv6 === undefined;
 }
 
 /** True when a person has accepted exactly this. */

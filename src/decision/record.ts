@@ -140,6 +140,18 @@ export function withoutAttempt(record: ServerRecord): ServerRecord {
   return rest;
 }
 
+/** The record without all that was known of its server. */
+export function withoutServer(record: ServerRecord): ServerRecord {
+  const {
+    identifier: _identifier,
+    fingerprint: _fingerprint,
+    missingAt: _missingAt,
+    readyAt: _readyAt,
+    ...rest
+  } = record;
+  return rest;
+}
+
 /** The attempts that you have resolved, with that of the record among them; for the record that follows on it. */
 export function settledWith({ settled, attempt }: ServerRecord): Pick<ServerRecord, 'settled'> {
   const all = mergeSettled(settled, attempt === undefined ? undefined : [attempt]);

@@ -4,8 +4,10 @@ import type { ServerRecord } from '../api/record.ts';
 import type { Server } from '../provider/types.ts';
 import { denied, graceOf, isProven, pauseOf, unprovenVerdict, withoutDenials } from './absence.ts';
 import { heldMessage } from './checks-ordering.ts';
+import { compose } from './compose.ts';
 import { connectionCondition } from './connection.ts';
 import { isToExpire, withReadyAt } from './expiry.ts';
+import { cancelPurpose, isInDoubt } from './doubt.ts';
 import { fingerprintOf, recognize, type Recognition } from './identity.ts';
 import { saysGone } from './inputs.ts';
 import { goneByWord, missingVerdict, sealed } from './missing.ts';
@@ -15,7 +17,7 @@ import { mergeOrphans, settledWith } from './record.ts';
 import { invisible, unseen, vanished } from './settle-task.ts';
 import { isProvisioned, serverFields } from './status.ts';
 import { cut } from './text.ts';
-import type { Action, Next, Outcome } from './types.ts';
+import type { Action, Memo, Next, Outcome } from './types.ts';
 import type { Verdict } from './verdict.ts';
 import { lookAt } from './view.ts';
 import { resolveAdvice, unprovenServer } from './words.ts';
@@ -25,13 +27,13 @@ export function settleServer(at: Settling, action: Extract<Action, { type: 'read
   const { record } = action;
   switch (outcome.type) {
     case 'server': {
-      const known = recognize(object, record, outcome.server, outcome.account);
+      const purpose = isInDoubt(object, facts.memo) ? 'doubt' : 'look';
+      const known = recognize(object, record, outcome.server, outcome.account, purpose);
       if (!known.ok) return notRecognized(at, record, 'readServer', known);
-      const { readInstead: _readInstead, ...memo } = withoutDenials(facts.memo);
       if (object.metadata.deletionTimestamp === undefined && !isToExpire(object, known.record, facts))
         return seen(at, record, known.record, outcome);
-      const changes = known.record === record ? {} : { record: known.record };
-      return goOn({ ...memo, taskComplete: action.identifier }, changes);
+      const next = goOn({ ...recognized(facts.memo), taskComplete: action.identifier });
+      return known.record === record ? next : { ...next, ...inBoth(at, known.record) };
     }
     case 'serverNotFound': {
       const { readInstead } = facts.memo;
@@ -46,10 +48,27 @@ export function settleServer(at: Settling, action: Extract<Action, { type: 'read
   }
 }
 
+/** In the mirror in the same step: what the mirror still says of a server that counted as gone would come back from there. */
+function inBoth({ object, facts }: Settling, record: ServerRecord): Pick<Next, 'record' | 'status'> {
+  return { record, ...(object.status?.record && { status: compose(object, { record }, facts.now) }) };
+}
+
+/** What is remembered of a server that is there: nothing of its absence, or of another one in its place. */
+function recognized(memo: Memo): Memo {
+  const { readInstead: _readInstead, gone: _gone, unrecognized: _unrecognized, ...rest } = withoutDenials(memo);
+  return rest;
+}
+
 /** Nothing of a server that may be another one is shown or used. */
-function notRecognized(at: Settling, record: ServerRecord, action: Looking, { isOther, why, word }: Refused): Next {
-  const { object, facts } = at;
+function notRecognized(
+  { object, facts: before }: Settling,
+  record: ServerRecord,
+  action: Looking,
+  { isOther, why, word }: Refused,
+): Next {
   const identifier = record.identifier ?? '';
+  const facts = { ...before, memo: { ...before.memo, unrecognized: identifier } };
+  const at = { object, facts };
   const deleting = object.metadata.deletionTimestamp !== undefined;
   // The server of the object had counted as gone, and its identifier has been given to another one; or you say so.
   const isGone = (record.missingAt !== undefined && isOther) || saysGone(object, identifier);
@@ -77,7 +96,7 @@ function seen(at: Settling, known: ServerRecord, current: ServerRecord, found: S
   const verdict = reached?.verdict ?? verdictOf(server);
   const available = verdict.reason === 'Available';
   const record = available ? withReadyAt(object, current, facts) : current;
-  const { readInstead: _readInstead, ...memo } = withoutDenials(facts.memo);
+  const memo = recognized(facts.memo);
   const rests = available && connection?.state !== 'failed';
   const pause = rests ? facts.timing.resyncMs : facts.timing.pollMs;
   const plan = { action: 'readServer', afterMs: jittered(pause, facts) } as const;
@@ -173,8 +192,7 @@ export function settleAdoption(at: Settling, action: Extract<Action, { type: 'ad
     const events: Next['events'] = [
       { type: 'Normal', reason: 'ServerAdopted', note: `This object now holds server ${identifier}` },
     ];
-    const memo = withoutDenials(facts.memo);
-    return { ...goOn({ ...memo, failures: 0, taskComplete: identifier }, { record }), events };
+    return { ...goOn({ ...recognized(facts.memo), failures: 0, taskComplete: identifier }, { record }), events };
   }
   if (outcome.type === 'held') {
     const message = heldMessage(lookAt(object, facts), identifier, outcome.holders);
@@ -198,7 +216,7 @@ export function settleDelete(at: Settling, action: Extract<Action, { type: 'dele
     case 'serverNotFound':
       return absent(at, record, 'deleteServer', outcome);
     case 'server': {
-      const known = recognize(at.object, record, outcome.server, outcome.account);
+      const known = recognize(at.object, record, outcome.server, outcome.account, cancelPurpose(at.object, facts.memo));
       if (known.ok) throw new Error('a server that was recognized is cancelled at once');
       return notRecognized(at, record, 'deleteServer', known);
     }

@@ -47,7 +47,7 @@ function withIdentifier(at: Settling, record: ServerRecord, identifier: string |
   const { object, facts } = at;
   const account = facts.credentials?.ok === true ? facts.credentials.account : undefined;
   const isOwnAccount = record.account === undefined || account === undefined || isSameAccount(record.account, account);
-  const current = isOwnAccount || account === undefined ? record : { ...record, account };
+  const current = isOwnAccount ? record : { ...record, account };
   const isKnown = identifier !== undefined && identifier.toLowerCase() === record.identifier?.toLowerCase();
   if (isKnown) return current;
   const word = `task-${record.task ?? ''}@${account ?? ''}`;

@@ -18,7 +18,7 @@ import { firstSeen } from './view.ts';
 
 export function settle(object: VirtualServer, action: Action, outcome: Outcome, facts: Facts): Next {
   const at: Settling = { object, facts };
-  if (outcome.type === 'failed') return failed(at, action, outcome.error);
+  if (outcome.type === 'failed') return failed(at, action, outcome);
   switch (action.type) {
     case 'wait':
       return settleWait(at, action.afterMs);
@@ -54,18 +54,11 @@ function recordOf({ object, facts }: Settling): ServerRecord | undefined {
   return view.kind === 'own' ? view.record : object.status?.record;
 }
 
-/** Errors after which it is certain that the DELETE had no effect. */
-const NOT_SENT = new Set([
-  'PROVIDER_WITHHELD',
-  'PROVIDER_INVALID_CREDENTIALS',
-  'PROVIDER_UNAUTHORIZED',
-  'PROVIDER_RATE_LIMITED',
-]);
-
-function failed(at: Settling, action: Action, error: Parameters<typeof reasonOf>[0]): Next {
+function failed(at: Settling, action: Action, { error, cancelAsked }: Extract<Outcome, { type: 'failed' }>): Next {
   const verdict: Verdict = { reason: reasonOf(error), message: error.message };
-  const asked = action.type === 'deleteServer' && !NOT_SENT.has(error.code) ? { cancelAsked: action.identifier } : {};
-  const settling = { ...at, facts: { ...at.facts, memo: { ...at.facts.memo, ...asked } } };
+  const isAsked = action.type === 'deleteServer' && cancelAsked === true;
+  const memo = { ...at.facts.memo, ...(isAsked && { cancelAsked: action.identifier }) };
+  const settling = { ...at, facts: { ...at.facts, memo } };
   return retryLater(settling, action.type, { record: recordOf(at), verdict }, error.retryAfterMs);
 }
 

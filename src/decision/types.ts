@@ -51,6 +51,8 @@ export interface Memo {
   cancelAsked?: string;
   /** The absence of this identifier is proven, without a 200 to a DELETE. */
   gone?: string;
+  /** The last server that was read with this identifier cannot be proven to be that of the object. */
+  unrecognized?: string;
   denials?: Denials;
 }
 
@@ -168,7 +170,8 @@ export type Outcome =
   | { type: 'cancelled' }
   /** The live object asks for something else than the cached one did. */
   | { type: 'changed' }
-  | { type: 'failed'; error: ProviderErrorLike };
+  /** `cancelAsked`: a DELETE has left, and its answer was lost or says nothing. */
+  | { type: 'failed'; error: ProviderErrorLike; cancelAsked?: true };
 
 export interface EventNote {
   type: 'Normal' | 'Warning';

@@ -9,6 +9,9 @@ import { SSH_KEY, stored, storedWith } from './virtual-server.ts';
 export const NOW = Date.UTC(2026, 0, 2);
 export const UID = 'uid-of-web';
 export const ACCOUNT = 'account-1';
+/** Another key at the base URL of `ACCOUNT`, and a key at another base URL. */
+export const OTHER_KEY = 'account-2';
+export const ELSEWHERE = 'elsewhere-1';
 
 /** A record of the object `web`. */
 export const record = (changes: Partial<ServerRecord> = {}): ServerRecord => ({
@@ -20,6 +23,8 @@ export const record = (changes: Partial<ServerRecord> = {}): ServerRecord => ({
 export const ATTEMPTED = record({ account: ACCOUNT, attempt: 'a1', attemptedAt: '2026-01-01T23:59:00Z' });
 export const TASKED = { ...ATTEMPTED, task: 7 };
 export const HELD = { ...TASKED, identifier: 'srv1' };
+/** The server was read: this is what `SERVER` shows. */
+export const KNOWN = { ...HELD, fingerprint: { macs: ['00:00:5e:00:53:01'] } };
 
 export interface Shape {
   /** The record in the annotation: a record, or text as it is. */

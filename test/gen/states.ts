@@ -26,6 +26,7 @@ import {
   ATTEMPTED,
   denials,
   HELD,
+  KNOWN,
   NOW,
   others,
   record,
@@ -164,9 +165,7 @@ export function states(): Record<string, State> {
 
     Available: seen('Available', webWith(HELD), { memo: OVER, answers }),
     Pending: seen('Pending', unresolved, { notes: [{ attempt: 'a1', state: 'sending' }], steps: 1 }),
-    Creating: seen('Creating', web(), {
-      answers: { create: sent({ kind: 'created', task: 7 }), pollTask: { type: 'pending' } },
-    }),
+    Creating: seen('Creating', web(), { answers: { create: sent({ kind: 'created', task: 7 }), ...polled } }),
     Creating_progress: seen('Creating', webWith(TASKED), { answers: polled }),
     TaskOverdue: seen('TaskOverdue', webWith(TASKED), { answers: polled, ...later }),
     TaskNotFound: seen('TaskNotFound', webWith(TASKED), {
@@ -267,9 +266,9 @@ export function farewells(): Record<string, EventNote[] | null> {
       visit(webWith(HELD, { deleting: true }), { memo: OVER, answers: { deleteServer: { type: 'cancelled' } } }),
     ),
     ServerGone: of(
-      visit(edited(ready, { deleting: true }), {
+      visit(webWith(KNOWN, { deleting: true }), {
         memo: { ...OVER, denials: denials('server srv1') },
-        answers: { deleteServer: { type: 'serverNotFound', counts: true, detail: '' } },
+        answers: { readServer: { type: 'serverNotFound', counts: true, detail: '' } },
       }),
     ),
     RetainedServer: of(visit(retained)),

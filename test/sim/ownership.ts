@@ -2,7 +2,7 @@
 import { RECORD_ANNOTATION } from '../../src/api/names.ts';
 import { parseRecord, type ServerRecord } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
-import type { ServerLife, Simulation } from '../../src/simulator/index.ts';
+import type { CreateEntry, ServerLife, Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer } from './api-server.ts';
 
 /** What annotation or mirror say, where they were written for this object. */
@@ -58,6 +58,11 @@ export class Ownership {
     return lives.findLast((life) => own.has(life.serial) && isSame(life.identifier, identifier));
   }
 
+  /** The create that made the server, if one did. */
+  orderOf(serial: number): CreateEntry | undefined {
+    return this.#service.ledger.creates({ serial })[0];
+  }
+
   isAdopted(serial: number): boolean {
     return [...this.#adopted.values()].some((serials) => serials.has(serial));
   }
@@ -69,7 +74,8 @@ export class Ownership {
   #follow(): void {
     for (const { object } of this.#api.changes.slice(this.#seen)) {
       const record = recordOf(object);
-      if (record?.fingerprint !== undefined) this.#read.add(this.serverOf(object)?.serial ?? -1);
+      // Without a hardware address nothing tells a server from the next one of its name.
+      if (record?.fingerprint?.macs !== undefined) this.#read.add(this.serverOf(object)?.serial ?? -1);
       if (record?.mode !== 'adopt' || record.identifier === undefined) continue;
       const { identifier } = record;
       const { uid } = object.metadata;

@@ -55,6 +55,7 @@ async function setUp() {
       creates += 1;
       return Promise.resolve({ kind: 'created', task: 7 });
     },
+    pollTask: () => Promise.resolve({ state: 'pending' }),
   } as unknown as Session;
   const timers = new FakeTimers();
   const log = createLogger({ level: 'silent' });

@@ -1,10 +1,22 @@
 import { describe, expect, it } from 'vitest';
 import { FINALIZER } from '../../../src/api/names.ts';
-import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import type { Condition, VirtualServer } from '../../../src/api/virtual-server.ts';
 import { Holders } from '../../../src/controller/holders.ts';
 import { Places } from '../../../src/controller/places.ts';
 import { Objects, ownRecord } from '../../../src/controller/objects.ts';
-import { ACCOUNT, ATTEMPTED, HELD, TASKED, UID, record, web, webWith, type Shape } from '../../gen/decision.ts';
+import type { Others } from '../../../src/decision/types.ts';
+import {
+  ACCOUNT,
+  ATTEMPTED,
+  HELD,
+  TASKED,
+  UID,
+  adopting,
+  record,
+  web,
+  webWith,
+  type Shape,
+} from '../../gen/decision.ts';
 
 const KEY = 'default/web';
 
@@ -17,8 +29,9 @@ function setUp(places = new Places(0)) {
     cache.set(KEY, object);
     objects.told(object, previous);
   };
-  const isHeld = (): boolean => holders.others('another').withServer('srv1', { account: ACCOUNT }).length > 0;
-  return { cache, objects, put, isHeld };
+  const others = (): Others => holders.others('another');
+  const isHeld = (): boolean => others().withServer('srv1', { account: ACCOUNT }).length > 0;
+  return { cache, objects, put, others, isHeld };
 }
 
 function at(resourceVersion: string, object: VirtualServer): VirtualServer {
@@ -251,5 +264,85 @@ describe('ownRecord', () => {
     },
   ])('is $reason', ({ shape, is }) => {
     expect(ownRecord(web(shape))).toEqual(is);
+  });
+});
+
+describe('what an object holds', () => {
+  const conditions = (reason: Condition['reason'], type = 'Stalled'): { conditions: Condition[] } => ({
+    conditions: [{ type, status: 'True', reason, message: '', lastTransitionTime: '2026-01-01T00:00:00Z' }],
+  });
+  const creating = { status: conditions('Creating', 'Reconciling') };
+
+  it.each<{ reason: string; shape: Shape; follows: boolean }>([
+    { reason: 'a task that runs', shape: { annotated: TASKED, mirror: TASKED, ...creating }, follows: true },
+    {
+      reason: 'a task that has named its server',
+      shape: { annotated: HELD, mirror: HELD, ...creating },
+      follows: true,
+    },
+    {
+      reason: 'a task whose server was read',
+      shape: { annotated: HELD, mirror: HELD, status: { serverStatus: 'running' } },
+      follows: false,
+    },
+    {
+      reason: 'a task beside the status of another server',
+      shape: {
+        annotated: HELD,
+        mirror: { ...HELD, owner: 'another-uid', identifier: 'srv9' },
+        status: { serverStatus: 'running' },
+      },
+      follows: true,
+    },
+  ])('is $reason: $follows', ({ shape, follows }) => {
+    const { put, others } = setUp();
+    put(web(shape));
+    expect(others().withTask(7, ACCOUNT)).toEqual(follows ? [KEY] : []);
+  });
+
+  it.each<{ reason: string; shape: Shape; ordering: boolean }>([
+    { reason: 'a create on its way', shape: { annotated: ATTEMPTED }, ordering: true },
+    { reason: 'a task that runs', shape: { annotated: TASKED, mirror: TASKED, ...creating }, ordering: true },
+    { reason: 'a server that has a name', shape: { annotated: HELD, mirror: HELD, ...creating }, ordering: false },
+    { reason: 'nothing', shape: { annotated: record({ account: ACCOUNT }) }, ordering: false },
+    {
+      reason: 'an order whose outcome is unknown',
+      shape: { annotated: ATTEMPTED, mirror: ATTEMPTED, status: conditions('CreateOutcomeUnknown') },
+      ordering: false,
+    },
+    {
+      reason: 'a task that has failed',
+      shape: { annotated: TASKED, mirror: TASKED, status: conditions('TaskFailed') },
+      ordering: false,
+    },
+    {
+      reason: 'a task that is overdue',
+      shape: { annotated: TASKED, mirror: TASKED, status: conditions('TaskOverdue', 'Reconciling') },
+      ordering: false,
+    },
+    {
+      reason: 'an order that is to be resolved by an adoption, which waits for other orders itself',
+      shape: {
+        annotated: ATTEMPTED,
+        mirror: ATTEMPTED,
+        ...adopting('srv1'),
+        status: conditions('Pending', 'Reconciling'),
+      },
+      ordering: false,
+    },
+    {
+      reason: 'a task that runs although an adoption is asked for',
+      shape: { annotated: TASKED, mirror: TASKED, ...adopting('srv1'), ...creating },
+      ordering: true,
+    },
+    {
+      reason: 'a create on its way beside a status from before it',
+      shape: { annotated: ATTEMPTED, mirror: record({ account: ACCOUNT }), status: conditions('InvalidSpec') },
+      ordering: true,
+    },
+  ])('lets adoptions of the account wait for $reason: $ordering', ({ shape, ordering }) => {
+    const { put, others } = setUp();
+    put(web(shape));
+    expect(others().ordering(ACCOUNT)).toEqual(ordering ? [KEY] : []);
   });
 });

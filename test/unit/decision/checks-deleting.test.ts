@@ -3,8 +3,12 @@ import {
   adopting,
   ACCOUNT,
   ATTEMPTED,
+  ELSEWHERE,
   HELD,
+  NOW,
+  OTHER_KEY,
   TASKED,
+  denials,
   facts,
   gathered,
   memo,
@@ -12,9 +16,17 @@ import {
   web,
   webWith,
 } from '../../gen/decision.ts';
-import { park, verifyChecks, type CheckCase } from './checks-support.ts';
+import { park, planned, verifyChecks, type CheckCase } from './checks-support.ts';
 
 const READY = { serverStatus: 'running' };
+const MISSING = { ...HELD, missingAt: '2026-01-01T12:00:00Z' };
+const UNPROVEN = {
+  type: 'Stalled',
+  status: 'True',
+  reason: 'IdentityUnproven',
+  message: '',
+  lastTransitionTime: '2026-01-01T00:00:00Z',
+} as const;
 const orphaned = { ...HELD, orphans: [{ task: 3 }] };
 const fresh = web();
 const ready = webWith(HELD, { status: READY });
@@ -62,9 +74,9 @@ const cases: CheckCase[] = [
   },
   {
     check: 'serverIsRetained',
-    reason: 'what may be there has no name and never will',
+    reason: 'an attempt may have created a server that nothing names yet',
     object: webWith(ATTEMPTED, { deleting: true, spec: { deletionPolicy: 'Retain' } }),
-    action: { type: 'release', why: 'retained', record: ATTEMPTED },
+    action: undefined,
   },
   {
     check: 'serverIsRetained',
@@ -108,10 +120,75 @@ const cases: CheckCase[] = [
   },
   {
     check: 'serverIsToBeCancelled',
-    reason: 'another one was cancelled',
+    reason: 'another one was cancelled, another one is gone',
     object: deletingReady,
-    given: gathered({ memo: memo({ cancelled: 'srv0' }) }),
+    given: gathered({ memo: memo({ cancelled: 'srv0', gone: 'srv0' }) }),
     action: { type: 'deleteServer', record: HELD, identifier: 'srv1' },
+  },
+  {
+    check: 'serverIsToBeCancelled',
+    reason: 'its absence is proven',
+    object: deletingReady,
+    given: facts({ memo: memo({ gone: 'srv1' }) }),
+    action: { type: 'release', why: 'gone', record: HELD },
+  },
+  {
+    check: 'serverIsToBeCancelled',
+    reason: 'its absence is proven, an orphan is owed still',
+    object: webWith(orphaned, { deleting: true }),
+    given: facts({ memo: memo({ gone: 'srv1' }) }),
+    action: park('OrphanedServer'),
+  },
+  {
+    check: 'serverIsToBeCancelled',
+    reason: 'an identifier of another account may be that of a server of another user',
+    object: deletingReady,
+    given: gathered({ credentials: { ok: true, account: OTHER_KEY } }),
+    action: { type: 'readServer', record: HELD, identifier: 'srv1' },
+  },
+  {
+    check: 'serverIsToBeCancelled',
+    reason: 'the same key at another base URL is another account',
+    object: deletingReady,
+    given: gathered({ credentials: { ok: true, account: ELSEWHERE } }),
+    action: { type: 'readServer', record: HELD, identifier: 'srv1' },
+  },
+  {
+    check: 'serverIsToBeCancelled',
+    reason: 'a server that was denied may be another one when it is back',
+    object: deletingReady,
+    given: gathered({ memo: memo({ denials: denials('server srv1') }) }),
+    action: { type: 'readServer', record: HELD, identifier: 'srv1' },
+  },
+  {
+    check: 'serverIsToBeCancelled',
+    reason: 'the next look at a server that was denied has its time',
+    object: deletingReady,
+    given: gathered({
+      memo: { ...planned(deletingReady, 'readServer', NOW + 50), denials: denials('server srv1') },
+    }),
+    action: { type: 'wait', afterMs: 50 },
+  },
+  {
+    check: 'serverIsToBeCancelled',
+    reason: 'a server that had counted as gone may be another one now',
+    object: webWith(MISSING, { status: READY, deleting: true }),
+    given: gathered(),
+    action: { type: 'readServer', record: MISSING, identifier: 'srv1' },
+  },
+  {
+    check: 'serverIsToBeCancelled',
+    reason: 'a server that was not recognized may be another one still',
+    object: webWith(HELD, { status: { ...READY, conditions: [UNPROVEN] }, deleting: true }),
+    given: gathered(),
+    action: { type: 'readServer', record: HELD, identifier: 'srv1' },
+  },
+  {
+    check: 'serverIsToBeCancelled',
+    reason: 'a failed call does not make a server known that was not recognized',
+    object: deletingReady,
+    given: gathered({ memo: memo({ unrecognized: 'srv1' }) }),
+    action: { type: 'readServer', record: HELD, identifier: 'srv1' },
   },
   {
     check: 'serverIsToBeCancelled',

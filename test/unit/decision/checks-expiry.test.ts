@@ -5,6 +5,7 @@ import {
   ACCOUNT,
   HELD,
   NOW,
+  OTHER_KEY,
   TASKED,
   adopting,
   facts,
@@ -57,6 +58,20 @@ const cases: CheckCase[] = [
     object: webWith(HELD, { status: READY, spec: over }),
     given: facts({ memo: memo({ cancelled: 'srv1' }) }),
     action: { type: 'record', record: { ...HELD, expiredAt: '2026-01-02T00:00:00Z' }, why: 'expired' },
+  },
+  {
+    check: 'serverIsToExpire',
+    reason: 'the absence of the server is proven, which is to be written down',
+    object: webWith(HELD, { status: READY, spec: over }),
+    given: facts({ memo: memo({ gone: 'srv1' }) }),
+    action: { type: 'record', record: { ...HELD, expiredAt: '2026-01-02T00:00:00Z' }, why: 'expired' },
+  },
+  {
+    check: 'serverIsToExpire',
+    reason: 'under another account the server is recognized before it is cancelled',
+    object: webWith(HELD, { status: READY, spec: over }),
+    given: facts({ credentials: { ok: true, account: OTHER_KEY } }),
+    action: { type: 'readServer', record: HELD, identifier: 'srv1' },
   },
   {
     check: 'serverIsToExpire',

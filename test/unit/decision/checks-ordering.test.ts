@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { Condition } from '../../../src/api/virtual-server.ts';
 import type { Facts } from '../../../src/decision/types.ts';
 import {
   ACCOUNT,
@@ -16,11 +17,19 @@ import {
   webWith,
 } from '../../gen/decision.ts';
 import { SSH_KEY } from '../../gen/virtual-server.ts';
-import { answer, park, planned, verifyChecks, type CheckCase } from './checks-support.ts';
+import { answer, park, planned, saying, verifyChecks, type CheckCase } from './checks-support.ts';
 
 const busy = others({ withServer: (identifier) => (identifier === 'srv1' ? ['default/other'] : []) });
 const note = { attempt: 'a1', state: 'sending' } as const;
 const fresh = web();
+const secretGone = { ok: false, reason: 'SecretNotFound', message: 'no Secret' } as const;
+const condition = (reason: Condition['reason']): Condition => ({
+  type: 'Reconciling',
+  status: 'True',
+  reason,
+  message: '',
+  lastTransitionTime: '2026-01-01T00:00:00Z',
+});
 const credentials = { ok: true, account: ACCOUNT } as const;
 
 const cases: CheckCase[] = [
@@ -117,6 +126,66 @@ const cases: CheckCase[] = [
     reason: 'the server is read with the key of the object',
     object: web(adopting('srv1')),
     action: { type: 'gather', what: 'credentials' },
+  },
+  {
+    check: 'adoptionIsAsked',
+    reason: 'what others hold is told to no one without a key of the account',
+    object: web(adopting('srv1')),
+    given: facts({ others: busy }),
+    action: { type: 'gather', what: 'credentials' },
+  },
+  {
+    check: 'adoptionIsAsked',
+    reason: 'an object that is told of no key hears of no holder',
+    object: web(adopting('srv1')),
+    given: gathered({ others: busy, credentials: secretGone }),
+    action: park('SecretNotFound', { retry: 'adopt' }),
+  },
+  {
+    check: 'adoptionIsAsked',
+    reason: 'holders are asked for with the account of the key',
+    object: web(adopting('srv1')),
+    given: gathered({
+      others: others({ withServer: (_identifier, { account }) => (account === ACCOUNT ? [] : ['default/other']) }),
+    }),
+    action: { type: 'adopt', record: undefined, identifier: 'srv1' },
+  },
+  {
+    check: 'adoptionIsAsked',
+    reason: 'a holder in another namespace is not named',
+    object: web(adopting('srv1')),
+    given: gathered({ others: others({ withServer: () => ['secret-project/db'] }) }),
+    action: saying('is held by an object in another namespace. '),
+  },
+  {
+    check: 'adoptionIsAsked',
+    reason: 'an order on its way may turn out to be the server that is named',
+    object: web(adopting('srv1')),
+    given: gathered({ others: others({ ordering: (account) => (account === ACCOUNT ? ['default/other'] : []) }) }),
+    action: park('Pending', { afterMs: 5_000 }),
+  },
+  {
+    check: 'adoptionIsAsked',
+    reason: 'the own task tells by itself which server it creates',
+    object: webWith(TASKED, { ...adopting('srv1'), status: { conditions: [condition('Creating')] } }),
+    given: gathered(),
+    action: undefined,
+  },
+  ...(['TaskNotFound', 'TaskFailed', 'TaskOverdue', 'TaskInUse', 'IdentityUnproven'] as const).map(
+    (reason): CheckCase => ({
+      check: 'adoptionIsAsked',
+      reason: `${reason}: the own task will not tell`,
+      object: webWith(TASKED, { ...adopting('srv1'), status: { conditions: [condition(reason)] } }),
+      given: gathered(),
+      action: { type: 'adopt', record: TASKED, identifier: 'srv1' },
+    }),
+  ),
+  {
+    check: 'adoptionIsAsked',
+    reason: 'advice about an open attempt does not end in a release',
+    object: webWith(ATTEMPTED, adopting('srv1')),
+    given: gathered({ others: busy }),
+    action: saying('vps-operator.dev/not-created=a1'),
   },
   {
     check: 'adoptionIsAsked',

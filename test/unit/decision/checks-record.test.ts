@@ -5,20 +5,25 @@ import {
   PAUSED_ANNOTATION,
   START_ANEW_ANNOTATION,
 } from '../../../src/api/names.ts';
+import type { Condition } from '../../../src/api/virtual-server.ts';
 import {
   adopting,
   ACCOUNT,
   ATTEMPTED,
   HELD,
+  KNOWN,
   TASKED,
   TIMING,
   UID,
+  denials,
   facts,
+  memo,
+  others,
   record,
   web,
   webWith,
 } from '../../gen/decision.ts';
-import { park, verifyChecks, type CheckCase } from './checks-support.ts';
+import { park, saying, verifyChecks, type CheckCase } from './checks-support.ts';
 
 const READY = { serverStatus: 'running' };
 const foreign = { ...HELD, owner: 'another-uid' };
@@ -29,13 +34,13 @@ const ready = webWith(HELD, { status: READY });
 const deletingReady = webWith(HELD, { status: READY, deleting: true });
 const credentials = { ok: true, account: ACCOUNT } as const;
 
-const VANISHED = {
-  type: 'Ready',
-  status: 'Unknown',
-  reason: 'TaskNotFound',
-  message: '',
-  lastTransitionTime: '2026-01-01T00:00:00Z',
-} as const;
+const stalled = (reason: Condition['reason']): { conditions: Condition[] } => ({
+  conditions: [{ type: 'Stalled', status: 'True', reason, message: '', lastTransitionTime: '2026-01-01T00:00:00Z' }],
+});
+const TIME = '2026-01-01T00:00:00Z';
+const said = { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' } };
+const denied = facts({ memo: memo({ denials: denials('server srv1') }) });
+const nothing = { type: 'record', record: record({ account: ACCOUNT, settled: ['a1'] }), why: 'notCreated' };
 
 const cases: CheckCase[] = [
   {
@@ -118,16 +123,56 @@ const cases: CheckCase[] = [
     reason: 'a person looked and found nothing',
     object: webWith(ATTEMPTED, { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' } }),
     given: facts({ notes: [note] }),
-    action: { type: 'record', record: record({ account: ACCOUNT }), why: 'notCreated' },
+    action: nothing,
   },
   {
     check: 'attemptCreatedNothing',
-    reason: 'the time of a server that has vanished is over with it',
-    object: webWith(
-      { ...HELD, readyAt: '2026-01-01T00:00:00Z' },
-      { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' }, status: { conditions: [VANISHED] } },
-    ),
-    action: { type: 'record', record: record({ account: ACCOUNT }), why: 'notCreated' },
+    reason: 'all that was known of a server that has vanished is over with it',
+    object: webWith({ ...KNOWN, readyAt: TIME, missingAt: TIME }, { ...said, status: stalled('TaskNotFound') }),
+    given: denied,
+    action: nothing,
+  },
+  ...(['TaskNotFound', 'TaskFailed', 'TaskOverdue'] as const).flatMap((reason): CheckCase[] => [
+    {
+      check: 'attemptCreatedNothing',
+      reason: `${reason}: the task has not named a server`,
+      object: webWith(TASKED, { ...said, status: stalled(reason) }),
+      action: nothing,
+    },
+    {
+      check: 'attemptCreatedNothing',
+      reason: `${reason}: the server that the task named was denied`,
+      object: webWith(HELD, { ...said, status: stalled(reason) }),
+      given: denied,
+      action: nothing,
+    },
+    {
+      check: 'attemptCreatedNothing',
+      reason: `${reason}: this process has not asked for the server that the task named`,
+      object: webWith(HELD, { ...said, status: stalled(reason) }),
+      action: undefined,
+    },
+    {
+      check: 'attemptCreatedNothing',
+      reason: `${reason}: another server was denied`,
+      object: webWith(HELD, { ...said, status: stalled(reason) }),
+      given: facts({ memo: memo({ denials: denials('server srv0') }) }),
+      action: undefined,
+    },
+  ]),
+  ...(['Creating', 'AbsenceUnproven', 'ProviderUnavailable'] as const).map((reason): CheckCase => ({
+    check: 'attemptCreatedNothing',
+    reason: `${reason}: the task may still create a server`,
+    object: webWith(TASKED, { ...said, status: stalled(reason) }),
+    given: facts({ memo: memo({ denials: denials('task 7') }) }),
+    action: undefined,
+  })),
+  {
+    check: 'attemptCreatedNothing',
+    reason: 'earlier attempts stay resolved',
+    object: webWith({ ...ATTEMPTED, hintedTask: 9, settled: ['a0'] }, said),
+    given: facts({ notes: [note] }),
+    action: { ...nothing, record: record({ account: ACCOUNT, settled: ['a0', 'a1'] }) },
   },
   {
     check: 'attemptCreatedNothing',
@@ -189,7 +234,42 @@ const cases: CheckCase[] = [
     given: facts({ others: busy }),
     action: undefined,
   },
+  {
+    check: 'identifierIsHeldTwice',
+    reason: 'holders of other namespaces are not named',
+    object: ready,
+    given: facts({ others: others({ withServer: () => ['default/other', 'secret-project/db'] }) }),
+    action: saying('is held by default/other, an object in another namespace too'),
+  },
   { check: 'identifierIsHeldTwice', reason: 'nobody else holds it', object: ready, action: undefined },
+  {
+    check: 'taskIsHeldTwice',
+    reason: 'two objects must not come to one server through one task',
+    object: webWith(TASKED),
+    given: facts({ others: others({ withTask: (task) => (task === 7 ? ['default/other'] : []) }) }),
+    action: park('TaskInUse', { afterMs: TIMING.pollMs }),
+  },
+  {
+    check: 'taskIsHeldTwice',
+    reason: 'not even to cancel the server',
+    object: webWith(HELD, { deleting: true }),
+    given: facts({ others: others({ withTask: () => ['default/other'] }) }),
+    action: park('TaskInUse', { afterMs: TIMING.pollMs }),
+  },
+  {
+    check: 'taskIsHeldTwice',
+    reason: 'the account of the record is asked about',
+    object: webWith(TASKED),
+    given: facts({ others: others({ withTask: (_task, account) => (account === ACCOUNT ? [] : ['default/other']) }) }),
+    action: undefined,
+  },
+  {
+    check: 'taskIsHeldTwice',
+    reason: 'the own task is over',
+    object: ready,
+    given: facts({ others: others({ withTask: () => ['default/other'] }) }),
+    action: undefined,
+  },
 ];
 
 verifyChecks('checks on record and annotations', cases);

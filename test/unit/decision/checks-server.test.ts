@@ -1,9 +1,26 @@
-import { ACCOUNT, HELD, NOW, TASKED, facts, gathered, memo, record, web, webWith } from '../../gen/decision.ts';
-import { park, planned, verifyChecks, type CheckCase } from './checks-support.ts';
+import { ACCEPT_SERVER_ANNOTATION } from '../../../src/api/names.ts';
+import {
+  ACCOUNT,
+  ELSEWHERE,
+  HELD,
+  NOW,
+  OTHER_KEY,
+  TASKED,
+  TIMING,
+  UID,
+  facts,
+  gathered,
+  memo,
+  record,
+  web,
+  webWith,
+} from '../../gen/decision.ts';
+import { park, planned, saying, verifyChecks, type CheckCase } from './checks-support.ts';
 
 const READY = { serverStatus: 'running' };
 const foreign = { ...HELD, owner: 'another-uid' };
 const adopted = record({ mode: 'adopt', account: ACCOUNT, identifier: 'srv1' });
+const otherKey = gathered({ credentials: { ok: true, account: OTHER_KEY } });
 const fresh = web();
 const ready = webWith(HELD, { status: READY });
 const secretGone = { ok: false, reason: 'SecretNotFound', message: 'no Secret', retryAfterMs: 5 } as const;
@@ -84,6 +101,48 @@ const cases: CheckCase[] = [
     object: webWith(HELD),
     given: gathered({ memo: memo({ taskComplete: 'srv0' }) }),
     action: { type: 'pollTask', record: HELD, task: 7 },
+  },
+  {
+    check: 'taskRuns',
+    reason: 'task numbers of another account are those of other servers',
+    object: webWith(TASKED),
+    given: otherKey,
+    action: park('IdentityUnproven', { retry: 'pollTask', afterMs: TIMING.pollMs }),
+  },
+  {
+    check: 'taskRuns',
+    reason: 'the identifier that the task named can prove that it is the same one',
+    object: webWith(HELD),
+    given: otherKey,
+    action: { type: 'pollTask', record: HELD, task: 7 },
+  },
+  {
+    check: 'taskRuns',
+    reason: 'an identifier proves nothing at another base URL',
+    object: webWith(HELD),
+    given: gathered({ credentials: { ok: true, account: ELSEWHERE } }),
+    action: park('IdentityUnproven', { retry: 'pollTask', afterMs: TIMING.pollMs }),
+  },
+  {
+    check: 'taskRuns',
+    reason: 'you have accepted this very task',
+    object: webWith(TASKED, { annotations: { [ACCEPT_SERVER_ANNOTATION]: `task-7@${OTHER_KEY}` } }),
+    given: otherKey,
+    action: { type: 'pollTask', record: TASKED, task: 7 },
+  },
+  {
+    check: 'taskRuns',
+    reason: 'you have accepted the task of another account',
+    object: webWith(TASKED, { annotations: { [ACCEPT_SERVER_ANNOTATION]: `task-7@${ELSEWHERE}` } }),
+    given: otherKey,
+    action: saying(`vps-operator.dev/accept-server=task-7@${OTHER_KEY}`),
+  },
+  {
+    check: 'taskRuns',
+    reason: 'a record of an earlier version names no account',
+    object: webWith({ owner: UID, mode: 'create', attempt: 'a1', task: 7 }),
+    given: otherKey,
+    action: { type: 'pollTask', record: { owner: UID, mode: 'create', attempt: 'a1', task: 7 }, task: 7 },
   },
   { check: 'taskRuns', reason: 'the server was read', object: ready, given: gathered(), action: undefined },
   {

@@ -43,5 +43,11 @@ export function verifyChecks(title: string, cases: readonly CheckCase[]): void {
 export const planned = (object: VirtualServer, action: Action['type'], at: number, from = 0): Memo =>
   memo({ next: { action, from, at, inputs: inputsOf(object) } });
 
+/** A park whose message has these words. */
+export const saying = (words: string): unknown =>
+  expect.objectContaining({ type: 'park', verdict: expect.objectContaining({ message: has(words) }) as unknown });
+
+const has = (words: string): string => expect.stringContaining(words) as string;
+
 export const park = (reason: string, more: object = {}): unknown =>
   expect.objectContaining({ type: 'park', verdict: expect.objectContaining({ reason }) as unknown, ...more });

@@ -1,10 +1,12 @@
 /** What may happen to an object between two visits: crashes, losses, restored backups, and what people do. */
 import {
+  ACCEPT_SERVER_ANNOTATION,
   ADOPT_ANNOTATION,
   NOT_CREATED_ANNOTATION,
   ORPHAN_HANDLED_ANNOTATION,
   PAUSED_ANNOTATION,
   RECORD_ANNOTATION,
+  SERVER_GONE_ANNOTATION,
 } from '../../../src/api/names.ts';
 import { formatRecord, parseRecord, type ServerRecord } from '../../../src/api/record.ts';
 import type { ObjectMeta, VirtualServer, VirtualServerStatus } from '../../../src/api/virtual-server.ts';
@@ -69,7 +71,11 @@ const losses: Record<string, (stage: Stage) => Change> = {
   'lose journal': (stage) => (isAnnotated(stage) ? { notes: [], crash: true } : { crash: true }),
   'lose all but the journal': ({ object, own, notes }) => {
     const known =
-      own?.mode === 'create' && own.orphans === undefined && notes.some((note) => note.attempt === own.attempt);
+      own?.mode === 'create' &&
+      own.orphans === undefined &&
+      // That the server counted as gone stands nowhere else.
+      own.missingAt === undefined &&
+      notes.some((note) => note.attempt === own.attempt);
     return known ? { object: wiped(without(object)) } : {};
   },
   'lose finalizer': (stage) => {
@@ -86,6 +92,12 @@ const losses: Record<string, (stage: Stage) => Change> = {
   },
 };
 
+/** The word that the status gives for what the operator does not recognize. */
+function wordIn({ status }: VirtualServer): string | undefined {
+  const texts = status?.conditions?.map(({ message }) => message) ?? [];
+  return texts.map((text) => /accept-server=(\S*[^\s.])/.exec(text)?.[1]).find((word) => word !== undefined);
+}
+
 const people: Record<string, (stage: Stage) => Change> = {
   edit: ({ object }) => ({ object: withMetadata(object, { generation: object.metadata.generation + 1 }) }),
   delete: ({ object, chance }) =>
@@ -93,17 +105,27 @@ const people: Record<string, (stage: Stage) => Change> = {
       ? {}
       : { object: withMetadata(object, { deletionTimestamp: '2026-01-02T00:00:00Z' }) },
   retain: ({ object, chance }) => ({
-    object: { ...object, spec: { ...object.spec, deletionPolicy: chance(0.3) ? 'Retain' : 'Delete' } },
+    object: { ...object, spec: { ...object.spec, deletionPolicy: chance(0.2) ? 'Retain' : 'Delete' } },
   }),
   pause: ({ object, chance }) => ({
-    object: annotated(object, { [PAUSED_ANNOTATION]: chance(0.2) ? 'true' : undefined }),
+    object: annotated(object, { [PAUSED_ANNOTATION]: chance(0.1) ? 'true' : undefined }),
   }),
   adopt: ({ object, chance }) => ({
-    object: annotated(object, { [ADOPT_ANNOTATION]: chance(0.1) ? 'srv-named' : undefined }),
+    object: annotated(object, { [ADOPT_ANNOTATION]: chance(0.4) ? 'srv-named' : undefined }),
   }),
   'say not created': ({ object, attempt, chance }) => ({
     object: annotated(object, { [NOT_CREATED_ANNOTATION]: chance(0.7) ? attempt : undefined }),
   }),
+  'say gone': ({ object, own, chance }) => ({
+    object: annotated(object, { [SERVER_GONE_ANNOTATION]: chance(0.1) ? own?.identifier : undefined }),
+  }),
+  'accept what is shown': ({ object, chance }) => ({
+    object: annotated(object, { [ACCEPT_SERVER_ANNOTATION]: chance(0.2) ? wordIn(object) : undefined }),
+  }),
+  'set an end': ({ object, chance }) => {
+    const { expiresAt: _expiresAt, ...spec } = object.spec;
+    return { object: { ...object, spec: chance(0.1) ? { ...spec, expiresAt: '2026-01-01T00:00:00Z' } : spec } };
+  },
   'handle orphans': ({ object, own }) => ({
     object: annotated(object, {
       [ORPHAN_HANDLED_ANNOTATION]: own?.orphans?.map((orphan) => orphan.task ?? orphan.attempt).join(),

@@ -1,20 +1,37 @@
 /**
- * One object under random events, with an API server, a journal and a service that are as simple as can be. It throws
- * when a promise is broken. What design.md calls a documented limit (record, mirror and journal all lost at once) is not
+ * One object under random events, with an API server and a journal that are as simple as can be, and a provider that errs
+ * (property-world.ts). It throws when a promise is broken. What design.md calls a documented limit (record, mirror and journal all lost at once) is not
  * brought about.
  */
-import { FINALIZER, NOT_CREATED_ANNOTATION, PAUSED_ANNOTATION, RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import {
+  ACCEPT_SERVER_ANNOTATION,
+  FINALIZER,
+  NOT_CREATED_ANNOTATION,
+  PAUSED_ANNOTATION,
+  RECORD_ANNOTATION,
+  SERVER_GONE_ANNOTATION,
+} from '../../../src/api/names.ts';
 import { formatRecord, type ServerRecord } from '../../../src/api/record.ts';
 import { statusSchema, type VirtualServer } from '../../../src/api/virtual-server.ts';
+import { isSameAccount } from '../../../src/decision/account.ts';
 import { decide } from '../../../src/decision/decide.ts';
 import { holdsSomething, viewRecord } from '../../../src/decision/record.ts';
 import { settle } from '../../../src/decision/settle.ts';
 import type { Action, AttemptNote, Facts, Memo, Next, Outcome } from '../../../src/decision/types.ts';
 import { TransportError } from '../../../src/provider/errors/transport-error.ts';
-import { ACCOUNT, SERVER, gathered, web, NOW } from '../../gen/decision.ts';
+import { NOW, gathered, others, web } from '../../gen/decision.ts';
 import { annotated, EVENTS } from './property-events.ts';
+import { World, type Asking } from './property-world.ts';
 
 const error = new TransportError('no way');
+/** More than any visit takes that comes to an end. */
+const MAX_STEPS = 20;
+
+const isAccepted = (
+  word: string,
+  identifier: string,
+  { server, account }: Extract<Outcome, { type: 'server' }>,
+): boolean => word === `${identifier}@${server.macs[0] ?? server.ipv6[0] ?? account}`;
 
 export class Life {
   readonly story: string[] = [];
@@ -25,12 +42,19 @@ export class Life {
   #notes: AttemptNote[] = [];
   #claimed: string | undefined;
   #now = NOW;
+  /** By how much the wall clock is wrong (ms). */
+  #skew = 0;
+  /** Another object holds, follows or orders the same. */
+  #isShared = false;
+  /** Steps since the operator last came to rest. */
+  #restless = 0;
   #seed: number;
+  #world = new World(() => this.#random());
   #minted = 0;
   /** Attempts that were sent and of which nobody has proved that they created nothing. */
   readonly #open = new Set<string>();
-  /** Identifiers of servers that are proved to be gone. */
-  readonly #gone = new Set<string>();
+  /** Identifiers of servers that a person has called gone. */
+  readonly #saidGone = new Set<string>();
 
   constructor(seed: number) {
     this.#seed = seed;
@@ -72,12 +96,33 @@ export class Life {
     }
     this.#tell(`  ${JSON.stringify(outcome)}`);
     const next = settle(this.#object, action, outcome, this.#facts());
+    this.#restless = next.again ? this.#restless + 1 : 0;
+    if (this.#restless > MAX_STEPS) throw new Error('a visit without an end');
+    this.#obey(action, outcome);
     this.#write(action, next);
+    this.#judgeRecord();
+  }
+
+  /** What a person has named or accepted is the server of the object from now on. */
+  #obey(action: Action, outcome: Outcome): void {
+    const word = this.#object.metadata.annotations?.[ACCEPT_SERVER_ANNOTATION];
+    if (action.type === 'adopt' && outcome.type === 'server') this.#world.take(action.identifier);
+    if (word === undefined) return;
+    if (action.type === 'readServer' && outcome.type === 'server' && isAccepted(word, action.identifier, outcome))
+      this.#world.take(action.identifier);
+    const isTask = action.type === 'pollTask' && word === `task-${action.task}@${this.#world.key}`;
+    if (!isTask || (outcome.type !== 'pending' && outcome.type !== 'complete')) return;
+    const identifier = outcome.identifier ?? action.record.identifier;
+    if (identifier !== undefined) this.#world.take(identifier);
   }
 
   #facts(): Facts {
+    const holders = this.#isShared ? ['default/other'] : [];
     return gathered({
-      now: this.#now,
+      now: this.#now + this.#skew,
+      monotonic: this.#now - NOW,
+      credentials: { ok: true, account: this.#world.key },
+      others: others({ withServer: () => holders, withTask: () => holders, ordering: () => holders }),
       memo: this.#memo,
       notes: this.#notes.filter((note) => note.attempt !== this.#claimed || note.state !== 'minted'),
       ...(this.#claimed !== undefined && { claimed: this.#claimed }),
@@ -87,23 +132,52 @@ export class Life {
   /** The promises, held against what is about to be done. */
   #judge(action: Action): void {
     const own = this.#own();
-    if (action.type === 'create' && this.#open.size > 0)
-      throw new Error(`a second create, ${[...this.#open].join()} is open`);
-    if (action.type === 'claim' && this.#open.size > 0) throw new Error('a claim over an open attempt');
-    if (action.type === 'claim' && this.#object.metadata.deletionTimestamp !== undefined)
-      throw new Error('a deleted object is claimed');
-    if (action.type === 'deleteServer' && own?.identifier !== action.identifier)
-      throw new Error('a DELETE for another server');
-    if (action.type === 'release' && action.why === 'cancelled' && !this.#gone.has(own?.identifier ?? '')) {
-      throw new Error('released as cancelled without a proof');
-    }
-    const holds = own !== undefined && holdsSomething(own) && !this.#gone.has(own.identifier ?? '');
-    const isRetained = this.#object.spec.deletionPolicy === 'Retain';
+    const said = this.#object.metadata.annotations?.[SERVER_GONE_ANNOTATION];
+    if (said !== undefined) this.#saidGone.add(said);
+    this.#judgeOrder(action);
+    if (action.type === 'deleteServer') this.#judgeCancellation(action.identifier, own);
+    const isGone = own?.identifier !== undefined && (this.#isGone(own) || this.#saidGone.has(own.identifier));
+    const isOver = action.type === 'release' && (action.why === 'cancelled' || action.why === 'gone');
+    if (isOver && !isGone) throw new Error(`released as ${action.why}, and the server runs`);
+    if (action.type === 'record' && action.why === 'expired' && !isGone)
+      throw new Error('counted as expired, and the server runs');
+    const isRetained = this.#object.spec.deletionPolicy === 'Retain' && own?.identifier !== undefined;
+    const holds = own !== undefined && holdsSomething(own) && !isGone;
     if (action.type === 'release' && !isRetained && (holds || own?.orphans !== undefined)) {
       throw new Error('released while something is held');
     }
     const paused = this.#object.metadata.annotations?.[PAUSED_ANNOTATION] === 'true';
     if (paused && !['wait', 'park', 'record'].includes(action.type)) throw new Error('an action while paused');
+  }
+
+  #judgeOrder(action: Action): void {
+    if (action.type === 'create' && this.#open.size > 0)
+      throw new Error(`a second create, ${[...this.#open].join()} is open`);
+    if (action.type === 'claim' && this.#open.size > 0) throw new Error('a claim over an open attempt');
+    if (action.type === 'claim' && this.#object.metadata.deletionTimestamp !== undefined)
+      throw new Error('a deleted object is claimed');
+    if (action.type === 'pollTask' && this.#isShared) throw new Error('a task is polled that another object follows');
+  }
+
+  #judgeCancellation(identifier: string, own: ServerRecord | undefined): void {
+    if (own?.identifier !== identifier) throw new Error('a DELETE for another server');
+    if (this.#isShared) throw new Error('a DELETE for a server that another object holds');
+    const state = this.#world.stateOf({ identifier, account: this.#world.key });
+    if (state !== 'runs' && state !== 'gone') throw new Error('a DELETE for a server of other people');
+  }
+
+  #isGone(own: ServerRecord): boolean {
+    const state = this.#world.stateOf(own);
+    return state === 'gone' || state === 'reused';
+  }
+
+  /** What the record says after a write: the object holds its own server, or one that a person has named. */
+  #judgeRecord(): void {
+    const own = this.#own();
+    const state = own === undefined ? undefined : this.#world.stateOf(own);
+    if (own?.identifier === undefined || own.expiredAt !== undefined || state === 'runs' || state === 'gone') return;
+    if (state === 'reused' && own.missingAt !== undefined) return;
+    throw new Error(state === 'reused' ? 'another server was taken back' : 'a server of other people is held');
   }
 
   #own(): ServerRecord | undefined {
@@ -119,22 +193,13 @@ export class Life {
       case 'create':
         return this.#create(action.attempt);
       case 'pollTask':
-        return this.#pick<Outcome>([
-          { type: 'pending', status: 'installing 20 %' },
-          { type: 'pending', identifier: `srv-${action.task}` },
-          { type: 'complete', identifier: `srv-${action.task}` },
-          { type: 'taskNotFound', counts: true },
-          { type: 'failed', error },
-        ]);
+        return this.#world.poll(action.task);
       case 'adopt':
+        return this.#world.adopt(action.identifier);
       case 'readServer':
-        return this.#pick<Outcome>([
-          { type: 'server', server: { ...SERVER, identifier: action.identifier }, account: ACCOUNT },
-          { type: 'serverNotFound', counts: action.type === 'readServer', detail: '' },
-          { type: 'failed', error },
-        ]);
+        return this.#world.read(action.identifier, this.#asking(action.record));
       case 'deleteServer':
-        return this.#delete(action.identifier);
+        return this.#world.delete(action.identifier, this.#asking(action.record));
       default:
         return { type: 'done' };
     }
@@ -142,36 +207,33 @@ export class Life {
 
   #mint(): Outcome {
     const attempt = `a${++this.#minted}`;
-    this.#note({ attempt, state: 'minted', account: ACCOUNT });
+    this.#note({ attempt, state: 'minted', account: this.#world.key });
     return { type: 'minted', attempt };
   }
 
   #create(attempt: string): Outcome | undefined {
-    this.#note({ attempt, state: 'sending', account: ACCOUNT });
+    this.#note({ attempt, state: 'sending', account: this.#world.key });
     this.#open.add(attempt);
-    if (this.#chance(0.2)) return undefined;
-    const kind = this.#pick(['created', 'notCreated', 'refused', 'unknown']);
+    if (this.#chance(0.1)) return undefined;
+    const kind = this.#pick(['created', 'created', 'created', 'created', 'notCreated', 'refused', 'unknown']);
     if (kind === 'created') {
-      this.#note({ attempt, state: 'task', task: this.#minted, account: ACCOUNT });
-      return this.#chance(0.2) ? undefined : { type: 'sent', result: { kind, task: this.#minted } };
+      this.#world.accept(this.#minted);
+      this.#note({ attempt, state: 'task', task: this.#minted, account: this.#world.key });
+      return this.#chance(0.1) ? undefined : { type: 'sent', result: { kind, task: this.#minted } };
     }
     if (kind === 'unknown') return { type: 'sent', result: { kind, error } };
     this.#open.delete(attempt);
-    this.#note({ attempt, state: 'minted', account: ACCOUNT });
+    this.#note({ attempt, state: 'minted', account: this.#world.key });
     return { type: 'sent', result: kind === 'refused' ? { kind, status: 400, error } : { kind: 'notCreated', error } };
   }
 
-  #delete(identifier: string): Outcome {
-    const outcome = this.#pick<Outcome>([
-      { type: 'cancelled' },
-      { type: 'serverNotFound', counts: true, detail: '' },
-      { type: 'serverNotFound', counts: false, detail: '' },
-      { type: 'changed' },
-      { type: 'failed', error },
-    ]);
-    if (outcome.type === 'cancelled' || (outcome.type === 'serverNotFound' && outcome.counts))
-      this.#gone.add(identifier);
-    return outcome;
+  #asking({ account, fingerprint, mode, identifier }: ServerRecord): Asking {
+    const isExplained = this.#memo.cancelAsked !== undefined && this.#memo.cancelAsked === identifier;
+    return {
+      now: this.#now,
+      isOwnAccount: account === undefined || isSameAccount(account, this.#world.key),
+      wasRead: fingerprint !== undefined || mode === 'adopt' || isExplained,
+    };
   }
 
   #note(note: AttemptNote): void {
@@ -226,8 +288,11 @@ export class Life {
     this.#memo = { failures: 0 };
     this.#notes = [];
     this.#claimed = undefined;
+    this.#world = new World(() => this.#random());
+    this.#isShared = false;
+    this.#restless = 0;
     this.#open.clear();
-    this.#gone.clear();
+    this.#saidGone.clear();
   }
 
   #crash(): void {
@@ -237,6 +302,16 @@ export class Life {
   }
 
   #event(): void {
+    if (this.#chance(0.15)) {
+      this.#tell(this.#world.happen(this.#own()));
+      return;
+    }
+    if (this.#chance(0.1)) {
+      this.#isShared = this.#chance(0.05);
+      this.#skew = this.#pick([0, -86_400_000, 86_400_000]);
+      this.#tell(`shared ${this.#isShared}, clock off by ${this.#skew} ms`);
+      return;
+    }
     const event = EVENTS[Math.floor(this.#random() * EVENTS.length)];
     if (event === undefined) throw new Error('there are no events');
     this.#tell(event[0]);

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { Life } from './property-life.ts';
 
 const RUNS = 800;
-const STEPS = 60;
+const STEPS = 100;
 
 describe('the promises', () => {
   it('hold in random lives with crashes, losses, edits and every outcome', () => {

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { CreateOutcome } from '../../../src/provider/types.ts';
+import { decide } from '../../../src/decision/decide.ts';
 import { settle } from '../../../src/decision/settle.ts';
 import type { Action } from '../../../src/decision/types.ts';
 import { RateLimitedError } from '../../../src/provider/errors/rate-limited-error.ts';
 import { ResponseError } from '../../../src/provider/errors/response-error.ts';
-import { ACCOUNT, ATTEMPTED, NOW, TASKED, facts, memo, record, web, webWith } from '../../gen/decision.ts';
+import { ACCOUNT, ATTEMPTED, NOW, TASKED, facts, gathered, memo, record, web, webWith } from '../../gen/decision.ts';
 import { conditionsOf } from './settle-support.ts';
 
 const create: Action = {
@@ -22,15 +23,23 @@ const after = (result: CreateOutcome) =>
     facts({ memo: memo({ failures: 2 }), jitter: 0.5 }),
   );
 const left = record({ account: ACCOUNT });
+const sending = { attempt: 'a1', state: 'sending' } as const;
 
 describe('settling a create', () => {
-  it('records the task at once and polls it after an interval', () => {
-    const next = after({ kind: 'created', task: 7 });
-    expect(next.record).toEqual(TASKED);
-    expect(next.status).toMatchObject({ record: TASKED, task: { id: 7 } });
+  it('records the task and polls it in the same visit', () => {
+    const object = web({ annotated: ATTEMPTED });
+    const planned = memo({ failures: 2, next: { action: 'gather', from: 0, at: Infinity, inputs: '' } });
+    const outcome = { type: 'sent', result: { kind: 'created', task: 7 } } as const;
+    const next = settle(object, create, outcome, facts({ memo: planned }));
+    expect(next).toEqual({ record: TASKED, memo: { failures: 0 }, events: [], again: true });
+    expect(decide(webWith(TASKED), gathered({ memo: next.memo }))).toMatchObject({ type: 'pollTask', task: 7 });
+  });
+
+  it('shows the task at once where the status has fields of another server', () => {
+    const copied = webWith(ATTEMPTED, { status: { serverStatus: 'running', identifier: 'srv9' } });
+    const next = settle(copied, create, { type: 'sent', result: { kind: 'created', task: 7 } }, facts());
+    expect(next).toMatchObject({ record: TASKED, again: true, status: { record: TASKED, task: { id: 7 } } });
     expect(conditionsOf(next)).toEqual({ Ready: 'False Creating', Reconciling: 'True Creating' });
-    expect(next.memo).toMatchObject({ failures: 0, next: { action: 'pollTask', at: NOW + 57_000 } });
-    expect(next).toMatchObject({ again: false, requeueAfterMs: 57_000 });
     expect(next.events).toMatchObject([{ type: 'Normal', reason: 'Creating' }]);
   });
 
@@ -68,6 +77,17 @@ describe('settling a create', () => {
     const message = next.status?.conditions?.[0]?.message;
     expect(message).toContain('vps-operator.dev/not-created=a1');
     expect(message).toContain('the words of the service');
+  });
+
+  it('writes down and names the task that an unknown outcome hints at, and never follows it', () => {
+    const next = after({ kind: 'unknown', error, task: 7 });
+    const hinted = { ...ATTEMPTED, hintedTask: 7 };
+    expect(next.record).toEqual(hinted);
+    expect(next.status?.record).toEqual(hinted);
+    expect(next.status?.conditions?.[0]?.message).toContain('The answer named task 7.');
+    const action = decide(webWith(hinted, { status: next.status ?? {} }), gathered({ notes: [sending] }));
+    expect(action).toMatchObject({ type: 'park', verdict: { reason: 'CreateOutcomeUnknown' } });
+    expect(action).toMatchObject({ verdict: { message: next.status?.conditions?.[0]?.message } });
   });
 
   it.each(['created', 'notCreated', 'refused', 'unknown'] as const)('%s leaves no field of another server', (kind) => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { decide } from '../../../src/decision/decide.ts';
 import type { Action, Outcome } from '../../../src/decision/types.ts';
 import { TransportError } from '../../../src/provider/errors/transport-error.ts';
-import { ACCOUNT, HELD, NOW, SERVER, facts, memo, webWith } from '../../gen/decision.ts';
+import { ACCOUNT, HELD, KNOWN, NOW, SERVER, facts, memo, webWith } from '../../gen/decision.ts';
 import { conditionsOf, reasons, settled } from './settle-support.ts';
 
 const READY = { serverStatus: 'running' };
@@ -16,7 +16,7 @@ const seen = { type: 'server', server: SERVER, account: ACCOUNT } as const;
 describe('settling what ends', () => {
   it('writes down when the server was first ready, where ttl counts from it, and comes back in time', () => {
     const next = settled(webWith(HELD, { spec: { ttl: '5m' } }), read, seen);
-    expect(next.record).toEqual({ ...HELD, readyAt: '2026-01-02T00:00:00Z' });
+    expect(next.record).toEqual({ ...KNOWN, readyAt: '2026-01-02T00:00:00Z' });
     expect(next.requeueAfterMs).toBe(300_000);
   });
 
@@ -34,7 +34,7 @@ describe('settling what ends', () => {
   });
 
   it('keeps the moment in which ttl began', () => {
-    const begun = { ...HELD, readyAt: '2026-01-01T23:00:00Z' };
+    const begun = { ...KNOWN, readyAt: '2026-01-01T23:00:00Z' };
     const next = settled(webWith(begun, { spec: { ttl: '72h' } }), { ...read, record: begun }, seen);
     expect(next).not.toHaveProperty('record');
   });

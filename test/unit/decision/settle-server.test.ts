@@ -3,12 +3,28 @@ import { ADOPT_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { settle } from '../../../src/decision/settle.ts';
 import type { Action, Next, Outcome } from '../../../src/decision/types.ts';
-import { ACCOUNT, ATTEMPTED, HELD, NOW, SERVER, TASKED, UID, facts, memo, web, webWith } from '../../gen/decision.ts';
+import {
+  ACCOUNT,
+  ATTEMPTED,
+  HELD,
+  KNOWN,
+  NOW,
+  OTHER_KEY,
+  SERVER,
+  TASKED,
+  UID,
+  denials,
+  facts,
+  memo,
+  web,
+  webWith,
+} from '../../gen/decision.ts';
 import { conditionsOf, settled } from './settle-support.ts';
 
 const poll: Action = { type: 'pollTask', record: TASKED, task: 7 };
 const pollHeld: Action = { type: 'pollTask', record: HELD, task: 7 };
-const read: Action = { type: 'readServer', record: HELD, identifier: 'srv1' };
+const read: Action = { type: 'readServer', record: KNOWN, identifier: 'srv1' };
+const readFirst: Action = { ...read, record: HELD };
 const cancel: Action = { type: 'deleteServer', record: HELD, identifier: 'srv1' };
 const pending = (identifier?: string, status?: string): Outcome => ({
   type: 'pending',
@@ -72,14 +88,15 @@ describe('settling a poll', () => {
   });
 
   it('asks for the server itself when the task vanished', () => {
-    expect(settled(webWith(HELD), pollHeld, { type: 'taskNotFound', counts: true })).toMatchObject({
+    expect(settled(webWith(HELD), pollHeld, { type: 'taskNotFound', counts: true, detail: '' })).toMatchObject({
       again: true,
       memo: { readInstead: 'taskNotFound' },
     });
   });
 
   it('keeps asking when the task vanished before it named a server', () => {
-    const next = settled(webWith(TASKED), poll, { type: 'taskNotFound', counts: true });
+    const proven = facts({ memo: memo({ denials: denials('task 7') }) });
+    const next = settle(webWith(TASKED), poll, { type: 'taskNotFound', counts: true, detail: '' }, proven);
     expect(conditionsOf(next)).toEqual({ Ready: 'False TaskNotFound', Stalled: 'True TaskNotFound' });
     expect(message(next)).toContain('vps-operator.dev/not-created=a1');
     expect(next.memo.next?.action).toBe('pollTask');
@@ -106,10 +123,11 @@ describe('settling a poll', () => {
 });
 
 describe('settling a read', () => {
-  const provisioned = (): VirtualServer => webWith(HELD, { status: settled(webWith(HELD), read, seen()).status ?? {} });
+  const provisioned = (): VirtualServer =>
+    webWith(KNOWN, { status: settled(webWith(KNOWN), read, seen()).status ?? {} });
 
   it('is Ready and looks again after the resync interval', () => {
-    const next = settled(webWith(HELD, { status: { task: { id: 7 } } }), read, seen());
+    const next = settled(webWith(KNOWN, { status: { task: { id: 7 } } }), read, seen());
     expect(conditionsOf(next)).toEqual({ Ready: 'True Available' });
     expect(next.status).not.toHaveProperty('task');
     expect(next).not.toHaveProperty('record');
@@ -123,10 +141,16 @@ describe('settling a read', () => {
     expect(next.events).toEqual([]);
   });
 
-  it('renews the account with another key that reads the server', () => {
-    const next = settled(webWith(HELD), read, seen({}, 'account-2'));
-    expect(next.record).toEqual({ ...HELD, account: 'account-2' });
-    expect(next.status?.record?.account).toBe('account-2');
+  it('writes down with the first answer what tells the server from another one', () => {
+    const next = settled(webWith(HELD), readFirst, seen());
+    expect(next.record).toEqual(KNOWN);
+    expect(next.status?.record).toEqual(KNOWN);
+  });
+
+  it('renews the account with another key that shows the same server', () => {
+    const next = settled(webWith(KNOWN), read, seen({}, OTHER_KEY));
+    expect(next.record).toEqual({ ...KNOWN, account: OTHER_KEY });
+    expect(next.status?.record?.account).toBe(OTHER_KEY);
   });
 
   it.each([
@@ -135,34 +159,34 @@ describe('settling a read', () => {
     { reason: 'AddressPending', changes: { ipv6: [], sshProxy: undefined } },
     { reason: 'Available', changes: { status: ' Running', ipv6: [] } },
   ])('says $reason and looks again when it should for $changes', ({ reason, changes }) => {
-    const next = settled(webWith(HELD), read, seen(changes));
+    const next = settled(webWith(KNOWN), read, seen(changes));
     expect(conditionsOf(next).Ready).toContain(reason);
     expect(next.requeueAfterMs).toBe(reason === 'Available' ? 540_000 : 54_000);
   });
 
   it('shows in what the server differs from spec', () => {
-    const next = settled(webWith(HELD), read, seen({ product: 'vps-2gb' }));
+    const next = settled(webWith(KNOWN), read, seen({ product: 'vps-2gb' }));
     expect(conditionsOf(next)).toEqual({ Ready: 'True Available', Drifted: 'True Drifted' });
     expect(next.events.map(({ reason }) => reason)).toEqual(['Available', 'Drifted']);
   });
 
-  it('says that a server is missing on proof alone, and keeps the record', () => {
-    expect(conditionsOf(settled(provisioned(), read, missing(true))).Stalled).toBe('True ServerMissing');
+  it('holds on to a server that this key cannot see', () => {
     const hidden = settled(provisioned(), read, missing(false));
     expect(conditionsOf(hidden)).toEqual({ Ready: 'Unknown ServerNotVisible', Stalled: 'True ServerNotVisible' });
-    expect(hidden.status?.record).toEqual(HELD);
+    expect(hidden.status?.record).toEqual(KNOWN);
     expect(hidden).not.toHaveProperty('record');
   });
 
   it('goes back to the task when neither of the two is to be seen', () => {
-    const next = settle(webWith(HELD), read, missing(true), facts({ memo: memo({ readInstead: 'taskNotFound' }) }));
+    const proven = memo({ readInstead: 'taskNotFound', denials: denials('server srv1') });
+    const next = settle(webWith(HELD), readFirst, missing(true), facts({ memo: proven }));
     expect(conditionsOf(next).Stalled).toBe('True TaskNotFound');
     expect(next.memo).not.toHaveProperty('readInstead');
     expect(next.memo.next?.action).toBe('pollTask');
   });
 
   it('says wherever it says something that another adoption is ignored', () => {
-    const next = settled(webWith(HELD, { annotations: { [ADOPT_ANNOTATION]: 'srv2' } }), read, seen());
+    const next = settled(webWith(KNOWN, { annotations: { [ADOPT_ANNOTATION]: 'srv2' } }), read, seen());
     expect(message(next)).toContain('AdoptIgnored');
     expect(next.status?.identifier).toBe('srv1');
   });
@@ -170,7 +194,8 @@ describe('settling a read', () => {
 
 describe('settling an adoption', () => {
   const adopt: Action = { type: 'adopt', record: undefined, identifier: 'srv1' };
-  const adopted = { owner: UID, mode: 'adopt', account: ACCOUNT, identifier: 'srv1' };
+  const { fingerprint } = KNOWN;
+  const adopted = { owner: UID, mode: 'adopt', account: ACCOUNT, identifier: 'srv1', fingerprint };
 
   it('holds the server from then on, and shows nothing of it before that is written down', () => {
     const next = settled(web(), adopt, seen());
@@ -181,9 +206,10 @@ describe('settling an adoption', () => {
   });
 
   it('resolves an attempt, and keeps a task that was accepted as an orphan', () => {
-    expect(settled(webWith(ATTEMPTED), { ...adopt, record: ATTEMPTED }, seen()).record).toEqual(adopted);
+    const resolved = { ...adopted, settled: ['a1'] };
+    expect(settled(webWith(ATTEMPTED), { ...adopt, record: ATTEMPTED }, seen()).record).toEqual(resolved);
     const next = settled(webWith(TASKED), { ...adopt, record: TASKED }, seen());
-    expect(next.record).toEqual({ ...adopted, orphans: [{ attempt: 'a1', task: 7 }] });
+    expect(next.record).toEqual({ ...resolved, orphans: [{ attempt: 'a1', task: 7 }] });
   });
 
   it('holds nothing while the server is not to be seen', () => {
@@ -198,8 +224,8 @@ describe('settling an adoption', () => {
 describe('settling a cancellation', () => {
   const deleting = webWith(HELD, { deleting: true });
 
-  it.each<Outcome>([{ type: 'cancelled' }, missing(true)])('remembers the server that is gone (%o)', (outcome) => {
-    expect(settled(deleting, cancel, outcome)).toEqual({
+  it('takes the answer to a DELETE for proof at once', () => {
+    expect(settled(deleting, cancel, { type: 'cancelled' })).toEqual({
       memo: { failures: 0, cancelled: 'srv1' },
       events: [],
       again: true,

@@ -194,17 +194,16 @@ describe('settling a release', () => {
   it.each([
     { why: 'nothingCreated', of: record(), events: [] },
     { why: 'foreign', of: HELD, events: [] },
-    { why: 'cancelled', of: HELD, events: ['Normal ServerCancelled: server srv1 was cancelled'] },
-    { why: 'retained', of: HELD, events: ['Warning RetainedServer: server srv1 lives on: deletionPolicy is Retain'] },
+    { why: 'cancelled', of: HELD, events: ['Normal ServerCancelled: Server srv1 was cancelled'] },
     {
-      why: 'retained',
-      of: TASKED,
-      events: ['Warning RetainedServer: server of task 7 lives on: deletionPolicy is Retain'],
+      why: 'gone',
+      of: HELD,
+      events: ['Warning ServerGone: Server srv1 no longer exists at the provider; the operator did not cancel it'],
     },
     {
       why: 'retained',
-      of: ATTEMPTED,
-      events: ['Warning RetainedServer: server of attempt a1 lives on: deletionPolicy is Retain'],
+      of: HELD,
+      events: ['Warning RetainedServer: Server srv1 was left as it is: deletionPolicy is Retain'],
     },
   ] as const)('takes record and finalizer off ($why) and tells of what is left behind', ({ why, of, events }) => {
     const next = settled(webWith(of, { deleting: true }), { type: 'release', why, record: of }, done);
@@ -236,6 +235,14 @@ describe('settling a failure', () => {
     expect(next.requeueAfterMs).toBe(8_000);
     expect(next.status?.record).toEqual(action.record);
     expect(reasons(next)).toContain('ProviderUnavailable');
+  });
+
+  it('leaves no field of a server that the object was copied from', () => {
+    const foreign = { ...HELD, owner: 'another-uid', identifier: 'srv9' };
+    const copied = web({ annotated: HELD, mirror: foreign, status: { serverStatus: 'running', identifier: 'srv9' } });
+    const { status } = settled(copied, { type: 'readServer', record: HELD, identifier: 'srv1' }, failed);
+    expect(status).toMatchObject({ record: HELD, identifier: 'srv1' });
+    expect(status).not.toHaveProperty('serverStatus');
   });
 
   it('leaves a Ready server Ready', () => {

@@ -1,0 +1,219 @@
+import { describe, expect, it } from 'vitest';
+import { ACCEPT_SERVER_ANNOTATION } from '../../../src/api/names.ts';
+import type { ServerRecord } from '../../../src/api/record.ts';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { decide } from '../../../src/decision/decide.ts';
+import { settle } from '../../../src/decision/settle.ts';
+import type { Action, Next, Outcome } from '../../../src/decision/types.ts';
+import { TransportError } from '../../../src/provider/errors/transport-error.ts';
+import {
+  ACCOUNT,
+  ELSEWHERE,
+  HELD,
+  KNOWN,
+  OTHER_KEY,
+  SERVER,
+  TASKED,
+  TIMING,
+  gathered,
+  memo,
+  others,
+  webWith,
+  type Shape,
+} from '../../gen/decision.ts';
+import { visit } from '../../gen/visits.ts';
+import { conditionsOf, settled } from './settle-support.ts';
+
+const OTHER_MAC = '00:00:5e:00:53:ff';
+const seen = (changes: Partial<typeof SERVER> = {}, account = ACCOUNT): Outcome => ({
+  type: 'server',
+  server: { ...SERVER, ...changes },
+  account,
+});
+const other = seen({ macs: [OTHER_MAC], ipv6: ['2001:db8::bad'] });
+const readOf = (own: ServerRecord): Action => ({ type: 'readServer', record: own, identifier: 'srv1' });
+const READY = settled(webWith(KNOWN), readOf(KNOWN), seen()).status ?? {};
+const living = (own: ServerRecord = KNOWN, shape: Shape = {}): VirtualServer =>
+  webWith(own, { status: READY, ...shape });
+const accepting = (word: string): Shape => ({ annotations: { [ACCEPT_SERVER_ANNOTATION]: word } });
+const message = (next: Next): string => next.status?.conditions?.[0]?.message ?? '';
+const sealed = { ...KNOWN, missingAt: '2026-01-01T12:00:00Z' };
+
+describe('a server that may be another one', () => {
+  it('shows nothing of itself, keeps the record, and says which words end that', () => {
+    const next = settled(living(), readOf(KNOWN), other);
+    expect(conditionsOf(next)).toEqual({ Ready: 'Unknown IdentityUnproven', Stalled: 'True IdentityUnproven' });
+    expect(next).not.toHaveProperty('record');
+    expect(next.status?.record).toEqual(KNOWN);
+    expect(JSON.stringify(next.status)).not.toContain('2001:db8::bad');
+    expect(message(next)).toContain(`annotate vps-operator.dev/accept-server=srv1@${OTHER_MAC}`);
+    expect(message(next)).toContain('annotate vps-operator.dev/server-gone=srv1');
+    expect(next.requeueAfterMs).toBe(540_000);
+  });
+
+  it('is the server of the object once you accept it', () => {
+    const object = living(KNOWN, accepting(`srv1@${OTHER_MAC}`));
+    const next = settled(object, readOf(KNOWN), other);
+    expect(conditionsOf(next)).toEqual({ Ready: 'True Available' });
+    expect(next.record).toEqual({ ...KNOWN, fingerprint: { macs: [OTHER_MAC] } });
+  });
+
+  it('is never cancelled: neither at once, nor after a failed call, nor by another process', () => {
+    const unproven = settled(living(), readOf(KNOWN), other);
+    const status = unproven.status ?? {};
+    const doomed = living(KNOWN, { deleting: true, status });
+    expect(decide(doomed, gathered({ memo: unproven.memo })).type).toBe('readServer');
+    expect(decide(doomed, gathered()).type).toBe('readServer');
+    const failed = { type: 'failed', error: new TransportError('reset') } as const;
+    const broken = settle(living(KNOWN, { status }), readOf(KNOWN), failed, gathered({ memo: unproven.memo }));
+    const later = living(KNOWN, { deleting: true, status: broken.status ?? {} });
+    expect(decide(later, gathered({ memo: broken.memo })).type).toBe('readServer');
+    const { object } = visit(doomed, { memo: unproven.memo, answers: { readServer: other } });
+    expect(object?.status?.conditions?.[0]?.reason).toBe('IdentityUnproven');
+  });
+
+  it('is cancelled after all once it is recognized', () => {
+    const unproven = settled(living(), readOf(KNOWN), other);
+    const doomed = living(KNOWN, { deleting: true, status: unproven.status ?? {} });
+    const answers = { readServer: seen(), deleteServer: { type: 'cancelled' } } as const;
+    expect(visit(doomed, { memo: unproven.memo, answers }).object).toBeUndefined();
+    expect(visit(doomed, { answers }).object).toBeUndefined();
+  });
+
+  it('leaves the server missing where that is sealed', () => {
+    const next = settled(living(sealed), readOf(sealed), other);
+    expect(conditionsOf(next).Stalled).toBe('True ServerMissing');
+    expect(message(next)).toContain('it is another one');
+    expect(next).not.toHaveProperty('record');
+  });
+
+  it('lets a deleted object go where the absence is sealed', () => {
+    const doomed = living(sealed, { deleting: true });
+    const { object, events } = visit(doomed, { answers: { readServer: other } });
+    expect(object).toBeUndefined();
+    expect(events).toMatchObject([{ type: 'Warning', reason: 'ServerGone' }]);
+  });
+
+  it('holds a deleted object where the absence is sealed and nothing tells the two apart', () => {
+    const doomed = living({ ...HELD, missingAt: sealed.missingAt }, { deleting: true });
+    const { object } = visit(doomed, { answers: { readServer: seen() } });
+    expect(object?.status?.conditions?.[0]?.reason).toBe('IdentityUnproven');
+  });
+
+  it('writes the end down for a server whose time is over and whose absence is sealed', () => {
+    const over = living(sealed, { spec: { expiresAt: '2026-01-01T00:00:00Z' } });
+    const { object } = visit(over, { answers: { readServer: other } });
+    expect(object?.status?.record).toHaveProperty('expiredAt');
+  });
+
+  it('does not end an absence that is sealed by the same account alone', () => {
+    const own = { ...HELD, missingAt: sealed.missingAt };
+    expect(conditionsOf(settled(living(own), readOf(own), seen())).Stalled).toBe('True IdentityUnproven');
+  });
+});
+
+describe('a server that had counted as gone', () => {
+  it('is Ready again where its hardware address proves that it is the same one', () => {
+    const next = settled(living(sealed), readOf(sealed), seen());
+    expect(conditionsOf(next)).toEqual({ Ready: 'True Available' });
+    expect(next.record).toEqual(KNOWN);
+  });
+});
+
+describe('another account', () => {
+  it('is not renewed by a server that proves nothing', () => {
+    const next = settled(living(HELD), readOf(HELD), seen({}, OTHER_KEY));
+    expect(conditionsOf(next).Stalled).toBe('True IdentityUnproven');
+    expect(next).not.toHaveProperty('record');
+    expect(next.status?.record?.account).toBe(ACCOUNT);
+  });
+
+  it.each([OTHER_KEY, ELSEWHERE])('gets no DELETE before the server is recognized (%s)', (account) => {
+    const doomed = living(KNOWN, { deleting: true });
+    const credentials = { ok: true, account } as const;
+    const { object } = visit(doomed, { credentials, answers: { readServer: seen({ macs: [] }, account) } });
+    expect(object?.status?.conditions?.[0]?.reason).toBe('IdentityUnproven');
+    const answers = { readServer: seen({}, account), deleteServer: { type: 'cancelled' } } as const;
+    expect(visit(doomed, { credentials, answers }).object).toBeUndefined();
+  });
+});
+
+describe('a task under another account', () => {
+  const withKey = (account: string) => gathered({ credentials: { ok: true, account }, memo: memo({ failures: 0 }) });
+  const poll = (own: ServerRecord): Action => ({ type: 'pollTask', record: own, task: 7 });
+  const pending = (identifier?: string): Outcome => ({ type: 'pending', identifier, status: 'installing' });
+
+  it.each([pending('srv1'), pending('SRV1')])(
+    'renews the account with the identifier that it named before',
+    (outcome) => {
+      const next = settle(webWith(HELD), poll(HELD), outcome, withKey(OTHER_KEY));
+      expect(next.record).toEqual({ ...HELD, account: OTHER_KEY });
+      expect(conditionsOf(next).Ready).toBe('False Creating');
+    },
+  );
+
+  it.each([
+    { what: 'another identifier', outcome: pending('srv2') },
+    { what: 'none', outcome: pending() },
+    { what: 'another one at its end', outcome: { type: 'complete', identifier: 'srv2' } as const },
+  ])('proves nothing when it names $what', ({ outcome }) => {
+    const next = settle(webWith(HELD), poll(HELD), outcome, withKey(OTHER_KEY));
+    expect(conditionsOf(next).Stalled).toBe('True IdentityUnproven');
+    expect(next).not.toHaveProperty('record');
+    expect(next.memo).not.toHaveProperty('taskComplete');
+    expect(message(next)).toContain(`annotate vps-operator.dev/accept-server=task-7@${OTHER_KEY}`);
+    expect(next.requeueAfterMs).toBeGreaterThanOrEqual(TIMING.pollMs);
+  });
+
+  it('is followed where you accept it', () => {
+    const object = webWith(TASKED, accepting(`task-7@${OTHER_KEY}`));
+    const next = settle(object, poll(TASKED), pending('srv1'), withKey(OTHER_KEY));
+    expect(next.record).toEqual({ ...HELD, account: OTHER_KEY });
+  });
+});
+
+describe('a task that another object may follow', () => {
+  const poll: Action = { type: 'pollTask', record: TASKED, task: 7 };
+  const held = others({ withServer: (identifier) => (identifier === 'srv1' ? ['default/other'] : []) });
+
+  it.each<Outcome>([
+    { type: 'pending', identifier: 'srv1' },
+    { type: 'complete', identifier: 'srv1' },
+  ])('names no server that another object holds ($type)', (outcome) => {
+    const next = settle(webWith(TASKED), poll, outcome, gathered({ others: held }));
+    expect(conditionsOf(next).Stalled).toBe('True TaskInUse');
+    expect(next).not.toHaveProperty('record');
+    expect(next.memo).not.toHaveProperty('taskComplete');
+    expect(message(next)).toContain('server srv1 of default/other');
+  });
+
+  it('is followed to a server that no other object holds', () => {
+    const next = settle(webWith(TASKED), poll, { type: 'pending', identifier: 'srv2' }, gathered({ others: held }));
+    expect(next.record).toEqual({ ...TASKED, identifier: 'srv2' });
+  });
+});
+
+describe('a task whose text says failure', () => {
+  const poll: Action = { type: 'pollTask', record: TASKED, task: 7 };
+
+  it.each(['Failed', 'error: no space', 'installation aborted', 'cancelled', 'Canceled by admin', 'FAILURE 3'])(
+    'is TaskFailed, and is polled on: %s',
+    (status) => {
+      const next = settled(webWith(TASKED), poll, { type: 'pending', status });
+      expect(conditionsOf(next)).toEqual({ Ready: 'False TaskFailed', Stalled: 'True TaskFailed' });
+      expect(message(next)).toContain('vps-operator.dev/not-created=a1');
+      expect(next.memo.next?.action).toBe('pollTask');
+    },
+  );
+
+  it.each(['installing 20 %', 'failover node chosen', 'terrorbird', ''])('runs otherwise: %s', (status) => {
+    const next = settled(webWith(TASKED), poll, { type: 'pending', status });
+    expect(conditionsOf(next).Ready).toBe('False Creating');
+  });
+
+  it('asks for the server that it named when you say that nothing was created', () => {
+    const object = webWith(HELD, { annotations: { 'vps-operator.dev/not-created': 'a1' } });
+    const next = settled(object, { ...poll, record: HELD }, { type: 'pending', identifier: 'srv1', status: 'failed' });
+    expect(next).toMatchObject({ again: true, memo: { readInstead: 'overdue' } });
+  });
+});
