@@ -6,7 +6,7 @@
  */
 import type { ServerRecord } from '../api/record.ts';
 import { isSameAccount, isSameService } from '../decision/account.ts';
-import { isSameFingerprint } from '../decision/identity.ts';
+import { isOtherFingerprint, isSameFingerprint } from '../decision/identity.ts';
 import type { Others } from '../decision/types.ts';
 
 export interface Holding {
@@ -78,7 +78,10 @@ export class Holders {
         named(
           this.#byIdentifier.of(identifier.toLowerCase()),
           (holding) =>
-            isOf(account, holding) || isMaybe(account, holding) || isSameFingerprint(fingerprint, holding.fingerprint),
+            !isOtherFingerprint(fingerprint, holding.fingerprint) &&
+            (isOf(account, holding) ||
+              isMaybe(account, holding) ||
+              isSameFingerprint(fingerprint, holding.fingerprint)),
         ),
       withTask: (task, account) => named(this.#byTask.of(task), (holding) => isOf(account, holding)),
       ordering: (account) => named(this.#ordering, (holding) => isOf(account, holding)),

@@ -34,6 +34,11 @@ export function isSameFingerprint(a: Fingerprint | undefined, b: Fingerprint | u
   return b !== undefined && compare(a, { macs: b.macs ?? [], ipv6: b.ipv6 ?? [] }) === 'same';
 }
 
+/** True where two records certainly speak of different servers, though these have or had one identifier. */
+export function isOtherFingerprint(a: Fingerprint | undefined, b: Fingerprint | undefined): boolean {
+  return b !== undefined && compare(a, { macs: b.macs ?? [], ipv6: b.ipv6 ?? [] }) === 'different';
+}
+
 export type Recognition =
   /** The server of the record; `record` knows it as it was just seen. */
   | { ok: true; record: ServerRecord }

@@ -40,7 +40,7 @@ export function settleServer(at: Settling, action: Extract<Action, { type: 'read
       const gone = goneByWord(at, record);
       if (gone !== undefined) return gone;
       if (!outcome.counts) return invisible(at, record, outcome.detail);
-      return readInstead === 'overdue' ? unseen(at, record) : vanished(at, record);
+      return readInstead.why === 'overdue' ? unseen(at, record, readInstead.message) : vanished(at, record);
     }
     default:
       throw new Error(`outcome ${outcome.type} does not belong to a read`);

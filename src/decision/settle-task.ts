@@ -1,11 +1,9 @@
 /** What polling a task means for its object. Pure. */
 import { MAX_IDENTIFIER, type ServerRecord } from '../api/record.ts';
+import type { VirtualServerStatus } from '../api/virtual-server.ts';
 import { denied, isProven, pauseOf, unprovenVerdict, withoutDenials } from './absence.ts';
 import { isSameAccount } from './account.ts';
-import { isToExpire } from './expiry.ts';
 import { isAcceptedWord } from './identity.ts';
-import { saysNotCreated } from './inputs.ts';
-import { goneByWord } from './missing.ts';
 import { goOn, jittered, rest, retryLater, type Settling } from './next.ts';
 import { taskField } from './status.ts';
 import { cut } from './text.ts';
@@ -21,7 +19,7 @@ export function settleTask(at: Settling, record: ServerRecord, outcome: Outcome)
     case 'complete': {
       const named = withIdentifier(at, record, outcome.identifier);
       if ('problem' in named) return mistaken(at, record, named.problem);
-      if ('isOther' in named) return goOn({ ...memo, readInstead: 'taskNotFound' });
+      if ('isOther' in named) return goOn({ ...memo, readInstead: { why: 'taskNotFound' } });
       if ('verdict' in named)
         return retryLater(at, 'pollTask', { record, verdict: named.verdict }, at.facts.timing.pollMs);
       if (outcome.type === 'pending') return pending(at, named, outcome.status, named !== record);
@@ -32,8 +30,8 @@ export function settleTask(at: Settling, record: ServerRecord, outcome: Outcome)
       );
     }
     case 'taskNotFound':
-      if (!outcome.counts) return goneByWord(at, record) ?? invisible(at, record, outcome.detail);
-      return record.identifier === undefined ? vanished(at, record) : goOn({ ...memo, readInstead: 'taskNotFound' });
+      if (record.identifier !== undefined) return goOn({ ...memo, readInstead: { why: 'taskNotFound' } });
+      return outcome.counts ? vanished(at, record) : invisible(at, record, outcome.detail);
     default:
       throw new Error(`outcome ${outcome.type} does not belong to a task`);
   }
@@ -86,11 +84,9 @@ function pending(at: Settling, record: ServerRecord, message: string | undefined
   const deleting = object.metadata.deletionTimestamp !== undefined;
   const overdue = isOverdue(record, facts.now);
   const failed = saysFailure(message);
-  // What is to be cancelled need not wait for a task that does not end, nor does your word that nothing was created.
-  const goes = deleting || isToExpire(object, record, facts);
-  const asksServer = (overdue && goes) || ((overdue || failed) && saysNotCreated(object, record));
-  if (asksServer && record.identifier !== undefined && facts.memo.readInstead === undefined) {
-    return goOn({ ...facts.memo, readInstead: 'overdue' }, isNew ? { record } : {});
+  // The task may never end, or its number may be that of another order now: the server itself can tell.
+  if ((overdue || failed) && record.identifier !== undefined && facts.memo.readInstead === undefined) {
+    return goOn({ ...facts.memo, readInstead: { why: 'overdue', message } }, isNew ? { record } : {});
   }
   const parts = {
     record,
@@ -130,17 +126,15 @@ function verdictOf(
   return { reason: 'Creating', message: progress };
 }
 
-/** The task of a server that is to be cancelled runs on, and the provider does not show the server. */
-export function unseen(at: Settling, record: ServerRecord): Next {
-  const { identifier = '' } = record;
-  const { object, facts } = at;
-  const settling = {
-    object,
-    facts: { ...facts, memo: { ...facts.memo, denials: denied(facts, `server ${identifier}`) } },
-  };
-  const failed = saysFailure(object.status?.task?.message);
-  const message = `it runs, and the provider does not show server ${identifier} yet`;
-  return askedInVain(settling, record, verdictOf(record, message, { deleting: false, overdue: true, failed }));
+/** The task does not end, and the provider does not show its server. */
+export function unseen({ object, facts }: Settling, record: ServerRecord, message: string | undefined): Next {
+  const { task = 0, identifier = '' } = record;
+  const memo = { ...facts.memo, denials: denied(facts, `server ${identifier}`) };
+  const overdue = isOverdue(record, facts.now);
+  const failed = saysFailure(message);
+  const { reason, message: text } = verdictOf(record, message, { deleting: false, overdue, failed });
+  const verdict = { reason, message: `The provider does not show server ${identifier}. ${text}` };
+  return askedInVain({ object, facts: { ...facts, memo } }, record, verdict, { task: taskField(task, message) });
 }
 
 /** The task, or the server in its place, is not shown, for a reason that says nothing of the two. */
@@ -177,8 +171,9 @@ export function vanished(at: Settling, record: ServerRecord): Next {
 }
 
 /** The server was asked for in place of its task, and the task is asked again. */
-function askedInVain(at: Settling, record: ServerRecord, verdict: Verdict): Next {
+function askedInVain(at: Settling, record: ServerRecord, verdict: Verdict, fields?: VirtualServerStatus): Next {
   const { readInstead: _readInstead, ...memo } = at.facts.memo;
   const settling = { ...at, facts: { ...at.facts, memo } };
-  return retryLater(settling, 'pollTask', { record, verdict }, at.facts.timing.pollMs);
+  const parts = { record, verdict, ...(fields && { fields }) };
+  return retryLater(settling, 'pollTask', parts, at.facts.timing.pollMs);
 }

@@ -44,7 +44,7 @@ export interface Memo {
   /** The task of this identifier has answered 303 to this process, or the server was read. */
   taskComplete?: string;
   /** The task tells nothing more (404, or overdue while the server is to be cancelled): ask for the server itself once. */
-  readInstead?: 'taskNotFound' | 'overdue';
+  readInstead?: { why: 'taskNotFound' } | { why: 'overdue'; message: string | undefined };
   /** DELETE was answered with 200 for this identifier. */
   cancelled?: string;
   /** A DELETE for this identifier was sent, and its answer was lost. */

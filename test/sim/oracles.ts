@@ -44,26 +44,10 @@ export function wronglyCancelled(
   if (asking.length === 1 && holders.length === 1) return undefined;
   // An object that was set to Retain just now may have been let go while the DELETE was under way.
   if (holders.length === 0 && releasedJustNow(serial, api, ownership, truth, now)) return undefined;
-  const misled = misledByTask(serial, api, ownership);
-  if (misled !== undefined) {
-    truth.abandoned.add(misled.spec.sshKeys?.[0]);
-    return undefined;
-  }
+  const isMisled = (object: VirtualServer): boolean =>
+    ownership.misled.has(object.spec.sshKeys?.[0]) && identifierOf(object)?.toLowerCase() === identifier.toLowerCase();
+  if (holders.length === 0 && api.list().some(isMisled)) return undefined;
   return `server ${identifier} (serial ${serial}) was cancelled while it was held by [${holders.map(describe).join(', ')}]`;
-}
-
-/**
- * The object that asked for the cancellation of a server whose order got the task number of its own: nothing can tell the two
- * apart while nobody knows the identifier of either and the answer to one order was lost. A documented limit.
- */
-function misledByTask(serial: number, api: ApiServer, ownership: Ownership): VirtualServer | undefined {
-  const order = ownership.orderOf(serial);
-  if (order === undefined) return undefined;
-  const followers = api.list().filter((object) => recordOf(object)?.task === order.task);
-  const isKnown = followers.some((object) => object.spec.sshKeys?.[0] === order.body.ssh_keys);
-  const isNamed = ({ identifier }: { identifier?: string | undefined }): boolean =>
-    identifier?.toLowerCase() === order.identifier.toLowerCase();
-  return isKnown ? undefined : followers.find((object) => isNamed(recordOf(object) ?? {}));
 }
 
 function releasedJustNow(
@@ -150,8 +134,9 @@ export function unaccounted(api: ApiServer, service: Simulation, { truth, owners
   for (const { serial, identifier } of service.aliveServers()) {
     const key = keyOfOrder.get(serial);
     const isStranger = !keys.has(key) && !ownership.isAdopted(serial);
-    if (!held.has(serial) && !retained.has(serial) && !truth.abandoned.has(key) && !isStranger)
-      violations.push(`server ${identifier} (serial ${serial}) lives and nobody holds it`);
+    const isGivenUp = truth.abandoned.has(key) || ownership.misled.has(key);
+    if (!held.has(serial) && !retained.has(serial) && !isGivenUp && !isStranger)
+      violations.push(`server ${identifier} (serial ${serial}, ordered for ${String(key)}) lives and nobody holds it`);
   }
   return violations;
 }

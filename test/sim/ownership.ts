@@ -25,6 +25,11 @@ const isSame = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerC
 export class Ownership {
   readonly #api: ApiServer;
   readonly #service: Simulation;
+  /**
+   * SSH keys of objects that hold another server than the one that was ordered for them: somebody named it, or the provider
+   * gave the number of their task to another order whose answer was lost, so that nothing tells the two apart.
+   */
+  readonly misled = new Set<unknown>();
   /** By uid: serials of servers that the object took over. */
   readonly #adopted = new Map<string, Set<number>>();
   readonly #asked = new Set<string>();
@@ -76,6 +81,8 @@ export class Ownership {
       const record = recordOf(object);
       // Without a hardware address nothing tells a server from the next one of its name.
       if (record?.fingerprint?.macs !== undefined) this.#read.add(this.serverOf(object)?.serial ?? -1);
+      if (record?.mode === 'create' && record.task !== undefined && record.identifier !== undefined)
+        this.#followTask(object, record.task, record.identifier);
       if (record?.mode !== 'adopt' || record.identifier === undefined) continue;
       const { identifier } = record;
       const { uid } = object.metadata;
@@ -84,9 +91,21 @@ export class Ownership {
       this.#asked.add(`${uid} ${identifier}`);
       const life = this.#service.fleet.history().findLast((one) => isSame(one.identifier, identifier));
       if (life === undefined) continue;
+      const ordered = this.orderedFor(object);
+      if (ordered.size > 0 && !ordered.has(life.serial)) this.misled.add(object.spec.sshKeys?.[0]);
       this.#adopted.set(uid, (this.#adopted.get(uid) ?? new Set<number>()).add(life.serial));
     }
     this.#seen = this.#api.changes.length;
+  }
+
+  #followTask(object: VirtualServer, task: number, identifier: string): void {
+    const life = this.#service.fleet.history().findLast((one) => isSame(one.identifier, identifier));
+    if (life === undefined || this.orderedFor(object).has(life.serial)) return;
+    const order = this.orderOf(life.serial);
+    if (order?.task !== task) return;
+    const isOrderer = (other: VirtualServer): boolean => other.spec.sshKeys?.[0] === order.body.ssh_keys;
+    const isKnown = this.#api.list().some((other) => isOrderer(other) && recordOf(other)?.task === task);
+    if (!isKnown) this.misled.add(object.spec.sshKeys?.[0]);
   }
 }
 
