@@ -68,7 +68,7 @@ export const FLAGS = {
   watchNamespaces: {
     flag: 'watch-namespace',
     value: 'NAMESPACE',
-    help: 'Look after the objects in this namespace only. May be repeated, or be a list with commas.',
+    help: 'Reconcile objects in this namespace only. Repeat the flag, or give a list with commas. The operator does not see which servers objects in other namespaces hold, so give each namespace to one operator and adopt no server in two of them.',
     form: `a namespace or a list with commas, each ${NAMESPACE_FORM}`,
     schema: namespaces,
     default: '',
@@ -151,7 +151,7 @@ export const FLAGS = {
   absenceGraceMs: {
     ...durationFlag,
     flag: 'absence-grace',
-    help: 'How long the provider has to answer 404 for a server before the operator believes that it is gone. A server that was never read takes twelve times as long.',
+    help: 'How long the provider has to answer 404 for a server, at least three times, before the operator believes that the server is gone. A server that the operator never read takes twelve times as long.',
     default: '5m',
   },
   leaderElect: {

@@ -3,7 +3,7 @@ import type { ServerRecord } from '../api/record.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { isSameAccount } from '../decision/account.ts';
 import { decide } from '../decision/decide.ts';
-import { cancelPurpose, isInDoubt } from '../decision/doubt.ts';
+import { cancelPurpose, isInDoubt, lookPurpose } from '../decision/doubt.ts';
 import { fingerprintOf, recognize } from '../decision/identity.ts';
 import { isProvisioned } from '../decision/status.ts';
 import { sshTarget } from '../decision/reach.ts';
@@ -78,7 +78,7 @@ async function call(action: Action, target: Target, room: Performing): Promise<O
     case 'pollTask':
       return pollTask(action.task, action.record.account, sessionOf(target));
     case 'readServer':
-      return lookedAt(await readServer(action.identifier, action.record.account, target), target, room);
+      return lookedAt(await readServer(action.identifier, action.record.account, target), action.record, target, room);
     case 'deleteServer':
       return deleteServer(action, target, room);
     case 'gather':
@@ -153,9 +153,19 @@ async function adopt(action: Extract<Action, { type: 'adopt' }>, target: Target,
   return holders.length === 0 ? found : { type: 'held', holders };
 }
 
-/** A server that was read: its SSH server is asked, and its connection Secret written, where spec wants that. */
-async function lookedAt(outcome: Outcome, { object }: Target, room: Performing): Promise<Outcome> {
+/**
+ * A server that was read: its SSH server is asked, and its connection Secret written, where spec wants that. Not for a server
+ * that may be another one: its password is not for this object.
+ */
+async function lookedAt(
+  outcome: Outcome,
+  record: ServerRecord,
+  { object, facts }: Target,
+  room: Performing,
+): Promise<Outcome> {
   if (outcome.type !== 'server') return outcome;
+  const purpose = lookPurpose(object, facts(object).memo);
+  if (!recognize(object, record, outcome.server, outcome.account, purpose).ok) return outcome;
   const where = sshTarget(object, outcome.server);
   const probed = where && (await room.probe(where, object.metadata.namespace));
   const connection = await room.connections.write(object, outcome.server);

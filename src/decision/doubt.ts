@@ -19,3 +19,8 @@ export function isInDoubt(object: VirtualServer, { denials, unrecognized, taskCo
 export function cancelPurpose(object: VirtualServer, memo: Memo): Purpose {
   return isInDoubt(object, memo) ? 'doubt' : 'cancel';
 }
+
+/** What any other reading is for. */
+export function lookPurpose(object: VirtualServer, memo: Memo): Purpose {
+  return isInDoubt(object, memo) ? 'doubt' : 'look';
+}

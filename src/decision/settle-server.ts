@@ -7,7 +7,7 @@ import { heldMessage } from './checks-ordering.ts';
 import { compose } from './compose.ts';
 import { connectionCondition } from './connection.ts';
 import { isToExpire, withReadyAt } from './expiry.ts';
-import { cancelPurpose, isInDoubt } from './doubt.ts';
+import { cancelPurpose, lookPurpose } from './doubt.ts';
 import { fingerprintOf, recognize, type Recognition } from './identity.ts';
 import { saysGone } from './inputs.ts';
 import { goneByWord, missingVerdict, sealed } from './missing.ts';
@@ -27,8 +27,7 @@ export function settleServer(at: Settling, action: Extract<Action, { type: 'read
   const { record } = action;
   switch (outcome.type) {
     case 'server': {
-      const purpose = isInDoubt(object, facts.memo) ? 'doubt' : 'look';
-      const known = recognize(object, record, outcome.server, outcome.account, purpose);
+      const known = recognize(object, record, outcome.server, outcome.account, lookPurpose(object, facts.memo));
       if (!known.ok) return notRecognized(at, record, 'readServer', known);
       if (object.metadata.deletionTimestamp === undefined && !isToExpire(object, known.record, facts))
         return seen(at, record, known.record, outcome);
