@@ -268,7 +268,7 @@ export function farewells(): Record<string, EventNote[] | null> {
     ServerGone: of(
       visit(webWith(KNOWN, { deleting: true }), {
         memo: { ...OVER, denials: denials('server srv1') },
-        answers: { readServer: { type: 'serverNotFound', counts: true, detail: '' } },
+        answers: { deleteServer: { type: 'serverNotFound', counts: true, detail: '' } },
       }),
     ),
     RetainedServer: of(visit(retained)),

@@ -81,7 +81,8 @@ export class World {
     const realm = this.#realm(this.key);
     const identifier = realm === 'b' ? `b-srv-${task}` : `srv-${task}`;
     const isOwn = this.#tasks.has(`${realm}/${task}`);
-    if (this.#chance(0.2) || (realm === 'a' && !isOwn)) return { type: 'taskNotFound', detail: '', counts: this.#chance(0.8) };
+    if (this.#chance(0.2) || (realm === 'a' && !isOwn))
+      return { type: 'taskNotFound', detail: '', counts: this.#chance(0.8) };
     if (this.#chance(0.3)) return { type: 'pending', status: this.#chance(0.8) ? 'installing 20 %' : 'failed' };
     if (isOwn && this.#server(identifier) === undefined)
       this.#servers.set(`${realm}/${identifier}`, { mac: `aa:${realm}:${task}`, state: 'runs' });
