@@ -59,6 +59,12 @@ export class World {
     this.#fault = undefined;
   }
 
+  /** A person has accepted a server of the present key in place of this one, under another account. */
+  replace({ identifier = '', account = ACCOUNT }: Pick<ServerRecord, 'identifier' | 'account'>): void {
+    if (this.#realm(account) === this.#realm(this.key)) return;
+    this.#servers.set(`${this.#realm(account)}/${identifier}`, { mac: '', state: 'gone' });
+  }
+
   accept(task: number): void {
     this.#tasks.add(`${this.#realm(this.key)}/${task}`);
   }
@@ -109,7 +115,6 @@ export class World {
   }
 
   delete(identifier: string, asking: Asking): Outcome {
-    if (this.#chance(0.1)) return { type: 'changed' };
     if (this.#chance(0.1)) return withheld;
     const server = this.#server(identifier);
     if (server === undefined || server.state === 'gone' || this.#isFaulty(asking)) return notFound(asking);
