@@ -87,7 +87,13 @@ export function facts(changes: Partial<Facts> = {}): Facts {
 }
 
 /** Denied for as long as counts as proof, and once more at `NOW`. */
-export const denials = (of: string): Denials => ({ of, since: -400_000, counted: 3, countedAt: -150_000, lastAt: -60_000 });
+export const denials = (of: string): Denials => ({
+  of,
+  since: -400_000,
+  counted: 3,
+  countedAt: -150_000,
+  lastAt: -60_000,
+});
 
 /** Facts with all that a create needs. */
 export function gathered(changes: Partial<Facts> = {}): Facts {

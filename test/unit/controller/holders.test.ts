@@ -93,6 +93,22 @@ describe('Holders', () => {
     expect(withServer('srv1', 'u2')).toEqual(counts ? ['ns/a'] : []);
   });
 
+  it.each([null, 'service-other'])('counts an object that the provider has confirmed, whatever its key (%s)', (own) => {
+    const { holders, withServer } = setUp(() => own);
+    holders.set('u1', holds('ns/a', 'srv1', { isConfirmed: true }));
+    expect(withServer('srv1', 'u2')).toEqual(['ns/a']);
+  });
+
+  it.each([
+    { asking: 'another key of the same base URL', account: 'service-other', isConfirmed: true, counts: true },
+    { asking: 'a key of another base URL', account: 'elsewhere-key', isConfirmed: true, counts: false },
+    { asking: 'another key of the same base URL', account: 'service-other', isConfirmed: false, counts: false },
+  ])('counts for $asking, confirmed $isConfirmed: $counts', ({ account, isConfirmed, counts }) => {
+    const { holders, withServer } = setUp();
+    holders.set('u1', holds('ns/a', 'srv1', { isConfirmed }));
+    expect(withServer('srv1', 'u2', { account })).toEqual(counts ? ['ns/a'] : []);
+  });
+
   it('knows identifiers of another account apart, unless the fingerprints agree', () => {
     const { holders, withServer } = setUp(() => 'service-other');
     const fingerprint = { macs: ['00:00:5e:00:53:01'] };

@@ -1,23 +1,34 @@
 import { describe, expect, it } from 'vitest';
+import { ACCEPT_SERVER_ANNOTATION } from '../../../src/api/names.ts';
+import type { ServerRecord } from '../../../src/api/record.ts';
 import { ConnectionSecrets } from '../../../src/controller/connection-secrets.ts';
 import { CreateLimit } from '../../../src/controller/create-limit.ts';
 import { Holders } from '../../../src/controller/holders.ts';
 import { openJournal } from '../../../src/controller/journal.ts';
 import { perform } from '../../../src/controller/perform.ts';
-import type { Action, Outcome } from '../../../src/decision/types.ts';
+import type { Condition, VirtualServer } from '../../../src/api/virtual-server.ts';
+import type { Action, Memo, Outcome } from '../../../src/decision/types.ts';
 import type { Kube } from '../../../src/kube/types.ts';
 import { createLogger } from '../../../src/logger.ts';
 import { NotFoundError } from '../../../src/provider/errors/not-found-error.ts';
+import { InvalidCredentialsError } from '../../../src/provider/errors/invalid-credentials-error.ts';
+import { RateLimitedError } from '../../../src/provider/errors/rate-limited-error.ts';
 import { ResponseError } from '../../../src/provider/errors/response-error.ts';
+import { TimeoutError } from '../../../src/provider/errors/timeout-error.ts';
+import { TransportError } from '../../../src/provider/errors/transport-error.ts';
+import { UnauthorizedError } from '../../../src/provider/errors/unauthorized-error.ts';
+import { WithheldError } from '../../../src/provider/errors/withheld-error.ts';
 import type { Product, Server, Session } from '../../../src/provider/types.ts';
 import {
   ACCOUNT,
   ELSEWHERE,
+  HELD,
   KNOWN,
   OTHER_KEY,
   SERVER,
   TASKED,
   UID,
+  denials,
   gathered,
   memo,
   webWith,
@@ -25,33 +36,43 @@ import {
 import { FakeTimers } from '../../gen/timers.ts';
 
 const denied = new NotFoundError('404');
+const READY = { serverStatus: 'running' };
 const PRODUCTS: Product[] = [{ code: 'vps-1gb' }];
 
-interface Provider {
+interface Answers {
   /** What each call answers, one after the other; the last one stays. */
   servers?: (Server | Error)[];
   tasks?: Error[];
   products?: Product[] | Error;
   account?: string;
+  /** What a DELETE is answered with. */
+  removed?: Error | 'cancelled';
+  /** The object whose server it is, as the cache knows it, and as a live read returns it. */
+  object?: VirtualServer;
+  live?: VirtualServer;
+  held?: Partial<Memo>;
 }
 
 /** Carries an action out with a provider that answers like this; `calls`: what it was asked, in order. */
-async function run(action: Action, { servers = [denied], tasks = [denied], products = PRODUCTS, account }: Provider) {
+async function run(action: Action, answers: Answers) {
+  const { servers = [denied], tasks = [denied], products = PRODUCTS, account = ACCOUNT, removed = denied } = answers;
+  const deleting = action.type === 'deleteServer';
+  const { object = webWith(KNOWN, { deleting, status: READY }), held = {} } = answers;
+  const { live = object } = answers;
   const calls: string[] = [];
-  const answer = <T>(call: string, answers: (T | Error)[]): Promise<T> => {
-    const value = answers[calls.filter((other) => other === call).length] ?? answers.at(-1);
+  const answer = <T>(call: string, values: (T | Error)[]): Promise<T> => {
+    const value = values[calls.filter((other) => other === call).length] ?? values.at(-1);
     calls.push(call);
     return value instanceof Error ? Promise.reject(value) : Promise.resolve(value as T);
   };
   const session = {
-    account: account ?? ACCOUNT,
+    account,
     products: () => answer('products', [products]),
     readServer: () => answer('read', servers),
     pollTask: () => answer('poll', tasks),
-    deleteServer: () => answer('delete', [denied]),
+    deleteServer: () => answer('delete', [removed]),
   } as unknown as Session;
-  const object = webWith(KNOWN, { deleting: action.type === 'deleteServer', status: { serverStatus: 'running' } });
-  const kube = { getVirtualServer: () => Promise.resolve(object) } as unknown as Kube;
+  const kube = { getVirtualServer: () => answer('live', [live]) } as unknown as Kube;
   const holders = new Holders(() => ACCOUNT);
   const room = {
     kube,
@@ -69,20 +90,25 @@ async function run(action: Action, { servers = [denied], tasks = [denied], produ
       log: createLogger({ level: 'silent' }),
     }),
   };
-  const target = { object, session, facts: () => gathered({ memo: memo({}) }), saw: () => undefined };
+  const credentials = { ok: true, account } as const;
+  const target = { object, session, facts: () => gathered({ memo: memo(held), credentials }), saw: () => undefined };
   const outcome: Outcome = await perform(action, target, room);
   return { outcome, calls, holders };
 }
 
 const read: Action = { type: 'readServer', record: KNOWN, identifier: 'srv1' };
 const cancel: Action = { type: 'deleteServer', record: KNOWN, identifier: 'srv1' };
+const TIME = '2026-01-01T00:00:00Z';
+const SEALED = { ...KNOWN, missingAt: TIME };
+const DENIALS = denials('server srv1');
+const UNPROVEN = 'IdentityUnproven' as const;
 const poll: Action = { type: 'pollTask', record: TASKED, task: 7 };
 
 describe('a 404', () => {
   it.each([
     { action: read, what: 'server', calls: ['read', 'products', 'read'], type: 'serverNotFound' },
     { action: poll, what: 'task', calls: ['poll', 'products', 'poll'], type: 'taskNotFound' },
-    { action: cancel, what: 'DELETE', calls: ['delete', 'read', 'products', 'read'], type: 'serverNotFound' },
+    { action: cancel, what: 'DELETE', calls: ['read', 'products', 'read', 'live', 'delete'], type: 'serverNotFound' },
   ])(
     'for a $what is asked about twice, with a look at the lists in between',
     async ({ action, calls: asked, type }) => {
@@ -97,12 +123,12 @@ describe('a 404', () => {
     { reason: 'the list of products is answered with 404', products: new ResponseError(404, 'no such path') },
   ])('does not count where $reason', async ({ products }) => {
     expect((await run(read, { products })).outcome).toMatchObject({ type: 'serverNotFound', counts: false });
-    expect((await run(poll, { products })).outcome).toEqual({ type: 'taskNotFound', counts: false });
+    expect((await run(poll, { products })).outcome).toMatchObject({ type: 'taskNotFound', counts: false });
   });
 
   it.each([OTHER_KEY, ELSEWHERE])('does not count under another account (%s)', async (account) => {
-    const { outcome } = await run(read, { account });
-    expect(outcome).toMatchObject({ type: 'serverNotFound', counts: false });
+    expect((await run(read, { account })).outcome).toMatchObject({ type: 'serverNotFound', counts: false });
+    expect((await run(poll, { account })).outcome).toMatchObject({ type: 'taskNotFound', counts: false });
   });
 
   it('does not count where the provider cannot be asked for its lists', async () => {
@@ -118,6 +144,126 @@ describe('a 404', () => {
   it('to a DELETE is a fault where the server is shown', async () => {
     const { outcome } = await run(cancel, { servers: [SERVER] });
     expect(outcome).toMatchObject({ type: 'failed' });
+  });
+});
+
+describe('a cancellation', () => {
+  const blank = { ...SERVER, macs: [], ipv6: [] };
+  const stranger = { ...SERVER, macs: ['00:00:5e:00:53:ff'] };
+  const bare = { ...HELD, fingerprint: {} };
+  const sent = ['read', 'live', 'delete'];
+  const of = (record: ServerRecord): Action => ({ type: 'deleteServer', record, identifier: 'srv1' });
+  const doomed = (own: ServerRecord, reason?: Condition['reason'], annotations: Record<string, string> = {}) => {
+    const conditions: Condition[] = [
+      { type: 'Stalled', status: 'True', reason: reason ?? 'Available', message: '', lastTransitionTime: TIME },
+    ];
+    const status = { ...READY, ...(reason !== undefined && { conditions }) };
+    return webWith(own, { deleting: true, status, annotations });
+  };
+
+  it('reads the server, then the object, and cancels what it recognizes', async () => {
+    const { outcome, calls } = await run(cancel, { servers: [SERVER], removed: 'cancelled' });
+    expect(outcome).toEqual({ type: 'cancelled' });
+    expect(calls).toEqual(sent);
+  });
+
+  it.each([
+    { reason: 'nothing known of it, since it was never read', own: HELD },
+    { reason: 'nothing known of it, since its first reading showed nothing', own: bare },
+    { reason: 'the same hardware address under another key', own: KNOWN, account: OTHER_KEY, server: SERVER },
+    { reason: 'the same hardware address at another base URL', own: KNOWN, account: ELSEWHERE, server: SERVER },
+    { reason: 'the same hardware address after it had counted as gone', own: SEALED, server: SERVER },
+    { reason: 'the same hardware address after denials', own: KNOWN, held: { denials: DENIALS }, server: SERVER },
+    { reason: 'doubts that this process has settled', own: bare, said: UNPROVEN, held: { taskComplete: 'srv1' } },
+    { reason: 'your word that it is the one', own: KNOWN, server: stranger, accepts: 'srv1@00:00:5e:00:53:ff' },
+  ])('cancels a server with $reason', async ({ own, account, server = blank, held, said, accepts }) => {
+    const words = accepts === undefined ? {} : { [ACCEPT_SERVER_ANNOTATION]: accepts };
+    const object = doomed(own, said, words);
+    const answers = {
+      servers: [server],
+      removed: 'cancelled',
+      object,
+      ...(account && { account }),
+      ...(held && { held }),
+    };
+    const { outcome, calls } = await run(of(own), answers as Answers);
+    expect(outcome).toEqual({ type: 'cancelled' });
+    expect(calls).toEqual(sent);
+  });
+
+  it.each([
+    { reason: 'shows another hardware address', own: KNOWN, server: stranger },
+    { reason: 'shows nothing of what it showed', own: KNOWN, server: blank },
+    { reason: 'shows nothing under another key', own: KNOWN, account: OTHER_KEY, server: blank },
+    { reason: 'was never read, under another key', own: HELD, account: OTHER_KEY, server: SERVER },
+    { reason: 'was never read, at another base URL', own: HELD, account: ELSEWHERE, server: SERVER },
+    { reason: 'had counted as gone and was never compared', own: { ...HELD, missingAt: TIME }, server: SERVER },
+    { reason: 'was denied and never showed anything', own: bare, server: SERVER, held: { denials: DENIALS } },
+    { reason: 'was not recognized by this process', own: bare, server: SERVER, held: { unrecognized: 'srv1' } },
+    { reason: 'was not recognized by an earlier process', own: bare, server: SERVER, said: UNPROVEN },
+    { reason: 'was denied to an earlier process', own: bare, server: SERVER, said: 'AbsenceUnproven' as const },
+    { reason: 'was missing for an earlier process', own: bare, server: SERVER, said: 'ServerMissing' as const },
+  ])('sends no DELETE for a server that $reason', async ({ own, account, server, held, said }) => {
+    const answers = { servers: [server], removed: 'cancelled', object: doomed(own, said), ...(account && { account }) };
+    const { outcome, calls } = await run(of(own), { ...answers, ...(held && { held }) } as Answers);
+    expect(outcome).toMatchObject({ type: 'server', server, account: account ?? ACCOUNT });
+    expect(calls).toEqual(['read']);
+  });
+
+  it('cancels a server that reads do not show yet', async () => {
+    const object = doomed(HELD);
+    const { outcome, calls } = await run(of(HELD), { removed: 'cancelled', object });
+    expect(outcome).toEqual({ type: 'cancelled' });
+    expect(calls).toEqual(['read', 'products', 'read', 'live', 'delete']);
+  });
+
+  it.each([
+    { reason: 'the key is another one', own: KNOWN, account: OTHER_KEY },
+    { reason: 'the base URL is another one', own: KNOWN, account: ELSEWHERE },
+    { reason: 'it had counted as gone', own: SEALED },
+    { reason: 'it was denied before', own: KNOWN, held: { denials: DENIALS } },
+    { reason: 'it was not recognized before', own: KNOWN, held: { unrecognized: 'srv1' } },
+    { reason: 'an earlier process has not recognized it', own: KNOWN, said: UNPROVEN },
+    { reason: 'an earlier process was denied it', own: KNOWN, said: 'AbsenceUnproven' as const },
+    { reason: 'it was missing for an earlier process', own: KNOWN, said: 'ServerMissing' as const },
+  ])('sends no DELETE for a server that is not shown where $reason', async ({ own, account, held, said }) => {
+    const answers = {
+      removed: 'cancelled',
+      object: doomed(own, said),
+      ...(account && { account }),
+      ...(held && { held }),
+    };
+    const { outcome, calls } = await run(of(own), answers as Answers);
+    expect(outcome).toMatchObject({ type: 'serverNotFound' });
+    expect(calls).not.toContain('delete');
+  });
+
+  it('sends no DELETE where the object is no longer deleted', async () => {
+    const live = webWith(KNOWN, { status: READY });
+    const { outcome, calls } = await run(cancel, { servers: [SERVER], removed: 'cancelled', live });
+    expect(outcome).toEqual({ type: 'changed' });
+    expect(calls).toEqual(['read', 'live']);
+  });
+
+  it.each([
+    { error: new TimeoutError('60 s'), asked: true },
+    { error: new TransportError('reset'), asked: true },
+    { error: new ResponseError(503, 'down'), asked: true },
+    { error: new ResponseError(400, 'no'), asked: false },
+    { error: new WithheldError(), asked: false },
+    { error: new InvalidCredentialsError('refused'), asked: false },
+    { error: new UnauthorizedError('refused'), asked: false },
+    { error: new RateLimitedError('slow down', {}), asked: false },
+  ])('may have been carried out when its DELETE fails with $error.message: $asked', async ({ error, asked }) => {
+    const { outcome } = await run(cancel, { servers: [SERVER], removed: error });
+    expect(outcome).toEqual({ type: 'failed', error, ...(asked && { cancelAsked: true }) });
+  });
+
+  it('was certainly not carried out where the server cannot be read', async () => {
+    const { outcome, calls } = await run(cancel, { servers: [new TransportError('reset')], removed: 'cancelled' });
+    expect(outcome).toMatchObject({ type: 'failed' });
+    expect(outcome).not.toHaveProperty('cancelAsked');
+    expect(calls).toEqual(['read']);
   });
 });
 

@@ -17,16 +17,38 @@ function after(...moments: number[]): Denials {
 
 describe('counting denials', () => {
   it('begins with the first one', () => {
-    expect(denied(at(5_000), WHAT)).toEqual({ of: WHAT, since: 5_000, counted: 1, countedAt: 5_000 });
+    expect(denied(at(5_000), WHAT)).toEqual({ of: WHAT, since: 5_000, counted: 1, countedAt: 5_000, lastAt: 5_000 });
   });
 
   it('takes any number within a quarter of the grace period for one', () => {
-    expect(after(0, 1, 10, 1_000, GRACE / 4 - 1)).toEqual({ of: WHAT, since: 0, counted: 1, countedAt: 0 });
+    expect(after(0, 1, 10, 1_000, GRACE / 4 - 1)).toEqual({
+      of: WHAT,
+      since: 0,
+      counted: 1,
+      countedAt: 0,
+      lastAt: GRACE / 4 - 1,
+    });
     expect(after(0, GRACE / 4).counted).toBe(2);
   });
 
   it('measures from the last one that counted, so that frequent denials still count', () => {
-    expect(after(0, 50_000, 80_000, 130_000, 160_000)).toEqual({ of: WHAT, since: 0, counted: 3, countedAt: 160_000 });
+    expect(after(0, 50_000, 80_000, 130_000, 160_000)).toEqual({
+      of: WHAT,
+      since: 0,
+      counted: 3,
+      countedAt: 160_000,
+      lastAt: 160_000,
+    });
+  });
+
+  it('begins again after a gap longer than the grace period, in which a 200 may have been missed', () => {
+    expect(after(0, 150_000, 150_000 + GRACE)).toMatchObject({ counted: 3, since: 0 });
+    const now = 150_001 + GRACE;
+    expect(after(0, 150_000, now)).toEqual({ of: WHAT, since: now, counted: 1, countedAt: now, lastAt: now });
+  });
+
+  it('measures the gap from the last denial of all, whether that one counted or not', () => {
+    expect(after(0, GRACE / 4 - 1, GRACE / 4 - 1 + GRACE)).toMatchObject({ counted: 2, since: 0 });
   });
 
   it('begins again for another server or task', () => {
@@ -45,7 +67,8 @@ describe('proof of absence', () => {
   it.each([
     { reason: 'three denials over the whole period', moments: [0, 150_000, 300_000], now: 300_000, proven: true },
     { reason: 'three denials, a moment too early', moments: [0, 150_000, 299_999], now: 299_999, proven: false },
-    { reason: 'two denials, however long ago', moments: [0, 900_000], now: 9_000_000, proven: false },
+    { reason: 'two denials, however long ago', moments: [0, 150_000], now: 9_000_000, proven: false },
+    { reason: 'three denials with a long gap', moments: [0, 150_000, 900_000], now: 900_000, proven: false },
     {
       reason: 'a hundred denials within a moment',
       moments: Array.from({ length: 100 }, (_, n) => n),
@@ -112,6 +135,8 @@ describe('the next look', () => {
     { reason: 'half the period where polls are rare', timing: { ...TIMING, pollMs: 900_000 }, now: 0, pause: 150_000 },
     { reason: 'the end of the period where that is sooner', timing: TIMING, now: GRACE - 10, pause: 10 },
     { reason: 'the poll interval once the period is over', timing: TIMING, now: GRACE, pause: 60_000 },
+    { reason: 'an eighth of the time since the first denial', timing: TIMING, now: 800_000, pause: 100_000 },
+    { reason: 'half the period at most, so that the count goes on', timing: TIMING, now: 86_400_000, pause: 150_000 },
   ])('comes after $reason', ({ timing, now, pause }) => {
     expect(pauseOf(after(0), GRACE, { ...at(now), timing })).toBe(pause);
   });

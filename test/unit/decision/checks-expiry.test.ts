@@ -68,10 +68,10 @@ const cases: CheckCase[] = [
   },
   {
     check: 'serverIsToExpire',
-    reason: 'under another account the server is recognized before it is cancelled',
+    reason: 'a server of another account is read again by the cancellation itself',
     object: webWith(HELD, { status: READY, spec: over }),
     given: facts({ credentials: { ok: true, account: OTHER_KEY } }),
-    action: { type: 'readServer', record: HELD, identifier: 'srv1' },
+    action: { type: 'deleteServer', record: HELD, identifier: 'srv1' },
   },
   {
     check: 'serverIsToExpire',

@@ -32,6 +32,17 @@ const condition = (reason: Condition['reason']): Condition => ({
 });
 const credentials = { ok: true, account: ACCOUNT } as const;
 
+const FRUITLESS = [
+  'TaskNotFound',
+  'TaskFailed',
+  'TaskOverdue',
+  'TaskInUse',
+  'IdentityUnproven',
+  'ServerNotVisible',
+  'IdentifierInUse',
+  'AdoptInvalid',
+] as const;
+
 const cases: CheckCase[] = [
   {
     check: 'attemptWasClaimedJustNow',
@@ -166,20 +177,39 @@ const cases: CheckCase[] = [
   },
   {
     check: 'adoptionIsAsked',
+    reason: 'an order in another namespace may be one of the same account, and is not named',
+    object: web(adopting('srv1')),
+    given: gathered({ others: others({ ordering: () => ['secret-project/db'] }) }),
+    action: saying('which server an object in another namespace has ordered'),
+  },
+  {
+    check: 'adoptionIsAsked',
+    reason: 'while the own task runs, a word that names no server is not complained of',
+    object: webWith(TASKED, { ...adopting('two words'), status: { conditions: [condition('Creating')] } }),
+    given: gathered(),
+    action: undefined,
+  },
+  {
+    check: 'adoptionIsAsked',
+    reason: 'once the own task is fruitless, a word that names no server is complained of',
+    object: webWith(TASKED, { ...adopting('two words'), status: { conditions: [condition('TaskNotFound')] } }),
+    given: gathered(),
+    action: park('AdoptInvalid'),
+  },
+  {
+    check: 'adoptionIsAsked',
     reason: 'the own task tells by itself which server it creates',
     object: webWith(TASKED, { ...adopting('srv1'), status: { conditions: [condition('Creating')] } }),
     given: gathered(),
     action: undefined,
   },
-  ...(['TaskNotFound', 'TaskFailed', 'TaskOverdue', 'TaskInUse', 'IdentityUnproven'] as const).map(
-    (reason): CheckCase => ({
-      check: 'adoptionIsAsked',
-      reason: `${reason}: the own task will not tell`,
-      object: webWith(TASKED, { ...adopting('srv1'), status: { conditions: [condition(reason)] } }),
-      given: gathered(),
-      action: { type: 'adopt', record: TASKED, identifier: 'srv1' },
-    }),
-  ),
+  ...FRUITLESS.map((reason): CheckCase => ({
+    check: 'adoptionIsAsked',
+    reason: `${reason}: the own task will not tell`,
+    object: webWith(TASKED, { ...adopting('srv1'), status: { conditions: [condition(reason)] } }),
+    given: gathered(),
+    action: { type: 'adopt', record: TASKED, identifier: 'srv1' },
+  })),
   {
     check: 'adoptionIsAsked',
     reason: 'advice about an open attempt does not end in a release',

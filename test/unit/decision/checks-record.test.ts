@@ -42,6 +42,16 @@ const said = { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' } };
 const denied = facts({ memo: memo({ denials: denials('server srv1') }) });
 const nothing = { type: 'record', record: record({ account: ACCOUNT, settled: ['a1'] }), why: 'notCreated' };
 
+const FRUITLESS = [
+  'TaskNotFound',
+  'TaskFailed',
+  'TaskOverdue',
+  'TaskInUse',
+  'IdentityUnproven',
+  'IdentifierInUse',
+  'ServerNotVisible',
+] as const;
+
 const cases: CheckCase[] = [
   {
     check: 'recordIsInvalid',
@@ -128,11 +138,18 @@ const cases: CheckCase[] = [
   {
     check: 'attemptCreatedNothing',
     reason: 'all that was known of a server that has vanished is over with it',
-    object: webWith({ ...KNOWN, readyAt: TIME, missingAt: TIME }, { ...said, status: stalled('TaskNotFound') }),
+    object: webWith({ ...KNOWN, readyAt: TIME }, { ...said, status: stalled('TaskNotFound') }),
     given: denied,
     action: nothing,
   },
-  ...(['TaskNotFound', 'TaskFailed', 'TaskOverdue'] as const).flatMap((reason): CheckCase[] => [
+  {
+    check: 'attemptCreatedNothing',
+    reason: 'a server that counts as gone is missing, and no order of it was in vain',
+    object: webWith({ ...KNOWN, missingAt: TIME }, { ...said, status: stalled('TaskNotFound') }),
+    given: denied,
+    action: undefined,
+  },
+  ...FRUITLESS.flatMap((reason): CheckCase[] => [
     {
       check: 'attemptCreatedNothing',
       reason: `${reason}: the task has not named a server`,
@@ -251,8 +268,8 @@ const cases: CheckCase[] = [
   },
   {
     check: 'taskIsHeldTwice',
-    reason: 'not even to cancel the server',
-    object: webWith(HELD, { deleting: true }),
+    reason: 'a deleted object follows no such task to a server either',
+    object: webWith(TASKED, { deleting: true }),
     given: facts({ others: others({ withTask: () => ['default/other'] }) }),
     action: park('TaskInUse', { afterMs: TIMING.pollMs }),
   },
@@ -265,8 +282,8 @@ const cases: CheckCase[] = [
   },
   {
     check: 'taskIsHeldTwice',
-    reason: 'the own task is over',
-    object: ready,
+    reason: 'an object that knows its server can tell when the task speaks of another one',
+    object: webWith(HELD),
     given: facts({ others: others({ withTask: () => ['default/other'] }) }),
     action: undefined,
   },

@@ -97,6 +97,27 @@ const cases: CheckCase[] = [
   },
   {
     check: 'taskRuns',
+    reason: 'the server counts as gone, so there is no task to ask',
+    object: webWith({ ...HELD, missingAt: '2026-01-01T12:00:00Z' }),
+    given: gathered(),
+    action: undefined,
+  },
+  {
+    check: 'taskRuns',
+    reason: 'you say that the server is gone, so there is no task to ask',
+    object: webWith(HELD, { deleting: true }),
+    given: gathered({ memo: memo({ gone: 'srv1' }) }),
+    action: undefined,
+  },
+  {
+    check: 'taskRuns',
+    reason: 'another server is gone',
+    object: webWith(HELD, { deleting: true }),
+    given: gathered({ memo: memo({ gone: 'srv0' }) }),
+    action: { type: 'pollTask', record: HELD, task: 7 },
+  },
+  {
+    check: 'taskRuns',
     reason: "another server's task has answered 303",
     object: webWith(HELD),
     given: gathered({ memo: memo({ taskComplete: 'srv0' }) }),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ACCEPT_SERVER_ANNOTATION } from '../../../src/api/names.ts';
 import { MAX_FINGERPRINT, recordSchema, type Fingerprint, type ServerRecord } from '../../../src/api/record.ts';
-import { compare, fingerprintOf, isSameFingerprint, recognize } from '../../../src/decision/identity.ts';
+import { compare, fingerprintOf, isSameFingerprint, recognize, type Purpose } from '../../../src/decision/identity.ts';
 import { ACCOUNT, ELSEWHERE, HELD, KNOWN, OTHER_KEY, SERVER, record, web } from '../../gen/decision.ts';
 
 const MAC = '00:00:5e:00:53:01';
@@ -62,8 +62,13 @@ describe('recognizing a server', () => {
   const blank = { macs: [], ipv6: [] };
   const other = { macs: [OTHER_MAC] };
   const accepts = (word: string) => web({ annotations: { [ACCEPT_SERVER_ANNOTATION]: word } });
-  const known = (own: ServerRecord, changes: object, account = ACCOUNT, object = web()) =>
-    recognize(object, own, { ...SERVER, ...changes }, account);
+  const known = (
+    own: ServerRecord,
+    changes: object,
+    account = ACCOUNT,
+    object = web(),
+    purpose: Purpose = 'look',
+  ): ReturnType<typeof recognize> => recognize(object, own, { ...SERVER, ...changes }, account, purpose);
 
   it.each<{ reason: string; own: ServerRecord; changes?: object; account?: string; becomes: ServerRecord }>([
     { reason: 'the first server that is seen', own: HELD, becomes: KNOWN },
@@ -103,11 +108,30 @@ describe('recognizing a server', () => {
 
   it.each([
     { reason: 'unchanged', changes: {} },
-    { reason: 'shown without addresses', changes: blank },
-    { reason: 'shown with other IPv6 addresses alone', changes: { macs: [], ipv6: ['2001:db8::2'] } },
+    { reason: 'shown with a second hardware address', changes: { macs: [OTHER_MAC, MAC] } },
+    { reason: 'shown with other IPv6 addresses', changes: { ipv6: ['2001:db8::2'] } },
   ])('leaves the record of a server $reason as it is', ({ changes }) => {
-    const result = known(KNOWN, changes);
-    expect(result.ok && result.record).toBe(KNOWN);
+    for (const purpose of ['look', 'doubt', 'cancel'] as const) {
+      const result = known(KNOWN, changes, ACCOUNT, web(), purpose);
+      expect(result.ok && result.record).toBe(KNOWN);
+    }
+  });
+
+  const bare = { ...HELD, fingerprint: {} };
+  const addressed = { ...HELD, fingerprint: { ipv6: [IPV6] } };
+  const moved = { macs: [], ipv6: ['2001:db8::2'] };
+  it.each<{ reason: string; own: ServerRecord; changes: object; enoughFor: Purpose[] }>([
+    { reason: 'no earlier reading', own: HELD, changes: {}, enoughFor: ['look', 'doubt', 'cancel'] },
+    { reason: 'a first reading that showed nothing', own: bare, changes: {}, enoughFor: ['look', 'cancel'] },
+    { reason: 'no reading that shows anything', own: bare, changes: blank, enoughFor: ['look', 'cancel'] },
+    { reason: 'a known hardware address that is not shown', own: KNOWN, changes: blank, enoughFor: ['look'] },
+    { reason: 'known IPv6 addresses, and others shown', own: addressed, changes: moved, enoughFor: ['look'] },
+    { reason: 'known IPv6 addresses that are not shown', own: addressed, changes: blank, enoughFor: ['look'] },
+    { reason: 'another hardware address', own: KNOWN, changes: other, enoughFor: [] },
+  ])('takes identifier and account with $reason as enough for: $enoughFor', ({ own, changes, enoughFor }) => {
+    const purposes: Purpose[] = ['look', 'doubt', 'cancel'];
+    const enough = purposes.filter((purpose) => known(own, changes, ACCOUNT, web(), purpose).ok);
+    expect(enough).toEqual(enoughFor);
   });
 
   it.each<{ reason: string; own: ServerRecord; changes?: object; account?: string; isOther: boolean }>([

@@ -21,6 +21,7 @@ import type { Action, AttemptNote, Facts, Memo, Next, Outcome } from '../../../s
 import { TransportError } from '../../../src/provider/errors/transport-error.ts';
 import { NOW, gathered, others, web } from '../../gen/decision.ts';
 import { annotated, EVENTS } from './property-events.ts';
+import { cancel } from './property-cancellation.ts';
 import { World, type Asking } from './property-world.ts';
 
 const error = new TransportError('no way');
@@ -77,19 +78,19 @@ export class Life {
   }
 
   /** One event from outside, or one step of the operator. */
-  step(): void {
+  async step(): Promise<void> {
     if (this.#claimed === undefined && this.#chance(0.3)) this.#event();
-    else this.#visit();
+    else await this.#visit();
     this.#now += this.#pick([100, 60_000, 700_000]);
   }
 
-  #visit(): void {
+  async #visit(): Promise<void> {
     const facts = this.#facts();
     const action = decide(this.#object, facts);
     this.#tell(`${action.type} ${JSON.stringify(action.type === 'park' ? action.verdict.reason : action)}`);
     this.actions.push(action.type);
     this.#judge(action);
-    const outcome = this.#perform(action);
+    const outcome = action.type === 'deleteServer' ? await this.#cancel(action) : this.#perform(action);
     if (outcome === undefined) {
       this.#crash();
       return;
@@ -135,7 +136,6 @@ export class Life {
     const said = this.#object.metadata.annotations?.[SERVER_GONE_ANNOTATION];
     if (said !== undefined) this.#saidGone.add(said);
     this.#judgeOrder(action);
-    if (action.type === 'deleteServer') this.#judgeCancellation(action.identifier, own);
     const isGone = own?.identifier !== undefined && (this.#isGone(own) || this.#saidGone.has(own.identifier));
     const isOver = action.type === 'release' && (action.why === 'cancelled' || action.why === 'gone');
     if (isOver && !isGone) throw new Error(`released as ${action.why}, and the server runs`);
@@ -198,11 +198,33 @@ export class Life {
         return this.#world.adopt(action.identifier);
       case 'readServer':
         return this.#world.read(action.identifier, this.#asking(action.record));
-      case 'deleteServer':
-        return this.#world.delete(action.identifier, this.#asking(action.record));
       default:
         return { type: 'done' };
     }
+  }
+
+  #cancel(action: Extract<Action, { type: 'deleteServer' }>): Promise<Outcome> {
+    const { identifier, record } = action;
+    const asking = this.#asking(record);
+    const shown = this.#world.read(identifier, asking);
+    this.#tell(`  shown ${JSON.stringify(shown)}`);
+    const word = this.#object.metadata.annotations?.[ACCEPT_SERVER_ANNOTATION];
+    const isTaken = word !== undefined && shown.type === 'server' && isAccepted(word, identifier, shown);
+    if (isTaken) this.#world.take(identifier);
+    return cancel(action, {
+      object: this.#object,
+      live: this.#chance(0.1) ? undefined : this.#object,
+      facts: this.#facts(),
+      account: this.#world.key,
+      shown,
+      remove: () => {
+        this.#tell('  DELETE');
+        this.#judgeCancellation(identifier, this.#own());
+        // The server that a person has accepted was that of the object, whatever the record still says of its account.
+        if (isTaken) this.#world.replace(record);
+        return this.#world.delete(identifier, asking);
+      },
+    });
   }
 
   #mint(): Outcome {

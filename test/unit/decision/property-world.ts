@@ -59,6 +59,12 @@ export class World {
     this.#fault = undefined;
   }
 
+  /** A person has accepted a server of the present key in place of this one, under another account. */
+  replace({ identifier = '', account = ACCOUNT }: Pick<ServerRecord, 'identifier' | 'account'>): void {
+    if (this.#realm(account) === this.#realm(this.key)) return;
+    this.#servers.set(`${this.#realm(account)}/${identifier}`, { mac: '', state: 'gone' });
+  }
+
   accept(task: number): void {
     this.#tasks.add(`${this.#realm(this.key)}/${task}`);
   }
@@ -81,7 +87,8 @@ export class World {
     const realm = this.#realm(this.key);
     const identifier = realm === 'b' ? `b-srv-${task}` : `srv-${task}`;
     const isOwn = this.#tasks.has(`${realm}/${task}`);
-    if (this.#chance(0.2) || (realm === 'a' && !isOwn)) return { type: 'taskNotFound', detail: '', counts: this.#chance(0.8) };
+    if (this.#chance(0.2) || (realm === 'a' && !isOwn))
+      return { type: 'taskNotFound', detail: '', counts: this.#chance(0.8) };
     if (this.#chance(0.3)) return { type: 'pending', status: this.#chance(0.8) ? 'installing 20 %' : 'failed' };
     if (isOwn && this.#server(identifier) === undefined)
       this.#servers.set(`${realm}/${identifier}`, { mac: `aa:${realm}:${task}`, state: 'runs' });
@@ -108,7 +115,6 @@ export class World {
   }
 
   delete(identifier: string, asking: Asking): Outcome {
-    if (this.#chance(0.1)) return { type: 'changed' };
     if (this.#chance(0.1)) return withheld;
     const server = this.#server(identifier);
     if (server === undefined || server.state === 'gone' || this.#isFaulty(asking)) return notFound(asking);

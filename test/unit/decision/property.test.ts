@@ -6,14 +6,14 @@ const RUNS = 800;
 const STEPS = 100;
 
 describe('the promises', () => {
-  it('hold in random lives with crashes, losses, edits and every outcome', () => {
+  it('hold in random lives with crashes, losses, edits and every outcome', async () => {
     const first = Number(process.env.PROPERTY_SEED ?? 1);
     const runs = process.env.PROPERTY_SEED === undefined ? RUNS : 1;
     const seen = new Map<string, number>();
     for (let seed = first; seed < first + runs; seed++) {
       const life = new Life(seed);
       try {
-        for (let step = 0; step < STEPS; step++) life.step();
+        for (let step = 0; step < STEPS; step++) await life.step();
       } catch (error) {
         throw new Error(`seed ${seed} (PROPERTY_SEED=${seed} runs it alone):\n${life.story.join('\n')}`, {
           cause: error,

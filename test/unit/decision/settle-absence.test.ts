@@ -133,7 +133,8 @@ describe('a 404 for the server of a living object', () => {
     { reason: 'a server that was never read', own: HELD },
     { reason: 'an adopted one', own: record({ mode: 'adopt', account: ACCOUNT, identifier: 'srv1' }) },
   ])('takes $reason for missing after its own period', ({ own }) => {
-    const proving = own === HELD ? [0, 1_800_000, 3_600_000] : PROVING;
+    const hour = Array.from({ length: 13 }, (_, n) => n * 300_000);
+    const proving = own === HELD ? hour : PROVING;
     const end = proving.at(-1) ?? 0;
     const unread = webWith(own);
     const early = deniedAt(unread, readOf(own), [...proving.slice(0, -1), end - 1]);
@@ -175,13 +176,13 @@ describe('a word that the server is gone', () => {
 });
 
 describe('a 404 for the server of a deleted object', () => {
-  it('keeps the finalizer, and the server is read rather than cancelled from then on', () => {
+  it('keeps the finalizer, and the cancellation is tried again later', () => {
     const next = settle(deleted(), cancelOf(KNOWN), notFound(), at(0, memo({})));
     expect(conditionsOf(next).Reconciling).toBe('True AbsenceUnproven');
     expect(next).toMatchObject({ again: false, requeueAfterMs: 60_000 });
     expect(next.memo).not.toHaveProperty('gone');
     expect(decide(deleted(), at(59_999, next.memo)).type).toBe('wait');
-    expect(decide(deleted(), at(60_000, next.memo)).type).toBe('readServer');
+    expect(decide(deleted(), at(60_000, next.memo)).type).toBe('deleteServer');
   });
 
   it('releases the object once the absence is proven, and says that the operator did not cancel the server', () => {
@@ -197,7 +198,7 @@ describe('a 404 for the server of a deleted object', () => {
     const asked = settle(
       deleted(),
       cancelOf(KNOWN),
-      { type: 'failed', error: new TimeoutError('60 s') },
+      { type: 'failed', error: new TimeoutError('60 s'), cancelAsked: true },
       at(0, memo({})),
     );
     expect(asked.memo.cancelAsked).toBe('srv1');
@@ -223,24 +224,36 @@ describe('a 404 for the server of a deleted object', () => {
     expect(next.memo).not.toHaveProperty('cancelAsked');
   });
 
-  it('takes a read that has lost its answer for no DELETE', () => {
+  it('takes a cancellation whose DELETE was never sent for none, whatever failed', () => {
     const failed = { type: 'failed', error: new TransportError('reset') } as const;
+    expect(settle(deleted(), cancelOf(KNOWN), failed, at(0, memo({}))).memo).not.toHaveProperty('cancelAsked');
     expect(settle(deleted(), readOf(KNOWN), failed, at(0, memo({}))).memo).not.toHaveProperty('cancelAsked');
   });
 
-  it('cancels a server that is shown again', () => {
+  it('is forgotten when a reading shows the server', () => {
     const before = deniedAt(deleted(), cancelOf(KNOWN), [0, 150_000]).memo;
     const found = settle(deleted(), readOf(KNOWN), seen(), at(200_000, before));
-    expect(found).toMatchObject({ again: true });
-    expect(decide(deleted(), at(200_000, found.memo)).type).toBe('deleteServer');
+    expect(found).toMatchObject({ again: true, memo: { taskComplete: 'srv1' } });
+    expect(found.memo).not.toHaveProperty('denials');
   });
 
-  it('cancels a server that had counted as gone, once it is recognized', () => {
-    const sealed = { ...KNOWN, missingAt: '2026-01-01T12:00:00Z' };
-    const answers = { readServer: seen(), deleteServer: { type: 'cancelled' } } as const;
-    const { object, events } = visit(deleted(sealed), { answers });
+  it('lets the object go once a cancellation has succeeded after all', () => {
+    const before = deniedAt(deleted(), cancelOf(KNOWN), [0, 150_000]).memo;
+    const now = NOW + 310_000;
+    const { object, events } = visit(deleted(), {
+      now,
+      memo: before,
+      answers: { deleteServer: { type: 'cancelled' } },
+    });
     expect(object).toBeUndefined();
-    expect(events).toMatchObject([{ reason: 'ServerCancelled' }]);
+    expect(events).toMatchObject([{ type: 'Normal', reason: 'ServerCancelled' }]);
+  });
+
+  it('says that the server was cancelled where it had counted as gone before', () => {
+    const sealed = { ...KNOWN, missingAt: '2026-01-01T12:00:00Z' };
+    const { object, events } = visit(deleted(sealed), { answers: { deleteServer: { type: 'cancelled' } } });
+    expect(object).toBeUndefined();
+    expect(events).toMatchObject([{ type: 'Normal', reason: 'ServerCancelled' }]);
   });
 });
 
@@ -299,9 +312,37 @@ describe('a 404 for a task', () => {
   });
 
   it('does not count with a key that sees nothing', () => {
-    const next = asked(webWith(old), pollOld, PROVING, { type: 'taskNotFound', counts: false, detail: '' });
-    expect(conditionsOf(next).Ready).toBe('False Creating');
+    const detail = 'the provider lists no products either';
+    const next = asked(webWith(old), pollOld, PROVING, { type: 'taskNotFound', counts: false, detail });
+    expect(conditionsOf(next)).toEqual({ Ready: 'Unknown ServerNotVisible', Stalled: 'True ServerNotVisible' });
+    expect(next.status?.conditions?.[0]?.message).toContain(detail);
     expect(next.memo).not.toHaveProperty('denials');
+    expect(next.memo.next?.action).toBe('pollTask');
+  });
+
+  it('does not count either for the server in its place', () => {
+    const held = memo({ readInstead: 'taskNotFound' });
+    const next = settle(webWith(HELD), readOf(HELD), notFound(false), at(0, held));
+    expect(conditionsOf(next).Stalled).toBe('True ServerNotVisible');
+    expect(next.memo).not.toHaveProperty('denials');
+    expect(next.memo).not.toHaveProperty('readInstead');
+  });
+
+  it.each([true, false])('is enough with your word that its server is gone (counts: %s)', (counts) => {
+    const held = memo({ readInstead: 'taskNotFound' });
+    const next = settle(webWith(HELD, said('srv1')), readOf(HELD), notFound(counts), at(0, held));
+    expect(conditionsOf(next).Stalled).toBe('True ServerMissing');
+    expect(next.record).toHaveProperty('missingAt');
+    const doomed = webWith(HELD, { deleting: true, ...said('srv1') });
+    const goes = settle(doomed, readOf(HELD), notFound(counts), at(0, held));
+    expect(goes).toMatchObject({ again: true, memo: { gone: 'srv1' } });
+    expect(decide(doomed, at(0, goes.memo))).toMatchObject({ type: 'release', why: 'gone' });
+  });
+
+  it('is enough with your word where the task itself is not visible', () => {
+    const invisible: Outcome = { type: 'taskNotFound', counts: false, detail: '' };
+    const next = settle(webWith(HELD, said('srv1')), { ...poll, record: HELD }, invisible, at(0, memo({})));
+    expect(conditionsOf(next).Stalled).toBe('True ServerMissing');
   });
 
   it('begins again after an answer of the task', () => {

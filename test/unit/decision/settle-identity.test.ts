@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { ACCEPT_SERVER_ANNOTATION } from '../../../src/api/names.ts';
+import { ACCEPT_SERVER_ANNOTATION, FINALIZER } from '../../../src/api/names.ts';
 import type { ServerRecord } from '../../../src/api/record.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { decide } from '../../../src/decision/decide.ts';
 import { settle } from '../../../src/decision/settle.ts';
 import type { Action, Next, Outcome } from '../../../src/decision/types.ts';
-import { TransportError } from '../../../src/provider/errors/transport-error.ts';
 import {
   ACCOUNT,
   ELSEWHERE,
   HELD,
   KNOWN,
+  NOW,
   OTHER_KEY,
   SERVER,
   TASKED,
@@ -58,26 +58,27 @@ describe('a server that may be another one', () => {
     expect(next.record).toEqual({ ...KNOWN, fingerprint: { macs: [OTHER_MAC] } });
   });
 
-  it('is never cancelled: neither at once, nor after a failed call, nor by another process', () => {
-    const unproven = settled(living(), readOf(KNOWN), other);
-    const status = unproven.status ?? {};
-    const doomed = living(KNOWN, { deleting: true, status });
-    expect(decide(doomed, gathered({ memo: unproven.memo })).type).toBe('readServer');
-    expect(decide(doomed, gathered()).type).toBe('readServer');
-    const failed = { type: 'failed', error: new TransportError('reset') } as const;
-    const broken = settle(living(KNOWN, { status }), readOf(KNOWN), failed, gathered({ memo: unproven.memo }));
-    const later = living(KNOWN, { deleting: true, status: broken.status ?? {} });
-    expect(decide(later, gathered({ memo: broken.memo })).type).toBe('readServer');
-    const { object } = visit(doomed, { memo: unproven.memo, answers: { readServer: other } });
-    expect(object?.status?.conditions?.[0]?.reason).toBe('IdentityUnproven');
+  it('holds a deleted object, and the cancellation is tried again after the pause', () => {
+    const doomed = living(KNOWN, { deleting: true });
+    const { object, memo: held } = visit(doomed, { answers: { deleteServer: other } });
+    expect(object?.status?.conditions?.[0]).toMatchObject({ reason: 'IdentityUnproven' });
+    expect(object?.metadata.finalizers).toEqual([FINALIZER]);
+    expect(JSON.stringify(object?.status)).not.toContain('2001:db8::bad');
+    expect(held).toMatchObject({ unrecognized: 'srv1', next: { action: 'deleteServer', at: NOW + 540_000 } });
+    expect(decide(object ?? doomed, gathered({ memo: held })).type).toBe('wait');
+    expect(decide(object ?? doomed, gathered({ memo: held, now: NOW + 540_000 })).type).toBe('deleteServer');
   });
 
-  it('is cancelled after all once it is recognized', () => {
-    const unproven = settled(living(), readOf(KNOWN), other);
-    const doomed = living(KNOWN, { deleting: true, status: unproven.status ?? {} });
-    const answers = { readServer: seen(), deleteServer: { type: 'cancelled' } } as const;
-    expect(visit(doomed, { memo: unproven.memo, answers }).object).toBeUndefined();
-    expect(visit(doomed, { answers }).object).toBeUndefined();
+  it('holds an object whose time is over', () => {
+    const over = living(KNOWN, { spec: { expiresAt: '2026-01-01T00:00:00Z' } });
+    const { object } = visit(over, { answers: { deleteServer: other } });
+    expect(object?.status?.conditions?.[0]).toMatchObject({ reason: 'IdentityUnproven' });
+    expect(object?.status?.record).toEqual(KNOWN);
+  });
+
+  it('is never what a cancellation hands back for a server that is recognized', () => {
+    const doomed = living(KNOWN, { deleting: true });
+    expect(() => visit(doomed, { answers: { deleteServer: seen() } })).toThrow('is cancelled at once');
   });
 
   it('leaves the server missing where that is sealed', () => {
@@ -89,20 +90,20 @@ describe('a server that may be another one', () => {
 
   it('lets a deleted object go where the absence is sealed', () => {
     const doomed = living(sealed, { deleting: true });
-    const { object, events } = visit(doomed, { answers: { readServer: other } });
+    const { object, events } = visit(doomed, { answers: { deleteServer: other } });
     expect(object).toBeUndefined();
     expect(events).toMatchObject([{ type: 'Warning', reason: 'ServerGone' }]);
   });
 
   it('holds a deleted object where the absence is sealed and nothing tells the two apart', () => {
     const doomed = living({ ...HELD, missingAt: sealed.missingAt }, { deleting: true });
-    const { object } = visit(doomed, { answers: { readServer: seen() } });
+    const { object } = visit(doomed, { answers: { deleteServer: seen() } });
     expect(object?.status?.conditions?.[0]?.reason).toBe('IdentityUnproven');
   });
 
   it('writes the end down for a server whose time is over and whose absence is sealed', () => {
     const over = living(sealed, { spec: { expiresAt: '2026-01-01T00:00:00Z' } });
-    const { object } = visit(over, { answers: { readServer: other } });
+    const { object } = visit(over, { answers: { deleteServer: other } });
     expect(object?.status?.record).toHaveProperty('expiredAt');
   });
 
@@ -128,13 +129,11 @@ describe('another account', () => {
     expect(next.status?.record?.account).toBe(ACCOUNT);
   });
 
-  it.each([OTHER_KEY, ELSEWHERE])('gets no DELETE before the server is recognized (%s)', (account) => {
+  it.each([OTHER_KEY, ELSEWHERE])('holds a deleted object whose server proves nothing (%s)', (account) => {
     const doomed = living(KNOWN, { deleting: true });
     const credentials = { ok: true, account } as const;
-    const { object } = visit(doomed, { credentials, answers: { readServer: seen({ macs: [] }, account) } });
+    const { object } = visit(doomed, { credentials, answers: { deleteServer: seen({ macs: [] }, account) } });
     expect(object?.status?.conditions?.[0]?.reason).toBe('IdentityUnproven');
-    const answers = { readServer: seen({}, account), deleteServer: { type: 'cancelled' } } as const;
-    expect(visit(doomed, { credentials, answers }).object).toBeUndefined();
   });
 });
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ADOPT_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { decide } from '../../../src/decision/decide.ts';
 import { settle } from '../../../src/decision/settle.ts';
 import type { Action, Next, Outcome } from '../../../src/decision/types.ts';
 import {
@@ -15,6 +16,7 @@ import {
   UID,
   denials,
   facts,
+  gathered,
   memo,
   web,
   webWith,
@@ -69,11 +71,12 @@ describe('settling a poll', () => {
       outcome: { type: 'complete', identifier: 'srv2' },
       reason: 'another one at the end',
     },
-  ])('keeps its identifier and parks when the task names $reason', ({ outcome }) => {
+  ])('keeps its identifier and asks for its own server when the task names $reason', ({ outcome }) => {
     const next = settled(webWith(HELD), pollHeld, outcome);
     expect(next).not.toHaveProperty('record');
-    expect(conditionsOf(next).Stalled).toBe('True ProviderProtocolError');
-    expect(next.requeueAfterMs).toBeGreaterThanOrEqual(60_000);
+    expect(next).toMatchObject({ again: true, memo: { readInstead: 'taskNotFound' } });
+    expect(next.memo).not.toHaveProperty('taskComplete');
+    expect(decide(webWith(HELD), gathered({ memo: next.memo }))).toEqual(readFirst);
   });
 
   it.each(['', 'x'.repeat(254)])('never cuts an identifier that does not fit (%s)', (identifier) => {
