@@ -48,6 +48,10 @@ export const recordSchema = z.object({
     .describe('A task that an unexpected answer to the order named; evidence for you, never acted on.'),
   identifier: identifier.optional(),
   fingerprint: fingerprintSchema.optional(),
+  goneRefuted: z
+    .literal(true)
+    .optional()
+    .describe('The server was seen after you said that it is gone: that word is void until you say it again.'),
   missingAt: z.iso
     .datetime()
     .max(64)
@@ -98,6 +102,7 @@ const KEYS = [
   'hintedTask',
   'identifier',
   'fingerprint',
+  'goneRefuted',
   'missingAt',
   'readyAt',
   'expiredAt',

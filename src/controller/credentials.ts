@@ -79,20 +79,13 @@ export class Credentials {
     );
   }
 
-  /**
-   * The account of the key that was last read from the Secret, or from the one that stands in for it; null: there is no key;
-   * undefined: not known yet, and looked up.
-   */
-  accountOf(namespace: string, name: string): string | null | undefined {
+  /** The account of the key that was last read from the Secret, or from the one that stands in for it, if it was accepted. */
+  acceptedAccount(namespace: string, name: string): string | undefined {
     const { operatorNamespace = '', provider } = this.#options;
-    const entries = [`${namespace}/${name}`, `${operatorNamespace}/${namespace}.${name}`].map((id) =>
-      this.#entries.get(id),
-    );
-    const key = entries.find((entry) => entry?.key !== undefined)?.key;
-    if (key !== undefined) return provider.session(key).account;
-    if (entries[0]?.problem !== undefined) return null;
-    this.get(namespace, name, { held: true, deleting: false }).catch(() => undefined);
-    return undefined;
+    const ids = [`${namespace}/${name}`, `${operatorNamespace}/${namespace}.${name}`];
+    const keys = ids.flatMap((id) => this.#entries.get(id)?.key ?? []);
+    const sessions = keys.map((key) => provider.session(key, namespace));
+    return sessions.find((session) => session.isAccepted)?.account;
   }
 
   /** The service refused the key of this Secret, or of the one that stands in for it. */

@@ -41,7 +41,7 @@ async function listsProblem(session: Session): Promise<string | undefined> {
   try {
     return (await session.products()).length === 0 ? 'the provider lists no products either' : undefined;
   } catch (error) {
-    if (!(error instanceof ResponseError && error.status === 404)) throw error;
-    return 'the provider answers 404 for its list of products too';
+    if (!(error instanceof ResponseError && error.status < 500)) throw error;
+    return `the provider answers ${error.status} for its list of products`;
   }
 }

@@ -1,8 +1,8 @@
 /**
  * Which object holds which server, follows which task, and has an order on its way: an index over every object that the
  * process sees, fed by the informer and by own writes. Annotations can be forged where the guards are not installed: an object
- * counts if the provider has confirmed its record, as its status says, or if its own API key is of the account that the
- * record names.
+ * counts if the provider has confirmed its record, as its status says, or if the provider has accepted its API key and the
+ * record names the account of that key.
  */
 import type { ServerRecord } from '../api/record.ts';
 import { isSameAccount, isSameService } from '../decision/account.ts';
@@ -25,8 +25,8 @@ export interface Holding {
   isOrdering?: boolean;
 }
 
-/** The account that the key of a Secret belongs to; null: there is no such key; undefined: not read yet. */
-export type AccountOf = (namespace: string, secret: string) => string | null | undefined;
+/** The account of the key of a Secret, where the provider has accepted that key. */
+export type AccountOf = (namespace: string, secret: string) => string | undefined;
 
 export class Holders {
   readonly #accountOf: AccountOf;
@@ -64,19 +64,23 @@ export class Holders {
     const named = (uids: Iterable<string>, concerns: (holding: Holding) => boolean): string[] =>
       [...uids]
         .filter((other) => other !== uid)
-        .flatMap((other) => this.#byUid.get(other) ?? [])
-        .filter((holding) => this.#isOwner(holding) && concerns(holding))
+        .flatMap((other) => {
+          const holding = this.#byUid.get(other);
+          return holding !== undefined && this.#isOwner(other, holding) && concerns(holding) ? [holding] : [];
+        })
         .map(({ namespace, name }) => `${namespace}/${name}`)
         .sort();
     const isOf = (account: string | undefined, holding: Holding): boolean =>
-      account === undefined || holding.account === undefined || isSameAccount(account, holding.account);
+      account === undefined || isSameAccount(account, holding.account);
     // Another key may be one of the same account; what the provider has confirmed is then the same server.
     const isMaybe = (account: string | undefined, { account: other, isConfirmed }: Holding): boolean =>
       isConfirmed === true && isSameService(account, other);
     return {
-      withServer: (identifier, { account, fingerprint }) =>
+      withServer: (identifier, { account, fingerprint, held }) =>
         named(
-          this.#byIdentifier.of(identifier.toLowerCase()),
+          [...this.#byIdentifier.of(identifier.toLowerCase())].filter(
+            (other) => held !== true || !this.#reserved.has(other),
+          ),
           (holding) =>
             !isOtherFingerprint(fingerprint, holding.fingerprint) &&
             (isOf(account, holding) ||
@@ -84,16 +88,18 @@ export class Holders {
               isSameFingerprint(fingerprint, holding.fingerprint)),
         ),
       withTask: (task, account) => named(this.#byTask.of(task), (holding) => isOf(account, holding)),
-      ordering: (account) => named(this.#ordering, (holding) => isOf(account, holding)),
+      ordering: (account) =>
+        named(this.#ordering, (holding) => isOf(account, holding) || isSameService(account, holding.account)),
     };
   }
 
-  /** A key that was not read yet proves nothing against the object. */
-  #isOwner({ namespace, secret, account, isConfirmed }: Holding): boolean {
-    if (isConfirmed === true) return true;
-    const own = this.#accountOf(namespace, secret);
-    if (own === null) return false;
-    return own === undefined || account === undefined || isSameAccount(own, account);
+  #isOwner(uid: string, { namespace, secret, account, isConfirmed }: Holding): boolean {
+    return (
+      isConfirmed === true ||
+      // For the time of a visit.
+      this.#reserved.has(uid) ||
+      isSameAccount(this.#accountOf(namespace, secret), account)
+    );
   }
 
   #put(uid: string, holding: Holding | undefined): void {

@@ -2,9 +2,10 @@
 import { RECORD_ANNOTATION } from '../api/names.ts';
 import { parseRecord, type ServerRecord } from '../api/record.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
-import { adoptionOf } from '../decision/inputs.ts';
+import { adoptionOf, isPaused } from '../decision/inputs.ts';
 import { holdsSomething, viewRecord } from '../decision/record.ts';
 import type { Memo } from '../decision/types.ts';
+import { currentReason } from '../decision/verdict.ts';
 import { keyOf } from '../kube/resource.ts';
 import type { Informer } from '../kube/types.ts';
 import { isLetGo } from '../decision/running.ts';
@@ -214,13 +215,25 @@ function holdingOf(object: VirtualServer, record: ServerRecord | undefined): Hol
   };
 }
 
+/** Reasons in which the server of an order is named by a person, or not at all. */
+const NAMED_BY_PEOPLE = new Set([
+  'CreateOutcomeUnknown',
+  'TaskNotFound',
+  'TaskFailed',
+  'TaskOverdue',
+  'TaskInUse',
+  'IdentityUnproven',
+]);
+
 /** Whether the order of the record will not tell of a server by itself; an earlier order may have left the conditions. */
 function isStuck(object: VirtualServer, { attempt, task }: ServerRecord): boolean {
+  // Nothing is asked while it is paused, and others must not wait for that.
+  if (isPaused(object)) return true;
   // An order without a task that you resolve by an adoption: two such objects would wait for each other.
   if (task === undefined && adoptionOf(object) !== undefined) return true;
   const { record: mirror, conditions } = object.status ?? {};
   if (mirror?.attempt !== attempt || mirror?.task !== task) return false;
-  return conditions?.some(({ type, reason }) => type === 'Stalled' || reason === 'TaskOverdue') === true;
+  return NAMED_BY_PEOPLE.has(currentReason(conditions) ?? '');
 }
 
 /** What annotation or mirror say, where they were written for this object. */

@@ -60,7 +60,7 @@ export class Operator {
     this.#progress = new Progress(timers);
     const workers = options.maxConcurrentReconciles;
     this.#queue = new WorkQueue({ timers, workers, instruments: instruments.loops.virtualserver });
-    const holders = new Holders((namespace, secret) => this.#credentials.accountOf(namespace, secret));
+    const holders = new Holders((namespace, secret) => this.#credentials.acceptedAccount(namespace, secret));
     const places = new Places(options.maxServersPerNamespace);
     this.#informer = options.informer({
       onUpsert: (key, object, previous) => {

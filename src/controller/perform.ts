@@ -144,12 +144,15 @@ async function adopt(action: Extract<Action, { type: 'adopt' }>, target: Target,
   const { namespace, name, uid } = metadata;
   const { account } = sessionOf(target);
   const { identifier } = action;
+  const others = room.holders.others(uid);
+  const before = others.withServer(identifier, { account });
   room.holders.reserve(uid, { namespace, name, secret: spec.apiKeySecretRef.name, account, identifier });
   const found = await readServer(identifier, undefined, target);
+  // Only who can read the server is told whether others hold it.
   if (found.type !== 'server') return found;
-  // Another key of the same account has another name: that it is one server shows only now.
+  // Another key of the same account has another name: that it is one server shows only now. Who came later gives way.
   const fingerprint = fingerprintOf(found.server);
-  const holders = room.holders.others(uid).withServer(identifier, { account, fingerprint });
+  const holders = before.length > 0 ? before : others.withServer(identifier, { account, fingerprint, held: true });
   return holders.length === 0 ? found : { type: 'held', holders };
 }
 
@@ -188,7 +191,7 @@ async function deleteServer(
   if (shown.type === 'server') {
     const purpose = cancelPurpose(target.object, target.facts(target.object).memo);
     if (!recognize(target.object, record, shown.server, shown.account, purpose).ok) return shown;
-  } else if (isDoubtful(record, session, target)) return shown;
+  } else if (!mayBeUnseen(shown, record, session, target)) return shown;
   const askedAt = room.timers.monotonic();
   const live = await room.kube.getVirtualServer(namespace, name);
   const same = live?.metadata.uid === uid ? live : undefined;
@@ -220,8 +223,14 @@ function mayHaveActed(error: ProviderError): boolean {
 /** Codes of errors that come before a DELETE leaves, or that refuse it. */
 const REFUSED = new Set(['PROVIDER_INVALID_CREDENTIALS', 'PROVIDER_UNAUTHORIZED', 'PROVIDER_RATE_LIMITED']);
 
-/** A DELETE may find a server that reads do not show yet; not where the identifier may have become another server's. */
-function isDoubtful({ account, missingAt }: ServerRecord, session: Session, { object, facts }: Target): boolean {
+/**
+ * A DELETE may find a server that reads do not show yet. Not one that was read before: its identifier may have become another
+ * server's since.
+ */
+function mayBeUnseen(shown: Outcome, record: ServerRecord, session: Session, { object, facts }: Target): boolean {
+  const { account, fingerprint, mode, missingAt } = record;
+  const wasRead = fingerprint !== undefined || mode === 'adopt' || missingAt !== undefined;
   const isOther = account !== undefined && !isSameAccount(account, session.account);
-  return isOther || missingAt !== undefined || isInDoubt(object, facts(object).memo);
+  const counts = shown.type === 'serverNotFound' && shown.counts;
+  return counts && !wasRead && !isOther && !isInDoubt(object, facts(object).memo);
 }

@@ -64,8 +64,8 @@ export function unprovenVerdict(
   return {
     reason: 'AbsenceUnproven',
     message:
-      `The provider answers 404 for ${what} (denial ${Math.min(counted, NEEDED)} of ${NEEDED}), which may be a fault. ` +
-      `It counts as gone at ${earliest} at the earliest. ` +
+      `The provider answers 404 for ${what}, which may be a fault. ${Math.min(counted, NEEDED)} of at least ${NEEDED} ` +
+      `denials so far; it counts as gone at ${earliest} at the earliest. ` +
       `Next check in ${durationText(pauseMs)} (at ${timestamp(now + pauseMs)}).${word}`,
   };
 }

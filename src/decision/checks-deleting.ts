@@ -3,7 +3,7 @@ import type { ServerRecord } from '../api/record.ts';
 import { holdsSomething } from './record.ts';
 import { orphanMessage } from './inputs.ts';
 import type { Action } from './types.ts';
-import { notDue, park, withoutCredentials, type View } from './view.ts';
+import { goneByWordAlone, notDue, park, withoutCredentials, type View } from './view.ts';
 
 /** Somebody else's finalizer keeps the object: nothing is owed any more. */
 export function finalizerIsGone({ deleting, finalizer }: View): Action | undefined {
@@ -40,7 +40,8 @@ export function serverIsToBeCancelled(view: View): Action | undefined {
   if (!deleting || own?.identifier === undefined) return undefined;
   const isCancelled = facts.memo.cancelled === own.identifier;
   if (isCancelled || facts.memo.gone === own.identifier) {
-    if (own.orphans !== undefined) return park('OrphanedServer', orphanMessage(own));
+    // Its own server is no more: nothing of it is to be kept.
+    if (own.orphans !== undefined) return park('OrphanedServer', orphanMessage({ orphans: own.orphans }));
     return { type: 'release', why: isCancelled ? 'cancelled' : 'gone', record: own };
   }
   return cancellation(view, own, own.identifier);
@@ -48,5 +49,6 @@ export function serverIsToBeCancelled(view: View): Action | undefined {
 
 export function cancellation(view: View, own: ServerRecord, identifier: string): Action {
   const first = notDue(view, 'deleteServer') ?? withoutCredentials(view, 'deleteServer');
-  return first ?? { type: 'deleteServer', record: own, identifier };
+  if (first !== undefined) return goneByWordAlone(view, own, first) ?? first;
+  return { type: 'deleteServer', record: own, identifier };
 }

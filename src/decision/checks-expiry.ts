@@ -12,12 +12,12 @@ export function serverHasExpired({ own, deleting }: View): Action | undefined {
   if (own?.expiredAt === undefined) return undefined;
   if (!deleting) {
     const message =
-      `server ${own.identifier ?? ''} was cancelled at ${own.expiredAt}, at the end of its time. It is not ordered again; ` +
-      'delete this object, and make a new one if you want another server';
+      `Server ${own.identifier ?? ''} expired at ${own.expiredAt}: it no longer exists. The operator does not order another ` +
+      'one. Delete this object, and create a new one if you want another server';
     // Its addresses may be given to somebody else from now on.
     return park('Expired', message, { empties: true });
   }
-  if (own.orphans !== undefined) return park('OrphanedServer', orphanMessage(own));
+  if (own.orphans !== undefined) return park('OrphanedServer', orphanMessage({ orphans: own.orphans }));
   return { type: 'release', why: 'cancelled', record: own };
 }
 

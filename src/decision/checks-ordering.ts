@@ -1,12 +1,13 @@
 /** Checks on the way to a server: an attempt and its outcome, adoption, and what has to be in order before a create. */
 import { ADOPT_ANNOTATION } from '../api/names.ts';
+import type { ServerRecord } from '../api/record.ts';
 import { mayBeInFlight } from './checks.ts';
 import { holdsSomething } from './record.ts';
 import { specProblem } from './spec.ts';
 import type { Action, Facts, GatherKind, Missing } from './types.ts';
 import { currentReason } from './verdict.ts';
 import { namesOf, resolveAdvice, unknownMessage } from './words.ts';
-import { firstSeen, notDue, park, withoutCredentials, type View } from './view.ts';
+import { firstSeen, isOverdue, notDue, park, withoutCredentials, type View } from './view.ts';
 
 /** Only the visit that claimed the attempt may send it. */
 export function attemptWasClaimedJustNow({ own, facts, object }: View): Action | undefined {
@@ -39,25 +40,35 @@ const HOPELESS = new Set<string | undefined>([
   'AdoptInvalid',
 ]);
 
+/** Nothing will be heard of the task by itself, or has been heard for an hour. */
+function isHopeless({ object, facts }: View, own: ServerRecord): boolean {
+  return HOPELESS.has(currentReason(object.status?.conditions)) || isOverdue(own, facts.now);
+}
+
+/** The task named a server that nobody has ever seen, and names another one now, or none. */
+function isReplaceable({ own, adoption, object }: View): boolean {
+  if (own?.mode !== 'create' || own.fingerprint !== undefined || own.task === undefined) return false;
+  const isOther = adoption?.ok === true && adoption.identifier.toLowerCase() !== own.identifier?.toLowerCase();
+  return isOther && RENAMED.has(currentReason(object.status?.conditions));
+}
+
+const RENAMED = new Set<string | undefined>(['TaskInUse', 'TaskNotFound']);
+
 export function adoptionIsAsked(view: View): Action | undefined {
   const { own, adoption, facts, object } = view;
-  if (adoption === undefined || own?.identifier !== undefined) return undefined;
+  if (adoption === undefined || (own?.identifier !== undefined && !isReplaceable(view))) return undefined;
   // A task that runs tells which server is its own; adopted before, that server would be called an orphan.
-  if (own?.task !== undefined && !HOPELESS.has(currentReason(object.status?.conditions))) return undefined;
+  if (own?.task !== undefined && !isHopeless(view, own)) return undefined;
   if (!adoption.ok) return park('AdoptInvalid', adoption.message);
   const { identifier } = adoption;
   // Without a key of the account nothing is said of what others hold.
   const first = notDue(view, 'adopt') ?? withoutCredentials(view, 'adopt');
   if (first !== undefined) return first;
   const account = facts.credentials?.ok === true ? facts.credentials.account : undefined;
-  const holders = facts.others.withServer(identifier, { account });
-  // Nothing tells of a holder that goes away; looking again costs no call.
-  const afterMs = facts.timing.pollMs;
-  if (holders.length > 0) return park('IdentifierInUse', heldMessage(view, identifier, holders), { afterMs });
   const ordering = facts.others.ordering(account);
   if (ordering.length > 0) {
     const message = `Server ${identifier} is adopted as soon as it is known which server ${namesOf(ordering, object)} has ordered`;
-    return park('Pending', message, { afterMs: Math.min(afterMs, ORDERING_RECHECK_MS) });
+    return park('Pending', message, { afterMs: Math.min(facts.timing.pollMs, ORDERING_RECHECK_MS) });
   }
   return { type: 'adopt', record: own, identifier };
 }
@@ -66,8 +77,8 @@ const ORDERING_RECHECK_MS = 5_000;
 
 /** While an attempt is open no advice may end in a release. */
 export function heldMessage({ own, object }: View, identifier: string, holders: readonly string[]): string {
-  const open = own?.attempt === undefined ? 'Correct the annotation' : resolveAdvice(own);
-  return `Server ${identifier}, named by annotation ${ADOPT_ANNOTATION}, is held by ${namesOf(holders, object)}. ${open}`;
+  const open = own?.attempt === undefined ? '' : ` ${resolveAdvice(own)}`;
+  return `Server ${identifier}, named by annotation ${ADOPT_ANNOTATION}, is held by ${namesOf(holders, object)}. Correct the annotation.${open}`;
 }
 
 export function createOutcomeIsUnknown({ own, object }: View): Action | undefined {

@@ -8,8 +8,17 @@ import { settledWith, withoutAttempt, withoutServer } from './record.ts';
 import { isProvisioned } from './status.ts';
 import type { Action } from './types.ts';
 import { currentReason } from './verdict.ts';
-import { namesOf, taskInUse, unprovenTask } from './words.ts';
-import { firstSeen, notDue, park, taskIsOver, withoutCredentials, type View } from './view.ts';
+import { heldTwiceAdvice, namesOf, taskInUse, unprovenTask } from './words.ts';
+import {
+  firstSeen,
+  goneByWordAlone,
+  isOverdue,
+  notDue,
+  park,
+  taskIsOver,
+  withoutCredentials,
+  type View,
+} from './view.ts';
 
 export function recordIsInvalid({ record }: View): Action | undefined {
   if (record.kind !== 'invalid') return undefined;
@@ -75,17 +84,19 @@ const FRUITLESS = new Set<string | undefined>([
 ]);
 
 /**
- * A person has looked and found nothing: obeyed only when no create can be on its way any more. Of a task the provider
- * has to have no news, and where it named a server, that server has to be denied.
+ * A person has looked and found nothing: obeyed only when no create can be on its way any more. Of a task the provider has
+ * to have no news, or none for an hour, when it is asked after the word; and where it named a server, that server has to be
+ * denied.
  */
 export function attemptCreatedNothing(view: View): Action | undefined {
-  const { own, object, facts } = view;
+  const { own, object, facts, inputs } = view;
   if (own?.attempt === undefined || !saysNotCreated(object, own)) return undefined;
   const { identifier, task } = own;
+  const { denials, looked } = facts.memo;
   const lost = task === undefined && identifier === undefined && !mayBeInFlight(view);
-  const isDenied = identifier === undefined || facts.memo.denials?.of === `server ${identifier}`;
-  const reason = currentReason(object.status?.conditions);
-  const fruitless = task !== undefined && isDenied && FRUITLESS.has(reason) && !taskIsOver(view);
+  const isDenied = identifier === undefined || denials?.of === `server ${identifier}`;
+  const isHopeless = FRUITLESS.has(currentReason(object.status?.conditions)) || isOverdue(own, facts.now);
+  const fruitless = task !== undefined && isDenied && isHopeless && looked === inputs && !taskIsOver(view);
   if (!lost && !fruitless) return undefined;
   return { type: 'record', record: { ...withoutServer(withoutAttempt(own)), ...settledWith(own) }, why: 'notCreated' };
 }
@@ -110,7 +121,7 @@ export function identifierIsHeldTwice({ own, facts, object, deleting }: View): A
   return park(
     'IdentifierInUse',
     `Server ${own.identifier} is held by ${namesOf(holders, object)} too. The operator makes no calls for it. ` +
-      'Set deletionPolicy: Retain on the objects that are not to keep it, then delete those',
+      heldTwiceAdvice(holders, object),
     { afterMs: facts.timing.pollMs },
   );
 }
@@ -135,7 +146,7 @@ export function taskRuns(view: View): Action | undefined {
   const { identifier, task } = own;
   const type = facts.memo.readInstead !== undefined && identifier !== undefined ? 'readServer' : 'pollTask';
   const first = notDue(view, type) ?? withoutCredentials(view, type);
-  if (first !== undefined) return first;
+  if (first !== undefined) return goneByWordAlone(view, own, first) ?? first;
   if (type === 'readServer' && identifier !== undefined) return { type, record: own, identifier };
   return taskOfAnotherAccount(view, own) ?? { type: 'pollTask', record: own, task };
 }

@@ -85,6 +85,8 @@ export function expiring(
     const message = `the time of server ${record.identifier} ends at ${timestamp(at)}; it is not cancelled: ${forbidden}`;
     return { reason: 'ExpiryBlocked', message };
   }
-  const message = `server ${record.identifier} is cancelled at ${timestamp(at)}: set expiresAt or ttl to a later time, or remove it, to keep the server`;
+  const when =
+    at > now ? `is cancelled at ${timestamp(at)}` : `has expired at ${timestamp(at)} and is about to be cancelled`;
+  const message = `Server ${record.identifier} ${when}. Set expiresAt or ttl to a later time, or remove it, to keep the server`;
   return { reason: 'ExpiresSoon', message };
 }

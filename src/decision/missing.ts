@@ -10,7 +10,7 @@ import { timestamp, type Verdict } from './verdict.ts';
 export function goneByWord(at: Settling, record: ServerRecord): Next | undefined {
   const { object, facts } = at;
   const { identifier } = record;
-  if (identifier === undefined || !saysGone(object, identifier)) return undefined;
+  if (identifier === undefined || !saysGone(object, record)) return undefined;
   const goes = object.metadata.deletionTimestamp !== undefined || isToExpire(object, record, facts);
   return goes ? goOn({ ...facts.memo, gone: identifier }) : sealed(at, record, jittered(facts.timing.resyncMs, facts));
 }
@@ -29,7 +29,7 @@ export function missingVerdict({ identifier = '', missingAt = '' }: ServerRecord
     reason: 'ServerMissing',
     message:
       `The provider no longer has server ${identifier} (missing since ${missingAt}): it was cancelled outside of this ` +
-      `operator, or its expiry was changed too late. The operator does not order another one.${other} ` +
+      `operator. The operator does not order another one.${other} ` +
       'Delete this object, and create a new one if you want another server',
   };
 }

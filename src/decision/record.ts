@@ -145,6 +145,7 @@ export function withoutServer(record: ServerRecord): ServerRecord {
   const {
     identifier: _identifier,
     fingerprint: _fingerprint,
+    goneRefuted: _goneRefuted,
     missingAt: _missingAt,
     readyAt: _readyAt,
     ...rest

@@ -9,12 +9,12 @@ import { connectionCondition } from './connection.ts';
 import { isToExpire, withReadyAt } from './expiry.ts';
 import { cancelPurpose, lookPurpose } from './doubt.ts';
 import { fingerprintOf, recognize, type Recognition } from './identity.ts';
-import { saysGone } from './inputs.ts';
+import { saysGone, withRefuted } from './inputs.ts';
 import { goneByWord, missingVerdict, sealed } from './missing.ts';
 import { goOn, jittered, rest, retryLater, type Settling } from './next.ts';
 import { isRunning, reach } from './reach.ts';
 import { mergeOrphans, settledWith } from './record.ts';
-import { invisible, unseen, vanished } from './settle-task.ts';
+import { invisible, renamed, unseen, vanished } from './settle-task.ts';
 import { isProvisioned, serverFields } from './status.ts';
 import { cut } from './text.ts';
 import type { Action, Memo, Next, Outcome } from './types.ts';
@@ -29,10 +29,11 @@ export function settleServer(at: Settling, action: Extract<Action, { type: 'read
     case 'server': {
       const known = recognize(object, record, outcome.server, outcome.account, lookPurpose(object, facts.memo));
       if (!known.ok) return notRecognized(at, record, 'readServer', known);
-      if (object.metadata.deletionTimestamp === undefined && !isToExpire(object, known.record, facts))
-        return seen(at, record, known.record, outcome);
+      const current = withRefuted(object, known.record);
+      if (object.metadata.deletionTimestamp === undefined && !isToExpire(object, current, facts))
+        return seen(at, record, current, outcome);
       const next = goOn({ ...recognized(facts.memo), taskComplete: action.identifier });
-      return known.record === record ? next : { ...next, ...inBoth(at, known.record) };
+      return current === record ? next : { ...next, ...inBoth(at, current) };
     }
     case 'serverNotFound': {
       const { readInstead } = facts.memo;
@@ -40,6 +41,7 @@ export function settleServer(at: Settling, action: Extract<Action, { type: 'read
       const gone = goneByWord(at, record);
       if (gone !== undefined) return gone;
       if (!outcome.counts) return invisible(at, record, outcome.detail);
+      if (readInstead.why === 'renamed') return renamed(at, record, readInstead.named);
       return readInstead.why === 'overdue' ? unseen(at, record, readInstead.message) : vanished(at, record);
     }
     default:
@@ -70,7 +72,7 @@ function notRecognized(
   const at = { object, facts };
   const deleting = object.metadata.deletionTimestamp !== undefined;
   // The server of the object had counted as gone, and its identifier has been given to another one; or you say so.
-  const isGone = (record.missingAt !== undefined && isOther) || saysGone(object, identifier);
+  const isGone = (record.missingAt !== undefined && isOther) || saysGone(object, record);
   if (isGone && (deleting || isToExpire(object, record, facts))) return goOn({ ...facts.memo, gone: identifier });
   const pause = isProvisioned(object.status) ? facts.timing.resyncMs : facts.timing.pollMs;
   const plan = { action, afterMs: jittered(pause, facts) };
@@ -142,7 +144,7 @@ function absent(
   const denials = outcome.counts ? denied(facts, `server ${identifier}`) : facts.memo.denials;
   const memo = { ...facts.memo, failures: 0, ...(denials && { denials }) };
   const grace = graceOf(object, record, facts);
-  const isGone = saysGone(object, identifier) || (outcome.counts && denials && isProven(denials, grace, facts));
+  const isGone = saysGone(object, record) || (outcome.counts && denials && isProven(denials, grace, facts));
   if (isGone === true && goes) return goOn({ ...memo, gone: identifier });
   const resync = isProvisioned(object.status) ? facts.timing.resyncMs : facts.timing.pollMs;
   if (record.missingAt !== undefined && !goes) {
@@ -164,8 +166,8 @@ function notVisible(identifier: string, detail: string): Verdict {
     reason: 'ServerNotVisible',
     message:
       `Server ${identifier} is not visible with this API key, which does not prove that it is gone: ${detail}. ` +
-      'Restore the API key and the base URL that it was ordered with. If you know that it is gone, annotate ' +
-      `${SERVER_GONE_ANNOTATION}=${identifier}`,
+      'The operator keeps asking. If the API key or the base URL was changed, restore those that it was ordered with. ' +
+      `If you know that it is gone, annotate ${SERVER_GONE_ANNOTATION}=${identifier}`,
   };
 }
 
@@ -175,10 +177,10 @@ export function settleAdoption(at: Settling, action: Extract<Action, { type: 'ad
   const { identifier, record: known } = action;
   if (outcome.type === 'server') {
     const { task, attempt, orphans: others } = known ?? {};
-    const orphans = mergeOrphans(
-      others,
-      task === undefined ? undefined : [{ task, ...(attempt !== undefined && { attempt }) }],
-    );
+    // A number that another object follows too says nothing of a server that nobody holds.
+    const isShared = task !== undefined && facts.others.withTask(task, known?.account).length > 0;
+    const orphan = task === undefined || isShared ? undefined : [{ task, ...(attempt !== undefined && { attempt }) }];
+    const orphans = mergeOrphans(others, orphan);
     const record: ServerRecord = {
       owner: object.metadata.uid,
       mode: 'adopt',
@@ -195,7 +197,8 @@ export function settleAdoption(at: Settling, action: Extract<Action, { type: 'ad
   }
   if (outcome.type === 'held') {
     const message = heldMessage(lookAt(object, facts), identifier, outcome.holders);
-    return retryLater(at, 'adopt', { record: known, verdict: { reason: 'IdentifierInUse', message } });
+    const parts = { record: known, verdict: { reason: 'IdentifierInUse', message } as const };
+    return rest(at, parts, { action: 'adopt', afterMs: jittered(facts.timing.pollMs, facts) });
   }
   if (outcome.type !== 'serverNotFound') throw new Error(`outcome ${outcome.type} does not belong to an adoption`);
   const open = known?.attempt === undefined ? '' : `. ${resolveAdvice(known)}`;

@@ -1,4 +1,5 @@
 /** What polling a task means for its object. Pure. */
+import { ADOPT_ANNOTATION } from '../api/names.ts';
 import { MAX_IDENTIFIER, type ServerRecord } from '../api/record.ts';
 import type { VirtualServerStatus } from '../api/virtual-server.ts';
 import { denied, isProven, pauseOf, unprovenVerdict, withoutDenials } from './absence.ts';
@@ -19,7 +20,8 @@ export function settleTask(at: Settling, record: ServerRecord, outcome: Outcome)
     case 'complete': {
       const named = withIdentifier(at, record, outcome.identifier);
       if ('problem' in named) return mistaken(at, record, named.problem);
-      if ('isOther' in named) return goOn({ ...memo, readInstead: { why: 'taskNotFound' } });
+      if ('isOther' in named)
+        return goOn({ ...memo, readInstead: { why: 'renamed', named: outcome.identifier ?? '' } });
       if ('verdict' in named)
         return retryLater(at, 'pollTask', { record, verdict: named.verdict }, at.facts.timing.pollMs);
       if (outcome.type === 'pending') return pending(at, named, outcome.status, named !== record);
@@ -91,7 +93,11 @@ function pending(at: Settling, record: ServerRecord, message: string | undefined
   const parts = {
     record,
     fields: { task: taskField(task, message) },
-    verdict: verdictOf(record, message, { deleting, overdue, failed }),
+    verdict: verdictOf(record, message, {
+      deleting: deleting && object.spec.deletionPolicy === 'Delete',
+      overdue,
+      failed,
+    }),
   };
   const settling = { object, facts };
   if (overdue) return retryLater(settling, 'pollTask', parts, facts.timing.pollMs, isNew ? record : undefined);
@@ -141,8 +147,20 @@ export function unseen({ object, facts }: Settling, record: ServerRecord, messag
 export function invisible(at: Settling, record: ServerRecord, detail: string): Next {
   const message =
     `Task ${record.task ?? ''} is not visible with this API key, which proves nothing: ${detail}. ` +
-    'Restore the API key and the base URL of the order';
+    'If the API key or the base URL was changed, restore those of the order. ' +
+    resolveAdvice(record);
   return askedInVain(at, record, { reason: 'ServerNotVisible', message });
+}
+
+/** The task names another server than before, and the provider does not show the one of before. */
+export function renamed(at: Settling, record: ServerRecord, named: string): Next {
+  const { identifier = '' } = record;
+  const memo = { ...at.facts.memo, denials: denied(at.facts, `server ${identifier}`) };
+  const message =
+    `Task ${record.task ?? ''} names server ${shorten(named)} now. It named server ${identifier} before, which the provider ` +
+    `does not show. If server ${shorten(named)} is the one of this order, annotate ${ADOPT_ANNOTATION}=${shorten(named)}. ` +
+    resolveAdvice(record);
+  return askedInVain({ ...at, facts: { ...at.facts, memo } }, record, { reason: 'TaskInUse', message });
 }
 
 /** The provider denies the task and, where its identifier is known, the server. */

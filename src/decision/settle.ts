@@ -1,11 +1,12 @@
 /** What an outcome means for one object: record, status, Events, and when to look again. Pure. */
+import { SERVER_GONE_ANNOTATION } from '../api/names.ts';
 import { BOUNDS, type VirtualServer } from '../api/virtual-server.ts';
 import type { ServerRecord } from '../api/record.ts';
 import { compose, transitions } from './compose.ts';
 import { connectionCondition } from './connection.ts';
 import { reasonOf } from './failure.ts';
 import { untilExpiry } from './expiry.ts';
-import { orphanMessage } from './inputs.ts';
+import { inputsOf, orphanMessage, saysGone, saysNotCreated } from './inputs.ts';
 import { goOn, rest, retryLater, type Settling } from './next.ts';
 import { viewRecord } from './record.ts';
 import { settleCreate } from './settle-create.ts';
@@ -14,9 +15,24 @@ import { settleTask } from './settle-task.ts';
 import type { Action, Facts, Memo, Next, Outcome } from './types.ts';
 import { cut } from './text.ts';
 import { timestamp, type Verdict } from './verdict.ts';
-import { firstSeen } from './view.ts';
+import { firstSeen, isOverdue } from './view.ts';
+import { resolveAdvice } from './words.ts';
 
 export function settle(object: VirtualServer, action: Action, outcome: Outcome, facts: Facts): Next {
+  const next = settleOne(object, action, outcome, facts);
+  const about = action.type === 'park' ? action.retry : action.type;
+  if (!LOOKS.has(about)) return next;
+  const looked = inputsOf(object);
+  // A word that nothing was created waits for a look at the provider after it, and no longer.
+  const { record } = object.status ?? {};
+  const again = next.again || (facts.memo.looked !== looked && record !== undefined && saysNotCreated(object, record));
+  return { ...next, again, memo: { ...next.memo, looked } };
+}
+
+/** Actions that ask the provider about a task or a server; a park in their place had nothing to ask with. */
+const LOOKS = new Set<Action['type'] | undefined>(['pollTask', 'readServer', 'deleteServer']);
+
+function settleOne(object: VirtualServer, action: Action, outcome: Outcome, facts: Facts): Next {
   const at: Settling = { object, facts };
   if (outcome.type === 'failed') return failed(at, action, outcome);
   switch (action.type) {
@@ -55,11 +71,27 @@ function recordOf({ object, facts }: Settling): ServerRecord | undefined {
 }
 
 function failed(at: Settling, action: Action, { error, cancelAsked }: Extract<Outcome, { type: 'failed' }>): Next {
-  const verdict: Verdict = { reason: reasonOf(error), message: error.message };
+  const { object, facts } = at;
+  const record = recordOf(at);
+  const isAbout = action.type === 'readServer' || action.type === 'deleteServer' || action.type === 'pollTask';
+  const deleting = object.metadata.deletionTimestamp !== undefined;
+  if (isAbout && deleting && record?.identifier !== undefined && saysGone(object, record))
+    return goOn({ ...facts.memo, gone: record.identifier });
+  const verdict: Verdict = { reason: reasonOf(error), message: `${error.message}${adviceOf(at, action, record)}` };
   const isAsked = action.type === 'deleteServer' && cancelAsked === true;
   const memo = { ...at.facts.memo, ...(isAsked && { cancelAsked: action.identifier }) };
   const settling = { ...at, facts: { ...at.facts, memo } };
-  return retryLater(settling, action.type, { record: recordOf(at), verdict }, error.retryAfterMs);
+  return retryLater(settling, action.type, { record, verdict }, error.retryAfterMs);
+}
+
+/** What you can do when a call fails and does not stop failing. */
+function adviceOf({ object, facts }: Settling, action: Action, record: ServerRecord | undefined): string {
+  if (record === undefined) return '';
+  if (action.type === 'pollTask' && isOverdue(record, facts.now)) return `. ${resolveAdvice(record)}`;
+  const { identifier } = record;
+  const deleting = object.metadata.deletionTimestamp !== undefined;
+  if (action.type !== 'deleteServer' || !deleting || identifier === undefined) return '';
+  return `. If you know that server ${identifier} is gone, annotate ${SERVER_GONE_ANNOTATION}=${identifier}`;
 }
 
 function settleWait(at: Settling, afterMs: number | undefined): Next {
@@ -84,7 +116,9 @@ function settlePark(at: Settling, action: Extract<Action, { type: 'park' }>, out
   if (connection !== undefined) return retryLater(at, 'park', parts);
   if (retry !== undefined && afterMs === undefined) return retryLater(at, retry, parts, atLeastMs);
   const next = rest(at, parts, retry === undefined || afterMs === undefined ? undefined : { action: retry, afterMs });
-  const memo = rememberForeign(next.memo, at, verdict);
+  // What is proven of a server has to be proven again when the object stays for another reason.
+  const { gone: _gone, ...rested } = next.memo;
+  const memo = rememberForeign(rested, at, verdict);
   return {
     ...next,
     memo,
@@ -145,7 +179,7 @@ function settleRelease({ facts }: Settling, action: Extract<Action, { type: 'rel
   if (why === 'cancelled' || (why === 'gone' && wasAsked))
     events.push({ type: 'Normal', reason: 'ServerCancelled', note: `Server ${left} was cancelled` });
   else if (why === 'gone') {
-    const note = `Server ${left} no longer exists at the provider; the operator did not cancel it`;
+    const note = `Server ${left} no longer exists at the provider; this process has not cancelled it`;
     events.push({ type: 'Warning', reason: 'ServerGone', note });
   }
   if (why === 'retained') {

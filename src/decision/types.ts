@@ -43,8 +43,11 @@ export interface Memo {
   foreignAttempt?: { attempt: string; since: number };
   /** The task of this identifier has answered 303 to this process, or the server was read. */
   taskComplete?: string;
+  /** The inputs with which the provider was last asked about the task or the server, whatever it answered. */
+  looked?: string;
   /** The task tells nothing more (404, or overdue while the server is to be cancelled): ask for the server itself once. */
-  readInstead?: { why: 'taskNotFound' } | { why: 'overdue'; message: string | undefined };
+  readInstead?:
+    { why: 'taskNotFound' } | { why: 'renamed'; named: string } | { why: 'overdue'; message: string | undefined };
   /** DELETE was answered with 200 for this identifier. */
   cancelled?: string;
   /** A DELETE for this identifier was sent, and its answer was lost. */
@@ -93,10 +96,13 @@ export interface Facts {
   jitter: number;
 }
 
+/** `held`: leaves out those that are only about to take the server over. */
+type Asking = Pick<ServerRecord, 'account' | 'fingerprint'> & { held?: true };
+
 /** Other objects, as `namespace/name`; `account` is that of the one who asks. */
 export interface Others {
   /** Those that hold the server. */
-  withServer: (identifier: string, asking: Pick<ServerRecord, 'account' | 'fingerprint'>) => readonly string[];
+  withServer: (identifier: string, asking: Asking) => readonly string[];
   /** Those that follow the task of this number to its end. */
   withTask: (task: number, account: string | undefined) => readonly string[];
   /** Those that have ordered a server and do not know its identifier yet, and will. */

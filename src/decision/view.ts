@@ -2,7 +2,7 @@
 import { FINALIZER } from '../api/names.ts';
 import type { ServerRecord } from '../api/record.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
-import { adoptionOf, inputsOf, type Adoption } from './inputs.ts';
+import { adoptionOf, inputsOf, saysGone, type Adoption } from './inputs.ts';
 import { viewRecord, type RecordView } from './record.ts';
 import { isProvisioned } from './status.ts';
 import type { Action, Facts } from './types.ts';
@@ -58,6 +58,17 @@ export function withoutCredentials(view: View, action: Action['type']): Action |
   if (credentials.ok) return undefined;
   const { reason, message, retryAfterMs } = credentials;
   return park(reason, message, { retry: action, ...(retryAfterMs !== undefined && { afterMs: retryAfterMs }) });
+}
+
+/** Your word that the server is gone, where no key is left to ask the provider with. */
+export function goneByWordAlone(
+  { object, facts, deleting }: View,
+  own: ServerRecord,
+  first: Action,
+): Action | undefined {
+  if (!deleting || facts.credentials?.ok !== false || first.type !== 'park') return undefined;
+  if (own.orphans !== undefined || !saysGone(object, own)) return undefined;
+  return { type: 'release', why: 'gone', record: own };
 }
 
 /**

@@ -17,6 +17,13 @@ export function namesOf(holders: readonly string[], { metadata: { namespace } }:
   return [...own, elsewhere].join(', ');
 }
 
+/** Of a server that several objects hold. Whoever sees one of them alone must not give the server away. */
+export function heldTwiceAdvice(holders: readonly string[], { metadata: { namespace } }: VirtualServer): string {
+  return holders.every((holder) => holder.startsWith(`${namespace}/`))
+    ? 'Set deletionPolicy: Retain on the objects that are not to keep it, then delete those'
+    : 'Ask an administrator of the cluster which object is to keep it, and to have it taken from the others';
+}
+
 /** What you can do about an open attempt; none of it lets the object go. */
 export function resolveAdvice({ attempt, identifier }: Pick<ServerRecord, 'attempt' | 'identifier'>): string {
   if (identifier !== undefined) {
@@ -54,6 +61,6 @@ export function unprovenServer(identifier: string, why: string, word: string): s
   return (
     `A server ${identifier} exists, but it cannot be proven to be the server of this object: ${why}. ` +
     `If it is, annotate ${ACCEPT_SERVER_ANNOTATION}=${word}. If the server of this object is gone, annotate ` +
-    `${SERVER_GONE_ANNOTATION}=${identifier}. Or restore the API key and the base URL that it was ordered with`
+    `${SERVER_GONE_ANNOTATION}=${identifier}. If the API key or the base URL was changed, restore those that it was ordered with`
   );
 }

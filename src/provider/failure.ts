@@ -26,10 +26,10 @@ export function failure(answer: Answer, what: string, redactor: Redactor): Provi
   return new ProtocolError(`${what}: the service answered ${status}, which is not expected`);
 }
 
-/** As `failure`, where a 404 means that the thing does not exist. */
+/** As `failure`, where a 404 means that the thing does not exist; 410 says the same. */
 export function failureOf(answer: Answer, what: string, redactor: Redactor): ProviderError {
   const error = failure(answer, what, redactor);
-  return answer.status === 404 ? new NotFoundError(error.message) : error;
+  return answer.status === 404 || answer.status === 410 ? new NotFoundError(error.message) : error;
 }
 
 /** Retry-After as seconds or as an HTTP date, in milliseconds from now, within an hour; undefined when unreadable. */

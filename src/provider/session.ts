@@ -38,6 +38,10 @@ export class ServiceSession implements Session {
     this.account = options.account;
   }
 
+  get isAccepted(): boolean {
+    return this.#caller.tokens.isAccepted;
+  }
+
   async ensureToken(): Promise<void> {
     await this.#caller.tokens.get();
   }

@@ -48,6 +48,7 @@ export class TokenSource {
   readonly #onLogin: (result: LoginResult) => void;
   readonly #onRecovered: () => void;
   #token: Token | undefined;
+  #isAccepted = false;
   #login: Promise<string> | undefined;
 
   constructor(key: ApiKey, options: TokenOptions) {
@@ -72,6 +73,11 @@ export class TokenSource {
     return this.#login;
   }
 
+  /** At least one login has succeeded. */
+  get isAccepted(): boolean {
+    return this.#isAccepted;
+  }
+
   /** Forgets the token if it is still `value`, or whichever it is: of many calls that got a 401 only one logs in. */
   drop(value?: string): void {
     if (value === undefined || this.#token?.value === value) this.#token = undefined;
@@ -85,6 +91,7 @@ export class TokenSource {
   async #renew(): Promise<string> {
     try {
       this.#token = await this.#logIn();
+      this.#isAccepted = true;
       this.#onLogin('success');
       if (this.#refusals.end()) this.#onRecovered();
       return this.#token.value;

@@ -104,6 +104,8 @@ export type Priority = 'high' | 'normal' | 'low';
 export interface Session {
   /** Names the base URL and the key ID by their hashes (account.ts compares such names). No secret is part of it. */
   readonly account: string;
+  /** The authentication service has given a token for this key at least once. */
+  readonly isAccepted: boolean;
   /** Resolves with a token in hand. Throws InvalidCredentialsError, without a login, until a refused key may be retried. */
   ensureToken(): Promise<void>;
   /** The three lists, from one shared call that answered at most `maxAgeMs` ago. */
