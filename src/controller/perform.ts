@@ -146,7 +146,8 @@ async function adopt(action: Extract<Action, { type: 'adopt' }>, target: Target,
   const { identifier } = action;
   const others = room.holders.others(uid);
   const before = others.withServer(identifier, { account });
-  room.holders.reserve(uid, { namespace, name, secret: spec.apiKeySecretRef.name, account, identifier });
+  const holding = { namespace, name, secret: spec.apiKeySecretRef.name, account, identifier };
+  if (before.length === 0) room.holders.reserve(uid, holding);
   const found = await readServer(identifier, undefined, target);
   // Only who can read the server is told whether others hold it.
   if (found.type !== 'server') return found;

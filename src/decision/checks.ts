@@ -116,7 +116,9 @@ export function mayBeInFlight({ own, facts }: View): boolean {
 
 export function identifierIsHeldTwice({ own, facts, object, deleting }: View): Action | undefined {
   if (own?.identifier === undefined || (deleting && object.spec.deletionPolicy === 'Retain')) return undefined;
-  const holders = facts.others.withServer(own.identifier, own);
+  const { account, fingerprint } = own;
+  // Who is only about to take it over finds this object there.
+  const holders = facts.others.withServer(own.identifier, { account, fingerprint, held: true });
   if (holders.length === 0) return undefined;
   return park(
     'IdentifierInUse',

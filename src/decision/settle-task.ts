@@ -1,7 +1,7 @@
 /** What polling a task means for its object. Pure. */
 import { ADOPT_ANNOTATION } from '../api/names.ts';
 import { MAX_IDENTIFIER, type ServerRecord } from '../api/record.ts';
-import type { VirtualServerStatus } from '../api/virtual-server.ts';
+import type { VirtualServerSpec, VirtualServerStatus } from '../api/virtual-server.ts';
 import { denied, isProven, pauseOf, unprovenVerdict, withoutDenials } from './absence.ts';
 import { isSameAccount } from './account.ts';
 import { isAcceptedWord } from './identity.ts';
@@ -94,7 +94,7 @@ function pending(at: Settling, record: ServerRecord, message: string | undefined
     record,
     fields: { task: taskField(task, message) },
     verdict: verdictOf(record, message, {
-      deleting: deleting && object.spec.deletionPolicy === 'Delete',
+      deleting: deleting ? object.spec.deletionPolicy : undefined,
       overdue,
       failed,
     }),
@@ -115,10 +115,12 @@ function saysFailure(message: string | undefined): boolean {
   return message !== undefined && /\b(fail(s|ed|ure)?|errors?|abort(s|ed)?|cancell?ed)\b/i.test(message);
 }
 
+type DeletionPolicy = VirtualServerSpec['deletionPolicy'];
+
 function verdictOf(
   record: ServerRecord,
   message: string | undefined,
-  { deleting, overdue, failed }: { deleting: boolean; overdue: boolean; failed: boolean },
+  { deleting, overdue, failed }: { deleting?: DeletionPolicy | undefined; overdue: boolean; failed: boolean },
 ): Verdict {
   const { task = '' } = record;
   const progress = message === undefined || message === '' ? `Task ${task} runs` : `Task ${task}: ${message}`;
@@ -128,7 +130,11 @@ function verdictOf(
     const text = `The task has run for more than an hour. ${progress}. The operator keeps polling. ${resolveAdvice(record)}`;
     return { reason: 'TaskOverdue', message: text };
   }
-  if (deleting) return { reason: 'Deleting', message: `The server is cancelled when its task has ended. ${progress}` };
+  if (deleting !== undefined) {
+    const then =
+      deleting === 'Delete' ? 'is cancelled when its task has ended' : 'is left running as soon as it is known';
+    return { reason: 'Deleting', message: `The server ${then}. ${progress}` };
+  }
   return { reason: 'Creating', message: progress };
 }
 
@@ -138,7 +144,7 @@ export function unseen({ object, facts }: Settling, record: ServerRecord, messag
   const memo = { ...facts.memo, denials: denied(facts, `server ${identifier}`) };
   const overdue = isOverdue(record, facts.now);
   const failed = saysFailure(message);
-  const { reason, message: text } = verdictOf(record, message, { deleting: false, overdue, failed });
+  const { reason, message: text } = verdictOf(record, message, { overdue, failed });
   const verdict = { reason, message: `The provider does not show server ${identifier}. ${text}` };
   return askedInVain({ object, facts: { ...facts, memo } }, record, verdict, { task: taskField(task, message) });
 }

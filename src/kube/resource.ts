@@ -1,6 +1,6 @@
 /** Our kinds as the API server serves them: where they lie, and the check of what comes back. */
 import { INPUT_ANNOTATIONS } from '../api/annotations.ts';
-import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL, KIND, PLURAL, RECORD_ANNOTATION } from '../api/names.ts';
+import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL, GROUP, KIND, PLURAL, RECORD_ANNOTATION } from '../api/names.ts';
 import type { ServerCatalog } from '../api/server-catalog.ts';
 import type { ObjectMeta, VirtualServer } from '../api/virtual-server.ts';
 import { KubeError } from './error.ts';
@@ -19,6 +19,9 @@ export interface Resource<T extends KubeObject> {
 
 export const VIRTUAL_SERVERS: Resource<VirtualServer> = resource(KIND, PLURAL);
 export const SERVER_CATALOGS: Resource<ServerCatalog> = resource(CATALOG_KIND, CATALOG_PLURAL);
+
+/** An annotation has at most 317 characters in its name. */
+const MAX_MISTYPED = 8;
 
 /** The collection in a namespace, or in all of them. */
 export function collectionOf({ plural }: Pick<Resource<KubeObject>, 'plural'>, namespace?: string): string {
@@ -50,7 +53,13 @@ function resource<T extends KubeObject>(kind: string, plural: string): Resource<
 function kept(metadata: ObjectMeta): ObjectMeta {
   const { name, namespace, uid, resourceVersion, generation, creationTimestamp } = metadata;
   const { deletionTimestamp, finalizers, annotations = {} } = metadata;
-  const ours = [RECORD_ANNOTATION, ...INPUT_ANNOTATIONS].flatMap((annotation) => {
+  const known: readonly string[] = [RECORD_ANNOTATION, ...INPUT_ANNOTATIONS];
+  // Of mistyped ones the names are enough to say so.
+  const mistyped = Object.keys(annotations)
+    .filter((annotation) => annotation.startsWith(`${GROUP}/`) && !known.includes(annotation))
+    .slice(0, MAX_MISTYPED)
+    .map((annotation) => [annotation, ''] as const);
+  const ours = known.flatMap((annotation) => {
     const text = annotations[annotation];
     return text === undefined ? [] : [[annotation, bounded(text, boundOf(annotation))] as const];
   });
@@ -63,7 +72,7 @@ function kept(metadata: ObjectMeta): ObjectMeta {
     creationTimestamp,
     ...(deletionTimestamp !== undefined && { deletionTimestamp }),
     ...(finalizers !== undefined && { finalizers }),
-    ...(ours.length > 0 && { annotations: Object.fromEntries(ours) }),
+    ...(ours.length + mistyped.length > 0 && { annotations: Object.fromEntries([...ours, ...mistyped]) }),
   };
 }
 

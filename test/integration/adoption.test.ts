@@ -113,7 +113,8 @@ describe('one server and two objects', () => {
     const first = await readyServer(world, 'one');
     const second = await world.create(virtualServer('two', withAnnotations({ 'vps-operator.dev/paused': 'true' })));
     await world.waitForReason('two', 'Paused', 'Paused');
-    const forced = { owner: second.metadata.uid, mode: 'adopt', identifier: recordOf(first).identifier };
+    const { account, identifier } = recordOf(first);
+    const forced = { owner: second.metadata.uid, mode: 'adopt', account, identifier };
     await world.annotate('two', { record: JSON.stringify(forced), paused: null });
     for (const name of ['one', 'two']) {
       await world.annotate(name, { 'reconcile-at': 'now' });

@@ -114,7 +114,7 @@ describe('a service that fails for a while', () => {
       action: { kind: 'status', status: 404 },
     });
     await world.create(virtualServer('web'));
-    await world.waitForReason('web', 'ServerMissing', 'Stalled');
+    await world.waitForReason('web', 'AbsenceUnproven', 'Reconciling');
     expect(sent(world)).toHaveLength(1);
     fault.remove();
     await world.waitForReason('web', 'Available', 'Ready');

@@ -88,7 +88,9 @@ describe('deleting an object whose server is ready', () => {
     world.simulator.fleet.removeServer(ready.status?.identifier ?? '');
     await world.delete('web');
     await world.waitGone('web');
-    expect(world.simulator.ledger.requests({ method: 'DELETE', route: SERVER, status: 404 })).toHaveLength(1);
+    // It was read before: its identifier may be that of another server by now.
+    expect(world.simulator.ledger.requests({ method: 'DELETE', route: SERVER })).toEqual([]);
+    expect(world.simulator.ledger.requests({ method: 'GET', route: SERVER, status: 404 }).length).toBeGreaterThan(2);
     expect(world.simulator.ledger.cancels()).toEqual([]);
   });
 

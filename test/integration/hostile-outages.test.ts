@@ -49,35 +49,29 @@ function rateLimitedUntil(): Failure {
 }
 
 /** The deletion is over as soon as a DELETE has been answered with 200, whatever follows. */
-const cancelled = { differs: { leaving: 'gone' } } as const;
 const HASTY = ['--provider-timeout=700ms'];
 
 const BODIES: Record<string, Failure> = {
   'a page of HTML': {
     action: () => ({ kind: 'garbage', form: 'html' }),
     says: nonsense(/is not JSON/),
-    ...cancelled,
   },
   'half of a body': {
     action: () => ({ kind: 'garbage', form: 'truncated' }),
     says: unavailable(/cannot be reached/),
-    ...cancelled,
   },
   'a body over all bounds': {
     action: () => ({ kind: 'garbage', form: 'oversized', megabytes: 9 }),
     says: nonsense(/larger than/),
-    ...cancelled,
   },
   'a body that drips past the deadline': {
     action: () => ({ kind: 'garbage', form: 'slow', msPerByte: 200 }),
     says: unavailable(/no whole answer within 700 ms/),
     flags: HASTY,
-    ...cancelled,
   },
   'JSON of another type': {
     action: () => ({ kind: 'body', body: 7 }),
     says: nonsense(/is not a (JSON (object|array)|server)/),
-    ...cancelled,
   },
   'no answer at all': {
     action: () => ({ kind: 'hang' }),
@@ -138,11 +132,11 @@ const CALLS_ONLY: Record<string, Failure> = {
   },
   '404 for everything': {
     action: answered(404),
-    says: { reason: 'ServerNotVisible', words: /answers 404 for its list of products too/ },
+    says: { reason: 'ServerNotVisible', words: /answers 404 for its list of products/ },
     // A server that is not found is compared with the list of products, before and after the deletion.
     listReaders: 5,
     differs: {
-      making: { reason: 'TaskNotFound', words: /does not know task/ },
+      making: { reason: 'ServerNotVisible', words: /Task \d+ is not visible/ },
       late: unavailable(/answered 404/),
     },
   },

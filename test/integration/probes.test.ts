@@ -2,6 +2,7 @@
 import { createServer, type AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { virtualServer } from '../gen/virtual-server.ts';
+import { recordOf } from './support/records.ts';
 import { CREATE } from './support/creates.ts';
 import { spawnOperator, startDetour } from './support/process.ts';
 import { pageUrl, read, scrape, valueOf } from './support/scrape.ts';
@@ -97,7 +98,8 @@ describe('the probes of an operator', () => {
     expect(await read(readyz.replace('/readyz', '/livez'))).toEqual(OK);
     expect(await operator.exited).toBe(0);
     await expect(read(readyz)).rejects.toThrow('fetch failed');
-    expect((await world.get('web'))?.status?.record?.task).toBeDefined();
+    const object = await world.get('web');
+    expect(object && recordOf(object).task).toBeDefined();
   });
 
   it.each(['--metrics-bind-address', '--health-probe-bind-address'])(
