@@ -321,7 +321,7 @@ describe('a 404 for a task', () => {
   });
 
   it('does not count either for the server in its place', () => {
-    const held = memo({ readInstead: 'taskNotFound' });
+    const held = memo({ readInstead: { why: 'taskNotFound' } });
     const next = settle(webWith(HELD), readOf(HELD), notFound(false), at(0, held));
     expect(conditionsOf(next).Stalled).toBe('True ServerNotVisible');
     expect(next.memo).not.toHaveProperty('denials');
@@ -329,7 +329,7 @@ describe('a 404 for a task', () => {
   });
 
   it.each([true, false])('is enough with your word that its server is gone (counts: %s)', (counts) => {
-    const held = memo({ readInstead: 'taskNotFound' });
+    const held = memo({ readInstead: { why: 'taskNotFound' } });
     const next = settle(webWith(HELD, said('srv1')), readOf(HELD), notFound(counts), at(0, held));
     expect(conditionsOf(next).Stalled).toBe('True ServerMissing');
     expect(next.record).toHaveProperty('missingAt');
@@ -341,7 +341,9 @@ describe('a 404 for a task', () => {
 
   it('is enough with your word where the task itself is not visible', () => {
     const invisible: Outcome = { type: 'taskNotFound', counts: false, detail: '' };
-    const next = settle(webWith(HELD, said('srv1')), { ...poll, record: HELD }, invisible, at(0, memo({})));
+    const asks = settle(webWith(HELD, said('srv1')), { ...poll, record: HELD }, invisible, at(0, memo({})));
+    expect(asks).toMatchObject({ again: true, memo: { readInstead: { why: 'taskNotFound' } } });
+    const next = settle(webWith(HELD, said('srv1')), readOf(HELD), notFound(false), at(0, asks.memo));
     expect(conditionsOf(next).Stalled).toBe('True ServerMissing');
   });
 
@@ -364,7 +366,7 @@ describe('a 404 for a task', () => {
     const vanished = (moments: number[]): Next =>
       moments.reduce<Next>(
         (next, ms) =>
-          settle(webWith(own), readOf(own), notFound(), at(ms, { ...next.memo, readInstead: 'taskNotFound' })),
+          settle(webWith(own), readOf(own), notFound(), at(ms, { ...next.memo, readInstead: { why: 'taskNotFound' } })),
         { memo: memo({}), events: [], again: false },
       );
     const early = vanished([0, 1, 2]);
@@ -376,7 +378,10 @@ describe('a 404 for a task', () => {
 
   it('proves nothing about a server that an overdue task has named', () => {
     const own = webWith(HELD, { deleting: true });
-    const overdue = at(3_600_000, memo({ readInstead: 'overdue', denials: denials('server srv1') }));
+    const overdue = at(
+      3_600_000,
+      memo({ readInstead: { why: 'overdue', message: undefined }, denials: denials('server srv1') }),
+    );
     const next = settle(own, readOf(HELD), notFound(), overdue);
     expect(conditionsOf(next).Ready).toBe('False TaskOverdue');
     expect(next.memo).not.toHaveProperty('gone');

@@ -198,7 +198,7 @@ describe('settling a release', () => {
     {
       why: 'gone',
       of: HELD,
-      events: ['Warning ServerGone: Server srv1 no longer exists at the provider; the operator did not cancel it'],
+      events: ['Warning ServerGone: Server srv1 no longer exists at the provider; this process has not cancelled it'],
     },
     {
       why: 'retained',
