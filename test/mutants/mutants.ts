@@ -55,9 +55,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'a task that is not found is taken for leave to create again',
     file: 'src/decision/settle-task.ts',
-    find: 'return record.identifier === undefined ? vanished(at, record)',
-    replace:
-      'return record.identifier === undefined ? goOn(memo, { record: { owner: record.owner, mode: record.mode } })',
+    find: 'return outcome.counts ? vanished(at, record)',
+    replace: 'return outcome.counts ? goOn(memo, { record: { owner: record.owner, mode: record.mode } })',
     tests: ['--project', 'unit', 'test/unit/decision'],
   },
   {
@@ -132,8 +131,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'two holders of one server are not looked at',
     file: 'src/controller/holders.ts',
-    find: '.filter((holding) => this.#isOwner(holding) && concerns(holding))',
-    replace: '.filter((holding) => this.#isOwner(holding) && concerns(holding) && holding.name === "")',
+    find: 'this.#isOwner(other, holding) && concerns(holding) ?',
+    replace: 'this.#isOwner(other, holding) && concerns(holding) && holding.name === "" ?',
     tests: ['test/integration/adoption'],
   },
   {
@@ -561,8 +560,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'a server that counted as gone gets a DELETE unseen',
     file: 'src/controller/perform.ts',
-    find: 'return isOther || missingAt !== undefined || isInDoubt(',
-    replace: 'return isOther || isInDoubt(',
+    find: "|| mode === 'adopt' || missingAt !== undefined;",
+    replace: "|| mode === 'adopt';",
     tests: ['--project', 'unit', 'test/unit/controller/perform.test.ts'],
   },
   {
@@ -596,8 +595,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'the mirror of a deleted object brings its absence back',
     file: 'src/decision/settle-server.ts',
-    find: 'return known.record === record ? next : { ...next, ...inBoth(at, known.record) };',
-    replace: 'return known.record === record ? next : { ...next, record: known.record };',
+    find: 'return current === record ? next : { ...next, ...inBoth(at, current) };',
+    replace: 'return current === record ? next : { ...next, record: current };',
     tests: ['--project', 'unit', 'test/unit/decision/settle-absence.test.ts'],
   },
   {
@@ -638,14 +637,14 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'a forged holder counts',
     file: 'src/controller/holders.ts',
-    find: 'return own === undefined || account === undefined || isSameAccount(own, account);',
-    replace: "return own !== '' || account === undefined || isSameAccount(own, account);",
+    find: 'isSameAccount(this.#accountOf(namespace, secret), account)',
+    replace: "this.#accountOf(namespace, secret) !== ''",
     tests: ['--project', 'unit', 'test/unit/controller/holders.test.ts'],
   },
   {
     name: 'a holder whose key was changed counts no more',
     file: 'src/controller/holders.ts',
-    find: 'if (isConfirmed === true) return true;',
+    find: 'isConfirmed === true ||\n',
     replace: '',
     tests: ['--project', 'unit', 'test/unit/controller/holders.test.ts'],
   },
@@ -666,13 +665,13 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'spellings of an identifier are different servers',
     file: 'src/controller/holders.ts',
-    find: 'this.#byIdentifier.of(identifier.toLowerCase()),',
-    replace: 'this.#byIdentifier.of(identifier),',
+    find: 'this.#byIdentifier.of(identifier.toLowerCase())]',
+    replace: 'this.#byIdentifier.of(identifier)]',
     tests: ['--project', 'unit', 'test/unit/controller/holders.test.ts'],
   },
   {
     name: 'two adoptions wait for the open orders of each other',
-    file: 'src/controller/objects.ts',
+    file: 'src/controller/holding.ts',
     find: 'if (task === undefined && adoptionOf(object) !== undefined) return true;',
     replace: 'if (task === undefined && adoptionOf(object)?.ok === false) return true;',
     tests: ['--project', 'unit', 'test/unit/controller/objects.test.ts'],
@@ -687,7 +686,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'not-created is obeyed while the server that the task named may be there',
     file: 'src/decision/checks.ts',
-    find: 'const isDenied = identifier === undefined || facts.memo.denials?.of === `server ${identifier}`;',
+    find: 'const isDenied = identifier === undefined || denials?.of === `server ${identifier}`;',
     replace: "const isDenied = identifier !== '';",
     tests: ['--project', 'unit', 'test/unit/decision/checks-record.test.ts'],
   },
@@ -698,5 +697,47 @@ export const MUTANTS: Mutant[] = [
     replace:
       'const goes = { ...goOn({ ...memo, failures: 0 }, { record }), again: false, requeueAfterMs: facts.timing.pollMs };',
     tests: ['--project', 'unit', 'test/unit/decision/settle-create.test.ts'],
+  },
+  {
+    name: 'a key that the provider has not accepted makes a holder',
+    file: 'src/controller/credentials.ts',
+    find: 'sessions.find((session) => session.isAccepted)?.account',
+    replace: 'sessions[0]?.account',
+    tests: ['--project', 'unit', 'test/unit/controller/credentials.test.ts'],
+  },
+  {
+    name: 'holders are told of before the server was read',
+    file: 'src/controller/perform.ts',
+    find: "if (found.type !== 'server') return found;",
+    replace: "if (found.type !== 'server' && before.length === 0) return found;",
+    tests: ['--project', 'unit', 'test/unit/controller/perform.test.ts'],
+  },
+  {
+    name: 'a server that was read before gets a DELETE after a 404',
+    file: 'src/controller/perform.ts',
+    find: 'const wasRead = fingerprint !== undefined ||',
+    replace: 'const wasRead =',
+    tests: ['--project', 'unit', 'test/unit/controller/perform.test.ts'],
+  },
+  {
+    name: 'not-created is obeyed on an old condition',
+    file: 'src/decision/checks.ts',
+    find: 'isHopeless && looked === inputs &&',
+    replace: "isHopeless && looked !== '' && inputs !== '' &&",
+    tests: ['--project', 'unit', 'test/unit/decision/checks-record.test.ts'],
+  },
+  {
+    name: 'a word that the server is gone outlives a reading of the server',
+    file: 'src/decision/inputs.ts',
+    find: 'value === record.identifier && record.goneRefuted === undefined',
+    replace: 'value === record.identifier',
+    tests: ['--project', 'unit', 'test/unit/decision/settle-absence.test.ts'],
+  },
+  {
+    name: 'an old proof of absence releases an object after a park',
+    file: 'src/decision/settle.ts',
+    find: 'const { gone: _gone, ...rested } = next.memo;',
+    replace: 'const rested = next.memo;',
+    tests: ['--project', 'unit', 'test/unit/decision/settle.test.ts'],
   },
 ];

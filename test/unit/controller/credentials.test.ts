@@ -22,6 +22,7 @@ function setUp(operatorNamespace: string | undefined = 'operator') {
   const changed: string[] = [];
   const tenants: (string | undefined)[] = [];
   const retried: ApiKey[] = [];
+  const accepted = new Set<string>();
   let recovered: ((key: ApiKey) => void) | undefined;
   const credentials = new Credentials({
     kube: {
@@ -36,7 +37,7 @@ function setUp(operatorNamespace: string | undefined = 'operator') {
     provider: fakeProvider(
       (key, tenant) => {
         tenants.push(tenant);
-        return { account: key.keyId } as Session;
+        return { account: key.keyId, isAccepted: accepted.has(key.keyId) } as Session;
       },
       {
         forget: (key) => void forgotten.push(key),
@@ -54,7 +55,7 @@ function setUp(operatorNamespace: string | undefined = 'operator') {
     return found.ok ? found.session.account : found.reason;
   };
   const works = (key: ApiKey): void => recovered?.(key);
-  return { credentials, secrets, reads, forgotten, changed, tenants, retried, works, timers, account };
+  return { credentials, secrets, reads, forgotten, changed, tenants, retried, accepted, works, timers, account };
 }
 
 function isRead(secret: SecretData | ReadSecret): secret is ReadSecret {
@@ -258,6 +259,19 @@ describe('a refused key that may work now', () => {
     timers.advance(1_000);
     await account(held);
     expect(reads).toHaveLength(before + 2);
+  });
+});
+
+describe('the account of a Secret', () => {
+  it('is known once the provider has accepted the key', async () => {
+    const { credentials, secrets, account, accepted } = setUp();
+    secrets.set('ns/vps-api-key', KEY);
+    expect(credentials.acceptedAccount('ns', 'vps-api-key')).toBeUndefined();
+    expect(await account(held)).toBe('key-1');
+    expect(credentials.acceptedAccount('ns', 'vps-api-key')).toBeUndefined();
+    accepted.add('key-1');
+    expect(credentials.acceptedAccount('ns', 'vps-api-key')).toBe('key-1');
+    expect(credentials.acceptedAccount('elsewhere', 'vps-api-key')).toBeUndefined();
   });
 });
 

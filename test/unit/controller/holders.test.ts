@@ -55,6 +55,13 @@ describe('Holders', () => {
     expect(withServer('srv1', 'u1')).toEqual([]);
   });
 
+  it('counts a reservation whatever its key, unless only holders are asked for', () => {
+    const { holders, withServer } = setUp(() => undefined);
+    holders.reserve('u1', holds('ns/a', 'srv1'));
+    expect(withServer('srv1', 'u2')).toEqual(['ns/a']);
+    expect(withServer('srv1', 'u2', { ...ASKING, held: true })).toEqual([]);
+  });
+
   it('keeps a reservation when an older version without the identifier arrives', () => {
     const { holders, withServer } = setUp();
     holders.reserve('u1', holds('ns/a', 'srv1'));
@@ -83,20 +90,28 @@ describe('Holders', () => {
   });
 
   it.each([
-    { key: 'no key', account: null, counts: false },
     { key: 'the key of another account', account: 'service-other', counts: false },
     { key: 'a key of the account that its record names', account: ACCOUNT, counts: true },
-    { key: 'a key that was not read yet', account: undefined, counts: true },
+    { key: 'a key that the provider has not accepted', account: undefined, counts: false },
   ])('counts an object with $key: $counts', ({ account, counts }) => {
     const { holders, withServer } = setUp(() => account);
     holders.set('u1', holds('ns/a', 'srv1'));
     expect(withServer('srv1', 'u2')).toEqual(counts ? ['ns/a'] : []);
   });
 
-  it.each([null, 'service-other'])('counts an object that the provider has confirmed, whatever its key (%s)', (own) => {
-    const { holders, withServer } = setUp(() => own);
-    holders.set('u1', holds('ns/a', 'srv1', { isConfirmed: true }));
-    expect(withServer('srv1', 'u2')).toEqual(['ns/a']);
+  it.each([undefined, 'service-other'])(
+    'counts an object that the provider has confirmed, whatever its key (%s)',
+    (own) => {
+      const { holders, withServer } = setUp(() => own);
+      holders.set('u1', holds('ns/a', 'srv1', { isConfirmed: true }));
+      expect(withServer('srv1', 'u2')).toEqual(['ns/a']);
+    },
+  );
+
+  it.each([true, false])('counts a holding that names no account if it is confirmed (%s)', (isConfirmed) => {
+    const { holders, withServer } = setUp();
+    holders.set('u1', { ...holds('ns/a', 'srv1', { isConfirmed }), account: undefined });
+    expect(withServer('srv1', 'u2', { account: undefined })).toEqual(isConfirmed ? ['ns/a'] : []);
   });
 
   it.each([
@@ -118,6 +133,12 @@ describe('Holders', () => {
     expect(withServer('srv1', 'u2', { ...ASKING, fingerprint: { macs: ['00:00:5e:00:53:02'] } })).toEqual([]);
   });
 
+  it('tells another key of the same base URL of an open order', () => {
+    const { holders } = setUp();
+    holders.set('u1', holding('ns/a', { isOrdering: true }));
+    expect(holders.others('u2').ordering('service-other')).toEqual(['ns/a']);
+  });
+
   it('knows tasks of one account apart from those of another one', () => {
     const { holders } = setUp();
     holders.set('u1', holding('ns/a', { task: 7, isOrdering: true }));
@@ -125,6 +146,6 @@ describe('Holders', () => {
     expect(holders.others('u2').withTask(8, ACCOUNT)).toEqual([]);
     expect(holders.others('u2').withTask(7, 'service-other')).toEqual([]);
     expect(holders.others('u1').withTask(7, ACCOUNT)).toEqual([]);
-    expect(holders.others('u2').ordering('service-other')).toEqual([]);
+    expect(holders.others('u2').ordering('elsewhere-key')).toEqual([]);
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { FINALIZER } from '../../../src/api/names.ts';
+import { FINALIZER, PAUSED_ANNOTATION } from '../../../src/api/names.ts';
 import type { Condition, VirtualServer } from '../../../src/api/virtual-server.ts';
 import { Holders } from '../../../src/controller/holders.ts';
 import { Places } from '../../../src/controller/places.ts';
@@ -22,7 +22,7 @@ const KEY = 'default/web';
 
 function setUp(places = new Places(0)) {
   const cache = new Map<string, VirtualServer>();
-  const holders = new Holders(() => undefined);
+  const holders = new Holders(() => ACCOUNT);
   const objects = new Objects({ get: (key) => cache.get(key) }, holders, places);
   const put = (object: VirtualServer): void => {
     const previous = cache.get(KEY);
@@ -333,6 +333,16 @@ describe('what an object holds', () => {
     {
       reason: 'a task that runs although an adoption is asked for',
       shape: { annotated: TASKED, mirror: TASKED, ...adopting('srv1'), ...creating },
+      ordering: true,
+    },
+    {
+      reason: 'an object that is paused',
+      shape: { annotated: TASKED, mirror: TASKED, annotations: { [PAUSED_ANNOTATION]: 'true' }, ...creating },
+      ordering: false,
+    },
+    {
+      reason: 'a task that runs while the provider refuses the key',
+      shape: { annotated: TASKED, mirror: TASKED, status: conditions('InvalidCredentials') },
       ordering: true,
     },
     {

@@ -54,7 +54,7 @@ interface Answers {
 }
 
 /** Carries an action out with a provider that answers like this; `calls`: what it was asked, in order. */
-async function run(action: Action, answers: Answers) {
+async function run(action: Action, answers: Answers, holders = new Holders(() => ACCOUNT)) {
   const { servers = [denied], tasks = [denied], products = PRODUCTS, account = ACCOUNT, removed = denied } = answers;
   const deleting = action.type === 'deleteServer';
   const { object = webWith(KNOWN, { deleting, status: READY }), held = {} } = answers;
@@ -73,7 +73,6 @@ async function run(action: Action, answers: Answers) {
     deleteServer: () => answer('delete', [removed]),
   } as unknown as Session;
   const kube = { getVirtualServer: () => answer('live', [live]) } as unknown as Kube;
-  const holders = new Holders(() => ACCOUNT);
   const room = {
     kube,
     journal: await openJournal({ dir: undefined }),
@@ -98,6 +97,7 @@ async function run(action: Action, answers: Answers) {
 
 const read: Action = { type: 'readServer', record: KNOWN, identifier: 'srv1' };
 const cancel: Action = { type: 'deleteServer', record: KNOWN, identifier: 'srv1' };
+const unseen: Action = { ...cancel, record: HELD };
 const TIME = '2026-01-01T00:00:00Z';
 const SEALED = { ...KNOWN, missingAt: TIME };
 const DENIALS = denials('server srv1');
@@ -108,7 +108,7 @@ describe('a 404', () => {
   it.each([
     { action: read, what: 'server', calls: ['read', 'products', 'read'], type: 'serverNotFound' },
     { action: poll, what: 'task', calls: ['poll', 'products', 'poll'], type: 'taskNotFound' },
-    { action: cancel, what: 'DELETE', calls: ['read', 'products', 'read', 'live', 'delete'], type: 'serverNotFound' },
+    { action: unseen, what: 'DELETE', calls: ['read', 'products', 'read', 'live', 'delete'], type: 'serverNotFound' },
   ])(
     'for a $what is asked about twice, with a look at the lists in between',
     async ({ action, calls: asked, type }) => {
@@ -121,6 +121,7 @@ describe('a 404', () => {
   it.each([
     { reason: 'the list of products is empty', products: [] },
     { reason: 'the list of products is answered with 404', products: new ResponseError(404, 'no such path') },
+    { reason: 'the list of products is answered with 403', products: new ResponseError(403, 'no right to it') },
   ])('does not count where $reason', async ({ products }) => {
     expect((await run(read, { products })).outcome).toMatchObject({ type: 'serverNotFound', counts: false });
     expect((await run(poll, { products })).outcome).toMatchObject({ type: 'taskNotFound', counts: false });
@@ -218,17 +219,21 @@ describe('a cancellation', () => {
   });
 
   it.each([
-    { reason: 'the key is another one', own: KNOWN, account: OTHER_KEY },
-    { reason: 'the base URL is another one', own: KNOWN, account: ELSEWHERE },
-    { reason: 'it had counted as gone', own: SEALED },
-    { reason: 'it was denied before', own: KNOWN, held: { denials: DENIALS } },
-    { reason: 'it was not recognized before', own: KNOWN, held: { unrecognized: 'srv1' } },
-    { reason: 'an earlier process has not recognized it', own: KNOWN, said: UNPROVEN },
-    { reason: 'an earlier process was denied it', own: KNOWN, said: 'AbsenceUnproven' as const },
-    { reason: 'it was missing for an earlier process', own: KNOWN, said: 'ServerMissing' as const },
-  ])('sends no DELETE for a server that is not shown where $reason', async ({ own, account, held, said }) => {
+    { reason: 'the key is another one', own: HELD, account: OTHER_KEY },
+    { reason: 'the base URL is another one', own: HELD, account: ELSEWHERE },
+    { reason: 'it was read before', own: KNOWN },
+    { reason: 'it was adopted', own: { ...HELD, mode: 'adopt' as const } },
+    { reason: 'the denial does not count', own: HELD, products: [] },
+    { reason: 'it had counted as gone', own: { ...HELD, missingAt: TIME } },
+    { reason: 'it was denied before', own: HELD, held: { denials: DENIALS } },
+    { reason: 'it was not recognized before', own: HELD, held: { unrecognized: 'srv1' } },
+    { reason: 'an earlier process has not recognized it', own: HELD, said: UNPROVEN },
+    { reason: 'an earlier process was denied it', own: HELD, said: 'AbsenceUnproven' as const },
+    { reason: 'it was missing for an earlier process', own: HELD, said: 'ServerMissing' as const },
+  ])('sends no DELETE for a server that is not shown where $reason', async ({ own, account, held, said, products }) => {
     const answers = {
       removed: 'cancelled',
+      ...(products && { products }),
       object: doomed(own, said),
       ...(account && { account }),
       ...(held && { held }),
@@ -275,5 +280,24 @@ describe('an adoption', () => {
     expect(outcome).toMatchObject({ type: 'server' });
     expect(holders.others('another').withServer('srv1', { account: ACCOUNT })).toEqual(['default/web']);
     expect(holders.others(UID).withServer('srv1', { account: ACCOUNT })).toEqual([]);
+  });
+
+  it.each([
+    { shown: true, answers: { servers: [SERVER] }, type: 'held' },
+    { shown: false, answers: { servers: [denied] }, type: 'serverNotFound' },
+  ])('is told of a holder only where the server can be read ($shown)', async ({ answers, type }) => {
+    const holders = new Holders(() => ACCOUNT);
+    const held = { namespace: 'default', name: 'other', secret: 'key', account: ACCOUNT, identifier: 'srv1' };
+    holders.set('another', held);
+    const { outcome } = await run(adopt, answers, holders);
+    expect(outcome.type).toBe(type);
+    if (outcome.type === 'held') expect(outcome.holders).toEqual(['default/other']);
+  });
+
+  it('gives way to an adoption that came before it', async () => {
+    const other = { namespace: 'default', name: 'other', secret: 'key', account: ACCOUNT, identifier: 'srv1' };
+    const earlier = new Holders(() => ACCOUNT);
+    earlier.reserve('another', other);
+    expect((await run(adopt, { servers: [SERVER] }, earlier)).outcome).toMatchObject({ type: 'held' });
   });
 });

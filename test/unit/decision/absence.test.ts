@@ -164,7 +164,7 @@ describe('what is said meanwhile', () => {
       facts({ now: Date.UTC(2026, 0, 2), monotonic: 80_000 }),
     );
     expect(reason).toBe('AbsenceUnproven');
-    expect(message).toContain('404 for server srv1 (denial 2 of 3)');
+    expect(message).toContain('404 for server srv1, which may be a fault. 2 of at least 3 denials so far');
     expect(message).toContain('gone at 2026-01-02T00:03:40Z at the earliest');
     expect(message).toContain('Next check in 60 s (at 2026-01-02T00:01:00Z)');
     expect(message).toContain('annotate vps-operator.dev/server-gone=srv1');

@@ -5,13 +5,16 @@ import {
   PAUSED_ANNOTATION,
   START_ANEW_ANNOTATION,
 } from '../../../src/api/names.ts';
-import type { Condition } from '../../../src/api/virtual-server.ts';
+import type { Condition, VirtualServer } from '../../../src/api/virtual-server.ts';
+import { inputsOf } from '../../../src/decision/inputs.ts';
+import type { Facts } from '../../../src/decision/types.ts';
 import {
   adopting,
   ACCOUNT,
   ATTEMPTED,
   HELD,
   KNOWN,
+  NOW,
   TASKED,
   TIMING,
   UID,
@@ -39,7 +42,11 @@ const stalled = (reason: Condition['reason']): { conditions: Condition[] } => ({
 });
 const TIME = '2026-01-01T00:00:00Z';
 const said = { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' } };
-const denied = facts({ memo: memo({ denials: denials('server srv1') }) });
+/** The provider was asked after the word, and has denied `of`. */
+const asked = (object: VirtualServer, of?: string): Facts =>
+  facts({ memo: memo({ looked: inputsOf(object), ...(of !== undefined && { denials: denials(of) }) }) });
+const vanished = webWith({ ...KNOWN, readyAt: TIME }, { ...said, status: stalled('TaskNotFound') });
+const missing = webWith({ ...KNOWN, missingAt: TIME }, { ...said, status: stalled('TaskNotFound') });
 const nothing = { type: 'record', record: record({ account: ACCOUNT, settled: ['a1'] }), why: 'notCreated' };
 
 const FRUITLESS = [
@@ -138,52 +145,75 @@ const cases: CheckCase[] = [
   {
     check: 'attemptCreatedNothing',
     reason: 'all that was known of a server that has vanished is over with it',
-    object: webWith({ ...KNOWN, readyAt: TIME }, { ...said, status: stalled('TaskNotFound') }),
-    given: denied,
+    object: vanished,
+    given: asked(vanished, 'server srv1'),
     action: nothing,
   },
   {
     check: 'attemptCreatedNothing',
     reason: 'a server that counts as gone is missing, and no order of it was in vain',
-    object: webWith({ ...KNOWN, missingAt: TIME }, { ...said, status: stalled('TaskNotFound') }),
-    given: denied,
+    object: missing,
+    given: asked(missing, 'server srv1'),
     action: undefined,
   },
-  ...FRUITLESS.flatMap((reason): CheckCase[] => [
-    {
-      check: 'attemptCreatedNothing',
-      reason: `${reason}: the task has not named a server`,
-      object: webWith(TASKED, { ...said, status: stalled(reason) }),
-      action: nothing,
-    },
-    {
-      check: 'attemptCreatedNothing',
-      reason: `${reason}: the server that the task named was denied`,
-      object: webWith(HELD, { ...said, status: stalled(reason) }),
-      given: denied,
-      action: nothing,
-    },
-    {
-      check: 'attemptCreatedNothing',
-      reason: `${reason}: this process has not asked for the server that the task named`,
-      object: webWith(HELD, { ...said, status: stalled(reason) }),
-      action: undefined,
-    },
-    {
-      check: 'attemptCreatedNothing',
-      reason: `${reason}: another server was denied`,
-      object: webWith(HELD, { ...said, status: stalled(reason) }),
-      given: facts({ memo: memo({ denials: denials('server srv0') }) }),
-      action: undefined,
-    },
-  ]),
-  ...(['Creating', 'AbsenceUnproven', 'ProviderUnavailable'] as const).map((reason): CheckCase => ({
-    check: 'attemptCreatedNothing',
-    reason: `${reason}: the task may still create a server`,
-    object: webWith(TASKED, { ...said, status: stalled(reason) }),
-    given: facts({ memo: memo({ denials: denials('task 7') }) }),
-    action: undefined,
-  })),
+  ...FRUITLESS.flatMap((reason): CheckCase[] => {
+    const check = 'attemptCreatedNothing';
+    const tasked = webWith(TASKED, { ...said, status: stalled(reason) });
+    const held = webWith(HELD, { ...said, status: stalled(reason) });
+    const unsaid = webWith(TASKED, { status: stalled(reason) });
+    return [
+      {
+        check,
+        reason: `${reason}: the task has not named a server`,
+        object: tasked,
+        given: asked(tasked),
+        action: nothing,
+      },
+      {
+        check,
+        reason: `${reason}: the server that the task named was denied`,
+        object: held,
+        given: asked(held, 'server srv1'),
+        action: nothing,
+      },
+      {
+        check,
+        reason: `${reason}: the provider was not asked since the word`,
+        object: tasked,
+        given: asked(unsaid),
+        action: undefined,
+      },
+      {
+        check,
+        reason: `${reason}: this process has not asked for the server that the task named`,
+        object: held,
+        given: asked(held),
+        action: undefined,
+      },
+      {
+        check,
+        reason: `${reason}: another server was denied`,
+        object: held,
+        given: asked(held, 'server srv0'),
+        action: undefined,
+      },
+    ];
+  }),
+  ...(['Creating', 'AbsenceUnproven', 'ProviderUnavailable'] as const).flatMap((reason): CheckCase[] => {
+    const check = 'attemptCreatedNothing';
+    const object = webWith(TASKED, { ...said, status: stalled(reason) });
+    const late = { ...asked(object), now: NOW + 3_600_000 };
+    return [
+      {
+        check,
+        reason: `${reason}: the task may still create a server`,
+        object,
+        given: asked(object, 'task 7'),
+        action: undefined,
+      },
+      { check, reason: `${reason}: the order is older than an hour`, object, given: late, action: nothing },
+    ];
+  }),
   {
     check: 'attemptCreatedNothing',
     reason: 'earlier attempts stay resolved',

@@ -78,14 +78,16 @@ const cases: CheckCase[] = [
     check: 'taskRuns',
     reason: 'the task tells nothing more, so the server is asked for',
     object: webWith(HELD),
-    given: gathered({ memo: memo({ readInstead: 'taskNotFound' }) }),
+    given: gathered({ memo: memo({ readInstead: { why: 'taskNotFound' } }) }),
     action: { type: 'readServer', record: HELD, identifier: 'srv1' },
   },
   {
     check: 'taskRuns',
     reason: 'a failed read of the server has its pause, too',
     object: webWith(HELD),
-    given: gathered({ memo: { ...planned(webWith(HELD), 'readServer', NOW + 50), readInstead: 'taskNotFound' } }),
+    given: gathered({
+      memo: { ...planned(webWith(HELD), 'readServer', NOW + 50), readInstead: { why: 'taskNotFound' } },
+    }),
     action: { type: 'wait', afterMs: 50 },
   },
   {

@@ -8,6 +8,7 @@ import {
 } from '../../../src/api/names.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../../src/api/virtual-server.ts';
 import { CHECKS, decide } from '../../../src/decision/decide.ts';
+import { inputsOf } from '../../../src/decision/inputs.ts';
 import type { Facts } from '../../../src/decision/types.ts';
 import {
   ACCOUNT,
@@ -79,6 +80,7 @@ describe('decide', () => {
       },
     ],
   };
+  const forgotten = webWith(HELD, { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' }, status: vanished });
 
   it.each<{ reason: string; object: VirtualServer; given?: Facts; action: unknown }>([
     {
@@ -110,8 +112,8 @@ describe('decide', () => {
     },
     {
       reason: 'a task that vanished and that a person says created nothing is forgotten with its identifier',
-      object: webWith(HELD, { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' }, status: vanished }),
-      given: facts({ memo: memo({ denials: denials('server srv1') }) }),
+      object: forgotten,
+      given: facts({ memo: memo({ denials: denials('server srv1'), looked: inputsOf(forgotten) }) }),
       action: { type: 'record', record: record({ account: ACCOUNT, settled: ['a1'] }), why: 'notCreated' },
     },
     {

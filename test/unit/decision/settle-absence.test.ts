@@ -3,6 +3,7 @@ import { SERVER_GONE_ANNOTATION } from '../../../src/api/names.ts';
 import type { ServerRecord } from '../../../src/api/record.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { decide } from '../../../src/decision/decide.ts';
+import { inputsOf } from '../../../src/decision/inputs.ts';
 import { settle } from '../../../src/decision/settle.ts';
 import type { Action, Facts, Memo, Next, Outcome } from '../../../src/decision/types.ts';
 import { InvalidCredentialsError } from '../../../src/provider/errors/invalid-credentials-error.ts';
@@ -321,7 +322,7 @@ describe('a 404 for a task', () => {
   });
 
   it('does not count either for the server in its place', () => {
-    const held = memo({ readInstead: 'taskNotFound' });
+    const held = memo({ readInstead: { why: 'taskNotFound' } });
     const next = settle(webWith(HELD), readOf(HELD), notFound(false), at(0, held));
     expect(conditionsOf(next).Stalled).toBe('True ServerNotVisible');
     expect(next.memo).not.toHaveProperty('denials');
@@ -329,7 +330,7 @@ describe('a 404 for a task', () => {
   });
 
   it.each([true, false])('is enough with your word that its server is gone (counts: %s)', (counts) => {
-    const held = memo({ readInstead: 'taskNotFound' });
+    const held = memo({ readInstead: { why: 'taskNotFound' } });
     const next = settle(webWith(HELD, said('srv1')), readOf(HELD), notFound(counts), at(0, held));
     expect(conditionsOf(next).Stalled).toBe('True ServerMissing');
     expect(next.record).toHaveProperty('missingAt');
@@ -341,7 +342,9 @@ describe('a 404 for a task', () => {
 
   it('is enough with your word where the task itself is not visible', () => {
     const invisible: Outcome = { type: 'taskNotFound', counts: false, detail: '' };
-    const next = settle(webWith(HELD, said('srv1')), { ...poll, record: HELD }, invisible, at(0, memo({})));
+    const asks = settle(webWith(HELD, said('srv1')), { ...poll, record: HELD }, invisible, at(0, memo({})));
+    expect(asks).toMatchObject({ again: true, memo: { readInstead: { why: 'taskNotFound' } } });
+    const next = settle(webWith(HELD, said('srv1')), readOf(HELD), notFound(false), at(0, asks.memo));
     expect(conditionsOf(next).Stalled).toBe('True ServerMissing');
   });
 
@@ -364,7 +367,7 @@ describe('a 404 for a task', () => {
     const vanished = (moments: number[]): Next =>
       moments.reduce<Next>(
         (next, ms) =>
-          settle(webWith(own), readOf(own), notFound(), at(ms, { ...next.memo, readInstead: 'taskNotFound' })),
+          settle(webWith(own), readOf(own), notFound(), at(ms, { ...next.memo, readInstead: { why: 'taskNotFound' } })),
         { memo: memo({}), events: [], again: false },
       );
     const early = vanished([0, 1, 2]);
@@ -376,7 +379,10 @@ describe('a 404 for a task', () => {
 
   it('proves nothing about a server that an overdue task has named', () => {
     const own = webWith(HELD, { deleting: true });
-    const overdue = at(3_600_000, memo({ readInstead: 'overdue', denials: denials('server srv1') }));
+    const overdue = at(
+      3_600_000,
+      memo({ readInstead: { why: 'overdue', message: undefined }, denials: denials('server srv1') }),
+    );
     const next = settle(own, readOf(HELD), notFound(), overdue);
     expect(conditionsOf(next).Ready).toBe('False TaskOverdue');
     expect(next.memo).not.toHaveProperty('gone');
@@ -387,4 +393,58 @@ it('is forgotten by another process, which only takes longer', () => {
   expect(settle(deleted(), cancelOf(KNOWN), notFound(), facts({ now: NOW + 86_400_000 })).memo).not.toHaveProperty(
     'gone',
   );
+});
+
+describe('your word that a server is gone', () => {
+  it('is void once the server was seen after it, until it is said again', () => {
+    const next = settle(living(KNOWN, said('srv1')), readOf(KNOWN), seen(), at(0, memo({})));
+    expect(next.record).toEqual({ ...KNOWN, goneRefuted: true });
+    const refuted = { ...KNOWN, goneRefuted: true as const };
+    const denied = settle(deleted(refuted, said('srv1')), cancelOf(refuted), notFound(), at(0, memo({})));
+    expect(denied.memo).not.toHaveProperty('gone');
+    const unsaid = settle(living(refuted), readOf(refuted), seen(), at(0, memo({})));
+    expect(unsaid.record).toEqual(KNOWN);
+  });
+
+  it.each([
+    { call: 'a cancellation', object: deleted(KNOWN, said('srv1')), action: cancelOf(KNOWN) },
+    {
+      call: 'a poll',
+      object: webWith(HELD, { deleting: true, ...said('srv1') }),
+      action: { type: 'pollTask', record: HELD, task: 7 } as const,
+    },
+  ])('lets a deleted object go when $call fails', ({ object, action }) => {
+    const failed: Outcome = { type: 'failed', error: new TransportError('reset') };
+    const next = settle(object, action, failed, at(0, memo({})));
+    expect(next).toMatchObject({ again: true, memo: { gone: 'srv1' } });
+    expect(decide(object, at(0, next.memo))).toMatchObject({ type: 'release', why: 'gone' });
+  });
+
+  it('lets no living object go when a call fails', () => {
+    const failed: Outcome = { type: 'failed', error: new TransportError('reset') };
+    const next = settle(living(KNOWN, said('srv1')), readOf(KNOWN), failed, at(0, memo({})));
+    expect(next.memo).not.toHaveProperty('gone');
+  });
+
+  it('lets a deleted object go where there is no key, unless an orphan is owed or it was refuted', () => {
+    const credentials = { ok: false, reason: 'SecretNotFound', message: 'no Secret' } as const;
+    const decided = (own: ServerRecord, shape = said('srv1')): Action =>
+      decide(deleted(own, shape), at(0, memo({}), { credentials }));
+    expect(decided(KNOWN)).toEqual({ type: 'release', why: 'gone', record: KNOWN });
+    expect(decided(KNOWN, {})).toMatchObject({ type: 'park' });
+    expect(decided(KNOWN, said('srv2'))).toMatchObject({ type: 'park' });
+    expect(decided({ ...KNOWN, goneRefuted: true })).toMatchObject({ type: 'park' });
+    expect(decided({ ...KNOWN, orphans: [{ task: 3 }] })).toMatchObject({ type: 'park' });
+  });
+});
+
+describe('your word that nothing was created', () => {
+  it('makes the visit go on after the first look at the provider since, and only then', () => {
+    const object = webWith(TASKED, { annotations: { 'vps-operator.dev/not-created': 'a1' } });
+    const poll: Action = { type: 'pollTask', record: TASKED, task: 7 };
+    const first = settle(object, poll, { type: 'pending', status: 'failed' }, at(0, memo({})));
+    expect(first).toMatchObject({ again: true, memo: { looked: inputsOf(object) } });
+    const second = settle(object, poll, { type: 'pending', status: 'failed' }, at(0, first.memo));
+    expect(second.again).toBe(false);
+  });
 });

@@ -79,7 +79,7 @@ describe('settling what ends', () => {
     const poll: Action = { type: 'pollTask', record: HELD, task: 7 };
     const pending: Outcome = { type: 'pending', identifier: 'srv1', status: 'waiting' };
     const polled = settled(held, poll, pending, late);
-    expect(polled).toMatchObject({ again: true, memo: { readInstead: 'overdue' } });
+    expect(polled).toMatchObject({ again: true, memo: { readInstead: { why: 'overdue', message: 'waiting' } } });
     const found = settled(held, read, seen, { ...late, memo: polled.memo });
     expect(found).toMatchObject({ again: true, memo: { taskComplete: 'srv1' } });
     const withKey = { ...late, memo: found.memo, credentials: { ok: true, account: ACCOUNT } } as const;
@@ -94,7 +94,7 @@ describe('settling what ends', () => {
     expect(unseen.memo).toMatchObject({ next: { action: 'pollTask' } });
     expect(unseen.memo).not.toHaveProperty('readInstead');
     const kept = webWith(HELD, { spec: { ...over, deletionProtection: true } });
-    expect(conditionsOf(settled(kept, poll, pending, late)).Ready).toBe('False TaskOverdue');
+    expect(settled(kept, poll, pending, late).memo.readInstead).toEqual({ why: 'overdue', message: 'waiting' });
   });
 
   it('warns a day before, once', () => {

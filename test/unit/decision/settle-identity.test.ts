@@ -213,6 +213,6 @@ describe('a task whose text says failure', () => {
   it('asks for the server that it named when you say that nothing was created', () => {
     const object = webWith(HELD, { annotations: { 'vps-operator.dev/not-created': 'a1' } });
     const next = settled(object, { ...poll, record: HELD }, { type: 'pending', identifier: 'srv1', status: 'failed' });
-    expect(next).toMatchObject({ again: true, memo: { readInstead: 'overdue' } });
+    expect(next).toMatchObject({ again: true, memo: { readInstead: { why: 'overdue', message: 'failed' } } });
   });
 });

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ADOPT_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { decide } from '../../../src/decision/decide.ts';
+import { inputsOf } from '../../../src/decision/inputs.ts';
 import { settle } from '../../../src/decision/settle.ts';
 import type { Action, Next, Outcome } from '../../../src/decision/types.ts';
 import {
@@ -13,11 +14,13 @@ import {
   OTHER_KEY,
   SERVER,
   TASKED,
+  TIMING,
   UID,
   denials,
   facts,
   gathered,
   memo,
+  others,
   web,
   webWith,
 } from '../../gen/decision.ts';
@@ -74,7 +77,7 @@ describe('settling a poll', () => {
   ])('keeps its identifier and asks for its own server when the task names $reason', ({ outcome }) => {
     const next = settled(webWith(HELD), pollHeld, outcome);
     expect(next).not.toHaveProperty('record');
-    expect(next).toMatchObject({ again: true, memo: { readInstead: 'taskNotFound' } });
+    expect(next).toMatchObject({ again: true, memo: { readInstead: { why: 'renamed', named: 'srv2' } } });
     expect(next.memo).not.toHaveProperty('taskComplete');
     expect(decide(webWith(HELD), gathered({ memo: next.memo }))).toEqual(readFirst);
   });
@@ -93,7 +96,7 @@ describe('settling a poll', () => {
   it('asks for the server itself when the task vanished', () => {
     expect(settled(webWith(HELD), pollHeld, { type: 'taskNotFound', counts: true, detail: '' })).toMatchObject({
       again: true,
-      memo: { readInstead: 'taskNotFound' },
+      memo: { readInstead: { why: 'taskNotFound' } },
     });
   });
 
@@ -115,9 +118,9 @@ describe('settling a poll', () => {
     expect(next.requeueAfterMs).toBeGreaterThan(200_000);
   });
 
-  it('asks for the server of an overdue task when the object is deleted', () => {
-    const next = settle(webWith(HELD, { deleting: true }), pollHeld, pending('srv1'), overdue);
-    expect(next).toMatchObject({ again: true, memo: { readInstead: 'overdue' } });
+  it.each([true, false])('asks for the server of an overdue task (object deleted: %s)', (deleting) => {
+    const next = settle(webWith(HELD, { deleting }), pollHeld, pending('srv1'), overdue);
+    expect(next).toMatchObject({ again: true, memo: { readInstead: { why: 'overdue' } } });
   });
 
   it('says that the server of a deleted object is cancelled after its task', () => {
@@ -180,8 +183,19 @@ describe('settling a read', () => {
     expect(hidden).not.toHaveProperty('record');
   });
 
+  it('names both servers when the task names another one and the one of before is not shown', () => {
+    const renamed = memo({ readInstead: { why: 'renamed', named: 'srv2' } });
+    const next = settle(webWith(HELD), readFirst, missing(true), facts({ memo: renamed }));
+    expect(conditionsOf(next).Stalled).toBe('True TaskInUse');
+    expect(message(next)).toContain('names server srv2 now. It named server srv1 before');
+    expect(message(next)).toContain(`${ADOPT_ANNOTATION}=srv2`);
+    expect(next.memo).not.toHaveProperty('readInstead');
+    expect(next.memo.denials?.of).toBe('server srv1');
+    expect(next.memo.next?.action).toBe('pollTask');
+  });
+
   it('goes back to the task when neither of the two is to be seen', () => {
-    const proven = memo({ readInstead: 'taskNotFound', denials: denials('server srv1') });
+    const proven = memo({ readInstead: { why: 'taskNotFound' }, denials: denials('server srv1') });
     const next = settle(webWith(HELD), readFirst, missing(true), facts({ memo: proven }));
     expect(conditionsOf(next).Stalled).toBe('True TaskNotFound');
     expect(next.memo).not.toHaveProperty('readInstead');
@@ -215,6 +229,24 @@ describe('settling an adoption', () => {
     expect(next.record).toEqual({ ...resolved, orphans: [{ attempt: 'a1', task: 7 }] });
   });
 
+  it('leaves no orphan of a task that another object follows too', () => {
+    const shared = facts({ others: others({ withTask: () => ['default/other'] }) });
+    const next = settle(webWith(TASKED), { ...adopt, record: TASKED }, seen(), shared);
+    expect(next.record).toEqual({ ...adopted, settled: ['a1'] });
+  });
+
+  it('names no holder of another namespace, and lets no open attempt go', () => {
+    const held: Outcome = { type: 'held', holders: ['secret-project/db'] };
+    const next = settled(webWith(ATTEMPTED), { ...adopt, record: ATTEMPTED }, held);
+    expect(conditionsOf(next).Stalled).toBe('True IdentifierInUse');
+    expect(message(next)).toContain('is held by an object in another namespace. Correct the annotation.');
+    expect(message(next)).toContain('vps-operator.dev/not-created=a1');
+    expect(message(next)).not.toContain('secret-project');
+    expect(next).not.toHaveProperty('record');
+    expect(next.memo.next?.action).toBe('adopt');
+    expect(next.requeueAfterMs).toBeLessThanOrEqual(TIMING.pollMs);
+  });
+
   it('holds nothing while the server is not to be seen', () => {
     const next = settled(webWith(ATTEMPTED), { ...adopt, record: ATTEMPTED }, missing(false));
     expect(next).not.toHaveProperty('record');
@@ -229,7 +261,7 @@ describe('settling a cancellation', () => {
 
   it('takes the answer to a DELETE for proof at once', () => {
     expect(settled(deleting, cancel, { type: 'cancelled' })).toEqual({
-      memo: { failures: 0, cancelled: 'srv1' },
+      memo: { failures: 0, cancelled: 'srv1', looked: inputsOf(deleting) },
       events: [],
       again: true,
     });
@@ -244,6 +276,7 @@ describe('settling a cancellation', () => {
   });
 
   it('decides again when the live object asks for something else', () => {
-    expect(settled(deleting, cancel, { type: 'changed' })).toEqual({ memo: { failures: 0 }, events: [], again: true });
+    const kept = { failures: 0, looked: inputsOf(deleting) };
+    expect(settled(deleting, cancel, { type: 'changed' })).toEqual({ memo: kept, events: [], again: true });
   });
 });

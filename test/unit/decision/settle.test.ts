@@ -71,6 +71,12 @@ describe('settling a park', () => {
     expect(next.events).toEqual([{ type: 'Warning', reason: 'RecordInvalid', note: 'no JSON' }]);
   });
 
+  it('drops the proof that a server is gone, since it may be old at the next visit', () => {
+    const action: Action = { type: 'park', verdict: { reason: 'OrphanedServer', message: 'task 3' } };
+    const given = facts({ memo: memo({ gone: 'srv1' }) });
+    expect(settle(webWith(HELD, { deleting: true }), action, done, given).memo).not.toHaveProperty('gone');
+  });
+
   it('tells of it once', () => {
     const { status = {} } = settle(web({ annotated: '{' }), invalid, done, facts());
     const again = settle(web({ annotated: '{', status }), invalid, done, facts({ now: NOW + 5000 }));
@@ -198,7 +204,7 @@ describe('settling a release', () => {
     {
       why: 'gone',
       of: HELD,
-      events: ['Warning ServerGone: Server srv1 no longer exists at the provider; the operator did not cancel it'],
+      events: ['Warning ServerGone: Server srv1 no longer exists at the provider; this process has not cancelled it'],
     },
     {
       why: 'retained',

@@ -37,6 +37,19 @@ describe('the login', () => {
     expect(login?.headers['content-type']).toBe('application/x-www-form-urlencoded');
   });
 
+  it('makes the key an accepted one, unless it is refused', async () => {
+    const service = await tokenService(300);
+    const session = sessionFor(service);
+    expect(session.isAccepted).toBe(false);
+    await session.ensureToken();
+    expect(session.isAccepted).toBe(true);
+    const refusing = await startService();
+    refusing.on(`POST ${LOGIN}`, (_request, response) => void response.writeHead(401).end());
+    const refused = sessionFor(refusing);
+    await errorOf(refused.ensureToken());
+    expect(refused.isAccepted).toBe(false);
+  });
+
   it('is done once for 50 calls at the same time', async () => {
     const service = await tokenService(300);
     const session = sessionFor(service);
