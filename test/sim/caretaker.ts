@@ -31,7 +31,7 @@ const OPEN = new Set([
   'ServerNotVisible',
 ]);
 /** Reasons in which a server that the task has named may never come. */
-const FAILED = new Set(['TaskNotFound', 'TaskFailed', 'TaskOverdue']);
+const FAILED = new Set(['TaskNotFound', 'TaskFailed', 'TaskOverdue', 'TaskInUse']);
 /** Reasons that another key than that of the server's account may cause. */
 const BLIND = new Set(['ServerNotVisible', 'IdentityUnproven', 'TaskNotFound']);
 
@@ -126,17 +126,19 @@ export class Caretaker {
     else if (!isOwn) this.#annotate(object, { [SERVER_GONE_ANNOTATION]: identifier });
   }
 
-  /** Of two objects that hold one server, the one that took it over by mistake lets it go. */
+  /** Of several objects that hold one server, those that took it over by mistake let it go. */
   #giveUp(object: VirtualServer): void {
     const serial = this.#ownership.serverOf(object)?.serial;
-    const { namespace, name, uid } = object.metadata;
-    const [first] = this.#api.list().filter((other) => this.#ownership.serverOf(other)?.serial === serial);
-    const isOrdered = serial !== undefined && this.#ownership.orderedFor(object).has(serial);
-    if (isOrdered || first?.metadata.uid === uid) return;
-    this.#tell(`give up the server of ${namespace}/${name}`);
-    this.#api.editSpec(namespace, name, { deletionPolicy: 'Retain', expiresAt: undefined, ttl: undefined });
-    this.#truth.guardedAt.set(uid, this.#now());
-    this.#api.delete(namespace, name);
+    if (serial === undefined) return;
+    const holders = this.#api.list().filter((other) => this.#ownership.serverOf(other)?.serial === serial);
+    const keeper = holders.find((other) => this.#ownership.orderedFor(other).has(serial)) ?? holders[0];
+    for (const { metadata } of holders.filter((other) => other !== keeper)) {
+      const { namespace, name, uid } = metadata;
+      this.#tell(`give up the server of ${namespace}/${name}`);
+      this.#api.editSpec(namespace, name, { deletionPolicy: 'Retain', expiresAt: undefined, ttl: undefined });
+      this.#truth.guardedAt.set(uid, this.#now());
+      this.#api.delete(namespace, name);
+    }
   }
 
   /** The Secret with the key of the account that has the server. */

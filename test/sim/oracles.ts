@@ -141,13 +141,14 @@ export function unaccounted(api: ApiServer, service: Simulation, { truth, owners
   return violations;
 }
 
-/** Its end was changed after the provider had cancelled it, while the answer to that was lost. */
+/** Its end, or what guards it, was changed after the provider had cancelled it, while the answer to that was lost. */
 function extendedTooLate(
   { metadata }: VirtualServer,
   { state, endedAt = Infinity }: ServerLife,
-  { extendedAt }: People['truth'],
+  { extendedAt, guardedAt }: People['truth'],
 ): boolean {
-  return state === 'cancelled' && endedAt <= (extendedAt.get(metadata.uid) ?? -Infinity);
+  const changedAt = Math.max(...[extendedAt, guardedAt].map((times) => times.get(metadata.uid) ?? -Infinity));
+  return state === 'cancelled' && endedAt <= changedAt;
 }
 
 /** Servers whose objects were deleted with `Retain`. */
