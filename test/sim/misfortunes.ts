@@ -28,18 +28,22 @@ export interface MisfortuneParts {
   tell: (what: string) => void;
   /** Whether an operator could tell the server of this serial from another one. */
   isRecognized: (serial: number) => boolean;
+  /** Whether every server that is being created is known to its object. */
+  areAllNamed: () => boolean;
 }
 
 export class Misfortunes {
   readonly #service: Simulation;
   readonly #isRecognized: (serial: number) => boolean;
+  readonly #areAllNamed: () => boolean;
   readonly #random: Random;
   readonly #now: () => number;
   readonly #tell: (what: string) => void;
   /** ms since the epoch. */
   #absenceAgainAt = -Infinity;
 
-  constructor({ service, random, now, tell, isRecognized }: MisfortuneParts) {
+  constructor({ service, random, now, tell, isRecognized, areAllNamed }: MisfortuneParts) {
+    this.#areAllNamed = areAllNamed;
     this.#service = service;
     this.#isRecognized = isRecognized;
     this.#random = random;
@@ -205,8 +209,9 @@ export class Misfortunes {
     this.#tell(`server ${identifier} gets other IPv6 addresses`);
   }
 
+  /** Of two orders with one number nothing tells which is whose before both are named: a documented limit. */
   #restartCounter(): void {
-    if (this.#random.chance(0.7)) return;
+    if (!this.#areAllNamed()) return;
     this.#service.fleet.restartTaskCounter();
     this.#tell('the counter of tasks begins again');
   }

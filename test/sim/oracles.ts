@@ -44,9 +44,6 @@ export function wronglyCancelled(
   if (asking.length === 1 && holders.length === 1) return undefined;
   // An object that was set to Retain just now may have been let go while the DELETE was under way.
   if (holders.length === 0 && releasedJustNow(serial, api, ownership, truth, now)) return undefined;
-  const isMisled = (object: VirtualServer): boolean =>
-    ownership.misled.has(object.spec.sshKeys?.[0]) && identifierOf(object)?.toLowerCase() === identifier.toLowerCase();
-  if (holders.length === 0 && api.list().some(isMisled)) return undefined;
   return `server ${identifier} (serial ${serial}) was cancelled while it was held by [${holders.map(describe).join(', ')}]`;
 }
 
@@ -125,7 +122,8 @@ export function unaccounted(api: ApiServer, service: Simulation, { truth, owners
     const reason = currentReason(object.status?.conditions);
     if (reason !== 'ServerMissing')
       violations.push(`${keyOf(object)} says ${reason ?? 'nothing'} of server ${identifier}, which is gone`);
-    if (life.state !== 'removed' && life.state !== 'failed' && !extendedTooLate(object, life, truth))
+    const isExplained = life.state === 'removed' || life.state === 'failed';
+    if (!isExplained && !extendedTooLate(object, life, truth))
       violations.push(`${keyOf(object)} holds server ${identifier}, which is gone`);
   }
   const retained = serversLeft(api, ownership);

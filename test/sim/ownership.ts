@@ -2,7 +2,7 @@
 import { RECORD_ANNOTATION } from '../../src/api/names.ts';
 import { parseRecord, type ServerRecord } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
-import type { CreateEntry, ServerLife, Simulation } from '../../src/simulator/index.ts';
+import type { ServerLife, Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer } from './api-server.ts';
 
 /** What annotation or mirror say, where they were written for this object. */
@@ -25,10 +25,7 @@ const isSame = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerC
 export class Ownership {
   readonly #api: ApiServer;
   readonly #service: Simulation;
-  /**
-   * SSH keys of objects that hold another server than the one that was ordered for them: somebody named it, or the provider
-   * gave the number of their task to another order whose answer was lost, so that nothing tells the two apart.
-   */
+  /** SSH keys of objects that took over another server than the one that was ordered for them: somebody named it. */
   readonly misled = new Set<unknown>();
   /** By uid: serials of servers that the object took over. */
   readonly #adopted = new Map<string, Set<number>>();
@@ -63,9 +60,11 @@ export class Ownership {
     return lives.findLast((life) => own.has(life.serial) && isSame(life.identifier, identifier));
   }
 
-  /** The create that made the server, if one did. */
-  orderOf(serial: number): CreateEntry | undefined {
-    return this.#service.ledger.creates({ serial })[0];
+  /** Whether every server that is being created is known, by its identifier, to the object that it was ordered for. */
+  areAllNamed(): boolean {
+    const named = new Set(this.#api.list().map((object) => this.serverOf(object)?.serial));
+    const creating = this.#service.aliveServers().filter(({ state }) => state === 'creating');
+    return creating.every(({ serial }) => named.has(serial));
   }
 
   isAdopted(serial: number): boolean {
@@ -81,8 +80,6 @@ export class Ownership {
       const record = recordOf(object);
       // Without a hardware address nothing tells a server from the next one of its name.
       if (record?.fingerprint?.macs !== undefined) this.#read.add(this.serverOf(object)?.serial ?? -1);
-      if (record?.mode === 'create' && record.task !== undefined && record.identifier !== undefined)
-        this.#followTask(object, record.task, record.identifier);
       if (record?.mode !== 'adopt' || record.identifier === undefined) continue;
       const { identifier } = record;
       const { uid } = object.metadata;
@@ -96,16 +93,6 @@ export class Ownership {
       this.#adopted.set(uid, (this.#adopted.get(uid) ?? new Set<number>()).add(life.serial));
     }
     this.#seen = this.#api.changes.length;
-  }
-
-  #followTask(object: VirtualServer, task: number, identifier: string): void {
-    const life = this.#service.fleet.history().findLast((one) => isSame(one.identifier, identifier));
-    if (life === undefined || this.orderedFor(object).has(life.serial)) return;
-    const order = this.orderOf(life.serial);
-    if (order?.task !== task) return;
-    const isOrderer = (other: VirtualServer): boolean => other.spec.sshKeys?.[0] === order.body.ssh_keys;
-    const isKnown = this.#api.list().some((other) => isOrderer(other) && recordOf(other)?.task === task);
-    if (!isKnown) this.misled.add(object.spec.sshKeys?.[0]);
   }
 }
 

@@ -110,6 +110,7 @@ class SimWorld {
       now: () => scheduler.now,
       tell,
       isRecognized: (serial) => this.#people.ownership.isRecognized(serial),
+      areAllNamed: () => this.#people.ownership.areAllNamed(),
     });
     this.#flagged = this.#random.pick([1, 1, 1, 0.5, 0]);
     this.#secrets = new SecretWatch(this.#api, () => scheduler.now, this.#flagged === 1);
