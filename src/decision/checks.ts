@@ -96,7 +96,9 @@ export function attemptCreatedNothing(view: View): Action | undefined {
   const lost = task === undefined && identifier === undefined && !mayBeInFlight(view);
   const isDenied = identifier === undefined || denials?.of === `server ${identifier}`;
   const isHopeless = FRUITLESS.has(currentReason(object.status?.conditions)) || isOverdue(own, facts.now);
-  const fruitless = task !== undefined && isDenied && isHopeless && looked === inputs && !taskIsOver(view);
+  // Of a task that another object follows too the provider is not asked at all.
+  const isAsked = looked === inputs || taskIsHeldTwice(view) !== undefined;
+  const fruitless = task !== undefined && isDenied && isHopeless && isAsked && !taskIsOver(view);
   if (!lost && !fruitless) return undefined;
   return { type: 'record', record: { ...withoutServer(withoutAttempt(own)), ...settledWith(own) }, why: 'notCreated' };
 }

@@ -722,8 +722,15 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'not-created is obeyed on an old condition',
     file: 'src/decision/checks.ts',
-    find: 'isHopeless && looked === inputs &&',
-    replace: "isHopeless && looked !== '' && inputs !== '' &&",
+    find: 'const isAsked = looked === inputs ||',
+    replace: "const isAsked = (looked !== '' && inputs !== '') ||",
+    tests: ['--project', 'unit', 'test/unit/decision/checks-record.test.ts'],
+  },
+  {
+    name: 'not-created is never obeyed while another object follows the task',
+    file: 'src/decision/checks.ts',
+    find: ' || taskIsHeldTwice(view) !== undefined;',
+    replace: ';',
     tests: ['--project', 'unit', 'test/unit/decision/checks-record.test.ts'],
   },
   {
