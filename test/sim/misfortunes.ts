@@ -34,6 +34,7 @@ export interface MisfortuneParts {
 
 export class Misfortunes {
   readonly #service: Simulation;
+  readonly #givenBack = new Set<string>();
   readonly #isRecognized: (serial: number) => boolean;
   readonly #areAllNamed: () => boolean;
   readonly #random: Random;
@@ -193,9 +194,12 @@ export class Misfortunes {
     // Before anybody has read a server, nothing tells it from the next one of its name: a documented limit.
     const gone = fleet
       .history()
-      .filter(({ identifier, serial }) => !alive.has(identifier) && this.#isRecognized(serial));
+      .filter(({ identifier, serial }) => !alive.has(identifier) && this.#isRecognized(serial))
+      // Two orders in a row could get it, and the first one's server end before anybody has read it.
+      .filter(({ identifier }) => !this.#givenBack.has(identifier));
     if (gone.length === 0) return;
     const { identifier } = random.pick(gone);
+    this.#givenBack.add(identifier);
     if (random.chance(0.5)) fleet.reuseAtNextCreate(identifier);
     else fleet.reuseIdentifier(identifier, random.pick([OWN_ACCOUNT, OTHER_ACCOUNT]));
     this.#tell(`identifier ${identifier} comes back`);

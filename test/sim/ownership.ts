@@ -64,7 +64,11 @@ export class Ownership {
   areAllNamed(): boolean {
     const named = new Set(this.#api.list().map((object) => this.serverOf(object)?.serial));
     const creating = this.#service.aliveServers().filter(({ state }) => state === 'creating');
-    return creating.every(({ serial }) => named.has(serial));
+    const knowsItsIdentifier = (object: VirtualServer) => {
+      const record = recordOf(object);
+      return record?.attempt === undefined || record.identifier !== undefined;
+    };
+    return creating.every(({ serial }) => named.has(serial)) && this.#api.list().every(knowsItsIdentifier);
   }
 
   isAdopted(serial: number): boolean {
