@@ -1,13 +1,12 @@
 /** Checks on the way to a server: an attempt and its outcome, adoption, and what has to be in order before a create. */
 import { ADOPT_ANNOTATION } from '../api/names.ts';
-import type { ServerRecord } from '../api/record.ts';
-import { mayBeInFlight } from './checks.ts';
+import { isHopeless, mayBeInFlight } from './checks.ts';
 import { holdsSomething } from './record.ts';
 import { specProblem } from './spec.ts';
 import type { Action, Facts, GatherKind, Missing } from './types.ts';
 import { currentReason } from './verdict.ts';
 import { namesOf, resolveAdvice, unknownMessage } from './words.ts';
-import { firstSeen, isOverdue, notDue, park, withoutCredentials, type View } from './view.ts';
+import { firstSeen, notDue, park, withoutCredentials, type View } from './view.ts';
 
 /** Only the visit that claimed the attempt may send it. */
 export function attemptWasClaimedJustNow({ own, facts, object }: View): Action | undefined {
@@ -28,23 +27,6 @@ export function createIsInFlight(view: View): Action | undefined {
   );
 }
 
-/** Reasons in which the task of the record will not tell of a server by itself. */
-const HOPELESS = new Set<string | undefined>([
-  'TaskNotFound',
-  'TaskFailed',
-  'TaskOverdue',
-  'TaskInUse',
-  'IdentityUnproven',
-  'ServerNotVisible',
-  'IdentifierInUse',
-  'AdoptInvalid',
-]);
-
-/** Nothing will be heard of the task by itself, or has been heard for an hour. */
-function isHopeless({ object, facts }: View, own: ServerRecord): boolean {
-  return HOPELESS.has(currentReason(object.status?.conditions)) || isOverdue(own, facts.now);
-}
-
 /** The task named a server that nobody has ever seen, and names another one now, or none. */
 function isReplaceable({ own, adoption, object }: View): boolean {
   if (own?.mode !== 'create' || own.fingerprint !== undefined || own.task === undefined) return false;
@@ -58,7 +40,8 @@ export function adoptionIsAsked(view: View): Action | undefined {
   const { own, adoption, facts, object } = view;
   if (adoption === undefined || (own?.identifier !== undefined && !isReplaceable(view))) return undefined;
   // A task that runs tells which server is its own; adopted before, that server would be called an orphan.
-  if (own?.task !== undefined && !isHopeless(view, own)) return undefined;
+  const isRefused = currentReason(object.status?.conditions) === 'AdoptInvalid';
+  if (own?.task !== undefined && !isRefused && !isHopeless(view, own)) return undefined;
   if (!adoption.ok) return park('AdoptInvalid', adoption.message);
   const { identifier } = adoption;
   // Without a key of the account nothing is said of what others hold.

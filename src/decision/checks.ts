@@ -83,6 +83,11 @@ const FRUITLESS = new Set<string | undefined>([
   'ServerNotVisible',
 ]);
 
+/** Nothing will be heard of the task by itself, or has been heard for an hour. */
+export function isHopeless({ object, facts }: View, own: ServerRecord): boolean {
+  return FRUITLESS.has(currentReason(object.status?.conditions)) || isOverdue(own, facts.now);
+}
+
 /**
  * A person has looked and found nothing: obeyed only when no create can be on its way any more. Of a task the provider has
  * to have no news, or none for an hour, when it is asked after the word; and where it named a server, that server has to be
@@ -95,10 +100,9 @@ export function attemptCreatedNothing(view: View): Action | undefined {
   const { denials, looked } = facts.memo;
   const lost = task === undefined && identifier === undefined && !mayBeInFlight(view);
   const isDenied = identifier === undefined || denials?.of === `server ${identifier}`;
-  const isHopeless = FRUITLESS.has(currentReason(object.status?.conditions)) || isOverdue(own, facts.now);
   // Of a task that another object follows too the provider is not asked at all.
   const isAsked = looked === inputs || taskIsHeldTwice(view) !== undefined;
-  const fruitless = task !== undefined && isDenied && isHopeless && isAsked && !taskIsOver(view);
+  const fruitless = task !== undefined && isDenied && isHopeless(view, own) && isAsked && !taskIsOver(view);
   if (!lost && !fruitless) return undefined;
   return { type: 'record', record: { ...withoutServer(withoutAttempt(own)), ...settledWith(own) }, why: 'notCreated' };
 }

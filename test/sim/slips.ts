@@ -6,27 +6,14 @@ import {
   SERVER_GONE_ANNOTATION,
 } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
-import type { Simulation } from '../../src/simulator/index.ts';
-import type { ApiServer } from './api-server.ts';
-import type { Truth } from './caretaker.ts';
+import type { Surroundings } from './connections.ts';
 import { OWN_ACCOUNT } from './misfortunes.ts';
 import { identifierOf, recordOf } from './ownership.ts';
-import type { Random } from './random.ts';
-
-export interface SlipParts {
-  api: ApiServer;
-  service: Simulation;
-  random: Random;
-  truth: Truth;
-  now: () => number;
-  any: () => VirtualServer | undefined;
-  tell: (what: string) => void;
-}
 
 export class Slips {
-  readonly #parts: SlipParts;
+  readonly #parts: Surroundings;
 
-  constructor(parts: SlipParts) {
+  constructor(parts: Surroundings) {
     this.#parts = parts;
   }
 
