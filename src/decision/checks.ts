@@ -3,7 +3,7 @@ import { ADOPT_ANNOTATION, FINALIZER, RECORD_ANNOTATION, START_ANEW_ANNOTATION }
 import type { ServerRecord } from '../api/record.ts';
 import { isSameAccount, isSameService } from './account.ts';
 import { isAcceptedWord } from './identity.ts';
-import { isPaused, saysNotCreated, withoutHandledOrphans } from './inputs.ts';
+import { isPaused, namesAsGone, saysNotCreated, withoutHandledOrphans } from './inputs.ts';
 import { settledWith, withoutAttempt, withoutServer } from './record.ts';
 import { isProvisioned } from './status.ts';
 import type { Action } from './types.ts';
@@ -100,9 +100,7 @@ export function attemptCreatedNothing(view: View): Action | undefined {
   const { denials, looked } = facts.memo;
   const lost = task === undefined && identifier === undefined && !mayBeInFlight(view);
   const isDenied = identifier === undefined || denials?.of === `server ${identifier}`;
-  // Of a task that another object follows too the provider is not asked at all.
-  const isAsked = looked === inputs || taskIsHeldTwice(view) !== undefined;
-  const fruitless = task !== undefined && isDenied && isHopeless(view, own) && isAsked && !taskIsOver(view);
+  const fruitless = task !== undefined && isDenied && isHopeless(view, own) && looked === inputs && !taskIsOver(view);
   if (!lost && !fruitless) return undefined;
   return { type: 'record', record: { ...withoutServer(withoutAttempt(own)), ...settledWith(own) }, why: 'notCreated' };
 }
@@ -111,6 +109,13 @@ export function orphanIsHandled({ own, object }: View): Action | undefined {
   if (own === undefined) return undefined;
   const record = withoutHandledOrphans(object, own);
   return record === own ? undefined : { type: 'record', record, why: 'orphanHandled' };
+}
+
+/** A word that turned out to be untrue counts again once it has been taken back and said anew. */
+export function wordIsTakenBack({ own, object }: View): Action | undefined {
+  if (own?.goneRefuted === undefined || namesAsGone(object, own)) return undefined;
+  const { goneRefuted: _goneRefuted, ...record } = own;
+  return { type: 'record', record, why: 'wordTakenBack' };
 }
 
 /** True while another process may still be sending the create of the record's attempt. */
@@ -144,6 +149,7 @@ export function taskIsHeldTwice(view: View): Action | undefined {
   const holders = facts.others.withTask(own.task, own.account);
   if (holders.length === 0) return undefined;
   return park('TaskInUse', taskInUse(own, `task ${own.task}, which ${namesOf(holders, object)} follows too`), {
+    retry: 'pollTask',
     afterMs: facts.timing.pollMs,
   });
 }

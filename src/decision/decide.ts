@@ -20,6 +20,7 @@ export const CHECKS: readonly Check[] = [
   checks.objectIsPaused,
   checks.attemptCreatedNothing,
   checks.orphanIsHandled,
+  checks.wordIsTakenBack,
   expiry.serverHasExpired,
   checks.identifierIsHeldTwice,
   deleting.nothingIsOwed,

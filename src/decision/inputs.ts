@@ -43,18 +43,20 @@ export function saysNotCreated(object: VirtualServer, record: ServerRecord): boo
   return value !== undefined && value === record.attempt;
 }
 
+/** True while an annotation says that this server no longer exists, be it true or not. */
+export function namesAsGone(object: VirtualServer, { identifier }: Pick<ServerRecord, 'identifier'>): boolean {
+  return identifier !== undefined && object.metadata.annotations?.[SERVER_GONE_ANNOTATION] === identifier;
+}
+
 /** True when you say that this server no longer exists, and it was not seen since. */
 export function saysGone(object: VirtualServer, record: Pick<ServerRecord, 'identifier' | 'goneRefuted'>): boolean {
-  const value = object.metadata.annotations?.[SERVER_GONE_ANNOTATION];
-  return value !== undefined && value === record.identifier && record.goneRefuted === undefined;
+  return namesAsGone(object, record) && record.goneRefuted === undefined;
 }
 
 /** The record of a server that was just seen: a word that it is gone is void until it is said again. */
 export function withRefuted(object: VirtualServer, record: ServerRecord): ServerRecord {
-  const isSaid = object.metadata.annotations?.[SERVER_GONE_ANNOTATION] === record.identifier;
-  if (isSaid) return record.goneRefuted === true ? record : { ...record, goneRefuted: true };
-  const { goneRefuted, ...rest } = record;
-  return goneRefuted === undefined ? record : rest;
+  if (!namesAsGone(object, record) || record.goneRefuted === true) return record;
+  return { ...record, goneRefuted: true };
 }
 
 /** What a person calls an orphan: its task where one is known. */

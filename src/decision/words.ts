@@ -49,10 +49,11 @@ export function taskInUse(record: ServerRecord, what: string): string {
 }
 
 export function unprovenTask(record: ServerRecord, why: string, word: string): string {
+  // Of a server that the task has named nobody is asked here, so no word about it would count.
+  const open = record.identifier === undefined ? `. ${resolveAdvice(record)}` : '';
   return (
     `Task ${record.task ?? ''} cannot be proven to be the one of this order: ${why}. ` +
-    `Restore the API key and the base URL of the order, or, if you are sure, annotate ${ACCEPT_SERVER_ANNOTATION}=${word}. ` +
-    resolveAdvice(record)
+    `Restore the API key and the base URL of the order, or, if you are sure, annotate ${ACCEPT_SERVER_ANNOTATION}=${word}${open}`
   );
 }
 

@@ -95,7 +95,7 @@ export class Caretaker {
     }
     if (identifier !== undefined && reason === 'IdentityUnproven') this.#identify(object, identifier);
     if (identifier !== undefined && reason === 'ServerNotVisible' && !this.#isAlive(object))
-      this.#annotate(object, { [SERVER_GONE_ANNOTATION]: identifier });
+      this.#sayGone(object, identifier);
     if (identifier !== undefined && reason === 'IdentifierInUse') this.#giveUp(object);
     if (reason === 'OrphanedServer' && orphans !== undefined) {
       this.#cancelUnheld(object);
@@ -123,7 +123,14 @@ export class Caretaker {
     // A task is that of the order once the key of its account is back.
     const isOwn = this.#isAlive(object) || word?.startsWith('task-') === true;
     if (isOwn && word !== undefined) this.#annotate(object, { [ACCEPT_SERVER_ANNOTATION]: word });
-    else if (!isOwn) this.#annotate(object, { [SERVER_GONE_ANNOTATION]: identifier });
+    else if (!isOwn) this.#sayGone(object, identifier);
+  }
+
+  /** A word that was not true when it was said is taken back first. */
+  #sayGone(object: VirtualServer, identifier: string): void {
+    const said = object.metadata.annotations?.[SERVER_GONE_ANNOTATION] === identifier;
+    const isVoid = said && recordOf(object)?.goneRefuted !== undefined;
+    this.#annotate(object, { [SERVER_GONE_ANNOTATION]: isVoid ? null : identifier });
   }
 
   /** Of several objects that hold one server, those that took it over by mistake let it go. */

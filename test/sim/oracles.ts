@@ -122,7 +122,7 @@ export function unaccounted(api: ApiServer, service: Simulation, { truth, owners
     const reason = currentReason(object.status?.conditions);
     if (reason !== 'ServerMissing')
       violations.push(`${keyOf(object)} says ${reason ?? 'nothing'} of server ${identifier}, which is gone`);
-    const isExplained = life.state === 'removed' || life.state === 'failed';
+    const isExplained = life.state === 'removed' || life.state === 'failed' || ownership.adoptedTooLate(object, life);
     if (!isExplained && !extendedTooLate(object, life, truth))
       violations.push(`${keyOf(object)} holds server ${identifier}, which is gone`);
   }

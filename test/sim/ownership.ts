@@ -30,6 +30,8 @@ export class Ownership {
   /** By uid: serials of servers that the object took over. */
   readonly #adopted = new Map<string, Set<number>>();
   readonly #asked = new Set<string>();
+  /** Uid and serial of servers that were gone when the object took them over, and that a lagging read still showed. */
+  readonly #adoptedTooLate = new Set<string>();
   /** Serials of servers that an operator has read for their object, and recognizes. */
   readonly #read = new Set<number>();
   #seen = 0;
@@ -75,6 +77,10 @@ export class Ownership {
     return [...this.#adopted.values()].some((serials) => serials.has(serial));
   }
 
+  adoptedTooLate({ metadata: { uid } }: VirtualServer, { serial }: ServerLife): boolean {
+    return this.#adoptedTooLate.has(`${uid} ${serial}`);
+  }
+
   isRecognized(serial: number): boolean {
     return this.#read.has(serial);
   }
@@ -92,6 +98,7 @@ export class Ownership {
       this.#asked.add(`${uid} ${identifier}`);
       const life = this.#service.fleet.history().findLast((one) => isSame(one.identifier, identifier));
       if (life === undefined) continue;
+      if (!isAlive(life)) this.#adoptedTooLate.add(`${uid} ${life.serial}`);
       const ordered = this.orderedFor(object);
       if (ordered.size > 0 && !ordered.has(life.serial)) this.misled.add(object.spec.sshKeys?.[0]);
       this.#adopted.set(uid, (this.#adopted.get(uid) ?? new Set<number>()).add(life.serial));

@@ -216,13 +216,6 @@ const cases: CheckCase[] = [
   }),
   {
     check: 'attemptCreatedNothing',
-    reason: 'of a task that another object follows too nobody is asked',
-    object: webWith(TASKED, { ...said, status: stalled('TaskInUse') }),
-    given: facts({ others: others({ withTask: (task) => (task === 7 ? ['default/other'] : []) }) }),
-    action: nothing,
-  },
-  {
-    check: 'attemptCreatedNothing',
     reason: 'another object follows the task too, and nothing has said so yet',
     object: webWith(TASKED, { ...said, status: stalled('Creating') }),
     given: facts({ others: others({ withTask: () => ['default/other'] }) }),

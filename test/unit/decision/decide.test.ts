@@ -39,6 +39,7 @@ const ORDER = [
   'objectIsPaused',
   'attemptCreatedNothing',
   'orphanIsHandled',
+  'wordIsTakenBack',
   'serverHasExpired',
   'identifierIsHeldTwice',
   'nothingIsOwed',

@@ -25,6 +25,7 @@ import {
   facts,
   gathered,
   memo,
+  others,
   record,
   webWith,
   type Shape,
@@ -402,8 +403,12 @@ describe('your word that a server is gone', () => {
     const refuted = { ...KNOWN, goneRefuted: true as const };
     const denied = settle(deleted(refuted, said('srv1')), cancelOf(refuted), notFound(), at(0, memo({})));
     expect(denied.memo).not.toHaveProperty('gone');
-    const unsaid = settle(living(refuted), readOf(refuted), seen(), at(0, memo({})));
-    expect(unsaid.record).toEqual(KNOWN);
+    expect(decide(living(refuted, said('srv1')), at(0, memo({})))).not.toMatchObject({ why: 'wordTakenBack' });
+    const takenBack: Action = { type: 'record', record: KNOWN, why: 'wordTakenBack' };
+    expect(decide(living(refuted), at(0, memo({})))).toEqual(takenBack);
+    expect(decide(deleted(refuted, said('srv2')), at(0, memo({})))).toEqual(takenBack);
+    const again = settle(deleted(KNOWN, said('srv1')), cancelOf(KNOWN), notFound(), at(0, memo({})));
+    expect(again.memo).toMatchObject({ gone: 'srv1' });
   });
 
   it.each([
@@ -446,5 +451,15 @@ describe('your word that nothing was created', () => {
     expect(first).toMatchObject({ again: true, memo: { looked: inputsOf(object) } });
     const second = settle(object, poll, { type: 'pending', status: 'failed' }, at(0, first.memo));
     expect(second.again).toBe(false);
+  });
+
+  it.each<{ why: string; given: Partial<Facts> }>([
+    { why: 'another object follows the task too', given: { others: others({ withTask: () => ['default/other'] }) } },
+    { why: 'the key is that of another account', given: { credentials: { ok: true, account: OTHER_KEY } } },
+  ])('is obeyed where the provider is not asked: $why', ({ given }) => {
+    const object = webWith(TASKED, { deleting: true, annotations: { 'vps-operator.dev/not-created': 'a1' } });
+    expect(visit(object, given).object).toBeUndefined();
+    const another = webWith(TASKED, { deleting: true, annotations: { 'vps-operator.dev/not-created': 'a0' } });
+    expect(visit(another, given).object?.status?.record).toEqual(TASKED);
   });
 });
