@@ -68,15 +68,19 @@ export class Objects {
   }
 
   /**
-   * Call it before a list is sent, and call the returned function with the version of that list. It forgets our own
-   * writes that were answered before the list and are newer, and returns the keys of their objects: only a restore of
-   * etcd undoes a write.
+   * Call it before a list is sent, and call the returned function with the version of that list and its objects. It
+   * forgets our own writes that were answered before the list and are newer than the list, or than their object there:
+   * only a restore of etcd undoes a write, and versions of before come again after it. Returns the keys of their objects.
    */
-  onList(): (resourceVersion: string) => string[] {
+  onList(): (resourceVersion: string, listed: readonly VirtualServer[]) => string[] {
     const serial = this.#serial;
-    return (resourceVersion) => {
-      const isUndone = (written: Written): boolean =>
-        written.serial <= serial && isOlder(resourceVersion, written.object.metadata.resourceVersion);
+    return (resourceVersion, listed) => {
+      const versions = new Map(listed.map(({ metadata }) => [metadata.uid, metadata.resourceVersion]));
+      const isUndone = (written: Written): boolean => {
+        const { uid, resourceVersion: ours } = written.object.metadata;
+        const isAnswered = written.serial <= serial;
+        return isAnswered && (isOlder(resourceVersion, ours) || isOlder(versions.get(uid) ?? ours, ours));
+      };
       return [...this.#written.values()].filter(isUndone).map(({ object }) => this.#undo(object));
     };
   }

@@ -74,8 +74,8 @@ export class Operator {
       },
       onList: () => {
         const listed = this.#objects.onList();
-        return (resourceVersion) => {
-          for (const key of listed(resourceVersion)) this.#queue.add(key);
+        return (...answer) => {
+          for (const key of listed(...answer)) this.#queue.add(key);
         };
       },
     });

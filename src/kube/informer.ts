@@ -110,8 +110,8 @@ export function createInformerOf<T extends KubeObject>(
       gone,
       listing() {
         const listed = handler.onList?.();
-        return (resourceVersion) => {
-          if (!stopping.signal.aborted) listed?.(resourceVersion);
+        return (...answer) => {
+          if (!stopping.signal.aborted) listed?.(...answer);
         };
       },
       replace(objects, skipped) {

@@ -9,7 +9,7 @@ import { watchOnce, type WatchEvent } from './watch.ts';
 
 export interface ReflectorSink<T> {
   /** As `InformerHandler.onList`. */
-  listing(): (resourceVersion: string) => void;
+  listing(): (resourceVersion: string, listed: readonly T[]) => void;
   /** All that exists now; the objects in `skipped` exist too, and are too large to read. */
   replace(objects: T[], skipped: readonly ObjectName[]): void;
   upsert(object: T): void;
@@ -85,7 +85,7 @@ export async function runReflector<T extends KubeObject>(options: ReflectorOptio
     if (signal.aborted) return;
     resourceVersion = listing.resourceVersion;
     isListed = true;
-    listed(resourceVersion);
+    listed(resourceVersion, objects);
     sink.replace(objects, skipped);
     sink.healthy();
   }
@@ -102,7 +102,7 @@ export async function runReflector<T extends KubeObject>(options: ReflectorOptio
     const version = await currentVersion(http, resource, { namespace, signal });
     if (signal.aborted) return;
     sink.contact();
-    listed(version);
+    listed(version, []);
     requireNotOlder(version, seen);
   }
 

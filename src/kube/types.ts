@@ -88,9 +88,9 @@ export interface InformerHandler<T = VirtualServer> {
   onGone(key: string, last: T): void;
   /**
    * Called before a list is sent that shows every write answered until now. The returned function is called with the
-   * version of the list, before the handler is told of its objects.
+   * version of the list and its objects, none where only the version was asked for, before the handler is told of them.
    */
-  onList?(): (resourceVersion: string) => void;
+  onList?(): (resourceVersion: string, listed: readonly T[]) => void;
 }
 
 /** A supervised reflector per watched namespace (or one for all), with a cache of what the operator uses of each object. */

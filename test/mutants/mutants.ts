@@ -462,15 +462,22 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'our own writes are newer than every list for ever',
     file: 'src/controller/objects.ts',
-    find: 'written.serial <= serial &&',
-    replace: 'written.serial < 0 &&',
+    find: 'const isAnswered = written.serial <= serial;',
+    replace: 'const isAnswered = written.serial < 0;',
+    tests: ['--project', 'unit', 'test/unit/controller/objects.test.ts'],
+  },
+  {
+    name: 'a write that was undone counts as newer than its object once the versions have passed it',
+    file: 'src/controller/objects.ts',
+    find: ' || isOlder(versions.get(uid) ?? ours, ours)',
+    replace: '',
     tests: ['--project', 'unit', 'test/unit/controller/objects.test.ts'],
   },
   {
     name: 'a write that was answered while a list was under way is forgotten',
     file: 'src/controller/objects.ts',
-    find: 'written.serial <= serial &&',
-    replace: 'written.serial >= 0 &&',
+    find: 'const isAnswered = written.serial <= serial;',
+    replace: 'const isAnswered = written.serial >= 0;',
     tests: ['--project', 'unit', 'test/unit/controller/objects.test.ts'],
   },
   {

@@ -123,12 +123,12 @@ describe('Objects after etcd was restored from a backup', () => {
     const { objects, put, isHeld } = setUp();
     put(at('9', web()));
     objects.saw(at('10', webWith(HELD)));
-    expect(objects.onList()('10')).toEqual([]);
+    expect(objects.onList()('10', [])).toEqual([]);
     expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('10');
-    expect(objects.onList()('9')).toEqual([KEY]);
+    expect(objects.onList()('9', [])).toEqual([KEY]);
     expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('9');
     expect(isHeld()).toBe(false);
-    expect(objects.onList()('9')).toEqual([]);
+    expect(objects.onList()('9', [])).toEqual([]);
   });
 
   it('keeps a write that was answered while the list was under way, until the next list', () => {
@@ -136,9 +136,18 @@ describe('Objects after etcd was restored from a backup', () => {
     put(at('9', web()));
     const listed = objects.onList();
     objects.saw(at('10', webWith(HELD)));
-    expect(listed('9')).toEqual([]);
+    expect(listed('9', [])).toEqual([]);
     expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('10');
-    expect(objects.onList()('9')).toEqual([KEY]);
+    expect(objects.onList()('9', [])).toEqual([KEY]);
+    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('9');
+  });
+
+  it('forgets its own write where the list shows an older version, since versions come again', () => {
+    const { objects, put } = setUp();
+    put(at('9', web()));
+    objects.saw(at('10', webWith(HELD)));
+    expect(objects.onList()('20', [at('10', webWith(HELD))])).toEqual([]);
+    expect(objects.onList()('20', [at('9', web())])).toEqual([KEY]);
     expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('9');
   });
 
@@ -147,7 +156,7 @@ describe('Objects after etcd was restored from a backup', () => {
     put(at('9', web()));
     objects.saw(at('10', webWith(HELD)));
     put(at('10', webWith(HELD)));
-    expect(objects.onList()('9')).toEqual([KEY]);
+    expect(objects.onList()('9', [])).toEqual([KEY]);
     put(at('9', web()));
     expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('9');
     expect(objects.hasNews(KEY, at('10', webWith(HELD)))).toBe(true);
@@ -163,7 +172,7 @@ describe('Objects after etcd was restored from a backup', () => {
     else objects.saw(at('10', webWith(HELD)));
     const next = { action: 'readServer', from: 0, at: Infinity, inputs: '' } as const;
     objects.remember(UID, { failures: 0, next, cancelled: 'srv1' });
-    objects.onList()('9');
+    objects.onList()('9', []);
     put(at('9', web()));
     expect(objects.memo(UID)).toEqual({ failures: 0, cancelled: 'srv1' });
   });
