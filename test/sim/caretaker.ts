@@ -51,12 +51,20 @@ const PATIENCE_MS = 150_000;
 export interface Truth {
   /** SSH keys of orders that somebody gave up by a word that was not true. */
   abandoned: Set<unknown>;
+  /** Serials of servers that such objects had. */
+  abandonedServers: Set<number>;
   /** By SSH key: attempts that a person let be made again, because the server of the object is gone. */
   again: Map<unknown, Set<string>>;
   /** By uid: when somebody last changed what guards the server; a DELETE that is under way cannot know. */
   guardedAt: Map<string, number>;
   /** By uid: when somebody last gave the server more time. */
   extendedAt: Map<string, number>;
+}
+
+/** Nobody promises anything any more for what was ordered for the object, or taken over by it. */
+export function abandon(object: VirtualServer, { abandoned, abandonedServers }: Truth, ownership: Ownership): void {
+  abandoned.add(object.spec.sshKeys?.[0]);
+  for (const serial of ownership.ownedBy(object)) abandonedServers.add(serial);
 }
 
 export class Caretaker {
@@ -119,7 +127,7 @@ export class Caretaker {
   /** The server that is shown is the object's own while that one lives. */
   #identify(object: VirtualServer, identifier: string): void {
     const message = object.status?.conditions?.find(({ reason }) => reason === 'IdentityUnproven')?.message ?? '';
-    const word = /accept-server=(\S+?)\.? /.exec(message)?.[1];
+    const word = /accept-server=(\S+?)\.?(?:\s|$)/.exec(message)?.[1];
     // A task is that of the order once the key of its account is back.
     const isOwn = this.#isAlive(object) || word?.startsWith('task-') === true;
     if (isOwn && word !== undefined) this.#annotate(object, { [ACCEPT_SERVER_ANNOTATION]: word });

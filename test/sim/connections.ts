@@ -4,6 +4,7 @@ import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer } from './api-server.ts';
 import type { Truth } from './caretaker.ts';
+import type { Ownership } from './ownership.ts';
 import type { Random } from './random.ts';
 import type { SecretEdit } from './secret-store.ts';
 
@@ -15,6 +16,7 @@ export interface Surroundings {
   service: Simulation;
   random: Random;
   truth: Truth;
+  ownership: Ownership;
   now: () => number;
   /** Some object, if there is one. */
   any: () => VirtualServer | undefined;

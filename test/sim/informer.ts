@@ -96,7 +96,7 @@ export class SimInformer implements Informer {
           this.#isBlind = false;
           this.#seen = seen;
           this.#restores = restores;
-          listed?.(version);
+          listed?.(version, objects);
           this.#replace(objects);
           this.#changed();
         };

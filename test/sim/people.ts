@@ -24,7 +24,13 @@ const KEY_IDS = ['key', 'key-2'] as const;
 export class People {
   /** Objects that were created so far. */
   lives = 0;
-  readonly truth: Truth = { abandoned: new Set(), again: new Map(), guardedAt: new Map(), extendedAt: new Map() };
+  readonly truth: Truth = {
+    abandoned: new Set(),
+    abandonedServers: new Set(),
+    again: new Map(),
+    guardedAt: new Map(),
+    extendedAt: new Map(),
+  };
   readonly ownership: Ownership;
   readonly #caretaker: Caretaker;
   readonly #slips: Slips;
@@ -48,9 +54,10 @@ export class People {
     const { truth, ownership } = this;
     this.#caretaker = new Caretaker({ api, service, truth, ownership, now, tell });
     const any = (): VirtualServer | undefined => this.#any();
-    this.#restorer = new Restorer(api, random, any, tell);
-    this.#connections = new Connections({ api, service, random, truth, now, any, tell });
-    this.#slips = new Slips({ api, service, random, truth, now, any, tell });
+    const around = { api, service, random, truth, ownership, now, any, tell };
+    this.#restorer = new Restorer(around);
+    this.#connections = new Connections(around);
+    this.#slips = new Slips(around);
     for (const namespace of NAMESPACES) {
       this.#putSecret(namespace);
       this.#putSecret(namespace, OTHER_KEY_SECRET, OTHER_KEY);
@@ -68,6 +75,7 @@ export class People {
       () => this.#restorer.wipeStatus(),
       () => this.#restorer.dropRecord(),
       () => this.#restorer.rollRecordBack(),
+      () => this.#restorer.restoreEtcd(),
       () => (this.lives += this.#restorer.copy(this.lives + 1) ? 1 : 0),
       () => this.#recreate(),
       () => this.#protect(),

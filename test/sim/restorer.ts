@@ -2,28 +2,39 @@
 import { FINALIZER, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import { parseRecord } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { holdsSomething } from '../../src/decision/record.ts';
+import { isDeepEqual } from '../../src/kube/merge-patch.ts';
 import { virtualServer, withAnnotations, withSpec } from '../gen/virtual-server.ts';
 import type { ApiServer } from './api-server.ts';
+import { abandon } from './caretaker.ts';
+import type { Surroundings } from './connections.ts';
+import { recordOf } from './ownership.ts';
 import type { Random } from './random.ts';
 
+/** How many changes a backup of etcd misses at most. */
+const MISSED = 30;
+
 export class Restorer {
+  readonly #parts: Surroundings;
   readonly #api: ApiServer;
   readonly #random: Random;
-  /** Some object, if there is one. */
   readonly #any: () => VirtualServer | undefined;
   readonly #tell: (what: string) => void;
 
-  constructor(api: ApiServer, random: Random, any: () => VirtualServer | undefined, tell: (what: string) => void) {
-    this.#api = api;
-    this.#random = random;
-    this.#any = any;
-    this.#tell = tell;
+  constructor(parts: Surroundings) {
+    this.#parts = parts;
+    this.#api = parts.api;
+    this.#random = parts.random;
+    this.#any = parts.any;
+    this.#tell = parts.tell;
   }
 
   wipeStatus(): void {
     const object = this.#any();
     // Both copies lost at once is a documented limit.
-    if (object?.metadata.annotations?.[RECORD_ANNOTATION] === undefined) return;
+    const annotated = parseRecord(object?.metadata.annotations?.[RECORD_ANNOTATION]);
+    if (object === undefined || !annotated.ok || annotated.record === undefined || !holdsSomething(annotated.record))
+      return;
     this.#tell(`wipe status of ${object.metadata.namespace}/${object.metadata.name}`);
     this.#api.wipeStatus(object.metadata.namespace, object.metadata.name);
   }
@@ -70,6 +81,38 @@ export class Restorer {
     this.#api.create(namespace, manifest);
     this.#tell(`copy ${object.metadata.namespace}/${object.metadata.name} to ${namespace}, serial ${serial}`);
     return true;
+  }
+
+  /** Restores etcd from a backup that knows of every order of the objects in it: an older one is a documented limit. */
+  restoreEtcd(): void {
+    const { changes } = this.#api;
+    if (changes.length === 0) return;
+    const to = this.#random.int(Math.max(0, changes.length - MISSED), changes.length - 1);
+    const backedUp = this.#api.listAt(to);
+    const newest = new Map(changes.map(({ object }) => [object.metadata.uid, object]));
+    if (!backedUp.every((object) => this.#hasItsOrder(object, newest.get(object.metadata.uid)))) return;
+    const { truth, ownership, now } = this.#parts;
+    const kept = new Set(backedUp.map(({ metadata: { uid } }) => uid));
+    // Nobody knows any more of what was ordered for these.
+    for (const [uid, object] of newest) if (!kept.has(uid)) abandon(object, truth, ownership);
+    this.#tell(`etcd is restored to its change ${to} of ${changes.length}`);
+    this.#api.rollBack(to);
+    // What was under way may have been asked for by what is no longer so.
+    for (const uid of kept) {
+      truth.guardedAt.set(uid, now());
+      truth.extendedAt.set(uid, now());
+    }
+  }
+
+  #hasItsOrder(object: VirtualServer, newest = object): boolean {
+    const [then, last] = [recordOf(object), recordOf(newest)];
+    if (then?.attempt !== last?.attempt || then?.mode !== last?.mode) return false;
+    // Without it the server counts as never read.
+    if (!isDeepEqual(then?.fingerprint, last?.fingerprint)) return false;
+    if (then?.identifier === last?.identifier) return true;
+    // Its task can tell of the server again, where it is the only one of its number.
+    const { ledger } = this.#parts.service;
+    return then?.task !== undefined && ledger.creates().filter(({ task }) => task === then.task).length === 1;
   }
 }
 

@@ -204,7 +204,7 @@ class SimWorld {
   }
 
   #hear(line: LogLine): void {
-    this.#violations.push(...wronglySaid(line));
+    this.#violations.push(...wronglySaid(line, this.#api.restores > 0));
     const { err, msg = '', level = '', time: _time, ...fields } = line;
     this.#tell(`  ${level}: ${msg} ${err?.message ?? ''} ${JSON.stringify(fields)}`);
   }

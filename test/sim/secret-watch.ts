@@ -131,11 +131,21 @@ export class SecretWatch {
   }
 
   #follow(): void {
-    for (const { object, deleted } of this.#api.changes.slice(this.#seen)) {
+    for (const { object, deleted, restored } of this.#api.changes.slice(this.#seen)) {
+      if (restored === true) this.#forgetEnds(object);
       this.#learn(object);
-      if (deleted && this.#alwaysOn) this.#judgeEnd(object);
+      if (deleted && restored !== true && this.#alwaysOn) this.#judgeEnd(object);
     }
     this.#seen = this.#api.changes.length;
+  }
+
+  /** Secrets and objects may be there again, as they were before their ends. */
+  #forgetEnds({ metadata: { uid } }: VirtualServer): void {
+    const known = this.#objects.get(uid);
+    if (known !== undefined) Object.assign(known, { deletedAt: Infinity, record: undefined });
+    this.#expired.clear();
+    this.#ended.length = 0;
+    this.#kept.length = 0;
   }
 
   #learn(object: VirtualServer): void {

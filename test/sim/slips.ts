@@ -6,6 +6,7 @@ import {
   SERVER_GONE_ANNOTATION,
 } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { abandon } from './caretaker.ts';
 import type { Surroundings } from './connections.ts';
 import { OWN_ACCOUNT } from './misfortunes.ts';
 import { identifierOf, recordOf } from './ownership.ts';
@@ -85,8 +86,9 @@ export class Slips {
   }
 
   /** A person's word that is not true may lose a server; that is what it was asked for. */
-  #abandon({ spec }: VirtualServer): void {
-    this.#parts.truth.abandoned.add(spec.sshKeys?.[0]);
+  #abandon(object: VirtualServer): void {
+    const { truth, ownership } = this.#parts;
+    abandon(object, truth, ownership);
   }
 
   #annotate({ metadata: { namespace, name } }: VirtualServer, annotation: string, value: string): void {
