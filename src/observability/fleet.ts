@@ -30,7 +30,12 @@ interface Standee {
 }
 
 /** There may be a server, and only a person can find out: the remedy is an annotation, `adopt` or `not-created`. */
-const PARKED_CREATES: ReadonlySet<string> = new Set(['CreateOutcomeUnknown', 'TaskNotFound']);
+const PARKED_CREATES: ReadonlySet<string> = new Set([
+  'CreateOutcomeUnknown',
+  'TaskNotFound',
+  'TaskFailed',
+  'TaskInUse',
+]);
 const READY: ReadonlySet<string> = new Set(['True', 'False', 'Unknown']);
 
 /** `now` is in ms since the epoch. */

@@ -43,7 +43,7 @@ const AT_WORK = new Set([
 ]);
 
 /** With these the server that a task has named may never come to exist. */
-const FRUITLESS = new Set(['TaskNotFound', 'TaskFailed', 'TaskOverdue']);
+const FRUITLESS = new Set(['TaskNotFound', 'TaskFailed', 'TaskOverdue', 'TaskInUse']);
 
 /** The record decides, so that no reason can leave an order without a way out. `now`: ms since the epoch. */
 export function orderOf(object: VirtualServer, now: number): Order {

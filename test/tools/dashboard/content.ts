@@ -42,7 +42,8 @@ const NOW: Unplaced[] = [
   }),
   stat({
     title: 'Parked orders',
-    description: 'There may be a server that only a person can find: CreateOutcomeUnknown, TaskNotFound.',
+    description:
+      'There may be a server that only a person can find: the answer to an order was lost, or its task tells nothing.',
     expr: fleet('vps_operator_parked_creates'),
     alarm: 1,
   }),

@@ -130,7 +130,7 @@ describe('an order without a server', () => {
     expect(orderOf(stored('web'), LATER)).toEqual({ kind: 'none' });
   });
 
-  it.each(['TaskNotFound', 'TaskFailed', 'TaskOverdue'])(
+  it.each(['TaskNotFound', 'TaskFailed', 'TaskOverdue', 'TaskInUse'])(
     'is open for not-created alone where a fruitless task has named its server: %s',
     (reason) => {
       const object = standing({ reason, record: { ...TASK, identifier: 'vs1' } });

@@ -97,9 +97,10 @@ describe('the fleet', () => {
   });
 
   it('has a parked create where only a person can find out whether there is a server', () => {
-    const reasons = ['CreateOutcomeUnknown', 'TaskNotFound', 'CreateRejected', 'CreateInFlight'];
+    const parked = ['CreateOutcomeUnknown', 'TaskNotFound', 'TaskFailed', 'TaskInUse'];
+    const reasons = [...parked, 'CreateRejected', 'CreateInFlight', 'TaskOverdue'];
     const objects = reasons.map((reason) => withStatus(reason, conditions(condition('Ready', 'Unknown', reason))));
-    expect(countFleet(objects, NOW).parkedCreates).toBe(2);
+    expect(countFleet(objects, NOW).parkedCreates).toBe(parked.length);
   });
 
   it('has the orphans that records name, but not those of a record that was copied', () => {
