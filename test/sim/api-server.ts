@@ -95,6 +95,7 @@ export class ApiServer {
     for (const object of returned) this.#objects.set(keyOf(object), object);
     for (const object of removed) this.#changed({ object, deleted: true, restored: true });
     for (const object of returned) this.#changed({ object, deleted: false, restored: true });
+    for (const listener of this.listeners) listener();
   }
 
   create(namespace: string, manifest: Manifest): VirtualServer {

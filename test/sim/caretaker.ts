@@ -127,7 +127,7 @@ export class Caretaker {
   /** The server that is shown is the object's own while that one lives. */
   #identify(object: VirtualServer, identifier: string): void {
     const message = object.status?.conditions?.find(({ reason }) => reason === 'IdentityUnproven')?.message ?? '';
-    const word = /accept-server=(\S+?)\.?(?:\s|$)/.exec(message)?.[1];
+    const word = /accept-server=([^\s.;]+)/.exec(message)?.[1];
     // A task is that of the order once the key of its account is back.
     const isOwn = this.#isAlive(object) || word?.startsWith('task-') === true;
     if (isOwn && word !== undefined) this.#annotate(object, { [ACCEPT_SERVER_ANNOTATION]: word });

@@ -98,7 +98,7 @@ export class Restorer {
     this.#tell(`etcd is restored to its change ${to} of ${changes.length}`);
     this.#api.rollBack(to);
     // What was under way may have been asked for by what is no longer so.
-    for (const uid of kept) {
+    for (const uid of newest.keys()) {
       truth.guardedAt.set(uid, now());
       truth.extendedAt.set(uid, now());
     }

@@ -43,13 +43,16 @@ export class SecretWatch {
   /** By uid of the object. */
   readonly #objects = new Map<string, Known>();
   /** By uid of the Secret: the uid of the object that an operator made it for, until a person takes that mark off. */
-  readonly #madeFor = new Map<string, string>();
+  #madeFor = new Map<string, string>();
+  /** The same, of Secrets that have lost that mark too. */
+  readonly #onceMadeFor = new Map<string, string>();
   /** By `namespace/name`: when a person last had a hand in it. */
   readonly #touchedAt = new Map<string, number>();
   readonly #expired = new Map<string, Past>();
   readonly #ended: Past[] = [];
   readonly #kept: (Past & { secret: string })[] = [];
   #seen = 0;
+  #restores = 0;
 
   /** `alwaysOn`: every process has --connection-secrets; else nothing is promised of ends. */
   constructor(api: ApiServer, now: () => number, alwaysOn: boolean) {
@@ -107,7 +110,10 @@ export class SecretWatch {
   #wrongly(before: SecretObject | undefined, after: SecretObject): string[] {
     const { metadata, data, type } = after;
     const marked = metadata.annotations?.[OWNER_ANNOTATION] ?? '';
-    if (before === undefined) this.#madeFor.set(metadata.uid, marked);
+    if (before === undefined) {
+      this.#madeFor.set(metadata.uid, marked);
+      this.#onceMadeFor.set(metadata.uid, marked);
+    }
     const owner = this.#madeFor.get(metadata.uid);
     const known = this.#objects.get(owner ?? '');
     if (
@@ -131,21 +137,27 @@ export class SecretWatch {
   }
 
   #follow(): void {
+    if (this.#api.restores !== this.#restores) this.#beginAnew();
     for (const { object, deleted, restored } of this.#api.changes.slice(this.#seen)) {
-      if (restored === true) this.#forgetEnds(object);
       this.#learn(object);
       if (deleted && restored !== true && this.#alwaysOn) this.#judgeEnd(object);
     }
     this.#seen = this.#api.changes.length;
   }
 
-  /** Secrets and objects may be there again, as they were before their ends. */
-  #forgetEnds({ metadata: { uid } }: VirtualServer): void {
-    const known = this.#objects.get(uid);
-    if (known !== undefined) Object.assign(known, { deletedAt: Infinity, record: undefined });
+  /** After a restore of etcd Secrets and objects are there again, as they were before their ends. */
+  #beginAnew(): void {
+    this.#restores = this.#api.restores;
+    for (const known of this.#objects.values()) Object.assign(known, { deletedAt: Infinity, record: undefined });
     this.#expired.clear();
     this.#ended.length = 0;
     this.#kept.length = 0;
+    const marked = this.#api.secrets.list().flatMap(({ metadata: { uid, annotations } }) => {
+      const owner = this.#onceMadeFor.get(uid);
+      return owner !== undefined && annotations?.[OWNER_ANNOTATION] === owner ? [[uid, owner] as const] : [];
+    });
+    this.#madeFor = new Map(marked);
+    for (const object of this.#api.list()) this.#learn(object);
   }
 
   #learn(object: VirtualServer): void {
