@@ -36,6 +36,8 @@ export const REASONS = {
   ServerNotVisible: 'This API key does not show the server, which does not prove that it is gone.',
   Deleting: 'The object is being deleted; the server is about to be cancelled.',
   DeletionProtected: 'The object is being deleted; spec.deletionProtection keeps the server.',
+  CRDDeleting: 'The CustomResourceDefinition is being deleted, which is not allowed; no server is cancelled.',
+  CRDForbidden: 'The operator may not read the CustomResourceDefinition, so it cancels no server.',
   Expired: 'The server has expired: it was cancelled, or never ordered.',
   ExpiresSoon: 'The server is cancelled within a day.',
   ExpiryBlocked: 'The server has expired, and spec keeps it from being cancelled.',

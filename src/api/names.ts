@@ -7,6 +7,11 @@ export const KIND = 'VirtualServer';
 export const PLURAL = 'virtualservers';
 export const SINGULAR = 'virtualserver';
 
+/** Name of the CustomResourceDefinition. */
+export const DEFINITION = `${PLURAL}.${GROUP}`;
+/** On the CustomResourceDefinition: whoever deletes it means all servers too. */
+export const ALLOW_DELETION_ANNOTATION = `${GROUP}/allow-deletion`;
+
 /** Not `vs`, which is VolumeSnapshot's. */
 export const SHORT_NAME = 'vps';
 

@@ -8,7 +8,8 @@ import { fingerprintOf, recognize } from '../decision/identity.ts';
 import { isProvisioned } from '../decision/status.ts';
 import { sshTarget } from '../decision/reach.ts';
 import type { Action, Facts, Outcome } from '../decision/types.ts';
-import type { Kube } from '../kube/types.ts';
+import { KubeError } from '../kube/error.ts';
+import type { DefinitionState, Kube } from '../kube/types.ts';
 import { ProviderError } from '../provider/errors/provider-error.ts';
 import { NotFoundError } from '../provider/errors/not-found-error.ts';
 import { ResponseError } from '../provider/errors/response-error.ts';
@@ -26,7 +27,7 @@ import type { Timers } from './timers.ts';
 const LIVE_READ_MS = 30_000;
 
 export interface Performing {
-  kube: Pick<Kube, 'getVirtualServer'>;
+  kube: Pick<Kube, 'getVirtualServer' | 'getDefinition'>;
   journal: Journal;
   holders: Holders;
   limit: CreateLimit;
@@ -200,6 +201,8 @@ async function deleteServer(
   if (same === undefined) return { type: 'changed' };
   const again = decide(same, target.facts(same));
   if (again.type !== 'deleteServer' || again.identifier !== identifier) return { type: 'changed' };
+  const definition = await definitionOf(room.kube);
+  if (definition !== 'kept' && definition !== 'deletionAllowed') return { type: 'heldBack', definition };
   try {
     // A process that was suspended since must not act on what was true before.
     const maySend = (): boolean => room.leads() && room.timers.monotonic() - askedAt < LIVE_READ_MS;
@@ -212,6 +215,16 @@ async function deleteServer(
     }
     if (shown.type !== 'server') return shown;
     throw new ResponseError(404, 'deleteServer: the provider answered 404 for a server that it shows');
+  }
+}
+
+/** Read after the object: the API server marks the definition for deletion before it deletes any object. */
+async function definitionOf(kube: Performing['kube']): Promise<DefinitionState | 'forbidden'> {
+  try {
+    return await kube.getDefinition();
+  } catch (error) {
+    if (error instanceof KubeError && error.code === 'Forbidden') return 'forbidden';
+    throw error;
   }
 }
 

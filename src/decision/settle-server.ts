@@ -20,7 +20,7 @@ import { cut } from './text.ts';
 import type { Action, Memo, Next, Outcome } from './types.ts';
 import type { Verdict } from './verdict.ts';
 import { lookAt } from './view.ts';
-import { resolveAdvice, unprovenServer } from './words.ts';
+import { definitionDeleting, definitionForbidden, resolveAdvice, unprovenServer } from './words.ts';
 
 export function settleServer(at: Settling, action: Extract<Action, { type: 'readServer' }>, outcome: Outcome): Next {
   const { object, facts } = at;
@@ -209,6 +209,11 @@ export function settleAdoption(at: Settling, action: Extract<Action, { type: 'ad
   return retryLater(at, 'adopt', { record: known, verdict }, facts.timing.pollMs);
 }
 
+const HELD_BACK = {
+  deleting: (identifier: string): Verdict => ({ reason: 'CRDDeleting', message: definitionDeleting(identifier) }),
+  forbidden: (identifier: string): Verdict => ({ reason: 'CRDForbidden', message: definitionForbidden(identifier) }),
+};
+
 export function settleDelete(at: Settling, action: Extract<Action, { type: 'deleteServer' }>, outcome: Outcome): Next {
   const { facts } = at;
   const { record, identifier } = action;
@@ -221,6 +226,13 @@ export function settleDelete(at: Settling, action: Extract<Action, { type: 'dele
       const known = recognize(at.object, record, outcome.server, outcome.account, cancelPurpose(at.object, facts.memo));
       if (known.ok) throw new Error('a server that was recognized is cancelled at once');
       return notRecognized(at, record, 'deleteServer', known);
+    }
+    case 'heldBack': {
+      const plan = { action: 'deleteServer', afterMs: jittered(facts.timing.pollMs, facts) } as const;
+      return rest(at, { record, verdict: HELD_BACK[outcome.definition](identifier) }, plan, {
+        ...facts.memo,
+        failures: 0,
+      });
     }
     case 'changed':
       return { memo: facts.memo, events: [], again: true };

@@ -174,6 +174,8 @@ export type Outcome =
   /** The server that was to be adopted is held by others. */
   | { type: 'held'; holders: readonly string[] }
   | { type: 'cancelled' }
+  /** Nothing is cancelled while the CustomResourceDefinition is being deleted by mistake, or may be. */
+  | { type: 'heldBack'; definition: 'deleting' | 'forbidden' }
   /** The live object asks for something else than the cached one did. */
   | { type: 'changed' }
   /** `cancelAsked`: a DELETE has left, and its answer was lost or says nothing. */

@@ -34,6 +34,8 @@ const MEANINGS = {
   ServerNotVisible: { ready: 'Unknown', phase: 'stalled' },
   Deleting: working,
   DeletionProtected: stuck,
+  CRDDeleting: blind,
+  CRDForbidden: blind,
   Expired: stuck,
   SecretNotFound: blind,
   SecretInvalid: blind,

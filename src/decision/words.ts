@@ -2,6 +2,8 @@
 import {
   ACCEPT_SERVER_ANNOTATION,
   ADOPT_ANNOTATION,
+  ALLOW_DELETION_ANNOTATION,
+  DEFINITION,
   NOT_CREATED_ANNOTATION,
   SERVER_GONE_ANNOTATION,
 } from '../api/names.ts';
@@ -63,5 +65,20 @@ export function unprovenServer(identifier: string, why: string, word: string): s
     `A server ${identifier} exists, but it cannot be proven to be the server of this object: ${why}. ` +
     `If it is, annotate ${ACCEPT_SERVER_ANNOTATION}=${word}. If the server of this object is gone, annotate ` +
     `${SERVER_GONE_ANNOTATION}=${identifier}. If the API key or the base URL was changed, restore those that it was ordered with`
+  );
+}
+
+export function definitionDeleting(identifier: string): string {
+  return (
+    `Server ${identifier} is not cancelled: the CustomResourceDefinition ${DEFINITION} is being deleted, and every ` +
+    'VirtualServer with it. To keep the server, set deletionPolicy: Retain, and adopt the server with a new object when the ' +
+    `definition is installed again. To cancel the servers, annotate the definition ${ALLOW_DELETION_ANNOTATION}=true`
+  );
+}
+
+export function definitionForbidden(identifier: string): string {
+  return (
+    `Server ${identifier} is not cancelled: the operator may not read the CustomResourceDefinition ${DEFINITION}, so it ` +
+    'cannot tell whether all VirtualServers are being deleted by mistake. Apply the ClusterRole vps-operator-definition'
   );
 }

@@ -1,6 +1,7 @@
 /** The calls of the controller to the API server; each is one request. */
 import { hostname } from 'node:os';
 import { API_VERSION, GROUP, KIND } from '../api/names.ts';
+import { readDefinition } from './definition.ts';
 import type { KubeHttp } from './http.ts';
 import { mergePatch } from './merge-patch.ts';
 import { FIELD_MANAGER, MERGE_PATCH } from './patch.ts';
@@ -25,6 +26,8 @@ export function createKube({ http, now = () => new Date() }: KubeOptions): Kube 
       const object = await http.call({ path: objectPath(namespace, name), absent: name });
       return object === undefined ? undefined : asVirtualServer(object);
     },
+
+    getDefinition: () => readDefinition(http),
 
     patchMetadata: (version, changes) =>
       // Compared before the patch is applied: 409 for another version, 422 for another uid.

@@ -38,10 +38,18 @@ export interface EventInput {
   note: string;
 }
 
+/**
+ * The deletion of the CustomResourceDefinition deletes every object, without anybody's word on a single one; it may have
+ * been allowed by an annotation.
+ */
+export type DefinitionState = 'kept' | 'deleting' | 'deletionAllowed';
+
 /** Calls throw KubeError (see kube/error.ts); each has a deadline. */
 export interface Kube {
   /** Undefined when there is no such object. A read of the newest version, never a cached one. */
   getVirtualServer(namespace: string, name: string): Promise<VirtualServer | undefined>;
+  /** Read anew each time; KubeError `Forbidden` where the operator may not read it. */
+  getDefinition(): Promise<DefinitionState>;
   /** One merge patch with uid and resourceVersion; returns the new object. 409 stale, 422 wrong uid, 404 gone. */
   patchMetadata(version: ObjectVersion, patch: MetadataPatch): Promise<VirtualServer>;
   /**

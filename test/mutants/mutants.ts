@@ -761,4 +761,17 @@ export const MUTANTS: Mutant[] = [
     replace: 'const rested = next.memo;',
     tests: ['--project', 'unit', 'test/unit/decision/settle.test.ts'],
   },
+  {
+    name: 'servers are cancelled while the definition of their objects is being deleted by mistake',
+    file: 'src/controller/perform.ts',
+    find: "if (definition !== 'kept' && definition !== 'deletionAllowed') return { type: 'heldBack', definition };",
+    replace: "if (definition === 'forbidden') return { type: 'heldBack', definition };",
+  },
+  {
+    name: 'an operator that may not read the definition cancels all the same',
+    file: 'src/controller/perform.ts',
+    find: "if (definition !== 'kept' && definition !== 'deletionAllowed') return { type: 'heldBack', definition };",
+    replace: "if (definition === 'deleting') return { type: 'heldBack', definition };",
+    tests: ['--project', 'unit', 'test/unit/controller/perform.test.ts'],
+  },
 ];

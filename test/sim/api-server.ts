@@ -5,7 +5,7 @@
 import { KubeError } from '../../src/kube/error.ts';
 import type { LeaseState } from '../../src/kube/leases.ts';
 import type { SecretObject } from '../../src/kube/secrets.ts';
-import type { EventInput, MetadataPatch, ObjectVersion } from '../../src/kube/types.ts';
+import type { DefinitionState, EventInput, MetadataPatch, ObjectVersion } from '../../src/kube/types.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../src/api/virtual-server.ts';
 import type { Manifest } from '../gen/virtual-server.ts';
 import { SecretStore } from './secret-store.ts';
@@ -23,6 +23,7 @@ interface Backup {
   version: number;
   secrets: ReadonlyMap<string, SecretObject>;
   lease: LeaseState | undefined;
+  definition: DefinitionState;
 }
 
 export type SpecPatch = Partial<VirtualServer['spec']>;
@@ -42,12 +43,13 @@ export class ApiServer {
   lease: LeaseState | undefined;
   /** How often etcd was restored. */
   restores = 0;
+  definition: DefinitionState = 'kept';
   readonly #objects = new Map<string, VirtualServer>();
   readonly #now: () => number;
   #version = FIRST_VERSION;
   #uids = 0;
   /** At `n`: as of the first `n` changes. */
-  readonly #backups: Backup[] = [{ version: FIRST_VERSION, secrets: new Map(), lease: undefined }];
+  readonly #backups: Backup[] = [{ version: FIRST_VERSION, secrets: new Map(), lease: undefined, definition: 'kept' }];
 
   constructor(now: () => number) {
     this.#now = now;
@@ -91,6 +93,7 @@ export class ApiServer {
     this.#version = backup.version;
     this.secrets.restore(backup.secrets);
     this.lease = backup.lease;
+    this.definition = backup.definition;
     for (const object of removed) this.#objects.delete(keyOf(object));
     for (const object of returned) this.#objects.set(keyOf(object), object);
     for (const object of removed) this.#changed({ object, deleted: true, restored: true });
@@ -101,6 +104,10 @@ export class ApiServer {
   create(namespace: string, manifest: Manifest): VirtualServer {
     const key = `${namespace}/${manifest.metadata.name}`;
     if (this.#objects.has(key)) throw new KubeError('Conflict', 'already exists', { status: 409 });
+    if (this.definition !== 'kept')
+      throw new KubeError('Rejected', 'create not allowed while custom resource definition is terminating', {
+        status: 405,
+      });
     const object = structuredClone({
       ...manifest,
       metadata: {
@@ -153,6 +160,17 @@ export class ApiServer {
         metadata: { ...object.metadata, deletionTimestamp: deleted, generation: generation + 1 },
       });
     }
+  }
+
+  /** Deletes every object; the definition goes with the last one, and is installed again then. */
+  deleteDefinition(): void {
+    if (this.definition !== 'kept' || this.#objects.size === 0) return;
+    this.definition = 'deleting';
+    for (const { metadata } of this.list()) this.delete(metadata.namespace, metadata.name);
+  }
+
+  allowDeletion(): void {
+    if (this.definition === 'deleting') this.definition = 'deletionAllowed';
   }
 
   patchMetadata(version: ObjectVersion, patch: MetadataPatch): VirtualServer {
@@ -220,7 +238,12 @@ export class ApiServer {
 
   #changed(change: Change): void {
     this.changes.push(change);
-    this.#backups.push({ version: this.#version, secrets: this.secrets.backUp(), lease: this.lease });
+    this.#backups.push({
+      version: this.#version,
+      secrets: this.secrets.backUp(),
+      lease: this.lease,
+      definition: this.definition,
+    });
     for (const listener of this.listeners) listener();
   }
 
@@ -238,6 +261,7 @@ export class ApiServer {
   #remove(object: VirtualServer): VirtualServer {
     const last = frozen({ ...object, metadata: { ...object.metadata, resourceVersion: String(++this.#version) } });
     this.#objects.delete(keyOf(last));
+    if (this.#objects.size === 0) this.definition = 'kept';
     this.#changed({ object: last, deleted: true });
     return last;
   }

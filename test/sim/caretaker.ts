@@ -59,6 +59,8 @@ export interface Truth {
   guardedAt: Map<string, number>;
   /** By uid: when somebody last gave the server more time. */
   extendedAt: Map<string, number>;
+  /** When the CustomResourceDefinition was last deleted; a DELETE that is under way cannot know. */
+  definitionDeletedAt: number;
 }
 
 /** Nobody promises anything any more for what was ordered for the object, or taken over by it. */
@@ -109,6 +111,8 @@ export class Caretaker {
       this.#cancelUnheld(object);
       this.#annotate(object, { [ORPHAN_HANDLED_ANNOTATION]: orphans.map(orphanName).join(',') });
     }
+    // Some keep the server, others wait until the deletion is allowed.
+    if (reason === 'CRDDeleting' && object.metadata.name.endsWith('1')) this.#retain(object);
     if (reason === 'InvalidSpec')
       this.#api.editSpec(object.metadata.namespace, object.metadata.name, { product: 'vps-1gb' });
   }
@@ -147,13 +151,17 @@ export class Caretaker {
     if (serial === undefined) return;
     const holders = this.#api.list().filter((other) => this.#ownership.serverOf(other)?.serial === serial);
     const keeper = holders.find((other) => this.#ownership.orderedFor(other).has(serial)) ?? holders[0];
-    for (const { metadata } of holders.filter((other) => other !== keeper)) {
-      const { namespace, name, uid } = metadata;
+    for (const other of holders.filter((holder) => holder !== keeper)) {
+      const { namespace, name } = other.metadata;
       this.#tell(`give up the server of ${namespace}/${name}`);
-      this.#api.editSpec(namespace, name, { deletionPolicy: 'Retain', expiresAt: undefined, ttl: undefined });
-      this.#truth.guardedAt.set(uid, this.#now());
+      this.#retain(other);
       this.#api.delete(namespace, name);
     }
+  }
+
+  #retain({ metadata: { namespace, name, uid } }: VirtualServer): void {
+    this.#api.editSpec(namespace, name, { deletionPolicy: 'Retain', expiresAt: undefined, ttl: undefined });
+    this.#truth.guardedAt.set(uid, this.#now());
   }
 
   /** The Secret with the key of the account that has the server. */

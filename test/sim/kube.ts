@@ -3,7 +3,14 @@ import type { VirtualServer, VirtualServerStatus } from '../../src/api/virtual-s
 import { KubeError } from '../../src/kube/error.ts';
 import type { Leases } from '../../src/kube/leases.ts';
 import type { Secrets, SecretObject } from '../../src/kube/secrets.ts';
-import type { EventInput, Kube, MetadataPatch, ObjectVersion, ReadSecret } from '../../src/kube/types.ts';
+import type {
+  DefinitionState,
+  EventInput,
+  Kube,
+  MetadataPatch,
+  ObjectVersion,
+  ReadSecret,
+} from '../../src/kube/types.ts';
 import type { ApiServer } from './api-server.ts';
 import type { Random } from './random.ts';
 import type { Scheduler } from './scheduler.ts';
@@ -37,6 +44,10 @@ export class SimKube implements Kube {
 
   getVirtualServer(namespace: string, name: string): Promise<VirtualServer | undefined> {
     return this.#call(() => this.#api.get(namespace, name));
+  }
+
+  getDefinition(): Promise<DefinitionState> {
+    return this.#call(() => this.#api.definition);
   }
 
   patchMetadata(version: ObjectVersion, patch: MetadataPatch): Promise<VirtualServer> {

@@ -31,6 +31,8 @@ export function wronglyCancelled(
   { truth, ownership }: People,
   now: number,
 ): string | undefined {
+  if (api.definition === 'deleting' && now - truth.definitionDeletedAt >= UNDER_WAY_MS)
+    return `server ${identifier} (serial ${serial}) was cancelled while the definition of VirtualServers is being deleted`;
   const holders = api.list().filter((object) => ownership.serverOf(object)?.serial === serial);
   const asking = holders.filter((object) => {
     const { metadata, spec } = object;

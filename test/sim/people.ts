@@ -30,6 +30,7 @@ export class People {
     again: new Map(),
     guardedAt: new Map(),
     extendedAt: new Map(),
+    definitionDeletedAt: -Infinity,
   };
   readonly ownership: Ownership;
   readonly #caretaker: Caretaker;
@@ -87,6 +88,7 @@ export class People {
       ...Array<() => void>(3).fill(() => this.#slips.act()),
       () => this.#loseSecret(),
       () => this.#removeServer(),
+      () => this.#deleteDefinition(),
       ...Array<() => void>(6).fill(() => this.#connections.act()),
       ...Array<() => void>(4).fill(() => this.resolve()),
     ];
@@ -100,6 +102,7 @@ export class People {
 
   /** Puts the world in order, so that everything can come to rest. */
   tidy(): void {
+    this.#api.allowDeletion();
     for (const namespace of NAMESPACES) {
       this.#putSecret(namespace);
       this.#putSecret(namespace, OTHER_KEY_SECRET, OTHER_KEY);
@@ -262,6 +265,15 @@ export class People {
     const namespace = this.#random.pick(NAMESPACES);
     if (this.#api.secrets.delete(namespace, KEY_SECRET)) this.#tell(`delete Secret ${namespace}/${KEY_SECRET}`);
     else this.#putSecret(namespace);
+  }
+
+  /** As a second `kubectl delete -f` does, when the first one has taken the guard away; or lets it happen. */
+  #deleteDefinition(): void {
+    if (this.#random.chance(0.8)) return;
+    if (this.#api.definition === 'deleting') this.#api.allowDeletion();
+    else this.#api.deleteDefinition();
+    this.truth.definitionDeletedAt = this.#now();
+    this.#tell(`the definition of VirtualServers: ${this.#api.definition}`);
   }
 
   /** Somebody cancels a server in the customer panel. */

@@ -90,7 +90,8 @@ export class Restorer {
     const to = this.#random.int(Math.max(0, changes.length - MISSED), changes.length - 1);
     const backedUp = this.#api.listAt(to);
     const newest = new Map(changes.map(({ object }) => [object.metadata.uid, object]));
-    if (!backedUp.every((object) => this.#hasItsOrder(object, newest.get(object.metadata.uid)))) return;
+    if (!backedUp.every((object) => changes.slice(to).every((later) => this.#hasItsOrder(object, later.object))))
+      return;
     const { truth, ownership, now } = this.#parts;
     const kept = new Set(backedUp.map(({ metadata: { uid } }) => uid));
     // Nobody knows any more of what was ordered for these.
@@ -104,8 +105,10 @@ export class Restorer {
     }
   }
 
-  #hasItsOrder(object: VirtualServer, newest = object): boolean {
-    const [then, last] = [recordOf(object), recordOf(newest)];
+  #hasItsOrder(object: VirtualServer, later: VirtualServer): boolean {
+    const [then, last] = [recordOf(object), recordOf(later)];
+    // The record goes with the finalizer.
+    if (later.metadata.uid !== object.metadata.uid || last === undefined) return true;
     if (then?.attempt !== last?.attempt || then?.mode !== last?.mode) return false;
     // Without it the server counts as never read.
     if (!isDeepEqual(then?.fingerprint, last?.fingerprint)) return false;

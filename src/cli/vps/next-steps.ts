@@ -115,6 +115,7 @@ const STEPS: Partial<Record<string, Steps>> = {
   RecordMissing: both(adopt, say('without a server: docs/operations.md#recordmissing')),
   RecordMismatch: both(adopt, startAnew),
   DeletionProtected: both(unprotect, retain),
+  CRDDeleting: retain,
 } satisfies Partial<Record<Reason | typeof NOT_REPORTED | 'AbsenceUnproven' | 'IdentityUnproven', Steps>>;
 
 /** What helps beside a word on the open order; no step lets the object go, since its server may exist. */

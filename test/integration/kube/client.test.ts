@@ -33,6 +33,43 @@ afterEach(async () => {
 let count = 0;
 const createOne = () => create(http, namespace, manifest(`server-${(count += 1)}`));
 
+describe('getDefinition', () => {
+  const definition = { metadata: { name: 'virtualservers.vps-operator.dev' } };
+  const deletionTimestamp = '2026-01-01T00:00:00Z';
+
+  it('reads that the definition is there to stay, without its schema', async () => {
+    const answers: string[] = [];
+    proxy.intercept = (request) => {
+      answers.push(request.headers.accept ?? '');
+      return false;
+    };
+    expect(await kube.getDefinition()).toBe('kept');
+    expect(answers).toEqual([expect.stringContaining('PartialObjectMetadata')]);
+  });
+
+  it.each([
+    { annotations: undefined, state: 'deleting' },
+    { annotations: { 'vps-operator.dev/allow-deletion': 'false' }, state: 'deleting' },
+    { annotations: { 'vps-operator.dev/allow-deletion': 'true' }, state: 'deletionAllowed' },
+  ])('tells whether a deletion is allowed: $state', async ({ annotations, state }) => {
+    proxy.intercept = (_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(JSON.stringify({ metadata: { ...definition.metadata, deletionTimestamp, annotations } }));
+      return true;
+    };
+    expect(await kube.getDefinition()).toBe(state);
+  });
+
+  it.each(['{}', '{"metadata":{"name":"another"}}'])('takes no other answer: %s', async (body) => {
+    proxy.intercept = (_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end(body);
+      return true;
+    };
+    await expect(kube.getDefinition()).rejects.toMatchObject({ code: 'BadResponse' });
+  });
+});
+
 describe('getVirtualServer', () => {
   it('reads the newest version, without what the operator does not use', async () => {
     const object = await createOne();

@@ -8,7 +8,8 @@ import { openJournal } from '../../../src/controller/journal.ts';
 import { perform } from '../../../src/controller/perform.ts';
 import type { Condition, VirtualServer } from '../../../src/api/virtual-server.ts';
 import type { Action, Memo, Outcome } from '../../../src/decision/types.ts';
-import type { Kube } from '../../../src/kube/types.ts';
+import { KubeError } from '../../../src/kube/error.ts';
+import type { DefinitionState, Kube } from '../../../src/kube/types.ts';
 import { createLogger } from '../../../src/logger.ts';
 import { NotFoundError } from '../../../src/provider/errors/not-found-error.ts';
 import { InvalidCredentialsError } from '../../../src/provider/errors/invalid-credentials-error.ts';
@@ -50,6 +51,8 @@ interface Answers {
   /** The object whose server it is, as the cache knows it, and as a live read returns it. */
   object?: VirtualServer;
   live?: VirtualServer;
+  /** What becomes of the CustomResourceDefinition. */
+  definition?: DefinitionState | Error;
   held?: Partial<Memo>;
 }
 
@@ -58,7 +61,7 @@ async function run(action: Action, answers: Answers, holders = new Holders(() =>
   const { servers = [denied], tasks = [denied], products = PRODUCTS, account = ACCOUNT, removed = denied } = answers;
   const deleting = action.type === 'deleteServer';
   const { object = webWith(KNOWN, { deleting, status: READY }), held = {} } = answers;
-  const { live = object } = answers;
+  const { live = object, definition = 'kept' } = answers;
   const calls: string[] = [];
   const answer = <T>(call: string, values: (T | Error)[]): Promise<T> => {
     const value = values[calls.filter((other) => other === call).length] ?? values.at(-1);
@@ -72,7 +75,10 @@ async function run(action: Action, answers: Answers, holders = new Holders(() =>
     pollTask: () => answer('poll', tasks),
     deleteServer: () => answer('delete', [removed]),
   } as unknown as Session;
-  const kube = { getVirtualServer: () => answer('live', [live]) } as unknown as Kube;
+  const kube = {
+    getVirtualServer: () => answer('live', [live]),
+    getDefinition: () => answer('definition', [definition]),
+  } as unknown as Kube;
   const room = {
     kube,
     journal: await openJournal({ dir: undefined }),
@@ -108,7 +114,12 @@ describe('a 404', () => {
   it.each([
     { action: read, what: 'server', calls: ['read', 'products', 'read'], type: 'serverNotFound' },
     { action: poll, what: 'task', calls: ['poll', 'products', 'poll'], type: 'taskNotFound' },
-    { action: unseen, what: 'DELETE', calls: ['read', 'products', 'read', 'live', 'delete'], type: 'serverNotFound' },
+    {
+      action: unseen,
+      what: 'DELETE',
+      calls: ['read', 'products', 'read', 'live', 'definition', 'delete'],
+      type: 'serverNotFound',
+    },
   ])(
     'for a $what is asked about twice, with a look at the lists in between',
     async ({ action, calls: asked, type }) => {
@@ -152,7 +163,7 @@ describe('a cancellation', () => {
   const blank = { ...SERVER, macs: [], ipv6: [] };
   const stranger = { ...SERVER, macs: ['00:00:5e:00:53:ff'] };
   const bare = { ...HELD, fingerprint: {} };
-  const sent = ['read', 'live', 'delete'];
+  const sent = ['read', 'live', 'definition', 'delete'];
   const of = (record: ServerRecord): Action => ({ type: 'deleteServer', record, identifier: 'srv1' });
   const doomed = (own: ServerRecord, reason?: Condition['reason'], annotations: Record<string, string> = {}) => {
     const conditions: Condition[] = [
@@ -211,11 +222,30 @@ describe('a cancellation', () => {
     expect(calls).toEqual(['read']);
   });
 
+  it.each([
+    { definition: 'deleting' as const, why: 'deleting' },
+    { definition: new KubeError('Forbidden', 'no right', { status: 403 }), why: 'forbidden' },
+  ])('sends no DELETE while all objects may be deleted by mistake ($why)', async ({ definition, why }) => {
+    const { outcome, calls } = await run(cancel, { servers: [SERVER], removed: 'cancelled', definition });
+    expect(outcome).toEqual({ type: 'heldBack', definition: why });
+    expect(calls).toEqual(['read', 'live', 'definition']);
+  });
+
+  it('sends a DELETE where the deletion of all objects is allowed', async () => {
+    const { outcome } = await run(cancel, { servers: [SERVER], removed: 'cancelled', definition: 'deletionAllowed' });
+    expect(outcome).toEqual({ type: 'cancelled' });
+  });
+
+  it('sends no DELETE where the definition cannot be read', async () => {
+    const definition = new KubeError('ServerError', 'down', { status: 503 });
+    await expect(run(cancel, { servers: [SERVER], removed: 'cancelled', definition })).rejects.toThrow('down');
+  });
+
   it('cancels a server that reads do not show yet', async () => {
     const object = doomed(HELD);
     const { outcome, calls } = await run(of(HELD), { removed: 'cancelled', object });
     expect(outcome).toEqual({ type: 'cancelled' });
-    expect(calls).toEqual(['read', 'products', 'read', 'live', 'delete']);
+    expect(calls).toEqual(['read', 'products', 'read', 'live', 'definition', 'delete']);
   });
 
   it.each([

@@ -32,7 +32,7 @@ export function cancel(action: Extract<Action, { type: 'deleteServer' }>, scene:
     },
   };
   const room: Partial<Performing> = {
-    kube: { getVirtualServer: () => Promise.resolve(live) },
+    kube: { getVirtualServer: () => Promise.resolve(live), getDefinition: () => Promise.resolve('kept') },
     leads: () => true,
     timers: new FakeTimers(),
   };

@@ -275,6 +275,18 @@ describe('settling a cancellation', () => {
     expect(next.memo.next?.action).toBe('deleteServer');
   });
 
+  it.each([
+    { definition: 'deleting' as const, reason: 'CRDDeleting', advice: 'deletionPolicy: Retain' },
+    { definition: 'forbidden' as const, reason: 'CRDForbidden', advice: 'ClusterRole vps-operator-definition' },
+  ])('waits while all objects may be deleted by mistake ($reason)', ({ definition, reason, advice }) => {
+    const next = settled(deleting, cancel, { type: 'heldBack', definition });
+    expect(conditionsOf(next).Stalled).toBe(`True ${reason}`);
+    expect(next.status?.conditions?.[0]?.message).toContain(advice);
+    expect(next.memo).not.toHaveProperty('cancelled');
+    expect(next).not.toHaveProperty('record');
+    expect(next.memo.next?.action).toBe('deleteServer');
+  });
+
   it('decides again when the live object asks for something else', () => {
     const kept = { failures: 0, looked: inputsOf(deleting) };
     expect(settled(deleting, cancel, { type: 'changed' })).toEqual({ memo: kept, events: [], again: true });
