@@ -11,6 +11,7 @@ export const CONDITION_TYPES = [
   'Expiring',
   'Reachable',
   'ConnectionSecret',
+  'Collectible',
 ] as const;
 
 /** Reason -> what it means; docs/operations.md has a paragraph for each (a test compares). */
@@ -41,6 +42,7 @@ export const REASONS = {
   Expired: 'The server has expired: it was cancelled, or never ordered.',
   ExpiresSoon: 'The server is cancelled within a day.',
   ExpiryBlocked: 'The server has expired, and spec keeps it from being cancelled.',
+  HasOwners: 'The object has owners; without its protection the garbage collector may delete it at once.',
   Drifted: 'The server differs from spec.',
   Paused: `The annotation ${PAUSED_ANNOTATION} is set; nothing is done.`,
   SecretNotFound: 'The Secret with the API key does not exist.',

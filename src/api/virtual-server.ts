@@ -222,6 +222,8 @@ export interface ObjectMeta {
   deletionTimestamp?: string;
   finalizers?: string[];
   annotations?: Record<string, string>;
+  /** The first few owners; what else an entry has is dropped. */
+  ownerReferences?: { kind: string; name: string }[];
 }
 
 /** An object as the API server returns it: defaults are filled in, the schema has been enforced. */

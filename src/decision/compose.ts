@@ -9,6 +9,7 @@ import type { ConnectionCondition } from './connection.ts';
 import type { Reachable } from './reach.ts';
 import { drift, isProvisioned } from './status.ts';
 import type { EventNote } from './types.ts';
+import { ownersMessage } from './words.ts';
 import { currentReason, isTrouble, withCondition, withVerdict, type Verdict } from './verdict.ts';
 
 export interface Parts {
@@ -47,6 +48,7 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
     ],
     ['OrphanedServer', record?.orphans && { reason: 'OrphanedServer', message: orphanMessage(record) }],
     ['Expiring', expiring(object, parts.record, now)],
+    ['Collectible', collectible(object)],
   ];
   conditions = withFindings(object, parts, conditions, now);
   for (const [type, value] of others) conditions = withCondition(conditions, type, value, generation, now);
@@ -79,6 +81,15 @@ function withFindings(object: VirtualServer, parts: Parts, conditions: Condition
     const isOfType = (condition: Condition): boolean => condition.type === type;
     return [...result.filter((condition) => !isOfType(condition)), ...result.filter(isOfType)];
   }, conditions);
+}
+
+/** Whether an owner still exists is not for the operator to read; the garbage collector may be waiting for the protection to go. */
+function collectible(object: VirtualServer): { reason: Reason; message: string } | undefined {
+  const { metadata, spec } = object;
+  const isHeld =
+    spec.deletionProtection && spec.deletionPolicy === 'Delete' && metadata.deletionTimestamp === undefined;
+  if (!isHeld || metadata.ownerReferences === undefined) return undefined;
+  return { reason: 'HasOwners', message: ownersMessage(object) };
 }
 
 /** An adoption that comes too late is said wherever the object says something. */

@@ -82,3 +82,13 @@ export function definitionForbidden(identifier: string): string {
     'cannot tell whether all VirtualServers are being deleted by mistake. Apply the ClusterRole vps-operator-definition'
   );
 }
+
+export function ownersMessage({ metadata: { name, namespace, ownerReferences = [] } }: VirtualServer): string {
+  const owners = ownerReferences.map((owner) => `${owner.kind} ${owner.name}`).join(', ');
+  return (
+    `This object has owners (${owners}). If one of them was deleted, the garbage collector deletes this object as soon as ` +
+    'deletionProtection is false, and the server is cancelled. To lift the protection and keep the server: ' +
+    `kubectl patch vps ${name} --namespace ${namespace} --type=merge ` +
+    `--patch='{"spec":{"deletionProtection":false,"deletionPolicy":"Retain"}}'`
+  );
+}

@@ -20,6 +20,9 @@ export interface Resource<T extends KubeObject> {
 export const VIRTUAL_SERVERS: Resource<VirtualServer> = resource(KIND, PLURAL);
 export const SERVER_CATALOGS: Resource<ServerCatalog> = resource(CATALOG_KIND, CATALOG_PLURAL);
 
+/** As many owners are named; one is the rule. */
+const MAX_OWNERS = 3;
+
 /** An annotation has at most 317 characters in its name. */
 const MAX_MISTYPED = 8;
 
@@ -47,12 +50,12 @@ function resource<T extends KubeObject>(kind: string, plural: string): Resource<
 }
 
 /**
- * Keeps only what the operator uses: labels, managedFields, owner references and other annotations can be large. Writes
+ * Keeps only what the operator uses: labels, managedFields, many owners and other annotations can be large. Writes
  * are patches that do not mention what is dropped here, so they never remove it.
  */
 function kept(metadata: ObjectMeta): ObjectMeta {
   const { name, namespace, uid, resourceVersion, generation, creationTimestamp } = metadata;
-  const { deletionTimestamp, finalizers, annotations = {} } = metadata;
+  const { deletionTimestamp, finalizers, annotations = {}, ownerReferences = [] } = metadata;
   const known: readonly string[] = [RECORD_ANNOTATION, ...INPUT_ANNOTATIONS];
   // Of mistyped ones the names are enough to say so.
   const mistyped = Object.keys(annotations)
@@ -72,6 +75,9 @@ function kept(metadata: ObjectMeta): ObjectMeta {
     creationTimestamp,
     ...(deletionTimestamp !== undefined && { deletionTimestamp }),
     ...(finalizers !== undefined && { finalizers }),
+    ...(ownerReferences.length > 0 && {
+      ownerReferences: ownerReferences.slice(0, MAX_OWNERS).map((owner) => ({ kind: owner.kind, name: owner.name })),
+    }),
     ...(ours.length + mistyped.length > 0 && { annotations: Object.fromEntries([...ours, ...mistyped]) }),
   };
 }

@@ -59,6 +59,7 @@ const connected = (connection: Connection): Outcome => ({
   account: ACCOUNT,
   connection,
 });
+const heldBack = (definition: 'deleting' | 'forbidden'): Outcome => ({ type: 'heldBack', definition });
 const failed = (error: ProviderErrorLike): Outcome => ({ type: 'failed', error });
 const sent = (result: CreateOutcome): Outcome => ({ type: 'sent', result });
 const pending: Outcome = { type: 'pending', status: 'Installing, 40 %, 30 seconds remaining' };
@@ -150,6 +151,8 @@ export function states(): Record<string, State> {
   const answers = { readServer: server() };
   const polled = { pollTask: pending };
   const doomed = edited(ready, { deleting: true });
+  const guarded = edited(ready, { spec: { deletionProtection: true } });
+  const owned = { ...guarded, metadata: { ...guarded.metadata, ownerReferences: [{ kind: 'Shop', name: 'web' }] } };
   const paused = { [PAUSED_ANNOTATION]: 'true' };
   const invalid = seen('InvalidSpec', web({ spec: { diskSize: 15 } }));
   const orphaned: ServerRecord = { ...HELD, orphans: [{ attempt: 'a0', task: 6 }] };
@@ -220,6 +223,9 @@ export function states(): Record<string, State> {
     Deleting_unavailable: seen('ProviderUnavailable', doomed, {
       answers: { deleteServer: failed(CALL_PROBLEMS.ProviderUnavailable) },
     }),
+    CRDDeleting: seen('CRDDeleting', doomed, { answers: { deleteServer: heldBack('deleting') } }),
+    CRDForbidden: seen('CRDForbidden', doomed, { answers: { deleteServer: heldBack('forbidden') } }),
+    HasOwners: seen('HasOwners', owned, { answers }),
     DeletionProtected: seen('DeletionProtected', edited(doomed, { spec: { deletionProtection: true } })),
 
     ...Object.fromEntries(troubles()),

@@ -59,6 +59,9 @@ export const VERDICTS: Record<string, Verdict> = {
 
   Deleting: { ...working, kstatus: 'Terminating' },
   Deleting_unavailable: { ...working, kstatus: 'Terminating' },
+  CRDDeleting: { ...stuck, kstatus: 'Terminating' },
+  CRDForbidden: { ...stuck, kstatus: 'Terminating' },
+  HasOwners: healthy,
   DeletionProtected: { ...stuck, kstatus: 'Terminating' },
 
   SecretNotFound: stuck,

@@ -88,11 +88,53 @@ describe('deletionProtection', () => {
   });
 });
 
+describe('a protected object with an owner', () => {
+  const lifted = { spec: { deletionProtection: false } };
+  const kept = { spec: { deletionProtection: false, deletionPolicy: 'Retain' } };
+
+  it('goes without a DELETE of anybody when the owner has gone and the protection is lifted, and says so before', async () => {
+    const { kubeconfigPath } = guarded.controlPlane;
+    const world = await createWorld({ kubeconfigPath, operatorKubeconfigPath: guarded.operatorKubeconfigPath });
+    const inWorld = (...args: string[]): string[] => [...args, '-n', world.namespace];
+    await succeed(guarded.root, inWorld('create', 'configmap', 'shop'));
+    const uid = await succeed(guarded.root, inWorld('get', 'configmap', 'shop', '--output=jsonpath={.metadata.uid}'));
+    const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'shop', uid }];
+    for (const name of ['cancelled', 'retained']) {
+      await readyServer(world, name, protectedServer);
+      await succeed(guarded.editor, inWorld(...patch(name, { metadata: { ownerReferences } })));
+      await world.waitFor(
+        name,
+        ({ status }) => status?.conditions?.some(({ type }) => type === 'Collectible') === true,
+      );
+    }
+    const told = (await world.get('cancelled'))?.status?.conditions?.find(
+      ({ type }) => type === 'Collectible',
+    )?.message;
+    expect(told).toContain('ConfigMap shop');
+    expect(told).toContain(JSON.stringify(kept));
+    const alive = (await world.get('retained'))?.status?.identifier;
+
+    const asError = ['--dry-run=server', '--warnings-as-errors'];
+    await guarded.until(guarded.editor, inWorld(...patch('cancelled', lifted, ...asError)), ({ ok }) => !ok);
+    const warned = await guarded.editor(inWorld(...patch('cancelled', lifted, ...asError)));
+    expect(warned.text).toContain('this VirtualServer has owners');
+    await succeed(guarded.editor, inWorld(...patch('retained', kept, ...asError)));
+
+    await succeed(guarded.root, inWorld('delete', 'configmap', 'shop'));
+    await succeed(guarded.editor, inWorld(...patch('cancelled', lifted)));
+    await succeed(guarded.editor, inWorld(...patch('retained', kept)));
+    await world.waitGone('cancelled');
+    await world.waitGone('retained');
+    expect(world.simulator.aliveServers().map(({ identifier }) => identifier)).toEqual([alive]);
+  });
+});
+
 describe('the policies', () => {
   it('are in order for the type checker of the cluster', async () => {
     expect(await typeWarnings(guarded)).toEqual([
       ['vps-operator-crd-deletion', undefined],
       ['vps-operator-deletion-protection', undefined],
+      ['vps-operator-protection-lifted', undefined],
       ['vps-operator-record', undefined],
     ]);
   });

@@ -101,9 +101,10 @@ describe('the namespaced overlay', () => {
     }
   });
 
-  it('binds the operator to no ClusterRole', () => {
+  it('binds the operator to no ClusterRole but the one that reads the definition', () => {
     const bound = namespaced.cluster.rights.filter(({ subjects }) => subjects?.some(isOperator));
-    expect(bound.map(({ kind }) => kind)).toEqual(bound.map(() => 'RoleBinding'));
+    const clusterWide = bound.filter(({ kind }) => kind !== 'RoleBinding');
+    expect(clusterWide.map(({ metadata }) => metadata.name)).toEqual(['vps-operator-definition']);
   });
 
   it('holds a server whose namespace was deleted until it is bound to the rights anew', async () => {

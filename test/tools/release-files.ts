@@ -42,6 +42,7 @@ export async function writeRelease(out: string, { image, digest, node }: Release
       await writeBillOfMaterials(join(staging, METAFILE), name, node, bill);
     }
     await writeFile(join(out, 'install.yaml'), manifest);
+    await copyFile(join(ROOT, 'deploy/guards.yaml'), join(out, 'guards.yaml'));
     if (image !== undefined) await run('docker', ['save', '--output', join(out, `image-${version}.tar`), image]);
   } finally {
     await rm(staging, { recursive: true });

@@ -25,12 +25,13 @@ export async function installFile(): Promise<string> {
   return text.replace(/^(\s*image: ).*$/m, `$1${setting('E2E_IMAGE')}`);
 }
 
-/** The simulated service, the operator from the one file, and its settings; resolves when both replicas are ready. */
+/** The simulated service, the operator and its guards, and its settings; resolves when both replicas are ready. */
 export async function install(http: KubeHttp): Promise<void> {
   const simulator = await readFile(join(import.meta.dirname, '../simulator.yaml'), 'utf8');
   await apply(simulator.replace('image: IMAGE', `image: ${setting('E2E_IMAGE')}`));
   await kubectl('-n', 'vps-e2e', 'rollout', 'status', 'deployment/simulator', '--timeout=120s');
   await apply(await installFile());
+  await apply(await readFile(join(ROOT, 'deploy/guards.yaml'), 'utf8'));
   await apply(await readFile(join(import.meta.dirname, '../settings.yaml'), 'utf8'));
   await ready(http);
 }

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { DEFAULT_KEY, startSimulator, type Simulator } from '../../../src/simulator/index.ts';
-import { virtualServer } from '../../gen/virtual-server.ts';
+import { virtualServer, withAnnotations } from '../../gen/virtual-server.ts';
 import { startEmptyCluster, type Cluster } from './cluster.ts';
 import { startPod, SYSTEM } from './pod.ts';
 
@@ -27,7 +27,9 @@ let namespace: string;
 let count = 0;
 
 const kubectl = (...args: string[]): Promise<string> => cluster.kubectl(...args);
-const install = (): Promise<string> => kubectl('apply', '--server-side', '-f', 'deploy/install.yaml');
+const INSTALL = ['-f', 'deploy/install.yaml'];
+const BOTH = [...INSTALL, '-f', 'deploy/guards.yaml'];
+const install = (): Promise<string> => kubectl('apply', '--server-side', ...BOTH);
 
 async function configure(): Promise<void> {
   const { baseUrl, authUrl } = simulator;
@@ -36,9 +38,13 @@ async function configure(): Promise<void> {
   await kubectl('create', 'configmap', 'vps-operator-config', '-n', SYSTEM, ...literals);
 }
 
-async function applyServer(name: string, spec: Record<string, unknown> = {}): Promise<void> {
+async function applyServer(
+  name: string,
+  spec: Record<string, unknown> = {},
+  annotations: Record<string, string> = {},
+): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-server-'));
-  const manifest = virtualServer(name);
+  const manifest = virtualServer(name, withAnnotations(annotations));
   await writeFile(join(folder, 'server.yaml'), stringify({ ...manifest, spec: { ...manifest.spec, ...spec } }));
   await kubectl('apply', '-n', namespace, '-f', join(folder, 'server.yaml'));
   await rm(folder, { recursive: true });
@@ -93,28 +99,83 @@ it('goes on in the new pod with what the old one has begun, and orders nothing t
   await kubectl('delete', 'vps', 'web', '-n', namespace, '--timeout=40s');
 });
 
-it('leaves servers, objects and CRD alone when all that was installed is deleted, and takes them up again', async () => {
+/** The operator is put back; whatever its removal has left is as it was. */
+async function takeUpAgain(before: VirtualServer | undefined): Promise<void> {
+  await install();
+  await configure();
+  const pod = await startPod(cluster, QUICK);
+  await pod.saying('operator runs');
+  const look = `vps-operator.dev/reconcile-at=${count}`;
+  await kubectl('annotate', 'vps', 'web', '-n', namespace, look);
+  await isReady('web');
+  const uid = before?.metadata.uid;
+  expect(await list()).toMatchObject([{ metadata: { uid }, spec: before?.spec }]);
+  await kubectl('delete', 'vps', 'web', '-n', namespace, '--timeout=40s');
+  expect(simulator.ledger.creates()).toHaveLength(1);
+  expect(alive()).toEqual([]);
+  await pod.stop();
+}
+
+it.each([
+  { what: 'install.yaml', args: INSTALL },
+  { what: 'the namespace of the operator', args: ['namespace', SYSTEM] },
+])('leaves servers, objects and CRD alone when $what is deleted, twice, and takes them up again', async ({ args }) => {
   const pod = await startPod(cluster, QUICK);
   await applyServer('web');
   await isReady('web');
   const servers = alive();
   const [before] = await list();
 
-  const uninstall = kubectl('delete', '-f', 'deploy/install.yaml');
-  await expect(uninstall).rejects.toThrow('vps-operator.dev/allow-deletion=true');
+  const isRefused = args === INSTALL;
+  for (const attempt of [1, 2]) {
+    const uninstall = kubectl('delete', '--ignore-not-found', ...args);
+    if (isRefused) await expect(uninstall, `${attempt}`).rejects.toThrow('vps-operator.dev/allow-deletion=true');
+    else await uninstall;
+    await kubectl('wait', `namespace/${SYSTEM}`, '--for=delete', '--timeout=50s');
+  }
   await pod.stop();
-  await kubectl('wait', `namespace/${SYSTEM}`, '--for=delete', '--timeout=50s');
-  await expect(kubectl('get', 'clusterrole', 'vps-operator')).rejects.toThrow('NotFound');
   expect(await list()).toMatchObject([{ metadata: { uid: before?.metadata.uid }, spec: before?.spec }]);
+  expect((await list())[0]?.metadata.deletionTimestamp).toBeUndefined();
   expect(alive()).toEqual(servers);
+  await takeUpAgain(before);
+});
+
+it('cancels nothing when the guards are deleted too, twice, and the servers can be taken over by new objects', async () => {
+  const pod = await startPod(cluster, QUICK);
+  await applyServer('web');
+  await isReady('web');
+  const servers = alive();
+  const refused = kubectl('delete', '--wait=false', ...BOTH);
+  await expect(refused).rejects.toThrow('vps-operator.dev/allow-deletion=true');
+  await pod.stop();
+  // A policy that was deleted is in force for a moment more.
+  await expect
+    .poll(() => kubectl('delete', '--wait=false', '--ignore-not-found', ...BOTH).then(() => 'deleted', String))
+    .toBe('deleted');
+  await expect.poll(async () => (await list())[0]?.metadata.deletionTimestamp).toBeDefined();
+  await kubectl('wait', `namespace/${SYSTEM}`, '--for=delete', '--timeout=50s');
 
   await install();
   await configure();
   const next = await startPod(cluster, QUICK);
-  await next.saying('operator runs');
-  await kubectl('delete', 'vps', 'web', '-n', namespace, '--timeout=40s');
+  const stalled = 'jsonpath={.status.conditions[?(@.type=="Stalled")].reason}';
+  await kubectl('wait', 'vps/web', '-n', namespace, `--for=${stalled}=CRDDeleting`, '--timeout=40s');
+  expect(alive()).toEqual(servers);
+
+  const patch = '--patch={"spec":{"deletionPolicy":"Retain"}}';
+  await kubectl('patch', 'vps', 'web', '-n', namespace, '--type=merge', patch);
+  await kubectl('wait', 'crd', CRD, '--for=delete', '--timeout=40s');
+  await next.stop();
+  await install();
+  const again = await startPod(cluster, QUICK);
+  await again.saying('operator runs');
+  await applyServer('web', {}, { 'vps-operator.dev/adopt': servers[0] ?? '' });
+  await isReady('web');
+  expect(alive()).toEqual(servers);
   expect(simulator.ledger.creates()).toHaveLength(1);
+  await kubectl('delete', 'vps', 'web', '-n', namespace, '--timeout=40s');
   expect(alive()).toEqual([]);
+  await again.stop();
 });
 
 it('cancels the servers of a namespace that is deleted, though its Secret goes with it', async () => {

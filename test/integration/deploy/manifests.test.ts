@@ -6,7 +6,7 @@ import { parseAllDocuments } from 'yaml';
 import { FLAGS } from '../../../src/config-flags.ts';
 import { parseConfig } from '../../../src/config.ts';
 import { parseDuration } from '../../../src/duration.ts';
-import { INSTALL_FILE, installYaml, kustomize } from '../../tools/manifests.ts';
+import { INSTALL_FILES, installFiles, kustomize } from '../../tools/manifests.ts';
 import { ROOT } from './cluster.ts';
 
 interface Labels {
@@ -29,7 +29,7 @@ interface Container {
 }
 interface Manifest {
   kind: string;
-  metadata: { name: string; namespace?: string; labels?: Labels };
+  metadata: { name: string; namespace?: string; labels?: Labels; annotations?: Labels };
   data?: Labels;
   rules?: Rule[];
   roleRef?: { kind: string; name: string };
@@ -52,6 +52,7 @@ interface Manifest {
 }
 
 const MANIFESTS = 'deploy/manifests';
+const COMPONENT = 'app.kubernetes.io/component';
 /** Of a folder of deploy/manifests and components there. */
 const build = async (...names: string[]): Promise<Manifest[]> => {
   const [folder = '', ...components] = names.map((name) => `${MANIFESTS}/${name}`);
@@ -76,9 +77,39 @@ function podOf(manifests: Manifest[], name = 'vps-operator') {
   return { template, container, labels: template.metadata.labels };
 }
 
-describe('install.yaml', () => {
-  it('is what the base says (else run: npm run manifests)', async () => {
-    expect(await readFile(INSTALL_FILE, 'utf8')).toBe(await installYaml(inject('kubectl')));
+describe('the files to install from', () => {
+  it.each(INSTALL_FILES)('say what the base says (else run: npm run manifests): %s', async (name) => {
+    expect(await readFile(join(ROOT, name), 'utf8')).toBe((await installFiles(inject('kubectl')))[name]);
+  });
+
+  it('have the guards, and nothing else, in a file of their own, which outlives the removal of the rest', async () => {
+    const [install = [], guards = []] = await Promise.all(
+      INSTALL_FILES.map(async (name) =>
+        parseAllDocuments(await readFile(join(ROOT, name), 'utf8')).map((one) => one.toJS() as Manifest),
+      ),
+    );
+    expect(install.map(({ kind }) => kind).filter((kind) => kind.startsWith('ValidatingAdmission'))).toEqual([]);
+    expect(install.map(({ kind }) => kind)).toContain('CustomResourceDefinition');
+    const kinds = [
+      'ValidatingAdmissionPolicy',
+      'ValidatingAdmissionPolicyBinding',
+      'ClusterRole',
+      'ClusterRoleBinding',
+    ];
+    expect([...new Set(guards.map(({ kind }) => kind))].sort()).toEqual(kinds.sort());
+    expect(install.length + guards.length).toBe(base.length);
+  });
+
+  it('keep definitions and guards when a GitOps tool prunes or deletes what it has applied', () => {
+    const kept = base.filter(
+      ({ kind, metadata }) => kind === 'CustomResourceDefinition' || metadata.labels?.[COMPONENT] === 'guards',
+    );
+    expect(kept).toHaveLength(12);
+    for (const { metadata } of kept)
+      expect(metadata.annotations).toMatchObject({
+        'argocd.argoproj.io/sync-options': 'Prune=false,Delete=false',
+        'kustomize.toolkit.fluxcd.io/prune': 'disabled',
+      });
   });
 
   it('begins with Namespace and CRD and brings no settings, which an upgrade would overwrite', () => {
@@ -169,12 +200,11 @@ describe('the namespaced overlay', () => {
   const isOperator = ({ subjects = [] }: Manifest): boolean =>
     subjects.some(({ name, namespace }) => name === 'vps-operator' && namespace === 'vps-operator-system');
 
-  it('gives the operator no right in the whole cluster', () => {
-    expect(base.filter(isOperator).map(({ kind }) => kind)).toContain('ClusterRoleBinding');
-    const bindings = [...namespaced, ...watched].filter(isOperator);
-    expect(bindings.map(({ kind, roleRef }) => `${kind} ${roleRef?.kind ?? ''}`)).toEqual(
-      Array<string>(bindings.length).fill('RoleBinding Role'),
-    );
+  it('gives the operator no right in the whole cluster, but to read the definition', () => {
+    const clusterWide = (manifests: Manifest[]): string[] =>
+      manifests.filter(isOperator).flatMap(({ roleRef }) => (roleRef?.kind === 'ClusterRole' ? [roleRef.name] : []));
+    expect(clusterWide(base)).toEqual(['vps-operator', 'vps-operator-definition']);
+    expect(clusterWide([...namespaced, ...watched])).toEqual(['vps-operator-definition']);
     expect(find(namespaced, 'ClusterRole', 'vps-operator')).toBeUndefined();
   });
 

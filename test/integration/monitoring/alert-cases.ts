@@ -301,6 +301,20 @@ export const CASES: Record<string, AlertCase[]> = {
       fires: [],
     },
   ],
+  VPSOperatorDefinitionDeleted: [
+    {
+      sentence: 'fires as soon as one server is held back',
+      change: gauge(servers('True', 'CRDDeleting'), from(30, 0, 1)),
+      minutes: 32,
+      fires: ['VPSOperatorDefinitionDeleted'],
+    },
+    {
+      sentence: 'is silent for deletions that are meant',
+      change: gauge(servers('False', 'Deleting'), always(4)),
+      minutes: 36,
+      fires: [],
+    },
+  ],
   VPSOperatorCredentialsInvalid: [
     {
       sentence: 'fires for servers that run and whose key is refused',

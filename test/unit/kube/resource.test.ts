@@ -36,12 +36,18 @@ function longestRecord(): ServerRecord {
 
 describe('what is kept of an object', () => {
   it('is what the operator uses of it', () => {
-    const others = { labels: { a: 'b' }, managedFields: [{}], ownerReferences: [{}], generateName: 'w' };
+    const others = { labels: { a: 'b' }, managedFields: [{}], generateName: 'w' };
     const annotations = { [PAUSED_ANNOTATION]: 'true', 'example.org/long': 'x'.repeat(LONG) };
     const kept = parsed(annotations, { ...others, finalizers: ['a', 'b'], deletionTimestamp: '2026-01-02T00:00:00Z' });
     const expected = web({ annotations: { [PAUSED_ANNOTATION]: 'true' }, finalizers: ['a', 'b'], deleting: true });
     expect(kept).toEqual({ ...expected, metadata: { ...expected.metadata, generation: 1 } });
     expect(kept.metadata).not.toHaveProperty('labels');
+  });
+
+  it('is of the owners who the first few are', () => {
+    const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'shop', uid: 'u', controller: true };
+    const kept = parsed({}, { ownerReferences: Array(10).fill(owner) });
+    expect(kept.metadata.ownerReferences).toEqual(Array(3).fill({ kind: 'ConfigMap', name: 'shop' }));
   });
 
   it('is the longest record that there can be, whole', () => {

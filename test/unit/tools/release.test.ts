@@ -73,7 +73,7 @@ describe('a release', () => {
   it('has these files, and their checksums', async () => {
     const bills = BUNDLES.map((name) => name.replace('.js', `-${number}.cdx.json`));
     const archives = ['vps-operator', 'kubectl-vps'].map((name) => `${name}-${number}.tar.gz`);
-    expect(names.sort()).toEqual([...bills, ...archives, 'install.yaml', 'vps.yaml', CHECKSUMS].sort());
+    expect(names.sort()).toEqual([...bills, ...archives, 'guards.yaml', 'install.yaml', 'vps.yaml', CHECKSUMS].sort());
     const { stdout } = await run('sha256sum', ['--check', '--strict', CHECKSUMS], { cwd: out });
     expect(stdout.trim().split('\n')).toHaveLength(names.length - 1);
   });
