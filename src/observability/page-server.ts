@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import type { BindAddress } from '../bind-address.ts';
 import type { Logger } from '../logger.ts';
+import { limitConnections, type ConnectionLimits } from './connection-limits.ts';
 
 export interface Page {
   status: number;
@@ -28,19 +29,23 @@ export interface PageServer {
 }
 
 /** A connection serves one request: nobody asks often enough to gain by more, and none piles up. */
-const LIMITS = { headersTimeout: 5_000, requestTimeout: 5_000, keepAlive: false, maxHeaderSize: 16_384 };
-/** From the first byte to the last of an answer that nobody reads (ms). */
-const IDLE_MS = 10_000;
-const MAX_CONNECTIONS = 32;
+const ONE_REQUEST = {
+  headersTimeout: 2_000,
+  requestTimeout: 2_000,
+  connectionsCheckingInterval: 500,
+  maxHeaderSize: 16_384,
+  keepAlive: false,
+};
+const CONNECTIONS: ConnectionLimits = { perAddress: 64, total: 256, lifetimeMs: 10_000 };
 
 /** Resolves when it listens. Throws an Error that names the flag when the address cannot be listened on. */
 export async function servePages(options: PageServerOptions): Promise<PageServer> {
   const { address, flag, pages, log } = options;
-  const server = createServer({ ...LIMITS, connectionsCheckingInterval: 1_000 }, (request, response) => {
+  const server = createServer(ONE_REQUEST, (request, response) => {
     void answer(request, response, pages, log);
   });
-  server.maxConnections = MAX_CONNECTIONS;
-  server.setTimeout(IDLE_MS, (socket) => socket.destroy());
+  server.maxRequestsPerSocket = 1;
+  limitConnections(server, CONNECTIONS);
   await listen(server, address).catch((error: unknown) => {
     const { code, message } = error as NodeJS.ErrnoException;
     const why = code === 'EADDRINUSE' ? 'the port is in use' : code === 'EACCES' ? 'permission denied' : message;

@@ -3,16 +3,15 @@ import { connect, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createLogger } from '../../../src/logger.ts';
 import { servePages, type PageServerOptions } from '../../../src/observability/page-server.ts';
+import { probe, slowPeers, type SlowPeersOptions } from '../../gen/slow-peers.ts';
 
 async function serve(pages: PageServerOptions['pages'] = { '/page': () => ({ status: 200, body: 'ok\n' }) }) {
-  const logged: Record<string, unknown>[] = [];
-  const log = createLogger({
-    level: 'info',
-    destination: { write: (line) => void logged.push(JSON.parse(line) as Record<string, unknown>) },
-  });
+  const lines: string[] = [];
+  const log = createLogger({ level: 'info', destination: { write: (line) => void lines.push(line) } });
+  const logged = (): Record<string, unknown>[] => lines.map((line) => JSON.parse(line) as Record<string, unknown>);
   const server = await servePages({ address: { host: '127.0.0.1', port: 0 }, flag: 'some-flag', pages, log });
   onTestFinished(() => server.close());
-  return { server, logged, url: `http://127.0.0.1:${server.port}` };
+  return { server, lines, logged, url: `http://127.0.0.1:${server.port}` };
 }
 
 async function open(port: number): Promise<Socket> {
@@ -49,7 +48,7 @@ describe('a server of pages', () => {
       const got = await fetch(url + path);
       expect([got.status, await got.text()]).toEqual([500, 'failed; the log says why\n']);
     }
-    expect(logged.filter(({ msg }) => msg === 'page failed')).toMatchObject([
+    expect(logged().filter(({ msg }) => msg === 'page failed')).toMatchObject([
       { path: '/page', err: { message: 'not for everybody' } },
       { path: '/other', err: { message: 'nor this' } },
     ]);
@@ -67,20 +66,6 @@ describe('a server of pages', () => {
     await expect(open(server.port)).rejects.toThrow('ECONNREFUSED');
   });
 
-  it('holds only so many connections', async () => {
-    let asked = 0;
-    const { server } = await serve({ '/page': () => new Promise(() => void (asked += 1)) });
-    const closed = new Set<number>();
-    for (let count = 1; count <= 33; count++) {
-      const socket = await open(server.port);
-      socket.on('close', () => closed.add(count)).resume();
-      socket.write('GET /page HTTP/1.1\r\nhost: x\r\n\r\n');
-    }
-    await expect.poll(() => asked).toBe(32);
-    await expect.poll(() => closed.size).toBeGreaterThan(0);
-    expect([...closed]).toEqual([33]);
-  });
-
   it('names the flag whose port is in use', async () => {
     const { server } = await serve();
     const address = { host: '127.0.0.1', port: server.port };
@@ -88,5 +73,119 @@ describe('a server of pages', () => {
     await expect(servePages({ address, flag: 'some-flag', pages: {}, log })).rejects.toThrow(
       `--some-flag 127.0.0.1:${server.port} cannot be listened on: the port is in use`,
     );
+  });
+});
+
+const LIVEZ = { '/livez': () => ({ status: 200, body: 'ok\n' }) };
+
+/** Probes as the kubelet does, while the peers keep their connections up. */
+async function probesBeside(peers: SlowPeersOptions, probesFrom: string): Promise<(number | undefined)[]> {
+  const { server } = await serve(LIVEZ);
+  const target = { host: '127.0.0.1', port: server.port };
+  const attack = slowPeers(target, peers);
+  onTestFinished(() => attack.stop());
+  await expect.poll(() => attack.made()).toBeGreaterThanOrEqual(peers.count);
+  const answers = [];
+  // Long enough for every bound and deadline to strike, and for the peers to come back.
+  for (const before = attack.made(); attack.made() < before + 2 * peers.count;) {
+    answers.push(await probe(target, '/livez', probesFrom));
+    expect(attack.open()).toBeGreaterThan(0);
+  }
+  return answers;
+}
+
+describe('a probe', () => {
+  it.each([
+    ['140 slow connections from another address', 140, () => '127.0.0.2', true, '127.0.0.3'],
+    ['140 slow connections from its own address', 140, () => '127.0.0.2', true, '127.0.0.2'],
+    ['140 connections from another address that send nothing', 140, () => '127.0.0.2', false, '127.0.0.3'],
+    [
+      '500 idle connections from 250 addresses',
+      500,
+      (peer: number) => `127.0.1.${1 + (peer % 250)}`,
+      false,
+      '127.0.0.3',
+    ],
+    [
+      '500 slow connections from 500 addresses',
+      500,
+      (peer: number) => `127.1.${peer >> 7}.${1 + (peer & 127)}`,
+      true,
+      '127.0.0.3',
+    ],
+  ])('is answered beside %s', async (_, count, from, talk, probesFrom) => {
+    const answers = await probesBeside({ count, from, talk }, probesFrom);
+    expect(answers.length).toBeGreaterThan(0);
+    expect(answers.filter((status) => status !== 200)).toEqual([]);
+  });
+});
+
+/** What the server sends until it closes the connection. */
+async function answerTo(socket: Socket): Promise<string> {
+  let text = '';
+  socket.on('data', (chunk) => (text += chunk.toString()));
+  await new Promise((resolve) => socket.once('close', resolve));
+  return text;
+}
+
+describe('a request', () => {
+  // Sooner than a kubelet gives up.
+  it('that comes a byte at a time is not waited for', { timeout: 5_000 }, async () => {
+    const { server } = await serve();
+    const socket = await open(server.port);
+    const dripping = setInterval(() => socket.write('x'), 100);
+    onTestFinished(() => clearInterval(dripping));
+    socket.write('GET /page HTTP/1.1\r\nx-slow: ');
+    expect(await answerTo(socket)).toMatch(/^HTTP\/1\.1 408 /);
+  });
+
+  it('with 1 MB of headers gets 431 and is closed', async () => {
+    const { server } = await serve();
+    const socket = await open(server.port);
+    const answered = answerTo(socket);
+    socket.write(`GET /page HTTP/1.1\r\nhost: x\r\n`);
+    const line = `x-large: ${'x'.repeat(1_000)}\r\n`;
+    // Only as fast as the server takes it: what is sent after the end would cost the client the answer.
+    for (let sent = 0; sent < 2 ** 20 && !socket.destroyed; sent += line.length)
+      await new Promise((resolve) => socket.write(line, resolve));
+    expect(await answered).toMatch(/^HTTP\/1\.1 431 /);
+  });
+
+  it('is the only one of its connection, however many are sent at once', async () => {
+    let asked = 0;
+    const { server } = await serve({
+      '/page': () => {
+        asked += 1;
+        return { status: 200, body: 'ok\n' };
+      },
+    });
+    const socket = await open(server.port);
+    const answered = answerTo(socket);
+    socket.write('GET /page HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(500));
+    expect((await answered).match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200']);
+    expect(asked).toBe(1);
+  });
+
+  it('leaves nothing of itself in the log', async () => {
+    const { server, lines } = await serve({ '/page': () => Promise.reject(new Error('fails')) });
+    const before = lines.length;
+    const forged = '{"level":"fatal","msg":"forged"}';
+    for (const request of [
+      `GET /page?${encodeURIComponent(`\n${forged}\n`)} HTTP/1.1\r\nhost: x\r\nx-forged: ${forged}\r\n\r\n`,
+      `GET /page?\n${forged}\n HTTP/1.1\r\nhost: x\r\n\r\n`,
+      `GET /page HTTP/1.1\r\nhost: x\r\nx-forged: a\n${forged}\r\n\r\n`,
+    ]) {
+      const socket = await open(server.port);
+      const answered = answerTo(socket);
+      socket.write(request);
+      expect(await answered).not.toContain('forged');
+    }
+    const written = lines.slice(before);
+    expect(written.length).toBeGreaterThan(0);
+    for (const line of written) {
+      expect(line.trimEnd().split(/[\r\n\u2028]/)).toHaveLength(1);
+      expect(line).not.toContain('forged');
+      expect(JSON.parse(line)).toMatchObject({ msg: 'page failed', path: '/page' });
+    }
   });
 });
