@@ -4,6 +4,7 @@ import type { Logger } from '../logger.ts';
 import { liveChecks, probePage, readyChecks, type Health, type HealthBounds } from './health.ts';
 import type { Metrics, Observed } from './metrics.ts';
 import { servePages, type PageServer } from './page-server.ts';
+import { sharedPage } from './shared-page.ts';
 
 export interface ObservabilityOptions {
   metricsBindAddress: BindAddress | 'off';
@@ -34,8 +35,18 @@ export async function serveObservability(options: ObservabilityOptions): Promise
       servers.push(await servePages({ address: healthProbeBindAddress, flag, pages, log }));
     }
     if (metricsBindAddress !== 'off' && metrics !== undefined) {
-      const pages = { '/metrics': () => metrics.page(observe()) };
-      servers.push(await servePages({ address: metricsBindAddress, flag: 'metrics-bind-address', pages, log }));
+      const page = sharedPage(
+        () => metrics.page(observe()),
+        () => performance.now(),
+      );
+      servers.push(
+        await servePages({
+          address: metricsBindAddress,
+          flag: 'metrics-bind-address',
+          pages: { '/metrics': page },
+          log,
+        }),
+      );
     }
     return close;
   } catch (error) {
