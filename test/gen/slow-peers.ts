@@ -66,20 +66,14 @@ export function slowPeers({ host, port }: Target, { count, from, talk }: SlowPee
   };
 }
 
-/** The status of one probe, on a connection of its own and within the time that the kubelet gives it; else rejects. */
-export function probe({ host, port }: Target, path: string, from: string): Promise<number | undefined> {
-  return new Promise((resolve, reject) => {
-    const options = {
-      host,
-      port,
-      path,
-      localAddress: from,
-      agent: false,
-      signal: AbortSignal.timeout(PROBE_TIMEOUT_MS),
-    };
-    get(options, (response) => {
-      response.once('end', () => resolve(response.statusCode)).resume();
-      response.once('error', reject);
-    }).once('error', reject);
+/** The status of one probe, on a connection of its own and within the time that the kubelet gives it; else the error. */
+export function probe({ host, port }: Target, path: string, from: string): Promise<number | string> {
+  return new Promise((resolve) => {
+    const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
+    const fail = ({ message }: Error): void => resolve(message);
+    get({ host, port, path, localAddress: from, agent: false, signal }, (response) => {
+      response.once('end', () => resolve(response.statusCode ?? 0)).resume();
+      response.once('error', fail);
+    }).once('error', fail);
   });
 }

@@ -79,7 +79,7 @@ describe('a server of pages', () => {
 const LIVEZ = { '/livez': () => ({ status: 200, body: 'ok\n' }) };
 
 /** Probes as the kubelet does, while the peers keep their connections up. */
-async function probesBeside(peers: SlowPeersOptions, probesFrom: string): Promise<(number | undefined)[]> {
+async function probesBeside(peers: SlowPeersOptions, probesFrom: string): Promise<(number | string)[]> {
   const { server } = await serve(LIVEZ);
   const target = { host: '127.0.0.1', port: server.port };
   const attack = slowPeers(target, peers);
