@@ -171,6 +171,27 @@ export const MUTANTS: Mutant[] = [
     plan: 'crash/unknown-and-not-created/kube:LIST/error',
   },
   {
+    name: 'the plugin adopts one server for two restored objects',
+    file: 'src/cli/vps/restored.ts',
+    find: "if (row.step !== 'adopt' || others.length === 0) return row;",
+    replace: "if (row.step !== 'adopt' || others.length >= 0) return row;",
+    tests: ['--project', 'unit', 'test/unit/cli/restored.test.ts'],
+  },
+  {
+    name: 'the plugin annotates a restored object that is being deleted',
+    file: 'src/cli/vps/restored.ts',
+    find: 'if (deletionTimestamp !== undefined)',
+    replace: 'if (deletionTimestamp === null)',
+    tests: ['--project', 'unit', 'test/unit/cli/restored.test.ts'],
+  },
+  {
+    name: 'the plugin adopts a server for an object with an open order of its own',
+    file: 'src/cli/vps/restored.ts',
+    find: "if (view.kind === 'own') {",
+    replace: "if (view.kind === 'own' && view.record.identifier !== undefined) {",
+    tests: ['--project', 'unit', 'test/unit/cli/restored.test.ts'],
+  },
+  {
     name: 'a standby works before it leads',
     file: 'src/wiring.ts',
     find: 'await election?.acquire();',
@@ -773,5 +794,12 @@ export const MUTANTS: Mutant[] = [
     find: "if (definition !== 'kept' && definition !== 'deletionAllowed') return { type: 'heldBack', definition };",
     replace: "if (definition === 'deleting') return { type: 'heldBack', definition };",
     tests: ['--project', 'unit', 'test/unit/controller/perform.test.ts'],
+  },
+  {
+    name: 'a full probe port closes the newest connection',
+    file: 'src/observability/connection-limits.ts',
+    find: 'const [closeOldest] = crowd;',
+    replace: 'const closeOldest = [...crowd].at(-1);',
+    tests: ['--project', 'unit', 'test/unit/observability/page-server.test.ts'],
   },
 ];
