@@ -1,8 +1,8 @@
 /**
- * Bounds on the connections of a server that anyone may connect to.
+ * Bounds on the connections of a server that takes them without credentials.
  *
  * A full server closes its oldest connection and takes the new one: refusing the new one would let a peer that asks for
- * nothing keep the kubelet out. Whoever asks at once is answered long before so many others have come.
+ * nothing keep the kubelet out. A client that sends its request at once has its answer before it is the oldest.
  */
 import type { Server, Socket } from 'node:net';
 

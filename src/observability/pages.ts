@@ -35,18 +35,9 @@ export async function serveObservability(options: ObservabilityOptions): Promise
       servers.push(await servePages({ address: healthProbeBindAddress, flag, pages, log }));
     }
     if (metricsBindAddress !== 'off' && metrics !== undefined) {
-      const page = sharedPage(
-        () => metrics.page(observe()),
-        () => performance.now(),
-      );
-      servers.push(
-        await servePages({
-          address: metricsBindAddress,
-          flag: 'metrics-bind-address',
-          pages: { '/metrics': page },
-          log,
-        }),
-      );
+      const render = () => metrics.page(observe());
+      const pages = { '/metrics': sharedPage(render, () => performance.now()) };
+      servers.push(await servePages({ address: metricsBindAddress, flag: 'metrics-bind-address', pages, log }));
     }
     return close;
   } catch (error) {
