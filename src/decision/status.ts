@@ -53,7 +53,7 @@ export function serverFields(server: Server): VirtualServerStatus {
 
 const fits = (hostname: string): boolean =>
   hostname.length > 0 && hostname.length <= BOUNDS.hostname && hostname.isWellFormed();
-const isPort = (port: number): boolean => Number.isInteger(port) && port >= 1 && port <= 65535;
+export const isPort = (port: number): boolean => Number.isInteger(port) && port >= 1 && port <= 65535;
 /** Text that ssh may be given as an argument, or that may be connected to: no shell or ssh reads it as something else. */
 export const isHost = (host: string): boolean => /^[A-Za-z0-9]([A-Za-z0-9.:_-]*[A-Za-z0-9])?$/.test(host);
 

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 import type { VirtualServer } from '../../api/virtual-server.ts';
+import { isPort } from '../../decision/status.ts';
 import { CommandError, EXIT } from './failure.ts';
 
 export interface SshTarget {
@@ -38,6 +39,11 @@ export function sshTarget({ metadata, status }: VirtualServer, direct: boolean, 
   // The words come from the service and go to a program that reads options: only what a host can be is passed on.
   if (!HOSTNAME.test(sshProxy.hostname)) {
     throw new CommandError(EXIT.failed, `the SSH proxy of ${metadata.name} has no valid host name`);
+  }
+  // An older CRD, or another writer of the status, may have let it in.
+  if (!isPort(sshProxy.port)) {
+    const why = `status.sshProxy.port of ${metadata.name} is ${JSON.stringify(sshProxy.port)}, not a port from 1 to 65535`;
+    throw new CommandError(EXIT.failed, why, ['try --direct, over IPv6']);
   }
   return { host: sshProxy.hostname, port: sshProxy.port, hostKeyAlias };
 }

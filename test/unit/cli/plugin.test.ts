@@ -214,7 +214,7 @@ describe('a table', () => {
 describe('ssh', () => {
   const reached = (status: VirtualServerStatus) =>
     stored('web', storedWith({ status: { identifier: 'vs1', ...status } }));
-  const proxy = (hostname: string) => reached({ sshProxy: { hostname, port: 2222 } });
+  const proxy = (hostname: string, port = 2222) => reached({ sshProxy: { hostname, port } });
 
   it('goes to the proxy under an alias of the server, and takes words behind the host as words', () => {
     const words = sshArguments(sshTarget(proxy('proxy.example.com'), false, ''), ['-i', 'key'], ['-V']);
@@ -225,6 +225,16 @@ describe('ssh', () => {
 
   it.each(['-oProxyCommand=reboot', 'a b', 'a;b', '', '$(reboot)', 'a\nb'])('takes %j for no host', (hostname) => {
     expect(() => sshTarget(proxy(hostname), false, '')).toThrow('no valid host name');
+  });
+
+  it.each([0, -1, 65_536, 22.5, NaN, '22' as unknown as number])('takes %j for no port of the proxy', (port) => {
+    expect(() => sshTarget(proxy('proxy.example.com', port), false, '')).toThrow(
+      /^status\.sshProxy\.port of web is .*, not a port from 1 to 65535$/,
+    );
+  });
+
+  it.each([1, 65_535])('goes to port %d of the proxy', (port) => {
+    expect(sshTarget(proxy('proxy.example.com', port), false, '').port).toBe(port);
   });
 
   it('has an alias without anything that ssh would read as a pattern', () => {

@@ -43,6 +43,12 @@ describe('the fields of a server', () => {
   ])('say how to reach it: $reason', ({ changes, ssh }) => {
     expect(serverFields({ ...SERVER, ...changes }).ssh).toBe(ssh);
   });
+
+  it.each([0, -1, 65_536, 22.5, NaN])('leave out a proxy whose port is %d', (port) => {
+    const fields = serverFields({ ...SERVER, sshProxy: { hostname: 'proxy.example.com', port } });
+    expect(fields.sshProxy).toBeUndefined();
+    expect(fields.ssh).toMatch(/^root@\S+$/);
+  });
 });
 
 describe('text that is cut', () => {

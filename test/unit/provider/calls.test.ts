@@ -172,6 +172,11 @@ describe('reading a server', () => {
     });
   });
 
+  it.each([0, -1, 65_536, 22.5, null])('leaves out an SSH proxy whose port is %j', async (port) => {
+    const server = await read({ identifier: 'abc', ssh_proxy: { hostname: 'h', port } });
+    expect(server).not.toMatchObject({ sshProxy: expect.anything() as unknown });
+  });
+
   it.each([{}, { identifier: 'abcd' }, { identifier: 5 }, { identifier: 'ABÇ' }, [], null, 'text'])(
     'cannot be understood when it does not show the identifier that was asked for: %j',
     async (body) => {
