@@ -3,7 +3,7 @@ import { API_VERSION } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { loadCluster } from '../../kube/config.ts';
 import { KubeError } from '../../kube/error.ts';
-import { createKubeHttp, type KubeHttp } from '../../kube/http.ts';
+import { createKubeHttp, type CallOptions, type KubeHttp } from '../../kube/http.ts';
 import type { KubeErrorCode } from '../../kube/types.ts';
 import { asVirtualServer, collectionPath, objectPath } from '../../kube/virtual-server-api.ts';
 import { CommandError, EXIT, TransientError } from './failure.ts';
@@ -62,8 +62,9 @@ export class ClusterView {
     return object === undefined ? undefined : asVirtualServer(object);
   }
 
-  async list(allNamespaces: boolean): Promise<VirtualServer[]> {
-    return (await this.#items(collectionPath(allNamespaces ? undefined : this.namespace))).map(asVirtualServer);
+  async list(allNamespaces: boolean, labelSelector?: string): Promise<VirtualServer[]> {
+    const path = collectionPath(allNamespaces ? undefined : this.namespace);
+    return (await this.#items(path, { labelSelector })).map(asVirtualServer);
   }
 
   /** Objects of another kind of our group in the namespace. */
@@ -97,12 +98,12 @@ export class ClusterView {
     return this.#http.close();
   }
 
-  async #items(path: string): Promise<unknown[]> {
-    const list = (await this.#call({ path })) as { items?: unknown[] };
+  async #items(path: string, query: NonNullable<CallOptions['query']> = {}): Promise<unknown[]> {
+    const list = (await this.#call({ path, query })) as { items?: unknown[] };
     return list.items ?? [];
   }
 
-  async #call(options: Parameters<KubeHttp['call']>[0]): Promise<unknown> {
+  async #call(options: CallOptions): Promise<unknown> {
     try {
       return await this.#http.call(options);
     } catch (error) {

@@ -9,7 +9,7 @@ import { isPlain } from './terminal.ts';
 const NO_FILES = ':4';
 const FILES = ':0';
 /** Flags whose value is a file. */
-const FILE_FLAGS = ['kubeconfig', 'identityFile', 'sshKey'];
+const FILE_FLAGS = ['kubeconfig', 'identityFile', 'sshKey', 'filename'];
 /** A person who has pressed a key does not wait for longer. */
 const TIMEOUT_MS = 3000;
 

@@ -25,6 +25,9 @@ const resolveBothWays: Steps = ({ metadata }, where) => [
 ];
 const resolveNone: Steps = (object, where) => resolveBothWays(object, where).slice(1);
 const adopt: Steps = ({ metadata }, where) => [`kubectl vps adopt ${metadata.name}${where} IDENTIFIER`];
+const adoptRestored: Steps = (_object, where) => [
+  `kubectl vps adopt --from-record --all${where}   # all restored objects of the namespace`,
+];
 /** A server that is adopted, and was never seen, may have been named wrongly. */
 const misnamed: Steps = (object, where) =>
   object.metadata.annotations?.[ADOPT_ANNOTATION] !== undefined && heldServer(object) === undefined
@@ -112,8 +115,8 @@ const STEPS: Partial<Record<string, Steps>> = {
   AdoptInvalid: adopt,
   RecordInvalid: say('put the earlier text back; that is for an administrator:', 'docs/operations.md#recordinvalid'),
   RecordConflict: say('correct the annotation; that is for an administrator:', 'docs/operations.md#recordconflict'),
-  RecordMissing: both(adopt, say('without a server: docs/operations.md#recordmissing')),
-  RecordMismatch: both(adopt, startAnew),
+  RecordMissing: both(adopt, adoptRestored, say('without a server: docs/operations.md#recordmissing')),
+  RecordMismatch: both(adopt, adoptRestored, startAnew),
   DeletionProtected: both(unprotect, retain),
   CRDDeleting: retain,
 } satisfies Partial<Record<Reason | typeof NOT_REPORTED | 'AbsenceUnproven' | 'IdentityUnproven', Steps>>;

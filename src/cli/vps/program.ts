@@ -3,6 +3,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import { specSchema } from '../../api/virtual-server.ts';
 import { similarTo } from '../../decision/similar.ts';
 import { parseDuration } from '../../duration.ts';
+import { adoptFromRecord, type FromRecordOptions } from './commands/adopt-from-record.ts';
 import { showCatalog } from './commands/catalog.ts';
 import { showCost } from './commands/cost.ts';
 import { writeManifest, type NewOptions } from './commands/new.ts';
@@ -136,12 +137,17 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
 
   program
     .command('adopt')
-    .description('take over an existing server')
-    .argument(...NAME)
-    .argument('<identifier>', "the service's identifier of the server")
+    .description('take over an existing server, or the servers of restored objects')
+    .argument('[name]', NAME[1])
+    .argument('[identifier]', "the service's identifier of the server")
+    .option('--from-record', 'for restored objects: take over the servers that their records name', false)
+    .option('-f, --filename <file>', 'with --from-record: objects of a backup; may be repeated', collect, [])
+    .option('-l, --selector <selector>', 'with --from-record: objects with these labels')
+    .option('--all', 'with --from-record: all objects of the namespace', false)
+    .option('--dry-run', 'with --from-record: only show what would be done', false)
     .option('-y, --yes', 'do not ask', false)
-    .action((name: string, identifier: string, { yes }: { yes: boolean }, command: Command) =>
-      run(command, (context) => adopt(context, name, identifier, yes)),
+    .action((name: string | undefined, identifier: string | undefined, options: Adoption, command: Command) =>
+      run(command, (context) => takeOver(context, name, identifier, options)),
     );
 
   program
@@ -201,6 +207,28 @@ async function resolve(
   if (identifier !== undefined) await resolveAdopt(context, name, identifier, yes);
   else if (gone) await resolveGone(context, name, yes);
   else await resolveNotCreated(context, name, yes);
+}
+
+type Adoption = FromRecordOptions & { fromRecord: boolean };
+
+async function takeOver(
+  context: Context,
+  name: string | undefined,
+  identifier: string | undefined,
+  { fromRecord, ...options }: Adoption,
+): Promise<void> {
+  if (fromRecord) {
+    if (name !== undefined) throw new CommandError(EXIT.usage, '--from-record takes no NAME and no IDENTIFIER');
+    return adoptFromRecord(context, options);
+  }
+  const { filename, selector, all, dryRun } = options;
+  if (filename.length > 0 || selector !== undefined || all || dryRun) {
+    throw new CommandError(EXIT.usage, '--filename, --selector, --all and --dry-run need --from-record');
+  }
+  if (name === undefined || identifier === undefined) {
+    throw new CommandError(EXIT.usage, 'give NAME and IDENTIFIER, or --from-record');
+  }
+  await adopt(context, name, identifier, options.yes);
 }
 
 function collect(value: string, before: readonly string[]): string[] {

@@ -2,6 +2,7 @@
 import { identifierProblem } from '../../../api/identifier.ts';
 import { ADOPT_ANNOTATION, NOT_CREATED_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../api/names.ts';
 import type { VirtualServer } from '../../../api/virtual-server.ts';
+import type { ClusterView } from '../cluster.ts';
 import { agreed, print, tell, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
 import { heldServer, orderOf, recordOf, unseenServer, type Order } from '../order.ts';
@@ -80,13 +81,18 @@ async function take(context: Context, object: VirtualServer, identifier: string,
   tell(context, known(object));
   const question = `Does server ${clean(identifier)} belong to ${name}? ${fateOf(object)}`;
   if (!yes && !(await agreed(context, question))) throw unchanged();
+  await annotateAdopt(cluster, object, identifier);
+  print(context, [`${name} adopts ${clean(identifier)}`, howToFollow(object, cluster.where)]);
+}
+
+/** On exactly the version that was shown; another one is a CommandError. */
+export async function annotateAdopt(cluster: ClusterView, object: VirtualServer, identifier: string): Promise<void> {
   const { annotations = {} } = object.metadata;
   await cluster.annotate(object, {
     [ADOPT_ANNOTATION]: identifier,
     // Of two words on one order the later one counts.
     ...(annotations[NOT_CREATED_ANNOTATION] !== undefined && { [NOT_CREATED_ANNOTATION]: null }),
   });
-  print(context, [`${name} adopts ${clean(identifier)}`, howToFollow(object, cluster.where)]);
 }
 
 /** Throws where there is no order that waits for a word, or not yet. */
@@ -152,6 +158,6 @@ function known(object: VirtualServer): string[] {
   ];
 }
 
-function unchanged(): CommandError {
+export function unchanged(): CommandError {
   return new CommandError(EXIT.failed, 'nothing was changed');
 }

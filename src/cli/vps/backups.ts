@@ -1,0 +1,108 @@
+/** Reads VirtualServers, and the records in them, from files such as backups: YAML or JSON, several documents, lists. */
+import { readFileSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { parseAllDocuments } from 'yaml';
+import { GROUP, KIND, RECORD_ANNOTATION } from '../../api/names.ts';
+import { parseRecord, recordSchema, type ServerRecord } from '../../api/record.ts';
+import { CommandError, EXIT } from './failure.ts';
+
+/** A record, and where it was found. */
+export interface Found {
+  place: string;
+  record: ServerRecord;
+}
+
+/** What a file says of one object. */
+export interface Backup {
+  /** Undefined: the namespace of the command. */
+  namespace: string | undefined;
+  name: string;
+  file: string;
+  found: Found[];
+  /** Why a record in it cannot be read. */
+  problem?: string;
+}
+
+const MANIFEST = /\.(json|ya?ml)$/;
+
+/** `file`: a file, a folder whose manifests are read, or - for `input`. Throws CommandError, also for a file without a VirtualServer. */
+export async function readBackups(file: string, input: NodeJS.ReadableStream): Promise<Backup[]> {
+  const texts = await failing(file, () => (file === '-' ? stdin(input) : files(file)));
+  const backups = texts.flatMap(([name, content]) => objectsOf(name, content).flatMap((each) => asBackup(each, name)));
+  if (backups.length > 0) return backups;
+  throw new CommandError(EXIT.usage, `--filename ${file} holds no ${KIND}`);
+}
+
+type Content = [name: string, text: string];
+
+async function stdin(input: NodeJS.ReadableStream): Promise<Content[]> {
+  return [['-', await text(input)]];
+}
+
+function files(path: string): Content[] {
+  const paths = statSync(path).isDirectory()
+    ? readdirSync(path)
+        .filter((name) => MANIFEST.test(name))
+        .map((name) => join(path, name))
+    : [path];
+  return paths.map((each) => [each, readFileSync(each, 'utf8')]);
+}
+
+async function failing<T>(file: string, work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new CommandError(EXIT.usage, `--filename ${file} cannot be read: ${why}`);
+  }
+}
+
+interface Loose {
+  apiVersion?: unknown;
+  kind?: unknown;
+  items?: unknown;
+  metadata?: { name?: unknown; namespace?: unknown; annotations?: Record<string, unknown> | null } | null;
+  status?: { record?: unknown } | null;
+}
+
+/** Every object of the text, those of lists one by one. JSON is YAML. */
+function objectsOf(file: string, content: string): Loose[] {
+  try {
+    return parseAllDocuments(content).flatMap((document) => {
+      const [error] = document.errors;
+      if (error !== undefined) throw error;
+      return listed(document.toJS() as Loose | null);
+    });
+  } catch (error) {
+    const [why] = (error instanceof Error ? error.message : String(error)).split('\n');
+    throw new CommandError(EXIT.usage, `--filename ${file} is neither YAML nor JSON: ${why}`);
+  }
+}
+
+function listed(value: Loose | null): Loose[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Array.isArray(value.items) ? (value.items as (Loose | null)[]).flatMap(listed) : [value];
+}
+
+function asBackup({ apiVersion, kind, metadata, status }: Loose, file: string): Backup[] {
+  if (kind !== KIND || typeof apiVersion !== 'string' || !apiVersion.startsWith(`${GROUP}/`)) return [];
+  const { name, namespace, annotations } = metadata ?? {};
+  if (typeof name !== 'string') {
+    throw new CommandError(EXIT.usage, `--filename ${file}: a ${KIND} has no metadata.name`);
+  }
+  const annotation = annotations?.[RECORD_ANNOTATION];
+  const parsed = parseRecord(typeof annotation === 'string' ? annotation : undefined);
+  const mirror = recordSchema.safeParse(status?.record);
+  return [
+    {
+      namespace: typeof namespace === 'string' ? namespace : undefined,
+      name,
+      file,
+      found: [...(parsed.ok ? [parsed.record] : []), mirror.data]
+        .filter((record) => record !== undefined)
+        .map((record) => ({ place: file, record })),
+      ...(!parsed.ok && { problem: `annotation ${RECORD_ANNOTATION} in ${file} is not a record: ${parsed.problem}` }),
+    },
+  ];
+}

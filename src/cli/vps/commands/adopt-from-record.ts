@@ -1,0 +1,107 @@
+/** `kubectl vps adopt --from-record`: restored objects take over the servers that their records name. */
+import type { VirtualServer } from '../../../api/virtual-server.ts';
+import { readBackups, type Backup } from '../backups.ts';
+import { agreed, print, tell, type Context } from '../context.ts';
+import { CommandError, EXIT } from '../failure.ts';
+import { planOf, type Row, type Selected, type Step } from '../restored.ts';
+import { verdict } from '../readiness.ts';
+import { columns } from '../table.ts';
+import { clean } from '../terminal.ts';
+import { annotateAdopt, unchanged } from './resolve.ts';
+
+export interface FromRecordOptions {
+  /** Files or folders with backups, or - for the standard input. */
+  filename: readonly string[];
+  selector?: string | undefined;
+  all: boolean;
+  dryRun: boolean;
+  yes: boolean;
+}
+
+const HEADER = ['NAME', 'REASON', 'SERVER', 'STEP', 'WHY'];
+const STEPS: Record<Step, string> = { adopt: 'adopt', done: 'done', none: 'skip', you: 'needs you' };
+
+/**
+ * After an interruption or a failure the same command does the rest. Throws CommandError unless each restored object holds
+ * its server or is annotated.
+ */
+export async function adoptFromRecord(context: Context, options: FromRecordOptions): Promise<void> {
+  const { cluster } = context;
+  const rows = await planned(context, options);
+  const table = columns(HEADER, rows.map(cellsOf));
+  if (options.dryRun) {
+    print(context, table);
+    return;
+  }
+  tell(context, table);
+  const adoptions = rows.flatMap(({ step, object, identifier }) =>
+    step === 'adopt' && object !== undefined && identifier !== undefined ? [{ object, identifier }] : [],
+  );
+  if (adoptions.length > 0 && !options.yes) {
+    tell(context, [
+      'Each server is cancelled when its object is deleted, unless deletionPolicy is Retain.',
+      'Make sure that no object of another cluster holds one of these servers.',
+    ]);
+    if (!(await agreed(context, `Adopt ${adoptions.length} as shown?`))) throw unchanged();
+  }
+  let failures = 0;
+  for (const { object, identifier } of adoptions) {
+    const { name } = object.metadata;
+    try {
+      await annotateAdopt(cluster, object, identifier);
+      tell(context, [clean(`${name} adopts ${identifier}`)]);
+    } catch (error) {
+      if (!(error instanceof CommandError)) throw error;
+      failures += 1;
+      tell(context, [clean(`${name} is not annotated: ${error.message}`)]);
+    }
+  }
+  finish(context, rows, adoptions.length - failures, failures);
+}
+
+async function planned(context: Context, { filename, selector, all }: FromRecordOptions): Promise<Row[]> {
+  const { cluster, now, terminal } = context;
+  if ([filename.length > 0, selector !== undefined, all].filter(Boolean).length !== 1 || selector === '') {
+    throw new CommandError(
+      EXIT.usage,
+      'with --from-record, give one of --filename FILE, --selector SELECTOR and --all',
+    );
+  }
+  const backups: Backup[] = [];
+  for (const file of filename) backups.push(...(await readBackups(file, terminal.input)));
+  const { namespace } = cluster;
+  const here = backups.filter((backup) => (backup.namespace ?? namespace) === namespace);
+  if (here.length < backups.length) {
+    const others = new Set(backups.filter((backup) => !here.includes(backup)).map((backup) => backup.namespace));
+    tell(context, [clean(`objects of other namespaces are left out: ${[...others].sort().join(', ')}`)]);
+  }
+  const labelled = selector === undefined ? [] : await cluster.list(false, selector);
+  const objects = await cluster.list(false);
+  const isSelected = ({ metadata }: VirtualServer): boolean =>
+    all || labelled.some((other) => other.metadata.uid === metadata.uid);
+  const names = [...here.map(({ name }) => name), ...objects.filter(isSelected).map(({ metadata }) => metadata.name)];
+  if (names.length === 0) throw new CommandError(EXIT.notFound, `no such servers in namespace ${namespace}`);
+  const selected = [...new Set(names)].sort().map((name): Selected => ({
+    name,
+    object: objects.find(({ metadata }) => metadata.name === name),
+    backups: here.filter((backup) => backup.name === name),
+  }));
+  return planOf(selected, objects, now());
+}
+
+function cellsOf({ name, object, identifier = '', step, why }: Row): string[] {
+  return [name, object === undefined ? '' : verdict(object).reason, identifier, STEPS[step], why];
+}
+
+function finish(context: Context, rows: readonly Row[], annotated: number, failed: number): void {
+  const { where } = context.cluster;
+  const count = (step: Step): number => rows.filter((row) => row.step === step).length;
+  const summary = `${annotated} annotated, ${count('done')} done before, ${count('none')} skipped, ${failed} failed, ${count('you')} need you`;
+  if (failed + count('you') > 0) {
+    throw new CommandError(EXIT.failed, summary, [
+      ...(failed > 0 ? ['the same command again does the rest'] : []),
+      `kubectl vps status${where}`,
+    ]);
+  }
+  print(context, [summary, `follow them: kubectl vps status${where}`]);
+}

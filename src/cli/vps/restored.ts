@@ -1,0 +1,186 @@
+/** What `kubectl vps adopt --from-record` does about each object, and why not. Pure. */
+import { identifierProblem } from '../../api/identifier.ts';
+import { ADOPT_ANNOTATION, RECORD_ANNOTATION, START_ANEW_ANNOTATION } from '../../api/names.ts';
+import { parseRecord, type ServerRecord } from '../../api/record.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import { expiryOf } from '../../decision/expiry.ts';
+import { orphanName } from '../../decision/inputs.ts';
+import { viewRecord, type RecordView } from '../../decision/record.ts';
+import type { Backup, Found } from './backups.ts';
+import { heldServer } from './order.ts';
+import { verdict } from './readiness.ts';
+
+/** An object that was selected, and what files say of it. */
+export interface Selected {
+  name: string;
+  /** Undefined where only a file has it. */
+  object: VirtualServer | undefined;
+  backups: readonly Backup[];
+}
+
+export type Step =
+  /** The annotation is to be set. */
+  | 'adopt'
+  /** The object holds the server, or is annotated. */
+  | 'done'
+  /** No restored object: nothing is to be adopted. */
+  | 'none'
+  /** Only you can decide. */
+  | 'you';
+
+export interface Row extends Selected {
+  /** The server that the records name. */
+  identifier: string | undefined;
+  step: Step;
+  why: string;
+}
+
+/** `all`: every object of the namespace; none of them may name a server that another one adopts. `now`: ms since the epoch. */
+export function planOf(selected: readonly Selected[], all: readonly VirtualServer[], now: number): Row[] {
+  const rows = selected.map((each) => rowOf(each, now));
+  const namers = namersOf(rows, all);
+  return rows.map((row) => {
+    const others = [...(namers.get(row.identifier?.toLowerCase()) ?? [])].filter((name) => name !== row.name);
+    if (row.step !== 'adopt' || others.length === 0) return row;
+    const why = `${others.join(', ')} names server ${row.identifier} too: adopt it for one of them by name`;
+    return { ...row, step: 'you', why };
+  });
+}
+
+/** Lower-cased, as host labels: every server that an object holds or would adopt, with the names of these objects. */
+function namersOf(rows: readonly Row[], all: readonly VirtualServer[]): Map<string | undefined, Set<string>> {
+  const namers = new Map<string | undefined, Set<string>>();
+  const add = (identifier: string | undefined, name: string): void => {
+    const key = identifier?.toLowerCase();
+    if (key !== undefined) namers.set(key, (namers.get(key) ?? new Set()).add(name));
+  };
+  for (const object of all) {
+    const { name, annotations } = object.metadata;
+    const held = heldServer(object);
+    const records = held === undefined ? liveRecords(object).map(({ record }) => record.identifier) : [held];
+    for (const identifier of held === undefined ? [...records, annotations?.[ADOPT_ANNOTATION]] : records) {
+      add(identifier, name);
+    }
+  }
+  for (const { object, identifier, name } of rows) if (object !== undefined) add(identifier, name);
+  return namers;
+}
+
+function rowOf(each: Selected, now: number): Row {
+  const { object, backups } = each;
+  const filed = backups.flatMap(({ found }) => found);
+  if (object === undefined) {
+    const [first] = backups;
+    const why = `not in the cluster: apply ${first?.file} first`;
+    return { ...each, identifier: knownOf(filed).identifier, step: 'you', why };
+  }
+  const view = viewRecord(object, []);
+  if (view.kind === 'own') {
+    const known = knownOf(filed);
+    const [step, why] = ownStep(object, view.record, known);
+    return { ...each, identifier: view.record.identifier ?? known.identifier, step, why };
+  }
+  const known = knownOf([...liveRecords(object), ...filed]);
+  const problem = backups.find((backup) => backup.problem !== undefined)?.problem;
+  const [step, why] = restoredStep(object, view, { ...known, contradiction: problem ?? known.contradiction }, now);
+  return { ...each, identifier: known.identifier, step, why };
+}
+
+interface Known {
+  identifier: string | undefined;
+  /** How the records contradict each other. */
+  contradiction: string | undefined;
+  records: readonly ServerRecord[];
+}
+
+/** What the records say together; the first one that names a server counts, and none may name another one. */
+function knownOf(found: readonly Found[]): Known {
+  const contradictions = (['identifier', 'task', 'attempt'] as const).flatMap((field) => {
+    const [first, ...others] = found.filter(({ record }) => record[field] !== undefined);
+    const other = others.find(({ record }) => !isSame(record[field], first?.record[field]));
+    if (first === undefined || other === undefined) return [];
+    return [`${field} is ${first.record[field]} in ${first.place} and ${other.record[field]} in ${other.place}`];
+  });
+  const records = found.map(({ record }) => record);
+  return {
+    identifier: records.find(({ identifier }) => identifier !== undefined)?.identifier,
+    contradiction: contradictions[0],
+    records,
+  };
+}
+
+/** Also those of another object, which a restored one carries. */
+function liveRecords({ metadata, status }: VirtualServer): Found[] {
+  const parsed = parseRecord(metadata.annotations?.[RECORD_ANNOTATION]);
+  const annotated = parsed.ok ? parsed.record : undefined;
+  return [
+    ...(annotated === undefined ? [] : [{ place: 'the annotation', record: annotated }]),
+    ...(status?.record === undefined ? [] : [{ place: 'status.record', record: status.record }]),
+  ];
+}
+
+/** Of an object whose record is its own. */
+function ownStep(object: VirtualServer, own: ServerRecord, known: Known): [Step, string] {
+  const { name, annotations } = object.metadata;
+  const { identifier, expiredAt } = own;
+  const adopts = annotations?.[ADOPT_ANNOTATION];
+  if (identifier === undefined && adopts !== undefined && isSame(known.identifier ?? adopts, adopts)) {
+    return ['done', 'annotated'];
+  }
+  if (known.identifier !== undefined && !isSame(known.identifier, identifier)) {
+    const other = identifier ?? (own.attempt === undefined ? 'no server' : `an order, ${own.attempt}`);
+    return ['you', `${name} has a record of its own with ${other}: see kubectl vps status ${name}`];
+  }
+  if (expiredAt !== undefined) return ['none', `its server expired at ${expiredAt}`];
+  if (identifier !== undefined) return ['done', 'holds the server'];
+  return ['none', 'has a record of its own'];
+}
+
+/** Of any other object. */
+function restoredStep(
+  object: VirtualServer,
+  view: Exclude<RecordView, { kind: 'own' }>,
+  { identifier, contradiction, records }: Known,
+  now: number,
+): [Step, string] {
+  const { name, annotations, deletionTimestamp } = object.metadata;
+  if (deletionTimestamp !== undefined) return ['you', 'is being deleted, and would take the server with it'];
+  if ('problem' in view) return ['you', `${verdict(object).reason}: see kubectl vps status ${name}`];
+  const adopts = annotations?.[ADOPT_ANNOTATION];
+  if (adopts !== undefined) {
+    if (isSame(identifier ?? adopts, adopts)) return ['done', 'annotated'];
+    return ['you', `the annotation ${ADOPT_ANNOTATION} names ${adopts}, the record names ${identifier}`];
+  }
+  if (view.kind === 'foreign' && view.startAnew) return ['none', `${START_ANEW_ANNOTATION} is set`];
+  if (contradiction !== undefined) return ['you', contradiction];
+  const expiredAt = records.find((record) => record.expiredAt !== undefined)?.expiredAt;
+  if (expiredAt !== undefined) return ['you', `its server expired at ${expiredAt}: delete the object`];
+  if (identifier !== undefined) {
+    const problem = identifierProblem(identifier);
+    return problem === undefined ? ['adopt', consequenceOf(object, records, now)] : ['you', problem];
+  }
+  const order = records.find(({ attempt, task }) => attempt !== undefined || task !== undefined);
+  if (order !== undefined) {
+    const orderName = [order.attempt, order.task === undefined ? undefined : `task ${order.task}`].filter(Boolean);
+    return ['you', `its order (${orderName.join(', ')}) had no server yet: look in the provider's control panel`];
+  }
+  if (records.length > 0) return ['you', 'its record names neither a server nor an order'];
+  if (view.kind === 'missing') return ['you', 'its record is lost: give a backup with --filename'];
+  return ['none', 'has no record'];
+}
+
+/** What follows from the adoption beside it. */
+function consequenceOf(object: VirtualServer, records: readonly ServerRecord[], now: number): string {
+  const orphans = records.flatMap((record) => record.orphans ?? []).map(orphanName);
+  const expiry = expiryOf(object, undefined);
+  return [
+    ...(expiry !== undefined && expiry <= now ? ['spec.expiresAt is past, so the operator cancels the server'] : []),
+    ...(orphans.length > 0
+      ? [`look in the provider's control panel for servers of ${[...new Set(orphans)].join(', ')}`]
+      : []),
+  ].join('; ');
+}
+
+function isSame(a: string | number | undefined, b: string | number | undefined): boolean {
+  return String(a).toLowerCase() === String(b).toLowerCase();
+}

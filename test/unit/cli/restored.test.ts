@@ -1,0 +1,352 @@
+/** What `kubectl vps adopt --from-record` does about each object, from what the object and a backup say. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { stringify } from 'yaml';
+import { API_VERSION, FINALIZER, KIND, RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import { formatRecord, type ServerRecord } from '../../../src/api/record.ts';
+import type { ObjectMeta, VirtualServer, VirtualServerSpec } from '../../../src/api/virtual-server.ts';
+import { readBackups, type Backup } from '../../../src/cli/vps/backups.ts';
+import { planOf, type Step } from '../../../src/cli/vps/restored.ts';
+import { stored, storedWith } from '../../gen/virtual-server.ts';
+
+const NOW = Date.parse('2026-06-01T00:00:00Z');
+
+/** As the operator wrote it for the object of this uid. */
+const record = (owner: string, changes: Partial<ServerRecord> = {}): ServerRecord => ({
+  owner,
+  mode: 'create',
+  attempt: 'a1',
+  task: 7,
+  identifier: 'vs1',
+  ...changes,
+});
+const OPEN = record('before', { identifier: undefined });
+const EMPTY: ServerRecord = { owner: 'before', mode: 'create' };
+
+interface Parts {
+  record?: ServerRecord | string;
+  /** Of status. */
+  mirror?: ServerRecord;
+  annotations?: Record<string, string>;
+  metadata?: Partial<ObjectMeta>;
+  spec?: Partial<VirtualServerSpec>;
+}
+
+function live(name: string, { record: own, mirror, annotations = {}, metadata = {}, spec = {} }: Parts): VirtualServer {
+  const text = typeof own === 'string' || own === undefined ? own : formatRecord(own);
+  const all = { ...annotations, ...(text !== undefined && { [RECORD_ANNOTATION]: text }) };
+  const status = mirror === undefined ? {} : { record: mirror };
+  return stored(
+    name,
+    storedWith({ metadata: { finalizers: [FINALIZER], annotations: all, ...metadata }, spec, status }),
+  );
+}
+
+const backup = (name: string, ...records: ServerRecord[]): Backup => ({
+  namespace: 'default',
+  name,
+  file: 'backup.yaml',
+  found: records.map((each) => ({ place: 'backup.yaml', record: each })),
+});
+
+/** The row of the object `web`. */
+function rowOf(parts: Parts, { backups = [], beside = [] }: { backups?: Backup[]; beside?: VirtualServer[] } = {}) {
+  const object = live('web', parts);
+  const [row] = planOf([{ name: 'web', object, backups }], [object, ...beside], NOW);
+  return row;
+}
+
+const adopt = (identifier: string) => ({ annotations: { 'vps-operator.dev/adopt': identifier } });
+const FOREIGN = { record: record('before') };
+const OWN = record('uid-of-web');
+
+describe('the step for an object', () => {
+  it.each<{ what: string; parts: Parts; backups?: Backup[]; step: Step; why: string; identifier?: string }>([
+    { what: 'with the record of another uid', parts: FOREIGN, step: 'adopt', why: '', identifier: 'vs1' },
+    {
+      what: 'with such a record in status alone',
+      parts: { mirror: record('before') },
+      step: 'adopt',
+      why: '',
+      identifier: 'vs1',
+    },
+    {
+      what: 'with such a record in the backup alone',
+      parts: {},
+      backups: [backup('web', record('before'))],
+      step: 'adopt',
+      why: '',
+      identifier: 'vs1',
+    },
+    {
+      what: 'without a finalizer, with such a record in the backup',
+      parts: { metadata: { finalizers: [] } },
+      backups: [backup('web', record('before'))],
+      step: 'adopt',
+      why: '',
+      identifier: 'vs1',
+    },
+    {
+      what: 'whose backup is newer than what was restored',
+      parts: { record: OPEN },
+      backups: [backup('web', record('before'))],
+      step: 'adopt',
+      why: '',
+      identifier: 'vs1',
+    },
+    { what: 'that holds the server', parts: { record: OWN }, step: 'done', why: 'holds', identifier: 'vs1' },
+    {
+      what: 'that holds the server of the backup',
+      parts: { record: OWN },
+      backups: [backup('web', record('before', { identifier: 'VS1' }))],
+      step: 'done',
+      why: 'holds',
+      identifier: 'vs1',
+    },
+    {
+      what: 'that holds another server',
+      parts: { record: OWN },
+      backups: [backup('web', record('before', { identifier: 'vs2' }))],
+      step: 'you',
+      why: 'a record of its own with vs1',
+      identifier: 'vs1',
+    },
+    {
+      what: 'with an open order of its own',
+      parts: { record: { ...OWN, identifier: undefined } },
+      backups: [backup('web', record('before'))],
+      step: 'you',
+      why: 'a record of its own with an order, a1',
+      identifier: 'vs1',
+    },
+    {
+      what: 'that was just ordered, and is in no backup',
+      parts: { record: { ...OWN, identifier: undefined } },
+      step: 'none',
+      why: 'a record of its own',
+    },
+    {
+      what: 'whose own server expired',
+      parts: { record: { ...OWN, expiredAt: '2026-01-01T00:00:00Z' } },
+      step: 'none',
+      why: 'expired at 2026-01-01',
+      identifier: 'vs1',
+    },
+    {
+      what: 'that is annotated',
+      parts: { ...FOREIGN, ...adopt('vs1') },
+      step: 'done',
+      why: 'annotated',
+      identifier: 'vs1',
+    },
+    {
+      what: 'that is annotated with another server',
+      parts: { ...FOREIGN, ...adopt('vs2') },
+      step: 'you',
+      why: 'names vs2, the record names vs1',
+      identifier: 'vs1',
+    },
+    {
+      what: 'that is to begin afresh',
+      parts: { ...FOREIGN, annotations: { 'vps-operator.dev/start-anew': 'uid-of-web' } },
+      step: 'none',
+      why: 'start-anew is set',
+      identifier: 'vs1',
+    },
+    {
+      what: 'that is being deleted',
+      parts: { ...FOREIGN, metadata: { deletionTimestamp: '2026-01-01T00:00:00Z' } },
+      step: 'you',
+      why: 'being deleted',
+      identifier: 'vs1',
+    },
+    { what: 'whose order was open', parts: { record: OPEN }, step: 'you', why: 'order (a1, task 7) had no server yet' },
+    {
+      what: 'whose server expired',
+      parts: { record: record('before', { expiredAt: '2026-01-01T00:00:00Z' }) },
+      step: 'you',
+      why: 'expired at 2026-01-01',
+      identifier: 'vs1',
+    },
+    { what: 'whose record is empty', parts: { record: EMPTY }, step: 'you', why: 'neither a server nor an order' },
+    { what: 'whose record is lost', parts: {}, step: 'you', why: 'record is lost: give a backup' },
+    { what: 'whose record is no record', parts: { record: 'x' }, step: 'you', why: 'see kubectl vps status web' },
+    {
+      what: 'whose own record and its mirror contradict each other',
+      parts: { record: OWN, mirror: { ...OWN, identifier: 'vs2' } },
+      step: 'you',
+      why: 'see kubectl vps status web',
+      identifier: 'vs1',
+    },
+    {
+      what: 'whose backup names another server',
+      parts: FOREIGN,
+      backups: [backup('web', record('before', { identifier: 'vs2' }))],
+      step: 'you',
+      why: 'identifier is vs1 in the annotation and vs2 in backup.yaml',
+      identifier: 'vs1',
+    },
+    {
+      what: 'whose backup names a later order',
+      parts: FOREIGN,
+      backups: [backup('web', { ...OPEN, attempt: 'a2', task: undefined })],
+      step: 'you',
+      why: 'attempt is a1 in the annotation and a2 in backup.yaml',
+      identifier: 'vs1',
+    },
+    {
+      what: 'whose backup cannot be read',
+      parts: FOREIGN,
+      backups: [{ ...backup('web'), problem: 'it is no record' }],
+      step: 'you',
+      why: 'it is no record',
+      identifier: 'vs1',
+    },
+    {
+      what: 'whose record names what is no identifier',
+      parts: { record: record('before', { identifier: 'a b' }) },
+      step: 'you',
+      why: 'visible ASCII characters',
+      identifier: 'a b',
+    },
+    {
+      what: 'that was never ordered',
+      parts: { metadata: { finalizers: [] } },
+      step: 'none',
+      why: 'has no record',
+    },
+  ])('$what', ({ parts, backups, step, why, identifier }) => {
+    expect(rowOf(parts, { backups: backups ?? [] })).toMatchObject({
+      step,
+      identifier,
+      why: expect.stringContaining(why) as string,
+    });
+  });
+
+  it('tells of an end that is past, and of orders that only the record remembers', () => {
+    const orphans = [{ task: 8 }, { attempt: 'a0' }];
+    const spec = { expiresAt: '2026-05-31T00:00:00Z' };
+    const row = rowOf({ record: record('before', { orphans }), spec });
+    expect(row).toMatchObject({
+      step: 'adopt',
+      why: "spec.expiresAt is past, so the operator cancels the server; look in the provider's control panel for servers of 8, a0",
+    });
+    expect(rowOf({ ...FOREIGN, spec: { expiresAt: '2026-06-02T00:00:00Z' } })?.why).toBe('');
+  });
+
+  it('is yours where only the backup has the object', () => {
+    const row = planOf([{ name: 'web', object: undefined, backups: [backup('web', record('before'))] }], [], NOW)[0];
+    expect(row).toMatchObject({ step: 'you', identifier: 'vs1', why: 'not in the cluster: apply backup.yaml first' });
+  });
+});
+
+describe('a server that several objects name', () => {
+  it('is annotated for none of them', () => {
+    const [web, copy, db] = [
+      live('web', FOREIGN),
+      live('copy', { record: record('before', { identifier: 'VS1' }) }),
+      live('db', { record: record('before', { identifier: 'vs9' }) }),
+    ];
+    const selected = [web, copy, db].map((object) => ({ name: object.metadata.name, object, backups: [] }));
+    const rows = planOf(selected, [web, copy, db], NOW);
+    expect(rows.map(({ step, why }) => [step, why])).toEqual([
+      ['you', expect.stringContaining('copy names server vs1 too')],
+      ['you', expect.stringContaining('web names server VS1 too')],
+      ['adopt', ''],
+    ]);
+  });
+
+  it.each<{ what: string; other: Parts }>([
+    { what: 'holds it', other: { record: record('uid-of-other') } },
+    { what: 'was restored too', other: { record: record('elsewhere') } },
+    { what: 'names it in status', other: { mirror: record('elsewhere') } },
+    { what: 'is annotated with it', other: adopt('vs1') },
+  ])('is not annotated where an object that is not selected $what', ({ other }) => {
+    const row = rowOf(FOREIGN, { beside: [live('other', other)] });
+    expect(row).toMatchObject({ step: 'you', why: expect.stringContaining('other names server vs1 too') as string });
+  });
+
+  it('counts once for an object that holds another one', () => {
+    const holder = live('other', { record: record('uid-of-other', { identifier: 'vs2' }), ...adopt('vs1') });
+    expect(rowOf(FOREIGN, { beside: [holder] })).toMatchObject({ step: 'adopt' });
+  });
+});
+
+describe('a backup', () => {
+  let folder = '';
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'vps-operator-backups-'));
+  });
+  afterAll(() => rm(folder, { recursive: true }));
+
+  const object = (name: string, more: object = {}) => ({
+    apiVersion: API_VERSION,
+    kind: KIND,
+    metadata: { name, namespace: 'team', annotations: { [RECORD_ANNOTATION]: formatRecord(record('before')) } },
+    ...more,
+  });
+  const read = async (text: string): Promise<Backup[]> => {
+    const file = join(folder, 'backup.yaml');
+    await writeFile(file, text);
+    return readBackups(file, Readable.from([]));
+  };
+  const brief = (backups: Backup[]) =>
+    backups.map(({ name, namespace, found }) => [name, namespace, found.map((each) => each.record.identifier)]);
+
+  it.each([
+    ['YAML', [object('web')].map((each) => stringify(each)).join('---\n')],
+    ['JSON', JSON.stringify(object('web'))],
+    ['several documents', ['', 'a: b\n', stringify(object('web')), '# nothing\n'].join('---\n')],
+    [
+      'a list among other kinds',
+      JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [{ kind: 'Secret' }, null, object('web')] }),
+    ],
+    ['a list of its kind', stringify({ apiVersion: API_VERSION, kind: `${KIND}List`, items: [object('web')] })],
+  ])('is read as %s', async (_form, text) => {
+    expect(brief(await read(text))).toEqual([['web', 'team', ['vs1']]]);
+  });
+
+  it('gives the record of status beside that of the annotation', async () => {
+    const status = { record: record('before', { identifier: 'vs2' }) };
+    expect(brief(await read(stringify(object('web', { status }))))).toEqual([['web', 'team', ['vs1', 'vs2']]]);
+    const bare = object('web', { metadata: { name: 'web' }, status });
+    expect(brief(await read(stringify(bare)))).toEqual([['web', undefined, ['vs2']]]);
+  });
+
+  it('may be a folder with a file for each object, or the standard input', async () => {
+    const nested = await mkdtemp(join(folder, 'team-'));
+    await writeFile(join(nested, 'db.json'), JSON.stringify(object('db')));
+    await writeFile(join(nested, 'web.yml'), stringify(object('web')));
+    await writeFile(join(nested, 'README'), '{');
+    expect(brief(await readBackups(nested, Readable.from([])))).toHaveLength(2);
+    expect(brief(await readBackups('-', Readable.from([stringify(object('web'))])))).toHaveLength(1);
+  });
+
+  it('says which record in it is none', async () => {
+    const annotations = { [RECORD_ANNOTATION]: '{"owner":1}' };
+    const [found] = await read(stringify(object('web', { metadata: { name: 'web', annotations } })));
+    expect(found).toMatchObject({
+      found: [],
+      problem: expect.stringMatching(/backup\.yaml is not a record: /) as string,
+    });
+  });
+
+  it.each([
+    ['{', 'is neither YAML nor JSON: '],
+    ['a: &a [*a, *a]\n'.repeat(2), 'is neither YAML nor JSON: '],
+    ['kind: Secret\n', `holds no ${KIND}`],
+    [stringify(object('web', { apiVersion: 'other/v1' })), `holds no ${KIND}`],
+    [stringify(object('web', { metadata: {} })), 'has no metadata.name'],
+  ])('that is %j is refused', async (text, why) => {
+    await expect(read(text)).rejects.toThrow(why);
+  });
+
+  it('that is not there is refused by its name', async () => {
+    await expect(readBackups('none.yaml', Readable.from([]))).rejects.toThrow(
+      '--filename none.yaml cannot be read: ENOENT',
+    );
+  });
+});
