@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { API_VERSION, CATALOG_KIND, RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import { API_VERSION, CATALOG_KIND, FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import { EXIT } from '../../../src/cli/vps/failure.ts';
-import { SSH_KEY, virtualServer, withAnnotations, withSpec } from '../../gen/virtual-server.ts';
+import { SSH_KEY, virtualServer, withAnnotations, withSpec, type Manifest } from '../../gen/virtual-server.ts';
 import { lostOrder } from '../support/creates.ts';
 import { blocksOf, patternOf, steady, typedIn } from '../support/document.ts';
 import { createPlugin, noTerminal, usePlugin, type Plugin } from '../support/plugin.ts';
@@ -108,7 +108,7 @@ describe('docs/kubectl-plugin.md', () => {
       wait: 2,
       'ssh and console': 4,
       'catalog and new': 4,
-      'resolve and adopt': 3,
+      'resolve and adopt': 6,
       cost: 1,
     });
   });
@@ -171,8 +171,34 @@ describe.skipIf(noTerminal !== undefined)('docs/kubectl-plugin.md, where it asks
     const record = metadata.annotations?.[RECORD_ANNOTATION] ?? '';
     await world.create(virtualServer('web', withAnnotations({ [RECORD_ANNOTATION]: record })));
     await world.waitForReason('web', 'RecordMismatch', 'Ready');
-    await answer(plugin, commandWith('resolve and adopt', 'vps adopt'), [YES]);
+    await answer(plugin, commandWith('resolve and adopt', 'vps adopt web'), [YES]);
     expect((await world.waitForReason('web', 'Available', 'Ready')).status?.identifier).toBe(status?.identifier);
+    expect(world.simulator.ledger.creates()).toHaveLength(1);
+  });
+
+  it('takes over the servers of restored objects, from their records and from a backup', async () => {
+    const { world, plugin, type } = await createReader();
+    const { metadata, status } = await readyServer(world, 'web', withSpec({ deletionPolicy: 'Retain' }));
+    const record = metadata.annotations?.[RECORD_ANNOTATION] ?? '';
+    await type('kubectl get vps -o yaml > backup.yaml');
+    const restored = virtualServer('web', withSpec({ deletionPolicy: 'Retain' }));
+    const restore = async (more: Partial<Manifest['metadata']>, reason: string): Promise<void> => {
+      await world.delete('web');
+      await world.waitGone('web');
+      await world.create({ ...restored, metadata: { ...restored.metadata, ...more } });
+      await world.waitForReason('web', reason, 'Stalled');
+    };
+    const returns = async (): Promise<void> => {
+      const { status: after } = await world.waitForReason('web', 'Available', 'Ready');
+      expect(after?.identifier).toBe(status?.identifier);
+    };
+    await restore({ annotations: { [RECORD_ANNOTATION]: record } }, 'RecordMismatch');
+    expect(await type(commandWith('resolve and adopt', '--dry-run'))).toMatch(/^web +RecordMismatch +vs\S+ +adopt/m);
+    await answer(plugin, commandWith('resolve and adopt', '--all  '), [YES]);
+    await returns();
+    await restore({ finalizers: [FINALIZER] }, 'RecordMissing');
+    await answer(plugin, commandWith('resolve and adopt', '-f backup.yaml'), [YES]);
+    await returns();
     expect(world.simulator.ledger.creates()).toHaveLength(1);
   });
 });
