@@ -6,11 +6,11 @@
 import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import { writeFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { stringify } from 'yaml';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { DEFAULT_KEY, startSimulator, type Simulator } from '../../../src/simulator/index.ts';
-import { virtualServer, withAnnotations } from '../../gen/virtual-server.ts';
+import { virtualServer } from '../../gen/virtual-server.ts';
 import { startEmptyCluster, type Cluster } from './cluster.ts';
 import { startPod, SYSTEM } from './pod.ts';
 
@@ -38,13 +38,9 @@ async function configure(): Promise<void> {
   await kubectl('create', 'configmap', 'vps-operator-config', '-n', SYSTEM, ...literals);
 }
 
-async function applyServer(
-  name: string,
-  spec: Record<string, unknown> = {},
-  annotations: Record<string, string> = {},
-): Promise<void> {
+async function applyServer(name: string, spec: Record<string, unknown> = {}): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-server-'));
-  const manifest = virtualServer(name, withAnnotations(annotations));
+  const manifest = virtualServer(name);
   await writeFile(join(folder, 'server.yaml'), stringify({ ...manifest, spec: { ...manifest.spec, ...spec } }));
   await kubectl('apply', '-n', namespace, '-f', join(folder, 'server.yaml'));
   await rm(folder, { recursive: true });
@@ -162,14 +158,21 @@ it('cancels nothing when the guards are deleted too, twice, and the servers can 
   await kubectl('wait', 'vps/web', '-n', namespace, `--for=${stalled}=CRDDeleting`, '--timeout=40s');
   expect(alive()).toEqual(servers);
 
-  const patch = '--patch={"spec":{"deletionPolicy":"Retain"}}';
+  // As the runbook of CRDDeleting says.
+  const saved = await kubectl('get', 'vps', '--all-namespaces', '-o', 'yaml');
+  const patch = '--patch={"spec":{"deletionPolicy":"Retain","deletionProtection":false}}';
   await kubectl('patch', 'vps', 'web', '-n', namespace, '--type=merge', patch);
   await kubectl('wait', 'crd', CRD, '--for=delete', '--timeout=40s');
   await next.stop();
   await install();
   const again = await startPod(cluster, QUICK);
   await again.saying('operator runs');
-  await applyServer('web', {}, { 'vps-operator.dev/adopt': servers[0] ?? '' });
+  const file = join(await mkdtemp(join(tmpdir(), 'vps-operator-saved-')), 'virtualservers.yaml');
+  onTestFinished(() => rm(dirname(file), { recursive: true }));
+  await writeFile(file, saved.replaceAll(/^ {4}(resourceVersion|uid):.*\n/gm, ''));
+  await kubectl('create', '-f', file);
+  await kubectl('wait', 'vps/web', '-n', namespace, `--for=${stalled}=RecordMismatch`, '--timeout=40s');
+  await kubectl('annotate', 'vps', 'web', '-n', namespace, `vps-operator.dev/adopt=${servers[0] ?? ''}`);
   await isReady('web');
   expect(alive()).toEqual(servers);
   expect(simulator.ledger.creates()).toHaveLength(1);
