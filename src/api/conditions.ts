@@ -62,6 +62,7 @@ export const REASONS = {
   CreateInFlight: 'Another process may still be sending the order.',
   CreateOutcomeUnknown: 'An order was sent and its outcome is unknown: a server may exist.',
   RecordInvalid: 'The record annotation is not a record.',
+  RecordTooNew: 'A newer version of the operator wrote the record, and this one does not understand it.',
   RecordMissing: 'The finalizer is there and the record is lost.',
   RecordConflict: 'The record and its mirror in status contradict each other.',
   RecordMismatch: 'The record belongs to another object: this one is a copy or was restored.',

@@ -18,23 +18,34 @@ const identifier = z.string().min(1).max(MAX_IDENTIFIER).describe("The service's
 const task = z.int().min(0).describe("The service's number of the task that creates the server.");
 const attempt = z.string().min(1).max(64).describe('Name of one attempt to create the server, minted by the operator.');
 
-export const orphanSchema = z
-  .object({ attempt: attempt.optional(), task: task.optional(), identifier: identifier.optional() })
-  .describe('A server, or a task that creates one, that the object no longer refers to.');
+/** Keeps the keys that it does not name: a newer version may have written them. The type leaves them out. */
+function open<S extends z.ZodRawShape>(shape: S): z.ZodType<z.infer<z.ZodObject<S>>> {
+  return z.looseObject(shape);
+}
+
+const orphanSchema = open({
+  attempt: attempt.optional(),
+  task: task.optional(),
+  identifier: identifier.optional(),
+}).describe('A server, or a task that creates one, that the object no longer refers to.');
 
 const addresses = z.array(z.string().max(MAX_FINGERPRINT_TEXT)).max(MAX_FINGERPRINT);
-export const fingerprintSchema = z
-  .object({
-    macs: addresses.optional().describe('Hardware addresses.'),
-    ipv6: addresses.optional().describe('IPv6 addresses, where the provider shows no hardware address.'),
-  })
-  .describe(
-    'What tells the server from another one with its identifier; empty where the provider shows nothing of it.',
-  );
+const fingerprintSchema = open({
+  macs: addresses.optional().describe('Hardware addresses.'),
+  ipv6: addresses.optional().describe('IPv6 addresses, where the provider shows no hardware address.'),
+}).describe(
+  'What tells the server from another one with its identifier; empty where the provider shows nothing of it.',
+);
 
-export const recordSchema = z.object({
+/** The format that this version writes, and the newest one that it understands. */
+export const RECORD_FORMAT = 1;
+export const RECORD_MODES = ['create', 'adopt'] as const;
+
+/** In the order in which the keys stand in the text of a record. */
+const shape = {
+  format: z.int().min(1).optional().describe('Format of the record; 1 where it is absent.'),
   owner: z.string().min(1).max(128).describe('uid of the object that the record was written for.'),
-  mode: z.enum(['create', 'adopt']).describe('Whether the operator ordered the server or took over an existing one.'),
+  mode: z.enum(RECORD_MODES).describe('Whether the operator ordered the server or took over an existing one.'),
   account: z
     .string()
     .max(64)
@@ -69,13 +80,23 @@ export const recordSchema = z.object({
     .describe('When the server was cancelled since its time was over; nothing is ordered again.'),
   orphans: z.array(orphanSchema).max(MAX_ORPHANS).optional().describe('Servers to look for by hand.'),
   settled: z.array(attempt).max(MAX_SETTLED).optional().describe('Earlier attempts that you have resolved.'),
-});
+};
 
+export const recordSchema = open(shape);
 export type ServerRecord = z.infer<typeof recordSchema>;
 export type Fingerprint = z.infer<typeof fingerprintSchema>;
 export type Orphan = z.infer<typeof orphanSchema>;
 
-export type ParsedRecord = { ok: true; record: ServerRecord | undefined } | { ok: false; problem: string };
+/** A record that only a newer version of the operator understands. */
+export interface NewerRecord {
+  /** What this version does not know, such as `format 2`. */
+  unknown: string;
+  /** What the record holds, as far as it can be read. */
+  held: Partial<ServerRecord>;
+}
+
+export type ParsedRecord =
+  { ok: true; record: ServerRecord | undefined } | { ok: false; problem: string; newer?: NewerRecord };
 
 /** Reads the record annotation; an absent one is `undefined`, one that is not a record is a problem, never a throw. */
 export function parseRecord(text: string | undefined): ParsedRecord {
@@ -86,31 +107,39 @@ export function parseRecord(text: string | undefined): ParsedRecord {
   } catch {
     return { ok: false, problem: 'it is not JSON' };
   }
+  const newer = newerRecord(value);
+  if (newer !== undefined) return { ok: false, problem: `it has ${newer.unknown}`, newer };
   const parsed = recordSchema.safeParse(value);
   if (parsed.success) return { ok: true, record: parsed.data };
   return { ok: false, problem: z.prettifyError(parsed.error).replaceAll(/\s+/g, ' ').slice(0, 300) };
 }
 
-/** Order of the keys in the text of a record. */
-const KEYS = [
-  'owner',
-  'mode',
-  'account',
-  'attempt',
-  'attemptedAt',
-  'task',
-  'hintedTask',
-  'identifier',
-  'fingerprint',
-  'goneRefuted',
-  'missingAt',
-  'readyAt',
-  'expiredAt',
-  'orphans',
-  'settled',
-] as const satisfies (keyof ServerRecord)[];
+/** Undefined for a record that this version understands, and for what is no record at all. */
+export function newerRecord(value: unknown): NewerRecord | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { format, mode } = value as { format?: unknown; mode?: unknown };
+  if (typeof format === 'number' && Number.isInteger(format) && format > RECORD_FORMAT)
+    return { unknown: `format ${format}`, held: heldIn(value) };
+  if (typeof mode !== 'string' || RECORD_MODES.some((known) => known === mode)) return undefined;
+  return { unknown: `mode ${JSON.stringify(mode.slice(0, 64))}`, held: heldIn(value) };
+}
+
+/** Not what would say that the server is gone or another one: this version may misread that. */
+const HELD = ['owner', 'account', 'attempt', 'task', 'identifier', 'orphans'] as const;
+
+/** The fields of any record that say what its object holds, where they can be read. */
+export function heldIn(value: object): Partial<ServerRecord> {
+  const entries = HELD.map((key) => [key, shape[key].safeParse((value as Record<string, unknown>)[key]).data] as const);
+  return Object.fromEntries(entries.filter(([, field]) => field !== undefined));
+}
+
+/** The keys of a record that this version does not know, with their values. */
+export function unknownIn(record: ServerRecord): object {
+  return Object.fromEntries(Object.entries(record).filter(([key]) => !Object.hasOwn(shape, key)));
+}
 
 /** The record as annotation text; keys in a fixed order, so that equal records are equal texts. */
 export function formatRecord(record: ServerRecord): string {
-  return JSON.stringify(Object.fromEntries(KEYS.map((key) => [key, record[key]])));
+  const keys = [...Object.keys(shape), ...Object.keys(unknownIn(record)).sort()] as (keyof ServerRecord)[];
+  return JSON.stringify(Object.fromEntries(keys.map((key) => [key, record[key]])));
 }

@@ -175,7 +175,7 @@ export class Objects {
     const { namespace, uid } = object.metadata;
     const held = heldRecord(object);
     this.#holders.set(uid, holdingOf(object, held));
-    this.#places.set(namespace, uid, held !== undefined && holdsSomething(held));
+    this.#places.set(namespace, uid, held !== undefined && (holdsSomething(held) || isTooNew(object)));
     if (held?.identifier !== undefined) this.#places.held(held.identifier);
     if (isLetGo(object)) this.#countLeft(object);
   }
@@ -196,10 +196,16 @@ function heldRecord(object: VirtualServer): ServerRecord | undefined {
   return record?.expiredAt === undefined ? record : undefined;
 }
 
+/** What such an object holds may stand where this version does not read it. */
+function isTooNew(object: VirtualServer): boolean {
+  return viewRecord(object, []).kind === 'tooNew';
+}
+
 /** What annotation or mirror say, where they were written for this object. */
 export function ownRecord(object: VirtualServer): ServerRecord | undefined {
   const view = viewRecord(object, []);
   if (view.kind === 'own') return view.record;
+  if (view.kind === 'tooNew') return view.held;
   const { uid, annotations } = object.metadata;
   const parsed = parseRecord(annotations?.[RECORD_ANNOTATION]);
   const own = parsed.ok && parsed.record?.owner === uid ? parsed.record : undefined;

@@ -21,6 +21,7 @@ const WITHOUT_CALLS = new Set<string>([
   'RecordInvalid',
   'RecordMismatch',
   'RecordMissing',
+  'RecordTooNew',
   'SecretForbidden',
   'SecretInvalid',
   'SecretNotFound',

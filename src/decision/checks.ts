@@ -1,6 +1,6 @@
 /** Checks that hold for every object, deleted or not. Each is one named fact with the action that follows from it. */
 import { ADOPT_ANNOTATION, FINALIZER, RECORD_ANNOTATION, START_ANEW_ANNOTATION } from '../api/names.ts';
-import type { ServerRecord } from '../api/record.ts';
+import { RECORD_FORMAT, RECORD_MODES, type ServerRecord } from '../api/record.ts';
 import { isSameAccount, isSameService } from './account.ts';
 import { isAcceptedWord } from './identity.ts';
 import { isPaused, namesAsGone, saysNotCreated, withoutHandledOrphans } from './inputs.ts';
@@ -19,6 +19,17 @@ import {
   withoutCredentials,
   type View,
 } from './view.ts';
+
+/** Before everything that reads the record: this version may misread what a newer one has written. */
+export function recordIsTooNew({ record }: View): Action | undefined {
+  if (record.kind !== 'tooNew') return undefined;
+  return park(
+    'RecordTooNew',
+    `A newer version of the operator wrote the record: it has ${record.unknown}. This version understands format ` +
+      `${RECORD_FORMAT} with mode ${RECORD_MODES.join(' or ')}. The operator orders, cancels and changes nothing, and a ` +
+      'deletion waits. Run the newer version of the operator again',
+  );
+}
 
 export function recordIsInvalid({ record }: View): Action | undefined {
   if (record.kind !== 'invalid') return undefined;

@@ -1,7 +1,7 @@
 /** Puts a whole status together: fields, the mirror of the record, and the conditions. Pure. */
 import type { Reason } from '../api/conditions.ts';
 import { ADOPT_ANNOTATION, PAUSED_ANNOTATION } from '../api/names.ts';
-import type { ServerRecord } from '../api/record.ts';
+import { newerRecord, type ServerRecord } from '../api/record.ts';
 import type { Condition, VirtualServer, VirtualServerStatus } from '../api/virtual-server.ts';
 import { expiring } from './expiry.ts';
 import { adoptionOf, isPaused, orphanMessage } from './inputs.ts';
@@ -40,23 +40,27 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
       : withVerdict(present, withNotice(object, parts, verdict), generation, now);
   const differs = isProvisioned(fields) ? drift(object.spec, fields) : undefined;
   const { record } = parts;
+  // What a newer version has written is kept, and so is what was said of it: this version may misread it.
+  const isReadable = newerRecord(record) === undefined;
   const others: [string, { reason: Reason; message: string } | undefined][] = [
     ['Drifted', differs === undefined ? undefined : { reason: 'Drifted', message: differs }],
     [
       'Paused',
       paused ? { reason: 'Paused', message: `annotation ${PAUSED_ANNOTATION} is set: nothing is called` } : undefined,
     ],
-    ['OrphanedServer', record?.orphans && { reason: 'OrphanedServer', message: orphanMessage(record) }],
-    ['Expiring', expiring(object, parts.record, now)],
     ['Collectible', collectible(object)],
   ];
+  if (isReadable) {
+    const orphaned = record?.orphans && { reason: 'OrphanedServer' as const, message: orphanMessage(record) };
+    others.push(['OrphanedServer', orphaned], ['Expiring', expiring(object, record, now)]);
+  }
   conditions = withFindings(object, parts, conditions, now);
   for (const [type, value] of others) conditions = withCondition(conditions, type, value, generation, now);
-  const identifier = parts.record?.expiredAt === undefined ? parts.record?.identifier : undefined;
+  const identifier = isReadable && record?.expiredAt === undefined ? record?.identifier : undefined;
   return {
     ...fields,
     ...(identifier !== undefined && { identifier }),
-    ...(parts.record !== undefined && { record: parts.record }),
+    ...(record !== undefined && { record }),
     // While paused nothing has looked at the new spec.
     observedGeneration: paused ? (observedGeneration ?? -1) : generation,
     conditions,

@@ -12,6 +12,7 @@ export type Check = (view: View) => Action | undefined;
 /** Name and order of every check; test/unit/decision/decide.test.ts holds the list against the design. */
 export const CHECKS: readonly Check[] = [
   deleting.finalizerIsGone,
+  checks.recordIsTooNew,
   checks.recordIsInvalid,
   checks.recordIsForeign,
   checks.recordIsMissing,

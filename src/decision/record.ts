@@ -1,6 +1,16 @@
 /** Makes one record out of the annotation, its mirror in status, and what journal and memory know. Pure. */
 import { FINALIZER, RECORD_ANNOTATION, START_ANEW_ANNOTATION } from '../api/names.ts';
-import { MAX_SETTLED, formatRecord, parseRecord, type Orphan, type ServerRecord } from '../api/record.ts';
+import {
+  MAX_SETTLED,
+  RECORD_FORMAT,
+  formatRecord,
+  heldIn,
+  newerRecord,
+  parseRecord,
+  unknownIn,
+  type Orphan,
+  type ServerRecord,
+} from '../api/record.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { AttemptNote } from './types.ts';
 
@@ -12,6 +22,8 @@ export type RecordView =
   /** The record was written for another object. `startAnew`: a person said that this object begins afresh. */
   | { kind: 'foreign'; record: ServerRecord; startAnew: boolean }
   | { kind: 'invalid'; problem: string }
+  /** A newer version of the operator wrote it. `held`: what the object holds, as far as this version can read that. */
+  | { kind: 'tooNew'; unknown: string; held: ServerRecord }
   | { kind: 'missing' }
   | { kind: 'conflict'; problem: string };
 
@@ -25,9 +37,14 @@ export function viewRecord(object: VirtualServer, notes: readonly AttemptNote[])
   const { uid, annotations, finalizers } = object.metadata;
   const text = annotations?.[RECORD_ANNOTATION];
   const parsed = parseRecord(text);
+  const mirror = object.status?.record?.owner === uid ? object.status.record : undefined;
+  const newer = (parsed.ok ? undefined : parsed.newer) ?? newerRecord(mirror);
+  if (newer !== undefined) {
+    const held = heldInAny(uid, mirror, parsed.ok ? parsed.record : parsed.newer?.held);
+    return { kind: 'tooNew', unknown: newer.unknown, held };
+  }
   if (!parsed.ok) return { kind: 'invalid', problem: parsed.problem };
   const annotated = parsed.record;
-  const mirror = object.status?.record?.owner === uid ? object.status.record : undefined;
   const own = annotated?.owner === uid ? annotated : undefined;
   const sent = notes.filter((note) => note.state !== 'minted');
 
@@ -40,7 +57,20 @@ export function viewRecord(object: VirtualServer, notes: readonly AttemptNote[])
   const merged = withNotes(mergeRecords(own, mirror), notes, uid);
   if ('problem' in merged) return { kind: 'conflict', problem: merged.problem };
   const held = finalizers?.includes(FINALIZER) === true || object.metadata.deletionTimestamp !== undefined;
-  return { kind: 'own', record: merged, stale: formatRecord(merged) !== text || !held || isOutlived(mirror, merged) };
+  // Another order of the keys is no other record: two versions that run in turn must not rewrite it for that.
+  const isWritten = own !== undefined && formatRecord(merged) === formatRecord(own);
+  return { kind: 'own', record: merged, stale: !isWritten || !held || isOutlived(mirror, merged) };
+}
+
+/** Later records win; those of other objects do not count. */
+function heldInAny(uid: string, ...records: (object | undefined)[]): ServerRecord {
+  const own = records.map((record) => heldIn(record ?? {})).filter(({ owner }) => owner === uid);
+  return own.reduce<ServerRecord>((held, fields) => ({ ...held, ...fields }), newRecord(uid));
+}
+
+/** The record of an object that has had none. */
+export function newRecord(uid: string): ServerRecord {
+  return { format: RECORD_FORMAT, owner: uid, mode: 'create' };
 }
 
 /** True for a mirror that names an attempt which is resolved: a new one must never be claimed beside it. */
@@ -71,7 +101,7 @@ function mergeRecords(annotated: ServerRecord | undefined, mirror: ServerRecord 
   const ends = { ...(readyAt !== undefined && { readyAt }), ...(expiredAt !== undefined && { expiredAt }) };
   const adopted = [annotated, mirror].find((record) => record.mode === 'adopt' && record.identifier !== undefined);
   // Adopting resolves an attempt: the side that does not know of it yet still carries the attempt.
-  if (adopted !== undefined) return { ...adopted, ...ends, ...lists };
+  if (adopted !== undefined) return { ...unknownIn(mirror), ...unknownIn(annotated), ...adopted, ...ends, ...lists };
   const later = annotated.identifier === undefined && mirror.identifier !== undefined ? mirror : annotated;
   return { ...mirror, ...annotated, ...definedOf(later), ...ends, ...lists };
 }
@@ -84,7 +114,8 @@ function definedOf(record: ServerRecord): ServerRecord {
 export function mergeOrphans(...lists: (readonly Orphan[] | undefined)[]): Orphan[] | undefined {
   const byText = new Map<string, Orphan>();
   for (const orphan of lists.flatMap((list) => list ?? [])) {
-    byText.set(`${orphan.attempt ?? ''} ${orphan.task ?? ''} ${orphan.identifier ?? ''}`, orphan);
+    const name = `${orphan.attempt ?? ''} ${orphan.task ?? ''} ${orphan.identifier ?? ''}`;
+    byText.set(name, { ...orphan, ...byText.get(name) });
   }
   return byText.size === 0 ? undefined : [...byText.values()];
 }
@@ -97,11 +128,8 @@ function mergeSettled(...lists: (readonly string[] | undefined)[]): string[] | u
 
 /** Adds what journal and memory know: a task is never dropped, an attempt that may have been sent never forgotten. */
 function withNotes(merged: Merged | undefined, notes: readonly AttemptNote[], uid: string): Merged {
-  let record: ServerRecord = { owner: uid, mode: 'create' };
-  if (merged !== undefined) {
-    if ('problem' in merged) return merged;
-    record = merged;
-  }
+  if (merged !== undefined && 'problem' in merged) return merged;
+  let record = merged ?? newRecord(uid);
   for (const note of notes) {
     const next = withNote(record, note);
     if ('problem' in next) return next;

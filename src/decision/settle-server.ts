@@ -1,6 +1,6 @@
 /** What reading, adopting or cancelling a server means for its object. Pure. */
 import { ADOPT_ANNOTATION, SERVER_GONE_ANNOTATION } from '../api/names.ts';
-import type { ServerRecord } from '../api/record.ts';
+import { unknownIn, type ServerRecord } from '../api/record.ts';
 import type { Server } from '../provider/types.ts';
 import { denied, graceOf, isProven, pauseOf, unprovenVerdict, withoutDenials } from './absence.ts';
 import { heldMessage } from './checks-ordering.ts';
@@ -13,7 +13,7 @@ import { saysGone, withRefuted } from './inputs.ts';
 import { goneByWord, missingVerdict, sealed } from './missing.ts';
 import { goOn, jittered, rest, retryLater, type Settling } from './next.ts';
 import { isRunning, reach } from './reach.ts';
-import { mergeOrphans, settledWith } from './record.ts';
+import { mergeOrphans, newRecord, settledWith } from './record.ts';
 import { invisible, renamed, unseen, vanished } from './settle-task.ts';
 import { isProvisioned, serverFields } from './status.ts';
 import { cut } from './text.ts';
@@ -182,7 +182,8 @@ export function settleAdoption(at: Settling, action: Extract<Action, { type: 'ad
     const orphan = task === undefined || isShared ? undefined : [{ task, ...(attempt !== undefined && { attempt }) }];
     const orphans = mergeOrphans(others, orphan);
     const record: ServerRecord = {
-      owner: object.metadata.uid,
+      ...(known && unknownIn(known)),
+      ...newRecord(object.metadata.uid),
       mode: 'adopt',
       account: outcome.account,
       identifier,

@@ -1,14 +1,14 @@
 /** What an outcome means for one object: record, status, Events, and when to look again. Pure. */
 import { SERVER_GONE_ANNOTATION } from '../api/names.ts';
 import { BOUNDS, type VirtualServer } from '../api/virtual-server.ts';
-import type { ServerRecord } from '../api/record.ts';
+import { unknownIn, type ServerRecord } from '../api/record.ts';
 import { compose, transitions } from './compose.ts';
 import { connectionCondition } from './connection.ts';
 import { reasonOf } from './failure.ts';
 import { untilExpiry } from './expiry.ts';
 import { inputsOf, orphanMessage, saysGone, saysNotCreated } from './inputs.ts';
 import { goOn, rest, retryLater, type Settling } from './next.ts';
-import { viewRecord } from './record.ts';
+import { newRecord, viewRecord } from './record.ts';
 import { settleCreate } from './settle-create.ts';
 import { settleAdoption, settleDelete, settleServer } from './settle-server.ts';
 import { settleTask } from './settle-task.ts';
@@ -157,8 +157,8 @@ function settleRecord({ object, facts }: Settling, record: ServerRecord, why: st
 function settleClaim({ object, facts }: Settling, action: Extract<Action, { type: 'claim' }>, attempt: string): Next {
   const { orphans, settled } = action.record ?? {};
   const record: ServerRecord = {
-    owner: object.metadata.uid,
-    mode: 'create',
+    ...(action.record && unknownIn(action.record)),
+    ...newRecord(object.metadata.uid),
     account: action.account,
     attempt,
     attemptedAt: timestamp(facts.now),

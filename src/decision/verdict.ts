@@ -54,6 +54,7 @@ const MEANINGS = {
   CreateInFlight: { ready: 'Unknown', phase: 'reconciling' },
   CreateOutcomeUnknown: { ready: 'Unknown', phase: 'stalled' },
   RecordInvalid: blind,
+  RecordTooNew: blind,
   RecordMissing: stuck,
   RecordConflict: blind,
   RecordMismatch: stuck,

@@ -7,7 +7,7 @@ import {
   PAUSED_ANNOTATION,
   RECORD_ANNOTATION,
 } from '../../src/api/names.ts';
-import type { ServerRecord } from '../../src/api/record.ts';
+import { formatRecord, type ServerRecord } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { Connection } from '../../src/decision/connection.ts';
 import type { Probed } from '../../src/decision/reach.ts';
@@ -243,6 +243,7 @@ export function states(): Record<string, State> {
     CreateOutcomeUnknown: { reason: 'CreateOutcomeUnknown', object: lost, events: [] },
 
     RecordInvalid: seen('RecordInvalid', edited(ready, { annotated: '{' })),
+    RecordTooNew: seen('RecordTooNew', edited(ready, { annotated: formatRecord({ ...HELD, format: 2 }) })),
     RecordMissing: seen('RecordMissing', web({ finalizers: [FINALIZER] })),
     RecordConflict: seen('RecordConflict', web({ annotated: { ...HELD, identifier: 'srv2' }, mirror: HELD })),
     RecordMismatch: seen('RecordMismatch', webWith(record({ owner: 'another uid', identifier: 'srv1' }))),

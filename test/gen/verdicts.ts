@@ -91,6 +91,7 @@ export const VERDICTS: Record<string, Verdict> = {
   CreateOutcomeUnknown: stuck,
 
   RecordInvalid: stuck,
+  RecordTooNew: stuck,
   RecordMissing: stuck,
   RecordConflict: stuck,
   RecordMismatch: stuck,

@@ -114,6 +114,7 @@ const STEPS: Partial<Record<string, Steps>> = {
         ],
   AdoptInvalid: adopt,
   RecordInvalid: say('put the earlier text back; that is for an administrator:', 'docs/operations.md#recordinvalid'),
+  RecordTooNew: say('run the newer version of the operator again: docs/operations.md#recordtoonew'),
   RecordConflict: say('correct the annotation; that is for an administrator:', 'docs/operations.md#recordconflict'),
   RecordMissing: both(adopt, adoptRestored, say('without a server: docs/operations.md#recordmissing')),
   RecordMismatch: both(adopt, adoptRestored, startAnew),

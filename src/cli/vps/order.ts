@@ -7,9 +7,11 @@ import { isOverdue } from '../../decision/view.ts';
 import { verdict } from './readiness.ts';
 
 /** What the operator wrote down about the server; the annotation counts, the mirror in status where it is lost. */
-export function recordOf({ metadata, status }: VirtualServer): ServerRecord | undefined {
-  const parsed = parseRecord(metadata.annotations?.[RECORD_ANNOTATION]);
-  return (parsed.ok ? parsed.record : undefined) ?? status?.record;
+export function recordOf(object: VirtualServer): ServerRecord | undefined {
+  const view = viewRecord(object, []);
+  if (view.kind === 'tooNew') return view.held;
+  const parsed = parseRecord(object.metadata.annotations?.[RECORD_ANNOTATION]);
+  return (parsed.ok ? parsed.record : undefined) ?? object.status?.record;
 }
 
 /** The server that the object itself holds. */
@@ -49,6 +51,8 @@ const FRUITLESS = new Set(['TaskNotFound', 'TaskFailed', 'TaskOverdue', 'TaskInU
 export function orderOf(object: VirtualServer, now: number): Order {
   const view = viewRecord(object, []);
   const { reason, message } = verdict(object);
+  const misread = unreadable(object);
+  if (misread !== undefined) return { kind: 'notYet', why: misread };
   if (view.kind === 'conflict' || view.kind === 'invalid') {
     const isReported = reason === 'RecordConflict' || reason === 'RecordInvalid';
     return { kind: 'notYet', why: isReported ? message : behind(reason) };
@@ -69,6 +73,15 @@ export function orderOf(object: VirtualServer, now: number): Order {
     return { kind: 'notYet', why: `the provider accepted the order as task ${task}, which may still run. ${message}` };
   }
   return { kind: 'open', attempt, named: identifier };
+}
+
+/** Why this version cannot read the record: a newer version of the operator has written it. */
+export function unreadable(object: VirtualServer): string | undefined {
+  const view = viewRecord(object, []);
+  if (view.kind !== 'tooNew') return undefined;
+  const { reason, message } = verdict(object);
+  if (reason === 'RecordTooNew') return message;
+  return `a newer version of the operator wrote the record, which has ${view.unknown}: upgrade this plugin`;
 }
 
 function behind(reason: string): string {

@@ -165,3 +165,21 @@ describe('a server that the operator does not see', () => {
     expect(unseenServer({ ...object, status: { ...object.status, conditions } })).toBe('vs1');
   });
 });
+
+describe('an object whose record a newer version has written', () => {
+  const format2 = (reason: string): VirtualServer => standing({ reason, record: { ...TASK, format: 2 } });
+
+  it('refuses every word with what the operator says of it', () => {
+    expect(orderOf(format2('RecordTooNew'), LATER)).toEqual({ kind: 'notYet', why: 'why' });
+    expect(nextSteps(format2('RecordTooNew'), '', LATER)).toEqual([
+      '# run the newer version of the operator again: docs/operations.md#recordtoonew',
+    ]);
+    expect(unseenServer(format2('RecordTooNew'))).toBeUndefined();
+  });
+
+  it('asks for a newer plugin where the operator understands it', () => {
+    const why = 'a newer version of the operator wrote the record, which has format 2: upgrade this plugin';
+    expect(orderOf(format2('TaskNotFound'), LATER)).toEqual({ kind: 'notYet', why });
+    expect(nextSteps(format2('TaskNotFound'), '', LATER).join('\n')).not.toMatch(RELEASE);
+  });
+});

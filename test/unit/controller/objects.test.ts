@@ -192,6 +192,24 @@ describe('Objects after etcd was restored from a backup', () => {
   });
 });
 
+describe('an object whose record a newer version has written', () => {
+  const expired = { ...HELD, missingAt: '2026-01-01T00:00:00Z', expiredAt: '2026-01-01T00:00:00Z' };
+
+  it('holds its server and follows its task, whatever else the record says', () => {
+    const { put, others, isHeld } = setUp();
+    put(web({ annotated: { ...expired, format: 2 }, mirror: TASKED }));
+    expect(isHeld()).toBe(true);
+    expect(others().withTask(7, ACCOUNT)).toEqual([KEY]);
+  });
+
+  it('takes a place, also where nothing of the record can be read', () => {
+    const places = new Places(1);
+    const { put } = setUp(places);
+    put(web({ annotated: record({ format: 2 }) }));
+    expect(places.reserve('default', 'asking')).toBe(false);
+  });
+});
+
 describe('a server that an object was let go without', () => {
   const letGo = at('11', web({ deleting: true, finalizers: ['example.org/x'] }));
   const adopter = webWith({ ...HELD, owner: 'other-uid' });
@@ -263,6 +281,11 @@ describe('ownRecord', () => {
     { reason: 'the annotation alone', shape: { annotated: HELD }, is: HELD },
     { reason: 'the mirror alone', shape: { mirror: HELD }, is: HELD },
     { reason: 'the mirror of a broken annotation', shape: { annotated: '{', mirror: HELD }, is: HELD },
+    {
+      reason: 'what can be read of a newer format',
+      shape: { annotated: JSON.stringify({ ...HELD, format: 2, task: 'T-7' }), mirror: ATTEMPTED },
+      is: record({ format: 1, account: ACCOUNT, attempt: 'a1', identifier: 'srv1' }),
+    },
     { reason: "nothing of another object's", shape: { annotated: foreign, mirror: foreign }, is: undefined },
     { reason: 'the task that the mirror does not have yet', shape: { annotated: TASKED, mirror: refused }, is: TASKED },
     { reason: 'what a rolled back annotation lost', shape: { annotated: ATTEMPTED, mirror: HELD }, is: HELD },

@@ -61,6 +61,27 @@ const FRUITLESS = [
 
 const cases: CheckCase[] = [
   {
+    check: 'recordIsTooNew',
+    reason: 'a format that this version does not know',
+    object: webWith({ ...HELD, format: 2 }),
+    action: saying(
+      'it has format 2. This version understands format 1 with mode create or adopt. The operator orders, cancels and ' +
+        'changes nothing, and a deletion waits. Run the newer version of the operator again',
+    ),
+  },
+  {
+    check: 'recordIsTooNew',
+    reason: 'a mode that this version does not know, while the object is deleted',
+    object: web({ annotated: JSON.stringify({ ...HELD, mode: 'import' }), deleting: true }),
+    action: park('RecordTooNew'),
+  },
+  {
+    check: 'recordIsTooNew',
+    reason: 'the format of this version',
+    object: webWith({ ...HELD, format: 1 }),
+    action: undefined,
+  },
+  {
     check: 'recordIsInvalid',
     reason: 'nobody guesses what broken text meant',
     object: web({ annotated: '{', mirror: HELD }),

@@ -31,6 +31,7 @@ import { park } from './checks-support.ts';
 
 const ORDER = [
   'finalizerIsGone',
+  'recordIsTooNew',
   'recordIsInvalid',
   'recordIsForeign',
   'recordIsMissing',

@@ -10,6 +10,12 @@ const sending: AttemptNote = { attempt: 'a1', state: 'sending', account: ACCOUNT
 const accepted: AttemptNote = { attempt: 'a1', state: 'task', task: 7, account: ACCOUNT };
 const foreign = { ...HELD, owner: 'another-uid' };
 const adopted = record({ mode: 'adopt', account: ACCOUNT, identifier: 'srv1' });
+const unknown = (keys: object): ServerRecord => ({ ...HELD, ...keys });
+const tooNew = (what: string, held: object): RecordView => ({
+  kind: 'tooNew',
+  unknown: what,
+  held: { ...record({ format: 1 }), ...held },
+});
 const own = (content: ServerRecord, stale: boolean): RecordView => ({ kind: 'own', record: content, stale });
 const problem = (text: string): unknown => ({ kind: 'conflict', problem: expect.stringContaining(text) as string });
 
@@ -127,19 +133,19 @@ const cases: Case[] = [
     reason: 'what was sent comes back from the journal',
     shape: {},
     notes: [sending],
-    view: own(record({ attempt: 'a1', account: ACCOUNT }), true),
+    view: own(record({ format: 1, attempt: 'a1', account: ACCOUNT }), true),
   },
   {
     reason: 'what was accepted comes back from the journal',
     shape: {},
     notes: [accepted],
-    view: own(record({ attempt: 'a1', account: ACCOUNT, task: 7 }), true),
+    view: own(record({ format: 1, attempt: 'a1', account: ACCOUNT, task: 7 }), true),
   },
   {
     reason: 'what was sent wins over a record of another object',
     shape: { annotated: foreign },
     notes: [sending],
-    view: own(record({ attempt: 'a1', account: ACCOUNT }), true),
+    view: own(record({ format: 1, attempt: 'a1', account: ACCOUNT }), true),
   },
   {
     reason: 'the journal completes the record with its task',
@@ -211,6 +217,81 @@ const cases: Case[] = [
     shape: { annotated: adopted },
     notes: [sending],
     view: own(adopted, false),
+  },
+  {
+    reason: 'another order of the keys, or white space, is nothing to write',
+    shape: { annotated: `{ "zone": "Z1", "mode": "create", "owner": "${UID}" }`, mirror: record() },
+    view: own({ ...record(), ...{ zone: 'Z1' } }, false),
+  },
+  {
+    reason: 'a key that this version does not know is kept from either side',
+    shape: { annotated: unknown({ zone: 'Z1' }), mirror: unknown({ plan: { of: [1] } }) },
+    view: own(unknown({ zone: 'Z1', plan: { of: [1] } }), true),
+  },
+  {
+    reason: 'of two values of an unknown key that of the annotation counts, which is written first',
+    shape: { annotated: unknown({ zone: 'Z2' }), mirror: unknown({ zone: 'Z1' }) },
+    view: own(unknown({ zone: 'Z2' }), false),
+  },
+  {
+    reason: 'of two values of an unknown key that of the mirror counts where the annotation was rolled back',
+    shape: { annotated: { ...TASKED, ...{ zone: 'Z1' } }, mirror: unknown({ zone: 'Z2' }) },
+    view: own(unknown({ zone: 'Z2' }), true),
+  },
+  {
+    reason: 'an adoption keeps the unknown keys that only the other side has',
+    shape: { annotated: { ...ATTEMPTED, ...{ zone: 'Z1', plan: 2 } }, mirror: { ...adopted, ...{ zone: 'Z2' } } },
+    view: own({ ...adopted, ...{ zone: 'Z2', plan: 2 } }, true),
+  },
+  {
+    reason: 'unknown keys of an orphan are kept from either side',
+    shape: {
+      annotated: { ...HELD, orphans: [{ task: 1, ...{ zone: 'Z1' } }] },
+      mirror: { ...HELD, orphans: [{ task: 1, ...{ zone: 'Z2', plan: 2 } }] },
+    },
+    view: own({ ...HELD, orphans: [{ task: 1, ...{ zone: 'Z1', plan: 2 } }] }, true),
+  },
+  {
+    reason: 'a record that loses its attempt keeps unknown keys',
+    shape: { annotated: { ...ATTEMPTED, ...{ zone: 'Z1' } } },
+    notes: [minted],
+    view: own({ ...record({ account: ACCOUNT }), ...{ zone: 'Z1' } }, true),
+  },
+  {
+    reason: 'a newer format is not understood, and tells what the object holds all the same',
+    shape: { annotated: { ...HELD, format: 2, missingAt: '2026-01-01T00:00:00Z' }, mirror: TASKED },
+    view: tooNew('format 2', { account: ACCOUNT, attempt: 'a1', task: 7, identifier: 'srv1' }),
+  },
+  {
+    reason: 'a newer format in the mirror alone counts too',
+    shape: { annotated: TASKED, mirror: { ...HELD, format: 3 } },
+    view: tooNew('format 3', { account: ACCOUNT, attempt: 'a1', task: 7, identifier: 'srv1' }),
+  },
+  {
+    reason: 'fields of a newer format are read where they have the form of this one',
+    shape: { annotated: JSON.stringify({ owner: UID, format: 2, task: 'T-7', identifier: 'srv1', orphans: {} }) },
+    view: tooNew('format 2', { identifier: 'srv1' }),
+  },
+  {
+    reason: 'a mode that this version does not know is not understood',
+    shape: { annotated: JSON.stringify({ ...HELD, mode: 'import' }), mirror: HELD },
+    view: tooNew('mode "import"', { account: ACCOUNT, attempt: 'a1', task: 7, identifier: 'srv1' }),
+  },
+  {
+    reason: 'a newer format is not understood whatever the journal knows',
+    shape: { annotated: record({ format: 2 }) },
+    notes: [accepted],
+    view: tooNew('format 2', {}),
+  },
+  {
+    reason: 'a newer format is not understood in a copy either, which holds nothing',
+    shape: { annotated: { ...foreign, format: 2 } },
+    view: tooNew('format 2', {}),
+  },
+  {
+    reason: 'a format that is no number of a format makes no record',
+    shape: { annotated: JSON.stringify({ ...HELD, format: '2' }) },
+    view: { kind: 'invalid', problem: expect.stringContaining('format') as string },
   },
   {
     reason: 'who adopts has not settled a task that was accepted',

@@ -212,7 +212,7 @@ describe('settling a read', () => {
 describe('settling an adoption', () => {
   const adopt: Action = { type: 'adopt', record: undefined, identifier: 'srv1' };
   const { fingerprint } = KNOWN;
-  const adopted = { owner: UID, mode: 'adopt', account: ACCOUNT, identifier: 'srv1', fingerprint };
+  const adopted = { format: 1, owner: UID, mode: 'adopt', account: ACCOUNT, identifier: 'srv1', fingerprint };
 
   it('holds the server from then on, and shows nothing of it before that is written down', () => {
     const next = settled(web(), adopt, seen());

@@ -181,6 +181,7 @@ describe('settling a claim', () => {
     const next = settled(webWith(before), action, { type: 'minted', attempt: 'a2' });
     expect(next).toEqual({
       record: {
+        format: 1,
         owner: UID,
         mode: 'create',
         account: ACCOUNT,

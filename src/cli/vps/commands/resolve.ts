@@ -5,7 +5,7 @@ import type { VirtualServer } from '../../../api/virtual-server.ts';
 import type { ClusterView } from '../cluster.ts';
 import { agreed, print, tell, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
-import { heldServer, orderOf, recordOf, unseenServer, type Order } from '../order.ts';
+import { heldServer, orderOf, recordOf, unreadable, unseenServer, type Order } from '../order.ts';
 import { verdict } from '../readiness.ts';
 import { clean } from '../terminal.ts';
 
@@ -118,7 +118,8 @@ function notToBeGone(object: VirtualServer, { cluster }: Context): CommandError 
   const held = heldServer(object);
   const why =
     held === undefined
-      ? `${name} holds no server (${reason}): of an order say --not-created or --adopt IDENTIFIER`
+      ? (unreadable(object) ??
+        `${name} holds no server (${reason}): of an order say --not-created or --adopt IDENTIFIER`)
       : `the operator does not miss server ${clean(held)}: ${name} is ${reason}`;
   return new CommandError(EXIT.failed, why, [`kubectl vps status ${name}${cluster.where}`]);
 }

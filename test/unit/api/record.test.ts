@@ -1,0 +1,56 @@
+import { describe, expect, it } from 'vitest';
+import { formatRecord, newerRecord, parseRecord, type ServerRecord } from '../../../src/api/record.ts';
+import { HELD, KNOWN } from '../../gen/decision.ts';
+
+function parsed(text: string): ServerRecord {
+  const result = parseRecord(text);
+  if (!result.ok || result.record === undefined) throw new Error(`${text} is not read`);
+  return result.record;
+}
+
+describe('the text of a record', () => {
+  it.each([
+    ['of a version that wrote no format', HELD],
+    ['of this version', { format: 1, ...KNOWN }],
+    [
+      'with keys of a newer version',
+      { ...HELD, aZone: { name: 'Z1', codes: [1, { a: null }] }, 'x-y': null, zone: '' },
+    ],
+    [
+      'with keys of a newer version in an orphan and in the fingerprint',
+      { ...HELD, fingerprint: { macs: ['a'], serial: 7 }, orphans: [{ task: 1, since: '2026' }] },
+    ],
+  ])('%s is the same after it was read and written', (_, record) => {
+    const text = JSON.stringify(record);
+    expect(formatRecord(parsed(text))).toBe(text);
+  });
+
+  it('is the same whatever the order of the keys was', () => {
+    const { owner, mode, ...rest } = HELD;
+    const text = JSON.stringify({ zone: 1, plan: 2, ...rest, mode, owner });
+    expect(formatRecord(parsed(text))).toBe(JSON.stringify({ ...HELD, plan: 2, zone: 1 }));
+  });
+});
+
+describe('a record of a newer version', () => {
+  it.each([
+    ['format 2', { ...HELD, format: 2 }],
+    ['format 2', { format: 2 }],
+    ['mode "import"', { ...HELD, mode: 'import' }],
+    ['format 1000', { ...HELD, format: 1000, mode: 'import' }],
+  ])('is recognized by %s', (unknown, record) => {
+    expect(newerRecord(record)).toMatchObject({ unknown });
+    expect(parseRecord(JSON.stringify(record))).toMatchObject({ ok: false, newer: { unknown } });
+  });
+
+  it.each([undefined, null, 7, 'format 2', [2], {}, HELD, { ...HELD, format: 1 }, { ...HELD, zone: { format: 2 } }])(
+    'is not %j',
+    (record) => expect(newerRecord(record)).toBeUndefined(),
+  );
+
+  it.each([0, -1, 1.5, '2', null, [2]])('has no format %j, which makes no record', (format) => {
+    const result = parseRecord(JSON.stringify({ ...HELD, format }));
+    expect(result).toMatchObject({ ok: false, problem: expect.stringContaining('format') as string });
+    expect(result).not.toHaveProperty('newer');
+  });
+});
