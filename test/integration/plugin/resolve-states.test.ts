@@ -55,6 +55,23 @@ it('resolve says nothing of an attempt that the status does not speak of yet', a
   expect(await saidOf(world)).toEqual({});
 });
 
+it('resolve and adopt refuse a record that only a newer version understands, with the words of the operator', async () => {
+  const { world, plugin } = await standing({
+    reason: 'RecordTooNew',
+    record: { format: 2, attempt: 'lost', identifier: 'vs1001' },
+  });
+  for (const words of [
+    ['resolve', 'web', '--yes', '--not-created'],
+    ['resolve', 'web', '--yes', '--adopt', 'vs1001'],
+    ['resolve', 'web', '--yes', '--gone'],
+    ['adopt', 'web', '--yes', 'vs1002'],
+  ]) {
+    const { code, stderr } = await plugin.kubectl(['vps', ...words]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('as it stands')]);
+  }
+  expect(await saidOf(world)).toEqual({});
+});
+
 it('resolve does what it was asked when nobody reads what it says', async () => {
   const { world, plugin } = await standing({ reason: 'CreateOutcomeUnknown', record: { attempt: 'lost' } });
   await plugin.shell('kubectl vps resolve web --not-created --yes | true');

@@ -78,12 +78,12 @@ class Life {
   /** You say something or delete the object, or a place that keeps the record is lost while the other one is whole. */
   #change(object: VirtualServer): void {
     const { metadata, status } = object;
-    const annotations = { ...metadata.annotations };
-    const [word = '', value = ''] = this.#random.pick(Object.entries(WORDS));
+    const [word, value] = this.#random.pick(Object.entries(WORDS));
     const kind = this.#random.pick(['say', 'say', 'unsay', 'lose', 'wipe', 'delete'] as const);
-    if (kind === 'say') annotations[word] = value;
-    if (kind === 'unsay') delete annotations[word];
-    if (kind === 'lose' && this.#isIn(status?.record)) delete annotations[RECORD_ANNOTATION];
+    const lost =
+      kind === 'unsay' ? word : kind === 'lose' && this.#isIn(status?.record) ? RECORD_ANNOTATION : undefined;
+    const kept = Object.entries(metadata.annotations ?? {}).filter(([name]) => name !== lost);
+    const annotations = Object.fromEntries(kind === 'say' ? [...kept, [word, value]] : kept) as Record<string, string>;
     const isWiped = kind === 'wipe' && this.#isIn(record(object));
     const isDeleted = kind === 'delete' && this.#random.chance(0.3);
     this.#object = {
