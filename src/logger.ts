@@ -1,6 +1,7 @@
 /** The log: JSON lines on stdout, written before the call returns, so that a crash loses none. */
 import { destination, pino, stdTimeFunctions } from 'pino';
 import type { Bindings, ChildLoggerOptions, DestinationStream, Level, Logger } from 'pino';
+import { escaped } from './printable.ts';
 
 export type { Logger } from 'pino';
 
@@ -45,7 +46,8 @@ export function createLogger({ level, destination: to = destination({ sync: true
       // Errors have become plain objects before a serializer sees them.
       serializers: { err: (value: unknown) => value },
     },
-    to,
+    // JSON itself escapes only what ASCII has of such characters.
+    { write: (line) => to.write(escaped(line)) },
   );
   // pino formats the fields of a child without asking; children of children inherit this method.
   const { child } = Object.getPrototypeOf(logger) as { child: MakeChild };

@@ -1,5 +1,6 @@
 /** Writes Events on the way: never waited for by a step, never repeated within ten minutes. */
-import type { ObjectMeta } from '../api/virtual-server.ts';
+import { BOUNDS, type ObjectMeta } from '../api/virtual-server.ts';
+import { cut } from '../decision/text.ts';
 import type { EventNote } from '../decision/types.ts';
 import type { EventInput, Kube } from '../kube/types.ts';
 import type { Logger } from '../logger.ts';
@@ -31,7 +32,7 @@ export class Recorder {
     const regarding = { ...(kind !== undefined && { kind }), namespace, name, uid, resourceVersion };
     for (const { type, reason, note } of notes) {
       if (this.#isRepeated(`${uid} ${reason} ${note}`)) continue;
-      this.#waiting.push({ regarding, type, reason, action, note });
+      this.#waiting.push({ regarding, type, reason, action, note: cut(note, BOUNDS.message) });
       if (this.#sending >= MAX_IN_FLIGHT) continue;
       this.#sending += 1;
       const sender = this.#send().finally(() => this.#senders.delete(sender));

@@ -96,7 +96,10 @@ function listsOf(catalog: Catalog): Lists {
     .sort((a, b) => (a.ram ?? 0) - (b.ram ?? 0) || byText(a.code, b.code));
   const images = catalog.images
     .filter(({ name }) => isName(name))
-    .map(({ name, description }) => ({ name, ...(description !== undefined && { description: oneLine(description) }) }))
+    .map(({ name, description }) => ({
+      name,
+      ...(description !== undefined && { description: cut(description, CATALOG_BOUNDS.text) }),
+    }))
     .sort((a, b) => byText(a.name, b.name) || byText(a.description ?? '', b.description ?? ''));
   const diskSizes = Object.entries(catalog.diskSizes)
     .filter(([type]) => isName(type, CATALOG_BOUNDS.diskType))
@@ -126,11 +129,7 @@ function summary({ products, images, diskSizes, counts }: Lists): string {
 const sizesIn = (types: readonly { sizes: readonly number[] }[]): number =>
   types.reduce((sum, { sizes }) => sum + sizes.length, 0);
 
-const isName = (text: string, bound: number = CATALOG_BOUNDS.text): boolean =>
-  text.length > 0 && text.length <= bound && text.isWellFormed() && !/\p{Cc}/u.test(text);
-
-/** Without control characters, which a terminal would obey and which take six bytes each in an object. */
-const oneLine = (text: string): string => cut(text.replace(/\p{Cc}+/gu, ' '), CATALOG_BOUNDS.text);
+const isName = (text: string, bound: number = CATALOG_BOUNDS.text): boolean => text !== '' && cut(text, bound) === text;
 
 /** By code units: the order must not depend on where the operator runs. */
 function byText(a: string, b: string): number {

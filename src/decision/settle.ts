@@ -1,6 +1,6 @@
 /** What an outcome means for one object: record, status, Events, and when to look again. Pure. */
 import { SERVER_GONE_ANNOTATION } from '../api/names.ts';
-import { BOUNDS, type VirtualServer } from '../api/virtual-server.ts';
+import type { VirtualServer } from '../api/virtual-server.ts';
 import { unknownIn, type ServerRecord } from '../api/record.ts';
 import { compose, transitions } from './compose.ts';
 import { connectionCondition } from './connection.ts';
@@ -13,7 +13,6 @@ import { settleCreate } from './settle-create.ts';
 import { settleAdoption, settleDelete, settleServer } from './settle-server.ts';
 import { settleTask } from './settle-task.ts';
 import type { Action, Facts, Memo, Next, Outcome } from './types.ts';
-import { cut } from './text.ts';
 import { timestamp, type Verdict } from './verdict.ts';
 import { firstSeen, isOverdue } from './view.ts';
 import { resolveAdvice } from './words.ts';
@@ -186,7 +185,7 @@ function settleRelease({ facts }: Settling, action: Extract<Action, { type: 'rel
     events.push({
       type: 'Warning',
       reason: 'RetainedServer',
-      note: cut(`Server ${left} was left as it is: deletionPolicy is Retain${orphaned}`, BOUNDS.message),
+      note: `Server ${left} was left as it is: deletionPolicy is Retain${orphaned}`,
     });
   }
   return { record: null, memo: facts.memo, events, again: false };

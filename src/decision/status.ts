@@ -14,7 +14,7 @@ const clamp = (text: string | undefined, bound: number): string | undefined =>
 const whole = (value: number | undefined): number | undefined =>
   value !== undefined && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 /** Text that would have to be changed to be stored is no address any more: it is left out. */
-const isAddress = (value: string): boolean => value.length <= BOUNDS.address && value.isWellFormed();
+const isAddress = (value: string): boolean => cut(value, BOUNDS.address) === value;
 const list = (values: readonly string[]): string[] => values.filter(isAddress).slice(0, BOUNDS.addresses);
 
 /** Drops keys whose value is undefined, so that equal statuses are equal texts and no `undefined` is written. */
@@ -51,8 +51,7 @@ export function serverFields(server: Server): VirtualServerStatus {
   });
 }
 
-const fits = (hostname: string): boolean =>
-  hostname.length > 0 && hostname.length <= BOUNDS.hostname && hostname.isWellFormed();
+const fits = (hostname: string): boolean => hostname !== '' && cut(hostname, BOUNDS.hostname) === hostname;
 export const isPort = (port: number): boolean => Number.isInteger(port) && port >= 1 && port <= 65535;
 /** Text that ssh may be given as an argument, or that may be connected to: no shell or ssh reads it as something else. */
 export const isHost = (host: string): boolean => /^[A-Za-z0-9]([A-Za-z0-9.:_-]*[A-Za-z0-9])?$/.test(host);

@@ -1,8 +1,12 @@
-/** Cuts text to a bound without leaving half a character, which JSON and the API server would turn into another text. */
+/** Text of others as status, Events and messages may carry it. Pure. */
+import { printable } from '../printable.ts';
 
-/** At most `bound` UTF-16 units, which are never fewer than the characters that a schema counts; always valid Unicode. */
+/**
+ * At most `bound` UTF-16 units, which are never fewer than the characters that a schema counts. Always valid Unicode, since
+ * JSON and the API server would turn half a character into another text; and printable.
+ */
 export function cut(text: string, bound: number): string {
-  return text
+  return printable(text)
     .slice(0, bound)
     .replace(/[\uD800-\uDBFF]$/, '')
     .toWellFormed();

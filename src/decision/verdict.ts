@@ -107,7 +107,7 @@ export function withVerdict(
   now: number,
 ): Condition[] {
   const meaning: Meaning = MEANINGS[verdict.reason];
-  const message = cut(verdict.message, BOUNDS.message);
+  const { message } = verdict;
   const ready = conditions.find((condition) => condition.type === 'Ready');
   const keeps = meaning.keepsReady === true && ready?.status === 'True';
   let result = conditions.filter((condition) => !OWN.has(condition.type));

@@ -70,7 +70,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   api: [],
   provider: ['until.ts'],
   kube: ['api', 'logger.ts', 'until.ts', 'version.ts'],
-  decision: ['api', 'provider', 'kube'],
+  decision: ['api', 'provider', 'kube', 'printable.ts'],
   controller: ['decision', 'provider', 'kube', 'api', 'logger.ts'],
   observability: ['controller', 'decision', 'provider', 'kube', 'api', 'bind-address.ts', 'logger.ts'],
   // Of the operator's files only those that know nothing of it.
@@ -85,6 +85,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     'config.ts',
     'duration.ts',
     'logger.ts',
+    'printable.ts',
     'version.ts',
   ],
   top: ['observability', 'controller', 'decision', 'provider', 'kube', 'api', 'top'],

@@ -53,6 +53,16 @@ describe('the logger', () => {
     expect(lines[0]).toMatchObject({ a: { [key]: '[Redacted]' } });
   });
 
+  it('writes one line without characters that steer a terminal, and the same data', () => {
+    const hostile = 'a\r\nb\u0007\u001b[2J\u007f\u009b2J\u00ad\u061c\u200b\u2028\u2029\u202e\u2066\ufeffb😀';
+    const lines: string[] = [];
+    const logger = createLogger({ level: 'info', destination: { write: (line) => void lines.push(line) } });
+    logger.child({ [hostile]: hostile }).info({ err: new Error(hostile) }, hostile);
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatch(/^[^\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+\n$/u);
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ [hostile]: hostile, err: { message: hostile }, msg: hostile });
+  });
+
   it('does not change what it was given to log', () => {
     const fields = { a: { secret: 'pa55' } };
     logged((logger) => logger.info(fields, 'm'));

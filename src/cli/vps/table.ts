@@ -1,5 +1,6 @@
 /** Rows in columns, as kubectl shows them; and objects as JSON or YAML. Pure. */
-import { stringify } from 'yaml';
+import { Document, visit } from 'yaml';
+import { escaped } from '../../printable.ts';
 import { clean } from './terminal.ts';
 
 export const FORMATS = ['table', 'json', 'yaml'] as const;
@@ -14,15 +15,21 @@ export function columns(header: readonly string[], rows: readonly (readonly stri
   return cleaned.map((cells) => line(cells).trimEnd());
 }
 
-const RAW_CONTROL = /[\u007f-\u009f]/g;
+// kubectl reads YAML 1.1, where words such as yes and on, and numbers such as 1_000, are no text without quotes.
+const YAML = { lineWidth: 0, compat: 'yaml-1.1' } as const;
 
-/**
- * Data for programs; ends with a newline. JSON and YAML escape control characters, but not those of ISO 8859, which
- * steer some terminals as well; where one stands, the text is quoted in both, so that it can be escaped.
- */
+/** Data for programs, which must not steer the terminal either; ends with a newline. */
 export function data(value: unknown, format: Exclude<Format, 'table'>): string {
-  // kubectl reads YAML 1.1, where words such as yes and on, and numbers such as 1_000, are no text without quotes.
-  const text =
-    format === 'json' ? `${JSON.stringify(value, null, 2)}\n` : stringify(value, { lineWidth: 0, compat: 'yaml-1.1' });
-  return text.replace(RAW_CONTROL, (character) => `\\u00${character.charCodeAt(0).toString(16)}`);
+  return escaped(format === 'json' ? `${JSON.stringify(value, null, 2)}\n` : yaml(value));
+}
+
+/** Quotes what is to be escaped: elsewhere YAML knows no escapes. */
+function yaml(value: unknown): string {
+  const document = new Document(value, YAML);
+  visit(document, {
+    Scalar: (_key, scalar) => {
+      if (typeof scalar.value === 'string' && escaped(scalar.value) !== scalar.value) scalar.type = 'QUOTE_DOUBLE';
+    },
+  });
+  return document.toString(YAML);
 }

@@ -1,5 +1,6 @@
 /** The terminal, or the pipe, that a command talks to: text without control characters, colours only where they show. */
 import { styleText } from 'node:util';
+import { printable } from '../../printable.ts';
 
 export interface Paint {
   strong: (text: string) => string;
@@ -37,9 +38,6 @@ export function isInteractive({ input, err }: Terminal): boolean {
   return input.isTTY && err.isTTY;
 }
 
-// eslint-disable-next-line no-control-regex
-const CONTROL = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+/g;
-
 /** Whether a shell takes the word as it stands, whatever it does with it. */
 export function isPlain(word: string): boolean {
   return /^[\w@%+=:,./-]+$/.test(word);
@@ -52,5 +50,5 @@ export function quoted(word: string): string {
 
 /** Text of the service or of other people, as it may be shown: it must not steer the terminal. */
 export function clean(text: string): string {
-  return text.replace(CONTROL, ' ').trim();
+  return printable(text).trim();
 }

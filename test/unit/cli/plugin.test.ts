@@ -14,9 +14,8 @@ import { priceText, sumUp } from '../../../src/cli/vps/totals.ts';
 import { withVerdict, type ReadyReason } from '../../../src/decision/verdict.ts';
 import { stored, storedWith } from '../../gen/virtual-server.ts';
 
-const HOSTILE = 'red \u001b[31m, C1 \u009b2J, turned \u202e, bell \u0007\r\n';
-// eslint-disable-next-line no-control-regex
-const STEERING = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202a-\u202e]/;
+const HOSTILE = 'red \u001b[31m, C1 \u009b2J, turned \u202e, bell \u0007\r\n, no width \u200b, line \u2028, tab \t';
+const STEERING = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 
 /** Those of Ready, which withVerdict knows; others are of conditions and Events of their own. */
 const conditionsOf = (reason: Reason) => {
@@ -95,15 +94,15 @@ describe('what others wrote', () => {
     expect(lines.filter((line) => line.includes('\n'))).toEqual([]);
     expect(progressLine(object)).not.toMatch(STEERING);
     expect(columns(['A'], [[HOSTILE]]).join('\n')).not.toMatch(STEERING);
-    expect(clean(HOSTILE)).toBe('red  [31m, C1  2J, turned  , bell');
+    expect(clean(HOSTILE)).toBe('red  [31m, C1  2J, turned  , bell  , no width  , line  , tab');
   });
 
   it.each(['json', 'yaml'] as const)('is the same text as %s', async (format) => {
-    const text = data({ text: HOSTILE }, format);
-    // eslint-disable-next-line no-control-regex
-    expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
+    const object = { text: HOSTILE, turned: 'a\u202eb', tab: 'a\tb', lines: 'a\nb\n', ['key\u202e']: ['\u2028'] };
+    const text = data(object, format);
+    expect(text).not.toMatch(STEERING);
     const { parse } = await import('yaml');
-    expect(parse(text)).toEqual({ text: HOSTILE });
+    expect(parse(text)).toEqual(object);
   });
 });
 

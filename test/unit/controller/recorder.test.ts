@@ -37,6 +37,12 @@ describe('Recorder', () => {
     ]);
   });
 
+  it('writes a line that can be shown, whatever the note quotes', () => {
+    const { recorder, events } = setUp();
+    recorder.record(web(), 'park', [{ ...note, note: 'a\u001b[2J\nb\u202e' }]);
+    expect(events.map((event) => event.note)).toEqual(['a [2J b ']);
+  });
+
   it('does not repeat one within ten minutes, and says it again after that, however often it came', () => {
     const { recorder, timers, events } = setUp();
     for (let minute = 0; minute <= 10; minute++) {

@@ -58,7 +58,8 @@ describe('text that is cut', () => {
     { text: 'ab😀', bound: 3, result: 'ab' },
     { text: 'ab😀', bound: 4, result: 'ab😀' },
     { text: 'a\ud83db', bound: 3, result: 'a\ufffdb' },
-  ])('$text at $bound is $result: no half of a character is left', ({ text, bound, result }) => {
+    { text: 'a\u001b[2J\r\n\u2028\u202e\u200bb', bound: 7, result: 'a [2J b' },
+  ])('$text at $bound is $result: whole characters, all of which can be shown', ({ text, bound, result }) => {
     expect(cut(text, bound)).toBe(result);
   });
 });
