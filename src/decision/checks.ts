@@ -1,14 +1,14 @@
 /** Checks that hold for every object, deleted or not. Each is one named fact with the action that follows from it. */
-import { ADOPT_ANNOTATION, FINALIZER, RECORD_ANNOTATION, START_ANEW_ANNOTATION } from '../api/names.ts';
+import { ADOPT_ANNOTATION, RECORD_ANNOTATION, START_ANEW_ANNOTATION } from '../api/names.ts';
 import { RECORD_FORMAT, RECORD_MODES, type ServerRecord } from '../api/record.ts';
 import { isSameAccount, isSameService } from './account.ts';
 import { isAcceptedWord } from './identity.ts';
-import { isPaused, namesAsGone, saysNotCreated, withoutHandledOrphans } from './inputs.ts';
+import { isPaused, namesAsGone, saysNotCreated, saysNothingCreated, withoutHandledOrphans } from './inputs.ts';
 import { settledWith, withoutAttempt, withoutServer } from './record.ts';
 import { isProvisioned } from './status.ts';
 import type { Action } from './types.ts';
 import { currentReason } from './verdict.ts';
-import { heldTwiceAdvice, namesOf, taskInUse, unprovenTask } from './words.ts';
+import { heldTwiceAdvice, letGoAdvice, namesOf, taskInUse, unprovenTask } from './words.ts';
 import {
   firstSeen,
   goneByWordAlone,
@@ -31,8 +31,25 @@ export function recordIsTooNew({ record }: View): Action | undefined {
   );
 }
 
-export function recordIsInvalid({ record }: View): Action | undefined {
+/**
+ * No record is left, and you say that there is no server either. The word counts only for an object that is being deleted:
+ * one that lives on could lose its next record too, and the word would still be there.
+ */
+function goneWithoutServer({ object, deleting }: View): Action | undefined {
+  if (!deleting || !saysNothingCreated(object)) return undefined;
+  return { type: 'release', why: 'nothingCreated', record: undefined };
+}
+
+export function recordIsInvalid(view: View): Action | undefined {
+  const { record, object } = view;
   if (record.kind !== 'invalid') return undefined;
+  if (record.isAlone) {
+    const message =
+      `annotation ${RECORD_ANNOTATION} is not a record: ${record.problem}. No copy of the record is left, so a server ` +
+      'may exist. Nothing is ordered or cancelled. Put the earlier text back. If you have none, look at the provider, ' +
+      `and if it shows no server that you need, ${letGoAdvice(object)}`;
+    return goneWithoutServer(view) ?? park('RecordInvalid', message);
+  }
   return park(
     'RecordInvalid',
     `annotation ${RECORD_ANNOTATION} is not a record: ${record.problem}. Nothing is ordered or cancelled. ` +
@@ -55,13 +72,13 @@ export function recordIsForeign(view: View): Action | undefined {
   );
 }
 
-export function recordIsMissing({ record, adoption }: View): Action | undefined {
+export function recordIsMissing(view: View): Action | undefined {
+  const { record, adoption, object } = view;
   if (record.kind !== 'missing' || adoption !== undefined) return undefined;
-  return park(
-    'RecordMissing',
-    'the finalizer is there and the record is lost from metadata and status: a server may exist. Look at the service. ' +
-      `Annotate ${ADOPT_ANNOTATION}=<identifier> if there is one; if there is none, remove the finalizer ${FINALIZER}`,
-  );
+  const message =
+    'the finalizer is there and the record is lost from metadata and status: a server may exist. Look at the provider. ' +
+    `If it shows the server of this object, annotate ${ADOPT_ANNOTATION}=IDENTIFIER; if it shows none, ${letGoAdvice(object)}`;
+  return goneWithoutServer(view) ?? park('RecordMissing', message);
 }
 
 export function recordIsInConflict({ record }: View): Action | undefined {

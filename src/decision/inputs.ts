@@ -43,6 +43,11 @@ export function saysNotCreated(object: VirtualServer, record: ServerRecord): boo
   return value !== undefined && value === record.attempt;
 }
 
+/** True when you say that nothing was created for this object, of which no record is left. */
+export function saysNothingCreated({ metadata: { annotations, uid } }: VirtualServer): boolean {
+  return annotations?.[NOT_CREATED_ANNOTATION] === uid;
+}
+
 /** True while an annotation says that this server no longer exists, be it true or not. */
 export function namesAsGone(object: VirtualServer, { identifier }: Pick<ServerRecord, 'identifier'>): boolean {
   return identifier !== undefined && object.metadata.annotations?.[SERVER_GONE_ANNOTATION] === identifier;

@@ -21,7 +21,8 @@ export type RecordView =
   | { kind: 'own'; record: ServerRecord; stale: boolean }
   /** The record was written for another object. `startAnew`: a person said that this object begins afresh. */
   | { kind: 'foreign'; record: ServerRecord; startAnew: boolean }
-  | { kind: 'invalid'; problem: string }
+  /** `isAlone`: neither the mirror nor the journal knows of a record. */
+  | { kind: 'invalid'; problem: string; isAlone: boolean }
   /** A newer version of the operator wrote it. `held`: what the object holds, as far as this version can read that. */
   | { kind: 'tooNew'; unknown: string; held: ServerRecord }
   | { kind: 'missing' }
@@ -43,10 +44,12 @@ export function viewRecord(object: VirtualServer, notes: readonly AttemptNote[])
     const held = heldInAny(uid, mirror, parsed.ok ? parsed.record : parsed.newer?.held);
     return { kind: 'tooNew', unknown: newer.unknown, held };
   }
-  if (!parsed.ok) return { kind: 'invalid', problem: parsed.problem };
+  const sent = notes.filter((note) => note.state !== 'minted');
+  if (!parsed.ok) {
+    return { kind: 'invalid', problem: parsed.problem, isAlone: mirror === undefined && sent.length === 0 };
+  }
   const annotated = parsed.record;
   const own = annotated?.owner === uid ? annotated : undefined;
-  const sent = notes.filter((note) => note.state !== 'minted');
 
   if (own === undefined && mirror === undefined && sent.length === 0) {
     if (annotated !== undefined) {

@@ -37,6 +37,12 @@ export function resolveAdvice({ attempt, identifier }: Pick<ServerRecord, 'attem
   );
 }
 
+/** How an object of which no record is left goes without a call to the provider. */
+export function letGoAdvice({ metadata: { uid, deletionTimestamp } }: VirtualServer): string {
+  const remove = deletionTimestamp === undefined ? ' and delete the object' : ' to let the object go';
+  return `annotate ${NOT_CREATED_ANNOTATION}=${uid}${remove}`;
+}
+
 /** What you have to do about an attempt whose answer was lost. */
 export function unknownMessage({ attempt, hintedTask }: Pick<ServerRecord, 'attempt' | 'hintedTask'>): string {
   const hint = hintedTask === undefined ? '' : ` The answer named task ${hintedTask}.`;

@@ -1,9 +1,10 @@
 /** Guards: what is protected is not deleted, alone or with its namespace, and the definition goes only on purpose. */
 import { describe, expect, it } from 'vitest';
-import { withSpec } from '../gen/virtual-server.ts';
+import { FINALIZER, RECORD_ANNOTATION } from '../../src/api/names.ts';
+import { virtualServer, withSpec } from '../gen/virtual-server.ts';
 import { patch, useGuards } from './support/guarded-objects.ts';
 import { refusal, succeed, typeWarnings } from './support/guards.ts';
-import { readyServer } from './support/records.ts';
+import { readyServer, stalledMessage } from './support/records.ts';
 import { createWorld } from './support/world.ts';
 
 const { guarded, objects } = useGuards();
@@ -126,6 +127,43 @@ describe('a protected object with an owner', () => {
     await world.waitGone('cancelled');
     await world.waitGone('retained');
     expect(world.simulator.aliveServers().map(({ identifier }) => identifier)).toEqual([alive]);
+  });
+});
+
+describe('an object with the finalizer and without a record that can be read', () => {
+  /** As such objects came to be before the guards were installed. */
+  const unguarded = ['--as=root', '--as-group=system:masters', '--as-group=vps-operator.dev:break-glass'];
+
+  it('keeps its namespace until an editor gives the word that its condition names', async () => {
+    const { kubeconfigPath } = guarded.controlPlane;
+    const { operatorKubeconfigPath, editor, root } = guarded;
+    const world = await createWorld({ kubeconfigPath, operatorKubeconfigPath });
+    const within = ['--namespace', world.namespace];
+    const { identifier } = world.simulator.fleet.addServer('default', { identifier: 'of-others' });
+    for (const [name, annotations] of [
+      ['missing', {}],
+      ['invalid', { [RECORD_ANNOTATION]: '{"identifier":"of-others"}' }],
+    ] as const) {
+      const { metadata, ...manifest } = virtualServer(name);
+      const forged = { ...manifest, metadata: { ...metadata, annotations, finalizers: [FINALIZER] } };
+      await succeed(root, ['create', '--filename=-', ...within, ...unguarded], forged);
+    }
+    await world.waitForReason('missing', 'RecordMissing', 'Stalled');
+    await world.waitForReason('invalid', 'RecordInvalid', 'Stalled');
+    await succeed(guarded.admin, ['delete', 'namespace', world.namespace, '--wait=false']);
+    for (const name of ['missing', 'invalid']) {
+      const held = await world.waitFor(name, (object) => stalledMessage(object).includes('to let the object go'));
+      const [, word = ''] = /annotate (\S+) to let the object go/.exec(stalledMessage(held)) ?? [];
+      expect(await refusal(editor, [...patch(name, { metadata: { finalizers: null } }), ...within])).toContain(
+        FINALIZER,
+      );
+      await succeed(editor, ['annotate', 'vps', name, word, ...within]);
+      await world.waitGone(name);
+    }
+    await guarded.until(root, ['get', 'namespace', world.namespace], ({ text }) => text.includes('NotFound'));
+    expect(world.simulator.ledger.creates()).toEqual([]);
+    expect(world.simulator.ledger.cancels()).toEqual([]);
+    expect(world.simulator.aliveServers()).toMatchObject([{ identifier }]);
   });
 });
 

@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { FINALIZER, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
-import { virtualServer, withAnnotations } from '../gen/virtual-server.ts';
+import { virtualServer, withAnnotations, type Manifest, type Modifier } from '../gen/virtual-server.ts';
 import {
   jsonPatch,
   OTHER_FINALIZER,
@@ -73,6 +73,45 @@ describe('the finalizer', () => {
     await succeed(guarded.editor, ['apply', '--server-side', '--force-conflicts', '--filename=-'], manifest);
     const { finalizers = [] } = (await objects.read('finalizer-apply')).metadata;
     expect(finalizers.toSorted()).toEqual(['example.org/another', OTHER_FINALIZER, FINALIZER]);
+  });
+});
+
+describe('the finalizer of a new object', () => {
+  const says = `the finalizer ${FINALIZER} is set without the annotation ${RECORD_ANNOTATION}`;
+  const withFinalizer = (name: string, ...modifiers: Modifier<Manifest>[]): Manifest => {
+    const manifest = virtualServer(name, ...modifiers);
+    return { ...manifest, metadata: { ...manifest.metadata, finalizers: [OTHER_FINALIZER, FINALIZER] } };
+  };
+
+  it.for(['editor', 'admin', 'root', 'operator'] as const)('needs a record, for %s too', async (who) => {
+    const name = `forged-${who}`;
+    for (const args of [
+      ['create', '--filename=-'],
+      ['apply', '--filename=-'],
+      ['apply', '--server-side', '--filename=-'],
+    ]) {
+      for (const annotations of [{}, { 'vps-operator.dev/adopt': 'v1' }]) {
+        const said = await refusal(guarded[who], args, withFinalizer(name, withAnnotations(annotations)));
+        expect(said, args.join(' ')).toContain(says);
+      }
+    }
+    expect((await guarded.root(['get', 'vps', name])).text).toContain('not found');
+  });
+
+  it('is left out as the refusal says, with the server that exists', async () => {
+    const { metadata, ...manifest } = withFinalizer('unforged', withAnnotations({ 'vps-operator.dev/adopt': 'v1' }));
+    const said = await refusal(guarded.editor, ['create', '--filename=-'], { ...manifest, metadata });
+    expect(said).toContain('remove the finalizer from the manifest');
+    const { finalizers: _finalizers, ...rest } = metadata as typeof metadata & { finalizers: string[] };
+    await succeed(guarded.editor, ['create', '--filename=-'], { ...manifest, metadata: rest });
+  });
+
+  it('of others is their affair', async () => {
+    const manifest = virtualServer('of-others');
+    await succeed(guarded.editor, ['create', '--filename=-'], {
+      ...manifest,
+      metadata: { ...manifest.metadata, finalizers: [OTHER_FINALIZER] },
+    });
   });
 });
 

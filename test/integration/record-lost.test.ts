@@ -118,7 +118,7 @@ describe('a record that is lost from metadata and status', () => {
     await loseRecord(world, 'web');
     await world.startOperator({ journal: false });
     const parked = await world.waitForReason('web', 'RecordMissing', 'Stalled');
-    expect(stalledMessage(parked)).toContain('vps-operator.dev/adopt=<identifier>');
+    expect(stalledMessage(parked)).toContain('vps-operator.dev/adopt=IDENTIFIER');
     await world.visited('web');
     expect(world.simulator.ledger.creates()).toHaveLength(1);
 

@@ -830,4 +830,25 @@ export const MUTANTS: Mutant[] = [
     replace: 'const closeOldest = [...crowd].at(-1);',
     tests: ['--project', 'unit', 'test/unit/observability/page-server.test.ts'],
   },
+  {
+    name: 'a word that nothing was created lets a living object go whose record is lost',
+    file: 'src/decision/checks.ts',
+    find: 'if (!deleting || !saysNothingCreated(object)) return undefined;',
+    replace: 'if (!saysNothingCreated(object)) return undefined;',
+    tests: ['--project', 'unit', 'test/unit/decision/checks-record.test.ts'],
+  },
+  {
+    name: 'an object whose record is lost goes without a word',
+    file: 'src/decision/checks.ts',
+    find: 'if (!deleting || !saysNothingCreated(object)) return undefined;',
+    replace: 'if (!deleting) return undefined;',
+    tests: ['--project', 'unit', 'test/unit/decision/checks-record.test.ts'],
+  },
+  {
+    name: 'a damaged record lets its object go although a copy of it is left',
+    file: 'src/decision/record.ts',
+    find: 'isAlone: mirror === undefined && sent.length === 0',
+    replace: 'isAlone: true',
+    tests: ['--project', 'unit', 'test/unit/decision/checks-record.test.ts'],
+  },
 ];

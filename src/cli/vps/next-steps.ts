@@ -1,6 +1,7 @@
 /** What you can do about a reason, as commands to copy. Pure; docs/operations.md says the same at length. */
 import {
   ADOPT_ANNOTATION,
+  NOT_CREATED_ANNOTATION,
   ORPHAN_HANDLED_ANNOTATION,
   PAUSED_ANNOTATION,
   RECONCILE_AT_ANNOTATION,
@@ -59,6 +60,10 @@ const retain: Steps = (object, where) =>
 const startAnew: Steps = ({ metadata }, where) => [
   `kubectl annotate vps ${metadata.name}${where} ${START_ANEW_ANNOTATION}=${metadata.uid}   # order a new one`,
 ];
+const letGo: Steps = (object, where) => [
+  `kubectl annotate vps ${object.metadata.name}${where} ${NOT_CREATED_ANNOTATION}=${object.metadata.uid}   # there is no server`,
+  ...(object.metadata.deletionTimestamp === undefined ? remove(object, where) : []),
+];
 const lookAgain: Steps = ({ metadata }, where) => [
   `kubectl annotate --overwrite vps ${metadata.name}${where} ${RECONCILE_AT_ANNOTATION}="$(date)"   # once it is fixed`,
 ];
@@ -116,7 +121,7 @@ const STEPS: Partial<Record<string, Steps>> = {
   RecordInvalid: say('put the earlier text back; that is for an administrator:', 'docs/operations.md#recordinvalid'),
   RecordTooNew: say('run the newer version of the operator again: docs/operations.md#recordtoonew'),
   RecordConflict: say('correct the annotation; that is for an administrator:', 'docs/operations.md#recordconflict'),
-  RecordMissing: both(adopt, adoptRestored, say('without a server: docs/operations.md#recordmissing')),
+  RecordMissing: both(adopt, adoptRestored, letGo),
   RecordMismatch: both(adopt, adoptRestored, startAnew),
   DeletionProtected: both(unprotect, retain),
   CRDDeleting: retain,

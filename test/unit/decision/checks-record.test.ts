@@ -42,6 +42,8 @@ const stalled = (reason: Condition['reason']): { conditions: Condition[] } => ({
 });
 const TIME = '2026-01-01T00:00:00Z';
 const said = { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' } };
+const saidNothing = { annotations: { [NOT_CREATED_ANNOTATION]: UID }, deleting: true };
+const released = { type: 'release', why: 'nothingCreated', record: undefined };
 /** The provider was asked after the word, and has denied `of`. */
 const asked = (object: VirtualServer, of?: string): Facts =>
   facts({ memo: memo({ looked: inputsOf(object), ...(of !== undefined && { denials: denials(of) }) }) });
@@ -89,6 +91,31 @@ const cases: CheckCase[] = [
   },
   { check: 'recordIsInvalid', reason: 'the record is in order', object: ready, action: undefined },
   {
+    check: 'recordIsInvalid',
+    reason: 'no copy is left, and the advice is one that an editor can follow',
+    object: web({ annotated: '{' }),
+    action: saying(`annotate ${NOT_CREATED_ANNOTATION}=${UID} and delete the object`),
+  },
+  {
+    check: 'recordIsInvalid',
+    reason: 'no copy is left, and you say that there is no server',
+    object: web({ annotated: '{', ...saidNothing }),
+    action: released,
+  },
+  {
+    check: 'recordIsInvalid',
+    reason: 'the mirror belies the word that there is no server',
+    object: web({ annotated: '{', mirror: HELD, ...saidNothing }),
+    action: park('RecordInvalid'),
+  },
+  {
+    check: 'recordIsInvalid',
+    reason: 'the journal belies the word that there is no server',
+    object: web({ annotated: '{', ...saidNothing }),
+    given: facts({ notes: [note] }),
+    action: park('RecordInvalid'),
+  },
+  {
     check: 'recordIsForeign',
     reason: 'a copy orders nothing',
     object: web({ annotated: foreign }),
@@ -123,6 +150,46 @@ const cases: CheckCase[] = [
     reason: 'a finalizer without a record may stand for a server',
     object: web({ finalizers: [FINALIZER] }),
     action: park('RecordMissing'),
+  },
+  {
+    check: 'recordIsMissing',
+    reason: 'the advice is one that an editor can follow',
+    object: web({ finalizers: [FINALIZER], deleting: true }),
+    action: saying(`annotate ${NOT_CREATED_ANNOTATION}=${UID} to let the object go`),
+  },
+  {
+    check: 'recordIsMissing',
+    reason: 'you say that there is no server',
+    object: web({ finalizers: [FINALIZER], ...saidNothing }),
+    action: released,
+  },
+  {
+    check: 'recordIsMissing',
+    reason: 'the word would outlast the loss of the next record of an object that lives on',
+    object: web({ finalizers: [FINALIZER], ...saidNothing, deleting: false }),
+    action: park('RecordMissing'),
+  },
+  {
+    check: 'recordIsMissing',
+    reason: 'the word is about the object that this one is a copy of',
+    object: web({ finalizers: [FINALIZER], annotations: { [NOT_CREATED_ANNOTATION]: 'another-uid' }, deleting: true }),
+    action: park('RecordMissing'),
+  },
+  {
+    check: 'recordIsMissing',
+    reason: 'start-anew, which a copy may have been told long ago, lets nothing go and orders nothing',
+    object: web({ finalizers: [FINALIZER], annotations: { [START_ANEW_ANNOTATION]: UID }, deleting: true }),
+    action: park('RecordMissing'),
+  },
+  {
+    check: 'recordIsMissing',
+    reason: 'of two words the one that names a server counts',
+    object: web({
+      finalizers: [FINALIZER],
+      annotations: { ...saidNothing.annotations, ...adopting('srv1').annotations },
+      deleting: true,
+    }),
+    action: undefined,
   },
   {
     check: 'recordIsMissing',

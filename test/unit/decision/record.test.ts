@@ -42,7 +42,7 @@ const cases: Case[] = [
   {
     reason: 'text that is no JSON is invalid, whatever the mirror says',
     shape: { annotated: '{', mirror: HELD },
-    view: { kind: 'invalid', problem: 'it is not JSON' },
+    view: { kind: 'invalid', problem: 'it is not JSON', isAlone: false },
   },
   {
     reason: 'a record of another object is foreign',

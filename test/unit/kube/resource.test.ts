@@ -71,7 +71,7 @@ describe('an annotation that is too long', () => {
       ok: false,
       problem: 'it is not JSON',
     });
-    expect(viewRecord(padded, [])).toEqual({ kind: 'invalid', problem: 'it is not JSON' });
+    expect(viewRecord(padded, [])).toEqual({ kind: 'invalid', problem: 'it is not JSON', isAlone: true });
   });
 
   it('names no server to adopt', () => {
