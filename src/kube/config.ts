@@ -1,6 +1,10 @@
 /** Where the API server is and how to authenticate, from a kubeconfig or from the Pod's service account. */
-import { KubeConfig, type Cluster as ClusterEntry } from '@kubernetes/client-node';
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { findHomeDir, KubeConfig, type User } from '@kubernetes/client-node';
 import { KubeError } from './error.ts';
+import { impersonationHeaders } from './impersonation.ts';
+import { readKubeconfig, type ClusterEntry, type UserEntry } from './kubeconfig.ts';
 
 /** What a TLS connection to the API server needs. */
 export interface TlsMaterial {
@@ -12,7 +16,7 @@ export interface TlsMaterial {
 }
 
 export interface Credentials {
-  headers: Record<string, string>;
+  headers: Record<string, string | string[]>;
   tls: TlsMaterial;
 }
 
@@ -33,60 +37,127 @@ interface FilledOptions extends TlsMaterial {
   headers: Record<string, string | number | readonly string[]>;
 }
 
+/** What is chosen instead of what the kubeconfig says, as kubectl's flags of these names do; empty values choose nothing. */
+export interface Overrides {
+  context?: string | undefined;
+  as?: string | undefined;
+  asUid?: string | undefined;
+  asGroup?: string[] | undefined;
+}
+
+const SERVICE_ACCOUNT_TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token';
+
 /**
- * Loads `path`, else what `$KUBECONFIG` names, else `~/.kube/config`, else the Pod's service account; of it `context`,
- * else its current one. Throws an Error that says what is wrong with it.
+ * Loads `path`, else what `$KUBECONFIG` names, else `~/.kube/config`, else the Pod's service account. Throws an Error that
+ * says what is wrong with it.
  */
-export function loadCluster(path?: string, context?: string): Cluster {
-  const what = path === undefined ? 'the kubeconfig' : `--kubeconfig ${path}`;
-  const config = new KubeConfig();
-  const problem = problemOf(() => (path === undefined ? config.loadFromDefault() : config.loadFromFile(path)));
-  if (problem !== undefined) throw new Error(`${what} cannot be loaded: ${problem}`);
-  if (context !== undefined) config.setCurrentContext(context);
-  return clusterOf(config, what);
-}
-
-/** What is wrong with a file. What a parser says of one quotes it, and with it tokens and keys: that is left out. */
-function problemOf(load: () => void): string | undefined {
-  try {
-    load();
-    return undefined;
-  } catch (error) {
-    const { mark } = error as { mark?: { line: number; column: number } };
-    if (mark !== undefined) return `it is no valid YAML at line ${mark.line + 1}, column ${mark.column + 1}`;
-    return error instanceof Error ? error.message : String(error);
+export function loadCluster(path?: string, overrides: Overrides = {}): Cluster {
+  const files = path ? [path] : defaultFiles();
+  const what = path ? `--kubeconfig ${path}` : `the kubeconfig (${files.join(', ')})`;
+  const { currentContext, contexts, clusters, users } = readKubeconfig(files, { mustExist: Boolean(path) });
+  const name = overrides.context || currentContext;
+  if (name === '') {
+    if (!path && existsSync(SERVICE_ACCOUNT_TOKEN)) return podCluster(overrides);
+    throw new Error(files.some(existsSync) ? `${what} has no current-context` : `${what} does not exist`);
   }
-}
-
-function clusterOf(config: KubeConfig, what: string): Cluster {
-  const context = config.getContextObject(config.currentContext);
-  const cluster = config.getCurrentCluster();
-  if (!config.currentContext) throw new Error(`${what} has no current-context`);
-  if (context === null) throw new Error(`${what} has no context "${config.currentContext}"`);
-  if (cluster === null) throw new Error(`${what} has no cluster "${context.cluster}"`);
-  if (config.getCurrentUser() === null) throw new Error(`${what} has no user "${context.user}"`);
-  if (!URL.canParse(cluster.server)) throw new Error(`${what} names no valid server: "${cluster.server}"`);
-  if (new URL(cluster.server).protocol === 'http:' && !cluster.skipTLSVerify) admitPlain(cluster, what);
+  const context = contexts.get(name);
+  if (context === undefined) throw new Error(`${what} has no context "${name}"`);
+  const cluster = clusters.get(context.cluster);
+  if (cluster === undefined) throw new Error(`${what} has no cluster "${context.cluster}"`);
+  const user = users.get(context.user);
+  if (user === undefined && context.user !== '') throw new Error(`${what} has no user "${context.user}"`);
+  admitServer(cluster.server, what);
+  const config = clientConfig(cluster, user);
+  const impersonation = impersonated(user, overrides);
   return {
     server: cluster.server.replace(/\/+$/, ''),
-    namespace: context.namespace?.trim(),
-    proxyUrl: cluster.proxyUrl,
-    credentials: () => readCredentials(config),
+    namespace: context.namespace || undefined,
+    proxyUrl: cluster['proxy-url'] || undefined,
+    credentials: () => readCredentials(config, impersonation),
+  };
+}
+
+function defaultFiles(): string[] {
+  const { KUBECONFIG } = process.env;
+  if (KUBECONFIG) return KUBECONFIG.split(delimiter).filter((file) => file !== '');
+  const home = findHomeDir();
+  return home === null ? [] : [join(home, '.kube', 'config')];
+}
+
+function podCluster(overrides: Overrides): Cluster {
+  const config = new KubeConfig();
+  config.loadFromCluster();
+  const server = config.getCurrentCluster()?.server ?? '';
+  admitServer(server, "the Pod's environment");
+  const impersonation = impersonated(undefined, overrides);
+  return {
+    server,
+    namespace: config.getContextObject(config.currentContext)?.namespace?.trim(),
+    proxyUrl: undefined,
+    credentials: () => readCredentials(config, impersonation),
   };
 }
 
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
-/** What `kubectl proxy` serves, on this machine; other servers would be sent tokens in the clear over a network. */
-function admitPlain(cluster: ClusterEntry, what: string): void {
-  if (!LOOPBACK.test(new URL(cluster.server).hostname)) {
-    throw new Error(`${what} names a server without TLS, "${cluster.server}": give its https:// address`);
+/** Plain HTTP is what `kubectl proxy` serves on this machine; to others it would send tokens in the clear. */
+function admitServer(server: string, what: string): void {
+  if (!URL.canParse(server)) throw new Error(`${what} names no valid server: "${server}"`);
+  const { protocol, hostname } = new URL(server);
+  if (protocol === 'http:' && !LOOPBACK.test(hostname)) {
+    throw new Error(`${what} names a server without TLS, "${server}": give its https:// address`);
   }
-  // client-node asks for it, though there is nothing to be verified.
-  Object.assign(cluster, { skipTLSVerify: true });
 }
 
-async function readCredentials(config: KubeConfig): Promise<Credentials> {
+/** One that reads no files and merges nothing itself: its order of precedence is not that of kubectl. */
+function clientConfig(cluster: ClusterEntry, user: UserEntry | undefined): KubeConfig {
+  const config = new KubeConfig();
+  const tokenFile = user?.tokenFile;
+  config.loadFromClusterAndUser(
+    {
+      name: 'cluster',
+      server: cluster.server,
+      caFile: cluster['certificate-authority'],
+      caData: cluster['certificate-authority-data'],
+      tlsServerName: cluster['tls-server-name'],
+      proxyUrl: cluster['proxy-url'],
+      // client-node requires it of a server without TLS, which has no certificate to verify.
+      skipTLSVerify: cluster['insecure-skip-tls-verify'] || new URL(cluster.server).protocol === 'http:',
+    },
+    // Without a user, client-node would leave out the certificate authority of the cluster as well.
+    {
+      name: 'user',
+      ...(user !== undefined && {
+        certFile: user['client-certificate'],
+        certData: user['client-certificate-data'],
+        keyFile: user['client-key'],
+        keyData: user['client-key-data'],
+        username: user.username,
+        password: user.password,
+        exec: user.exec,
+        // A file wins over a token, since the token in the file is replaced when it expires.
+        ...(tokenFile ? tokenIn(tokenFile) : { token: user.token, authProvider: user['auth-provider'] }),
+      }),
+    },
+  );
+  return config;
+}
+
+function tokenIn(tokenFile: string): Pick<User, 'authProvider'> {
+  return { authProvider: { name: 'tokenFile', config: { tokenFile } } };
+}
+
+/** Flags replace fields of the kubeconfig one by one. */
+function impersonated(user: UserEntry | undefined, { as, asUid, asGroup }: Overrides): Credentials['headers'] {
+  return impersonationHeaders({
+    user: as || (user?.as ?? ''),
+    uid: asUid || (user?.['as-uid'] ?? ''),
+    groups: asGroup?.length ? asGroup : (user?.['as-groups'] ?? []),
+    extra: user?.['as-user-extra'] ?? {},
+  });
+}
+
+async function readCredentials(config: KubeConfig, impersonation: Credentials['headers']): Promise<Credentials> {
   const options: FilledOptions = { headers: {} };
   try {
     await config.applyToHTTPSOptions(options);
@@ -95,13 +166,13 @@ async function readCredentials(config: KubeConfig): Promise<Credentials> {
     const why = error instanceof SyntaxError ? 'the credential plugin wrote no JSON' : (error as Error).message;
     throw new KubeError('Unreachable', `cannot obtain credentials for the API server: ${why}`);
   }
-  const headers: Record<string, string> = {};
+  const headers: Credentials['headers'] = {};
   // A token file may end in a newline, which no header may contain.
   for (const [name, value] of Object.entries(options.headers)) headers[name.toLowerCase()] = String(value).trim();
   if (options.auth !== undefined) headers['authorization'] = `Basic ${Buffer.from(options.auth).toString('base64')}`;
   const { ca, cert, key, servername, rejectUnauthorized } = options;
   return {
-    headers,
+    headers: { ...headers, ...impersonation },
     tls: {
       ...(ca !== undefined && { ca }),
       ...(cert !== undefined && { cert }),

@@ -12,7 +12,7 @@ const IDLE_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 
 export interface Connection {
-  headers: Record<string, string>;
+  headers: Credentials['headers'];
   dispatcher: Dispatcher;
 }
 

@@ -6,8 +6,8 @@ import ts from 'typescript';
 const ROOT = join(import.meta.dirname, '../..');
 const SRC = join(ROOT, 'src');
 
-/** Files besides the mains that look at the environment or the arguments. */
-const READERS: string[] = ['version.ts'];
+/** Files besides the mains that look at the environment or the arguments; $KUBECONFIG has a meaning of its own. */
+const READERS: string[] = ['version.ts', 'kube/config.ts'];
 
 interface Import {
   /** Path from src/, or the name of a package. */

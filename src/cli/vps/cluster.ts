@@ -1,7 +1,7 @@
 /** What the commands read and write in the cluster, with the rights of whoever runs them. */
 import { API_VERSION } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { loadCluster } from '../../kube/config.ts';
+import { loadCluster, type Overrides } from '../../kube/config.ts';
 import { KubeError } from '../../kube/error.ts';
 import { createKubeHttp, type CallOptions, type KubeHttp } from '../../kube/http.ts';
 import type { KubeErrorCode } from '../../kube/types.ts';
@@ -20,9 +20,9 @@ export interface EventView {
   eventTime?: string | null;
 }
 
-export interface Connection {
+/** As the flags of these names; kubectl takes an empty one for none. */
+export interface Connection extends Overrides {
   kubeconfig?: string | undefined;
-  context?: string | undefined;
   namespace?: string | undefined;
   /** Deadline of a call in milliseconds, default 15 s. */
   timeoutMs?: number;
@@ -36,16 +36,20 @@ const EVENTS = 10;
 /** Calls reject with CommandError. */
 export class ClusterView {
   readonly namespace: string;
-  /** Flags that name the same place to kubectl, quoted for a shell, with a space before each. */
+  /** Flags that name the same place and the same user to kubectl, quoted for a shell, with a space before each. */
   readonly where: string;
   readonly #http: KubeHttp;
 
   /** Throws CommandError where the kubeconfig is wrong. */
-  constructor({ kubeconfig, context, namespace, timeoutMs }: Connection) {
-    const cluster = failing(() => loadCluster(kubeconfig, context));
-    this.namespace = namespace ?? (cluster.namespace || 'default');
-    const flags = Object.entries({ kubeconfig, context, namespace });
-    this.where = flags.map(([flag, value]) => (value === undefined ? '' : ` --${flag}=${quoted(value)}`)).join('');
+  constructor({ kubeconfig, namespace, timeoutMs, ...overrides }: Connection) {
+    const cluster = failing(() => loadCluster(kubeconfig, overrides));
+    this.namespace = namespace || (cluster.namespace ?? 'default');
+    const { context, as, asUid, asGroup = [] } = overrides;
+    const groups = asGroup.map((group) => ['as-group', group] as const);
+    const flags = [['kubeconfig', kubeconfig], ['context', context], ['as', as], ['as-uid', asUid], ...groups] as const;
+    this.where = [...flags, ['namespace', namespace] as const]
+      .map(([flag, value]) => (value ? ` --${flag}=${quoted(value)}` : ''))
+      .join('');
     this.#http = failing(() => createKubeHttp({ cluster, timeoutMs }));
   }
 

@@ -50,8 +50,8 @@ async function wordsOf(program: Command, command: Command | undefined, given: Gi
 interface Given {
   /** What is neither a flag nor its value; the first is the command. */
   words: string[];
-  /** Values of flags by their long names. */
-  values: Record<string, string>;
+  /** Values of flags by their long names, in order: a flag may be repeated. */
+  values: Record<string, string[]>;
 }
 
 function parse(program: Command, before: readonly string[]): Given {
@@ -61,7 +61,7 @@ function parse(program: Command, before: readonly string[]): Given {
     const [word, inline] = splitFlag(before[index] ?? '');
     const option = every.find((each) => isFlag(each, word));
     if (option === undefined) given.words.push(word);
-    else if (option.required) given.values[option.attributeName()] = inline ?? before[++index] ?? '';
+    else if (option.required) (given.values[option.attributeName()] ??= []).push(inline ?? before[++index] ?? '');
   }
   return given;
 }
@@ -76,8 +76,16 @@ function splitFlag(word: string): [string, string | undefined] {
 }
 
 async function withCluster<T>(values: Given['values'], work: (cluster: ClusterView) => Promise<T>): Promise<T> {
-  const { kubeconfig, context, namespace } = values;
-  const cluster = new ClusterView({ kubeconfig, context, namespace, timeoutMs: TIMEOUT_MS });
+  const { kubeconfig, context, namespace, as, asUid, asGroup } = values;
+  const cluster = new ClusterView({
+    kubeconfig: kubeconfig?.at(-1),
+    context: context?.at(-1),
+    namespace: namespace?.at(-1),
+    as: as?.at(-1),
+    asUid: asUid?.at(-1),
+    asGroup,
+    timeoutMs: TIMEOUT_MS,
+  });
   try {
     return await work(cluster);
   } finally {

@@ -11,16 +11,13 @@ import { adopt, resolveAdopt, resolveGone, resolveNotCreated } from './commands/
 import { runSsh, showConsole, type SshOptions } from './commands/ssh.ts';
 import { listStatus, showStatus } from './commands/status.ts';
 import { waitFor, type WaitOptions } from './commands/wait.ts';
-import { ClusterView } from './cluster.ts';
+import { ClusterView, type Connection } from './cluster.ts';
 import type { Context } from './context.ts';
 import { CommandError, EXIT } from './failure.ts';
 import { FORMATS, type Format } from './table.ts';
 import type { Terminal } from './terminal.ts';
 
-interface Globals {
-  kubeconfig?: string;
-  context?: string;
-  namespace?: string;
+interface Globals extends Connection {
   output: Format;
 }
 
@@ -44,6 +41,9 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .configureHelp({ showGlobalOptions: true })
     .option('--kubeconfig <file>', 'kubeconfig; default: $KUBECONFIG, else ~/.kube/config')
     .option('--context <name>', 'context of the kubeconfig; default: the current one')
+    .option('--as <user>', 'user to act as')
+    .option('--as-group <group>', 'group to act as, with --as; may be repeated', collect)
+    .option('--as-uid <uid>', 'UID to act as, with --as')
     .option('-n, --namespace <name>', 'namespace; default: that of the context')
     .addOption(new Option('-o, --output <format>', 'form of the output').choices(FORMATS).default('table'))
     .exitOverride()
@@ -54,8 +54,8 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
 
   /** Runs a command with what the flags before and behind its name say, and lets go of the connections. */
   const run = async (command: Command, work: (context: Context) => Promise<void>): Promise<void> => {
-    const { kubeconfig, context, namespace, output } = command.optsWithGlobals<Globals>();
-    const cluster = new ClusterView({ kubeconfig, context, namespace });
+    const { kubeconfig, context, namespace, as, asUid, asGroup, output } = command.optsWithGlobals<Globals>();
+    const cluster = new ClusterView({ kubeconfig, context, namespace, as, asUid, asGroup });
     try {
       await work({ cluster, terminal, format: output, now: Date.now });
     } finally {
@@ -231,7 +231,7 @@ async function takeOver(
   await adopt(context, name, identifier, options.yes);
 }
 
-function collect(value: string, before: readonly string[]): string[] {
+function collect(value: string, before: readonly string[] = []): string[] {
   return [...before, value];
 }
 

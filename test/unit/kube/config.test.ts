@@ -1,10 +1,10 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { inspect } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { stringify } from 'yaml';
-import { loadCluster } from '../../../src/kube/config.ts';
+import { loadCluster, type Overrides } from '../../../src/kube/config.ts';
 
 let folder: string;
 beforeEach(async () => {
@@ -54,7 +54,7 @@ describe('loadCluster', () => {
   });
 
   it.each([
-    ['no file', undefined, 'ENOENT'],
+    ['no file', undefined, 'cannot be loaded: ENOENT'],
     ['no current context', { 'current-context': '' }, 'no current-context'],
     ['an unknown context', { 'current-context': 'there' }, 'no context "there"'],
     ['an unknown cluster', { clusters: [] }, 'no cluster "c"'],
@@ -63,7 +63,7 @@ describe('loadCluster', () => {
   ])('says what is wrong with %s', async (_, changes, message) => {
     const path = changes === undefined ? join(folder, 'absent') : await kubeconfig({ token: 't' }, changes);
     expect(() => loadCluster(path)).toThrow(message);
-    expect(() => loadCluster(path)).toThrow(`--kubeconfig ${path} `);
+    expect(() => loadCluster(path)).toThrow(`kubeconfig ${path} `);
   });
 
   it.each(['http://127.0.0.1:8001', 'http://localhost:8001/', 'http://[::1]:8001'])(
@@ -89,13 +89,151 @@ describe('loadCluster', () => {
       .then(() => loadCluster(path))
       .catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({
-      message: `--kubeconfig ${path} cannot be loaded: it is no valid YAML at line 3, column 1`,
+      message: `kubeconfig ${path} cannot be loaded: it is no valid YAML at line 4, column 1`,
     });
     expect(inspect(error, { depth: null })).not.toContain('s3cr3t');
   });
 });
 
+describe('several files', () => {
+  const write = async (name: string, content: unknown): Promise<string> => {
+    const path = join(folder, name);
+    await mkdir(dirname(path), { recursive: true });
+    await writeFile(path, typeof content === 'string' ? content : stringify(content));
+    return path;
+  };
+  const cluster = (server: string) => [{ name: 'c', cluster: { server } }];
+  const context = (name: string, namespace: string) => [
+    { name, context: { cluster: 'c', user: 'u', namespace } },
+    { name: `other-than-${namespace}`, context: { cluster: 'c', user: 'u', namespace: `of-${namespace}` } },
+  ];
+  const list = (...paths: string[]): void => void vi.stubEnv('KUBECONFIG', paths.join(delimiter));
+
+  it('give each entry and the current context from the first that has it, as kubectl does', async () => {
+    const first = await write('first', { clusters: cluster('https://first'), contexts: context('x', 'one') });
+    const second = await write('second', {
+      'current-context': 'x',
+      clusters: cluster('https://second'),
+      contexts: context('x', 'two'),
+      users: [{ name: 'u', user: { token: 'second' } }],
+    });
+    const third = await write('third', {
+      'current-context': 'other-than-one',
+      users: [{ name: 'u', user: { token: 'third', as: 'jane' } }],
+    });
+    list(first, second, third);
+    expect(loadCluster()).toMatchObject({ server: 'https://first', namespace: 'one' });
+    expect((await loadCluster().credentials()).headers).toEqual({ authorization: 'Bearer second' });
+    expect(loadCluster(undefined, { context: 'other-than-two' })).toMatchObject({ namespace: 'of-two' });
+  });
+
+  it.each([
+    ['a missing file', undefined],
+    ['an empty file', ''],
+    ['a file of blanks and comments', '  \n# nothing\n'],
+    ['sections that are null', 'clusters: null\ncontexts: ~\nusers:\ncurrent-context:\n'],
+    ['entries that are null', 'clusters: [null]\n'],
+    ['entries without a name', 'clusters: [{cluster: {server: "https://nameless"}}]\n'],
+    ['a second document', 'preferences: {}\n---\ncurrent-context: unknown\n'],
+  ])('may be preceded by %s', async (_, content) => {
+    const before = content === undefined ? join(folder, 'absent') : await write('before', content);
+    list('', before, before, await kubeconfig({ token: 't' }));
+    expect(loadCluster()).toMatchObject({ server: 'https://127.0.0.1:6443', namespace: 'home' });
+  });
+
+  it.each([
+    ['two clusters', { clusters: [...cluster('https://a'), ...cluster('https://b')] }, 'two entries with the name "c"'],
+    ['a number for a token', { users: [{ name: 'u', user: { token: 5 } }] }, 'users.0.user.token: Invalid input'],
+    ['another kind', { apiVersion: 'v1', kind: 'Pod' }, 'kind: Invalid option'],
+    ['no map', [], 'the file: Invalid input'],
+  ])('are refused, with the name of the file, where one has %s', async (_, content, message) => {
+    const wrong = await write('wrong', content);
+    list(await kubeconfig({ token: 't' }), wrong);
+    expect(() => loadCluster()).toThrow(`kubeconfig ${wrong} cannot be loaded: `);
+    expect(() => loadCluster()).toThrow(message);
+  });
+
+  it('that are all missing are named', () => {
+    list('/nowhere/a', '/nowhere/b');
+    expect(() => loadCluster(undefined, { context: 'x' })).toThrow('/nowhere/a, /nowhere/b');
+  });
+
+  it('have paths relative to their own folders, commands too', async () => {
+    const script = '#!/bin/sh\necho \'{"status":{"token":"from-command"}}\'\n';
+    await chmod(await write('b/bin/login', script), 0o700);
+    await write('a/ca.pem', 'ca of a');
+    await write('b/ca.pem', 'ca of b');
+    await write('b/token', 'from-file');
+    const exec = { apiVersion: 'client.authentication.k8s.io/v1', interactiveMode: 'Never', command: './bin/login' };
+    list(
+      await write('a/config', {
+        'current-context': 'x',
+        clusters: [{ name: 'c', cluster: { server: 'https://a', 'certificate-authority': 'ca.pem' } }],
+      }),
+      await write('b/config', {
+        contexts: ['exec', 'file'].map((user) => ({ name: user, context: { cluster: 'c', user } })),
+        users: [
+          { name: 'exec', user: { exec } },
+          { name: 'file', user: { tokenFile: 'token' } },
+        ],
+      }),
+    );
+    const withCommand = await loadCluster(undefined, { context: 'exec' }).credentials();
+    expect([String(withCommand.tls.ca), withCommand.headers]).toEqual([
+      'ca of a',
+      { authorization: 'Bearer from-command' },
+    ]);
+    const withFile = await loadCluster(undefined, { context: 'file' }).credentials();
+    expect(withFile.headers).toEqual({ authorization: 'Bearer from-file' });
+  });
+});
+
+describe('impersonation', () => {
+  const headersOf = async (user: object, overrides: Overrides = {}) =>
+    (await loadCluster(await kubeconfig(user), overrides).credentials()).headers;
+
+  it('has the user, UID, groups and extra fields of the kubeconfig', async () => {
+    const user = {
+      as: 'Zo\u00eb',
+      'as-uid': '7',
+      'as-groups': ['a', 'b'],
+      'as-user-extra': { 'example.com/x(1)': ['y', 'z'] },
+    };
+    expect(await headersOf(user)).toEqual({
+      // As bytes of UTF-8.
+      'impersonate-user': 'Zo\u00c3\u00ab',
+      'impersonate-uid': '7',
+      'impersonate-group': ['a', 'b'],
+      'impersonate-extra-example.com%2Fx%281%29': ['y', 'z'],
+    });
+  });
+
+  it('is taken from flags field by field, where they are not empty', async () => {
+    const user = { as: 'jane', 'as-uid': '7', 'as-groups': ['a', 'b'] };
+    expect(await headersOf(user, { as: 'joe', asGroup: ['c'] })).toEqual({
+      'impersonate-user': 'joe',
+      'impersonate-uid': '7',
+      'impersonate-group': ['c'],
+    });
+    expect(await headersOf(user, { as: '', asUid: '8', asGroup: [] })).toEqual({
+      'impersonate-user': 'jane',
+      'impersonate-uid': '8',
+      'impersonate-group': ['a', 'b'],
+    });
+  });
+
+  it.each([[{ asUid: '7' }], [{ asGroup: ['a'] }]])('is refused without a user: %j', async (overrides) => {
+    await expect(headersOf({ token: 't' }, overrides)).rejects.toThrow('give --as USER');
+  });
+});
+
 describe('credentials', () => {
+  it('are none, beside the certificate authority, where the context has no user', async () => {
+    const path = await kubeconfig({}, { contexts: [{ name: 'here', context: { cluster: 'c' } }] });
+    const { headers, tls } = await loadCluster(path).credentials();
+    expect([headers, String(tls.ca)]).toEqual([{}, 'ca']);
+  });
+
   it('come from a token, a name and password, or an impersonation', async () => {
     const headersOf = async (user: object) => (await loadCluster(await kubeconfig(user)).credentials()).headers;
     expect(await headersOf({ token: 'abc' })).toEqual({ authorization: 'Bearer abc' });
