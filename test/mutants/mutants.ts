@@ -851,4 +851,25 @@ export const MUTANTS: Mutant[] = [
     replace: 'isAlone: true',
     tests: ['--project', 'unit', 'test/unit/decision/checks-record.test.ts'],
   },
+  {
+    name: 'the last kubeconfig that names an entry wins',
+    file: 'src/kube/kubeconfig.ts',
+    find: 'if (!merged.has(name)) merged.set(name, entry);',
+    replace: 'merged.set(name, entry);',
+    tests: ['--project', 'unit', 'test/unit/kube/config.test.ts'],
+  },
+  {
+    name: 'the last kubeconfig with a current-context wins',
+    file: 'src/kube/kubeconfig.ts',
+    find: "merged.currentContext ||= file['current-context'];",
+    replace: "merged.currentContext = file['current-context'] || merged.currentContext;",
+    tests: ['--project', 'integration', 'test/integration/kube/kubeconfig.test.ts'],
+  },
+  {
+    name: 'the kubeconfig is asked before the flag which user to impersonate',
+    file: 'src/kube/config.ts',
+    find: "user: as || (user?.as ?? ''),",
+    replace: "user: user?.as || (as ?? ''),",
+    tests: ['--project', 'unit', 'test/unit/kube/config.test.ts'],
+  },
 ];

@@ -208,6 +208,14 @@ describe('impersonation', () => {
     });
   });
 
+  it('goes along with the token of a credential plugin', async () => {
+    const answer = JSON.stringify({ kind: 'ExecCredential', status: { token: 'from-plugin' } });
+    expect(await headersOf({ ...plugin(`console.log(${JSON.stringify(answer)})`), as: 'jane' })).toEqual({
+      authorization: 'Bearer from-plugin',
+      'impersonate-user': 'jane',
+    });
+  });
+
   it('is taken from flags field by field, where they are not empty', async () => {
     const user = { as: 'jane', 'as-uid': '7', 'as-groups': ['a', 'b'] };
     expect(await headersOf(user, { as: 'joe', asGroup: ['c'] })).toEqual({
