@@ -37,7 +37,7 @@ interface FilledOptions extends TlsMaterial {
   headers: Record<string, string | number | readonly string[]>;
 }
 
-/** What is chosen instead of what the kubeconfig says, as kubectl's flags of these names do; empty values choose nothing. */
+/** Replaces values of the kubeconfig, as kubectl's flags of these names do; an empty value counts as not given. */
 export interface Overrides {
   context?: string | undefined;
   as?: string | undefined;
@@ -54,11 +54,12 @@ const SERVICE_ACCOUNT_TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/tok
 export function loadCluster(path?: string, overrides: Overrides = {}): Cluster {
   const files = path ? [path] : defaultFiles();
   const what = path ? `--kubeconfig ${path}` : `the kubeconfig (${files.join(', ')})`;
-  const { currentContext, contexts, clusters, users } = readKubeconfig(files, { mustExist: Boolean(path) });
+  const { currentContext, contexts, clusters, users } = readKubeconfig(files, { ofFlag: Boolean(path) });
   const name = overrides.context || currentContext;
   if (name === '') {
     if (!path && existsSync(SERVICE_ACCOUNT_TOKEN)) return podCluster(overrides);
-    throw new Error(files.some(existsSync) ? `${what} has no current-context` : `${what} does not exist`);
+    if (files.some(existsSync)) throw new Error(`${what} has no current-context`);
+    throw new Error(`there is no kubeconfig (${files.join(', ') || 'no file is named'}): give --kubeconfig FILE`);
   }
   const context = contexts.get(name);
   if (context === undefined) throw new Error(`${what} has no context "${name}"`);
@@ -109,7 +110,7 @@ function admitServer(server: string, what: string): void {
   }
 }
 
-/** One that reads no files and merges nothing itself: its order of precedence is not that of kubectl. */
+/** client-node gets only what is chosen: its own loading does not follow client-go. */
 function clientConfig(cluster: ClusterEntry, user: UserEntry | undefined): KubeConfig {
   const config = new KubeConfig();
   const tokenFile = user?.tokenFile;

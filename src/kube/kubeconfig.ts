@@ -68,15 +68,19 @@ export interface Kubeconfig {
   contexts: Map<string, ContextEntry>;
 }
 
-/** Skips files that do not exist, unless they must. Throws an Error that names the file and what is wrong with it. */
-export function readKubeconfig(files: readonly string[], { mustExist }: { mustExist: boolean }): Kubeconfig {
+/**
+ * Skips files that do not exist, except the one of `--kubeconfig`. Throws an Error that names the file and what is wrong
+ * with it.
+ */
+export function readKubeconfig(files: readonly string[], { ofFlag }: { ofFlag: boolean }): Kubeconfig {
   const merged: Kubeconfig = { currentContext: '', clusters: new Map(), users: new Map(), contexts: new Map() };
   for (const file of files) {
     try {
       merge(merged, parse(readFileSync(file, 'utf8')), dirname(file));
     } catch (error) {
-      if (!mustExist && (error as NodeJS.ErrnoException).code === 'ENOENT') continue;
-      throw new Error(`kubeconfig ${file} cannot be loaded: ${(error as Error).message}`, { cause: error });
+      if (!ofFlag && (error as NodeJS.ErrnoException).code === 'ENOENT') continue;
+      const what = ofFlag ? `--kubeconfig ${file}` : `the kubeconfig ${file}`;
+      throw new Error(`${what} cannot be loaded: ${(error as Error).message}`, { cause: error });
     }
   }
   return merged;

@@ -20,7 +20,7 @@ export interface EventView {
   eventTime?: string | null;
 }
 
-/** As the flags of these names; kubectl takes an empty one for none. */
+/** The flags of these names; as with kubectl, an empty value counts as not given. */
 export interface Connection extends Overrides {
   kubeconfig?: string | undefined;
   namespace?: string | undefined;

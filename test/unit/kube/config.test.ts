@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
@@ -63,7 +64,7 @@ describe('loadCluster', () => {
   ])('says what is wrong with %s', async (_, changes, message) => {
     const path = changes === undefined ? join(folder, 'absent') : await kubeconfig({ token: 't' }, changes);
     expect(() => loadCluster(path)).toThrow(message);
-    expect(() => loadCluster(path)).toThrow(`kubeconfig ${path} `);
+    expect(() => loadCluster(path)).toThrow(`--kubeconfig ${path} `);
   });
 
   it.each(['http://127.0.0.1:8001', 'http://localhost:8001/', 'http://[::1]:8001'])(
@@ -89,7 +90,7 @@ describe('loadCluster', () => {
       .then(() => loadCluster(path))
       .catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({
-      message: `kubeconfig ${path} cannot be loaded: it is no valid YAML at line 4, column 1`,
+      message: `--kubeconfig ${path} cannot be loaded: it is no valid YAML at line 4, column 1`,
     });
     expect(inspect(error, { depth: null })).not.toContain('s3cr3t');
   });
@@ -149,7 +150,7 @@ describe('several files', () => {
   ])('are refused, with the name of the file, where one has %s', async (_, content, message) => {
     const wrong = await write('wrong', content);
     list(await kubeconfig({ token: 't' }), wrong);
-    expect(() => loadCluster()).toThrow(`kubeconfig ${wrong} cannot be loaded: `);
+    expect(() => loadCluster()).toThrow(`the kubeconfig ${wrong} cannot be loaded: `);
     expect(() => loadCluster()).toThrow(message);
   });
 
@@ -157,6 +158,15 @@ describe('several files', () => {
     list('/nowhere/a', '/nowhere/b');
     expect(() => loadCluster(undefined, { context: 'x' })).toThrow('/nowhere/a, /nowhere/b');
   });
+
+  // In a Pod, the service account takes their place.
+  it.skipIf(existsSync('/var/run/secrets/kubernetes.io/serviceaccount/token'))(
+    'that are all missing are an error that says what to do',
+    () => {
+      list('/nowhere/a', '/nowhere/b');
+      expect(() => loadCluster()).toThrow('there is no kubeconfig (/nowhere/a, /nowhere/b): give --kubeconfig FILE');
+    },
+  );
 
   it('have paths relative to their own folders, commands too', async () => {
     const script = '#!/bin/sh\necho \'{"status":{"token":"from-command"}}\'\n';
