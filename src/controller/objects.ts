@@ -4,6 +4,7 @@ import { parseRecord, type ServerRecord } from '../api/record.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { holdsSomething, viewRecord } from '../decision/record.ts';
 import type { Memo } from '../decision/types.ts';
+import { isDeepEqual } from '../kube/merge-patch.ts';
 import { keyOf } from '../kube/resource.ts';
 import type { Informer } from '../kube/types.ts';
 import { isLetGo } from '../decision/running.ts';
@@ -60,7 +61,7 @@ export class Objects {
   told(object: VirtualServer, previous: VirtualServer | undefined): void {
     const { uid } = object.metadata;
     this.#isThereAgain(keyOf(object), uid);
-    if (previous !== undefined && isNewer(previous, object)) this.#forgetPlan(uid);
+    if (previous !== undefined && !isNewer(object, previous)) this.#forgetPlan(uid);
     const written = this.#written.get(uid);
     // The cache keeps this very object: another copy of the same version would double the memory.
     if (written !== undefined && isSame(object, written.object)) written.object = object;
@@ -69,17 +70,20 @@ export class Objects {
 
   /**
    * Call it before a list is sent, and call the returned function with the version of that list and its objects. It
-   * forgets our own writes that were answered before the list and are newer than the list, or than their object there:
-   * only a restore of etcd undoes a write, and versions of before come again after it. Returns the keys of their objects.
+   * forgets our own writes that were answered before the list and are newer than the list, or than their object there, or
+   * whose version has other contents there: only a restore of etcd undoes a write, and versions of before come again
+   * after it. Returns the keys of their objects.
    */
   onList(): (resourceVersion: string, listed: readonly VirtualServer[]) => string[] {
     const serial = this.#serial;
     return (resourceVersion, listed) => {
-      const versions = new Map(listed.map(({ metadata }) => [metadata.uid, metadata.resourceVersion]));
+      const present = new Map(listed.map((object) => [object.metadata.uid, object]));
       const isUndone = (written: Written): boolean => {
         const { uid, resourceVersion: ours } = written.object.metadata;
         const isAnswered = written.serial <= serial;
-        return isAnswered && (isOlder(resourceVersion, ours) || isOlder(versions.get(uid) ?? ours, ours));
+        const shown = present.get(uid) ?? written.object;
+        const comesAgain = isSame(shown, written.object) && !isDeepEqual(shown, written.object);
+        return isAnswered && (isOlder(resourceVersion, ours) || isNewer(written.object, shown) || comesAgain);
       };
       return [...this.#written.values()].filter(isUndone).map(({ object }) => this.#undo(object));
     };

@@ -518,8 +518,15 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'a write that was undone counts as newer than its object once the versions have passed it',
     file: 'src/controller/objects.ts',
-    find: ' || isOlder(versions.get(uid) ?? ours, ours)',
+    find: ' || isNewer(written.object, shown)',
     replace: '',
+    tests: ['--project', 'unit', 'test/unit/controller/objects.test.ts'],
+  },
+  {
+    name: 'a version that comes again with other contents counts as our own write',
+    file: 'src/controller/objects.ts',
+    find: ' || comesAgain);',
+    replace: ');',
     tests: ['--project', 'unit', 'test/unit/controller/objects.test.ts'],
   },
   {

@@ -151,6 +151,28 @@ describe('Objects after etcd was restored from a backup', () => {
     expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('9');
   });
 
+  it('forgets its own write where its version comes again with other contents', () => {
+    const { objects, put } = setUp();
+    const mine = at('10', webWith(HELD));
+    put(at('9', web()));
+    objects.saw(mine);
+    objects.remember(UID, { failures: 0, next: { action: 'readServer', from: 0, at: Infinity, inputs: '' } });
+    put(mine);
+    expect(objects.onList()('20', [structuredClone(mine)])).toEqual([]);
+    expect(objects.onList()('20', [at('10', web())])).toEqual([KEY]);
+    put(at('10', web()));
+    expect(objects.hasNews(KEY, undefined)).toBe(true);
+    expect(objects.memo(UID)).toEqual({ failures: 0 });
+  });
+
+  it('forgets a plan for a version that comes again with other contents', () => {
+    const { objects, put } = setUp();
+    put(at('10', webWith(HELD)));
+    objects.remember(UID, { failures: 0, next: { action: 'readServer', from: 0, at: Infinity, inputs: '' } });
+    put(at('10', web()));
+    expect(objects.memo(UID)).toEqual({ failures: 0 });
+  });
+
   it('forgets a write that the watch has told of, too', () => {
     const { objects, put } = setUp();
     put(at('9', web()));
