@@ -4,7 +4,7 @@ import type { VirtualServer } from '../api/virtual-server.ts';
 import { isSameAccount } from '../decision/account.ts';
 import { decide } from '../decision/decide.ts';
 import { cancelPurpose, isInDoubt, lookPurpose } from '../decision/doubt.ts';
-import { fingerprintOf, recognize } from '../decision/identity.ts';
+import { asVouched, fingerprintOf, recognize } from '../decision/identity.ts';
 import { isProvisioned } from '../decision/status.ts';
 import { sshTarget } from '../decision/reach.ts';
 import type { Action, Facts, Outcome } from '../decision/types.ts';
@@ -169,8 +169,10 @@ async function lookedAt(
   room: Performing,
 ): Promise<Outcome> {
   if (outcome.type !== 'server') return outcome;
-  const purpose = lookPurpose(object, facts(object).memo);
-  if (!recognize(object, record, outcome.server, outcome.account, purpose).ok) return outcome;
+  const { memo } = facts(object);
+  const { server, account } = outcome;
+  const own = asVouched(record, account, memo);
+  if (!recognize(object, own, server, account, lookPurpose(object, memo)).ok) return outcome;
   const where = sshTarget(object, outcome.server);
   const probed = where && (await room.probe(where, object.metadata.namespace));
   const connection = await room.connections.write(object, outcome.server);
@@ -191,8 +193,11 @@ async function deleteServer(
   const session = sessionOf(target);
   const shown = await readServer(identifier, record.account, target);
   if (shown.type === 'server') {
-    const purpose = cancelPurpose(target.object, target.facts(target.object).memo);
-    if (!recognize(target.object, record, shown.server, shown.account, purpose).ok) return shown;
+    const { object } = target;
+    const { memo } = target.facts(object);
+    const { server, account } = shown;
+    const own = asVouched(record, account, memo);
+    if (!recognize(object, own, server, account, cancelPurpose(object, memo)).ok) return shown;
   } else if (!mayBeUnseen(shown, record, session, target)) return shown;
   const askedAt = room.timers.monotonic();
   const live = await room.kube.getVirtualServer(namespace, name);

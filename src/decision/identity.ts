@@ -4,6 +4,7 @@ import { MAX_FINGERPRINT, type Fingerprint, type ServerRecord } from '../api/rec
 import { BOUNDS, type VirtualServer } from '../api/virtual-server.ts';
 import type { Server } from '../provider/types.ts';
 import { isSameAccount } from './account.ts';
+import type { Memo } from './types.ts';
 
 type Shown = Pick<Server, 'macs' | 'ipv6'>;
 
@@ -37,6 +38,12 @@ export function isSameFingerprint(a: Fingerprint | undefined, b: Fingerprint | u
 /** True where two records certainly speak of different servers, though these have or had one identifier. */
 export function isOtherFingerprint(a: Fingerprint | undefined, b: Fingerprint | undefined): boolean {
   return b !== undefined && compare(a, { macs: b.macs ?? [], ipv6: b.ipv6 ?? [] }) === 'different';
+}
+
+/** The record as of the account under which its task has named its server: to be shown the server there is then enough. */
+export function asVouched(record: ServerRecord, account: string, { vouched }: Memo): ServerRecord {
+  const isVouched = vouched?.identifier === record.identifier && vouched?.account === account;
+  return isVouched && record.fingerprint === undefined ? { ...record, account } : record;
 }
 
 export type Recognition =

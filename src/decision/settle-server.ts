@@ -8,7 +8,7 @@ import { compose } from './compose.ts';
 import { connectionCondition } from './connection.ts';
 import { isToExpire, withReadyAt } from './expiry.ts';
 import { cancelPurpose, lookPurpose } from './doubt.ts';
-import { fingerprintOf, recognize, type Recognition } from './identity.ts';
+import { asVouched, fingerprintOf, recognize, type Recognition } from './identity.ts';
 import { saysGone, withRefuted } from './inputs.ts';
 import { goneByWord, missingVerdict, sealed } from './missing.ts';
 import { goOn, jittered, rest, retryLater, type Settling } from './next.ts';
@@ -27,7 +27,9 @@ export function settleServer(at: Settling, action: Extract<Action, { type: 'read
   const { record } = action;
   switch (outcome.type) {
     case 'server': {
-      const known = recognize(object, record, outcome.server, outcome.account, lookPurpose(object, facts.memo));
+      const { server, account } = outcome;
+      const own = asVouched(record, account, facts.memo);
+      const known = recognize(object, own, server, account, lookPurpose(object, facts.memo));
       if (!known.ok) return notRecognized(at, record, 'readServer', known);
       const current = withRefuted(object, known.record);
       if (object.metadata.deletionTimestamp === undefined && !isToExpire(object, current, facts))
@@ -224,7 +226,9 @@ export function settleDelete(at: Settling, action: Extract<Action, { type: 'dele
     case 'serverNotFound':
       return absent(at, record, 'deleteServer', outcome);
     case 'server': {
-      const known = recognize(at.object, record, outcome.server, outcome.account, cancelPurpose(at.object, facts.memo));
+      const { server, account } = outcome;
+      const own = asVouched(record, account, facts.memo);
+      const known = recognize(at.object, own, server, account, cancelPurpose(at.object, facts.memo));
       if (known.ok) throw new Error('a server that was recognized is cancelled at once');
       return notRecognized(at, record, 'deleteServer', known);
     }

@@ -8,13 +8,14 @@ import { isAcceptedWord } from './identity.ts';
 import { goOn, jittered, rest, retryLater, type Settling } from './next.ts';
 import { taskField } from './status.ts';
 import { cut } from './text.ts';
-import type { Memo, Next, Outcome } from './types.ts';
+import type { Facts, Memo, Next, Outcome } from './types.ts';
 import type { Verdict } from './verdict.ts';
 import { isOverdue } from './view.ts';
 import { namesOf, resolveAdvice, taskInUse, unprovenTask } from './words.ts';
 
-export function settleTask(at: Settling, record: ServerRecord, outcome: Outcome): Next {
-  const { memo } = at.facts;
+export function settleTask(asked: Settling, record: ServerRecord, outcome: Outcome): Next {
+  const { vouched: _vouched, ...memo } = asked.facts.memo;
+  const at: Settling = { ...asked, facts: { ...asked.facts, memo } };
   switch (outcome.type) {
     case 'pending':
     case 'complete': {
@@ -24,8 +25,10 @@ export function settleTask(at: Settling, record: ServerRecord, outcome: Outcome)
         return goOn({ ...memo, readInstead: { why: 'renamed', named: outcome.identifier ?? '' } });
       if ('verdict' in named)
         return retryLater(at, 'pollTask', { record, verdict: named.verdict }, at.facts.timing.pollMs);
-      if (outcome.type === 'pending') return pending(at, named, outcome.status, named !== record);
-      const { readInstead: _readInstead, ...rest } = withoutDenials(memo);
+      const vouched = vouchedBy(at, named);
+      if (outcome.type === 'pending')
+        return pending({ ...at, facts: { ...at.facts, memo: vouched } }, named, outcome.status, named !== record);
+      const { readInstead: _readInstead, ...rest } = withoutDenials(vouched);
       return goOn(
         { ...rest, failures: 0, taskComplete: named.identifier ?? outcome.identifier },
         named === record ? {} : { record: named },
@@ -45,13 +48,15 @@ type Named = ServerRecord | { problem: string } | { verdict: Verdict } | { isOth
 /** The record with the server that the task names, where that can be the server of this object. */
 function withIdentifier(at: Settling, record: ServerRecord, identifier: string | undefined): Named {
   const { object, facts } = at;
-  const account = facts.credentials?.ok === true ? facts.credentials.account : undefined;
+  const account = accountOf(facts);
   const isOwnAccount = record.account === undefined || account === undefined || isSameAccount(record.account, account);
   const current = isOwnAccount ? record : { ...record, account };
   const isKnown = identifier !== undefined && identifier.toLowerCase() === record.identifier?.toLowerCase();
-  if (isKnown) return current;
   const word = `task-${record.task ?? ''}@${account ?? ''}`;
-  if (!isOwnAccount && !isAcceptedWord(object, word)) {
+  const isAccepted = isOwnAccount || isAcceptedWord(object, word);
+  // Number and identifier may be those of an order of the other account: its 404 must not count before it shows the server.
+  if (isKnown) return isAccepted ? current : record;
+  if (!isAccepted) {
     const why = 'with the present API key it does not name the server that it named before';
     return { verdict: { reason: 'IdentityUnproven', message: unprovenTask(record, why, word) } };
   }
@@ -67,6 +72,16 @@ function withIdentifier(at: Settling, record: ServerRecord, identifier: string |
   const what = `task ${record.task ?? ''}, which names server ${identifier} of ${namesOf(holders, object)}`;
   return { verdict: { reason: 'TaskInUse', message: taskInUse(record, what) } };
 }
+
+/** What is remembered of a task that has named a server. */
+function vouchedBy({ facts }: Settling, { identifier }: ServerRecord): Memo {
+  const account = accountOf(facts);
+  if (identifier === undefined || account === undefined) return facts.memo;
+  return { ...facts.memo, vouched: { identifier, account } };
+}
+
+const accountOf = ({ credentials }: Facts): string | undefined =>
+  credentials?.ok === true ? credentials.account : undefined;
 
 const shorten = (text: string): string => (text.length > 64 ? `${cut(text, 64)}...` : text);
 

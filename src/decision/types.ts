@@ -43,6 +43,8 @@ export interface Memo {
   foreignAttempt?: { attempt: string; since: number };
   /** The task of this identifier has answered 303 to this process, or the server was read. */
   taskComplete?: string;
+  /** The task, asked under this account, has named this server. */
+  vouched?: { identifier: string; account: string };
   /** The inputs with which the provider was last asked about the task or the server, whatever it answered. */
   looked?: string;
   /** The task tells nothing more (404, or overdue while the server is to be cancelled): ask for the server itself once. */

@@ -670,6 +670,27 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/decision/checks-server.test.ts'],
   },
   {
+    name: 'a task alone renews the account',
+    file: 'src/decision/settle-task.ts',
+    find: 'if (isKnown) return isAccepted ? current : record;',
+    replace: 'if (isKnown) return current;',
+    tests: ['--project', 'unit', 'test/unit/decision/settle-identity.test.ts'],
+  },
+  {
+    name: 'a server of another account is taken over though its task was not asked there',
+    file: 'src/decision/identity.ts',
+    find: 'const isVouched = vouched?.identifier === record.identifier && vouched?.account === account;',
+    replace: 'const isVouched = vouched?.account !== account;',
+    tests: ['--project', 'unit', 'test/unit/decision/settle-identity.test.ts'],
+  },
+  {
+    name: 'a server that was read is taken over on the word of a task',
+    file: 'src/decision/identity.ts',
+    find: 'return isVouched && record.fingerprint === undefined ?',
+    replace: 'return isVouched ?',
+    tests: ['--project', 'unit', 'test/unit/decision/settle-identity.test.ts'],
+  },
+  {
     name: 'a task held twice is followed',
     file: 'src/decision/checks.ts',
     find: 'const holders = facts.others.withTask(own.task, own.account);',

@@ -107,6 +107,7 @@ const unseen: Action = { ...cancel, record: HELD };
 const TIME = '2026-01-01T00:00:00Z';
 const SEALED = { ...KNOWN, missingAt: TIME };
 const DENIALS = denials('server srv1');
+const VOUCHED = { identifier: 'srv1', account: OTHER_KEY };
 const UNPROVEN = 'IdentityUnproven' as const;
 const poll: Action = { type: 'pollTask', record: TASKED, task: 7 };
 
@@ -187,6 +188,7 @@ describe('a cancellation', () => {
     { reason: 'the same hardware address after it had counted as gone', own: SEALED, server: SERVER },
     { reason: 'the same hardware address after denials', own: KNOWN, held: { denials: DENIALS }, server: SERVER },
     { reason: 'doubts that this process has settled', own: bare, said: UNPROVEN, held: { taskComplete: 'srv1' } },
+    { reason: 'a task that names it under another key', own: HELD, account: OTHER_KEY, held: { vouched: VOUCHED } },
     { reason: 'your word that it is the one', own: KNOWN, server: stranger, accepts: 'srv1@00:00:5e:00:53:ff' },
   ])('cancels a server with $reason', async ({ own, account, server = blank, held, said, accepts }) => {
     const words = accepts === undefined ? {} : { [ACCEPT_SERVER_ANNOTATION]: accepts };
@@ -208,6 +210,13 @@ describe('a cancellation', () => {
     { reason: 'shows nothing of what it showed', own: KNOWN, server: blank },
     { reason: 'shows nothing under another key', own: KNOWN, account: OTHER_KEY, server: blank },
     { reason: 'was never read, under another key', own: HELD, account: OTHER_KEY, server: SERVER },
+    {
+      reason: 'its task named under a third key',
+      own: HELD,
+      account: ELSEWHERE,
+      server: SERVER,
+      held: { vouched: VOUCHED },
+    },
     { reason: 'was never read, at another base URL', own: HELD, account: ELSEWHERE, server: SERVER },
     { reason: 'had counted as gone and was never compared', own: { ...HELD, missingAt: TIME }, server: SERVER },
     { reason: 'was denied and never showed anything', own: bare, server: SERVER, held: { denials: DENIALS } },

@@ -15,6 +15,7 @@ import {
   SERVER,
   TASKED,
   TIMING,
+  denials,
   gathered,
   memo,
   others,
@@ -142,14 +143,48 @@ describe('a task under another account', () => {
   const poll = (own: ServerRecord): Action => ({ type: 'pollTask', record: own, task: 7 });
   const pending = (identifier?: string): Outcome => ({ type: 'pending', identifier, status: 'installing' });
 
+  const complete = (identifier: string): Outcome => ({ type: 'complete', identifier });
+
+  // The number and the identifier may be those of an order of the other account, whose 404 would count from then on.
   it.each([pending('srv1'), pending('SRV1')])(
-    'renews the account with the identifier that it named before',
+    'is followed, but does not renew the account ($identifier)',
     (outcome) => {
       const next = settle(webWith(HELD), poll(HELD), outcome, withKey(OTHER_KEY));
-      expect(next.record).toEqual({ ...HELD, account: OTHER_KEY });
+      expect(next).not.toHaveProperty('record');
       expect(conditionsOf(next).Ready).toBe('False Creating');
     },
   );
+
+  it('renews the account once that account shows the server that the task names', () => {
+    const credentials = { ok: true, account: OTHER_KEY } as const;
+    const answers = { pollTask: complete('srv1'), readServer: seen({}, OTHER_KEY) };
+    const { object } = visit(webWith(HELD), { credentials, answers });
+    expect(object?.status?.conditions?.[0]?.reason).toBe('Available');
+    expect(object?.status?.record).toEqual({ ...KNOWN, account: OTHER_KEY });
+  });
+
+  it('does not vouch for a server once it names another one', () => {
+    const named = settle(webWith(HELD), poll(HELD), complete('srv1'), withKey(OTHER_KEY));
+    expect(named.memo.vouched).toEqual({ identifier: 'srv1', account: OTHER_KEY });
+    const facts = { ...withKey(OTHER_KEY), memo: named.memo };
+    expect(settle(webWith(HELD), poll(HELD), complete('srv2'), facts).memo).not.toHaveProperty('vouched');
+  });
+
+  it('proves nothing of a server that was read before under another account', () => {
+    const memoOf = memo({ vouched: { identifier: 'srv1', account: OTHER_KEY } });
+    const next = settle(living(), readOf(KNOWN), seen({ macs: [] }, OTHER_KEY), gathered({ memo: memoOf }));
+    expect(conditionsOf(next).Stalled).toBe('True IdentityUnproven');
+  });
+
+  it('holds a deleted object while that account does not show the server, however often it is denied', () => {
+    const credentials = { ok: true, account: OTHER_KEY } as const;
+    const doomed = webWith(HELD, { deleting: true });
+    const denied: Outcome = { type: 'serverNotFound', counts: false, detail: 'another key' };
+    const given = { credentials, memo: memo({ denials: denials('server srv1') }) };
+    const { object } = visit(doomed, { ...given, answers: { pollTask: complete('srv1'), deleteServer: denied } });
+    expect(object?.status?.conditions?.[0]?.reason).toBe('ServerNotVisible');
+    expect(object?.status?.record?.account).toBe(ACCOUNT);
+  });
 
   it.each([
     { what: 'another identifier', outcome: pending('srv2') },
