@@ -13,7 +13,7 @@ import { currentReason } from '../../src/decision/verdict.ts';
 import type { AliveServer, Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer } from './api-server.ts';
 import { OTHER_ACCOUNT } from './misfortunes.ts';
-import { isAlive, recordOf, type Ownership } from './ownership.ts';
+import { identifierOf, isAlive, isSame, recordOf, type Ownership } from './ownership.ts';
 
 /** Names of the Secrets with the keys of the two accounts. */
 export const KEY_SECRET = 'vps-api-key';
@@ -145,12 +145,13 @@ export class Caretaker {
     this.#annotate(object, { [SERVER_GONE_ANNOTATION]: isVoid ? null : identifier });
   }
 
-  /** Of several objects that hold one server, those that took it over by mistake let it go. */
+  /** Of several objects that hold one server, those let it go that took it over by mistake, or whose own one is gone. */
   #giveUp(object: VirtualServer): void {
-    const serial = this.#ownership.serverOf(object)?.serial;
-    if (serial === undefined) return;
-    const holders = this.#api.list().filter((other) => this.#ownership.serverOf(other)?.serial === serial);
-    const keeper = holders.find((other) => this.#ownership.orderedFor(other).has(serial)) ?? holders[0];
+    const identifier = identifierOf(object);
+    if (identifier === undefined) return;
+    const holders = this.#api.list().filter((other) => isSame(identifier, identifierOf(other)));
+    const living = holders.filter((other) => this.#isAlive(other));
+    const keeper = living.find((other) => this.#hasOrdered(other)) ?? living[0] ?? holders[0];
     for (const other of holders.filter((holder) => holder !== keeper)) {
       const { namespace, name } = other.metadata;
       this.#tell(`give up the server of ${namespace}/${name}`);
@@ -172,6 +173,11 @@ export class Caretaker {
     if (object.spec.apiKeySecretRef.name === name) return;
     this.#tell(`${object.metadata.namespace}/${object.metadata.name} uses Secret ${name}`);
     this.#api.editSpec(object.metadata.namespace, object.metadata.name, { apiKeySecretRef: { name } });
+  }
+
+  #hasOrdered(object: VirtualServer): boolean {
+    const serial = this.#ownership.serverOf(object)?.serial;
+    return serial !== undefined && this.#ownership.orderedFor(object).has(serial);
   }
 
   #isAlive(object: VirtualServer): boolean {

@@ -1,7 +1,8 @@
 /** Whose a server is, as the provider's ledger and the people know it: by serial, since identifiers can come back. */
-import { RECORD_ANNOTATION } from '../../src/api/names.ts';
+import { ADOPT_ANNOTATION, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import { parseRecord, type ServerRecord } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { holdingOf } from '../../src/controller/holding.ts';
 import type { ServerLife, Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer } from './api-server.ts';
 
@@ -20,7 +21,26 @@ export function identifierOf(object: VirtualServer): string | undefined {
   return record?.expiredAt === undefined ? record?.identifier : undefined;
 }
 
-const isSame = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase();
+/** Identifiers are host labels, which ignore case. */
+export const isSame = (a: string, b: string | undefined): boolean => a.toLowerCase() === b?.toLowerCase();
+
+/** Whether nobody but the record itself says that the object holds its server: such a record does not keep others off it. */
+export function isUnconfirmed(object: VirtualServer): boolean {
+  const holding = holdingOf(object, recordOf(object));
+  return holding?.identifier !== undefined && holding.isConfirmed !== true;
+}
+
+/** Whether one of these other objects holds the server of the object, or is to adopt it. */
+export function isContested(object: VirtualServer, objects: readonly VirtualServer[]): boolean {
+  const identifier = identifierOf(object);
+  if (identifier === undefined) return false;
+  return objects
+    .filter(({ metadata: { uid } }) => uid !== object.metadata.uid)
+    .some((other) => {
+      const asked = other.metadata.annotations?.[ADOPT_ANNOTATION];
+      return isSame(identifier, asked) || isSame(identifier, identifierOf(other));
+    });
+}
 
 export class Ownership {
   readonly #api: ApiServer;

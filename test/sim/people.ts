@@ -8,7 +8,7 @@ import type { ApiServer } from './api-server.ts';
 import { Caretaker, KEY_SECRET, OTHER_KEY_SECRET, type Truth } from './caretaker.ts';
 import { Connections } from './connections.ts';
 import { OWN_ACCOUNT } from './misfortunes.ts';
-import { identifierOf, Ownership } from './ownership.ts';
+import { identifierOf, isUnconfirmed, Ownership } from './ownership.ts';
 import type { Random } from './random.ts';
 import { Restorer } from './restorer.ts';
 import { Slips } from './slips.ts';
@@ -150,7 +150,9 @@ export class People {
     const held = random.chance(0.02) ? this.#any() : undefined;
     const elsewhere = random.chance(0.05)
       ? this.#service.fleet.addServer(OWN_ACCOUNT).identifier
-      : held && identifierOf(held);
+      : held && !isUnconfirmed(held)
+        ? identifierOf(held)
+        : undefined;
     const adopting = elsewhere === undefined ? manifest : withAnnotations({ [ADOPT_ANNOTATION]: elsewhere })(manifest);
     const { metadata } = this.#api.create(namespace, adopting);
     this.lives += 1;

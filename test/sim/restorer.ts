@@ -8,7 +8,7 @@ import { virtualServer, withAnnotations, withSpec } from '../gen/virtual-server.
 import type { ApiServer } from './api-server.ts';
 import { abandon } from './caretaker.ts';
 import type { Surroundings } from './connections.ts';
-import { recordOf } from './ownership.ts';
+import { isContested, isUnconfirmed, recordOf } from './ownership.ts';
 import type { Random } from './random.ts';
 
 /** How many changes a backup of etcd misses at most. */
@@ -35,6 +35,8 @@ export class Restorer {
     const annotated = parseRecord(object?.metadata.annotations?.[RECORD_ANNOTATION]);
     if (object === undefined || !annotated.ok || annotated.record === undefined || !holdsSomething(annotated.record))
       return;
+    // Without its status the record is documented not to keep others off the server.
+    if (isContested(object, this.#api.list())) return;
     this.#tell(`wipe status of ${object.metadata.namespace}/${object.metadata.name}`);
     this.#api.wipeStatus(object.metadata.namespace, object.metadata.name);
   }
@@ -89,6 +91,7 @@ export class Restorer {
     if (changes.length === 0) return;
     const to = this.#random.int(Math.max(0, changes.length - MISSED), changes.length - 1);
     const backedUp = this.#api.listAt(to);
+    if (backedUp.some((object) => isUnconfirmed(object) && isContested(object, backedUp))) return;
     const newest = new Map(changes.map(({ object }) => [object.metadata.uid, object]));
     if (!backedUp.every((object) => changes.slice(to).every((later) => this.#hasItsOrder(object, later.object))))
       return;

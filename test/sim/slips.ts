@@ -9,7 +9,7 @@ import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { abandon } from './caretaker.ts';
 import type { Surroundings } from './connections.ts';
 import { OWN_ACCOUNT } from './misfortunes.ts';
-import { identifierOf, recordOf } from './ownership.ts';
+import { identifierOf, isUnconfirmed, recordOf } from './ownership.ts';
 
 export class Slips {
   readonly #parts: Surroundings;
@@ -42,6 +42,8 @@ export class Slips {
     if (record?.attempt === undefined || record.identifier !== undefined) return;
     const held = api
       .list()
+      // Others are documented not to be kept from adopting such a server.
+      .filter((other) => !isUnconfirmed(other))
       .map(identifierOf)
       .filter((identifier) => identifier !== undefined);
     const name = random.pick(['vs-nowhere', 'vs-nowhere', ...held.slice(0, 4)]);
