@@ -142,7 +142,7 @@ function withNotes(merged: Merged | undefined, notes: readonly AttemptNote[], ui
 }
 
 function withNote(record: ServerRecord, note: AttemptNote): Merged {
-  const { attempt, state, task } = note;
+  const { attempt, mintedAt, state, task } = note;
   if (record.attempt === attempt) {
     if (state === 'minted') return withoutAttempt(record);
     if (task === undefined || record.task === task) return record;
@@ -154,6 +154,7 @@ function withNote(record: ServerRecord, note: AttemptNote): Merged {
     return {
       ...record,
       attempt,
+      ...(mintedAt !== undefined && { attemptedAt: mintedAt }),
       ...(note.account !== undefined && { account: note.account }),
       ...(task !== undefined && { task }),
     };

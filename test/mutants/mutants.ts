@@ -691,6 +691,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/decision/settle-identity.test.ts'],
   },
   {
+    name: 'an order that only the journal knows never becomes overdue',
+    file: 'src/decision/record.ts',
+    find: '...(mintedAt !== undefined && { attemptedAt: mintedAt }),',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/decision/record.test.ts'],
+  },
+  {
     name: 'a task held twice is followed',
     file: 'src/decision/checks.ts',
     find: 'const holders = facts.others.withTask(own.task, own.account);',

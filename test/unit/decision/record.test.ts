@@ -136,6 +136,12 @@ const cases: Case[] = [
     view: own(record({ format: 1, attempt: 'a1', account: ACCOUNT }), true),
   },
   {
+    reason: 'the time of an order comes back from the journal',
+    shape: {},
+    notes: [{ ...accepted, mintedAt: '2026-01-01T23:59:00.000Z' }],
+    view: own({ ...TASKED, attemptedAt: '2026-01-01T23:59:00.000Z' }, true),
+  },
+  {
     reason: 'what was accepted comes back from the journal',
     shape: {},
     notes: [accepted],
