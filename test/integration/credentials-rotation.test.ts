@@ -1,7 +1,7 @@
 /** API keys that change while servers exist: rotated, of another account, of the same account. */
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_KEY } from '../../src/simulator/index.ts';
-import { virtualServer } from '../gen/virtual-server.ts';
+import { virtualServer, withSpec } from '../gen/virtual-server.ts';
 import { records, sent, stalled } from './support/creates.ts';
 import { condition, createWorld, type World } from './support/world.ts';
 
@@ -104,6 +104,37 @@ describe('the key of another account', () => {
     world.simulator.fleet.completeTask(creating.status?.record?.task ?? 0);
     await world.waitForReason('web', 'Available', 'Ready');
     expect(sent(world)).toHaveLength(1);
+  });
+});
+
+describe('an order with the key of another account', () => {
+  it('is not released because a task of the right account has its number and its identifier', async () => {
+    const world = await createWorld({ simulator: { accounts: ACCOUNTS, taskNumbering: 'account' }, flags: QUICK });
+    await world.create(virtualServer('old'));
+    const old = await world.waitForReason('old', 'Available', 'Ready');
+    await world.delete('old');
+    await world.waitGone('old');
+
+    const { fleet, ledger } = world.simulator;
+    fleet.reuseAtNextCreate(old.status?.identifier ?? '');
+    fleet.setTaskDuration(Infinity);
+    await world.putSecret('mistaken', OTHERS_KEY);
+    await world.create(virtualServer('web', withSpec({ apiKeySecretRef: { name: 'mistaken' } })));
+    const creating = await world.waitFor('web', (object) => object.status?.record?.identifier !== undefined);
+    expect(creating.status?.record).toMatchObject({
+      task: old.status?.record?.task,
+      identifier: old.status?.identifier,
+    });
+    expect(ledger.creates({ account: 'others' })).toHaveLength(1);
+
+    await world.putSecret('mistaken', DEFAULT_KEY);
+    await world.delete('web');
+    await world.waitForReason('web', 'ServerNotVisible', 'Stalled');
+    await world.putSecret('mistaken', OTHERS_KEY);
+    fleet.completeTask(creating.status?.record?.task ?? 0);
+    await world.waitGone('web');
+    expect(world.simulator.aliveServers()).toEqual([]);
+    expect(ledger.cancels()).toHaveLength(2);
   });
 });
 
