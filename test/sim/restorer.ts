@@ -115,10 +115,11 @@ export class Restorer {
     if (then?.attempt !== last?.attempt || then?.mode !== last?.mode) return false;
     // Without it the server counts as never read.
     if (!isDeepEqual(then?.fingerprint, last?.fingerprint)) return false;
-    if (then?.identifier === last?.identifier) return true;
-    // Its task can tell of the server again, where it is the only one of its number.
+    if (then?.identifier !== undefined || then?.attempt === undefined) return then?.identifier === last?.identifier;
+    // Its task can tell of the server, again perhaps, where it is the only one of its number.
+    if (then.task === undefined) return last?.identifier === undefined;
     const { ledger } = this.#parts.service;
-    return then?.task !== undefined && ledger.creates().filter(({ task }) => task === then.task).length === 1;
+    return ledger.creates().filter(({ task }) => task === then.task).length === 1;
   }
 }
 
