@@ -112,12 +112,12 @@ export class Restorer {
     const [then, last] = [recordOf(object), recordOf(later)];
     // The record goes with the finalizer.
     if (later.metadata.uid !== object.metadata.uid || last === undefined) return true;
-    if (then?.attempt !== last?.attempt || then?.mode !== last?.mode) return false;
+    if (then?.attempt !== last.attempt || then?.mode !== last.mode) return false;
     // Without it the server counts as never read.
-    if (!isDeepEqual(then?.fingerprint, last?.fingerprint)) return false;
-    if (then?.identifier !== undefined || then?.attempt === undefined) return then?.identifier === last?.identifier;
+    if (!isDeepEqual(then.fingerprint, last.fingerprint)) return false;
+    if (then.identifier !== undefined || then.attempt === undefined) return then.identifier === last.identifier;
     // Its task can tell of the server, again perhaps, where it is the only one of its number.
-    if (then.task === undefined) return last?.identifier === undefined;
+    if (then.task === undefined) return last.identifier === undefined;
     const { ledger } = this.#parts.service;
     return ledger.creates().filter(({ task }) => task === then.task).length === 1;
   }

@@ -139,7 +139,7 @@ const cases: Case[] = [
     reason: 'the time of an order comes back from the journal',
     shape: {},
     notes: [{ ...accepted, mintedAt: '2026-01-01T23:59:00.000Z' }],
-    view: own({ ...TASKED, attemptedAt: '2026-01-01T23:59:00.000Z' }, true),
+    view: own({ ...TASKED, format: 1, attemptedAt: '2026-01-01T23:59:00.000Z' }, true),
   },
   {
     reason: 'what was accepted comes back from the journal',
@@ -297,7 +297,7 @@ const cases: Case[] = [
   {
     reason: 'a format that is no number of a format makes no record',
     shape: { annotated: JSON.stringify({ ...HELD, format: '2' }) },
-    view: { kind: 'invalid', problem: expect.stringContaining('format') as string },
+    view: { kind: 'invalid', problem: expect.stringContaining('format') as string, isAlone: true },
   },
   {
     reason: 'who adopts has not settled a task that was accepted',
