@@ -8,8 +8,7 @@ import { asVouched, fingerprintOf, recognize } from '../decision/identity.ts';
 import { isProvisioned } from '../decision/status.ts';
 import { sshTarget } from '../decision/reach.ts';
 import type { Action, Facts, Outcome } from '../decision/types.ts';
-import { KubeError } from '../kube/error.ts';
-import type { DefinitionState, Kube } from '../kube/types.ts';
+import type { Kube } from '../kube/types.ts';
 import { ProviderError } from '../provider/errors/provider-error.ts';
 import { NotFoundError } from '../provider/errors/not-found-error.ts';
 import { ResponseError } from '../provider/errors/response-error.ts';
@@ -17,6 +16,7 @@ import { WithheldError } from '../provider/errors/withheld-error.ts';
 import type { Session } from '../provider/types.ts';
 import type { ConnectionSecrets } from './connection-secrets.ts';
 import type { CreateLimit } from './create-limit.ts';
+import { definitionOf } from './definition.ts';
 import { problemOf, unlessDenied } from './denial.ts';
 import type { Holders } from './holders.ts';
 import type { Journal } from './journal.ts';
@@ -220,16 +220,6 @@ async function deleteServer(
     }
     if (shown.type !== 'server') return shown;
     throw new ResponseError(404, 'deleteServer: the provider answered 404 for a server that it shows');
-  }
-}
-
-/** Read after the object: the API server marks the definition for deletion before it deletes any object. */
-async function definitionOf(kube: Performing['kube']): Promise<DefinitionState | 'forbidden'> {
-  try {
-    return await kube.getDefinition();
-  } catch (error) {
-    if (error instanceof KubeError && error.code === 'Forbidden') return 'forbidden';
-    throw error;
   }
 }
 
