@@ -6,7 +6,7 @@ import { specProblem } from './spec.ts';
 import type { Action, Facts, GatherKind, Missing } from './types.ts';
 import { currentReason } from './verdict.ts';
 import { namesOf, resolveAdvice, unknownMessage } from './words.ts';
-import { firstSeen, notDue, park, withoutCredentials, type View } from './view.ts';
+import { firstSeen, isOverdue, notDue, park, withoutCredentials, type View } from './view.ts';
 
 /** Only the visit that claimed the attempt may send it. */
 export function attemptWasClaimedJustNow({ own, facts, object }: View): Action | undefined {
@@ -51,7 +51,11 @@ export function adoptionIsAsked(view: View): Action | undefined {
   const ordering = facts.others.ordering(account);
   if (ordering.length > 0) {
     const message = `Server ${identifier} is adopted as soon as it is known which server ${namesOf(ordering, object)} has ordered`;
-    return park('Pending', message, { afterMs: Math.min(facts.timing.pollMs, ORDERING_RECHECK_MS) });
+    // Two overdue orders would wait for each other: a reason that says so lets the other one go first (see isStuck).
+    const isLate = own?.task !== undefined && isOverdue(own, facts.now);
+    return park(isLate ? 'TaskOverdue' : 'Pending', message, {
+      afterMs: Math.min(facts.timing.pollMs, ORDERING_RECHECK_MS),
+    });
   }
   return { type: 'adopt', record: own, identifier };
 }

@@ -698,6 +698,20 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/decision/record.test.ts'],
   },
   {
+    name: 'two overdue orders wait for the adoptions of each other',
+    file: 'src/decision/checks-ordering.ts',
+    find: "isLate ? 'TaskOverdue' : 'Pending'",
+    replace: "isLate ? 'Pending' : 'Pending'",
+    tests: ['--project', 'unit', 'test/unit/decision/checks-ordering.test.ts'],
+  },
+  {
+    name: 'an order that was refused because the account was suspended is never sent again',
+    file: 'src/decision/settle-create.ts',
+    find: 'const hourly = MENDED_ELSEWHERE.has(result.status);',
+    replace: 'const hourly = result.status === 402 || result.status === 403;',
+    tests: ['--project', 'unit', 'test/unit/decision/create-pauses.test.ts'],
+  },
+  {
     name: 'a task held twice is followed',
     file: 'src/decision/checks.ts',
     find: 'const holders = facts.others.withTask(own.task, own.account);',

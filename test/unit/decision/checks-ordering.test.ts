@@ -155,6 +155,13 @@ const cases: CheckCase[] = [
   },
   {
     check: 'adoptionIsAsked',
+    reason: 'an overdue order that waits says so, or another one would wait for it in turn',
+    object: webWith(TASKED, { ...adopting('srv1'), status: { conditions: [condition('Creating')] } }),
+    given: gathered({ now: NOW + 3_600_000, others: others({ ordering: () => ['default/other'] }) }),
+    action: park('TaskOverdue', { afterMs: 5_000 }),
+  },
+  {
+    check: 'adoptionIsAsked',
     reason: 'an order in another namespace may be one of the same account, and is not named',
     object: web(adopting('srv1')),
     given: gathered({ others: others({ ordering: () => ['secret-project/db'] }) }),
