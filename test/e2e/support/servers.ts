@@ -29,7 +29,7 @@ export class Servers {
       ...rest,
       metadata: { ...metadata, namespace: this.namespace },
     }));
-    await apply(items.map((item) => JSON.stringify(item)).join('\n---\n'));
+    await apply(JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
   }
 
   async get(name: string): Promise<VirtualServer | undefined> {
