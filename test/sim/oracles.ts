@@ -33,7 +33,9 @@ export function wronglyCancelled(
 ): string | undefined {
   if (api.definition === 'deleting' && now - truth.definitionDeletedAt >= UNDER_WAY_MS)
     return `server ${identifier} (serial ${serial}) was cancelled while the definition of VirtualServers is being deleted`;
-  const holders = api.list().filter((object) => ownership.serverOf(object)?.serial === serial);
+  const named = api.list().filter((object) => ownership.serverOf(object)?.serial === serial);
+  // A record may have been rolled back just now to a state in which its task had not named the server yet.
+  const holders = named.length > 0 ? named : api.list().filter((object) => follows(object, serial, ownership));
   const asking = holders.filter((object) => {
     const { metadata, spec } = object;
     const guarded = spec.deletionPolicy !== 'Delete' || spec.deletionProtection;
@@ -47,6 +49,11 @@ export function wronglyCancelled(
   // An object that was set to Retain just now may have been let go while the DELETE was under way.
   if (holders.length === 0 && releasedJustNow(serial, api, ownership, truth, now)) return undefined;
   return `server ${identifier} (serial ${serial}) was cancelled while it was held by [${holders.map(describe).join(', ')}]`;
+}
+
+function follows(object: VirtualServer, serial: number, ownership: Ownership): boolean {
+  const record = recordOf(object);
+  return record?.task !== undefined && record.identifier === undefined && ownership.orderedFor(object).has(serial);
 }
 
 function releasedJustNow(
