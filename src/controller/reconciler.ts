@@ -2,6 +2,7 @@
 import type { VirtualServer, VirtualServerStatus } from '../api/virtual-server.ts';
 import { decide } from '../decision/decide.ts';
 import { reasonOf } from '../decision/failure.ts';
+import { inputsOf } from '../decision/inputs.ts';
 import { settle } from '../decision/settle.ts';
 import { isProvisioned } from '../decision/status.ts';
 import type { Action, Facts, Next, Outcome } from '../decision/types.ts';
@@ -76,7 +77,9 @@ export class Reconciler {
         const stepped: Stepped = await this.#step(object, action, visit);
         // What follows on an order can be done by the next process as well.
         if (action.type === 'create') visit.ended?.();
-        if (!stepped.next.again) return stepped.next.requeueAfterMs;
+        // Versions come again after a restore of etcd: a write may meet an object that this process has not seen.
+        const isSeen = stepped.object === undefined || inputsOf(stepped.object) === inputsOf(object);
+        if (!stepped.next.again && isSeen) return stepped.next.requeueAfterMs;
         object = stepped.object;
       }
       if (object !== undefined) throw new Error(`no end after ${MAX_STEPS} steps`);

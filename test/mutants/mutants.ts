@@ -712,6 +712,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/decision/create-pauses.test.ts'],
   },
   {
+    name: 'a write that met an object which nobody here has seen is the end of the visit',
+    file: 'src/controller/reconciler.ts',
+    find: 'if (!stepped.next.again && isSeen) return',
+    replace: 'if (!stepped.next.again) return',
+    tests: ['--project', 'unit', 'test/unit/controller/unseen-version.test.ts'],
+  },
+  {
     name: 'a task held twice is followed',
     file: 'src/decision/checks.ts',
     find: 'const holders = facts.others.withTask(own.task, own.account);',

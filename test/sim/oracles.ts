@@ -148,14 +148,14 @@ export function unaccounted(api: ApiServer, service: Simulation, { truth, owners
   return violations;
 }
 
-/** Its end, or what guards it, was changed after the provider had cancelled it, while the answer to that was lost. */
+/** Its end, or what guards it, was changed when the provider had cancelled it, or the DELETE was under way. */
 function extendedTooLate(
   { metadata }: VirtualServer,
   { state, endedAt = Infinity }: ServerLife,
   { extendedAt, guardedAt }: People['truth'],
 ): boolean {
   const changedAt = Math.max(...[extendedAt, guardedAt].map((times) => times.get(metadata.uid) ?? -Infinity));
-  return state === 'cancelled' && endedAt <= changedAt;
+  return state === 'cancelled' && endedAt < changedAt + UNDER_WAY_MS;
 }
 
 /** Servers whose objects were deleted with `Retain`. */
