@@ -31,7 +31,8 @@ async function running(catalogs: ServerCatalog[], product = 'a') {
   } satisfies Partial<Session> as unknown as Session;
   /** The keys that the client of the service has sessions for. */
   const keys = new Set<string>();
-  const servers = feedOf(stored('web', storedWith({ metadata: { annotations: { [PAUSED_ANNOTATION]: 'true' } } })));
+  const paused = stored('web', storedWith({ metadata: { annotations: { [PAUSED_ANNOTATION]: 'true' } } }));
+  const servers = feedOf(paused);
   const shelf = feedOf(...catalogs);
   const operator = new Operator({
     ...OPERATOR,
@@ -39,7 +40,7 @@ async function running(catalogs: ServerCatalog[], product = 'a') {
       getSecret: (_namespace, name) => Promise.resolve({ data: { keyId: name, secret: 's' }, resourceVersion: '1' }),
       serverTime: () => undefined,
       createEvent: () => Promise.resolve(),
-      writeStatus: (_version, _previous, status) => Promise.resolve({ ...stored('web'), status }),
+      writeStatus: (_version, _previous, status) => Promise.resolve({ ...paused, status }),
     } satisfies Partial<Kube> as unknown as Kube,
     informer: servers.informer,
     catalogs: {
