@@ -9,7 +9,7 @@ export const SINGULAR = 'virtualserver';
 
 /** Name of the CustomResourceDefinition. */
 export const DEFINITION = `${PLURAL}.${GROUP}`;
-/** On the CustomResourceDefinition: whoever deletes it means all servers too. */
+/** On the CustomResourceDefinition: its deletion is meant, and that of all servers with it. */
 export const ALLOW_DELETION_ANNOTATION = `${GROUP}/allow-deletion`;
 
 /** Not `vs`, which is VolumeSnapshot's. */
