@@ -10,8 +10,6 @@ import type { Next } from './types.ts';
 import { unknownMessage } from './words.ts';
 
 const HOUR_MS = 60 * 60_000;
-/** Payment, permission, or an endpoint that is not there: what the account or the provider can mend without a change of spec. */
-const MENDED_ELSEWHERE = new Set([402, 403, 404, 405]);
 
 /** Whatever fields the status had were those of no server of this object. */
 export function settleCreate(at: Settling, record: ServerRecord, result: CreateOutcome): Next {
@@ -29,7 +27,7 @@ export function settleCreate(at: Settling, record: ServerRecord, result: CreateO
     }
     case 'refused': {
       const left = withoutAttempt(record);
-      const hourly = MENDED_ELSEWHERE.has(result.status);
+      const hourly = result.status === 402 || result.status === 403;
       const message =
         `the service refused to create the server (HTTP ${result.status}): ${result.error.message}. ` +
         `A changed spec is tried at once${hourly ? ', an unchanged one hourly' : ''}`;

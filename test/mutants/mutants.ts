@@ -705,10 +705,10 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/decision/checks-ordering.test.ts'],
   },
   {
-    name: 'an order that was refused because the account was suspended is never sent again',
+    name: 'an order that was answered with 404 is sent again without a word',
     file: 'src/decision/settle-create.ts',
-    find: 'const hourly = MENDED_ELSEWHERE.has(result.status);',
-    replace: 'const hourly = result.status === 402 || result.status === 403;',
+    find: 'const hourly = result.status === 402 || result.status === 403;',
+    replace: 'const hourly = [402, 403, 404].includes(result.status);',
     tests: ['--project', 'unit', 'test/unit/decision/create-pauses.test.ts'],
   },
   {

@@ -115,6 +115,11 @@ export class Caretaker {
     if (reason === 'CRDDeleting' && object.metadata.name.endsWith('1')) this.#retain(object);
     if (reason === 'InvalidSpec')
       this.#api.editSpec(object.metadata.namespace, object.metadata.name, { product: 'vps-1gb' });
+    // An order that was refused is sent again for another spec.
+    if (reason === 'CreateRejected') {
+      const product = object.spec.product === 'vps-1gb' ? 'vps-2gb' : 'vps-1gb';
+      this.#api.editSpec(object.metadata.namespace, object.metadata.name, { product });
+    }
   }
 
   /** Says what the provider shows of the order. */

@@ -51,7 +51,7 @@ describe('settling a create', () => {
     expect(next.memo).toMatchObject({ failures: 3, next: { action: 'gather', at: NOW + 90_000 } });
   });
 
-  it.each([400, 413, 415, 422])('never tries again by itself after %i', (status) => {
+  it.each([400, 404, 405, 413, 415, 422])('never tries again by itself after %i', (status) => {
     const next = after({ kind: 'refused', status, error });
     expect(next.record).toEqual(left);
     expect(next.memo.next).toMatchObject({ action: 'gather', at: Infinity });
@@ -60,7 +60,7 @@ describe('settling a create', () => {
     expect(next.status?.conditions?.[0]?.message).toContain(`HTTP ${status}): the words of the service`);
   });
 
-  it.each([402, 403, 404, 405])('tries hourly after %i', (status) => {
+  it.each([402, 403])('tries hourly after %i', (status) => {
     expect(after({ kind: 'refused', status, error }).requeueAfterMs).toBe(3_600_000 * 0.95);
   });
 
