@@ -10,7 +10,7 @@ COPY package.json package-lock.json ./
 # No script of a dependency runs: the Node of this image is the one that the source is written for.
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY src src
-COPY test/tools test/tools
+COPY tools tools
 RUN npm run build
 
 FROM ${BASE_IMAGE}

@@ -8,7 +8,7 @@ export default tseslint.config(
   {
     languageOptions: {
       parserOptions: {
-        projectService: { allowDefaultProject: ['*.mjs', 'test/tools/*.mjs'] },
+        projectService: { allowDefaultProject: ['*.mjs', 'tools/*.mjs'] },
         tsconfigRootDir: import.meta.dirname,
       },
     },

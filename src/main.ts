@@ -1,7 +1,7 @@
 /** The operator process: flags, signals, exit codes; decides nothing. */
-import { parseConfig, type Config } from './config.ts';
-import { createLogger, type Logger } from './logger.ts';
-import { version } from './version.ts';
+import { parseConfig, type Config } from './config/config.ts';
+import { createLogger, type Logger } from './base/logger.ts';
+import { version } from './base/version.ts';
 import { wireOperator, type WiredOperator } from './wiring.ts';
 
 /** Wrong usage, as most command-line programs have it. */

@@ -2,26 +2,26 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { LeaderElection } from './controller/leader-election.ts';
-import { Operator } from './controller/operator.ts';
-import { createSshProbe } from './controller/ssh-probe.ts';
-import { realTimers } from './controller/timers.ts';
-import { openJournal, type Journal } from './controller/journal.ts';
-import type { Config } from './config.ts';
+import { Operator } from './operator.ts';
+import { createSshProbe } from './virtual-server/ssh/probe.ts';
+import { realTimers } from './base/timers.ts';
+import { openJournal, type Journal } from './virtual-server/journal/journal.ts';
+import type { Config } from './config/config.ts';
 import { catalogStatusWriter } from './kube/catalog-status.ts';
 import { createKube } from './kube/client.ts';
 import { loadCluster } from './kube/config.ts';
 import { createKubeHttp, type KubeHttp } from './kube/http.ts';
-import { createInformer, createInformerOf } from './kube/informer.ts';
+import { createInformer, createInformerOf } from './controller/informer.ts';
 import { createLeases } from './kube/leases.ts';
-import { longestSilenceMs } from './kube/reflector.ts';
+import { longestSilenceMs } from './controller/reflector.ts';
 import { createSecrets } from './kube/secrets.ts';
 import { SERVER_CATALOGS } from './kube/resource.ts';
-import type { Logger } from './logger.ts';
+import type { Logger } from './base/logger.ts';
 import type { Health } from './observability/health.ts';
 import { Metrics } from './observability/metrics.ts';
 import { serveObservability } from './observability/pages.ts';
 import { createProvider } from './provider/index.ts';
-import { version } from './version.ts';
+import { version } from './base/version.ts';
 
 /** Name of the Lease in the operator's namespace. */
 const LEASE = 'vps-operator';

@@ -1,5 +1,5 @@
 /** Keys that wait for a time, behind a single timer for the earliest: a binary heap, cheap with many thousand keys. */
-import { MAX_TIMER_MS, type Timers } from './timers.ts';
+import { MAX_TIMER_MS, type Timers } from '../base/timers.ts';
 
 interface Deadline {
   key: string;

@@ -4,8 +4,8 @@
  */
 import { KubeError } from '../kube/error.ts';
 import type { Leases, LeaseState } from '../kube/leases.ts';
-import type { Logger } from '../logger.ts';
-import type { Timers } from './timers.ts';
+import type { Logger } from '../base/logger.ts';
+import type { Timers } from '../base/timers.ts';
 
 export interface LeaderElectionOptions {
   leases: Leases;

@@ -7,8 +7,8 @@
  * ended. What is left are waits that end never: a bug, or a disk that hangs.
  * One stuck worker of many is no reason either; `workqueue_longest_running_processor_seconds` shows it.
  */
-import { PROBE_MS } from './ssh-probe.ts';
-import type { Timers } from './timers.ts';
+import { PROBE_MS } from '../virtual-server/ssh/probe.ts';
+import type { Timers } from '../base/timers.ts';
 
 /** Workers of the catalogs: a service that hangs for one key must not hold up the catalogs of the others. */
 export const CATALOG_WORKERS = 4;

@@ -6,7 +6,7 @@ import { backoffDelay, type Backoff } from './backoff.ts';
 import { Deadlines } from './deadlines.ts';
 import { FairLine, type Waiting } from './fair-line.ts';
 import { noLoopInstruments, type LoopInstruments } from './instruments.ts';
-import { realTimers, type Timers } from './timers.ts';
+import { realTimers, type Timers } from '../base/timers.ts';
 
 /** A key that is ready for a worker. */
 interface Ready {

@@ -2,8 +2,8 @@
 import { FINALIZER } from '../api/names.ts';
 import type { ServerCatalog } from '../api/server-catalog.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
-import { isPaused } from '../decision/inputs.ts';
-import type { Memo } from '../decision/types.ts';
+import { isPaused } from '../virtual-server/decision/inputs.ts';
+import type { Memo } from '../virtual-server/decision/types.ts';
 import type { LoopName } from './instruments.ts';
 
 /** All durations are in ms. */

@@ -1,6 +1,6 @@
 /** HTTP to the API server over shared connections: one deadline over the whole of a call, bounded bodies, KubeErrors. */
 import type { Dispatcher } from 'undici';
-import { until } from '../until.ts';
+import { until } from '../base/until.ts';
 import type { Cluster } from './config.ts';
 import { createConnections } from './connections.ts';
 import { errorOfAnswer, isAbsence, KubeError, networkError } from './error.ts';

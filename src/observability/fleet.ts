@@ -1,8 +1,8 @@
 /** The VirtualServers in numbers, counted anew from the cache each time, so that no number can drift. Pure. */
 import { REASONS } from '../api/conditions.ts';
 import type { Condition, VirtualServer } from '../api/virtual-server.ts';
-import { hasRunningServer, isLetGo } from '../decision/running.ts';
-import { currentReason } from '../decision/verdict.ts';
+import { hasRunningServer, isLetGo } from '../virtual-server/decision/running.ts';
+import { currentReason } from '../virtual-server/decision/verdict.ts';
 
 /** Objects of one kind with the same status of Ready and the same reason. */
 export interface Standing {

@@ -1,8 +1,8 @@
 /** A small HTTP server for pages that are read by a kubelet or a Prometheus: GET and HEAD, bounded in every respect. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { BindAddress } from '../bind-address.ts';
-import type { Logger } from '../logger.ts';
+import type { BindAddress } from '../config/bind-address.ts';
+import type { Logger } from '../base/logger.ts';
 import { limitConnections, type ConnectionLimits } from './connection-limits.ts';
 
 export interface Page {

@@ -1,6 +1,6 @@
 /** Serves /metrics, /livez and /readyz where the flags ask for them. */
-import type { BindAddress } from '../bind-address.ts';
-import type { Logger } from '../logger.ts';
+import type { BindAddress } from '../config/bind-address.ts';
+import type { Logger } from '../base/logger.ts';
 import { liveChecks, probePage, readyChecks, type Health, type HealthBounds } from './health.ts';
 import type { Metrics, Observed } from './metrics.ts';
 import { servePages, type PageServer } from './page-server.ts';

@@ -1,4 +1,4 @@
-/** Names the account behind a key without showing the key, by hashes of base URL and key ID; see decision/account.ts. */
+/** Names the account behind a key without showing the key, by hashes of base URL and key ID; see virtual-server/decision/account.ts. */
 import { createHash } from 'node:crypto';
 
 /** `<hash of the base URL>-<hash of base URL and key ID>`; no secret is part of it. */

@@ -7,7 +7,7 @@ import { ProviderError } from './errors/provider-error.ts';
 import { TransportError } from './errors/transport-error.ts';
 import { WithheldError } from './errors/withheld-error.ts';
 import { failure } from './failure.ts';
-import { until } from '../until.ts';
+import { until } from '../base/until.ts';
 import type { Answer, Exchange } from './transport.ts';
 import type { CreateOutcome, CreateServerRequest } from './types.ts';
 import { objectIn } from './wire.ts';

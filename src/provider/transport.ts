@@ -1,7 +1,7 @@
 /** One HTTP exchange with the service: deadline, size limit, no redirects, and faults as ProviderErrors. */
 import { Agent, Client } from 'undici';
 import type { Dispatcher } from 'undici';
-import { until } from '../until.ts';
+import { until } from '../base/until.ts';
 import { Connector, connectOptions } from './connector.ts';
 import type { ConnectorOptions } from './connector.ts';
 import type { Target } from './endpoints.ts';

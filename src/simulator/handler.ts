@@ -1,5 +1,5 @@
 /** The service as a function from Request to Response, for tests and simulations in one process, without a socket. */
-import { until } from '../until.ts';
+import { until } from '../base/until.ts';
 import type { Simulation } from './simulation.ts';
 import type { Delivery } from './wire.ts';
 

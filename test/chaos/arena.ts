@@ -8,8 +8,8 @@ import { Agent } from 'undici';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { loadCluster } from '../../src/kube/config.ts';
 import { createKubeHttp, type KubeHttp } from '../../src/kube/http.ts';
-import { createInformer } from '../../src/kube/informer.ts';
-import { bundle } from '../tools/bundle.ts';
+import { createInformer } from '../../src/controller/informer.ts';
+import { bundle } from '../../tools/bundle.ts';
 import type { Upstream } from './exchange.ts';
 import { startWatchdog, type Watchdog } from './watchdog.ts';
 

@@ -1,7 +1,7 @@
 /** What must hold of single requests at the moment when they arrive. Each violation is a sentence. */
 import { CATALOG_PLURAL, PAUSED_ANNOTATION, PLURAL, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
-import { expiryOf } from '../../src/decision/expiry.ts';
+import { expiryOf } from '../../src/virtual-server/decision/expiry.ts';
 import type { Simulator } from '../../src/simulator/index.ts';
 import type { Request } from './labels.ts';
 import { recordOf } from './objects.ts';

@@ -14,7 +14,7 @@ import {
 import { parseRecord } from '../../src/api/record.ts';
 import type { ServerCatalog, ServerCatalogStatus } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
-import { currentReason } from '../../src/decision/verdict.ts';
+import { currentReason } from '../../src/virtual-server/decision/verdict.ts';
 import { stateOfCatalog } from './catalogs.ts';
 import { connectionLabel, connectionOf } from './secret-calls.ts';
 

@@ -2,7 +2,7 @@
  * `npm run test:chaos`: real operators, a real API server, and a fault at every request. Prints how many requests there
  * are, into how many labels they fold and what was run of the whole; the last line is `N passed, N failed`.
  */
-import { startControlPlane } from '../control-plane/control-plane.ts';
+import { startControlPlane } from '../../tools/control-plane/control-plane.ts';
 import { openArena } from './arena.ts';
 import { parseOptions, USAGE } from './options.ts';
 import { runChaos } from './run.ts';

@@ -1,5 +1,5 @@
 /** Which cluster the tests run on: a given one, or one that kind makes. */
-import { runProgram } from '../tools/run-program.ts';
+import { runProgram } from '../../tools/run-program.ts';
 import { createKindCluster, hasCommand } from './kind.ts';
 
 export interface Cluster {

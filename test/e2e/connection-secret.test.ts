@@ -1,6 +1,6 @@
 /** The component that lets the operator write connection Secrets, as docs/install.md adds it, and the end of such a Secret. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { kustomize } from '../tools/manifests.ts';
+import { kustomize } from '../../tools/manifests.ts';
 import { apply, connect, kubectl, setting, until } from './support/cluster.ts';
 import { install, installFile, NAMESPACE, ready } from './support/operator.ts';
 import { createServers } from './support/servers.ts';

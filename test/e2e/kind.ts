@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runProgram } from '../tools/run-program.ts';
+import { runProgram } from '../../tools/run-program.ts';
 import type { Cluster } from './clusters.ts';
 
 const NAME = 'vps-operator-e2e';

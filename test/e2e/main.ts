@@ -12,9 +12,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { readCounts, type Counts } from '../tools/counts.ts';
-import { buildImage } from '../tools/image-build.ts';
-import { runProgram } from '../tools/run-program.ts';
+import { readCounts, type Counts } from '../../tools/counts.ts';
+import { buildImage } from '../../tools/image-build.ts';
+import { runProgram } from '../../tools/run-program.ts';
 import { missing, openCluster } from './clusters.ts';
 import { hasCommand } from './kind.ts';
 

@@ -2,7 +2,7 @@
 import { ADOPT_ANNOTATION, FINALIZER, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import { formatRecord, type ServerRecord } from '../../src/api/record.ts';
 import type { VirtualServer, VirtualServerSpec, VirtualServerStatus } from '../../src/api/virtual-server.ts';
-import type { Denials, Facts, Memo, Others } from '../../src/decision/types.ts';
+import type { Denials, Facts, Memo, Others } from '../../src/virtual-server/decision/types.ts';
 import type { Server } from '../../src/provider/types.ts';
 import { SSH_KEY, stored, storedWith } from './virtual-server.ts';
 

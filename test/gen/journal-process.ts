@@ -5,8 +5,8 @@
  * Prints one JSON line.
  */
 import { execFileSync } from 'node:child_process';
-import { openJournal } from '../../src/controller/journal.ts';
-import { realTimers } from '../../src/controller/timers.ts';
+import { openJournal } from '../../src/virtual-server/journal/journal.ts';
+import { realTimers } from '../../src/base/timers.ts';
 
 // Without a handler the kernel's file size limit, which stands for a full disk here, would kill the process.
 process.on('SIGXFSZ', () => undefined);

@@ -1,6 +1,6 @@
 /** What tests of a whole Operator have in common: its settings, and rooms that they do without. */
-import type { OperatorOptions } from '../../src/controller/operator-options.ts';
-import { createLogger } from '../../src/logger.ts';
+import type { OperatorOptions } from '../../src/operator-options.ts';
+import { createLogger } from '../../src/base/logger.ts';
 
 /** One worker, no brakes, the defaults else. */
 export const OPERATOR = {

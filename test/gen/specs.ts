@@ -4,7 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
-import { CRD_FILE } from '../../src/api/generate-crds.ts';
+import { CRD_FILE } from '../../tools/crds.ts';
 import { DEFAULT_API_KEY_SECRET } from '../../src/api/names.ts';
 import type { StructuralSchema } from '../../src/api/structural-schema.ts';
 import { SSH_KEY, virtualServer } from './virtual-server.ts';

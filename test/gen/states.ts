@@ -9,10 +9,10 @@ import {
 } from '../../src/api/names.ts';
 import { formatRecord, type ServerRecord } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
-import type { Connection } from '../../src/decision/connection.ts';
-import type { Probed } from '../../src/decision/reach.ts';
-import type { EventNote, Facts, Outcome } from '../../src/decision/types.ts';
-import type { ReadyReason } from '../../src/decision/verdict.ts';
+import type { Connection } from '../../src/virtual-server/decision/connection.ts';
+import type { Probed } from '../../src/virtual-server/decision/reach.ts';
+import type { EventNote, Facts, Outcome } from '../../src/virtual-server/decision/types.ts';
+import type { ReadyReason } from '../../src/virtual-server/decision/verdict.ts';
 import { InvalidCredentialsError } from '../../src/provider/errors/invalid-credentials-error.ts';
 import { ProtocolError } from '../../src/provider/errors/protocol-error.ts';
 import { RateLimitedError } from '../../src/provider/errors/rate-limited-error.ts';

@@ -1,5 +1,5 @@
 /** A virtual clock: time stands still until a test advances it. */
-import { MAX_TIMER_MS, type Timers } from '../../src/controller/timers.ts';
+import { MAX_TIMER_MS, type Timers } from '../../src/base/timers.ts';
 
 export class FakeTimers implements Timers {
   /** What `random` answers. */

@@ -3,8 +3,8 @@
  * which the API server refused the operator anything, for want of a right, fails at its end.
  */
 import type { TestProject } from 'vitest/node';
-import { startControlPlane } from '../control-plane/control-plane.ts';
-import { installOperatorIdentity } from '../control-plane/operator-identity.ts';
+import { startControlPlane } from '../../tools/control-plane/control-plane.ts';
+import { installOperatorIdentity } from '../../tools/control-plane/operator-identity.ts';
 import { readUses } from './support/rights.ts';
 
 declare module 'vitest' {

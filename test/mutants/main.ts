@@ -13,6 +13,7 @@ const ROOT = join(import.meta.dirname, '../..');
 const COPIED = [
   'src',
   'test',
+  'tools',
   'deploy',
   'package.json',
   'package-lock.json',

@@ -1,6 +1,6 @@
 /**
  * A model of the API server, as far as the operator can tell: versions, conflicts, finalizers, the status subresource,
- * the lock of the CRD, a log of changes that watches follow. test/integration/sim-model.test.ts holds it against the real one.
+ * the lock of the CRD, a log of changes that watches follow. test/integration/test-tools/sim-model.test.ts holds it against the real one.
  */
 import { KubeError } from '../../src/kube/error.ts';
 import type { LeaseState } from '../../src/kube/leases.ts';

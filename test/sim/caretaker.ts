@@ -8,8 +8,8 @@ import {
   START_ANEW_ANNOTATION,
 } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
-import { orphanName } from '../../src/decision/inputs.ts';
-import { currentReason } from '../../src/decision/verdict.ts';
+import { orphanName } from '../../src/virtual-server/decision/inputs.ts';
+import { currentReason } from '../../src/virtual-server/decision/verdict.ts';
 import type { AliveServer, Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer } from './api-server.ts';
 import { OTHER_ACCOUNT } from './misfortunes.ts';

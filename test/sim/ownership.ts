@@ -2,7 +2,7 @@
 import { ADOPT_ANNOTATION, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import { parseRecord, type ServerRecord } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
-import { holdingOf } from '../../src/controller/holding.ts';
+import { holdingOf } from '../../src/virtual-server/fleet/holding.ts';
 import type { ServerLife, Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer } from './api-server.ts';
 

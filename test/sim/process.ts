@@ -1,13 +1,13 @@
 /** One operator process in the simulation: the real operator over modelled rooms. Its death takes with it all but its disk. */
-import { Attempts, type JournalEntry } from '../../src/controller/attempts.ts';
-import { JournalError } from '../../src/controller/journal-error.ts';
-import type { Journal, NewAttempt } from '../../src/controller/journal.ts';
+import { Attempts, type JournalEntry } from '../../src/virtual-server/journal/attempts.ts';
+import { JournalError } from '../../src/virtual-server/journal/error.ts';
+import type { Journal, NewAttempt } from '../../src/virtual-server/journal/journal.ts';
 import { LeaderElection } from '../../src/controller/leader-election.ts';
-import { Operator, type OperatorOptions } from '../../src/controller/operator.ts';
-import { PROBE_MS } from '../../src/controller/ssh-probe.ts';
-import type { Timers } from '../../src/controller/timers.ts';
-import type { Probed } from '../../src/decision/reach.ts';
-import { createLogger } from '../../src/logger.ts';
+import { Operator, type OperatorOptions } from '../../src/operator.ts';
+import { PROBE_MS } from '../../src/virtual-server/ssh/probe.ts';
+import type { Timers } from '../../src/base/timers.ts';
+import type { Probed } from '../../src/virtual-server/decision/reach.ts';
+import { createLogger } from '../../src/base/logger.ts';
 import { createProvider } from '../../src/provider/index.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer } from './api-server.ts';

@@ -1,5 +1,5 @@
 /** One simulated run: a seed decides everything; the result is how many lives it had and what was violated. */
-import { Attempts } from '../../src/controller/attempts.ts';
+import { Attempts } from '../../src/virtual-server/journal/attempts.ts';
 import { Simulation } from '../../src/simulator/index.ts';
 import { ApiServer } from './api-server.ts';
 import type { Network } from './kube.ts';

@@ -1,6 +1,6 @@
 /**
  * The modelled API server's Secrets: versions, conflicts, merge patches, and the garbage collector, which is a separate
- * controller and comes when it comes. test/integration/sim-secrets.test.ts holds all but that one against the real API server.
+ * controller and comes when it comes. test/integration/test-tools/sim-secrets.test.ts holds all but that one against the real API server.
  */
 import { KubeError } from '../../src/kube/error.ts';
 import type { NewSecret, OwnerReference, SecretChanges, SecretObject } from '../../src/kube/secrets.ts';

@@ -2,8 +2,8 @@
 import { RECORD_ANNOTATION, OWNER_ANNOTATION, CONNECTION_SECRET_TYPE } from '../../src/api/names.ts';
 import { parseRecord } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
-import { CONNECTION_KEYS } from '../../src/decision/connection.ts';
-import { currentReason } from '../../src/decision/verdict.ts';
+import { CONNECTION_KEYS } from '../../src/virtual-server/decision/connection.ts';
+import { currentReason } from '../../src/virtual-server/decision/verdict.ts';
 import type { SecretObject } from '../../src/kube/secrets.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import { keyOf, type ApiServer } from './api-server.ts';

@@ -2,7 +2,7 @@
 /** kubectl-vps: arguments, exit codes; under the name kubectl_complete-vps it completes words for the shell. */
 import { basename } from 'node:path';
 import { CommanderError } from 'commander';
-import { version } from '../../version.ts';
+import { version } from '../../base/version.ts';
 import { complete } from './complete.ts';
 import { CommandError, EXIT } from './failure.ts';
 import { createProgram } from './program.ts';

@@ -9,7 +9,7 @@ import {
 } from '../../api/names.ts';
 import type { Reason } from '../../api/conditions.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { orphanName } from '../../decision/inputs.ts';
+import { orphanName } from '../../virtual-server/decision/inputs.ts';
 import { heldServer, orderOf, recordOf, unseenServer, type Order } from './order.ts';
 import { NOT_REPORTED, paused, readiness, stalled } from './readiness.ts';
 import { quoted } from './terminal.ts';

@@ -2,8 +2,8 @@
 import { ADOPT_ANNOTATION, RECORD_ANNOTATION } from '../../api/names.ts';
 import { parseRecord, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { viewRecord } from '../../decision/record.ts';
-import { isOverdue } from '../../decision/view.ts';
+import { viewRecord } from '../../virtual-server/decision/record.ts';
+import { isOverdue } from '../../virtual-server/decision/view.ts';
 import { verdict } from './readiness.ts';
 
 /** What the operator wrote down about the server; the annotation counts, the mirror in status where it is lost. */

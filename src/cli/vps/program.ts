@@ -1,8 +1,8 @@
 /** The commands of `kubectl vps`, their arguments and flags. */
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { specSchema } from '../../api/virtual-server.ts';
-import { similarTo } from '../../decision/similar.ts';
-import { parseDuration } from '../../duration.ts';
+import { similarTo } from '../../base/similar.ts';
+import { parseDuration } from '../../base/duration.ts';
 import { adoptFromRecord, type FromRecordOptions } from './commands/adopt-from-record.ts';
 import { showCatalog } from './commands/catalog.ts';
 import { showCost } from './commands/cost.ts';

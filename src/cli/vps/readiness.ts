@@ -1,6 +1,6 @@
 /** What the conditions of an object say, in the form that the commands ask for. Pure. */
-import { viewRecord } from '../../decision/record.ts';
-import { currentReason } from '../../decision/verdict.ts';
+import { viewRecord } from '../../virtual-server/decision/record.ts';
+import { currentReason } from '../../virtual-server/decision/verdict.ts';
 import type { Condition, VirtualServer } from '../../api/virtual-server.ts';
 
 export interface Readiness {

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { isIPv6 } from 'node:net';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { isPort } from '../../decision/status.ts';
+import { isPort } from '../../virtual-server/decision/status.ts';
 import { CommandError, EXIT } from './failure.ts';
 
 export interface SshTarget {

@@ -1,6 +1,6 @@
 /** Rows in columns, as kubectl shows them; and objects as JSON or YAML. Pure. */
 import { Document, visit } from 'yaml';
-import { escaped } from '../../printable.ts';
+import { escaped } from '../../base/printable.ts';
 import { clean } from './terminal.ts';
 
 export const FORMATS = ['table', 'json', 'yaml'] as const;

@@ -1,6 +1,6 @@
 /** The terminal, or the pipe, that a command talks to: text without control characters, colours only where they show. */
 import { styleText } from 'node:util';
-import { printable } from '../../printable.ts';
+import { printable } from '../../base/printable.ts';
 
 export interface Paint {
   strong: (text: string) => string;

@@ -1,6 +1,6 @@
 /** Adds up servers and prices. Pure. */
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { hasRunningServer } from '../../decision/running.ts';
+import { hasRunningServer } from '../../virtual-server/decision/running.ts';
 
 /** Enough for a price per hour. */
 const DECIMALS = 6;

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { kustomize } from '../../tools/manifests.ts';
+import { kustomize } from '../../../tools/manifests.ts';
 import { startEmptyCluster, type Cluster } from './cluster.ts';
 
 let cluster: Cluster;

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { vi } from 'vitest';
-import { startControlPlane, type ControlPlane } from '../../control-plane/control-plane.ts';
+import { startControlPlane, type ControlPlane } from '../../../tools/control-plane/control-plane.ts';
 
 export const ROOT = join(import.meta.dirname, '../../..');
 

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { hadolint } from '../../tools/hadolint.ts';
+import { hadolint } from '../../../tools/hadolint.ts';
 import { ROOT } from './cluster.ts';
 
 const program = await hadolint();

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
-import { parseConfig } from '../../../src/config.ts';
+import { parseConfig } from '../../../src/config/config.ts';
 import { startSimulator, DEFAULT_KEY } from '../../../src/simulator/index.ts';
 import { blocksOf, createShell, executable } from '../support/document.ts';
 import { ROOT, startEmptyCluster, type Cluster } from './cluster.ts';

@@ -4,9 +4,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, expect, inject, it } from 'vitest';
 import { parse } from 'yaml';
-import { goProgram } from '../../tools/go-program.ts';
-import { GO_PROGRAMS } from '../../tools/go-programs.ts';
-import { kustomize } from '../../tools/manifests.ts';
+import { goProgram } from '../../../tools/go-program.ts';
+import { GO_PROGRAMS } from '../../../tools/go-programs.ts';
+import { kustomize } from '../../../tools/manifests.ts';
 
 interface Scored {
   object_meta: { name: string };

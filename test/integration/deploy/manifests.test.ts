@@ -3,10 +3,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, inject, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { FLAGS } from '../../../src/config-flags.ts';
-import { parseConfig } from '../../../src/config.ts';
-import { parseDuration } from '../../../src/duration.ts';
-import { INSTALL_FILES, installFiles, kustomize } from '../../tools/manifests.ts';
+import { FLAGS } from '../../../src/config/flags.ts';
+import { parseConfig } from '../../../src/config/config.ts';
+import { parseDuration } from '../../../src/base/duration.ts';
+import { INSTALL_FILES, installFiles, kustomize } from '../../../tools/manifests.ts';
 import { ROOT } from './cluster.ts';
 
 interface Labels {

@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { KubeHttp } from '../../../src/kube/http.ts';
-import { CUSTOMIZATION } from '../../tools/gitops.ts';
+import { CUSTOMIZATION } from '../../../tools/gitops.ts';
 import { established } from '../deploy/cluster.ts';
 import { adminHttp, createNamespace, kubectl } from '../kube/support.ts';
 import { ROOT } from './judge.ts';

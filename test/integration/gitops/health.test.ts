@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { web } from '../../gen/decision.ts';
 import { states } from '../../gen/states.ts';
 import { VERDICTS } from '../../gen/verdicts.ts';
-import { CUSTOMIZATION } from '../../tools/gitops.ts';
+import { CUSTOMIZATION } from '../../../tools/gitops.ts';
 import { buildJudge, judge, type Judgement } from './judge.ts';
 
 const BUILD_MS = 20 * 60_000;

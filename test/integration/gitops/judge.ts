@@ -5,9 +5,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { parseAllDocuments } from 'yaml';
-import { CUSTOMIZATION } from '../../tools/gitops.ts';
-import { goProgram } from '../../tools/go-program.ts';
-import { GO_PROGRAMS } from '../../tools/go-programs.ts';
+import { CUSTOMIZATION } from '../../../tools/gitops.ts';
+import { goProgram } from '../../../tools/go-program.ts';
+import { GO_PROGRAMS } from '../../../tools/go-programs.ts';
 
 export const ROOT = join(import.meta.dirname, '../../..');
 

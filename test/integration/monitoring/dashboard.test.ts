@@ -1,8 +1,8 @@
 /** The dashboard: as its source says, valid by Grafana's own types, and laid out so that nothing covers anything. */
 import { readFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { DASHBOARD_FILE, dashboardJson } from '../../tools/dashboard/main.ts';
-import type { Dashboard, Panel } from '../../tools/dashboard/grafana.ts';
+import { DASHBOARD_FILE, dashboardJson } from '../../../tools/dashboard/main.ts';
+import type { Dashboard, Panel } from '../../../tools/dashboard/grafana.ts';
 import { grafanaSchema, type GrafanaSchema } from './grafana-schema.ts';
 
 let text: string;

@@ -4,7 +4,7 @@ import { Ajv, type AnySchemaObject, type ErrorObject } from 'ajv';
 import { createGenerator } from 'ts-json-schema-generator';
 import { ROOT } from './promql.ts';
 
-const TYPES = join(ROOT, 'test/tools/dashboard/grafana.ts');
+const TYPES = join(ROOT, 'tools/dashboard/grafana.ts');
 
 /** What is wrong with a panel, by the type of panels of its kind, or with a whole dashboard. */
 export interface GrafanaSchema {

@@ -3,8 +3,8 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
-import { goProgram } from '../../tools/go-program.ts';
-import { GO_PROGRAMS } from '../../tools/go-programs.ts';
+import { goProgram } from '../../../tools/go-program.ts';
+import { GO_PROGRAMS } from '../../../tools/go-programs.ts';
 
 export const ROOT = join(import.meta.dirname, '../../..');
 export const OVERLAY = join(ROOT, 'deploy/manifests/overlays/monitoring');

@@ -2,8 +2,8 @@
 import { readFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { REASONS } from '../../../src/api/conditions.ts';
-import { DASHBOARD_FILE } from '../../tools/dashboard/main.ts';
-import type { Dashboard, Panel } from '../../tools/dashboard/grafana.ts';
+import { DASHBOARD_FILE } from '../../../tools/dashboard/main.ts';
+import type { Dashboard, Panel } from '../../../tools/dashboard/grafana.ts';
 import { readyServer } from '../support/records.ts';
 import { spawnOperator } from '../support/process.ts';
 import { pageUrl, scrape, type Sample } from '../support/scrape.ts';

@@ -1,6 +1,6 @@
 /** `kubectl vps catalog` and `new`. */
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { ControlPlane } from '../../control-plane/control-plane.ts';
+import type { ControlPlane } from '../../../tools/control-plane/control-plane.ts';
 import { parse } from 'yaml';
 import type { ServerCatalogStatus } from '../../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';

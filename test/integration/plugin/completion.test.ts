@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import type { ControlPlane } from '../../control-plane/control-plane.ts';
+import type { ControlPlane } from '../../../tools/control-plane/control-plane.ts';
 import { LISTS, putCatalog, startCatalogCluster } from '../support/catalog.ts';
 import { createPlugin, usePlugin, type Plugin } from '../support/plugin.ts';
 import { readyServer } from '../support/records.ts';

@@ -1,5 +1,5 @@
 /** Scenarios in which the operator asks the API server for all that it ever asks for. */
-import { OPERATOR_NAMESPACE } from '../../control-plane/operator-identity.ts';
+import { OPERATOR_NAMESPACE } from '../../../tools/control-plane/operator-identity.ts';
 import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
 import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL } from '../../../src/api/names.ts';
 import type { ServerCatalog } from '../../../src/api/server-catalog.ts';

@@ -5,7 +5,7 @@ import type { ServerCatalogStatus } from '../../../src/api/server-catalog.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
 import { KubeError } from '../../../src/kube/error.ts';
 import { createKubeHttp } from '../../../src/kube/http.ts';
-import { startControlPlane, type ControlPlane } from '../../control-plane/control-plane.ts';
+import { startControlPlane, type ControlPlane } from '../../../tools/control-plane/control-plane.ts';
 import type { World } from './world.ts';
 
 const WAIT_MS = 30_000;

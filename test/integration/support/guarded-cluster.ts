@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { startControlPlane, type ControlPlane } from '../../control-plane/control-plane.ts';
+import { startControlPlane, type ControlPlane } from '../../../tools/control-plane/control-plane.ts';
 import {
   applyRbac,
   installOperatorIdentity,
@@ -11,10 +11,10 @@ import {
   placed,
   rbacObjects,
   type RbacObject,
-} from '../../control-plane/operator-identity.ts';
+} from '../../../tools/control-plane/operator-identity.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
 import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
-import { kustomize } from '../../tools/manifests.ts';
+import { kustomize } from '../../../tools/manifests.ts';
 import { readUses, type Uses } from './rights.ts';
 import { createWorld, type World, type WorldOptions } from './world.ts';
 

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { stringify } from 'yaml';
-import { startControlPlane, type ControlPlane } from '../../control-plane/control-plane.ts';
-import { installOperatorIdentity } from '../../control-plane/operator-identity.ts';
+import { startControlPlane, type ControlPlane } from '../../../tools/control-plane/control-plane.ts';
+import { installOperatorIdentity } from '../../../tools/control-plane/operator-identity.ts';
 import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
 
 export const ADMISSION = join(import.meta.dirname, '../../../deploy/manifests/base/admission.yaml');

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, inject, onTestFinished, vi } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { bundle } from '../../tools/bundle.ts';
+import { bundle } from '../../../tools/bundle.ts';
 
 export interface Result {
   /** 128 and more for an end by a signal, as a shell counts. */

@@ -1,7 +1,7 @@
 /** Rights of the operator as sets that can be compared: those that manifests grant, and those that an audit log shows. */
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { isOperator, keyOf, OPERATOR_USER, type RbacObject } from '../../control-plane/operator-identity.ts';
+import { isOperator, keyOf, OPERATOR_USER, type RbacObject } from '../../../tools/control-plane/operator-identity.ts';
 
 /** One verb on one resource, by one role. */
 export interface Right {

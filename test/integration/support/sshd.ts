@@ -8,7 +8,7 @@ import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
-import { freePort } from '../../control-plane/control-plane.ts';
+import { freePort } from '../../../tools/control-plane/control-plane.ts';
 
 const SSHD = '/usr/sbin/sshd';
 /** Where an sshd of root wants to find an empty folder; it stays, since other sshds may be using it. */

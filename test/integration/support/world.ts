@@ -11,17 +11,17 @@ import { join } from 'node:path';
 import { expect, inject, onTestFinished } from 'vitest';
 import { RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { Condition, VirtualServer } from '../../../src/api/virtual-server.ts';
-import { parseConfig, type Config } from '../../../src/config.ts';
+import { parseConfig, type Config } from '../../../src/config/config.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
 import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
-import { createLogger } from '../../../src/logger.ts';
+import { createLogger } from '../../../src/base/logger.ts';
 import { DEFAULT_KEY, startSimulator, type Simulator, type SimulatorOptions } from '../../../src/simulator/index.ts';
 import { wireOperator, type WiredOperator } from '../../../src/wiring.ts';
 import {
   installOperatorIdentity,
   permitConnectionSecrets,
   permitElection,
-} from '../../control-plane/operator-identity.ts';
+} from '../../../tools/control-plane/operator-identity.ts';
 import { SSH_KEY } from '../../gen/virtual-server.ts';
 import { TestNamespace } from './test-namespace.ts';
 

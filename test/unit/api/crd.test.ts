@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { serverCatalogCrd, virtualServerCrd } from '../../../src/api/crd.ts';
-import { CATALOG_CRD_FILE, CRD_FILE, crdYaml } from '../../../src/api/generate-crds.ts';
+import { CATALOG_CRD_FILE, CRD_FILE, crdYaml } from '../../../tools/crds.ts';
 import type { StructuralSchema } from '../../../src/api/structural-schema.ts';
 
 interface Crd {

@@ -11,7 +11,7 @@ import { sshArguments, sshTarget } from '../../../src/cli/vps/ssh-arguments.ts';
 import { columns, data } from '../../../src/cli/vps/table.ts';
 import { clean, paintFor, quoted } from '../../../src/cli/vps/terminal.ts';
 import { priceText, sumUp } from '../../../src/cli/vps/totals.ts';
-import { withVerdict, type ReadyReason } from '../../../src/decision/verdict.ts';
+import { withVerdict, type ReadyReason } from '../../../src/virtual-server/decision/verdict.ts';
 import { stored, storedWith } from '../../gen/virtual-server.ts';
 
 const HOSTILE = 'red \u001b[31m, C1 \u009b2J, turned \u202e, bell \u0007\r\n, no width \u200b, line \u2028, tab \t';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { LeaderElection } from '../../../src/controller/leader-election.ts';
 import { KubeError } from '../../../src/kube/error.ts';
 import type { Leases, LeaseState } from '../../../src/kube/leases.ts';
-import { createLogger } from '../../../src/logger.ts';
+import { createLogger } from '../../../src/base/logger.ts';
 import { FakeTimers } from '../../gen/timers.ts';
 
 /** A Lease as the API server keeps it: every write needs the newest version. */

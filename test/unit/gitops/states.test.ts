@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { REASONS } from '../../../src/api/conditions.ts';
 import { farewells, states, type State } from '../../gen/states.ts';
 import { VERDICTS } from '../../gen/verdicts.ts';
-import { gitopsFiles, testdataFiles } from '../../tools/gitops.ts';
+import { gitopsFiles, testdataFiles } from '../../../tools/gitops.ts';
 
 const STATES = states();
 

@@ -9,8 +9,13 @@ import {
 } from '../../../src/api/names.ts';
 import { formatRecord, parseRecord, recordSchema, type ServerRecord } from '../../../src/api/record.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
-import { adoptionOf, isPaused, saysNotCreated, withoutHandledOrphans } from '../../../src/decision/inputs.ts';
-import { viewRecord } from '../../../src/decision/record.ts';
+import {
+  adoptionOf,
+  isPaused,
+  saysNotCreated,
+  withoutHandledOrphans,
+} from '../../../src/virtual-server/decision/inputs.ts';
+import { viewRecord } from '../../../src/virtual-server/decision/record.ts';
 import { VIRTUAL_SERVERS } from '../../../src/kube/resource.ts';
 import { ATTEMPTED, HELD, web } from '../../gen/decision.ts';
 

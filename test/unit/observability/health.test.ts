@@ -1,13 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
-import { openJournal } from '../../../src/controller/journal.ts';
-import { Operator } from '../../../src/controller/operator.ts';
-import { parseConfig } from '../../../src/config.ts';
+import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
+import { Operator } from '../../../src/operator.ts';
+import { parseConfig } from '../../../src/config/config.ts';
 import { longestStepMs } from '../../../src/controller/progress.ts';
 import type { Vitals } from '../../../src/controller/vitals.ts';
 import { KubeError } from '../../../src/kube/error.ts';
-import { longestSilenceMs } from '../../../src/kube/reflector.ts';
+import { longestSilenceMs } from '../../../src/controller/reflector.ts';
 import type { Kube } from '../../../src/kube/types.ts';
 import { liveChecks, probePage, readyChecks, type Health } from '../../../src/observability/health.ts';
 import { feedOf } from '../../gen/feed.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { createLogger } from '../../../src/logger.ts';
+import { createLogger } from '../../../src/base/logger.ts';
 import { servePages, type PageServerOptions } from '../../../src/observability/page-server.ts';
 import { probe, slowPeers, type SlowPeersOptions } from '../../gen/slow-peers.ts';
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { bundle, BUNDLES } from '../../tools/bundle.ts';
+import { bundle, BUNDLES } from '../../../tools/bundle.ts';
 
 describe('the bundles, in a folder without node_modules', () => {
   let folder: string;

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { readCounts } from '../../tools/counts.ts';
+import { readCounts } from '../../../tools/counts.ts';
 
 let folder: string;
 beforeEach(async () => {

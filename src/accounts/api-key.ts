@@ -1,0 +1,23 @@
+/** The API key that a Secret holds, or what is wrong with it. */
+import { DEFAULT_API_KEY_SECRET } from '../api/names.ts';
+import type { Missing } from '../virtual-server/decision/types.ts';
+import type { ReadSecret } from '../kube/types.ts';
+import type { ApiKey } from '../provider/types.ts';
+
+/** `keyId` and `secret` of the Secret; a line break at the end is an editor's, not the key's. */
+export function parseApiKey(read: ReadSecret | undefined, namespace: string, name: string): ApiKey | Missing {
+  const where = `Secret ${namespace}/${name}`;
+  if (read === undefined) {
+    const hint = name === DEFAULT_API_KEY_SECRET ? ' (spec.apiKeySecretRef.name names another)' : '';
+    return { ok: false, reason: 'SecretNotFound', message: `${where} with the API key does not exist${hint}` };
+  }
+  const { data } = read;
+  const [keyId, secret] = ['keyId', 'secret'].map((field) => data[field]?.replace(/\r?\n$/, ''));
+  if (keyId !== undefined && keyId !== '' && secret !== undefined && secret !== '') return { keyId, secret };
+  const lacking = ['keyId', 'secret'].filter((field) => (data[field] ?? '').trim() === '');
+  return {
+    ok: false,
+    reason: 'SecretInvalid',
+    message: `${where} must have the keys "keyId" and "secret"; it lacks ${lacking.map((field) => `"${field}"`).join(' and ')}`,
+  };
+}

@@ -1,0 +1,226 @@
+/**
+ * API keys out of Secrets. A Secret is read by name and kept for a while; the last good key stays in memory, since the
+ * deletion of a namespace takes the Secret before the objects that need it to cancel their servers.
+ */
+import type { Missing } from '../virtual-server/decision/types.ts';
+import { KubeError } from '../kube/error.ts';
+import type { Kube } from '../kube/types.ts';
+import type { ApiKey, Provider, Session } from '../provider/types.ts';
+import { parseApiKey } from './api-key.ts';
+import type { Timers } from '../base/timers.ts';
+
+export type Found = { ok: true; session: Session; note?: string } | Missing;
+
+/** What the session is for. */
+export interface Use {
+  /** The object has a server or an attempt, so the last good key may serve. */
+  held: boolean;
+  /** The fallback Secret may serve too. */
+  deleting: boolean;
+  /** A person has just changed something about the object, so a key that fails is looked at again now. */
+  asked?: boolean;
+}
+
+export interface CredentialsOptions {
+  kube: Pick<Kube, 'getSecret'>;
+  provider: Provider;
+  timers: Timers;
+  /** How long a key that works is used without reading its Secret again (ms). */
+  refreshMs: number;
+  /** Where fallback Secrets `<namespace>.<name>` for objects that are being deleted are looked for. */
+  operatorNamespace: string | undefined;
+  /** Another key than before was read from this Secret, or its key works again: who failed with it should be looked at. */
+  onChange: (namespace: string, name: string) => void;
+}
+
+interface Entry {
+  key?: ApiKey;
+  /** resourceVersion of the Secret at the last read that found it. */
+  version?: string;
+  /** On the monotonic clock (ms). */
+  readAt: number;
+  /** What was wrong at the last read. */
+  problem?: Missing | undefined;
+  /** Reads in a row that brought no new key. */
+  fruitless: number;
+  /** Before that the Secret is not read again (ms). */
+  notBefore: number;
+  /** The service refused the key: read the Secret again as soon as the pause allows. */
+  suspect: boolean;
+  reading?: Promise<void> | undefined;
+}
+
+const FIRST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 60_000;
+
+export class Credentials {
+  readonly #options: CredentialsOptions;
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(options: CredentialsOptions) {
+    this.#options = options;
+    options.provider.onRecovered((key) => this.#recovered(key));
+  }
+
+  /** The session for an object. Throws KubeError when the Secret cannot be read now and no key is in memory. */
+  async get(namespace: string, name: string, use: Use): Promise<Found> {
+    const entry = await this.#fresh(namespace, name, use);
+    if (entry.key !== undefined && entry.problem === undefined) return this.#found(entry.key, namespace, use);
+    const last = use.held ? entry.key : undefined;
+    const fallback = use.deleting && (last === undefined || entry.suspect);
+    const found = fallback ? await this.#fallback(namespace, name, use) : undefined;
+    if (found !== undefined) return found;
+    if (last === undefined) return this.#missing(entry, namespace, name, use.deleting);
+    return this.#found(
+      last,
+      namespace,
+      use,
+      `${entry.problem?.message ?? ''}; the last key that was read from it is used`,
+    );
+  }
+
+  /** The account of the key that was last read from the Secret, or from the one that stands in for it, if it was accepted. */
+  acceptedAccount(namespace: string, name: string): string | undefined {
+    const { operatorNamespace = '', provider } = this.#options;
+    const ids = [`${namespace}/${name}`, `${operatorNamespace}/${namespace}.${name}`];
+    const keys = ids.flatMap((id) => this.#entries.get(id)?.key ?? []);
+    const sessions = keys.map((key) => provider.session(key, namespace));
+    return sessions.find((session) => session.isAccepted)?.account;
+  }
+
+  /** The service refused the key of this Secret, or of the one that stands in for it. */
+  suspect(namespace: string, name: string): void {
+    const { operatorNamespace = '' } = this.#options;
+    for (const id of [`${namespace}/${name}`, `${operatorNamespace}/${namespace}.${name}`]) {
+      const entry = this.#entries.get(id);
+      if (entry !== undefined) entry.suspect = true;
+    }
+  }
+
+  async #fallback(namespace: string, name: string, use: Use): Promise<Found | undefined> {
+    const { operatorNamespace } = this.#options;
+    if (operatorNamespace === undefined || namespace === operatorNamespace) return undefined;
+    const { key, problem } = await this.#fresh(operatorNamespace, `${namespace}.${name}`, use);
+    if (key === undefined || problem !== undefined) return undefined;
+    return this.#found(key, namespace, use, `the key of Secret ${operatorNamespace}/${namespace}.${name} is used`);
+  }
+
+  /** Forgets every Secret that is not needed any more. */
+  keepOnly(needed: ReadonlySet<string>): void {
+    for (const [id, { key }] of this.#entries) {
+      if (needed.has(id)) continue;
+      this.#entries.delete(id);
+      if (key !== undefined && !this.#isUsed(key)) this.#options.provider.forget(key);
+    }
+  }
+
+  #found(key: ApiKey, namespace: string, use: Use, note?: string): Found {
+    const { provider } = this.#options;
+    if (use.asked === true) provider.retryLogin(key);
+    return { ok: true, session: provider.session(key, namespace), ...(note !== undefined && { note }) };
+  }
+
+  #missing(entry: Entry, namespace: string, name: string, deleting: boolean): Missing {
+    const { operatorNamespace = "the operator's namespace", timers } = this.#options;
+    const problem = entry.problem ?? { ok: false, reason: 'SecretNotFound', message: `Secret ${name} was not read` };
+    const help = deleting
+      ? `. The server is cancelled as soon as there is a key: restore the Secret, or, where that cannot be done, create Secret ${namespace}.${name} in ${operatorNamespace}`
+      : '';
+    return {
+      ...problem,
+      message: problem.message + help,
+      retryAfterMs: Math.max(FIRST_PAUSE_MS, entry.notBefore - timers.monotonic()),
+    };
+  }
+
+  /** The entry, read anew where it is due; concurrent callers share one read. */
+  async #fresh(namespace: string, name: string, { asked = false }: Use): Promise<Entry> {
+    const id = `${namespace}/${name}`;
+    const entry = this.#entries.get(id) ?? { readAt: -Infinity, fruitless: 0, notBefore: -Infinity, suspect: false };
+    this.#entries.set(id, entry);
+    const now = this.#options.timers.monotonic();
+    const good = entry.key !== undefined && entry.problem === undefined && !entry.suspect;
+    const { readAt, notBefore } = entry;
+    const bad = asked ? Math.min(notBefore, readAt + FIRST_PAUSE_MS) : notBefore;
+    if (now < (good ? readAt + this.#options.refreshMs : bad)) return entry;
+    entry.reading ??= this.#read(entry, namespace, name).finally(() => {
+      entry.reading = undefined;
+    });
+    await entry.reading;
+    return entry;
+  }
+
+  async #read(entry: Entry, namespace: string, name: string): Promise<void> {
+    const { kube, provider, timers } = this.#options;
+    const { version } = entry;
+    let parsed: ApiKey | Missing;
+    try {
+      const secret = await kube.getSecret(namespace, name);
+      if (secret !== undefined) entry.version = secret.resourceVersion;
+      parsed = parseApiKey(secret, namespace, name);
+    } catch (error) {
+      if (!(error instanceof KubeError) || (error.code !== 'Forbidden' && entry.key === undefined)) throw error;
+      parsed = {
+        ok: false,
+        reason: 'SecretForbidden',
+        message: `Secret ${namespace}/${name} cannot be read: ${error.message}`,
+      };
+    }
+    const now = timers.monotonic();
+    entry.readAt = now;
+    if ('ok' in parsed) entry.problem = parsed;
+    else {
+      const before = entry.key;
+      const changed = !isSame(before, parsed);
+      const recovered = entry.problem !== undefined;
+      entry.key = parsed;
+      entry.problem = undefined;
+      if (changed || recovered) {
+        entry.fruitless = 0;
+        entry.suspect = false;
+        if (before !== undefined && changed && !this.#isUsed(before)) provider.forget(before);
+        // Nobody can have waited for a Secret that is read for the first time.
+        if (before !== undefined || recovered) this.#changed(namespace, name);
+        return;
+      }
+      // A person who writes the Secret again, even with the same key, expects the key to work now.
+      const touched = version !== entry.version;
+      if (touched) provider.retryLogin(parsed);
+      // Only reads that look for another key make the pause grow.
+      if (!entry.suspect) return;
+      if (touched) {
+        entry.fruitless = 0;
+        this.#changed(namespace, name);
+      }
+    }
+    entry.notBefore = now + Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(entry.fruitless, 10));
+    entry.fruitless += 1;
+  }
+
+  /** A key that was refused works again. */
+  #recovered(key: ApiKey): void {
+    for (const [id, entry] of this.#entries) {
+      if (!isSame(entry.key, key)) continue;
+      entry.suspect = false;
+      entry.fruitless = 0;
+      const slash = id.indexOf('/');
+      this.#changed(id.slice(0, slash), id.slice(slash + 1));
+    }
+  }
+
+  #changed(namespace: string, name: string): void {
+    const { onChange, operatorNamespace } = this.#options;
+    onChange(namespace, name);
+    // A fallback Secret `<namespace>.<name>` stands in for another one; no namespace has a dot in its name.
+    const dot = name.indexOf('.');
+    if (namespace === operatorNamespace && dot > 0) onChange(name.slice(0, dot), name.slice(dot + 1));
+  }
+
+  #isUsed(key: ApiKey): boolean {
+    return [...this.#entries.values()].some((entry) => isSame(entry.key, key));
+  }
+}
+
+function isSame(a: ApiKey | undefined, b: ApiKey): boolean {
+  return a?.keyId === b.keyId && a.secret === b.secret;
+}

@@ -1,0 +1,37 @@
+/** Which reason stands for which error of the provider room. */
+import type { ProviderErrorLike } from '../../provider/types.ts';
+import type { ReadyReason } from '../../virtual-server/decision/verdict.ts';
+
+const REASON_BY_CODE: Record<string, ReadyReason> = {
+  PROVIDER_UNREACHABLE: 'ProviderUnavailable',
+  PROVIDER_TIMEOUT: 'ProviderUnavailable',
+  PROVIDER_RESPONSE: 'ProviderUnavailable',
+  PROVIDER_WITHHELD: 'ProviderUnavailable',
+  PROVIDER_RATE_LIMITED: 'ProviderRateLimited',
+  PROVIDER_INVALID_CREDENTIALS: 'InvalidCredentials',
+  PROVIDER_UNAUTHORIZED: 'Unauthorized',
+  PROVIDER_PROTOCOL: 'ProviderProtocolError',
+};
+
+export function reasonOf(error: ProviderErrorLike): ReadyReason {
+  return REASON_BY_CODE[error.code] ?? 'ProviderProtocolError';
+}
+
+const BASE_MS = 1_000;
+const MAX_MS = 10 * 60_000;
+
+/** Pause after the n-th failure in a row (n >= 1), in ms: doubling from one second to ten minutes, with jitter of a fifth. */
+export function backoffMs(failures: number, jitter: number, atLeastMs = 0): number {
+  const pause = Math.min(MAX_MS, BASE_MS * 2 ** Math.min(failures - 1, 20));
+  return Math.max(atLeastMs, Math.round(pause * (0.9 + 0.2 * jitter)));
+}
+
+/**
+ * As `backoffMs`, where the key is at fault: a visit looks for a Secret that was fixed and costs the provider nothing, so
+ * it waits no longer than until the next login (0: unknown), and a little more, lest all that share the key come at once.
+ */
+export function keyPauseMs(failures: number, jitter: number, untilLoginMs = 0): number {
+  const pause = backoffMs(failures, jitter);
+  if (untilLoginMs === 0) return pause;
+  return Math.min(pause, Math.max(BASE_MS, Math.round(untilLoginMs * (1 + 0.1 * jitter))));
+}

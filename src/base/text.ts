@@ -1,0 +1,21 @@
+/** Text of others as status, Events and messages may carry it. Pure. */
+import { printable } from './printable.ts';
+
+/**
+ * At most `bound` UTF-16 units, which are never fewer than the characters that a schema counts. Always valid Unicode, since
+ * JSON and the API server would turn half a character into another text; and printable.
+ */
+export function cut(text: string, bound: number): string {
+  return printable(text)
+    .slice(0, bound)
+    .replace(/[\uD800-\uDBFF]$/, '')
+    .toWellFormed();
+}
+
+/** A length of time for people: in seconds below two minutes, in minutes below two hours, else in hours. */
+export function durationText(ms: number): string {
+  const seconds = Math.max(1, Math.ceil(ms / 1000));
+  if (seconds < 120) return `${seconds} s`;
+  const minutes = Math.ceil(seconds / 60);
+  return minutes < 120 ? `${minutes} minutes` : `${Math.ceil(minutes / 60)} hours`;
+}

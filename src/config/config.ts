@@ -1,0 +1,186 @@
+/** Flags and environment of the operator, parsed once; nothing else reads them. */
+import { distance } from 'fastest-levenshtein';
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { overlap } from './bind-address.ts';
+import { FLAGS, type Config, type FlagSpec } from './flags.ts';
+import { version } from '../base/version.ts';
+
+export type { Config } from './flags.ts';
+
+export type ParsedConfig =
+  | { kind: 'run'; config: Config }
+  | { kind: 'help'; text: string }
+  | { kind: 'version'; text: string }
+  | { kind: 'error'; message: string };
+
+/** Where the kubelet writes the namespace of the pod. */
+const POD_NAMESPACE_FILE = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
+const MAX_SHOWN = 100;
+const HELP_WIDTH = 100;
+
+/** Speaks of what people gave, so its message goes to them as it stands. */
+class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+interface Given {
+  text: string;
+  /** The flag or environment variable that it came from. */
+  source: string;
+}
+
+const flags: readonly [string, FlagSpec][] = Object.entries(FLAGS);
+
+/** `argv` without node and script. An empty environment variable counts as not set. Never throws for what was given. */
+export function parseConfig(
+  argv: readonly string[],
+  env: NodeJS.ProcessEnv,
+  podNamespaceFile = POD_NAMESPACE_FILE,
+): ParsedConfig {
+  const { values, unknown } = readFlags(argv);
+  if (values.has('help')) return { kind: 'help', text: helpText() };
+  if (values.has('version')) return { kind: 'version', text: version() };
+  try {
+    if (unknown !== undefined) throw new UsageError(unknown);
+    const entries = flags.map(([key, spec]) => [key, valueOf(spec, given(spec, values, env))] as const);
+    const config = Object.fromEntries(entries) as unknown as Config;
+    checkTogether(config);
+    return {
+      kind: 'run',
+      config: { ...config, operatorNamespace: config.operatorNamespace ?? read(podNamespaceFile) },
+    };
+  } catch (error) {
+    if (error instanceof UsageError) return { kind: 'error', message: error.message };
+    throw error;
+  }
+}
+
+/** The values of each flag in order, and what is wrong with the first argument that cannot be one. */
+function readFlags(argv: readonly string[]): { values: Map<string, string[]>; unknown: string | undefined } {
+  const options = Object.fromEntries(
+    flags.map(([, { flag, boolean }]) => [
+      flag,
+      { type: boolean === true ? ('boolean' as const) : ('string' as const) },
+    ]),
+  );
+  const help = { help: { type: 'boolean' as const, short: 'h' }, version: { type: 'boolean' as const } };
+  const { tokens } = parseArgs({
+    args: [...argv],
+    options: { ...options, ...help },
+    strict: false,
+    tokens: true,
+  });
+  const values = new Map<string, string[]>();
+  let unknown: string | undefined;
+  for (const token of tokens) {
+    if (token.kind === 'option' && Object.hasOwn(help, token.name)) values.set(token.name, []);
+    else if (token.kind === 'option' && Object.hasOwn(options, token.name)) {
+      // A value that looks like a flag is one whose own value was forgotten, unless it stands behind `=`.
+      if (token.value === undefined && options[token.name]?.type === 'boolean') values.set(token.name, ['true']);
+      else if (token.value === undefined || (!token.inlineValue && token.value.startsWith('-'))) {
+        unknown ??= `${token.rawName} needs a value: give ${formOf(token.name)}`;
+      } else values.set(token.name, [...(values.get(token.name) ?? []), token.value]);
+    } else unknown ??= unknownMessage(argv[token.index] ?? '');
+  }
+  return { values, unknown };
+}
+
+function formOf(flag: string): string {
+  return flags.find(([, spec]) => spec.flag === flag)?.[1].form ?? '';
+}
+
+function unknownMessage(argument: string): string {
+  if (!/^-./.test(argument) || argument === '--') return `unexpected argument ${shown(argument)}: see --help`;
+  // What stands behind "=" may be meant for nobody's eyes.
+  const [name = ''] = argument.split('=');
+  const bare = name.replace(/^-+/, '');
+  const known = [...flags.map(([, spec]) => spec.flag), 'help', 'version'];
+  const [nearest = ''] = known.sort((a, b) => distance(bare, a) - distance(bare, b));
+  // A flag of which more than half would have to change was not meant.
+  const hint = distance(bare, nearest) <= nearest.length / 2 ? `did you mean --${nearest}?` : 'see --help';
+  return `unknown flag ${shown(name)}: ${hint}`;
+}
+
+/** The last of several values counts, as usual, unless they make a list. */
+function given(spec: FlagSpec, values: Map<string, string[]>, env: NodeJS.ProcessEnv): Given | undefined {
+  const texts = values.get(spec.flag);
+  if (texts !== undefined) {
+    const text = spec.repeatable === true ? texts.join(',') : (texts.at(-1) ?? '');
+    // An empty list would be no list, which for namespaces means all of them.
+    if (text === '') throw new UsageError(`--${spec.flag} is empty: give ${spec.form}`);
+    return { text, source: `--${spec.flag}` };
+  }
+  for (const source of [envName(spec), ...(spec.fallbackEnv === undefined ? [] : [spec.fallbackEnv])]) {
+    const text = env[source];
+    if (text !== undefined && text !== '') return { text, source };
+  }
+  return undefined;
+}
+
+/** What is valid each by itself and not together. */
+function checkTogether({ metricsBindAddress: metrics, healthProbeBindAddress: probes }: Config): void {
+  if (metrics === 'off' || probes === 'off' || !overlap(metrics, probes)) return;
+  const [first, second] = [FLAGS.metricsBindAddress.flag, FLAGS.healthProbeBindAddress.flag];
+  throw new UsageError(`--${first} and --${second} name the same address: give two different ports`);
+}
+
+function valueOf(spec: FlagSpec, value: Given | undefined): unknown {
+  const text = value?.text ?? spec.default;
+  if (text === undefined) {
+    if (spec.required !== true) return undefined;
+    throw new UsageError(`--${spec.flag} (or ${envName(spec)}) is required: give ${spec.form}`);
+  }
+  const parsed = spec.schema.safeParse(text);
+  if (parsed.success) return parsed.data;
+  throw new UsageError(`${value?.source ?? 'default'} ${shown(text)} is not valid: give ${spec.form}`);
+}
+
+/** A wrong value as it may be shown: of a URL neither user nor query, which may hold credentials. */
+function shown(text: string): string {
+  const safe = text.replace(/^([a-z]+:\/\/)?.*@/is, '$1***@').replace(/[?#].*/s, (tail) => `${tail.charAt(0)}***`);
+  return JSON.stringify(safe.length > MAX_SHOWN ? `${safe.slice(0, MAX_SHOWN)}...` : safe);
+}
+
+function read(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8').trim() || undefined;
+  } catch {
+    // Outside a pod there is no such file.
+    return undefined;
+  }
+}
+
+function envName(spec: FlagSpec): string {
+  return `VPS_${spec.flag.toUpperCase().replaceAll('-', '_')}`;
+}
+
+function helpText(): string {
+  const usage = flags.filter(([, spec]) => spec.required).map(([, spec]) => `--${spec.flag} ${spec.value}`);
+  return [
+    'Orders a server for each VirtualServer object, and cancels it when the object is deleted.',
+    '',
+    `Usage: vps-operator ${usage.join(' ')} [flags]`,
+    '',
+    'Each flag may also be given as the environment variable that stands with it; the flag wins.',
+    '',
+    ...flags.flatMap(([, spec]) => flagHelp(spec)),
+    '  --help, -h\n      Show this text.\n',
+    '  --version\n      Show the version.',
+  ].join('\n');
+}
+
+function flagHelp(spec: FlagSpec): string[] {
+  const preset = spec.required === true ? 'Required' : `Default: ${spec.absent ?? spec.default ?? 'none'}`;
+  return [`  --${spec.flag} ${spec.value}`, ...wrap(spec.help), ...wrap(`${preset}. [${envName(spec)}]`), ''];
+}
+
+function wrap(text: string): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1);
+    if (line === undefined || line.length + 1 + word.length > HELP_WIDTH) lines.push(`      ${word}`);
+    else lines[lines.length - 1] = `${line} ${word}`;
+  }
+  return lines;
+}

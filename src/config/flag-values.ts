@@ -1,0 +1,48 @@
+/** The forms that values of flags have, and how they are read. The message for a wrong one is its form. */
+import * as z from 'zod';
+import { parseBindAddress } from './bind-address.ts';
+import { MAX_DURATION_DAYS, parseDuration } from '../base/duration.ts';
+
+const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+
+export const httpUrl = z.string().transform((text, context) => {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const bare = url !== undefined && url.username === '' && url.password === '' && !/[?#@\s\\]/.test(text);
+  if (bare && /^https?:\/\//i.test(text)) return url.href.replace(/\/+$/, '');
+  return invalid(context);
+});
+const duration = z.string().transform((text, context) => parseDuration(text) ?? invalid(context));
+export const decimal = (pattern: RegExp, min: number, max: number) =>
+  z.string().transform((text, context) => {
+    const number = pattern.test(text) ? Number(text) : NaN;
+    return number >= min && number <= max ? number : invalid(context);
+  });
+export const namespace = z.string().regex(DNS_LABEL);
+export const namespaces = z
+  .string()
+  .transform((text) => [...new Set(text === '' ? [] : text.split(',').map((part) => part.trim()))])
+  .pipe(z.array(namespace));
+export const path = z.string().min(1);
+export const bindAddress = z.string().transform((text, context) => parseBindAddress(text) ?? invalid(context));
+
+/** The message is the flag's `form`; that of the issue is never shown. */
+function invalid(context: z.core.$RefinementCtx): never {
+  context.addIssue({ code: 'custom' });
+  return z.NEVER;
+}
+
+export const URL_FORM = 'an http or https URL without user, query and fragment, such as https://api.example.org';
+const DURATION_FORM = `a duration such as 500ms, 60s, 10m or 1m30s, above 0 and at most ${MAX_DURATION_DAYS} days`;
+export const NAMESPACE_FORM = 'the name of a namespace: at most 63 of a-z, 0-9 and -, with - not first or last';
+export const BIND_ADDRESS_FORM = 'an address such as :8080, 127.0.0.1:8080 or [::1]:8080, or 0 for none';
+export const durationFlag = { value: 'DURATION', form: DURATION_FORM, schema: duration };
+export const booleanFlag = {
+  value: 'BOOLEAN',
+  form: 'true or false',
+  schema: z
+    .string()
+    .pipe(z.enum(['true', 'false']))
+    .transform((text) => text === 'true'),
+  default: 'false',
+  boolean: true,
+} as const;

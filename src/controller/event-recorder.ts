@@ -1,0 +1,71 @@
+/** Writes Events on the way: never waited for by a step, never repeated within ten minutes. */
+import { BOUNDS, type ObjectMeta } from '../api/virtual-server.ts';
+import { cut } from '../base/text.ts';
+import type { EventNote } from '../virtual-server/decision/types.ts';
+import type { EventInput, Kube } from '../kube/types.ts';
+import type { Logger } from '../base/logger.ts';
+import type { Timers } from '../base/timers.ts';
+
+const REPEAT_MS = 10 * 60_000;
+const REMEMBERED = 10_000;
+/** Of the connections to the API server, which the writes of objects need too: Events may come late. */
+const MAX_IN_FLIGHT = 3;
+
+export class Recorder {
+  readonly #kube: Pick<Kube, 'createEvent'>;
+  readonly #timers: Timers;
+  readonly #log: Logger;
+  readonly #sent = new Map<string, number>();
+  readonly #waiting: EventInput[] = [];
+  readonly #senders = new Set<Promise<void>>();
+  #sending = 0;
+
+  constructor(kube: Pick<Kube, 'createEvent'>, timers: Timers, log: Logger) {
+    this.#kube = kube;
+    this.#timers = timers;
+    this.#log = log;
+  }
+
+  /** `kind` left out: a VirtualServer. */
+  record({ metadata }: { metadata: ObjectMeta }, action: string, notes: readonly EventNote[], kind?: string): void {
+    const { namespace, name, uid, resourceVersion } = metadata;
+    const regarding = { ...(kind !== undefined && { kind }), namespace, name, uid, resourceVersion };
+    for (const { type, reason, note } of notes) {
+      if (this.#isRepeated(`${uid} ${reason} ${note}`)) continue;
+      this.#waiting.push({ regarding, type, reason, action, note: cut(note, BOUNDS.message) });
+      if (this.#sending >= MAX_IN_FLIGHT) continue;
+      this.#sending += 1;
+      const sender = this.#send().finally(() => this.#senders.delete(sender));
+      this.#senders.add(sender);
+    }
+  }
+
+  /** Resolves when every Event was answered. */
+  async flush(): Promise<void> {
+    await Promise.all(this.#senders);
+  }
+
+  async #send(): Promise<void> {
+    for (let event = this.#waiting.shift(); event !== undefined; event = this.#waiting.shift()) {
+      const { regarding, reason } = event;
+      // In a namespace that is being deleted no Event can be created; the condition and the log say the same.
+      await this.#kube
+        .createEvent(event)
+        .catch((error: unknown) => this.#log.debug({ ...regarding, reason, err: error }, 'event not written'));
+    }
+    // In the same turn that found nothing left: what comes from now on starts a sender of its own.
+    this.#sending -= 1;
+  }
+
+  #isRepeated(text: string): boolean {
+    const now = this.#timers.monotonic();
+    // Oldest first, since a text is only remembered when it is sent.
+    for (const [old, at] of this.#sent) {
+      if (now - at < REPEAT_MS && this.#sent.size < REMEMBERED) break;
+      this.#sent.delete(old);
+    }
+    if (this.#sent.has(text)) return true;
+    this.#sent.set(text, now);
+    return false;
+  }
+}

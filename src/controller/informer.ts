@@ -1,0 +1,171 @@
+/** A cache of the objects of a kind that follows the API server, and tells a handler of every change. */
+import type { VirtualServer } from '../api/virtual-server.ts';
+import type { KubeHttp } from '../kube/http.ts';
+import type { ObjectName } from '../kube/list.ts';
+import { isDeepEqual } from '../kube/merge-patch.ts';
+import { runReflector, type ReflectorSink, type ReflectorTuning } from './reflector.ts';
+import { keyOf, VIRTUAL_SERVERS, type KubeObject, type Resource } from '../kube/resource.ts';
+import type { Informer, InformerHandler, KubeErrorCode } from '../kube/types.ts';
+
+/** Satisfied by a pino logger. */
+export interface InformerLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+export interface InformerOptions<T = VirtualServer> extends ReflectorTuning {
+  http: KubeHttp;
+  namespaces: readonly string[] | 'all';
+  handler: InformerHandler<T>;
+  log?: InformerLog;
+  /** A clock that only goes forward, in milliseconds. */
+  monotonic?: () => number;
+}
+
+/** After a restore of etcd, a version can come again with other contents. */
+function isSame(a: KubeObject, b: KubeObject): boolean {
+  return a.metadata.resourceVersion === b.metadata.resourceVersion && isDeepEqual(a, b);
+}
+
+/** True where the name may be that of the object. */
+function isNamed({ namespace, name }: ObjectName, { metadata }: KubeObject): boolean {
+  return name === metadata.name && (namespace === undefined || namespace === metadata.namespace);
+}
+
+const problemsOf = (kind: string): Partial<Record<KubeErrorCode, string>> => ({
+  NotFound: `the CustomResourceDefinition of ${kind} is not installed; waiting for it`,
+  Forbidden: `not allowed to list and watch ${kind}s; waiting for it`,
+  Expired: 'the watched version is too old; listing again',
+  RolledBack: 'the API server is at an older version than before, as after a restore of etcd; listing again',
+  TooLarge: `a ${kind} is too large to watch; listing again`,
+});
+
+/** That of VirtualServers. */
+export function createInformer(options: InformerOptions): Informer {
+  return createInformerOf(VIRTUAL_SERVERS, options);
+}
+
+export function createInformerOf<T extends KubeObject>(
+  resource: Resource<T>,
+  options: InformerOptions<T>,
+): Informer<T> {
+  const problems = problemsOf(resource.kind);
+  const { http, handler, log, monotonic = () => performance.now() } = options;
+  const namespaces = options.namespaces === 'all' ? [undefined] : [...new Set(options.namespaces)];
+  const stopping = new AbortController();
+  const firstLists = namespaces.map(() => Promise.withResolvers<undefined>());
+  const signsOfLife = namespaces.map(monotonic);
+  const cache = new Map<string, T>();
+  let running: Promise<unknown> | undefined;
+
+  /** A handler's exception is a bug of the handler and must not end the watch. */
+  function notify(key: string, call: () => void): void {
+    if (stopping.signal.aborted) return;
+    try {
+      call();
+    } catch (error) {
+      log?.error({ err: error, key }, 'informer handler failed');
+    }
+  }
+
+  function remove(key: string, last: T): void {
+    cache.delete(key);
+    notify(key, () => handler.onGone(key, last));
+  }
+
+  function upsert(object: T): void {
+    const key = keyOf(object);
+    const cached = cache.get(key);
+    const same = cached?.metadata.uid === object.metadata.uid;
+    if (same && isSame(cached, object)) return;
+    if (cached !== undefined && !same) remove(key, cached);
+    cache.set(key, object);
+    notify(key, () => handler.onUpsert(key, object, same ? cached : undefined));
+  }
+
+  function gone(object: T): void {
+    const key = keyOf(object);
+    const cached = cache.get(key);
+    if (cached === undefined) return;
+    remove(key, cached.metadata.uid === object.metadata.uid ? object : cached);
+  }
+
+  /** A list is the whole truth, even an older one: etcd may have been restored from a backup. */
+  function replace(namespace: string | undefined, objects: T[], skipped: readonly ObjectName[]): void {
+    const present = new Set(objects.map(keyOf));
+    for (const [key, object] of cache) {
+      const covered = namespace === undefined || object.metadata.namespace === namespace;
+      // An object that is too large to read is not gone.
+      if (covered && !present.has(key) && !skipped.some((name) => isNamed(name, object))) remove(key, object);
+    }
+    for (const object of objects) upsert(object);
+  }
+
+  function sinkOf(namespace: string | undefined, index: number): ReflectorSink<T> {
+    const scope = namespace ?? 'all namespaces';
+    let lastProblem: string | undefined;
+    return {
+      upsert,
+      gone,
+      listing() {
+        const listed = handler.onList?.();
+        return (...answer) => {
+          if (!stopping.signal.aborted) listed?.(...answer);
+        };
+      },
+      replace(objects, skipped) {
+        for (const name of skipped)
+          log?.error({ ...name }, `${resource.kind} is too large to read; the operator skips it until it is smaller`);
+        replace(namespace, objects, skipped);
+        firstLists[index]?.resolve(undefined);
+      },
+      contact: () => {
+        signsOfLife[index] = monotonic();
+      },
+      problem(error) {
+        signsOfLife[index] = monotonic();
+        const problem = problems[error.code] ?? 'cannot follow the API server; trying again';
+        // An outage is one problem however many attempts it takes.
+        if (problem !== lastProblem) log?.warn({ scope, code: error.code, reason: error.message }, problem);
+        lastProblem = problem;
+      },
+      healthy() {
+        if (lastProblem !== undefined) log?.info({ scope }, 'informer is in order again');
+        lastProblem = undefined;
+      },
+    };
+  }
+
+  const synced = Promise.all(firstLists.map(({ promise }) => promise)).then(() => undefined);
+  // Whoever awaits it hears of the rejection; it is no fault if nobody does.
+  synced.catch(() => undefined);
+
+  return {
+    start() {
+      if (stopping.signal.aborted || running !== undefined) return;
+      signsOfLife.fill(monotonic());
+      running = Promise.all(
+        namespaces.map((namespace, index) =>
+          runReflector({
+            ...options,
+            http,
+            resource,
+            namespace,
+            sink: sinkOf(namespace, index),
+            signal: stopping.signal,
+          }),
+        ),
+      );
+    },
+    synced: () => synced,
+    get: (key) => cache.get(key),
+    list: () => [...cache.values()],
+    silentForMs: () => (running === undefined ? 0 : monotonic() - Math.min(...signsOfLife)),
+    async stop() {
+      stopping.abort();
+      for (const { reject } of firstLists) reject(new Error('the informer was stopped'));
+      await running;
+    },
+  };
+}

@@ -1,0 +1,148 @@
+/** Turns the service's lists, or why they could not be had, into the status of a ServerCatalog. Pure. */
+import { RECONCILE_AT_ANNOTATION } from '../../api/names.ts';
+import {
+  CATALOG_BOUNDS,
+  MAX_DISK_TYPES,
+  MAX_ENTRIES,
+  type ServerCatalog,
+  type ServerCatalogStatus,
+} from '../../api/server-catalog.ts';
+import type { Catalog } from '../../provider/types.ts';
+import { cut } from '../../base/text.ts';
+import type { Missing } from '../../virtual-server/decision/types.ts';
+import { isAboutKey, timestamp, withVerdict } from '../../virtual-server/decision/verdict.ts';
+
+type Lists = {
+  [K in 'products' | 'images' | 'diskSizes' | 'counts']: NonNullable<ServerCatalogStatus[K]>;
+};
+
+/** `now` in ms since the epoch. A status that equals the present one need not be written. */
+export function catalogStatus(
+  object: ServerCatalog,
+  reading: { ok: true; catalog: Catalog } | Missing,
+  now: number,
+): ServerCatalogStatus {
+  const { generation } = object.metadata;
+  const present = object.status ?? {};
+  const conditions = present.conditions ?? [];
+  const request = requestOf(object) ?? present.lastHandledReconcileAt;
+  const handled = request === undefined ? {} : { lastHandledReconcileAt: request };
+  if (reading.ok) {
+    const lists = listsOf(reading.catalog);
+    const same = present.observedAt !== undefined && textOf(present) === textOf(lists);
+    return {
+      ...lists,
+      observedAt: same ? present.observedAt : timestamp(now),
+      ...handled,
+      observedGeneration: generation,
+      conditions: withVerdict(conditions, { reason: 'Available', message: summary(lists) }, generation, now),
+    };
+  }
+  // Lists speak of the spec that they were read for: another one may name another account.
+  const current = present.observedGeneration === generation;
+  // While the service is away what it last listed is still the best that is known; a key that fails is another matter.
+  const keepsReady = current && !isAboutKey(reading.reason) && reading.reason !== 'Unauthorized';
+  const before = keepsReady
+    ? conditions
+    : conditions.filter(({ type, status }) => type !== 'Ready' || status !== 'True');
+  return {
+    ...(current && listsIn(present)),
+    ...(current && present.observedAt !== undefined && { observedAt: present.observedAt }),
+    ...handled,
+    observedGeneration: generation,
+    conditions: withVerdict(before, reading, generation, now),
+  };
+}
+
+/** Whether somebody has asked for a reading that nobody has made since, before a restart or after it. */
+export function isRequested(object: ServerCatalog): boolean {
+  const request = requestOf(object);
+  return request !== undefined && request !== object.status?.lastHandledReconcileAt;
+}
+
+/** As it stands in status once it is handled; undefined: nobody asks. */
+function requestOf({ metadata }: ServerCatalog): string | undefined {
+  const value = metadata.annotations?.[RECONCILE_AT_ANNOTATION];
+  return value === undefined ? undefined : cut(value, CATALOG_BOUNDS.text);
+}
+
+/** Equal for equal lists; the API server returns fields in an order of its own. */
+function textOf({ products = [], images = [], diskSizes = [], counts }: ServerCatalogStatus): string {
+  return JSON.stringify([
+    products.map(({ code, ram }) => [code, ram]),
+    images.map(({ name, description }) => [name, description]),
+    diskSizes.map(({ type, sizes }) => [type, sizes]),
+    [counts?.products, counts?.images, counts?.diskSizes],
+  ]);
+}
+
+function listsIn({ products, images, diskSizes, counts }: ServerCatalogStatus): Partial<Lists> {
+  return {
+    ...(products && { products }),
+    ...(images && { images }),
+    ...(diskSizes && { diskSizes }),
+    ...(counts && { counts }),
+  };
+}
+
+/**
+ * Sorted, so that a service that lists the same in another order changes nothing, and that the same entries stand here
+ * when there are too many. What could not be stored as it is could not be ordered by it either, and is left out.
+ */
+function listsOf(catalog: Catalog): Lists {
+  const products = catalog.products
+    .filter(({ code }) => isName(code))
+    .map(({ code, ram }) => ({ code, ...(ram !== undefined && { ram }) }))
+    .sort((a, b) => (a.ram ?? 0) - (b.ram ?? 0) || byText(a.code, b.code));
+  const images = catalog.images
+    .filter(({ name }) => isName(name))
+    .map(({ name, description }) => ({
+      name,
+      ...(description !== undefined && { description: cut(description, CATALOG_BOUNDS.text) }),
+    }))
+    .sort((a, b) => byText(a.name, b.name) || byText(a.description ?? '', b.description ?? ''));
+  const diskSizes = Object.entries(catalog.diskSizes)
+    .filter(([type]) => isName(type, CATALOG_BOUNDS.diskType))
+    .map(([type, sizes]) => ({ type, sizes: [...new Set(sizes)].filter((size) => size > 0).sort((a, b) => a - b) }))
+    .sort((a, b) => byText(a.type, b.type));
+  return {
+    products: products.slice(0, MAX_ENTRIES),
+    images: images.slice(0, MAX_ENTRIES),
+    diskSizes: diskSizes
+      .slice(0, MAX_DISK_TYPES)
+      .map(({ type, sizes }) => ({ type, sizes: sizes.slice(0, MAX_ENTRIES) })),
+    counts: { products: products.length, images: images.length, diskSizes: sizesIn(diskSizes) },
+  };
+}
+
+/** What the message of Ready says: how many there are, and how many of them stand here where that is fewer. */
+function summary({ products, images, diskSizes, counts }: Lists): string {
+  const part = (what: string, total: number, here: number): string =>
+    `${total} ${what}${here < total ? ` (cut: the first ${here} stand here)` : ''}`;
+  return [
+    part('products', counts.products, products.length),
+    part('images', counts.images, images.length),
+    part('disk sizes', counts.diskSizes, sizesIn(diskSizes)),
+  ].join(', ');
+}
+
+const sizesIn = (types: readonly { sizes: readonly number[] }[]): number =>
+  types.reduce((sum, { sizes }) => sum + sizes.length, 0);
+
+const isName = (text: string, bound: number = CATALOG_BOUNDS.text): boolean => text !== '' && cut(text, bound) === text;
+
+/** By code units: the order must not depend on where the operator runs. */
+function byText(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+const SHORTEST_MS = 5 * 60_000;
+const UNIT_MS: Record<string, number> = { h: 3_600_000, m: 60_000, s: 1_000 };
+
+/** spec.refreshInterval in ms; the CRD has checked its form and its least value. */
+export function refreshMs({ spec }: ServerCatalog): number {
+  const parts = [...spec.refreshInterval.matchAll(/(\d+)([hms])/g)];
+  const ms = parts.reduce((sum, [, amount, unit = 's']) => sum + Number(amount) * (UNIT_MS[unit] ?? 0), 0);
+  return Math.max(SHORTEST_MS, ms);
+}

@@ -1,0 +1,122 @@
+/** Writes connection Secrets, so that each says what its server was last seen with. Touches none that is not its object's. */
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import { connectionData, connectionWrite, type Connection, type ConnectionData } from '../decision/connection.ts';
+import { KubeError } from '../../kube/error.ts';
+import type { SecretChanges, SecretObject, Secrets } from '../../kube/secrets.ts';
+import type { Kube, KubeErrorCode } from '../../kube/types.ts';
+import type { Logger } from '../../base/logger.ts';
+import type { Server } from '../../provider/types.ts';
+
+export interface ConnectionSecretsOptions {
+  /** Undefined: `--connection-secrets` was not given, and nothing is written. */
+  secrets: Secrets | undefined;
+  kube: Pick<Kube, 'getVirtualServer'>;
+  /** True while no other process can be the active one; asked right before a write. */
+  leads: () => boolean;
+  log: Logger;
+}
+
+/** Answers that another try would bring again: no object waits for them. */
+const FINAL: ReadonlySet<KubeErrorCode> = new Set(['Forbidden', 'Invalid', 'NotFound', 'Rejected']);
+const UNAUTHORIZED = 401;
+
+/** Of KubeErrors `write` and `empty` throw `Conflict` only, which means what it means of every write: look again. */
+export class ConnectionSecrets {
+  readonly #options: ConnectionSecretsOptions;
+
+  constructor(options: ConnectionSecretsOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined where the object asks for no Secret, or is being deleted. */
+  async write(object: VirtualServer, server: Server): Promise<Connection | undefined> {
+    if (object.spec.connectionSecretName === undefined || object.metadata.deletionTimestamp !== undefined)
+      return undefined;
+    return this.#tried(object, connectionData(server));
+  }
+
+  /** The server is no more, the object stays. Undefined where nothing is left in the Secret, or it is not the object's. */
+  async empty(object: VirtualServer): Promise<Connection | undefined> {
+    if (object.spec.connectionSecretName === undefined) return undefined;
+    const connection = await this.#tried(object, {});
+    return connection.state === 'failed' ? connection : undefined;
+  }
+
+  /**
+   * The object is about to go: with or without its Secret, as deletionPolicy says. Throws KubeError where another try may
+   * help.
+   */
+  async letGo(object: VirtualServer): Promise<void> {
+    try {
+      await this.#bring(object, undefined);
+    } catch (error) {
+      const isFinal = error instanceof KubeError && FINAL.has(error.code) && error.status !== UNAUTHORIZED;
+      if (!isFinal) throw error;
+      const { namespace, name, uid } = object.metadata;
+      this.#options.log.warn({ namespace, name, uid, err: error }, 'connection Secret not written');
+    }
+  }
+
+  async #tried(object: VirtualServer, data: ConnectionData): Promise<Connection> {
+    try {
+      return { state: await this.#bring(object, data) };
+    } catch (error) {
+      if (!(error instanceof KubeError) || error.code === 'Conflict') throw error;
+      return { state: 'failed', why: error.message };
+    }
+  }
+
+  async #bring(object: VirtualServer, data: ConnectionData | undefined): Promise<'written' | 'disabled' | 'taken'> {
+    const { secrets } = this.#options;
+    const { connectionSecretName: name } = object.spec;
+    if (secrets === undefined || name === undefined) return 'disabled';
+    const present = await secrets.get(object.metadata.namespace, name);
+    const change = connectionWrite(object, name, present, data);
+    if (change === 'taken') return 'taken';
+    if (change === 'same') return 'written';
+    await this.#confirm(object);
+    try {
+      if ('create' in change) await secrets.create(change.create);
+      else if (present !== undefined) await patch(secrets, present, change.patch);
+    } catch (error) {
+      throw error instanceof KubeError ? withoutData(error) : error;
+    }
+    return 'written';
+  }
+
+  /**
+   * A cache may show an object that was deleted long ago: its Secret, kept with `Retain`, would be bound to it once more,
+   * and go. Throws KubeError `Conflict` where a write of the object would fail, too.
+   */
+  async #confirm({ metadata: { namespace, name, uid, resourceVersion } }: VirtualServer): Promise<void> {
+    const live = await this.#options.kube.getVirtualServer(namespace, name);
+    if (live?.metadata.uid !== uid || live.metadata.resourceVersion !== resourceVersion)
+      throw conflict(`VirtualServer ${name} has changed meanwhile`);
+    if (!this.#options.leads()) throw conflict('another process leads');
+  }
+}
+
+async function patch(secrets: Secrets, { metadata }: SecretObject, changes: SecretChanges): Promise<void> {
+  try {
+    await secrets.patch(metadata, changes);
+  } catch (error) {
+    if (error instanceof KubeError && error.code === 'NotFound') throw conflict('the Secret was deleted meanwhile');
+    throw error;
+  }
+}
+
+function conflict(message: string): KubeError {
+  return new KubeError('Conflict', message, { status: 409 });
+}
+
+/**
+ * A webhook or a policy may quote in its answer the Secret that it was asked about, in any form: of the answers to a write
+ * only those keep their words that are given before anybody looks at the Secret.
+ */
+function withoutData(error: KubeError): KubeError {
+  const { code, status, retryAfterMs, message } = error;
+  if (status === undefined || /^secrets( "[^"]*")? is forbidden: User /.test(message)) return error;
+  const [by] = /admission webhook "[^"]*"|ValidatingAdmissionPolicy '[^']*'/.exec(message) ?? [];
+  const words = [`the API server answered ${status}`, by].filter((word) => word !== undefined);
+  return new KubeError(code, words.join(', '), { status, retryAfterMs });
+}

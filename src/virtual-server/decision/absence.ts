@@ -1,0 +1,78 @@
+/**
+ * When a 404 is believed. One alone proves nothing: a read replica may lag, an endpoint may err. Absence needs several
+ * denials spread over a grace period, with the account of the record, lists that are not empty, and no 200 in between.
+ * They are counted in memory: a restart begins again, which only takes longer. Pure.
+ */
+import { SERVER_GONE_ANNOTATION } from '../../api/names.ts';
+import type { ServerRecord } from '../../api/record.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import { isProvisioned } from './status.ts';
+import type { Denials, Facts, Memo } from './types.ts';
+import { timestamp, type Verdict } from './verdict.ts';
+import { durationText } from '../../base/text.ts';
+
+const NEEDED = 3;
+/** A server that was never read with 200 may be slow to appear: it needs so many grace periods. */
+const UNSEEN_PERIODS = 12;
+
+/**
+ * What the memo says of `what`, a server or a task, with one more denial. Those that come too fast count as one; after a
+ * gap as long as the grace period the count begins again, since there may have been a 200 that nothing asked for.
+ */
+export function denied({ memo, monotonic, timing }: Facts, what: string): Denials {
+  const before = memo.denials?.of === what ? memo.denials : undefined;
+  const isStale = before !== undefined && monotonic - before.lastAt > timing.absenceMs;
+  const lastAt = monotonic;
+  if (before === undefined || isStale) return { of: what, since: monotonic, counted: 1, countedAt: monotonic, lastAt };
+  if (monotonic - before.countedAt < timing.absenceMs / 4) return { ...before, lastAt };
+  return { ...before, counted: before.counted + 1, countedAt: monotonic, lastAt };
+}
+
+/** How long the denials of the record's server have to go on (ms). */
+export function graceOf(object: VirtualServer, record: ServerRecord, { memo, timing }: Facts): number {
+  const mirror = object.status?.record;
+  const isMirrored = mirror?.identifier === record.identifier && isProvisioned(object.status);
+  const wasRead = record.fingerprint !== undefined || record.mode === 'adopt' || isMirrored;
+  // A DELETE whose answer was lost explains that the server is gone.
+  const isExplained = record.identifier !== undefined && memo.cancelAsked === record.identifier;
+  return timing.absenceMs * (wasRead || isExplained ? 1 : UNSEEN_PERIODS);
+}
+
+export function isProven({ counted, since }: Denials, graceMs: number, { monotonic }: Facts): boolean {
+  return counted >= NEEDED && monotonic - since >= graceMs;
+}
+
+/** How long until the next look (ms). */
+export function pauseOf({ since }: Denials, graceMs: number, { monotonic, timing }: Facts): number {
+  const left = since + graceMs - monotonic;
+  // Longer and longer, but short enough that no gap makes the count begin again.
+  const pause = Math.min(Math.max(timing.pollMs, (monotonic - since) / 8), timing.absenceMs / 2);
+  return left > 0 ? Math.min(left, pause) : pause;
+}
+
+/** What the condition says while it is not proven. `pauseMs`: until the next look. */
+export function unprovenVerdict(
+  { counted, since }: Denials,
+  what: string,
+  graceMs: number,
+  pauseMs: number,
+  facts: Facts,
+): Verdict {
+  const { now, monotonic } = facts;
+  const earliest = timestamp(now + Math.max(0, since + graceMs - monotonic));
+  const word = what.startsWith('server ') ? ` If you know that it is gone, annotate ${wordOf(what)}.` : '';
+  return {
+    reason: 'AbsenceUnproven',
+    message:
+      `The provider answers 404 for ${what}, which may be a fault. ${Math.min(counted, NEEDED)} of at least ${NEEDED} ` +
+      `denials so far; it counts as gone at ${earliest} at the earliest. ` +
+      `Next check in ${durationText(pauseMs)} (at ${timestamp(now + pauseMs)}).${word}`,
+  };
+}
+
+const wordOf = (what: string): string => `${SERVER_GONE_ANNOTATION}=${what.slice('server '.length)}`;
+
+/** The memo of a process that has just seen what was denied. */
+export function withoutDenials({ denials: _denials, ...memo }: Memo): Memo {
+  return memo;
+}

@@ -1,0 +1,23 @@
+/** Annotations under our prefix that mean nothing to the operator: most are mistyped. Pure. */
+import * as names from '../../api/names.ts';
+import type { ObjectMeta } from '../../api/virtual-server.ts';
+import { similarTo } from '../../base/similar.ts';
+
+const PREFIX = `${names.GROUP}/`;
+
+/** Every annotation of a VirtualServer that names.ts knows; that of connection Secrets is none. */
+const KNOWN: readonly string[] = Object.entries(names)
+  .filter(([constant]) => constant.endsWith('_ANNOTATION') && constant !== 'OWNER_ANNOTATION')
+  .map(([, name]) => name);
+
+/** A sentence for each unknown annotation, with the one that was probably meant. */
+export function unknownAnnotations({ annotations = {} }: Pick<ObjectMeta, 'annotations'>): string[] {
+  return Object.keys(annotations)
+    .filter((name) => name.startsWith(PREFIX) && !KNOWN.includes(name))
+    .map((name) => {
+      const words = KNOWN.map((known) => known.slice(PREFIX.length));
+      const meant = similarTo(name.slice(PREFIX.length), words);
+      const advice = meant === undefined ? 'the operator ignores it' : `did you mean ${PREFIX}${meant}?`;
+      return `Unknown annotation ${name}; ${advice}`;
+    });
+}

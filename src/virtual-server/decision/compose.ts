@@ -1,0 +1,128 @@
+/** Puts a whole status together: fields, the mirror of the record, and the conditions. Pure. */
+import type { Reason } from '../../api/conditions.ts';
+import { ADOPT_ANNOTATION, PAUSED_ANNOTATION } from '../../api/names.ts';
+import { newerRecord, type ServerRecord } from '../../api/record.ts';
+import type { Condition, VirtualServer, VirtualServerStatus } from '../../api/virtual-server.ts';
+import { expiring } from './expiry.ts';
+import { adoptionOf, isPaused, orphanMessage } from './inputs.ts';
+import type { ConnectionCondition } from './connection.ts';
+import type { Reachable } from './reach.ts';
+import { drift, isProvisioned } from './status.ts';
+import type { EventNote } from './types.ts';
+import { ownersMessage } from './words.ts';
+import { currentReason, isTrouble, withCondition, withVerdict, type Verdict } from './verdict.ts';
+
+export interface Parts {
+  record: ServerRecord | undefined;
+  /** Fields of the service; left out: those of the present status. */
+  fields?: VirtualServerStatus;
+  /** Left out: the present one is kept, or Pending where there is none. */
+  verdict?: Verdict | undefined;
+  /** What was found by asking; counts only with new fields, else the present condition is kept. */
+  reachable?: Reachable | undefined;
+  /** What came of writing the connection Secret; as `reachable`. */
+  connection?: ConnectionCondition | undefined;
+}
+
+const PENDING: Verdict = { reason: 'Pending', message: 'the server is about to be ordered' };
+
+export function compose(object: VirtualServer, parts: Parts, now: number): VirtualServerStatus {
+  const { generation } = object.metadata;
+  const paused = isPaused(object);
+  const { record: before, observedGeneration, conditions: present = [], ...kept } = object.status ?? {};
+  // Fields that were copied with another object are not those of this one's server, and must not stand beside its record.
+  const isCopied = before !== undefined && before.owner !== parts.record?.owner;
+  const fields = parts.fields ?? (isCopied ? {} : kept);
+  const verdict = parts.verdict ?? (present.some(({ type }) => type === 'Ready') ? undefined : PENDING);
+  let conditions =
+    verdict === undefined
+      ? present.map(current(generation, paused))
+      : withVerdict(present, withNotice(object, parts, verdict), generation, now);
+  const differs = isProvisioned(fields) ? drift(object.spec, fields) : undefined;
+  const { record } = parts;
+  // What a newer version has written is kept, and so is what was said of it: this version may misread it.
+  const isReadable = newerRecord(record) === undefined;
+  const others: [string, { reason: Reason; message: string } | undefined][] = [
+    ['Drifted', differs === undefined ? undefined : { reason: 'Drifted', message: differs }],
+    [
+      'Paused',
+      paused ? { reason: 'Paused', message: `annotation ${PAUSED_ANNOTATION} is set: nothing is called` } : undefined,
+    ],
+    ['Collectible', collectible(object)],
+  ];
+  if (isReadable) {
+    const orphaned = record?.orphans && { reason: 'OrphanedServer' as const, message: orphanMessage(record) };
+    others.push(['OrphanedServer', orphaned], ['Expiring', expiring(object, record, now)]);
+  }
+  conditions = withFindings(object, parts, conditions, now);
+  for (const [type, value] of others) conditions = withCondition(conditions, type, value, generation, now);
+  const identifier = isReadable && record?.expiredAt === undefined ? record?.identifier : undefined;
+  return {
+    ...fields,
+    ...(identifier !== undefined && { identifier }),
+    ...(record !== undefined && { record }),
+    // While paused nothing has looked at the new spec.
+    observedGeneration: paused ? (observedGeneration ?? -1) : generation,
+    conditions,
+  };
+}
+
+/** Conditions that are kept speak of the present spec too, since it was just looked at. */
+function current(generation: number, paused: boolean) {
+  return <T extends object>(condition: T): T => (paused ? condition : { ...condition, observedGeneration: generation });
+}
+
+/** What was found when the server was last read; nothing is said of what nobody asks for any more. */
+function withFindings(object: VirtualServer, parts: Parts, conditions: Condition[], now: number): Condition[] {
+  const { sshCheck, connectionSecretName } = object.spec;
+  const findings = [
+    { type: 'Reachable', asked: sshCheck === 'Proxy' || sshCheck === 'Direct', found: parts.reachable },
+    { type: 'ConnectionSecret', asked: connectionSecretName !== undefined, found: parts.connection },
+  ];
+  return findings.reduce((result, { type, asked, found }) => {
+    if (parts.fields !== undefined || !asked)
+      return withCondition(result, type, asked ? found : undefined, object.metadata.generation, now);
+    const isOfType = (condition: Condition): boolean => condition.type === type;
+    return [...result.filter((condition) => !isOfType(condition)), ...result.filter(isOfType)];
+  }, conditions);
+}
+
+/** Whether an owner still exists is not for the operator to read; the garbage collector may be waiting for the protection to go. */
+function collectible(object: VirtualServer): { reason: Reason; message: string } | undefined {
+  const { metadata, spec } = object;
+  const isHeld =
+    spec.deletionProtection && spec.deletionPolicy === 'Delete' && metadata.deletionTimestamp === undefined;
+  if (!isHeld || metadata.ownerReferences === undefined) return undefined;
+  return { reason: 'HasOwners', message: ownersMessage(object) };
+}
+
+/** An adoption that comes too late is said wherever the object says something. */
+function withNotice(object: VirtualServer, { record }: Parts, verdict: Verdict): Verdict {
+  const adoption = adoptionOf(object);
+  if (adoption?.ok !== true || record?.identifier === undefined || adoption.identifier === record.identifier)
+    return verdict;
+  const notice = `AdoptIgnored: annotation ${ADOPT_ANNOTATION} names ${adoption.identifier}, the object holds ${record.identifier}`;
+  return { ...verdict, message: `${verdict.message}; ${notice}` };
+}
+
+/** Events on transitions only: one when the reason that matters changes. */
+export function transitions(before: VirtualServerStatus | undefined, after: VirtualServerStatus): EventNote[] {
+  const events: EventNote[] = [];
+  const reason = currentReason(after.conditions);
+  if (reason !== undefined && reason !== currentReason(before?.conditions)) {
+    const condition = after.conditions?.find((other) => other.reason === reason);
+    events.push({
+      type: isTrouble(reason) ? 'Warning' : 'Normal',
+      reason: reason as EventNote['reason'],
+      note: condition?.message ?? '',
+    });
+  }
+  for (const name of ['Drifted', 'OrphanedServer', 'Expiring', 'ConnectionSecret']) {
+    const condition = after.conditions?.find(({ type }) => type === name);
+    const known = before?.conditions?.some(({ type, reason }) => type === name && reason === condition?.reason);
+    if (condition === undefined || known === true) continue;
+    const type = condition.reason === 'ConnectionSecretWritten' ? 'Normal' : 'Warning';
+    events.push({ type, reason: condition.reason as Reason, note: condition.message });
+  }
+  return events;
+}

@@ -1,0 +1,162 @@
+/** The connection Secret (`spec.connectionSecretName`): what it holds, whose it is, and what has to be written. Pure. */
+import { API_VERSION, CONNECTION_SECRET_TYPE, KIND, OWNER_ANNOTATION } from '../../api/names.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import type { NewSecret, OwnerReference, SecretChanges, SecretObject } from '../../kube/secrets.ts';
+import type { Server } from '../../provider/types.ts';
+import { serverFields, sshEndpoint, SSH_PORT, SSH_USER } from './status.ts';
+
+/** Every key that the operator writes; others in the Secret are left alone. docs/connection-secret.md says what each is. */
+export const CONNECTION_KEYS = [
+  'identifier',
+  'ipv6',
+  'ipv4',
+  'sshHost',
+  'sshPort',
+  'sshUser',
+  'adminConsoleHost',
+  'adminConsoleUser',
+  'vncMode',
+  'vncPassword',
+  'vncDisplay',
+  'vncPort',
+  'vncIPv4',
+  'vncIPv6',
+] as const;
+
+/** A key that is left out is not in the Secret. */
+export type ConnectionData = Partial<Record<(typeof CONNECTION_KEYS)[number], string>>;
+
+/** What came of writing the Secret. */
+export type Connection = { state: 'written' | 'disabled' | 'taken' } | { state: 'failed'; why: string };
+
+/** The condition ConnectionSecret. */
+export interface ConnectionCondition {
+  status: 'True' | 'False';
+  reason: 'ConnectionSecretWritten' | 'ConnectionSecretsDisabled' | 'ConnectionSecretTaken' | 'ConnectionSecretFailed';
+  message: string;
+}
+
+/** A longer text is left out: a part of a password is none. */
+const MAX_TEXT = 1024;
+
+/** Of the server as it was just read. */
+export function connectionData(server: Server): ConnectionData {
+  const fields = serverFields(server);
+  const { ipv6 = [], ipv4 = [], adminConsole } = fields;
+  const ssh = sshEndpoint(fields);
+  const { vnc } = server;
+  const all: Record<keyof ConnectionData, string | number | undefined> = {
+    identifier: server.identifier,
+    ipv6: listed(ipv6),
+    ipv4: listed(ipv4),
+    sshHost: ssh?.host,
+    sshPort: ssh && (ssh.port ?? SSH_PORT),
+    sshUser: ssh && SSH_USER,
+    adminConsoleHost: adminConsole?.hostname,
+    adminConsoleUser: adminConsole?.username,
+    vncMode: vnc?.mode,
+    vncPassword: vnc?.password,
+    vncDisplay: vnc?.display,
+    vncPort: vnc?.port,
+    vncIPv4: vnc?.ipv4,
+    vncIPv6: vnc?.ipv6,
+  };
+  const present = Object.entries(all).map(([key, value]) => [key, value === undefined ? undefined : String(value)]);
+  return Object.fromEntries(present.filter(([, value]) => isStorable(value))) as ConnectionData;
+}
+
+const listed = (addresses: readonly string[]): string | undefined =>
+  addresses.length === 0 ? undefined : addresses.join(',');
+const isStorable = (value: string | undefined): boolean =>
+  value !== undefined && value.length <= MAX_TEXT && value.isWellFormed();
+
+/**
+ * What makes the Secret hold `data` (left out: what it holds stays) and go or stay with its object, as deletionPolicy
+ * says. `taken`: there is a Secret of this name that was not made for this object.
+ */
+export function connectionWrite(
+  object: VirtualServer,
+  name: string,
+  present: SecretObject | undefined,
+  data: ConnectionData | undefined,
+): { create: NewSecret } | { patch: SecretChanges } | 'same' | 'taken' {
+  const holds = data !== undefined && Object.keys(data).length > 0;
+  if (present === undefined) return holds ? { create: newSecret(object, name, data) } : 'same';
+  if (!isOwn(object, present)) return 'taken';
+  const { ownerReferences = [] } = present.metadata;
+  const isBound = ownerReferences.some(({ uid }) => uid === object.metadata.uid);
+  const others = ownerReferences.filter(({ uid }) => uid !== object.metadata.uid);
+  const changes = data === undefined ? {} : differences(present.data, data);
+  const patch: SecretChanges = {
+    ...(isBound !== goesWith(object) && { ownerReferences: isBound ? others : [...others, ownerReference(object)] }),
+    ...(Object.keys(changes).length > 0 && { data: changes }),
+  };
+  return Object.keys(patch).length === 0 ? 'same' : { patch };
+}
+
+/** The uid, not the reference, says whose it is: with `Retain` there is no reference, which would be its end. */
+function isOwn({ metadata: { uid } }: VirtualServer, { type, metadata }: SecretObject): boolean {
+  return type === CONNECTION_SECRET_TYPE && metadata.annotations?.[OWNER_ANNOTATION] === uid;
+}
+
+const goesWith = ({ spec }: VirtualServer): boolean => spec.deletionPolicy === 'Delete';
+
+function newSecret(object: VirtualServer, name: string, data: ConnectionData): NewSecret {
+  const { namespace, uid } = object.metadata;
+  return {
+    metadata: {
+      namespace,
+      name,
+      labels: { 'app.kubernetes.io/managed-by': 'vps-operator' },
+      annotations: { [OWNER_ANNOTATION]: uid },
+      ...(goesWith(object) && { ownerReferences: [ownerReference(object)] }),
+    },
+    type: CONNECTION_SECRET_TYPE,
+    data,
+  };
+}
+
+/** Without blockOwnerDeletion, which needs a right of its own. */
+function ownerReference({ metadata: { name, uid } }: VirtualServer): OwnerReference {
+  return { apiVersion: API_VERSION, kind: KIND, name, uid };
+}
+
+function differences(present: Record<string, string>, data: ConnectionData): Record<string, string | null> {
+  const different = CONNECTION_KEYS.filter((key) => present[key] !== data[key]);
+  return Object.fromEntries(different.map((key) => [key, data[key] ?? null]));
+}
+
+/** What people read of it, with what to do; undefined where no Secret is asked for, or nothing was done. */
+export function connectionCondition(
+  { spec: { connectionSecretName: name } }: VirtualServer,
+  connection: Connection | undefined,
+): ConnectionCondition | undefined {
+  if (name === undefined || connection === undefined) return undefined;
+  const named = `Secret ${name}, named in spec.connectionSecretName,`;
+  switch (connection.state) {
+    case 'written':
+      return {
+        status: 'True',
+        reason: 'ConnectionSecretWritten',
+        message: `Secret ${name} holds the data of the connection`,
+      };
+    case 'disabled':
+      return {
+        status: 'False',
+        reason: 'ConnectionSecretsDisabled',
+        message: `${named} is not written: the operator runs without --connection-secrets`,
+      };
+    case 'taken':
+      return {
+        status: 'False',
+        reason: 'ConnectionSecretTaken',
+        message: `${named} was not made for this object and is not touched: name another one, or delete that one`,
+      };
+    case 'failed':
+      return {
+        status: 'False',
+        reason: 'ConnectionSecretFailed',
+        message: `${named} is not up to date: ${connection.why}`,
+      };
+  }
+}

@@ -1,0 +1,92 @@
+/** When a server's time is over, from `spec.expiresAt` or `spec.ttl`. Pure. */
+import type { Reason } from '../../api/conditions.ts';
+import type { ServerRecord } from '../../api/record.ts';
+import type { Condition, VirtualServer } from '../../api/virtual-server.ts';
+import { cancelIsForbidden } from './view.ts';
+import type { Facts } from './types.ts';
+import { timestamp } from './verdict.ts';
+
+const UNITS_MS = { h: 3_600_000, m: 60_000, s: 1_000 } as const;
+/** How long before the end it is said (ms). */
+const NOTICE_MS = 24 * UNITS_MS.h;
+
+/** ms since the epoch; undefined: never, or not known before the server was ready for the first time. */
+export function expiryOf({ spec }: VirtualServer, record: ServerRecord | undefined): number | undefined {
+  if (spec.expiresAt !== undefined) return timeOf(spec.expiresAt);
+  if (spec.ttl === undefined || record?.readyAt === undefined) return undefined;
+  const readyAt = timeOf(record.readyAt);
+  return readyAt === undefined ? undefined : readyAt + durationMs(spec.ttl);
+}
+
+const TIME = /^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8})(?:[.,]([0-9]+))?(?:Z|([+-])([0-9]{2}):([0-9]{2}))$/;
+
+/**
+ * ms since the epoch of what the API server takes for a time: Go's RFC 3339, which knows a comma and offsets of 24 hours
+ * that `Date.parse` does not. Undefined for anything else: an end that nobody understands must not cancel a server.
+ */
+function timeOf(text: string): number | undefined {
+  const [, local = '', fraction = '0', sign, hours = '0', minutes = '0'] = TIME.exec(text) ?? [];
+  const offset = (Number(hours) * UNITS_MS.h + Number(minutes) * UNITS_MS.m) * (sign === '-' ? -1 : 1);
+  const at = Date.parse(`${local}Z`) + Math.floor(Number(`0.${fraction}`) * UNITS_MS.s) - offset;
+  return Number.isNaN(at) ? undefined : at;
+}
+
+/** Of a text that the schema lets through, such as `1h30m`. */
+function durationMs(text: string): number {
+  const parts = [...text.matchAll(/([0-9]+)([hms])/g)];
+  return parts.reduce((sum, [, amount, unit]) => sum + Number(amount) * UNITS_MS[unit as keyof typeof UNITS_MS], 0);
+}
+
+/**
+ * The time by which an end is judged (ms): the earlier of this machine's and the API server's, so that one clock that
+ * jumps ahead cancels nothing.
+ */
+export function clockOf({ now, apiServerNow }: Facts): number {
+  return Math.min(now, apiServerNow ?? now);
+}
+
+/** True when the server's time is over and nothing forbids that it is cancelled. */
+export function isToExpire(object: VirtualServer, record: ServerRecord, facts: Facts): boolean {
+  const at = expiryOf(object, record);
+  return at !== undefined && clockOf(facts) >= at && cancelIsForbidden(object) === undefined;
+}
+
+/** ms; Infinity where the end is not ahead: once it is past, other things than time decide. */
+export function untilExpiry(object: VirtualServer, record: ServerRecord | undefined, facts: Facts): number {
+  const left = (expiryOf(object, record) ?? Infinity) - clockOf(facts);
+  return left > 0 ? left : Infinity;
+}
+
+/**
+ * The record with the moment from which `ttl` counts: the server was ready for the first time since it is asked for.
+ * The later of what two clocks say, and never before the API server made the object: a clock that was behind in that
+ * moment must not shorten the time of a server.
+ */
+export function withReadyAt(object: VirtualServer, record: ServerRecord, { now, apiServerNow }: Facts): ServerRecord {
+  const { spec, status, metadata } = object;
+  if (spec.ttl === undefined || record.readyAt !== undefined) return record;
+  const ready = status?.conditions?.find(({ type, status: value }) => type === 'Ready' && value === 'True');
+  const since = ready && timeOf(ready.lastTransitionTime);
+  const made = timeOf(metadata.creationTimestamp) ?? -Infinity;
+  return { ...record, readyAt: timestamp(Math.max(since ?? Math.max(now, apiServerNow ?? now), made)) };
+}
+
+/** What the condition Expiring says; undefined where the end is not near. `now` in ms since the epoch. */
+export function expiring(
+  object: VirtualServer,
+  record: ServerRecord | undefined,
+  now: number,
+): (Pick<Condition, 'message'> & { reason: Reason }) | undefined {
+  const at = expiryOf(object, record);
+  if (at === undefined || record?.identifier === undefined || record.expiredAt !== undefined) return undefined;
+  if (at - now > NOTICE_MS || object.metadata.deletionTimestamp !== undefined) return undefined;
+  const forbidden = cancelIsForbidden(object);
+  if (forbidden !== undefined) {
+    const message = `the time of server ${record.identifier} ends at ${timestamp(at)}; it is not cancelled: ${forbidden}`;
+    return { reason: 'ExpiryBlocked', message };
+  }
+  const when =
+    at > now ? `is cancelled at ${timestamp(at)}` : `has expired at ${timestamp(at)} and is about to be cancelled`;
+  const message = `Server ${record.identifier} ${when}. Set expiresAt or ttl to a later time, or remove it, to keep the server`;
+  return { reason: 'ExpiresSoon', message };
+}

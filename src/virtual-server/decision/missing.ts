@@ -1,0 +1,35 @@
+/** A server that counts as gone: by proof, or by your word. Pure. */
+import type { ServerRecord } from '../../api/record.ts';
+import { isToExpire } from './expiry.ts';
+import { saysGone } from './inputs.ts';
+import { goOn, jittered, rest, type Settling } from './next.ts';
+import type { Next } from './types.ts';
+import { timestamp, type Verdict } from './verdict.ts';
+
+/** Your word where the provider does not show the server; undefined where you say nothing of it. */
+export function goneByWord(at: Settling, record: ServerRecord): Next | undefined {
+  const { object, facts } = at;
+  const { identifier } = record;
+  if (identifier === undefined || !saysGone(object, record)) return undefined;
+  const goes = object.metadata.deletionTimestamp !== undefined || isToExpire(object, record, facts);
+  return goes ? goOn({ ...facts.memo, gone: identifier }) : sealed(at, record, jittered(facts.timing.resyncMs, facts));
+}
+
+/** The absence of the server is written down, so that another one with its identifier is not taken for it later. */
+export function sealed(at: Settling, record: ServerRecord, afterMs: number): Next {
+  const gone = record.missingAt === undefined ? { ...record, missingAt: timestamp(at.facts.now) } : record;
+  const plan = { action: 'readServer', afterMs } as const;
+  const changed = gone === record ? undefined : gone;
+  return rest(at, { record: gone, verdict: missingVerdict(gone) }, plan, { ...at.facts.memo, failures: 0 }, changed);
+}
+
+export function missingVerdict({ identifier = '', missingAt = '' }: ServerRecord, why?: string): Verdict {
+  const other = why === undefined ? '' : ` A server ${identifier} exists again, but it is another one: ${why}.`;
+  return {
+    reason: 'ServerMissing',
+    message:
+      `The provider no longer has server ${identifier} (missing since ${missingAt}): it was cancelled outside of this ` +
+      `operator. The operator does not order another one.${other} ` +
+      'Delete this object, and create a new one if you want another server',
+  };
+}

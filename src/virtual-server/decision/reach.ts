@@ -1,0 +1,62 @@
+/** Where an SSH server should answer (`spec.sshCheck`), and what its answer means for Ready. Pure. */
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import type { Server } from '../../provider/types.ts';
+import { isHost, serverFields, SSH_PORT } from './status.ts';
+import type { Verdict } from './verdict.ts';
+
+export interface SshTarget {
+  /** A name or an address, nothing that could be read as something else. */
+  host: string;
+  port: number;
+}
+
+/** What came of asking; `banner` and `why` are short and printable. */
+export type Probed = { ok: true; banner: string } | { ok: false; why: string };
+
+/** The condition Reachable. */
+export interface Reachable {
+  status: 'True' | 'False';
+  reason: 'Reachable' | 'Unreachable';
+  message: string;
+}
+
+/** Of its form; what else is wrong with it shows when it is connected to. */
+const isIPv6 = (text: string): boolean => text.includes(':') && /^[0-9A-Fa-f:.]+$/.test(text);
+
+export const isRunning = (status: string | undefined): boolean => status?.trim().toLowerCase() === 'running';
+
+/** Undefined: there is nothing to ask, or nobody has asked for it. Of the service's words only status's are used. */
+export function sshTarget({ spec, metadata }: VirtualServer, server: Server): SshTarget | undefined {
+  if (metadata.deletionTimestamp !== undefined || !isRunning(server.status)) return undefined;
+  const { sshProxy, ipv6 = [] } = serverFields(server);
+  if (spec.sshCheck === 'Proxy' && sshProxy !== undefined && isHost(sshProxy.hostname))
+    return { host: sshProxy.hostname, port: sshProxy.port };
+  const [address] = ipv6;
+  if (spec.sshCheck === 'Direct' && address !== undefined && isIPv6(address)) return { host: address, port: SSH_PORT };
+  return undefined;
+}
+
+/** For a server that runs; undefined where `sshCheck` asks for nothing. */
+export function reach(
+  object: VirtualServer,
+  server: Server,
+  probed: Probed | undefined,
+): { verdict?: Verdict; reachable?: Reachable } | undefined {
+  const { sshCheck } = object.spec;
+  if (sshCheck !== 'Proxy' && sshCheck !== 'Direct') return undefined;
+  const target = sshTarget(object, server);
+  if (target === undefined || probed === undefined) {
+    const missing = sshCheck === 'Proxy' ? 'SSH proxy' : 'IPv6 address';
+    const message = `server ${server.identifier} runs, the service shows no ${missing} of it yet, which sshCheck: ${sshCheck} needs`;
+    return { verdict: { reason: 'AddressPending', message } };
+  }
+  const host = isIPv6(target.host) ? `[${target.host}]` : target.host;
+  const where = `${host}:${target.port}`;
+  if (probed.ok) {
+    const message = `an SSH server answers at ${where}: ${probed.banner}`;
+    return { reachable: { status: 'True', reason: 'Reachable', message } };
+  }
+  const message = `server ${server.identifier} runs, no SSH server answers at ${where}: ${probed.why}`;
+  const reason = 'Unreachable';
+  return { verdict: { reason, message }, reachable: { status: 'False', reason, message } };
+}

@@ -1,0 +1,192 @@
+/** Makes one record out of the annotation, its mirror in status, and what journal and memory know. Pure. */
+import { FINALIZER, RECORD_ANNOTATION, START_ANEW_ANNOTATION } from '../../api/names.ts';
+import {
+  MAX_SETTLED,
+  RECORD_FORMAT,
+  formatRecord,
+  heldIn,
+  newerRecord,
+  parseRecord,
+  unknownIn,
+  type Orphan,
+  type ServerRecord,
+} from '../../api/record.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import type { AttemptNote } from './types.ts';
+
+export type RecordView =
+  /** Nothing was ever attempted for this object. */
+  | { kind: 'none' }
+  /** `stale`: annotation, finalizer or mirror have to be written to say the same. */
+  | { kind: 'own'; record: ServerRecord; stale: boolean }
+  /** The record was written for another object. `startAnew`: a person said that this object begins afresh. */
+  | { kind: 'foreign'; record: ServerRecord; startAnew: boolean }
+  /** `isAlone`: neither the mirror nor the journal knows of a record. */
+  | { kind: 'invalid'; problem: string; isAlone: boolean }
+  /** A newer version of the operator wrote it. `held`: what the object holds, as far as this version can read that. */
+  | { kind: 'tooNew'; unknown: string; held: ServerRecord }
+  | { kind: 'missing' }
+  | { kind: 'conflict'; problem: string };
+
+/** True while the record speaks of a server, or of something that may become one. */
+export function holdsSomething(record: ServerRecord): boolean {
+  return record.attempt !== undefined || record.task !== undefined || record.identifier !== undefined;
+}
+
+/** What is known of the server of this object, from every place that keeps it. */
+export function viewRecord(object: VirtualServer, notes: readonly AttemptNote[]): RecordView {
+  const { uid, annotations, finalizers } = object.metadata;
+  const text = annotations?.[RECORD_ANNOTATION];
+  const parsed = parseRecord(text);
+  const mirror = object.status?.record?.owner === uid ? object.status.record : undefined;
+  const newer = (parsed.ok ? undefined : parsed.newer) ?? newerRecord(mirror);
+  if (newer !== undefined) {
+    const held = heldInAny(uid, mirror, parsed.ok ? parsed.record : parsed.newer?.held);
+    return { kind: 'tooNew', unknown: newer.unknown, held };
+  }
+  const sent = notes.filter((note) => note.state !== 'minted');
+  if (!parsed.ok) {
+    return { kind: 'invalid', problem: parsed.problem, isAlone: mirror === undefined && sent.length === 0 };
+  }
+  const annotated = parsed.record;
+  const own = annotated?.owner === uid ? annotated : undefined;
+
+  if (own === undefined && mirror === undefined && sent.length === 0) {
+    if (annotated !== undefined) {
+      return { kind: 'foreign', record: annotated, startAnew: annotations?.[START_ANEW_ANNOTATION] === uid };
+    }
+    return finalizers?.includes(FINALIZER) === true ? { kind: 'missing' } : { kind: 'none' };
+  }
+  const merged = withNotes(mergeRecords(own, mirror), notes, uid);
+  if ('problem' in merged) return { kind: 'conflict', problem: merged.problem };
+  const held = finalizers?.includes(FINALIZER) === true || object.metadata.deletionTimestamp !== undefined;
+  // Another order of the keys is no other record: two versions that run in turn must not rewrite it for that.
+  const isWritten = own !== undefined && formatRecord(merged) === formatRecord(own);
+  return { kind: 'own', record: merged, stale: !isWritten || !held || isOutlived(mirror, merged) };
+}
+
+/** Later records win; those of other objects do not count. */
+function heldInAny(uid: string, ...records: (object | undefined)[]): ServerRecord {
+  const own = records.map((record) => heldIn(record ?? {})).filter(({ owner }) => owner === uid);
+  return own.reduce<ServerRecord>((held, fields) => ({ ...held, ...fields }), newRecord(uid));
+}
+
+/** The record of an object that has had none. */
+export function newRecord(uid: string): ServerRecord {
+  return { format: RECORD_FORMAT, owner: uid, mode: 'create' };
+}
+
+/** True for a mirror that names an attempt which is resolved: a new one must never be claimed beside it. */
+function isOutlived(mirror: ServerRecord | undefined, record: ServerRecord): boolean {
+  return mirror?.attempt !== undefined && mirror.attempt !== record.attempt;
+}
+
+type Merged = ServerRecord | { problem: string };
+
+/**
+ * The annotation is always written before its mirror, so the mirror normally lags; a restored backup or a forced apply
+ * can make the annotation lag instead. Either way the later one has what the earlier has and more; anything else is a
+ * contradiction that only a person can settle.
+ */
+function mergeRecords(annotated: ServerRecord | undefined, mirror: ServerRecord | undefined): Merged | undefined {
+  if (annotated === undefined || mirror === undefined) return annotated ?? mirror;
+  for (const field of ['identifier', 'task', 'attempt'] as const) {
+    const [a, b] = [annotated[field], mirror[field]];
+    if (a !== undefined && b !== undefined && a !== b) {
+      return { problem: `${field} is ${a} in the annotation and ${b} in status.record` };
+    }
+  }
+  const orphans = mergeOrphans(annotated.orphans, mirror.orphans);
+  const settled = mergeSettled(annotated.settled, mirror.settled);
+  const lists = { ...(orphans && { orphans }), ...(settled && { settled }) };
+  // What has happened to a server stays true, whichever side still knows of it.
+  const [readyAt, expiredAt] = (['readyAt', 'expiredAt'] as const).map((end) => annotated[end] ?? mirror[end]);
+  const ends = { ...(readyAt !== undefined && { readyAt }), ...(expiredAt !== undefined && { expiredAt }) };
+  const adopted = [annotated, mirror].find((record) => record.mode === 'adopt' && record.identifier !== undefined);
+  // Adopting resolves an attempt: the side that does not know of it yet still carries the attempt.
+  if (adopted !== undefined) return { ...unknownIn(mirror), ...unknownIn(annotated), ...adopted, ...ends, ...lists };
+  const later = annotated.identifier === undefined && mirror.identifier !== undefined ? mirror : annotated;
+  return { ...mirror, ...annotated, ...definedOf(later), ...ends, ...lists };
+}
+
+function definedOf(record: ServerRecord): ServerRecord {
+  return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as ServerRecord;
+}
+
+/** Orphans of both lists, each once. */
+export function mergeOrphans(...lists: (readonly Orphan[] | undefined)[]): Orphan[] | undefined {
+  const byText = new Map<string, Orphan>();
+  for (const orphan of lists.flatMap((list) => list ?? [])) {
+    const name = `${orphan.attempt ?? ''} ${orphan.task ?? ''} ${orphan.identifier ?? ''}`;
+    byText.set(name, { ...orphan, ...byText.get(name) });
+  }
+  return byText.size === 0 ? undefined : [...byText.values()];
+}
+
+/** Attempts of both lists, each once; the newest ones, which stand last. */
+function mergeSettled(...lists: (readonly string[] | undefined)[]): string[] | undefined {
+  const attempts = [...new Set(lists.flatMap((list) => list ?? []))];
+  return attempts.length === 0 ? undefined : attempts.slice(-MAX_SETTLED);
+}
+
+/** Adds what journal and memory know: a task is never dropped, an attempt that may have been sent never forgotten. */
+function withNotes(merged: Merged | undefined, notes: readonly AttemptNote[], uid: string): Merged {
+  if (merged !== undefined && 'problem' in merged) return merged;
+  let record = merged ?? newRecord(uid);
+  for (const note of notes) {
+    const next = withNote(record, note);
+    if ('problem' in next) return next;
+    record = next;
+  }
+  return record;
+}
+
+function withNote(record: ServerRecord, note: AttemptNote): Merged {
+  const { attempt, mintedAt, state, task } = note;
+  if (record.attempt === attempt) {
+    if (state === 'minted') return withoutAttempt(record);
+    if (task === undefined || record.task === task) return record;
+    if (record.task === undefined) return { ...record, task };
+    return { problem: `task is ${record.task} in the record and ${task} in the journal` };
+  }
+  if (state === 'minted') return record;
+  if (!holdsSomething(record)) {
+    return {
+      ...record,
+      attempt,
+      ...(mintedAt !== undefined && { attemptedAt: mintedAt }),
+      ...(note.account !== undefined && { account: note.account }),
+      ...(task !== undefined && { task }),
+    };
+  }
+  // Resolved by you, who had looked at the provider; this process did not hear of it. A later attempt alone proves nothing:
+  // an etcd that was rolled back may have lost the earlier one.
+  if (task === undefined && (record.mode === 'adopt' || record.settled?.includes(attempt) === true)) return record;
+  const orphans = mergeOrphans(record.orphans, [{ attempt, ...(task !== undefined && { task }) }]);
+  return { ...record, ...(orphans && { orphans }) };
+}
+
+/** The record after an attempt that created nothing. */
+export function withoutAttempt(record: ServerRecord): ServerRecord {
+  const { attempt: _attempt, attemptedAt: _attemptedAt, task: _task, hintedTask: _hintedTask, ...rest } = record;
+  return rest;
+}
+
+/** The record without all that was known of its server. */
+export function withoutServer(record: ServerRecord): ServerRecord {
+  const {
+    identifier: _identifier,
+    fingerprint: _fingerprint,
+    goneRefuted: _goneRefuted,
+    missingAt: _missingAt,
+    readyAt: _readyAt,
+    ...rest
+  } = record;
+  return rest;
+}
+
+/** The attempts that you have resolved, with that of the record among them; for the record that follows on it. */
+export function settledWith({ settled, attempt }: ServerRecord): Pick<ServerRecord, 'settled'> {
+  const all = mergeSettled(settled, attempt === undefined ? undefined : [attempt]);
+  return { ...(all && { settled: all }) };
+}

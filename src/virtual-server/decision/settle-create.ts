@@ -1,0 +1,59 @@
+/** What the answer to a create means for its object (design.md, "What an answer to the create means"). Pure. */
+import type { ServerRecord } from '../../api/record.ts';
+import type { CreateOutcome } from '../../provider/types.ts';
+import { compose, transitions } from './compose.ts';
+import { reasonOf } from '../../accounts/decision/failure.ts';
+import { withoutAttempt } from './record.ts';
+import { goOn, jittered, rest, retryLater, type Settling } from './next.ts';
+import { taskField } from './status.ts';
+import type { Next } from './types.ts';
+import { unknownMessage } from './words.ts';
+
+const HOUR_MS = 60 * 60_000;
+
+/** Whatever fields the status had were those of no server of this object. */
+export function settleCreate(at: Settling, record: ServerRecord, result: CreateOutcome): Next {
+  const { facts } = at;
+  switch (result.kind) {
+    case 'created':
+      return created(at, { ...record, task: result.task }, result.task);
+    case 'notCreated': {
+      const left = withoutAttempt(record);
+      const verdict = {
+        reason: reasonOf(result.error),
+        message: `the server was not created: ${result.error.message}`,
+      };
+      return retryLater(at, 'gather', { record: left, fields: {}, verdict }, result.error.retryAfterMs, left);
+    }
+    case 'refused': {
+      const left = withoutAttempt(record);
+      const hourly = result.status === 402 || result.status === 403;
+      const message =
+        `the service refused to create the server (HTTP ${result.status}): ${result.error.message}. ` +
+        `A changed spec is tried at once${hourly ? ', an unchanged one hourly' : ''}`;
+      const afterMs = hourly ? jittered(HOUR_MS, facts) : Infinity;
+      const parts = { record: left, fields: {}, verdict: { reason: 'CreateRejected', message } as const };
+      return rest(at, parts, { action: 'gather', afterMs }, { ...facts.memo, failures: 0 }, left);
+    }
+    case 'unknown': {
+      const hinted = result.task === undefined ? record : { ...record, hintedTask: result.task };
+      const message = `${unknownMessage(hinted)}. What happened: ${result.error.message}`;
+      const parts = { record: hinted, fields: {}, verdict: { reason: 'CreateOutcomeUnknown', message } as const };
+      return rest(at, parts, undefined, facts.memo, hinted === record ? undefined : hinted);
+    }
+  }
+}
+
+/** The task is asked at once: the sooner the identifier is known, the less can be mistaken for it. */
+function created({ object, facts }: Settling, record: ServerRecord, task: number): Next {
+  const { next: _next, failures: _failures, ...memo } = facts.memo;
+  const goes = goOn({ ...memo, failures: 0 }, { record });
+  const { record: _record, conditions: _conditions, observedGeneration: _generation, ...fields } = object.status ?? {};
+  if (Object.keys(fields).length === 0) return goes;
+  const verdict = {
+    reason: 'Creating',
+    message: `Order accepted (task ${task}); the server is being created`,
+  } as const;
+  const status = compose(object, { record, fields: { task: taskField(task, undefined) }, verdict }, facts.now);
+  return { ...goes, status, events: transitions(object.status, status) };
+}

@@ -1,0 +1,247 @@
+/** What reading, adopting or cancelling a server means for its object. Pure. */
+import { ADOPT_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../api/names.ts';
+import { unknownIn, type ServerRecord } from '../../api/record.ts';
+import type { Server } from '../../provider/types.ts';
+import { denied, graceOf, isProven, pauseOf, unprovenVerdict, withoutDenials } from './absence.ts';
+import { heldMessage } from './checks-ordering.ts';
+import { compose } from './compose.ts';
+import { connectionCondition } from './connection.ts';
+import { isToExpire, withReadyAt } from './expiry.ts';
+import { cancelPurpose, lookPurpose } from './doubt.ts';
+import { asVouched, fingerprintOf, recognize, type Recognition } from './identity.ts';
+import { saysGone, withRefuted } from './inputs.ts';
+import { goneByWord, missingVerdict, sealed } from './missing.ts';
+import { goOn, jittered, rest, retryLater, type Settling } from './next.ts';
+import { isRunning, reach } from './reach.ts';
+import { mergeOrphans, newRecord, settledWith } from './record.ts';
+import { invisible, renamed, unseen, vanished } from './settle-task.ts';
+import { isProvisioned, serverFields } from './status.ts';
+import { cut } from '../../base/text.ts';
+import type { Action, Memo, Next, Outcome } from './types.ts';
+import type { Verdict } from './verdict.ts';
+import { lookAt } from './view.ts';
+import { definitionDeleting, definitionForbidden, resolveAdvice, unprovenServer } from './words.ts';
+
+export function settleServer(at: Settling, action: Extract<Action, { type: 'readServer' }>, outcome: Outcome): Next {
+  const { object, facts } = at;
+  const { record } = action;
+  switch (outcome.type) {
+    case 'server': {
+      const { server, account } = outcome;
+      const own = asVouched(record, account, facts.memo);
+      const known = recognize(object, own, server, account, lookPurpose(object, facts.memo));
+      if (!known.ok) return notRecognized(at, record, 'readServer', known);
+      const current = withRefuted(object, known.record);
+      if (object.metadata.deletionTimestamp === undefined && !isToExpire(object, current, facts))
+        return seen(at, record, current, outcome);
+      const next = goOn({ ...recognized(facts.memo), taskComplete: action.identifier });
+      return current === record ? next : { ...next, ...inBoth(at, current) };
+    }
+    case 'serverNotFound': {
+      const { readInstead } = facts.memo;
+      if (record.task === undefined || readInstead === undefined) return absent(at, record, 'readServer', outcome);
+      const gone = goneByWord(at, record);
+      if (gone !== undefined) return gone;
+      if (!outcome.counts) return invisible(at, record, outcome.detail);
+      if (readInstead.why === 'renamed') return renamed(at, record, readInstead.named);
+      return readInstead.why === 'overdue' ? unseen(at, record, readInstead.message) : vanished(at, record);
+    }
+    default:
+      throw new Error(`outcome ${outcome.type} does not belong to a read`);
+  }
+}
+
+/** In the mirror in the same step: what the mirror still says of a server that counted as gone would come back from there. */
+function inBoth({ object, facts }: Settling, record: ServerRecord): Pick<Next, 'record' | 'status'> {
+  return { record, ...(object.status?.record && { status: compose(object, { record }, facts.now) }) };
+}
+
+/** What is remembered of a server that is there: nothing of its absence, or of another one in its place. */
+function recognized(memo: Memo): Memo {
+  const { readInstead: _readInstead, gone: _gone, unrecognized: _unrecognized, ...rest } = withoutDenials(memo);
+  return rest;
+}
+
+/** Nothing of a server that may be another one is shown or used. */
+function notRecognized(
+  { object, facts: before }: Settling,
+  record: ServerRecord,
+  action: Looking,
+  { isOther, why, word }: Refused,
+): Next {
+  const identifier = record.identifier ?? '';
+  const facts = { ...before, memo: { ...before.memo, unrecognized: identifier } };
+  const at = { object, facts };
+  const deleting = object.metadata.deletionTimestamp !== undefined;
+  // The server of the object had counted as gone, and its identifier has been given to another one; or you say so.
+  const isGone = (record.missingAt !== undefined && isOther) || saysGone(object, record);
+  if (isGone && (deleting || isToExpire(object, record, facts))) return goOn({ ...facts.memo, gone: identifier });
+  const pause = isProvisioned(object.status) ? facts.timing.resyncMs : facts.timing.pollMs;
+  const plan = { action, afterMs: jittered(pause, facts) };
+  const memo = { ...facts.memo, failures: 0 };
+  if (record.missingAt !== undefined && isOther)
+    return rest(at, { record, verdict: missingVerdict(record, why) }, plan, memo);
+  if (isGone) return sealed(at, record, plan.afterMs);
+  const verdict = { reason: 'IdentityUnproven', message: unprovenServer(identifier, why, word) } as const;
+  return rest(at, { record, verdict }, plan, memo);
+}
+
+/** Both begin with a look at the server. */
+type Looking = 'readServer' | 'deleteServer';
+type Refused = Extract<Recognition, { ok: false }>;
+type Seen = Extract<Outcome, { type: 'server' }>;
+
+function seen(at: Settling, known: ServerRecord, current: ServerRecord, found: Seen): Next {
+  const { facts, object } = at;
+  const { server, probed, connection } = found;
+  const fields = serverFields(server);
+  const reached = isRunning(server.status) ? reach(object, server, probed) : undefined;
+  const verdict = reached?.verdict ?? verdictOf(server);
+  const available = verdict.reason === 'Available';
+  const record = available ? withReadyAt(object, current, facts) : current;
+  const memo = recognized(facts.memo);
+  const rests = available && connection?.state !== 'failed';
+  const pause = rests ? facts.timing.resyncMs : facts.timing.pollMs;
+  const plan = { action: 'readServer', afterMs: jittered(pause, facts) } as const;
+  return rest(
+    at,
+    {
+      record,
+      fields,
+      verdict,
+      reachable: reached?.reachable,
+      connection: connectionCondition(object, connection),
+    },
+    plan,
+    { ...memo, failures: 0, ...(record.identifier !== undefined && { taskComplete: record.identifier }) },
+    record !== known ? record : undefined,
+  );
+}
+
+function verdictOf(server: Server): Verdict {
+  const { identifier, status = '' } = server;
+  if (!isRunning(server.status)) {
+    const words = status === '' ? 'no status' : `status "${cut(status, 128)}"`;
+    return { reason: 'ServerNotRunning', message: `server ${identifier} exists, the service reports ${words}` };
+  }
+  if (server.ipv6.length === 0 && server.ipv4.length === 0 && server.sshProxy === undefined) {
+    return { reason: 'AddressPending', message: `server ${identifier} runs, the service shows no address of it yet` };
+  }
+  return { reason: 'Available', message: `server ${identifier} runs` };
+}
+
+/**
+ * A 404 for the server, to a read or to a DELETE: a hint, and with enough others proof. What you say is proof as well,
+ * since only you can look at the provider with other eyes.
+ */
+function absent(
+  at: Settling,
+  record: ServerRecord,
+  action: Looking,
+  outcome: Extract<Outcome, { type: 'serverNotFound' }>,
+): Next {
+  const { object, facts } = at;
+  const identifier = record.identifier ?? '';
+  const goes = object.metadata.deletionTimestamp !== undefined || isToExpire(object, record, facts);
+  const denials = outcome.counts ? denied(facts, `server ${identifier}`) : facts.memo.denials;
+  const memo = { ...facts.memo, failures: 0, ...(denials && { denials }) };
+  const grace = graceOf(object, record, facts);
+  const isGone = saysGone(object, record) || (outcome.counts && denials && isProven(denials, grace, facts));
+  if (isGone === true && goes) return goOn({ ...memo, gone: identifier });
+  const resync = isProvisioned(object.status) ? facts.timing.resyncMs : facts.timing.pollMs;
+  if (record.missingAt !== undefined && !goes) {
+    const plan = { action, afterMs: jittered(resync, facts) };
+    return rest(at, { record, verdict: missingVerdict(record) }, plan, memo);
+  }
+  if (isGone === true) return sealed({ ...at, facts: { ...facts, memo } }, record, jittered(resync, facts));
+  if (!outcome.counts || denials === undefined) {
+    const pause = goes ? facts.timing.pollMs : resync;
+    return retryLater(at, action, { record, verdict: notVisible(identifier, outcome.detail) }, pause);
+  }
+  const afterMs = pauseOf(denials, grace, facts);
+  const verdict = unprovenVerdict(denials, `server ${identifier}`, grace, afterMs, facts);
+  return rest(at, { record, verdict }, { action, afterMs }, memo);
+}
+
+function notVisible(identifier: string, detail: string): Verdict {
+  return {
+    reason: 'ServerNotVisible',
+    message:
+      `Server ${identifier} is not visible with this API key, which does not prove that it is gone: ${detail}. ` +
+      'The operator keeps asking. If the API key or the base URL was changed, restore those that it was ordered with. ' +
+      `If you know that it is gone, annotate ${SERVER_GONE_ANNOTATION}=${identifier}`,
+  };
+}
+
+/** The record comes first: nothing of the server is shown or written anywhere until this object holds it. */
+export function settleAdoption(at: Settling, action: Extract<Action, { type: 'adopt' }>, outcome: Outcome): Next {
+  const { object, facts } = at;
+  const { identifier, record: known } = action;
+  if (outcome.type === 'server') {
+    const { task, attempt, orphans: others } = known ?? {};
+    // A number that another object follows too says nothing of a server that nobody holds.
+    const isShared = task !== undefined && facts.others.withTask(task, known?.account).length > 0;
+    const orphan = task === undefined || isShared ? undefined : [{ task, ...(attempt !== undefined && { attempt }) }];
+    const orphans = mergeOrphans(others, orphan);
+    const record: ServerRecord = {
+      ...(known && unknownIn(known)),
+      ...newRecord(object.metadata.uid),
+      mode: 'adopt',
+      account: outcome.account,
+      identifier,
+      fingerprint: fingerprintOf(outcome.server),
+      ...(orphans && { orphans }),
+      ...(known && settledWith(known)),
+    };
+    const events: Next['events'] = [
+      { type: 'Normal', reason: 'ServerAdopted', note: `This object now holds server ${identifier}` },
+    ];
+    return { ...goOn({ ...recognized(facts.memo), failures: 0, taskComplete: identifier }, { record }), events };
+  }
+  if (outcome.type === 'held') {
+    const message = heldMessage(lookAt(object, facts), identifier, outcome.holders);
+    const parts = { record: known, verdict: { reason: 'IdentifierInUse', message } as const };
+    return rest(at, parts, { action: 'adopt', afterMs: jittered(facts.timing.pollMs, facts) });
+  }
+  if (outcome.type !== 'serverNotFound') throw new Error(`outcome ${outcome.type} does not belong to an adoption`);
+  const open = known?.attempt === undefined ? '' : `. ${resolveAdvice(known)}`;
+  const verdict: Verdict = {
+    reason: 'ServerNotVisible',
+    message: `Server ${identifier}, named by annotation ${ADOPT_ANNOTATION}, is not visible with this API key: correct the annotation or the key${open}`,
+  };
+  return retryLater(at, 'adopt', { record: known, verdict }, facts.timing.pollMs);
+}
+
+const HELD_BACK = {
+  deleting: (identifier: string): Verdict => ({ reason: 'CRDDeleting', message: definitionDeleting(identifier) }),
+  forbidden: (identifier: string): Verdict => ({ reason: 'CRDForbidden', message: definitionForbidden(identifier) }),
+};
+
+export function settleDelete(at: Settling, action: Extract<Action, { type: 'deleteServer' }>, outcome: Outcome): Next {
+  const { facts } = at;
+  const { record, identifier } = action;
+  switch (outcome.type) {
+    case 'cancelled':
+      return goOn({ ...facts.memo, cancelled: identifier });
+    case 'serverNotFound':
+      return absent(at, record, 'deleteServer', outcome);
+    case 'server': {
+      const { server, account } = outcome;
+      const own = asVouched(record, account, facts.memo);
+      const known = recognize(at.object, own, server, account, cancelPurpose(at.object, facts.memo));
+      if (known.ok) throw new Error('a server that was recognized is cancelled at once');
+      return notRecognized(at, record, 'deleteServer', known);
+    }
+    case 'heldBack': {
+      const plan = { action: 'deleteServer', afterMs: jittered(facts.timing.pollMs, facts) } as const;
+      return rest(at, { record, verdict: HELD_BACK[outcome.definition](identifier) }, plan, {
+        ...facts.memo,
+        failures: 0,
+      });
+    }
+    case 'changed':
+      return { memo: facts.memo, events: [], again: true };
+    default:
+      throw new Error(`outcome ${outcome.type} does not belong to a cancellation`);
+  }
+}

@@ -1,0 +1,218 @@
+/** What polling a task means for its object. Pure. */
+import { ADOPT_ANNOTATION } from '../../api/names.ts';
+import { MAX_IDENTIFIER, type ServerRecord } from '../../api/record.ts';
+import type { VirtualServerSpec, VirtualServerStatus } from '../../api/virtual-server.ts';
+import { denied, isProven, pauseOf, unprovenVerdict, withoutDenials } from './absence.ts';
+import { isSameAccount } from './account.ts';
+import { isAcceptedWord } from './identity.ts';
+import { goOn, jittered, rest, retryLater, type Settling } from './next.ts';
+import { taskField } from './status.ts';
+import { cut } from '../../base/text.ts';
+import type { Facts, Memo, Next, Outcome } from './types.ts';
+import type { Verdict } from './verdict.ts';
+import { isOverdue } from './view.ts';
+import { namesOf, resolveAdvice, taskInUse, unprovenTask } from './words.ts';
+
+export function settleTask(asked: Settling, record: ServerRecord, outcome: Outcome): Next {
+  const { vouched: _vouched, ...memo } = asked.facts.memo;
+  const at: Settling = { ...asked, facts: { ...asked.facts, memo } };
+  switch (outcome.type) {
+    case 'pending':
+    case 'complete': {
+      const named = withIdentifier(at, record, outcome.identifier);
+      if ('problem' in named) return mistaken(at, record, named.problem);
+      if ('isOther' in named)
+        return goOn({ ...memo, readInstead: { why: 'renamed', named: outcome.identifier ?? '' } });
+      if ('verdict' in named)
+        return retryLater(at, 'pollTask', { record, verdict: named.verdict }, at.facts.timing.pollMs);
+      const vouched = vouchedBy(at, named);
+      if (outcome.type === 'pending')
+        return pending({ ...at, facts: { ...at.facts, memo: vouched } }, named, outcome.status, named !== record);
+      const { readInstead: _readInstead, ...rest } = withoutDenials(vouched);
+      return goOn(
+        { ...rest, failures: 0, taskComplete: named.identifier ?? outcome.identifier },
+        named === record ? {} : { record: named },
+      );
+    }
+    case 'taskNotFound':
+      if (record.identifier !== undefined) return goOn({ ...memo, readInstead: { why: 'taskNotFound' } });
+      return outcome.counts ? vanished(at, record) : invisible(at, record, outcome.detail);
+    default:
+      throw new Error(`outcome ${outcome.type} does not belong to a task`);
+  }
+}
+
+/** `isOther`: the task names another server than before, since the provider has given its number to another order. */
+type Named = ServerRecord | { problem: string } | { verdict: Verdict } | { isOther: true };
+
+/** The record with the server that the task names, where that can be the server of this object. */
+function withIdentifier(at: Settling, record: ServerRecord, identifier: string | undefined): Named {
+  const { object, facts } = at;
+  const account = accountOf(facts);
+  const isOwnAccount = record.account === undefined || account === undefined || isSameAccount(record.account, account);
+  const current = isOwnAccount ? record : { ...record, account };
+  const isKnown = identifier !== undefined && identifier.toLowerCase() === record.identifier?.toLowerCase();
+  const word = `task-${record.task ?? ''}@${account ?? ''}`;
+  const isAccepted = isOwnAccount || isAcceptedWord(object, word);
+  // Number and identifier may be those of an order of the other account: its 404 must not count before it shows the server.
+  if (isKnown) return isAccepted ? current : record;
+  if (!isAccepted) {
+    const why = 'with the present API key it does not name the server that it named before';
+    return { verdict: { reason: 'IdentityUnproven', message: unprovenTask(record, why, word) } };
+  }
+  if (identifier === undefined) return current;
+  if (record.identifier !== undefined) return { isOther: true };
+  if (identifier.length === 0 || identifier.length > MAX_IDENTIFIER) {
+    return {
+      problem: `the task names a server by ${identifier.length} characters (${shorten(identifier)}), at most ${MAX_IDENTIFIER} are understood`,
+    };
+  }
+  const holders = facts.others.withServer(identifier, current);
+  if (holders.length === 0) return { ...current, identifier };
+  const what = `task ${record.task ?? ''}, which names server ${identifier} of ${namesOf(holders, object)}`;
+  return { verdict: { reason: 'TaskInUse', message: taskInUse(record, what) } };
+}
+
+/** What is remembered of a task that has named a server. */
+function vouchedBy({ facts }: Settling, { identifier }: ServerRecord): Memo {
+  const account = accountOf(facts);
+  if (identifier === undefined || account === undefined) return facts.memo;
+  return { ...facts.memo, vouched: { identifier, account } };
+}
+
+const accountOf = ({ credentials }: Facts): string | undefined =>
+  credentials?.ok === true ? credentials.account : undefined;
+
+const shorten = (text: string): string => (text.length > 64 ? `${cut(text, 64)}...` : text);
+
+function mistaken(at: Settling, record: ServerRecord, problem: string): Next {
+  return retryLater(
+    at,
+    'pollTask',
+    { record, verdict: { reason: 'ProviderProtocolError', message: problem } },
+    at.facts.timing.pollMs,
+  );
+}
+
+function pending(at: Settling, record: ServerRecord, message: string | undefined, isNew: boolean): Next {
+  const { object } = at;
+  const facts = { ...at.facts, memo: withoutTaskDenials(at.facts.memo) };
+  const task = record.task ?? 0;
+  const deleting = object.metadata.deletionTimestamp !== undefined;
+  const overdue = isOverdue(record, facts.now);
+  const failed = saysFailure(message);
+  // The task may never end, or its number may be that of another order now: the server itself can tell.
+  if ((overdue || failed) && record.identifier !== undefined && facts.memo.readInstead === undefined) {
+    return goOn({ ...facts.memo, readInstead: { why: 'overdue', message } }, isNew ? { record } : {});
+  }
+  const parts = {
+    record,
+    fields: { task: taskField(task, message) },
+    verdict: verdictOf(record, message, {
+      deleting: deleting ? object.spec.deletionPolicy : undefined,
+      overdue,
+      failed,
+    }),
+  };
+  const settling = { object, facts };
+  if (overdue) return retryLater(settling, 'pollTask', parts, facts.timing.pollMs, isNew ? record : undefined);
+  const plan = { action: 'pollTask', afterMs: jittered(facts.timing.pollMs, facts) } as const;
+  return rest(settling, parts, plan, { ...facts.memo, failures: 0 }, isNew ? record : undefined);
+}
+
+/** Denials of its server outlive an answer of the task, since they are what makes a word about the attempt count. */
+function withoutTaskDenials(memo: Memo): Memo {
+  return memo.denials?.of.startsWith('task ') === true ? withoutDenials(memo) : memo;
+}
+
+/** Forms of failure are not documented: such words only let you resolve the order earlier. */
+function saysFailure(message: string | undefined): boolean {
+  return message !== undefined && /\b(fail(s|ed|ure)?|errors?|abort(s|ed)?|cancell?ed)\b/i.test(message);
+}
+
+type DeletionPolicy = VirtualServerSpec['deletionPolicy'];
+
+function verdictOf(
+  record: ServerRecord,
+  message: string | undefined,
+  { deleting, overdue, failed }: { deleting?: DeletionPolicy | undefined; overdue: boolean; failed: boolean },
+): Verdict {
+  const { task = '' } = record;
+  const progress = message === undefined || message === '' ? `Task ${task} runs` : `Task ${task}: ${message}`;
+  if (failed)
+    return { reason: 'TaskFailed', message: `${progress}. The operator keeps polling. ${resolveAdvice(record)}` };
+  if (overdue) {
+    const text = `The task has run for more than an hour. ${progress}. The operator keeps polling. ${resolveAdvice(record)}`;
+    return { reason: 'TaskOverdue', message: text };
+  }
+  if (deleting !== undefined) {
+    const then =
+      deleting === 'Delete' ? 'is cancelled when its task has ended' : 'is left running as soon as it is known';
+    return { reason: 'Deleting', message: `The server ${then}. ${progress}` };
+  }
+  return { reason: 'Creating', message: progress };
+}
+
+/** The task does not end, and the provider does not show its server. */
+export function unseen({ object, facts }: Settling, record: ServerRecord, message: string | undefined): Next {
+  const { task = 0, identifier = '' } = record;
+  const memo = { ...facts.memo, denials: denied(facts, `server ${identifier}`) };
+  const overdue = isOverdue(record, facts.now);
+  const failed = saysFailure(message);
+  const { reason, message: text } = verdictOf(record, message, { overdue, failed });
+  const verdict = { reason, message: `The provider does not show server ${identifier}. ${text}` };
+  return askedInVain({ object, facts: { ...facts, memo } }, record, verdict, { task: taskField(task, message) });
+}
+
+/** The task, or the server in its place, is not shown, for a reason that says nothing of the two. */
+export function invisible(at: Settling, record: ServerRecord, detail: string): Next {
+  const message =
+    `Task ${record.task ?? ''} is not visible with this API key, which proves nothing: ${detail}. ` +
+    'If the API key or the base URL was changed, restore those of the order. ' +
+    resolveAdvice(record);
+  return askedInVain(at, record, { reason: 'ServerNotVisible', message });
+}
+
+/** The task names another server than before, and the provider does not show the one of before. */
+export function renamed(at: Settling, record: ServerRecord, named: string): Next {
+  const { identifier = '' } = record;
+  const memo = { ...at.facts.memo, denials: denied(at.facts, `server ${identifier}`) };
+  const message =
+    `Task ${record.task ?? ''} names server ${shorten(named)} now. It named server ${identifier} before, which the provider ` +
+    `does not show. If server ${shorten(named)} is the one of this order, annotate ${ADOPT_ANNOTATION}=${shorten(named)}. ` +
+    resolveAdvice(record);
+  return askedInVain({ ...at, facts: { ...at.facts, memo } }, record, { reason: 'TaskInUse', message });
+}
+
+/** The provider denies the task and, where its identifier is known, the server. */
+export function vanished(at: Settling, record: ServerRecord): Next {
+  const { task = 0, identifier } = record;
+  const what = identifier === undefined ? `task ${task}` : `server ${identifier}`;
+  const denials = denied(at.facts, what);
+  const facts = { ...at.facts, memo: { ...at.facts.memo, denials } };
+  const settling = { object: at.object, facts };
+  const grace = facts.timing.absenceMs;
+  if (isProven(denials, grace, facts)) {
+    const server = identifier === undefined ? 'no server is known' : `server ${identifier} is not visible`;
+    const message =
+      `The provider no longer knows task ${task}, and ${server}. The operator keeps polling. ` +
+      `If the API key was changed to another account, change it back. ${resolveAdvice(record)}`;
+    return askedInVain(settling, record, { reason: 'TaskNotFound', message });
+  }
+  const afterMs = pauseOf(denials, grace, facts);
+  const isNew = record.attemptedAt !== undefined && facts.now - Date.parse(record.attemptedAt) < grace;
+  const verdict: Verdict = isNew
+    ? { reason: 'Creating', message: `Order accepted (task ${task}); the provider does not show the task yet` }
+    : unprovenVerdict(denials, identifier === undefined ? what : `task ${task} and ${what}`, grace, afterMs, facts);
+  const { readInstead: _readInstead, ...memo } = facts.memo;
+  const parts = { record, fields: { task: taskField(task, at.object.status?.task?.message) }, verdict };
+  return rest(settling, parts, { action: 'pollTask', afterMs }, { ...memo, failures: 0 });
+}
+
+/** The server was asked for in place of its task, and the task is asked again. */
+function askedInVain(at: Settling, record: ServerRecord, verdict: Verdict, fields?: VirtualServerStatus): Next {
+  const { readInstead: _readInstead, ...memo } = at.facts.memo;
+  const settling = { ...at, facts: { ...at.facts, memo } };
+  const parts = { record, verdict, ...(fields && { fields }) };
+  return retryLater(settling, 'pollTask', parts, at.facts.timing.pollMs);
+}

@@ -1,0 +1,192 @@
+/** What an outcome means for one object: record, status, Events, and when to look again. Pure. */
+import { SERVER_GONE_ANNOTATION } from '../../api/names.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import { unknownIn, type ServerRecord } from '../../api/record.ts';
+import { compose, transitions } from './compose.ts';
+import { connectionCondition } from './connection.ts';
+import { reasonOf } from '../../accounts/decision/failure.ts';
+import { untilExpiry } from './expiry.ts';
+import { inputsOf, orphanMessage, saysGone, saysNotCreated } from './inputs.ts';
+import { goOn, rest, retryLater, type Settling } from './next.ts';
+import { newRecord, viewRecord } from './record.ts';
+import { settleCreate } from './settle-create.ts';
+import { settleAdoption, settleDelete, settleServer } from './settle-server.ts';
+import { settleTask } from './settle-task.ts';
+import type { Action, Facts, Memo, Next, Outcome } from './types.ts';
+import { timestamp, type Verdict } from './verdict.ts';
+import { firstSeen, isOverdue } from './view.ts';
+import { resolveAdvice } from './words.ts';
+
+export function settle(object: VirtualServer, action: Action, outcome: Outcome, facts: Facts): Next {
+  const next = settleOne(object, action, outcome, facts);
+  const about = action.type === 'park' ? action.retry : action.type;
+  if (!LOOKS.has(about)) return next;
+  const looked = inputsOf(object);
+  // A word that nothing was created waits for a look at the provider after it, and no longer.
+  const { record } = object.status ?? {};
+  const again = next.again || (facts.memo.looked !== looked && record !== undefined && saysNotCreated(object, record));
+  return { ...next, again, memo: { ...next.memo, looked } };
+}
+
+/** Actions that ask the provider about a task or a server; a park in their place had nothing to ask with. */
+const LOOKS = new Set<Action['type'] | undefined>(['pollTask', 'readServer', 'deleteServer']);
+
+function settleOne(object: VirtualServer, action: Action, outcome: Outcome, facts: Facts): Next {
+  const at: Settling = { object, facts };
+  if (outcome.type === 'failed') return failed(at, action, outcome);
+  switch (action.type) {
+    case 'wait':
+      return settleWait(at, action.afterMs);
+    case 'park':
+      return settlePark(at, action, outcome);
+    case 'record':
+      return settleRecord(at, action.record, action.why);
+    case 'claim':
+      if (outcome.type === 'minted') return settleClaim(at, action, outcome.attempt);
+      break;
+    case 'create':
+      if (outcome.type === 'sent') return settleCreate(at, action.record, outcome.result);
+      break;
+    case 'adopt':
+      return settleAdoption(at, action, outcome);
+    case 'pollTask':
+      return settleTask(at, action.record, outcome);
+    case 'readServer':
+      return settleServer(at, action, outcome);
+    case 'deleteServer':
+      return settleDelete(at, action, outcome);
+    case 'release':
+      return settleRelease(at, action);
+    case 'gather':
+      break;
+  }
+  throw new Error(`outcome ${outcome.type} does not belong to action ${action.type}`);
+}
+
+/** The record to mirror: the object's own, or what the mirror already says where the two cannot be brought together. */
+function recordOf({ object, facts }: Settling): ServerRecord | undefined {
+  const view = viewRecord(object, facts.notes);
+  return view.kind === 'own' ? view.record : object.status?.record;
+}
+
+function failed(at: Settling, action: Action, { error, cancelAsked }: Extract<Outcome, { type: 'failed' }>): Next {
+  const { object, facts } = at;
+  const record = recordOf(at);
+  const isAbout = action.type === 'readServer' || action.type === 'deleteServer' || action.type === 'pollTask';
+  const deleting = object.metadata.deletionTimestamp !== undefined;
+  if (isAbout && deleting && record?.identifier !== undefined && saysGone(object, record))
+    return goOn({ ...facts.memo, gone: record.identifier });
+  const verdict: Verdict = { reason: reasonOf(error), message: `${error.message}${adviceOf(at, action, record)}` };
+  const isAsked = action.type === 'deleteServer' && cancelAsked === true;
+  const memo = { ...at.facts.memo, ...(isAsked && { cancelAsked: action.identifier }) };
+  const settling = { ...at, facts: { ...at.facts, memo } };
+  return retryLater(settling, action.type, { record, verdict }, error.retryAfterMs);
+}
+
+/** What you can do when a call fails and does not stop failing. */
+function adviceOf({ object, facts }: Settling, action: Action, record: ServerRecord | undefined): string {
+  if (record === undefined) return '';
+  if (action.type === 'pollTask' && isOverdue(record, facts.now)) return `. ${resolveAdvice(record)}`;
+  const { identifier } = record;
+  const deleting = object.metadata.deletionTimestamp !== undefined;
+  if (action.type !== 'deleteServer' || !deleting || identifier === undefined) return '';
+  return `. If you know that server ${identifier} is gone, annotate ${SERVER_GONE_ANNOTATION}=${identifier}`;
+}
+
+function settleWait(at: Settling, afterMs: number | undefined): Next {
+  const { object, facts } = at;
+  const record = recordOf(at);
+  const requeueAfterMs = Math.min(afterMs ?? Infinity, untilExpiry(object, record, facts));
+  const idle = {
+    memo: facts.memo,
+    events: [],
+    again: false,
+    ...(Number.isFinite(requeueAfterMs) && { requeueAfterMs }),
+  };
+  if (object.metadata.deletionTimestamp !== undefined && object.metadata.finalizers === undefined) return idle;
+  const status = compose(object, { record }, facts.now);
+  return { ...idle, status, events: transitions(object.status, status) };
+}
+
+function settlePark(at: Settling, action: Extract<Action, { type: 'park' }>, outcome: Outcome): Next {
+  const { verdict, retry, afterMs, atLeastMs } = action;
+  const connection = outcome.type === 'done' ? connectionCondition(at.object, outcome.connection) : undefined;
+  const parts = { record: recordOf(at), verdict, ...(action.empties === true && { fields: {}, connection }) };
+  if (connection !== undefined) return retryLater(at, 'park', parts);
+  if (retry !== undefined && afterMs === undefined) return retryLater(at, retry, parts, atLeastMs);
+  const next = rest(at, parts, retry === undefined || afterMs === undefined ? undefined : { action: retry, afterMs });
+  // What is proven of a server has to be proven again when the object stays for another reason.
+  const { gone: _gone, ...rested } = next.memo;
+  const memo = rememberForeign(rested, at, verdict);
+  return {
+    ...next,
+    memo,
+    ...(afterMs !== undefined && { requeueAfterMs: Math.min(afterMs, next.requeueAfterMs ?? afterMs) }),
+  };
+}
+
+/** The wait for another process's create counts from when its attempt was first seen here. */
+function rememberForeign(memo: Memo, at: Settling, verdict: Verdict): Memo {
+  const attempt = recordOf(at)?.attempt;
+  if (verdict.reason !== 'CreateInFlight' || attempt === undefined) return memo;
+  return { ...memo, foreignAttempt: { attempt, since: firstSeen(attempt, at.facts) } };
+}
+
+function settleRecord({ object, facts }: Settling, record: ServerRecord, why: string): Next {
+  const { next: _next, ...memo } = facts.memo;
+  // The mirror follows in the same step: a new attempt must never meet the mirror of an older one.
+  const mirrored = object.status?.record === undefined ? {} : { status: compose(object, { record }, facts.now) };
+  if (why === 'expired') {
+    // The addresses may be given to somebody else from now on.
+    const isCancelled = facts.memo.cancelled === record.identifier;
+    const message = `The server has expired: it ${isCancelled ? 'was cancelled' : 'no longer exists at the provider'}`;
+    const verdict = { reason: 'Expired' as const, message };
+    const status = compose(object, { record, fields: {}, verdict }, facts.now);
+    return { record, status, memo, events: transitions(object.status, status), again: true };
+  }
+  const verdict =
+    why === 'notCreated'
+      ? { reason: 'Pending' as const, message: 'The order created nothing; the server is about to be ordered again' }
+      : undefined;
+  const status =
+    verdict === undefined ? mirrored : { status: compose(object, { record, fields: {}, verdict }, facts.now) };
+  return { record, ...status, memo, events: [], again: true };
+}
+
+function settleClaim({ object, facts }: Settling, action: Extract<Action, { type: 'claim' }>, attempt: string): Next {
+  const { orphans, settled } = action.record ?? {};
+  const record: ServerRecord = {
+    ...(action.record && unknownIn(action.record)),
+    ...newRecord(object.metadata.uid),
+    account: action.account,
+    attempt,
+    attemptedAt: timestamp(facts.now),
+    ...(orphans !== undefined && { orphans }),
+    ...(settled !== undefined && { settled }),
+  };
+  return goOn(facts.memo, { record, claimed: attempt });
+}
+
+function settleRelease({ facts }: Settling, action: Extract<Action, { type: 'release' }>): Next {
+  const { record, why } = action;
+  const left =
+    record?.identifier ??
+    (record?.task !== undefined ? `of task ${record.task}` : `of attempt ${record?.attempt ?? ''}`);
+  const orphaned = record?.orphans === undefined ? '' : `; ${orphanMessage(record)}`;
+  const events: Next['events'] = [];
+  const wasAsked = record?.identifier !== undefined && facts.memo.cancelAsked === record.identifier;
+  if (why === 'cancelled' || (why === 'gone' && wasAsked))
+    events.push({ type: 'Normal', reason: 'ServerCancelled', note: `Server ${left} was cancelled` });
+  else if (why === 'gone') {
+    const note = `Server ${left} no longer exists at the provider; this process has not cancelled it`;
+    events.push({ type: 'Warning', reason: 'ServerGone', note });
+  }
+  if (why === 'retained') {
+    events.push({
+      type: 'Warning',
+      reason: 'RetainedServer',
+      note: `Server ${left} was left as it is: deletionPolicy is Retain${orphaned}`,
+    });
+  }
+  return { record: null, memo: facts.memo, events, again: false };
+}

@@ -1,0 +1,103 @@
+/** One object and all that is known of it, as the checks see it; and the small questions that several checks ask. */
+import { FINALIZER } from '../../api/names.ts';
+import type { ServerRecord } from '../../api/record.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import { adoptionOf, inputsOf, saysGone, type Adoption } from './inputs.ts';
+import { viewRecord, type RecordView } from './record.ts';
+import { isProvisioned } from './status.ts';
+import type { Action, Facts } from './types.ts';
+import type { ReadyReason } from './verdict.ts';
+
+export interface View {
+  object: VirtualServer;
+  facts: Facts;
+  record: RecordView;
+  /** The object's own record; undefined where it has none (fresh, or told to start anew). */
+  own: ServerRecord | undefined;
+  deleting: boolean;
+  finalizer: boolean;
+  inputs: string;
+  adoption: Adoption;
+}
+
+export function lookAt(object: VirtualServer, facts: Facts): View {
+  const record = viewRecord(object, facts.notes);
+  return {
+    object,
+    facts,
+    record,
+    own: record.kind === 'own' ? record.record : undefined,
+    deleting: object.metadata.deletionTimestamp !== undefined,
+    finalizer: object.metadata.finalizers?.includes(FINALIZER) === true,
+    inputs: inputsOf(object),
+    adoption: adoptionOf(object),
+  };
+}
+
+export function park(
+  reason: ReadyReason,
+  message: string,
+  more: { afterMs?: number; atLeastMs?: number; retry?: Action['type']; empties?: true } = {},
+): Action {
+  return { type: 'park', verdict: { reason, message }, ...more };
+}
+
+/** `wait` while this kind of action is planned for later and nobody has changed anything since. */
+export function notDue(view: View, action: Action['type']): Action | undefined {
+  const { memo, now } = view.facts;
+  if (memo.next?.action !== action || memo.next.inputs !== view.inputs) return undefined;
+  const { from, at } = memo.next;
+  if (now < from || now >= at) return undefined;
+  return Number.isFinite(at) ? { type: 'wait', afterMs: at - now } : { type: 'wait' };
+}
+
+/** The action that has to come first so that calls can be made at all; undefined when they can. */
+export function withoutCredentials(view: View, action: Action['type']): Action | undefined {
+  const { credentials } = view.facts;
+  if (credentials === undefined) return { type: 'gather', what: 'credentials' };
+  if (credentials.ok) return undefined;
+  const { reason, message, retryAfterMs } = credentials;
+  return park(reason, message, { retry: action, ...(retryAfterMs !== undefined && { afterMs: retryAfterMs }) });
+}
+
+/** Your word that the server is gone, where no key is left to ask the provider with. */
+export function goneByWordAlone(
+  { object, facts, deleting }: View,
+  own: ServerRecord,
+  first: Action,
+): Action | undefined {
+  if (!deleting || facts.credentials?.ok !== false || first.type !== 'park') return undefined;
+  if (own.orphans !== undefined || !saysGone(object, own)) return undefined;
+  return { type: 'release', why: 'gone', record: own };
+}
+
+/**
+ * True once the task is over: it answered 303, or this very server was read, or counts as gone. Fields of a status that was copied or
+ * restored from another object prove nothing, so the mirror beside them has to name the same server.
+ */
+export function taskIsOver({ object, own, facts }: View): boolean {
+  if (own?.identifier === undefined) return false;
+  if (own.missingAt !== undefined || facts.memo.gone === own.identifier) return true;
+  const mirror = object.status?.record;
+  const wasRead = mirror?.owner === own.owner && mirror.identifier === own.identifier && isProvisioned(object.status);
+  return wasRead || facts.memo.taskComplete === own.identifier;
+}
+
+/** Why the server may not be cancelled before its object is deleted; undefined where it may. */
+export function cancelIsForbidden({ spec }: VirtualServer): string | undefined {
+  if (spec.deletionProtection) return 'spec.deletionProtection is true';
+  return spec.deletionPolicy === 'Retain' ? 'spec.deletionPolicy is Retain' : undefined;
+}
+
+/** When an attempt of another process was first seen here (ms): now, where the clock was set back since. */
+export function firstSeen(attempt: string, { memo, now }: Facts): number {
+  const seen = memo.foreignAttempt;
+  return seen?.attempt === attempt && seen.since <= now ? seen.since : now;
+}
+
+const OVERDUE_MS = 60 * 60_000;
+
+/** True when the task of this record has run for more than an hour. */
+export function isOverdue(record: ServerRecord, now: number): boolean {
+  return record.attemptedAt !== undefined && now - Date.parse(record.attemptedAt) > OVERDUE_MS;
+}

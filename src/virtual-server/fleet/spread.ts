@@ -1,0 +1,21 @@
+/** Ready servers are read again within one resync interval, not all at once after a start. */
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import { inputsOf } from '../decision/inputs.ts';
+import type { Objects } from './objects.ts';
+import type { Timers } from '../../base/timers.ts';
+
+export function spread(listed: readonly VirtualServer[], objects: Objects, timers: Timers, intervalMs: number): void {
+  for (const object of listed) {
+    const { metadata, status } = object;
+    if (status?.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True') !== true)
+      continue;
+    // Edited while no operator ran: what that asks for is not put off.
+    if (status.observedGeneration !== metadata.generation) continue;
+    const from = timers.now();
+    const at = from + timers.random() * intervalMs;
+    objects.remember(metadata.uid, {
+      failures: 0,
+      next: { action: 'readServer', from, at, inputs: inputsOf(object) },
+    });
+  }
+}

@@ -1,0 +1,182 @@
+/** The file under the journal: lines appended so that they survive a crash, and compacted when it has grown. */
+import { mkdir, open, rename, rm, type FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { JournalError } from './error.ts';
+import type { Timers } from '../../base/timers.ts';
+
+interface Append {
+  line: string;
+  /** Called before anything else happens to the file, unlike what awaits the promise. */
+  written: () => void;
+  reject: (error: JournalError) => void;
+}
+
+/** Compacted when it has passed both `compactBytes` and this multiple of its size after the last compaction. */
+const COMPACT_FACTOR = 4;
+/** Pause before a file that could not be written is written anew (ms). */
+const RETRY_MS = 5_000;
+
+/** Makes the folder and its missing parents (mode 0700) and sees to it that they are still there after a crash. */
+export async function makeFolder(dir: string): Promise<void> {
+  const first = await mkdir(dir, { recursive: true, mode: 0o700 });
+  if (first === undefined) return;
+  const end = dirname(first);
+  for (let made = dir; made !== end; made = dirname(made)) await syncFolder(dirname(made));
+}
+
+export interface JournalFileOptions {
+  path: string;
+  /** All lines that the file has to hold. */
+  snapshot: () => Iterable<string>;
+  compactBytes: number;
+  timers: Pick<Timers, 'set' | 'clear'>;
+  /** Told when the file can be written again. */
+  recovered: () => void;
+}
+
+export class JournalFile {
+  readonly #options: JournalFileOptions;
+  #handle: FileHandle | undefined;
+  #size = 0;
+  #compactAt = 0;
+  #pending: Append[] = [];
+  #running: Promise<void> | undefined;
+  #failure: JournalError | undefined;
+  #retry: unknown;
+
+  private constructor(options: JournalFileOptions) {
+    this.#options = options;
+  }
+
+  /** Replaces the file with the lines of the snapshot, now and at every compaction. */
+  static async create(options: JournalFileOptions): Promise<JournalFile> {
+    const file = new JournalFile(options);
+    await file.#compact();
+    return file;
+  }
+
+  /** Why nothing can be appended at present; undefined where it can. */
+  get problem(): string | undefined {
+    return this.#failure?.code === 'Failed' ? wordsOf(this.#failure.cause) : undefined;
+  }
+
+  /**
+   * Resolves when the line, with its line end, is on the disk. Lines that come while a write is under way share the next.
+   * After a failure every append rejects until the whole file could be written anew, which is tried every few seconds:
+   * what the disk holds of the failed lines is not known.
+   * `apply` makes the snapshot follow a line that it must not show earlier; it runs before the next compaction.
+   */
+  append(line: string, apply: () => void): Promise<void> {
+    // While the file is written anew lines wait for that: its snapshot may have been taken before them.
+    if (this.#failure !== undefined && this.#running === undefined) return Promise.reject(this.#failure);
+    return new Promise((resolve, reject) => {
+      const written = (): void => {
+        apply();
+        resolve();
+      };
+      this.#pending.push({ line, written, reject });
+      this.#running ??= this.#run();
+    });
+  }
+
+  /** Resolves when everything appended before is on the disk or has failed. */
+  async close(): Promise<void> {
+    await this.#running;
+    this.#options.timers.clear(this.#retry);
+    this.#failure = new JournalError('Closed', `journal ${this.#options.path} is closed`);
+    await this.#handle?.close();
+    this.#handle = undefined;
+  }
+
+  async #run(): Promise<void> {
+    // Lets lines of the same tick share the first write.
+    await Promise.resolve();
+    let batch: Append[] = [];
+    try {
+      if (this.#failure !== undefined) await this.#recover();
+      while (this.#pending.length > 0) {
+        batch = this.#pending;
+        this.#pending = [];
+        await this.#write(batch.map((append) => append.line).join(''));
+        for (const append of batch) append.written();
+        batch = [];
+        if (this.#size > this.#compactAt) await this.#compact();
+      }
+    } catch (cause) {
+      this.#fail(cause, batch);
+    }
+    this.#running = undefined;
+  }
+
+  async #recover(): Promise<void> {
+    await this.#compact();
+    this.#failure = undefined;
+    this.#options.recovered();
+  }
+
+  #fail(cause: unknown, batch: Append[]): void {
+    const { path, timers } = this.#options;
+    const failure = new JournalError('Failed', `journal ${path} cannot be written: ${wordsOf(cause)}`, { cause });
+    this.#failure = failure;
+    for (const append of [...batch, ...this.#pending]) append.reject(failure);
+    this.#pending = [];
+    this.#retry = timers.set(() => {
+      this.#running ??= this.#run();
+    }, RETRY_MS);
+  }
+
+  async #write(text: string): Promise<void> {
+    if (this.#handle === undefined) throw new Error('the file is closed');
+    await writeAll(this.#handle, text);
+    await this.#handle.datasync();
+    this.#size += Buffer.byteLength(text);
+  }
+
+  async #compact(): Promise<void> {
+    const { path, snapshot, compactBytes } = this.#options;
+    const text = [...snapshot()].join('');
+    const temporary = `${path}.new`;
+    await rm(temporary, { force: true });
+    const handle = await open(temporary, 'wx', 0o600);
+    try {
+      await writeAll(handle, text);
+      await handle.sync();
+      await rename(temporary, path);
+      await syncFolder(dirname(path));
+    } catch (error) {
+      await handle.close();
+      // A full disk needs the room.
+      await rm(temporary, { force: true });
+      throw error;
+    }
+    const previous = this.#handle;
+    this.#handle = handle;
+    this.#size = Buffer.byteLength(text);
+    this.#compactAt = Math.max(compactBytes, COMPACT_FACTOR * this.#size);
+    await previous?.close();
+  }
+}
+
+/** Without the code, the call and the path that Node puts around what the system says. */
+function wordsOf(cause: unknown): string {
+  const { message } = cause instanceof Error ? cause : new Error(String(cause));
+  return /^E[A-Z0-9]+: (.+), \w+/.exec(message)?.[1] ?? message;
+}
+
+async function writeAll(handle: FileHandle, text: string): Promise<void> {
+  const bytes = Buffer.from(text);
+  for (let offset = 0; offset < bytes.length;) {
+    const { bytesWritten } = await handle.write(bytes, offset);
+    offset += bytesWritten;
+  }
+}
+
+/** A new name in a folder survives a crash only after this. */
+async function syncFolder(dir: string): Promise<void> {
+  const handle = await open(dir, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}

@@ -1,0 +1,234 @@
+/**
+ * The journal: what this process, and earlier ones on the same folder, know of every attempt to create a server.
+ * It outlives the process, so that a task that was accepted just before a crash is found again. That an attempt is not
+ * in it proves nothing; that one stands in it as `minted` proves that nothing was sent for it.
+ * Its folder must not be shared between pods, nor come from a snapshot.
+ */
+import { readFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { Attempts, type JournalEntry } from './attempts.ts';
+import { JournalError } from './error.ts';
+import { JournalFile, makeFolder } from './file.ts';
+import { formatEntry, formatForget, replay, type Replay } from './lines.ts';
+import { lockFolder } from './lock.ts';
+import { realTimers, type Timers } from '../../base/timers.ts';
+
+export type { JournalEntry } from './attempts.ts';
+
+export interface NewAttempt {
+  namespace: string;
+  name: string;
+  uid: string;
+  attempt: string;
+  /** Hash of base URL and key ID; no secret is part of it. */
+  account: string;
+  /** RFC 3339. */
+  mintedAt?: string;
+}
+
+/**
+ * The steps resolve when they are on the disk and survive a crash. They reject with a JournalError: `WrongStep` for an
+ * attempt in another state, `Failed` when the disk refused; after one `Failed` every later step is refused as well, until
+ * the journal could write its whole file anew, which it tries by itself every few seconds.
+ * A step that speaks of more to worry about shows in the entries from the call on, one of less when the disk answered. A
+ * definite answer and a forgotten attempt hold here even where the disk refused them: a crash only brings the worry back.
+ */
+export interface Journal {
+  /** Why the disk takes no line, so that no create can be sent; undefined where it does. */
+  readonly problem: string | undefined;
+  /** The attempts of an object, in order of minting. */
+  entries(uid: string): readonly JournalEntry[];
+  get(uid: string, attempt: string): JournalEntry | undefined;
+  /** The uids of all objects with attempts. */
+  uids(): string[];
+  /** A new attempt, not sent yet; to be called before the claim. */
+  minted(attempt: NewAttempt): Promise<void>;
+  /** The create is about to be sent, which nobody may do unless this resolved. Once only, by the process that minted. */
+  sending(uid: string, attempt: string): Promise<void>;
+  /** The service accepted the create. The entry keeps the task even if the disk refuses it. */
+  task(uid: string, attempt: string, task: number): Promise<void>;
+  /** A definite answer: the attempt created nothing. It stands as `minted` again, which proves as much after a crash. */
+  createdNothing(uid: string, attempt: string): Promise<void>;
+  /** The attempt definitely created nothing, or a person has resolved it: forget it. */
+  settle(uid: string, attempt: string): Promise<void>;
+  /** The object is gone and nothing is owed: forget its attempts. */
+  drop(uid: string): Promise<void>;
+  /** Resolves when the file is closed and the folder free for another process. */
+  close(): Promise<void>;
+}
+
+export interface JournalOptions {
+  /** Folder of the file; made when it is missing. Undefined: the journal lives in memory only. */
+  dir: string | undefined;
+  /** The file is not compacted while it is smaller, in bytes. */
+  compactBytes?: number;
+  timers?: Pick<Timers, 'set' | 'clear'>;
+  /** Told of what was found and repaired. */
+  warn?: (message: string, fields: Record<string, unknown>) => void;
+}
+
+const FILE = 'journal.jsonl';
+const COMPACT_BYTES = 4 * 1024 * 1024;
+
+/**
+ * Opens the journal. Throws a JournalError `InUse` when another process has the folder, `Corrupt` when a line other than
+ * a torn last one cannot be read, and the system's error when folder or file cannot be read or written.
+ */
+export async function openJournal(options: JournalOptions): Promise<Journal> {
+  if (options.dir === undefined) return new AttemptJournal(new Attempts(), undefined, () => Promise.resolve());
+  const dir = resolve(options.dir);
+  await makeFolder(dir);
+  const unlock = await lockFolder(dir);
+  try {
+    const path = join(dir, FILE);
+    const { attempts, tornLength } = await readJournal(path);
+    if (tornLength > 0) options.warn?.('journal: cut off a torn last line', { file: path, length: tornLength });
+    const file = await JournalFile.create({
+      path,
+      snapshot: () => lines(attempts),
+      compactBytes: options.compactBytes ?? COMPACT_BYTES,
+      timers: options.timers ?? realTimers,
+      recovered: () => options.warn?.('journal: it can be written again', { file: path }),
+    });
+    return new AttemptJournal(attempts, file, unlock);
+  } catch (error) {
+    await unlock();
+    throw error;
+  }
+}
+
+async function readJournal(path: string): Promise<Replay> {
+  let text = '';
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+  return replay(text, path);
+}
+
+function* lines(attempts: Attempts): Generator<string> {
+  for (const entry of attempts.all()) yield formatEntry(entry);
+}
+
+class AttemptJournal implements Journal {
+  readonly #attempts: Attempts;
+  readonly #file: JournalFile | undefined;
+  readonly #unlock: () => Promise<void>;
+  #closed = false;
+
+  constructor(attempts: Attempts, file: JournalFile | undefined, unlock: () => Promise<void>) {
+    this.#attempts = attempts;
+    this.#file = file;
+    this.#unlock = unlock;
+  }
+
+  get problem(): string | undefined {
+    return this.#file?.problem;
+  }
+
+  entries(uid: string): readonly JournalEntry[] {
+    return this.#attempts.of(uid);
+  }
+
+  get(uid: string, attempt: string): JournalEntry | undefined {
+    return this.#attempts.get(uid, attempt);
+  }
+
+  uids(): string[] {
+    return this.#attempts.uids();
+  }
+
+  async minted({ namespace, name, uid, attempt, account, mintedAt }: NewAttempt): Promise<void> {
+    if (this.get(uid, attempt) !== undefined) throw wrongStep(attempt, 'was minted before');
+    const known = { namespace, name, uid, attempt, account, ...(mintedAt !== undefined && { mintedAt }) };
+    const entry: JournalEntry = { ...known, state: 'minted', own: true };
+    await this.#advance(entry, undefined);
+  }
+
+  async sending(uid: string, attempt: string): Promise<void> {
+    const before = this.#known(uid, attempt);
+    if (!before.own) throw wrongStep(attempt, 'was minted by another process, so it is not ours to send');
+    if (before.state !== 'minted') throw wrongStep(attempt, 'may have been sent before');
+    await this.#advance({ ...before, state: 'sending' }, before);
+  }
+
+  async task(uid: string, attempt: string, task: number): Promise<void> {
+    const before = this.#known(uid, attempt);
+    if (before.task !== undefined && before.task !== task) {
+      throw wrongStep(attempt, `has task ${before.task}, so it cannot have task ${task}`);
+    }
+    const entry: JournalEntry = { ...before, state: 'task', task };
+    await this.#advance(entry, entry);
+  }
+
+  async createdNothing(uid: string, attempt: string): Promise<void> {
+    const before = this.#known(uid, attempt);
+    if (before.state === 'task') throw wrongStep(attempt, 'was accepted by the service');
+    const entry: JournalEntry = { ...before, state: 'minted' };
+    await this.#advance(entry, entry);
+  }
+
+  async settle(uid: string, attempt: string): Promise<void> {
+    const entry = this.get(uid, attempt);
+    if (entry !== undefined) await this.#forget(entry);
+  }
+
+  async drop(uid: string): Promise<void> {
+    await Promise.all(this.entries(uid).map((entry) => this.#forget(entry)));
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await this.#file?.close();
+    await this.#unlock();
+  }
+
+  #known(uid: string, attempt: string): JournalEntry {
+    const entry = this.get(uid, attempt);
+    if (entry === undefined) throw wrongStep(attempt, 'is not in the journal');
+    return entry;
+  }
+
+  /** Shows `entry` at once, and `fallback` where the disk refuses it: nothing was done on the strength of the entry then. */
+  async #advance(entry: JournalEntry, fallback: JournalEntry | undefined): Promise<void> {
+    this.#attempts.put(entry);
+    try {
+      await this.#append(formatEntry(entry), () => undefined);
+    } catch (error) {
+      if (this.#isCurrent(entry)) {
+        if (fallback === undefined) this.#attempts.delete(entry.uid, entry.attempt);
+        else this.#attempts.put(fallback);
+      }
+      throw error;
+    }
+  }
+
+  async #forget(entry: JournalEntry): Promise<void> {
+    const apply = (): void => {
+      // A step that came after this one stands behind it in the file, too.
+      if (this.#isCurrent(entry)) this.#attempts.delete(entry.uid, entry.attempt);
+    };
+    try {
+      await this.#append(formatForget(entry), apply);
+    } catch (error) {
+      if (this.problem !== undefined) apply();
+      throw error;
+    }
+  }
+
+  #isCurrent(entry: JournalEntry): boolean {
+    return this.get(entry.uid, entry.attempt) === entry;
+  }
+
+  async #append(line: string, apply: () => void): Promise<void> {
+    if (this.#closed) throw new JournalError('Closed', 'the journal is closed');
+    if (this.#file === undefined) apply();
+    else await this.#file.append(line, apply);
+  }
+}
+
+function wrongStep(attempt: string, why: string): JournalError {
+  return new JournalError('WrongStep', `attempt ${attempt} ${why}`);
+}

@@ -1,0 +1,46 @@
+/**
+ * The lock on the journal's folder: a socket that listens as long as the process lives.
+ * On Linux its name is abstract, so that the kernel takes and releases it at once and a dead process leaves nothing
+ * behind. Abstract names belong to a network namespace: two pods that share a folder are not kept apart.
+ * Elsewhere (on developers' machines) it is a socket file in the folder, which a later process removes when nobody answers.
+ */
+import { stat, rm } from 'node:fs/promises';
+import { connect, createServer } from 'node:net';
+import { join } from 'node:path';
+import { JournalError } from './error.ts';
+
+/** Resolves with what releases the lock; throws a JournalError `InUse` while another holder lives. */
+export async function lockFolder(dir: string): Promise<() => Promise<void>> {
+  if (process.platform === 'linux') {
+    const { dev, ino } = await stat(dir, { bigint: true });
+    return listen(`\0vps-operator-journal-${dev.toString(16)}-${ino.toString(16)}`, dir);
+  }
+  const path = join(dir, 'lock');
+  if (await nobodyAnswers(path)) await rm(path, { force: true });
+  return listen(path, dir);
+}
+
+async function listen(name: string, dir: string): Promise<() => Promise<void>> {
+  const server = createServer((socket) => socket.destroy());
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (cause: NodeJS.ErrnoException) => {
+      if (cause.code !== 'EADDRINUSE') reject(cause);
+      else reject(new JournalError('InUse', `journal folder ${dir} is in use by another process`, { cause }));
+    });
+    server.listen(name, resolve);
+  });
+  // The lock lives as long as the process; it must not be what keeps the process alive.
+  server.unref();
+  return () => new Promise((resolve) => server.close(() => resolve()));
+}
+
+async function nobodyAnswers(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(false);
+    });
+    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code === 'ECONNREFUSED'));
+  });
+}

@@ -1,0 +1,123 @@
+/** Asks whether an SSH server answers: connects, reads its version line, sends nothing, and closes at once. */
+import { connect, type LookupFunction } from 'node:net';
+import { FairLine } from '../../controller/fair-line.ts';
+import { createLookUp } from './look-up.ts';
+import type { Probed, SshTarget } from '../decision/reach.ts';
+
+/** Resolves with what came; never rejects. `namespace`: that of the object which asks. */
+export type SshProbe = (target: SshTarget, namespace: string) => Promise<Probed>;
+
+/** Of the look-up of the name, the connection and the answer together (ms). */
+export const PROBE_MS = 5_000;
+/**
+ * Further ones wait for their turn; half of the default number of workers, so that other work continues meanwhile. The
+ * namespaces share these places as they share the workers: in one common line the probes of other namespaces would wait
+ * for every silent host of the busiest one.
+ */
+const PROBES_AT_ONCE = 16;
+
+/** RFC 4253, 4.2: the version line has at most 255 characters with its end; other lines may come before it. */
+const MAX_LINE = 255;
+const MAX_BYTES = 4_096;
+/** Of what came, this much is shown. */
+const SHOWN = 60;
+
+const WORDS: Record<string, string> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'the connection was reset',
+  ENOTFOUND: 'the name is not known',
+  EAI_AGAIN: 'the name cannot be looked up at present',
+  EHOSTUNREACH: 'no route to the host',
+  ENETUNREACH: 'no route to its network',
+  ETIMEDOUT: 'no answer to the connection',
+};
+
+/** The options are given by tests only. */
+export function createSshProbe({
+  timeoutMs = PROBE_MS,
+  atOnce = PROBES_AT_ONCE,
+  lookup = createLookUp(),
+} = {}): SshProbe {
+  const line = new FairLine<() => void>(atOnce);
+  const admit = (): void => {
+    for (let start = line.take(); start !== undefined; start = line.take()) start();
+  };
+  return async (target, namespace) => {
+    await new Promise<void>((resolve) => {
+      line.join(namespace, resolve);
+      admit();
+    });
+    try {
+      return await ask(target, timeoutMs, lookup);
+    } finally {
+      line.release(namespace);
+      admit();
+    }
+  };
+}
+
+function ask({ host, port }: SshTarget, timeoutMs: number, lookup: LookupFunction): Promise<Probed> {
+  return new Promise((resolve) => {
+    const socket = connect({ host, port, lookup });
+    let connected = false;
+    let received = Buffer.alloc(0);
+    const end = (probed: Probed): void => {
+      clearTimeout(timer);
+      socket.destroy();
+      resolve(probed);
+    };
+    const fail = (why: string): void => end({ ok: false, why });
+    const timer = setTimeout(() => {
+      const within = `within ${timeoutMs / 1000} s`;
+      if (!connected) fail(`no connection ${within}`);
+      else if (received.length === 0) fail(`it accepts the connection and says nothing ${within}`);
+      else fail(`it sends no SSH version line ${within}, but ${show(received)}`);
+    }, timeoutMs);
+    socket.once('connect', () => (connected = true));
+    socket.on('data', (chunk) => {
+      received = Buffer.concat([received, chunk.subarray(0, MAX_BYTES - received.length)]);
+      const probed = judge(received);
+      if (probed !== undefined) end(probed);
+    });
+    socket.once('end', () => {
+      const said = received.length === 0 ? 'says nothing' : `says ${show(received)}`;
+      fail(`it accepts the connection, ${said} and closes it`);
+    });
+    // A later error of a socket that is done with must not end the process.
+    socket.on('error', ({ code = 'failed' }: NodeJS.ErrnoException) => fail(WORDS[code] ?? `error ${code}`));
+  });
+}
+
+/** Undefined: not enough has come yet. */
+function judge(received: Buffer): Probed | undefined {
+  let from = 0;
+  for (;;) {
+    const end = received.indexOf('\n', from);
+    const line = received.subarray(from, end === -1 ? undefined : end);
+    const isVersion = line.subarray(0, 4).equals(Buffer.from('SSH-'));
+    // The line feed counts too.
+    if (line.length >= MAX_LINE) {
+      const what = isVersion ? 'an SSH version line' : 'a line';
+      return { ok: false, why: `it sends ${what} without an end: ${show(line)}` };
+    }
+    if (end === -1) break;
+    if (isVersion) return { ok: true, banner: printable(line) };
+    from = end + 1;
+  }
+  if (received.length < MAX_BYTES) return undefined;
+  return { ok: false, why: `it sends no SSH version line in ${MAX_BYTES} bytes, but ${show(received)}` };
+}
+
+/** The first line in quotes. */
+function show(received: Buffer): string {
+  const end = received.indexOf('\n');
+  return JSON.stringify(printable(received.subarray(0, end === -1 ? undefined : end)));
+}
+
+function printable(line: Buffer): string {
+  const text = line
+    .toString('latin1')
+    .trim()
+    .replace(/[^\x20-\x7e]/g, '?');
+  return text.length > SHOWN ? `${text.slice(0, SHOWN)}...` : text;
+}

@@ -1,0 +1,240 @@
+/** One visit to one object: decide, perform, settle, write, until nothing more can be done at once. */
+import type { VirtualServer, VirtualServerStatus } from '../../api/virtual-server.ts';
+import { decide } from '../decision/decide.ts';
+import { reasonOf } from '../../accounts/decision/failure.ts';
+import { inputsOf } from '../decision/inputs.ts';
+import { settle } from '../decision/settle.ts';
+import { isProvisioned } from '../decision/status.ts';
+import type { Action, Facts, Next, Outcome } from '../decision/types.ts';
+import { currentReason } from '../decision/verdict.ts';
+import { KubeError } from '../../kube/error.ts';
+import type { Kube } from '../../kube/types.ts';
+import type { Logger } from '../../base/logger.ts';
+import { gather, type Gathered, type Gathering } from './gather.ts';
+import type { Instruments } from '../../controller/instruments.ts';
+import type { Objects } from '../fleet/objects.ts';
+import type { Pace } from '../fleet/pace.ts';
+import { perform, type Performing } from './perform.ts';
+import type { Progress } from '../../controller/progress.ts';
+import type { Recorder } from '../../controller/event-recorder.ts';
+import { write } from './write.ts';
+
+export interface ReconcilerRooms extends Performing, Gathering {
+  kube: Kube;
+  objects: Objects;
+  pace: Pace;
+  recorder: Recorder;
+  log: Logger;
+  /** Marked at every step. */
+  progress?: Progress;
+  instruments?: Pick<Instruments, 'provisioned'>;
+}
+
+/** No visit needs more; one that does has found a loop, which is a bug. */
+const MAX_STEPS = 24;
+
+interface Stepped {
+  next: Next;
+  /** The newest version; undefined when the object is gone. */
+  object: VirtualServer | undefined;
+}
+
+interface Visit {
+  gathered: Gathered;
+  claimed?: string;
+  /** To be called when a visit that claims has ended. */
+  ended?: () => void;
+}
+
+export class Reconciler {
+  readonly #rooms: ReconcilerRooms;
+  /** Visits that are about to claim an attempt, or have, and have not yet written what came of it. */
+  readonly #creating = new Set<Promise<undefined>>();
+  #draining = false;
+
+  constructor(rooms: ReconcilerRooms) {
+    this.#rooms = rooms;
+  }
+
+  /** Resolves with the ms until the next visit; undefined: when something changes. Throws what made a step fail. */
+  async visit(first: VirtualServer): Promise<number | undefined> {
+    const { namespace, name, uid } = first.metadata;
+    const visit: Visit = { gathered: {} };
+    let object: VirtualServer | undefined = first;
+    try {
+      for (let step = 0; step < MAX_STEPS && object !== undefined; step++) {
+        this.#rooms.progress?.mark();
+        const facts = this.#facts(object, visit);
+        const action = decide(object, facts);
+        if (action.type === 'gather') {
+          await gather(action.what, object, facts, visit.gathered, this.#rooms);
+          continue;
+        }
+        if (action.type === 'claim') {
+          if (this.#draining) return undefined;
+          visit.ended ??= this.#creates();
+        }
+        const stepped: Stepped = await this.#step(object, action, visit);
+        // What follows on an order can be done by the next process as well.
+        if (action.type === 'create') visit.ended?.();
+        // Versions come again after a restore of etcd: a write may meet an object that this process has not seen.
+        const isSeen = stepped.object === undefined || inputsOf(stepped.object) === inputsOf(object);
+        if (!stepped.next.again && isSeen) return stepped.next.requeueAfterMs;
+        object = stepped.object;
+      }
+      if (object !== undefined) throw new Error(`no end after ${MAX_STEPS} steps`);
+      return undefined;
+    } finally {
+      visit.ended?.();
+      this.#rooms.holders.endReservation(uid, this.#rooms.objects.holding(uid, `${namespace}/${name}`));
+      this.#rooms.places.endReservation(uid);
+    }
+  }
+
+  /** Begins nothing new; resolves when every create in flight is answered and written down. */
+  async drain(): Promise<void> {
+    this.#draining = true;
+    await Promise.all(this.#creating);
+  }
+
+  /** Writes down what the journal knows and the object does not say yet; calls nothing. */
+  async restore(object: VirtualServer): Promise<void> {
+    const visit: Visit = { gathered: {} };
+    const action = decide(object, this.#facts(object, visit));
+    if (action.type === 'record') await this.#step(object, action, visit);
+    else this.#rooms.objects.saw(object);
+  }
+
+  /** `drain` waits for this visit from now on, until the returned function is called. */
+  #creates(): () => void {
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    this.#creating.add(promise);
+    return () => {
+      this.#creating.delete(promise);
+      resolve(undefined);
+    };
+  }
+
+  async #step(object: VirtualServer, action: Action, visit: Visit): Promise<Stepped> {
+    const { objects, recorder, timers } = this.#rooms;
+    const startedAt = timers.monotonic();
+    let newest: VirtualServer | undefined = object;
+    const saw = (live: VirtualServer | undefined): void => {
+      newest = live;
+      if (live !== undefined) objects.saw(live);
+    };
+    const { session } = visit.gathered;
+    const target = { object, session, facts: (other: VirtualServer) => this.#facts(other, visit), saw };
+    const outcome = await perform(action, target, this.#rooms);
+    this.#suspect(object, action, outcome);
+    const next = settle(object, action, outcome, this.#facts(object, visit));
+    if (action.type === 'release') {
+      objects.released(object.metadata.uid, action.why === 'retained' ? action.record?.identifier : undefined);
+    }
+    // What was learnt is remembered even when the write fails; what was planned holds only once it is written.
+    const { next: planned } = objects.memo(object.metadata.uid);
+    objects.remember(object.metadata.uid, { ...next.memo, ...(planned && { next: planned }) });
+    const written = await this.#write(newest, action, next);
+    objects.remember(object.metadata.uid, next.memo);
+    if (next.status !== undefined) this.#observeProvisioned(object.status, next.status);
+    if (next.claimed === undefined) delete visit.claimed;
+    else visit.claimed = next.claimed;
+    recorder.record(object, action.type, next.events);
+    this.#log(written ?? object, action, outcome, next, timers.monotonic() - startedAt);
+    return { next, object: written };
+  }
+
+  async #write(object: VirtualServer | undefined, action: Action, next: Next): Promise<VirtualServer | undefined> {
+    if (object === undefined) return undefined;
+    const { objects, kube, limit } = this.#rooms;
+    const { namespace, uid } = object.metadata;
+    try {
+      const written = await write(object, next, { kube, wrote: (newer) => objects.saw(newer) });
+      if (next.record) await this.#forgetResolved(uid, action, next.record.attempt);
+      return written;
+    } catch (error) {
+      const refused = error instanceof KubeError && error.code === 'Conflict';
+      // The journal keeps the attempt: a proxy may answer 409 to an applied claim, and the note proves that nothing was sent.
+      if (refused && next.claimed !== undefined) limit.giveBack(namespace, uid);
+      throw error;
+    }
+  }
+
+  /** Forgets the attempts that the record no longer names and that a definite answer, or a person, has resolved. */
+  async #forgetResolved(uid: string, action: Action, attempt: string | undefined): Promise<void> {
+    const { journal } = this.#rooms;
+    const byPerson = action.type === 'record' && action.why !== 'restored';
+    const others = journal.entries(uid).filter((entry) => entry.attempt !== attempt);
+    const resolved = others.filter((entry) => byPerson || entry.state === 'minted');
+    await Promise.all(resolved.map((entry) => journal.settle(uid, entry.attempt)));
+  }
+
+  #facts(object: VirtualServer, { gathered, claimed }: Visit): Facts {
+    const { journal, holders, objects, pace, timers } = this.#rooms;
+    const { uid } = object.metadata;
+    const now = timers.now();
+    const { credentials, sshKeys, catalog, place, createDelayMs } = gathered;
+    const apiServerNow = this.#rooms.kube.serverTime();
+    const { problem: journalProblem } = journal;
+    return {
+      now,
+      monotonic: timers.monotonic(),
+      ...(apiServerNow !== undefined && { apiServerNow }),
+      memo: objects.memo(uid),
+      // That the attempt of this very visit was not sent yet is no reason to drop it.
+      notes: journal.entries(uid).filter((note) => note.attempt !== claimed || note.state !== 'minted'),
+      others: holders.others(uid),
+      timing: pace.timing(object.metadata.namespace, timers.monotonic()),
+      jitter: timers.random(),
+      ...(claimed !== undefined && { claimed }),
+      ...(journalProblem !== undefined && { journalProblem }),
+      ...(credentials && { credentials }),
+      ...(sshKeys && { sshKeys }),
+      ...(catalog && { catalog }),
+      ...(place && { place }),
+      ...(createDelayMs !== undefined && { createDelayMs }),
+    };
+  }
+
+  /** The key was refused, or sees nothing of what is held: the Secret is read again before it is used once more. */
+  #suspect(object: VirtualServer, action: Action, outcome: Outcome): void {
+    const reason =
+      outcome.type === 'failed' ? reasonOf(outcome.error) : action.type === 'park' && action.verdict.reason;
+    const refused = reason === 'InvalidCredentials' || reason === 'Unauthorized';
+    const blind = outcome.type === 'taskNotFound' || (outcome.type === 'serverNotFound' && !outcome.counts);
+    if (!refused && !blind) return;
+    this.#rooms.credentials.suspect(object.metadata.namespace, object.spec.apiKeySecretRef.name);
+  }
+
+  /** A server whose task was followed here, and that this step has read for the first time. */
+  #observeProvisioned(before: VirtualServerStatus | undefined, after: VirtualServerStatus): void {
+    const { attemptedAt, mode } = after.record ?? {};
+    if (before?.task === undefined || isProvisioned(before) || !isProvisioned(after)) return;
+    if (mode !== 'create' || attemptedAt === undefined) return;
+    this.#rooms.instruments?.provisioned(Math.max(0, this.#rooms.timers.now() - Date.parse(attemptedAt)));
+  }
+
+  #log(object: VirtualServer, action: Action, outcome: Outcome, next: Next, durationMs: number): void {
+    const { namespace, name, uid, resourceVersion } = object.metadata;
+    const record = next.record ?? ('record' in action ? action.record : undefined);
+    const error = outcome.type === 'failed' ? outcome.error : undefined;
+    const fields = {
+      namespace,
+      name,
+      uid,
+      resourceVersion,
+      action: action.type,
+      outcome: outcome.type === 'sent' ? outcome.result.kind : outcome.type,
+      reason: currentReason(object.status?.conditions),
+      attempt: record?.attempt,
+      task: record?.task,
+      identifier: record?.identifier,
+      ...(error && { code: error.code, error: error.message }),
+      durationMs: Math.round(durationMs * 10) / 10,
+    };
+    const quiet = action.type === 'wait' || action.type === 'readServer' || action.type === 'pollTask';
+    if (error !== undefined) this.#rooms.log.warn(fields, 'step failed');
+    else if (quiet || (action.type === 'park' && next.events.length === 0)) this.#rooms.log.debug(fields, 'step done');
+    else this.#rooms.log.info(fields, 'step done');
+  }
+}

@@ -1,0 +1,292 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import type { KubeHttp } from '../../../src/kube/http.ts';
+import { adminHttp, create, createNamespace, edit, kubectl, manifest, SSH_KEY } from '../kube/support.ts';
+
+let http: KubeHttp;
+let namespace: string;
+
+beforeAll(async () => {
+  http = adminHttp();
+  namespace = await createNamespace(http);
+});
+afterAll(() => http.close());
+
+let count = 0;
+const freshName = () => `server-${(count += 1)}`;
+const createWith = (spec: Record<string, unknown>) => create(http, namespace, manifest(freshName(), spec));
+
+const withStatus = (object: VirtualServer, status: object) => edit(http, object, { status }, '/status');
+const ATTEMPTED = { record: { owner: 'uid', mode: 'create', attempt: 'a1' } };
+
+describe('spec', () => {
+  it('gets its defaults from the API server', async () => {
+    const { spec, status } = await createWith({});
+    expect(spec).toMatchObject({
+      apiKeySecretRef: { name: 'vps-api-key' },
+      deletionPolicy: 'Delete',
+      deletionProtection: false,
+    });
+    expect(status).toEqual({ observedGeneration: -1 });
+    const named = await createWith({ apiKeySecretRef: {} });
+    expect(named.spec.apiKeySecretRef).toEqual({ name: 'vps-api-key' });
+  });
+
+  it('takes an SSH key inline, from a Secret, or both', async () => {
+    const sshKeysFrom = [{ name: 'keys', key: 'id_ed25519.pub' }];
+    expect((await createWith({})).spec.sshKeys).toEqual([SSH_KEY]);
+    expect((await createWith({ sshKeys: undefined, sshKeysFrom })).spec.sshKeysFrom).toEqual(sshKeysFrom);
+    expect((await createWith({ sshKeys: [], sshKeysFrom })).spec.sshKeys).toEqual([]);
+    expect((await createWith({ sshKeysFrom })).spec).toMatchObject({ sshKeys: [SSH_KEY], sshKeysFrom });
+  });
+
+  it.each([{ sshKeys: undefined }, { sshKeys: [] }, { sshKeys: undefined, sshKeysFrom: [] }])(
+    'is refused without any SSH key: %o',
+    async (spec) => {
+      await expect(createWith(spec)).rejects.toThrow('at least one SSH key is needed, in sshKeys or sshKeysFrom');
+    },
+  );
+
+  it.each([
+    'ssh-rsa AAAAB3NzaC1yc2E=',
+    'ecdsa-sha2-nistp256 AAAAE2VjZHNh= a b c',
+    'sk-ssh-ed25519@openssh.com AAAAGnNr me',
+    'ssh-ed25519  AAAA\tme',
+  ])('takes the key "%s"', async (key) => {
+    expect((await createWith({ sshKeys: [key] })).spec.sshKeys).toEqual([key]);
+  });
+
+  it.each(['', 'AAAAB3NzaC1yc2E=', 'ssh-rsa', 'ssh-rsa AAAA\nssh-rsa BBBB', '-----BEGIN OPENSSH PRIVATE KEY-----'])(
+    'refuses the key "%s"',
+    async (key) => {
+      await expect(createWith({ sshKeys: [key] })).rejects.toThrow('spec.sshKeys[0]');
+    },
+  );
+
+  it.each(['debian-12/minimal', 'a/b', 'Ubuntu_24.04/lts/x'])('takes the image "%s"', async (image) => {
+    expect((await createWith({ image })).spec.image).toBe(image);
+  });
+
+  it.each(['debian', 'debian-12/', '/minimal', 'debian 12/minimal', 'a/b c'])(
+    'refuses the image "%s"',
+    async (image) => {
+      await expect(createWith({ image })).rejects.toThrow(
+        'image must have the form file/variant, e.g. debian-12/minimal',
+      );
+    },
+  );
+
+  it.each([
+    ['diskSize', 0],
+    ['diskSize', 1.5],
+    ['diskSize', 2147483648],
+    ['diskSize', undefined],
+    ['product', ''],
+    ['product', undefined],
+    ['product', 'x'.repeat(129)],
+    ['deletionPolicy', 'Orphan'],
+    ['apiKeySecretRef', { name: 'No_Name' }],
+    ['sshKeysFrom', [{ name: 'keys' }]],
+    ['sshKeys', Array.from({ length: 17 }, () => SSH_KEY)],
+  ])('is refused with %s %o', async (field, value) => {
+    await expect(createWith({ [field]: value })).rejects.toThrow(`spec.${field}`);
+  });
+
+  it('is required', async () => {
+    const { apiVersion, kind, metadata } = manifest(freshName());
+    await expect(create(http, namespace, { apiVersion, kind, metadata })).rejects.toThrow('spec: Required value');
+  });
+});
+
+describe('the lock on what a create sends', () => {
+  const changes: [string, unknown][] = [
+    ['product', 'large'],
+    ['image', 'debian-12/full'],
+    ['diskSize', 20],
+    ['sshKeys', ['ssh-rsa BBBB']],
+    ['sshKeysFrom', [{ name: 'other', key: 'key' }]],
+  ];
+
+  it.each(changes)('refuses another %s once there is an attempt, and says what to do', async (field, value) => {
+    const object = await withStatus(await createWith({}), ATTEMPTED);
+    await expect(edit(http, object, { spec: { [field]: value } })).rejects.toThrow(
+      `${field} cannot be changed after the server was ordered: make a new VirtualServer with the new value, then delete`,
+    );
+    await expect(edit(http, object, { spec: { [field]: value } })).rejects.toThrow(`spec.${field}`);
+  });
+
+  it('refuses to add or remove a list of keys too', async () => {
+    const sshKeysFrom = [{ name: 'keys', key: 'key' }];
+    const object = await withStatus(await createWith({ sshKeysFrom }), ATTEMPTED);
+    await expect(edit(http, object, { spec: { sshKeysFrom: null } })).rejects.toThrow('sshKeysFrom cannot be changed');
+    await expect(edit(http, object, { spec: { sshKeys: null } })).rejects.toThrow('sshKeys cannot be changed');
+  });
+
+  it.each([
+    ['a status without a record', { ssh: 'x' }],
+    ['the record of a refused create', { record: { owner: 'uid', mode: 'create' } }],
+    ['the record of an adopted server', { record: { owner: 'uid', mode: 'adopt', identifier: 'v1' } }],
+  ])('is open with %s', async (_, status) => {
+    let object = await withStatus(await createWith({}), status);
+    for (const [field, value] of changes) {
+      object = await edit(http, object, { spec: { [field]: value } });
+      expect(object.spec).toMatchObject({ [field]: value });
+    }
+  });
+
+  it('is open while nobody has looked at the object', async () => {
+    const object = await createWith({});
+    expect((await edit(http, object, { spec: { product: 'large' } })).spec.product).toBe('large');
+  });
+
+  it('leaves the other fields, metadata and status open', async () => {
+    const object = await withStatus(await createWith({}), ATTEMPTED);
+    const spec = { deletionPolicy: 'Retain', deletionProtection: true, apiKeySecretRef: { name: 'other' } };
+    expect((await edit(http, object, { spec })).spec).toMatchObject(spec);
+    const labelled = await edit(http, object, { metadata: { labels: { a: 'b' } } });
+    expect(labelled.metadata).toMatchObject({ labels: { a: 'b' } });
+    expect((await withStatus(object, { record: { task: 7 } })).status?.record?.task).toBe(7);
+  });
+
+  it('opens again when the attempt is taken out', async () => {
+    const object = await withStatus(await createWith({}), ATTEMPTED);
+    await withStatus(object, { record: { attempt: null } });
+    expect((await edit(http, object, { spec: { diskSize: 20 } })).spec.diskSize).toBe(20);
+  });
+});
+
+describe('status', () => {
+  const condition = {
+    type: 'Ready',
+    status: 'True',
+    reason: 'Available',
+    message: 'The server runs.',
+    lastTransitionTime: '2026-01-01T00:00:00Z',
+  };
+
+  it.each([
+    ['identifier', 'x'.repeat(254)],
+    ['serverStatus', 'x'.repeat(257)],
+    ['ipv6', Array.from({ length: 17 }, () => '::1')],
+    ['ipv6', ['x'.repeat(65)]],
+    ['sshProxy', { hostname: 'h', port: 65536 }],
+    ['sshProxy', { hostname: 'h', port: 0 }],
+    ['sshProxy', { hostname: 'h', port: -1 }],
+    ['sshProxy', { hostname: 'h', port: 22.5 }],
+    ['task', { id: 1, percent: 101 }],
+    ['record', { owner: 'uid', mode: 'guess' }],
+    ['record', { owner: 'uid', mode: 'create', attemptedAt: 'yesterday' }],
+    ['conditions', [{ ...condition, message: 'x'.repeat(1025) }]],
+    ['conditions', [{ ...condition, reason: 'Not one word' }]],
+    ['conditions', [condition, condition]],
+  ])('is refused whole with a wrong %s %#', async (field, value) => {
+    const object = await createWith({});
+    await expect(withStatus(object, { [field]: value, name: 'kept?' })).rejects.toThrow(`status.${field}`);
+  });
+
+  it('takes numbers of 53 bits and texts at their bounds', async () => {
+    const status = {
+      identifier: 'x'.repeat(253),
+      task: { id: Number.MAX_SAFE_INTEGER, secondsRemaining: Number.MAX_SAFE_INTEGER },
+      price: 4.99,
+      record: { owner: 'uid', mode: 'create', attemptedAt: '2026-01-01T00:00:00.123Z' },
+      conditions: [{ ...condition, message: 'ä'.repeat(1024) }],
+    };
+    expect((await withStatus(await createWith({}), status)).status).toMatchObject(status);
+  });
+
+  it('gets its default again when it is wiped', async () => {
+    const object = await withStatus(await createWith({}), { ssh: 'x' });
+    expect((await edit(http, object, { status: null }, '/status')).status).toEqual({ observedGeneration: -1 });
+  });
+
+  it('merges conditions by type in a server-side apply', async () => {
+    const object = await withStatus(await createWith({}), { conditions: [condition] });
+    const { apiVersion, kind, metadata } = object;
+    const body = {
+      apiVersion,
+      kind,
+      metadata: { name: metadata.name },
+      status: { conditions: [{ ...condition, type: 'Paused' }] },
+    };
+    const applied = (await http.call({
+      method: 'PATCH',
+      path: `/apis/${apiVersion}/namespaces/${namespace}/virtualservers/${metadata.name}/status`,
+      query: { fieldManager: 'another', force: true },
+      contentType: 'application/apply-patch+yaml',
+      body,
+    })) as VirtualServer;
+    expect(applied.status?.conditions?.map(({ type }) => type)).toEqual(['Ready', 'Paused']);
+  });
+});
+
+describe('kubectl', () => {
+  it('shows the columns', async () => {
+    const object = await createWith({ product: 'columns' });
+    await withStatus(object, {
+      ipv6: ['2001:db8::1', '2001:db8::2'],
+      ssh: 'root@proxy.example -p 2222',
+      identifier: 'v1234',
+      zone: { code: 'ams' },
+      price: 4.99,
+      task: { id: 1, percent: 42 },
+      conditions: [
+        { type: 'Paused', status: 'True', reason: 'Paused', message: 'no', lastTransitionTime: '2026-01-01T00:00:00Z' },
+        {
+          type: 'Ready',
+          status: 'False',
+          reason: 'Creating',
+          message: 'Wait.',
+          lastTransitionTime: '2026-01-01T00:00:00Z',
+        },
+      ],
+    });
+    const table = async (...args: string[]) => {
+      const lines = (await kubectl('get', 'vps', object.metadata.name, '--namespace', namespace, ...args))
+        .trim()
+        .split('\n');
+      return lines.map((line) => line.split(/ {2,}/).map((cell) => cell.trim()));
+    };
+    const name = object.metadata.name;
+    const age = expect.stringMatching(/^\d+s$/) as string;
+    const narrow = ['NAME', 'READY', 'REASON', 'PRODUCT', 'IPV6', 'SSH', 'IDENTIFIER', 'AGE'];
+    const cells = [name, 'False', 'Creating', 'columns', '2001:db8::1', 'root@proxy.example -p 2222', 'v1234', age];
+    expect(await table()).toEqual([narrow, cells]);
+    expect(await table('--output=wide')).toEqual([
+      [...narrow, 'IMAGE', 'ZONE', 'PRICE', 'PROGRESS', 'MESSAGE'],
+      [...cells, 'debian-12/minimal', 'ams', '4.99', '42', 'Wait.'],
+    ]);
+  });
+
+  it('finds the objects by short name, singular and category', async () => {
+    const { name } = (await createWith({})).metadata;
+    for (const word of ['vps', 'virtualserver', 'virtualservers', 'vps-operator']) {
+      expect(await kubectl('get', word, '--namespace', namespace, '--output=name')).toContain(`/${name}\n`);
+    }
+  });
+
+  it('explains every field', async () => {
+    const tree = await kubectl('explain', 'vps', '--recursive');
+    for (const field of [
+      'sshKeysFrom',
+      'deletionProtection',
+      'secondsRemaining',
+      'attemptedAt',
+      'lastTransitionTime',
+    ]) {
+      expect(tree).toContain(`${field}\t<`);
+    }
+    const explain = (path: string) => kubectl('explain', `virtualservers.${path}`);
+    for (const path of [
+      'spec',
+      'spec.apiKeySecretRef',
+      'status',
+      'status.task',
+      'status.record',
+      'status.conditions',
+    ]) {
+      expect(await explain(path)).not.toContain('<no description>');
+    }
+    expect(await explain('spec.deletionPolicy')).toContain('Retain leaves it alone');
+  });
+});

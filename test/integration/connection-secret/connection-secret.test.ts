@@ -1,0 +1,258 @@
+/** spec.connectionSecretName: the Secret that the operator makes, follows, and never takes from anybody. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ADOPT_ANNOTATION, CONNECTION_SECRET_TYPE, OWNER_ANNOTATION } from '../../../src/api/names.ts';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { createSecrets, type SecretObject } from '../../../src/kube/secrets.ts';
+import { startControlPlane, type ControlPlane } from '../../../tools/control-plane/control-plane.ts';
+import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
+import { readyServer } from '../support/records.ts';
+import { condition, createWorld, type World, type WorldOptions } from '../support/world.ts';
+
+const NAME = 'web-connection';
+const asking = withSpec({ connectionSecretName: NAME });
+
+/** Servers are read again every second: what changes at the service is seen soon. */
+const connected = (options: WorldOptions = {}): Promise<World> =>
+  createWorld({ ...options, flags: ['--connection-secrets', '--resync-interval=1s', ...(options.flags ?? [])] });
+
+const secretOf = (world: World, name = NAME): Promise<SecretObject | undefined> =>
+  createSecrets(world.http).get(world.namespace, name);
+
+/** The Secret, as soon as it meets the condition. */
+async function waitForSecret(world: World, holds: (secret: SecretObject) => boolean): Promise<SecretObject> {
+  let last: SecretObject | undefined;
+  await world.until(
+    async () => {
+      last = await secretOf(world);
+      return last !== undefined && holds(last);
+    },
+    () => `the Secret; it is ${JSON.stringify(last)}`,
+  );
+  return last as SecretObject;
+}
+
+const owners = ({ metadata }: SecretObject): string[] => (metadata.ownerReferences ?? []).map(({ uid }) => uid);
+const identifierOf = ({ status }: VirtualServer): string => status?.identifier ?? '';
+
+async function makeSecret(world: World, body: object): Promise<void> {
+  const path = `/api/v1/namespaces/${world.namespace}/secrets`;
+  await world.http.call({ method: 'POST', path, body: { metadata: { name: NAME }, ...body } });
+}
+
+async function patchSecret(world: World, body: object): Promise<void> {
+  const path = `/api/v1/namespaces/${world.namespace}/secrets/${NAME}`;
+  await world.http.call({ method: 'PATCH', path, body, contentType: 'application/merge-patch+json' });
+}
+
+describe('a connection Secret', () => {
+  it('is there when the server is Ready, with all that logs in, and nowhere else stands the password', async () => {
+    const world = await connected();
+    const ready = await readyServer(world, 'web', asking);
+    const secret = await secretOf(world);
+    const { ipv6, sshProxy, adminConsole } = ready.status ?? {};
+    expect(secret?.data).toEqual({
+      identifier: identifierOf(ready),
+      ipv6: ipv6?.join(','),
+      sshHost: sshProxy?.hostname,
+      sshPort: String(sshProxy?.port),
+      sshUser: 'root',
+      adminConsoleHost: adminConsole?.hostname,
+      adminConsoleUser: adminConsole?.username,
+      vncMode: 'disabled',
+      vncPassword: expect.stringMatching(/^vnc-password-\d+$/) as string,
+      vncDisplay: expect.stringMatching(/^\d+$/) as string,
+      vncPort: expect.stringMatching(/^\d+$/) as string,
+      vncIPv4: expect.any(String) as string,
+      vncIPv6: expect.any(String) as string,
+    });
+    expect(secret?.type).toBe(CONNECTION_SECRET_TYPE);
+    expect(secret?.metadata.annotations).toEqual({ [OWNER_ANNOTATION]: ready.metadata.uid });
+    expect(owners(secret as SecretObject)).toEqual([ready.metadata.uid]);
+    expect(condition(ready, 'ConnectionSecret')).toMatchObject({ status: 'True', reason: 'ConnectionSecretWritten' });
+    const told = async (): Promise<string[]> => (await world.events('web')).map(({ reason }) => reason);
+    await expect.poll(told).toContain('ConnectionSecretWritten');
+  });
+
+  it('follows what changes at the service, and is not written where nothing did', async () => {
+    const world = await connected();
+    const ready = await readyServer(world, 'web', asking);
+    const before = await secretOf(world);
+    await world.visited('web');
+    expect((await secretOf(world))?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion);
+    const vnc = { mode: 'enabled', password: 'vnc-password-anew', display: 2, port: 5902, ipv4: '', ipv6: '' };
+    world.simulator.fleet.updateServer(identifierOf(ready), { ipv6: [], vnc });
+    const after = await waitForSecret(world, ({ data }) => data.vncPassword === 'vnc-password-anew');
+    expect(after.data).not.toHaveProperty('ipv6');
+    expect(after.data.sshHost).toBe(before?.data.sshHost);
+  });
+
+  it('is put right when somebody edits it, made anew when somebody deletes it, and keeps what others add', async () => {
+    const world = await connected();
+    await readyServer(world, 'web', asking);
+    const { data, metadata } = (await secretOf(world)) as SecretObject;
+    await patchSecret(world, { metadata: { labels: { mine: 'yes' } }, stringData: { vncPassword: 'x', mine: 'kept' } });
+    const mended = await waitForSecret(world, (secret) => secret.data.vncPassword === data.vncPassword);
+    expect(mended.data).toEqual({ ...data, mine: 'kept' });
+    expect(mended.metadata.labels).toMatchObject({ mine: 'yes' });
+    await world.deleteSecret(NAME);
+    const anew = await waitForSecret(world, (secret) => secret.metadata.uid !== metadata.uid);
+    expect(anew.data).toEqual(data);
+  });
+
+  it('is written for an adopted server too', async () => {
+    const world = await connected();
+    world.simulator.fleet.addServer('default', { identifier: 'old1' });
+    const manifest = virtualServer('web', asking);
+    const annotations = { ...manifest.metadata.annotations, [ADOPT_ANNOTATION]: 'old1' };
+    await world.create({ ...manifest, metadata: { ...manifest.metadata, annotations } });
+    await world.waitForReason('web', 'Available', 'Ready');
+    expect((await secretOf(world))?.data.identifier).toBe('old1');
+    expect(world.simulator.ledger.creates()).toEqual([]);
+  });
+
+  it('holds nothing any more when the server was cancelled at the end of its time', async () => {
+    const world = await connected();
+    await readyServer(world, 'web', asking);
+    await waitForSecret(world, ({ data }) => data.identifier !== undefined);
+    await world.patch('web', { spec: { expiresAt: new Date(Date.now() - 1000).toISOString() } });
+    const expired = await world.waitForReason('web', 'Expired', 'Stalled');
+    await waitForSecret(world, ({ data }) => Object.keys(data).length === 0);
+    expect(condition(expired, 'ConnectionSecret')).toBeUndefined();
+    expect(world.simulator.aliveServers()).toEqual([]);
+  });
+
+  it('gets another name when spec does', async () => {
+    const world = await connected();
+    await readyServer(world, 'web', asking);
+    await world.patch('web', { spec: { connectionSecretName: 'other' } });
+    await world.until(async () => (await secretOf(world, 'other'))?.data.identifier !== undefined, 'the other Secret');
+    await world.patch('web', { spec: { connectionSecretName: null } });
+    const without = await world.waitFor('web', (object) => condition(object, 'ConnectionSecret') === undefined);
+    expect(condition(without, 'Ready')?.status).toBe('True');
+  });
+});
+
+describe('a Secret of somebody else', () => {
+  it.each<[string, (world: World) => object]>([
+    ['an ordinary one', () => ({ stringData: { password: 'theirs' } })],
+    [
+      'one of the same type, made for another object',
+      () => ({
+        type: CONNECTION_SECRET_TYPE,
+        metadata: { name: NAME, annotations: { [OWNER_ANNOTATION]: 'uid-of-another' } },
+        stringData: { identifier: 'theirs' },
+      }),
+    ],
+  ])('is not touched, whatever becomes of the object: %s', async (_what, body) => {
+    const world = await connected();
+    await makeSecret(world, body(world));
+    const before = await secretOf(world);
+    const ready = await readyServer(world, 'web', asking);
+    expect(condition(ready, 'ConnectionSecret')).toMatchObject({ status: 'False', reason: 'ConnectionSecretTaken' });
+    await world.patch('web', { spec: { deletionPolicy: 'Retain' } });
+    await world.waitForReason('web', 'ConnectionSecretTaken');
+    await world.patch('web', { spec: { deletionPolicy: 'Delete' } });
+    await world.delete('web');
+    await world.waitGone('web');
+    expect(await secretOf(world)).toEqual(before);
+    expect(world.simulator.aliveServers()).toEqual([]);
+  });
+
+  it('leaves its name to the object once it is gone', async () => {
+    const world = await connected();
+    await makeSecret(world, { stringData: { password: 'theirs' } });
+    await readyServer(world, 'web', asking);
+    await world.deleteSecret(NAME);
+    await world.waitForReason('web', 'ConnectionSecretWritten');
+    expect((await secretOf(world))?.data).not.toHaveProperty('password');
+  });
+
+  it('is what a Secret is to the second of two objects that name it', async () => {
+    const world = await connected();
+    const first = await readyServer(world, 'web', asking);
+    const second = await readyServer(world, 'other', asking);
+    expect(condition(second, 'ConnectionSecret')?.reason).toBe('ConnectionSecretTaken');
+    expect((await secretOf(world))?.data.identifier).toBe(identifierOf(first));
+  });
+});
+
+describe('without --connection-secrets', () => {
+  it('a condition says so, the server is Ready, and there is no Secret', async () => {
+    const world = await createWorld();
+    const ready = await readyServer(world, 'web', asking);
+    const found = condition(ready, 'ConnectionSecret');
+    expect(found).toMatchObject({ status: 'False', reason: 'ConnectionSecretsDisabled' });
+    expect(found?.message).toContain('--connection-secrets');
+    expect(await secretOf(world)).toBeUndefined();
+    await world.delete('web');
+    await world.waitGone('web');
+  });
+});
+
+describe('the field', () => {
+  it.each<[Partial<VirtualServer['spec']>, string]>([
+    [{ connectionSecretName: '' }, 'spec.connectionSecretName'],
+    [{ connectionSecretName: 'Web' }, 'spec.connectionSecretName'],
+    [{ connectionSecretName: 'vps-api-key' }, 'a Secret of its own'],
+    [{ connectionSecretName: 'keys', sshKeysFrom: [{ name: 'keys', key: 'me' }] }, 'a Secret of its own'],
+  ])('refuses %j with words', async (spec, words) => {
+    const world = await createWorld({ operator: false });
+    const manifest = virtualServer('web', withSpec(spec));
+    await expect(world.create(manifest)).rejects.toThrow(words);
+  });
+});
+
+describe('when the object goes', () => {
+  let controlPlane: ControlPlane;
+  beforeAll(async () => {
+    // The one that collects what has lost its owner.
+    controlPlane = await startControlPlane({ controllerManager: true });
+  }, 60_000);
+  afterAll(() => controlPlane.stop());
+  const world = (): Promise<World> => connected({ kubeconfigPath: controlPlane.kubeconfigPath });
+
+  it('with Delete goes the Secret', async () => {
+    const here = await world();
+    await readyServer(here, 'web', asking);
+    await here.delete('web');
+    await here.waitGone('web');
+    await here.until(async () => (await secretOf(here)) === undefined, 'the Secret to go');
+  });
+
+  it('with Retain stays the Secret as it was, also when the policy was changed at the last moment', async () => {
+    const here = await world();
+    await readyServer(here, 'web', asking);
+    const { data, metadata } = (await secretOf(here)) as SecretObject;
+    await here.stopOperator();
+    await here.patch('web', { spec: { deletionPolicy: 'Retain' } });
+    await here.delete('web');
+    await here.startOperator();
+    await here.waitGone('web');
+    // Once the collector has taken another one of the same owner, it has looked.
+    const { ownerReferences = [] } = metadata;
+    const witness = {
+      metadata: { namespace: here.namespace, name: 'witness', ownerReferences },
+      type: 'Opaque',
+      data: {},
+    };
+    await createSecrets(here.http).create(witness);
+    await here.until(async () => (await secretOf(here, 'witness')) === undefined, 'the collector');
+    const after = (await secretOf(here)) as SecretObject;
+    expect(after.data).toEqual(data);
+    expect(owners(after)).toEqual([]);
+    expect(here.simulator.aliveServers()).toHaveLength(1);
+  });
+
+  it('with Delete goes the Secret that was to stay until the last moment', async () => {
+    const here = await world();
+    await readyServer(here, 'web', asking, withSpec({ deletionPolicy: 'Retain' }));
+    expect(owners((await secretOf(here)) as SecretObject)).toEqual([]);
+    await here.stopOperator();
+    await here.patch('web', { spec: { deletionPolicy: 'Delete' } });
+    await here.delete('web');
+    await here.startOperator();
+    await here.waitGone('web');
+    await here.until(async () => (await secretOf(here)) === undefined, 'the Secret to go');
+    expect(here.simulator.aliveServers()).toEqual([]);
+  });
+});

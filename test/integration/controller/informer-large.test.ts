@@ -1,0 +1,111 @@
+/** Objects that are too large to read, together or alone: they must not keep the informer from reading the others. */
+import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { loadCluster } from '../../../src/kube/config.ts';
+import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
+import { collectionPath } from '../../../src/kube/virtual-server-api.ts';
+import { observe, until, type Observed } from './informer-support.ts';
+import { isListLine, startProxy, type FaultProxy } from '../kube/proxy.ts';
+import { adminHttp, create, createNamespace, edit, manifest, remove } from '../kube/support.ts';
+
+const KIB = 1024;
+
+let admin: KubeHttp;
+let http: KubeHttp;
+let proxy: FaultProxy;
+let namespace: string;
+let observed: Observed;
+
+beforeEach(async () => {
+  admin = adminHttp();
+  proxy = await startProxy(loadCluster(inject('kubeconfigPath')));
+  http = createKubeHttp({ cluster: proxy.cluster });
+  namespace = await createNamespace(admin);
+});
+afterEach(async () => {
+  await observed.informer.stop();
+  // Other files share the API server.
+  await admin.call({ method: 'DELETE', path: collectionPath(namespace) });
+  await Promise.all([http.close(), admin.close()]);
+  await proxy.close();
+});
+
+const note = (kib: number) => ({ annotations: { 'example.org/note': 'x'.repeat(kib * KIB) } });
+const createLarge = (name: string, kib: number) =>
+  create(admin, namespace, { ...manifest(name), metadata: { name, ...note(kib) } });
+const names = () => observed.informer.list().map(({ metadata }) => metadata.name);
+const limits = () => proxy.requests.filter(isListLine).map((line) => Number(/limit=(\d+)/.exec(line)?.[1]));
+
+function start(options: Partial<Parameters<typeof observe>[1]>): void {
+  observed = observe(http, { namespaces: [namespace], ...options });
+  observed.informer.start();
+}
+
+describe('an informer whose page is too large to read', () => {
+  it('continues with smaller pages, and tries larger ones again later', async () => {
+    const objects: VirtualServer[] = [];
+    for (let index = 10; index < 14; index += 1) objects.push(await createLarge(`a${index}`, 250));
+    for (let index = 10; index < 40; index += 1) objects.push(await createLarge(`b${index}`, 0));
+    // A page with three objects of 250 KiB is larger.
+    start({ pageSize: 16, pageBytes: 700 * KIB });
+    await observed.informer.synced();
+    expect(observed.holds(...objects)).toBe(true);
+    expect(observed.seen).toHaveLength(objects.length);
+    // 4 large ones by two, then small ones: after four pages the size doubles, and four pages later once more.
+    expect(limits()).toEqual([16, 8, 4, 2, 2, 2, 2, 4, 4, 4, 4, 8, 8]);
+    expect(observed.logged).toEqual([]);
+  });
+
+  it('keeps nothing of what made it large', async () => {
+    await createLarge('a', 250);
+    start({});
+    await observed.informer.synced();
+    expect(JSON.stringify(observed.informer.list()).length).toBeLessThan(2 * KIB);
+  });
+});
+
+describe('an object that is too large to read on its own', () => {
+  const BOUNDS = { pageBytes: 180 * KIB, objectBytes: 200 * KIB };
+
+  it.each(['a', 'b', 'c'])(
+    'is named in the log and skipped, and the others are listed (%s of a, b, c)',
+    async (name) => {
+      const logged: unknown[] = [];
+      const log = { info: () => undefined, warn: () => undefined, error: (fields: object) => void logged.push(fields) };
+      for (const each of ['a', 'b', 'c']) await createLarge(each, each === name ? 250 : 150);
+      start({ ...BOUNDS, log });
+      await observed.informer.synced();
+      expect(names().sort()).toEqual(['a', 'b', 'c'].filter((each) => each !== name));
+      expect(logged).toEqual([{ namespace, name }]);
+      const late = await createLarge('late', 0);
+      await until(() => names().includes(late.metadata.name));
+    },
+  );
+
+  it('is named with its namespace where all namespaces are listed', async () => {
+    const logged: unknown[] = [];
+    const log = { info: () => undefined, warn: () => undefined, error: (fields: object) => void logged.push(fields) };
+    await createLarge('a', 250);
+    await createLarge('b', 0);
+    start({ namespaces: 'all', ...BOUNDS, log });
+    await observed.informer.synced();
+    expect(logged).toContainEqual({ namespace, name: 'a' });
+    expect(observed.informer.get(`${namespace}/b`)).toBeDefined();
+  });
+
+  it('stays in the cache when it grows, and is followed again when it shrinks', async () => {
+    const a = await createLarge('a', 0);
+    const b = await createLarge('b', 0);
+    start(BOUNDS);
+    await observed.informer.synced();
+    await edit(admin, a, { metadata: note(250) });
+    const changed = await edit(admin, b, { spec: { deletionProtection: true } });
+    await until(() => observed.holds(a, changed));
+    const shrunk = await edit(admin, a, { metadata: note(1) });
+    await until(() => observed.holds(shrunk, changed));
+    expect(observed.seen.filter(({ kind }) => kind === 'gone')).toEqual([]);
+    await edit(admin, a, { metadata: note(250) });
+    await remove(admin, a);
+    await until(() => observed.holds(changed));
+  });
+});

@@ -1,0 +1,150 @@
+/** API keys out of Secrets: missing, incomplete, odd and wrong ones, and what mends them. */
+import { describe, expect, it } from 'vitest';
+import { DEFAULT_KEY, type Key } from '../../../src/simulator/index.ts';
+import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
+import { phase, sent, stalled } from '../support/creates.ts';
+import { createWorld } from '../support/world.ts';
+
+const { keyId, secret } = DEFAULT_KEY;
+
+describe('a Secret that is not as it should be', () => {
+  it('is waited for, and its servers are ordered once it is there', async () => {
+    const world = await createWorld({ secret: false });
+    await world.create(virtualServer('web'));
+    const object = await world.waitForReason('web', 'SecretNotFound', 'Stalled');
+    expect(phase(object)).toBe('False/-/True');
+    expect(stalled(object).message).toContain(`Secret ${world.namespace}/vps-api-key with the API key does not exist`);
+    expect(object.metadata.finalizers).toBeUndefined();
+    expect(world.simulator.ledger.requestCount).toBe(0);
+
+    await world.putSecret('vps-api-key', DEFAULT_KEY);
+    await world.waitForReason('web', 'Available', 'Ready');
+    expect(sent(world)).toHaveLength(1);
+  });
+
+  it('needs not exist for the deletion of an object that ordered nothing', async () => {
+    const world = await createWorld({ secret: false });
+    await world.create(virtualServer('web'));
+    await world.waitForReason('web', 'SecretNotFound', 'Stalled');
+    await world.delete('web');
+    await world.waitGone('web');
+    expect(world.simulator.ledger.requestCount).toBe(0);
+  });
+
+  it.for([
+    [{ keyId }, '"secret"'],
+    [{ secret }, '"keyId"'],
+    [{ keyId, secret: '' }, '"secret"'],
+    [{ keyId: '\n', secret: '\n' }, '"keyId" and "secret"'],
+    [{ KEYID: keyId, password: secret }, '"keyId" and "secret"'],
+  ] as const)('is named with what it lacks: %j', async ([data, lacking]) => {
+    const world = await createWorld({ secret: false });
+    await world.putSecret('vps-api-key', data);
+    await world.create(virtualServer('web'));
+    const object = await world.waitForReason('web', 'SecretInvalid', 'Stalled');
+    expect(stalled(object).message).toBe(
+      `Secret ${world.namespace}/vps-api-key must have the keys "keyId" and "secret"; it lacks ${lacking}`,
+    );
+    await world.putSecret('vps-api-key', DEFAULT_KEY);
+    await world.waitForReason('web', 'Available', 'Ready');
+  });
+
+  it('may have the name that spec gives it', async () => {
+    const world = await createWorld({ secret: false });
+    await world.putSecret('other-key', DEFAULT_KEY);
+    await world.create(virtualServer('web', withSpec({ apiKeySecretRef: { name: 'other-key' } })));
+    await world.waitForReason('web', 'Available', 'Ready');
+  });
+
+  it.for(['\n', '\r\n'])('may end its values with %j, which belongs to an editor', async (end) => {
+    const world = await createWorld({ secret: false });
+    await world.putSecret('vps-api-key', { keyId: keyId + end, secret: secret + end });
+    await world.create(virtualServer('web'));
+    await world.waitForReason('web', 'Available', 'Ready');
+  });
+
+  it.for<Key>([
+    { keyId: 'a+b%41/c?d=e&f', secret: 'se:cret:with+plus%41 and blanks&more=less' },
+    { keyId: 'schlüssel-名前', secret: 'pässwörter-🔑-"quoted"\\' },
+    { keyId: 'x'.repeat(300), secret: ` ${'y'.repeat(2000)} ` },
+  ])('may hold any characters: $keyId', async (key) => {
+    const world = await createWorld({ secret: false, simulator: { accounts: [{ name: 'odd', keys: [key] }] } });
+    await world.putSecret('vps-api-key', { ...key });
+    await world.create(virtualServer('web'));
+    await world.waitForReason('web', 'Available', 'Ready');
+  });
+});
+
+describe('a key that the service refuses', () => {
+  const NAMES = ['a', 'b', 'c', 'd', 'e'];
+
+  it('costs one login for all objects and visits, until the Secret is mended for all of them', async () => {
+    const world = await createWorld({ secret: false });
+    await world.putSecret('vps-api-key', { keyId, secret: 'not-the-secret' });
+    for (const name of NAMES) await world.create(virtualServer(name));
+    for (const name of NAMES) {
+      const object = await world.waitForReason(name, 'InvalidCredentials', 'Stalled');
+      expect(phase(object)).toBe('False/-/True');
+      expect(stalled(object).message).toMatch(/the provider refuses the API key: invalid_client.*Next try in 1 minute/);
+      expect(object.metadata.finalizers).toBeUndefined();
+    }
+    for (const name of NAMES) await world.passedBy(name);
+    expect(world.simulator.ledger.logins()).toHaveLength(1);
+    expect(world.simulator.ledger.requests()).toHaveLength(1);
+
+    await world.putSecret('vps-api-key', DEFAULT_KEY);
+    for (const name of NAMES) await world.waitForReason(name, 'Available', 'Ready');
+    expect(world.simulator.ledger.logins()).toHaveLength(2);
+    expect(sent(world)).toHaveLength(NAMES.length);
+  });
+
+  it('is tried again at the annotation of one object, and works for all that failed with it', async () => {
+    const world = await createWorld();
+    world.simulator.accounts.revokeKey(keyId);
+    for (const name of NAMES) await world.create(virtualServer(name));
+    for (const name of NAMES) await world.waitForReason(name, 'InvalidCredentials', 'Stalled');
+    world.simulator.accounts.addKey('default', DEFAULT_KEY);
+    await world.annotate('c', { 'reconcile-at': 'now' });
+    for (const name of NAMES) await world.waitForReason(name, 'Available', 'Ready');
+    expect(world.simulator.ledger.logins().map(({ ok }) => ok)).toEqual([false, true]);
+    expect(sent(world)).toHaveLength(NAMES.length);
+  });
+
+  it('is tried again when its Secret is written with the same content', async () => {
+    const world = await createWorld();
+    world.simulator.accounts.revokeKey(keyId);
+    await world.create(virtualServer('web'));
+    await world.waitForReason('web', 'InvalidCredentials', 'Stalled');
+    world.simulator.accounts.addKey('default', DEFAULT_KEY);
+    const path = `/api/v1/namespaces/${world.namespace}/secrets/vps-api-key`;
+    const body = { metadata: { annotations: { touched: 'now' } } };
+    await world.http.call({ method: 'PATCH', path, contentType: 'application/merge-patch+json', body });
+    await world.waitForReason('web', 'Available', 'Ready');
+    expect(world.simulator.ledger.logins().map(({ ok }) => ok)).toEqual([false, true]);
+  });
+
+  it('is sent at most every 5 seconds, whatever asks for it, and nothing else is sent with it', async () => {
+    const world = await createWorld({ secret: false });
+    await world.putSecret('vps-api-key', { keyId, secret: 'not-the-secret' });
+    for (const name of NAMES) await world.create(virtualServer(name));
+    for (const name of NAMES) await world.waitForReason(name, 'InvalidCredentials', 'Stalled');
+    const logins = () => world.simulator.ledger.logins();
+    let round = 0;
+    while (logins().length < 3) {
+      await world.annotate(NAMES[round % NAMES.length] ?? '', { 'reconcile-at': `${round++}` });
+    }
+    const pauses = logins().map(({ at }, index, all) => at - (all[index - 1]?.at ?? -Infinity));
+    expect(Math.min(...pauses)).toBeGreaterThan(4_900);
+    expect(world.simulator.ledger.requests()).toHaveLength(logins().length);
+  });
+
+  it('does not hinder objects with another key in the same namespace', async () => {
+    const world = await createWorld();
+    await world.putSecret('bad-key', { keyId: 'no-such-key', secret: 'not-the-secret' });
+    await world.create(virtualServer('bad', withSpec({ apiKeySecretRef: { name: 'bad-key' } })));
+    await world.waitForReason('bad', 'InvalidCredentials', 'Stalled');
+    await world.create(virtualServer('good'));
+    await world.waitForReason('good', 'Available', 'Ready');
+    expect(world.simulator.ledger.logins({ ok: false })).toHaveLength(1);
+  });
+});

@@ -1,0 +1,232 @@
+/** Guards: what is protected is not deleted, alone or with its namespace, and the definition goes only on purpose. */
+import { describe, expect, it } from 'vitest';
+import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
+import { patch, useGuards } from '../support/guarded-objects.ts';
+import { refusal, succeed, typeWarnings } from '../support/guards.ts';
+import { readyServer, stalledMessage } from '../support/records.ts';
+import { createWorld } from '../support/world.ts';
+
+const { guarded, objects } = useGuards();
+
+const CRD = 'virtualservers.vps-operator.dev';
+const COLLECTION = '/apis/vps-operator.dev/v1alpha1/namespaces/default/virtualservers';
+const protectedServer = withSpec({ deletionProtection: true });
+const says = 'spec.deletionProtection is true, and deleting this VirtualServer would cancel its server';
+
+describe('deletionProtection', () => {
+  it.for(['editor', 'admin', 'root', 'breakGlass'] as const)('refuses deletion by %s, whichever way', async (who) => {
+    const name = `kept-${who.toLowerCase()}`;
+    const manifest = await objects.create(name, protectedServer);
+    for (const args of [
+      ['delete', 'vps', name],
+      ['delete', 'vps', '--all'],
+      ['delete', 'vps', name, '--cascade=foreground'],
+      ['delete', 'vps', name, '--grace-period=0', '--force'],
+      ['delete', `--raw=${COLLECTION}`],
+      ['replace', '--force', '--filename=-'],
+    ]) {
+      // Break-glass may not create and delete as an editor may; what it is refused here is refused by the guard.
+      expect(await refusal(guarded[who], args, manifest), args.join(' ')).toMatch(
+        who === 'breakGlass' && args[1]?.startsWith('--raw') === true ? /forbidden/ : new RegExp(says),
+      );
+    }
+    expect((await objects.read(name)).metadata.deletionTimestamp).toBeUndefined();
+    await succeed(guarded.root, patch(name, { spec: { deletionProtection: false } }));
+    await succeed(guarded.root, ['delete', 'vps', name]);
+  });
+
+  it('names the command that lifts it', async () => {
+    await objects.create('lifted', protectedServer);
+    const args = patch('lifted', { spec: { deletionProtection: false } }, '--namespace=default');
+    const said = await refusal(guarded.editor, ['delete', 'vps', 'lifted']);
+    expect(said).toContain(
+      `kubectl patch vps lifted --namespace default --type=merge --patch='{"spec":{"deletionProtection":false}}'`,
+    );
+    await succeed(guarded.editor, args);
+    await succeed(guarded.editor, ['delete', 'vps', 'lifted']);
+  });
+
+  it('has no word on an object that is being deleted already', async () => {
+    await objects.claimed('late');
+    await succeed(guarded.editor, ['delete', 'vps', 'late', '--wait=false']);
+    await succeed(guarded.editor, patch('late', { spec: { deletionProtection: true } }));
+    await succeed(guarded.editor, ['delete', 'vps', 'late', '--wait=false']);
+    expect((await objects.read('late')).metadata.deletionTimestamp).toBeDefined();
+    await succeed(guarded.breakGlass, patch('late', { metadata: { finalizers: null } }));
+  });
+
+  it('keeps a server alive and its namespace Terminating until it is lifted', async () => {
+    const { kubeconfigPath } = guarded.controlPlane;
+    const { operatorKubeconfigPath } = guarded;
+    const world = await createWorld({ kubeconfigPath, operatorKubeconfigPath });
+    await readyServer(world, 'kept', protectedServer);
+    await readyServer(world, 'other');
+    await succeed(guarded.admin, ['delete', 'namespace', world.namespace, '--wait=false']);
+    await guarded.until(
+      guarded.root,
+      ['get', 'namespace', world.namespace, '--output=jsonpath={.status.conditions}'],
+      ({ text }) =>
+        text.includes('NamespaceDeletionContentFailure') &&
+        text.includes('ContentDeletionFailed') &&
+        text.includes(says),
+    );
+    await guarded.until(
+      guarded.root,
+      ['get', 'secrets', '-n', world.namespace, '-o', 'name'],
+      ({ text }) => text === '',
+    );
+    expect((await world.get('kept'))?.metadata.deletionTimestamp).toBeUndefined();
+    const { identifier } = (await world.get('kept'))?.status ?? {};
+    expect(world.simulator.aliveServers()).toContainEqual(expect.objectContaining({ identifier }));
+
+    await succeed(guarded.editor, [...patch('kept', { spec: { deletionProtection: false } }), '-n', world.namespace]);
+    await world.waitGone('kept');
+    await world.waitGone('other');
+    await guarded.until(guarded.root, ['get', 'namespace', world.namespace], ({ text }) => text.includes('NotFound'));
+    expect(world.simulator.aliveServers()).toEqual([]);
+    expect(world.simulator.ledger.cancels()).toHaveLength(2);
+  });
+});
+
+describe('a protected object with an owner', () => {
+  const lifted = { spec: { deletionProtection: false } };
+  const kept = { spec: { deletionProtection: false, deletionPolicy: 'Retain' } };
+
+  it('goes without a DELETE of anybody when the owner has gone and the protection is lifted, and says so before', async () => {
+    const { kubeconfigPath } = guarded.controlPlane;
+    const world = await createWorld({ kubeconfigPath, operatorKubeconfigPath: guarded.operatorKubeconfigPath });
+    const inWorld = (...args: string[]): string[] => [...args, '-n', world.namespace];
+    await succeed(guarded.root, inWorld('create', 'configmap', 'shop'));
+    const uid = await succeed(guarded.root, inWorld('get', 'configmap', 'shop', '--output=jsonpath={.metadata.uid}'));
+    const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'shop', uid }];
+    for (const name of ['cancelled', 'retained']) {
+      await readyServer(world, name, protectedServer);
+      await succeed(guarded.editor, inWorld(...patch(name, { metadata: { ownerReferences } })));
+      await world.waitFor(
+        name,
+        ({ status }) => status?.conditions?.some(({ type }) => type === 'Collectible') === true,
+      );
+    }
+    const told = (await world.get('cancelled'))?.status?.conditions?.find(
+      ({ type }) => type === 'Collectible',
+    )?.message;
+    expect(told).toContain('ConfigMap shop');
+    expect(told).toContain(JSON.stringify(kept));
+    const alive = (await world.get('retained'))?.status?.identifier;
+
+    const asError = ['--dry-run=server', '--warnings-as-errors'];
+    await guarded.until(guarded.editor, inWorld(...patch('cancelled', lifted, ...asError)), ({ ok }) => !ok);
+    const warned = await guarded.editor(inWorld(...patch('cancelled', lifted, ...asError)));
+    expect(warned.text).toContain('this VirtualServer has owners');
+    await succeed(guarded.editor, inWorld(...patch('retained', kept, ...asError)));
+
+    await succeed(guarded.root, inWorld('delete', 'configmap', 'shop'));
+    await succeed(guarded.editor, inWorld(...patch('cancelled', lifted)));
+    await succeed(guarded.editor, inWorld(...patch('retained', kept)));
+    await world.waitGone('cancelled');
+    await world.waitGone('retained');
+    expect(world.simulator.aliveServers().map(({ identifier }) => identifier)).toEqual([alive]);
+  });
+});
+
+describe('an object with the finalizer and without a record that can be read', () => {
+  /** As such objects came to be before the guards were installed. */
+  const unguarded = ['--as=root', '--as-group=system:masters', '--as-group=vps-operator.dev:break-glass'];
+
+  it('keeps its namespace until an editor gives the word that its condition names', async () => {
+    const { kubeconfigPath } = guarded.controlPlane;
+    const { operatorKubeconfigPath, editor, root } = guarded;
+    const world = await createWorld({ kubeconfigPath, operatorKubeconfigPath });
+    const within = ['--namespace', world.namespace];
+    const { identifier } = world.simulator.fleet.addServer('default', { identifier: 'of-others' });
+    for (const [name, annotations] of [
+      ['missing', {}],
+      ['invalid', { [RECORD_ANNOTATION]: '{"identifier":"of-others"}' }],
+    ] as const) {
+      const { metadata, ...manifest } = virtualServer(name);
+      const forged = { ...manifest, metadata: { ...metadata, annotations, finalizers: [FINALIZER] } };
+      await succeed(root, ['create', '--filename=-', ...within, ...unguarded], forged);
+    }
+    await world.waitForReason('missing', 'RecordMissing', 'Stalled');
+    await world.waitForReason('invalid', 'RecordInvalid', 'Stalled');
+    await succeed(guarded.admin, ['delete', 'namespace', world.namespace, '--wait=false']);
+    for (const name of ['missing', 'invalid']) {
+      const held = await world.waitFor(name, (object) => stalledMessage(object).includes('to let the object go'));
+      const [, word = ''] = /annotate (\S+) to let the object go/.exec(stalledMessage(held)) ?? [];
+      expect(await refusal(editor, [...patch(name, { metadata: { finalizers: null } }), ...within])).toContain(
+        FINALIZER,
+      );
+      await succeed(editor, ['annotate', 'vps', name, word, ...within]);
+      await world.waitGone(name);
+    }
+    await guarded.until(root, ['get', 'namespace', world.namespace], ({ text }) => text.includes('NotFound'));
+    expect(world.simulator.ledger.creates()).toEqual([]);
+    expect(world.simulator.ledger.cancels()).toEqual([]);
+    expect(world.simulator.aliveServers()).toMatchObject([{ identifier }]);
+  });
+});
+
+describe('the policies', () => {
+  it('are in order for the type checker of the cluster', async () => {
+    expect(await typeWarnings(guarded)).toEqual([
+      ['vps-operator-crd-deletion', undefined],
+      ['vps-operator-deletion-protection', undefined],
+      ['vps-operator-protection-lifted', undefined],
+      ['vps-operator-record', undefined],
+    ]);
+  });
+});
+
+// The last ones: they take the definition away.
+describe('the definition of VirtualServer', () => {
+  const annotate = (value: string): string[] => [
+    'annotate',
+    '--overwrite',
+    'crd',
+    CRD,
+    `vps-operator.dev/allow-deletion=${value}`,
+  ];
+
+  it('does not stand in the way of other definitions', async () => {
+    await guarded.apply(OTHER_CRD);
+    await succeed(guarded.admin, ['delete', 'crd', 'gadgets.test.example.org']);
+    await succeed(guarded.admin, ['delete', 'crd', 'servercatalogs.vps-operator.dev']);
+  });
+
+  it('stays when it is deleted, by name or with all others', async () => {
+    await succeed(guarded.root, annotate('yes'));
+    for (const args of [
+      ['delete', 'crd', CRD],
+      ['delete', 'crd', '--all'],
+      ['delete', '--raw=/apis/apiextensions.k8s.io/v1/customresourcedefinitions'],
+    ]) {
+      for (const person of [guarded.admin, guarded.root, guarded.breakGlass]) {
+        const said = await refusal(person, args);
+        expect(said, args.join(' ')).toMatch(
+          person === guarded.breakGlass ? /is forbidden/ : /every VirtualServer .* kubectl annotate crd virtualservers/,
+        );
+      }
+    }
+    expect(await succeed(guarded.root, ['get', 'crd', CRD, '--output=jsonpath={.metadata.deletionTimestamp}'])).toBe(
+      '',
+    );
+  });
+
+  it('goes when it carries the annotation', async () => {
+    await succeed(guarded.admin, annotate('true'));
+    await succeed(guarded.admin, ['delete', 'crd', CRD, '--wait=false']);
+    await guarded.until(guarded.root, ['get', 'crd', CRD], ({ text }) => text.includes('NotFound'));
+  });
+});
+
+const OTHER_CRD = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: { name: gadgets.test.example.org }
+spec:
+  group: test.example.org
+  names: { kind: Gadget, plural: gadgets, singular: gadget, listKind: GadgetList }
+  scope: Namespaced
+  versions: [{ name: v1, served: true, storage: true, schema: { openAPIV3Schema: { type: object } } }]
+`;

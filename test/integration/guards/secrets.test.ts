@@ -1,0 +1,225 @@
+/** Guards: of all Secrets the operator writes connection Secrets only, whatever its rights are; others are not asked. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { API_VERSION, CONNECTION_SECRET_TYPE, KIND, OWNER_ANNOTATION } from '../../../src/api/names.ts';
+import { CONNECTION_KEYS } from '../../../src/virtual-server/decision/connection.ts';
+import type { OwnerReference } from '../../../src/kube/secrets.ts';
+import { useGuards } from '../support/guarded-objects.ts';
+import { kustomized, refusal, succeed, typeWarnings, type Kubectl } from '../support/guards.ts';
+
+const POLICY = join(
+  import.meta.dirname,
+  '../../../deploy/manifests/components/connection-secrets/namespaced/admission.yaml',
+);
+const says = 'the operator may';
+const SAYS = {
+  type: `${says} write no Secret but those of type ${CONNECTION_SECRET_TYPE}`,
+  owner: `${says} not leave out, change or remove the annotation ${OWNER_ANNOTATION}`,
+  owners: `${says} add and remove no owner but the VirtualServer whose uid`,
+  keys: `${says} write no keys but those of a connection`,
+  lasting: `${says} not change finalizers or immutable`,
+};
+
+const { guarded, objects } = useGuards();
+const operator: Kubectl = (args, input) => guarded.operator(args, input);
+/** Of two objects that exist: a Secret whose owners do not is collected as garbage. */
+let own: OwnerReference;
+let another: OwnerReference;
+beforeAll(async () => {
+  const reference = async (name: string): Promise<OwnerReference> => {
+    await objects.create(name);
+    return { apiVersion: API_VERSION, kind: KIND, name, uid: (await objects.read(name)).metadata.uid };
+  };
+  own = await reference('web');
+  another = await reference('db');
+  await succeed(guarded.root, ['apply', '--server-side', `--filename=${POLICY}`]);
+  const create = ['create', 'secret', 'generic', 'probe', '--dry-run=server'];
+  await guarded.until(operator, create, ({ text }) => text.includes('denied request'));
+});
+
+interface Secret {
+  apiVersion: string;
+  kind: string;
+  metadata: { name: string; annotations?: Record<string, string>; ownerReferences?: OwnerReference[] };
+  type: string;
+  stringData?: Record<string, string>;
+  data?: Record<string, string>;
+}
+
+/** As the operator makes one; in the namespace `default`, as all here. */
+function connection(name: string, ownerReferences = [own]): Secret & { stringData: Record<string, string> } {
+  const metadata = { name, annotations: { [OWNER_ANNOTATION]: own.uid }, ownerReferences };
+  return { apiVersion: 'v1', kind: 'Secret', metadata, type: CONNECTION_SECRET_TYPE, stringData: { identifier: 'v1' } };
+}
+
+const CREATE = ['create', '--filename=-'];
+const APPLY = ['apply', '--server-side', '--force-conflicts', '--filename=-'];
+const patch = (name: string, body: object): string[] => [
+  ...['patch', 'secret', name, '--type=merge', `--patch=${JSON.stringify(body)}`],
+];
+const read = async (name: string): Promise<Secret> =>
+  JSON.parse(await succeed(guarded.root, ['get', 'secret', name, '--output=json'])) as Secret;
+const decoded = ({ data = {} }: Secret) =>
+  Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]));
+
+/** None of these changes anything. */
+async function refusesAll(name: string, what: string, commands: [args: string[], input?: unknown][]): Promise<void> {
+  const before = await read(name);
+  for (const [args, input] of commands) expect(await refusal(operator, args, input), args.join(' ')).toContain(what);
+  expect(await read(name)).toEqual(before);
+}
+
+describe('the operator', () => {
+  it('makes a connection Secret, and changes what it holds and whose end it shares', async () => {
+    const all = Object.fromEntries(CONNECTION_KEYS.map((key) => [key, 'x']));
+    await succeed(operator, CREATE, { ...connection('own'), stringData: all });
+    const people = { metadata: { ownerReferences: [another, own], labels: { team: 'a' } }, stringData: { note: 'y' } };
+    await succeed(guarded.admin, patch('own', people));
+
+    await succeed(operator, patch('own', { stringData: { ipv6: 'z' }, data: { vncPassword: null } }));
+    await succeed(operator, patch('own', { metadata: { ownerReferences: [another] } }));
+    const { vncPassword: _removed, ...rest } = all;
+    const secret = await read('own');
+    expect(decoded(secret)).toEqual({ ...rest, ipv6: 'z', note: 'y' });
+    expect(secret.metadata).toMatchObject({ ownerReferences: [another], annotations: { [OWNER_ANNOTATION]: own.uid } });
+    await succeed(operator, patch('own', { metadata: { ownerReferences: [another, own] } }));
+    expect((await read('own')).metadata.ownerReferences).toEqual([another, own]);
+  });
+
+  it('makes one that stays behind', async () => {
+    await succeed(operator, CREATE, connection('stays', []));
+    expect((await read('stays')).metadata.ownerReferences).toBeUndefined();
+  });
+
+  it.for(['Opaque', 'kubernetes.io/tls', 'kubernetes.io/service-account-token', 'vps-operator.dev/other'])(
+    'makes none of type %s',
+    async (type) => {
+      const secret = { ...connection('made'), type, stringData: { 'tls.crt': '', 'tls.key': '' } };
+      secret.metadata.annotations = { ...secret.metadata.annotations, 'kubernetes.io/service-account.name': 'default' };
+      for (const args of [CREATE, APPLY]) expect(await refusal(operator, args, secret)).toContain(SAYS.type);
+      expect((await guarded.root(['get', 'secret', 'made'])).text).toContain('not found');
+    },
+  );
+
+  it('changes nothing in a Secret of people, even one that bears its annotation', async () => {
+    const annotations = { [OWNER_ANNOTATION]: own.uid };
+    const theirs = { ...connection('theirs'), metadata: { name: 'theirs', annotations }, type: 'Opaque' };
+    await succeed(guarded.admin, CREATE, theirs);
+    await refusesAll('theirs', SAYS.type, [
+      [patch('theirs', { stringData: { identifier: 'v2' } })],
+      [patch('theirs', { data: null })],
+      [patch('theirs', { metadata: { ownerReferences: [own] } })],
+      [['patch', 'secret', 'theirs', '--type=json', '--patch=[{"op":"remove","path":"/data/identifier"}]']],
+      [['label', 'secret', 'theirs', 'a=b']],
+      [APPLY, { ...theirs, stringData: { identifier: 'v2' } }],
+      [['replace', '--filename=-'], { ...theirs, stringData: { identifier: 'v2' } }],
+    ]);
+    // What makes it one of the operator's is refused by the API server itself.
+    const retyped = patch('theirs', { type: CONNECTION_SECRET_TYPE });
+    expect(await refusal(operator, retyped)).toMatch(/field is immutable|may write no Secret but/);
+    expect(await refusal(guarded.root, retyped)).toContain('type: Invalid value: "vps-operator.dev/connection"');
+  });
+
+  it('says whose each is, and nothing else later', async () => {
+    const unowned = connection('unowned', []);
+    delete unowned.metadata.annotations;
+    expect(await refusal(operator, CREATE, unowned)).toContain(SAYS.owner);
+    await succeed(operator, CREATE, connection('owned', []));
+    await refusesAll('owned', SAYS.owner, [
+      [['annotate', '--overwrite', 'secret', 'owned', `${OWNER_ANNOTATION}=${another.uid}`]],
+      [['annotate', 'secret', 'owned', `${OWNER_ANNOTATION}-`]],
+      [patch('owned', { metadata: { annotations: null } })],
+    ]);
+    const plain = ['create', 'secret', 'generic', 'plain', `--type=${CONNECTION_SECRET_TYPE}`];
+    await succeed(guarded.admin, plain);
+    await refusesAll('plain', SAYS.owner, [
+      [['annotate', 'secret', 'plain', `${OWNER_ANNOTATION}=${own.uid}`]],
+      [patch('plain', { stringData: { identifier: 'v1' } })],
+    ]);
+  });
+
+  it('has its Secrets go with no object but their own', async () => {
+    const { uid } = own;
+    for (const reference of [
+      another,
+      { ...own, kind: 'ServerCatalog' },
+      { ...own, apiVersion: 'vps-operator.dev.example.org/v1' },
+      { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid },
+    ]) {
+      const refused = await refusal(operator, CREATE, connection('foreign', [own, reference]));
+      expect(refused, JSON.stringify(reference)).toContain(SAYS.owners);
+    }
+    await succeed(operator, CREATE, connection('foreign'));
+    const owners = (...ownerReferences: OwnerReference[]) => patch('foreign', { metadata: { ownerReferences } });
+    await refusesAll('foreign', SAYS.owners, [[owners(another)], [owners(own, another)]]);
+    await succeed(guarded.admin, owners(own, another));
+    await refusesAll('foreign', SAYS.owners, [[owners(own)], [owners()], [owners(own, { ...another, name: 'x' })]]);
+  });
+
+  it('writes no key that somebody may be waiting for', async () => {
+    for (const key of ['keyId', 'tls.key', '.dockerconfigjson', 'identifiers']) {
+      for (const more of [{ data: { [key]: 'eA==' } }, { data: { [key]: '' } }, { stringData: { [key]: 'x' } }]) {
+        const said = await refusal(operator, CREATE, { ...connection('keys'), ...more });
+        expect(said, JSON.stringify(more)).toContain(SAYS.keys);
+      }
+    }
+    await succeed(operator, CREATE, connection('keys'));
+    await succeed(guarded.admin, patch('keys', { stringData: { note: 'y' } }));
+    await refusesAll('keys', SAYS.keys, [
+      [patch('keys', { stringData: { keyId: 'x' } })],
+      [patch('keys', { data: { keyId: '' } })],
+      [patch('keys', { stringData: { note: 'x' } })],
+      [patch('keys', { data: { note: null } })],
+      [patch('keys', { data: null })],
+    ]);
+  });
+
+  it('makes no Secret last longer than people want, and keeps none from being corrected', async () => {
+    const finalizers = ['example.org/never'];
+    const held = connection('lasting');
+    expect(await refusal(operator, CREATE, { ...held, metadata: { ...held.metadata, finalizers } })).toContain(
+      SAYS.lasting,
+    );
+    expect(await refusal(operator, CREATE, { ...held, immutable: true })).toContain(SAYS.lasting);
+    await succeed(operator, CREATE, held);
+    await refusesAll('lasting', SAYS.lasting, [
+      [patch('lasting', { metadata: { finalizers } })],
+      [patch('lasting', { immutable: true })],
+    ]);
+    await succeed(guarded.admin, patch('lasting', { metadata: { finalizers } }));
+    await refusesAll('lasting', SAYS.lasting, [[patch('lasting', { metadata: { finalizers: null } })]]);
+    await succeed(operator, patch('lasting', { stringData: { ipv6: 'z' } }));
+    await succeed(guarded.admin, patch('lasting', { metadata: { finalizers: null } }));
+  });
+});
+
+describe('everybody else', () => {
+  it.for(['admin', 'root'] as const)('writes Secrets as before: %s', async (who) => {
+    const name = `of-${who}`;
+    const person = guarded[who];
+    await succeed(person, ['create', 'secret', 'generic', name, '--from-literal=a=b']);
+    await succeed(person, patch(name, { stringData: { a: 'c' } }));
+    await succeed(operator, CREATE, connection(`${name}-2`));
+    const metadata = { annotations: { [OWNER_ANNOTATION]: 'x' }, ownerReferences: [another] };
+    await succeed(person, patch(`${name}-2`, { metadata, stringData: { a: 'c' } }));
+    await succeed(person, ['delete', 'secret', name, `${name}-2`]);
+  });
+});
+
+it('is in order for the type checker of the cluster', async () => {
+  expect(await typeWarnings(guarded)).toContainEqual(['vps-operator-connection-secrets', undefined]);
+});
+
+// The last one: the operator is somebody else from then on.
+it('bounds an operator with another identity when it is patched as the document says', async () => {
+  const text = await readFile(join(import.meta.dirname, '../../../docs/guards.md'), 'utf8');
+  const [block = ''] = /^- target:\n.*connection-secrets\n.*?(?=^```)/ms.exec(text) ?? [];
+  const identity = '--as=system:serviceaccount:elsewhere:vps-operator';
+  const another: Kubectl = (args, input) => guarded.root([identity, '--as-group=system:masters', ...args], input);
+  const create = ['create', 'secret', 'generic', 'elsewhere', '--dry-run=server'];
+  await succeed(another, create);
+  await guarded.apply(await kustomized(guarded, POLICY, `resources: [admission.yaml]\npatches:\n${block}`));
+  await guarded.until(another, create, ({ text: said }) => said.includes(SAYS.type));
+  await succeed(operator, create);
+});

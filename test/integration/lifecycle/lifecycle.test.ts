@@ -1,0 +1,41 @@
+/** The main job: create, Ready, deleted, with exact contents of status. */
+import { describe, expect, it } from 'vitest';
+import { RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import { SSH_KEY, virtualServer } from '../../gen/virtual-server.ts';
+import { condition, createWorld } from '../support/world.ts';
+
+describe('the life of a server', () => {
+  it('orders a server once, shows it exactly, and cancels it when the object is deleted', async () => {
+    const world = await createWorld();
+    await world.create(virtualServer('web'));
+    const ready = await world.waitForReason('web', 'Available', 'Ready');
+
+    const [created] = world.simulator.ledger.creates();
+    expect(world.simulator.ledger.creates()).toHaveLength(1);
+    expect(created?.body).toEqual({
+      product: 'vps-1gb',
+      image: 'debian-13.qcow2/minimal',
+      ssh_keys: SSH_KEY,
+      disk_size: 20,
+    });
+    const record = JSON.parse(ready.metadata.annotations?.[RECORD_ANNOTATION] ?? '') as Record<string, unknown>;
+    expect(record).toMatchObject({
+      owner: ready.metadata.uid,
+      mode: 'create',
+      task: created?.task,
+      identifier: created?.identifier,
+    });
+    expect(ready.status?.record).toEqual(record);
+    expect(ready.metadata.finalizers).toEqual(['vps-operator.dev/virtualserver']);
+    expect(condition(ready, 'Ready')).toMatchObject({ status: 'True', reason: 'Available', observedGeneration: 1 });
+    expect(ready.status?.conditions).toHaveLength(1);
+    expect(ready.status?.task).toBeUndefined();
+    expect(ready.status?.serverStatus).toBe('running');
+
+    await world.delete('web');
+    await world.waitGone('web');
+    expect(world.simulator.ledger.cancels().map(({ identifier }) => identifier)).toEqual([created?.identifier]);
+    expect(world.simulator.aliveServers()).toEqual([]);
+    expect(world.simulator.ledger.creates()).toHaveLength(1);
+  });
+});

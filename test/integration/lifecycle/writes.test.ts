@@ -1,0 +1,97 @@
+/** How often the operator writes, counted where it cannot be wrong: in the API server's audit log. */
+import { readFile } from 'node:fs/promises';
+import { describe, expect, inject, it } from 'vitest';
+import { virtualServer } from '../../gen/virtual-server.ts';
+import { createWorld, type World } from '../support/world.ts';
+
+interface AuditLine {
+  verb: string;
+  requestURI: string;
+  objectRef?: { resource: string; namespace?: string; subresource?: string };
+}
+
+/** Longer than the test. */
+const NEVER_MS = 3_600_000;
+const WRITES = ['create', 'update', 'patch', 'delete', 'deletecollection'];
+
+/** `verb resource[/subresource]` of each write in the namespace of the world so far, whoever made it. */
+async function writes({ namespace }: World, resource: 'virtualservers' | 'events'): Promise<string[]> {
+  const log = await readFile(inject('auditLog'), 'utf8');
+  return log
+    .split('\n')
+    .filter((line) => line.includes(`"namespace":"${namespace}"`))
+    .map((line) => JSON.parse(line) as AuditLine)
+    .filter(({ verb, objectRef }) => WRITES.includes(verb) && objectRef?.resource === resource)
+    .map(({ verb, objectRef }) => [verb, objectRef?.resource, objectRef?.subresource].filter(Boolean).join(' '));
+}
+
+/** The test itself makes one create and one delete of the object; the operator has no business with either. */
+function ofOperator(all: string[]): string[] {
+  const own = ['create virtualservers', 'delete virtualservers'];
+  expect(all.filter((write) => own.includes(write)).sort()).toEqual(own);
+  return all.filter((write) => !own.includes(write));
+}
+
+const POLLED = { route: '/beta/queue/vps/{task}', status: 200 } as const;
+
+/** `polls`: the task ends once it was asked so often, however long that takes. */
+async function live(world: World, polls = 0): Promise<void> {
+  await world.create(virtualServer('web'));
+  if (polls > 0) {
+    await world.until(() => world.simulator.ledger.requests(POLLED).length >= polls, `${polls} polls`);
+    const { status } = await world.waitFor('web', (object) => object.status?.record?.task !== undefined);
+    world.simulator.fleet.completeTask(status?.record?.task ?? 0);
+  }
+  await world.waitForReason('web', 'Available', 'Ready');
+  await world.delete('web');
+  await world.waitGone('web');
+}
+
+describe('the writes of the operator', () => {
+  it('are at most six for a life, and one more for progress that changed once in many polls', async () => {
+    const world = await createWorld({ simulator: { taskDurationMs: NEVER_MS, taskStatus: () => 'Installing OS' } });
+    await live(world, 5);
+    const made = ofOperator(await writes(world, 'virtualservers'));
+    const polls = world.simulator.ledger.requests(POLLED).length;
+    console.log(`writes for one life with ${polls} polls and one change of progress: ${made.join(', ')}`);
+    expect(made.length).toBeLessThanOrEqual(6 + 1);
+  });
+
+  it('are one more for each poll that changed the progress', async () => {
+    const shown = new Set<string>();
+    const taskStatus = (): string => {
+      const text = `Installing OS, ${shown.size}% complete`;
+      shown.add(text);
+      return text;
+    };
+    const world = await createWorld({ simulator: { taskDurationMs: NEVER_MS, taskStatus } });
+    await live(world, 5);
+    expect(ofOperator(await writes(world, 'virtualservers')).length).toBeLessThanOrEqual(6 + shown.size);
+  });
+
+  it('are none for a server that is Ready, however often it is read again', async () => {
+    const world = await createWorld({ flags: ['--resync-interval=50ms'] });
+    await world.create(virtualServer('web'));
+    await world.waitForReason('web', 'Available', 'Ready');
+    const reads = () =>
+      world.simulator.ledger.requests({ method: 'GET', route: '/beta/vps/servers/{identifier}' }).length;
+    // The Event of the transition is on its way while the object is Ready already.
+    await world.until(
+      async () => (await world.events('web')).some(({ reason }) => reason === 'Available'),
+      'the Event',
+    );
+    const [made, events] = [await writes(world, 'virtualservers'), await writes(world, 'events')];
+    const before = reads();
+    await world.until(() => reads() >= before + 5, 'five resyncs');
+    expect(await writes(world, 'virtualservers')).toEqual(made);
+    expect(await writes(world, 'events')).toEqual(events);
+  });
+
+  it('cause no visit: each step of a life has something to do', async () => {
+    const world = await createWorld({ simulator: { taskDurationMs: 500 } });
+    await live(world);
+    const steps = world.log.filter(({ action }) => action !== undefined).map(({ action }) => action);
+    expect(steps).toContain('deleteServer');
+    expect(steps.filter((step) => step === 'wait' || step === 'park' || step === 'record')).toEqual([]);
+  });
+});

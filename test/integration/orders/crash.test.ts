@@ -1,0 +1,140 @@
+/** The operator is killed at the worst moments: what it may have ordered is neither ordered again nor forgotten. */
+import { describe, expect, it } from 'vitest';
+import { RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import { virtualServer } from '../../gen/virtual-server.ts';
+import { recordOf, stalledMessage } from '../support/records.ts';
+import { journalText, spawnOperator, startDetour } from '../support/process.ts';
+import { condition, createWorld, type World } from '../support/world.ts';
+
+const SERVERS = '/beta/vps/servers';
+
+/** An operator was killed while its create hung at the service, which then did or did not act on it. */
+async function killedDuringCreate(world: World, served: boolean): Promise<{ attempt: string }> {
+  const hang = world.simulator.faults.inject({
+    match: { method: 'POST', route: SERVERS },
+    action: { kind: 'hang', after: served },
+  });
+  const operator = spawnOperator(world);
+  await world.create(virtualServer('web'));
+  await hang.met;
+  await operator.kill('SIGKILL');
+  const { attempt = '' } = recordOf(await world.waitFor('web', () => true));
+  return { attempt };
+}
+
+describe('an operator that was killed while its create hung', () => {
+  it('says CreateOutcomeUnknown at once when it finds its journal, and orders none', async () => {
+    const world = await createWorld({ operator: false });
+    const { attempt } = await killedDuringCreate(world, true);
+    await world.startOperator({ flags: ['--takeover-grace=10m'] });
+    const parked = await world.waitForReason('web', 'CreateOutcomeUnknown', 'Stalled');
+    expect(stalledMessage(parked)).toContain(`vps-operator.dev/not-created=${attempt}`);
+    await world.visited('web');
+    expect(world.simulator.ledger.creates()).toHaveLength(1);
+
+    const [created] = world.simulator.ledger.creates();
+    await world.annotate('web', { adopt: created?.identifier ?? '' });
+    await world.waitForReason('web', 'Available', 'Ready');
+    expect(world.simulator.ledger.creates()).toHaveLength(1);
+  });
+
+  it('is CreateInFlight to another one until its create cannot be on its way, and not-created waits as long', async () => {
+    const world = await createWorld({ operator: false });
+    const { attempt } = await killedDuringCreate(world, false);
+    await world.startOperator({ journal: false, flags: ['--create-timeout=1500ms', '--takeover-grace=500ms'] });
+    const waiting = await world.waitForReason('web', 'CreateInFlight', 'Ready');
+    expect(condition(waiting, 'Ready')).toMatchObject({ status: 'Unknown' });
+    await world.annotate('web', { 'not-created': attempt });
+    await world.visited('web');
+    const early = await world.get('web');
+    if (early === undefined || recordOf(early).attempt !== attempt) throw new Error('not-created was obeyed too early');
+    expect(world.simulator.ledger.creates()).toEqual([]);
+
+    await world.waitForReason('web', 'Available', 'Ready');
+    expect(world.simulator.ledger.creates()).toHaveLength(1);
+  });
+
+  it('is CreateInFlight, then CreateOutcomeUnknown, and the object is kept while it is deleted', async () => {
+    const world = await createWorld({ operator: false });
+    const { attempt } = await killedDuringCreate(world, true);
+    await world.startOperator({ journal: false, flags: ['--create-timeout=300ms', '--takeover-grace=300ms'] });
+    await world.waitForReason('web', 'CreateInFlight', 'Ready');
+    await world.waitForReason('web', 'CreateOutcomeUnknown', 'Stalled');
+    await world.delete('web');
+    await world.visited('web');
+    expect((await world.get('web'))?.metadata.finalizers).toHaveLength(1);
+    await world.annotate('web', { 'not-created': attempt });
+    await world.waitGone('web');
+    expect(world.simulator.ledger.creates()).toHaveLength(1);
+    expect(world.simulator.ledger.cancels()).toEqual([]);
+  });
+});
+
+describe('a task that was accepted and not yet recorded', () => {
+  it('is found in the journal after a crash', async () => {
+    const world = await createWorld({ operator: false });
+    const detour = await startDetour(world);
+    const hang = world.simulator.faults.inject({
+      match: { method: 'POST', route: SERVERS },
+      action: { kind: 'hang' },
+    });
+    const operator = spawnOperator(world, [detour.flag]);
+    await world.create(virtualServer('web'));
+    await hang.met;
+    detour.cut();
+    hang.release();
+    await world.until(async () => (await journalText(world.journalDir)).includes('1001'), 'the task in the journal');
+    await operator.kill('SIGKILL');
+    expect((await world.get('web'))?.metadata.annotations?.[RECORD_ANNOTATION]).not.toContain('"task"');
+
+    await world.startOperator();
+    const ready = await world.waitForReason('web', 'Available', 'Ready');
+    expect(recordOf(ready).task).toBe(world.simulator.ledger.creates()[0]?.task);
+    await world.visited('web');
+    expect(world.simulator.ledger.creates()).toHaveLength(1);
+  });
+
+  it('is recorded before a terminated operator ends, exit code 0', async () => {
+    const world = await createWorld({ operator: false });
+    const hang = world.simulator.faults.inject({
+      match: { method: 'POST', route: SERVERS },
+      action: { kind: 'hang', after: true },
+    });
+    const operator = spawnOperator(world);
+    await world.create(virtualServer('web'));
+    await hang.met;
+    operator.terminate();
+    await world.until(() => world.log.some(({ msg }) => msg === 'operator stops'), 'the signal to arrive');
+    expect(recordOf((await world.get('web')) ?? fail()).task).toBeUndefined();
+    hang.release();
+    expect(await operator.exited).toBe(0);
+    const [created] = world.simulator.ledger.creates();
+    expect(recordOf((await world.get('web')) ?? fail()).task).toBe(created?.task);
+  });
+
+  it('is tried for until the API server is back, which the log says, and then the operator ends', async () => {
+    const world = await createWorld({ operator: false });
+    const detour = await startDetour(world);
+    const hang = world.simulator.faults.inject({
+      match: { method: 'POST', route: SERVERS },
+      action: { kind: 'hang', after: true },
+    });
+    const operator = spawnOperator(world, [detour.flag, '--kube-timeout=1s']);
+    await world.create(virtualServer('web'));
+    await hang.met;
+    detour.cut();
+    hang.release();
+    operator.terminate();
+    const says = ({ msg }: Record<string, unknown>): boolean => msg === 'tasks are not recorded yet: trying on';
+    await world.until(() => world.log.filter(says).length >= 2, 'two tries in vain');
+    expect(world.log.find(says)).toMatchObject({ level: 'error', objects: [`${world.namespace}/web`] });
+    detour.restore();
+    expect(await operator.exited).toBe(0);
+    const [created] = world.simulator.ledger.creates();
+    expect(recordOf((await world.get('web')) ?? fail()).task).toBe(created?.task);
+  });
+});
+
+function fail(): never {
+  throw new Error('the object is gone');
+}

@@ -1,0 +1,71 @@
+/** How many connections the operator opens during many lives, counted at the other ends. */
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, inject, it, onTestFinished } from 'vitest';
+import { virtualServer } from '../../gen/virtual-server.ts';
+import { createWorld } from '../support/world.ts';
+
+const LIVES = 100;
+
+/** Hands on bytes to a port of this machine, and counts. */
+async function startForwarder(port: number) {
+  const connections = { total: 0 };
+  const sockets = new Set<Socket>();
+  const server = createServer((inner) => {
+    connections.total += 1;
+    const outer = connect(port, '127.0.0.1');
+    for (const socket of [inner, outer]) {
+      sockets.add(socket);
+      socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
+    }
+    inner.pipe(outer).pipe(inner);
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const close = (): void => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  };
+  return { port: (server.address() as AddressInfo).port, connections, close };
+}
+
+it(`opens few connections in ${LIVES} lives: below ten to the API server, to the service one a create and below ten`, async () => {
+  const text = await readFile(inject('operatorKubeconfigPath'), 'utf8');
+  const [, port = ''] = /server: https:\/\/127\.0\.0\.1:(\d+)/.exec(text) ?? [];
+  const proxy = await startForwarder(Number(port));
+  const folder = await mkdtemp(join(tmpdir(), 'vps-operator-connections-'));
+  onTestFinished(async () => {
+    proxy.close();
+    await rm(folder, { recursive: true });
+  });
+  const kubeconfig = join(folder, 'kubeconfig');
+  await writeFile(kubeconfig, text.replace(`127.0.0.1:${port}`, `127.0.0.1:${proxy.port}`));
+  const world = await createWorld({
+    operator: false,
+    // A service that closes idle connections would have us open new ones, which is not ours to count.
+    simulator: { keepAliveTimeoutMs: 60_000 },
+    flags: [`--kubeconfig=${kubeconfig}`, '--max-concurrent-reconciles=32', '--max-creates-per-hour=0'],
+  });
+  await world.startOperator();
+
+  const names = Array.from({ length: LIVES }, (_, index) => `web-${index}`);
+  await Promise.all(names.map((name) => world.create(virtualServer(name))));
+  for (const name of names) await world.waitForReason(name, 'Available', 'Ready');
+  await Promise.all(names.map((name) => world.delete(name)));
+  for (const name of names) await world.waitGone(name);
+
+  const { ledger } = world.simulator;
+  const creates = ledger.requests({ method: 'POST', route: '/beta/vps/servers' });
+  expect(creates).toHaveLength(LIVES);
+  const ofCreates = new Set(creates.map(({ connection }) => connection));
+  const toService = ledger.connections().length - ofCreates.size;
+  console.log(`connections in ${LIVES} lives: ${proxy.connections.total} to the API server,`);
+  console.log(`to the service ${ofCreates.size} of creates and ${toService} besides`);
+  expect(proxy.connections.total).toBeLessThan(10);
+  expect(toService).toBeLessThan(10);
+  // A connection of its own: nothing else was ever sent on it.
+  expect(ofCreates.size).toBe(LIVES);
+  expect(ledger.requests().filter(({ connection }) => ofCreates.has(connection))).toHaveLength(LIVES);
+});

@@ -1,0 +1,107 @@
+/** Peers hold connections to the probe port of a real operator while orders are in flight. */
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { probe, slowPeers, type Target } from '../../gen/slow-peers.ts';
+import { SSH_KEY, virtualServer, withSpec } from '../../gen/virtual-server.ts';
+import { CREATE } from '../support/creates.ts';
+import { spawnOperator } from '../support/process.ts';
+import { createWorld, type World } from '../support/world.ts';
+
+// An address of its own, so that the port is still free when an operator starts again on it.
+const HOST = '127.0.0.5';
+const KUBELET = '127.0.0.6';
+/** As many as one namespace gets workers of the operator of a world. */
+const NAMES = ['web-0', 'web-1', 'web-2'];
+
+const sshKey = (name: string): string => `${SSH_KEY}-${name}`;
+
+async function createServers(world: World): Promise<void> {
+  for (const name of NAMES) await world.create(virtualServer(name, withSpec({ sshKeys: [sshKey(name)] })));
+}
+
+/** Identifiers of the servers that were ordered for the object. */
+function ordered(world: World, name: string): string[] {
+  const own = world.simulator.ledger.creates().filter(({ body }) => body['ssh_keys'] === sshKey(name));
+  return own.map(({ identifier }) => identifier);
+}
+
+/** An operator with its probe port, and 140 slow connections to it that are kept up until the test ends. */
+async function attackedOperator(world: World) {
+  // The orders stay in flight for as long as the test wants.
+  const operator = spawnOperator(world, [`--health-probe-bind-address=${HOST}:0`, '--create-timeout=60s']);
+  const served = () => world.log.find(({ msg }) => msg === 'pages are served');
+  await world.until(() => served() !== undefined, 'the pages to be served');
+  const target: Target = { host: HOST, port: Number(served()?.['port']) };
+  // Some share the address of the kubelet, as pods in the network of the node do.
+  const from = (peer: number): string => (peer % 2 === 0 ? KUBELET : '127.0.0.7');
+  const attack = slowPeers(target, { count: 140, from, talk: true });
+  onTestFinished(() => attack.stop());
+  await world.until(() => attack.made() >= 140, 'the connections');
+  return { operator, target, attack };
+}
+
+function allReady(world: World): Promise<VirtualServer[]> {
+  return Promise.all(NAMES.map((name) => world.waitForReason(name, 'Available', 'Ready')));
+}
+
+/** What the kubelet gets while the work goes on. */
+async function probesDuring(target: Target, work: Promise<unknown>): Promise<(number | string)[]> {
+  const answers = [];
+  const over = new AbortController();
+  const done = work.finally(() => over.abort());
+  while (!over.signal.aborted) answers.push(await probe(target, '/livez', KUBELET));
+  await done;
+  return answers;
+}
+
+describe('an operator whose probe port is full of slow connections', () => {
+  it('is found alive throughout, and orders each server once', async () => {
+    const world = await createWorld({ operator: false });
+    const { target, attack } = await attackedOperator(world);
+    const held = world.simulator.faults.inject({
+      match: CREATE,
+      times: NAMES.length,
+      action: { kind: 'hang', after: true },
+    });
+    await createServers(world);
+    const answers = await probesDuring(target, held.met);
+    // Long enough for every bound and deadline to strike, and for the peers to come back.
+    const before = attack.made();
+    const again = world.until(() => attack.made() >= before + 280, 'the connections to be made again');
+    answers.push(...(await probesDuring(target, again)));
+    held.release();
+    const ready = allReady(world);
+    answers.push(...(await probesDuring(target, ready)));
+    expect(answers.length).toBeGreaterThan(10);
+    expect(answers.filter((status) => status !== 200)).toEqual([]);
+    for (const { metadata, status } of await ready) expect(ordered(world, metadata.name)).toEqual([status?.identifier]);
+  });
+
+  it('is found alive again when it was killed in the middle of orders, and orders none of them again', async () => {
+    const world = await createWorld({ operator: false });
+    const { operator, target, attack } = await attackedOperator(world);
+    const held = world.simulator.faults.inject({
+      match: CREATE,
+      times: NAMES.length,
+      action: { kind: 'hang', after: true },
+    });
+    await createServers(world);
+    await held.met;
+    await operator.kill('SIGKILL');
+    held.release();
+
+    const before = attack.made();
+    const again = spawnOperator(world, [`--health-probe-bind-address=${HOST}:${target.port}`]);
+    const isServed = ({ msg }: Record<string, unknown>): boolean => msg === 'pages are served';
+    await world.until(() => world.log.filter(isServed).length === 2, 'the pages to be served again');
+    const parked = Promise.all(NAMES.map((name) => world.waitForReason(name, 'CreateOutcomeUnknown', 'Stalled')));
+    const answers = await probesDuring(target, parked);
+    for (const name of NAMES) await world.annotate(name, { adopt: ordered(world, name)[0] ?? '' });
+    const ready = allReady(world);
+    answers.push(...(await probesDuring(target, ready)));
+    expect(answers.filter((status) => status !== 200)).toEqual([]);
+    expect(attack.made()).toBeGreaterThan(before);
+    for (const { metadata, status } of await ready) expect(ordered(world, metadata.name)).toEqual([status?.identifier]);
+    expect(await again.kill('SIGTERM')).toBe(0);
+  });
+});

@@ -1,0 +1,126 @@
+/** The bundles as a user runs them: one file, plain Node, no node_modules. */
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { virtualServer } from '../../gen/virtual-server.ts';
+import { bundle } from '../../../tools/bundle.ts';
+import { startNode, type Program } from '../support/program.ts';
+import { createWorld } from '../support/world.ts';
+
+let folder: string;
+let version: string;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'vps-operator-bundle-'));
+  const built = join(folder, 'built');
+  version = await bundle(built);
+  for (const name of ['operator', 'simulator']) {
+    await mkdir(join(folder, name));
+    await copyFile(join(built, `${name}.js`), join(folder, name, `${name}.js`));
+  }
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** In a folder that holds nothing but the bundle, with an environment that holds nothing at all. */
+function start(name: 'operator' | 'simulator', ...args: string[]): Program {
+  return startNode([`${name}.js`, ...args], { cwd: join(folder, name), env: {} });
+}
+
+const URLS = ['--base-url=http://127.0.0.1:9', '--auth-url=http://127.0.0.1:9'];
+
+describe('the operator bundle', () => {
+  it('orders and cancels a server, and ends with 0 on SIGTERM', async () => {
+    const world = await createWorld({ operator: false });
+    const { baseUrl, authUrl } = world.simulator;
+    const program = start(
+      'operator',
+      ...[`--base-url=${baseUrl}`, `--auth-url=${authUrl}`, `--kubeconfig=${inject('operatorKubeconfigPath')}`],
+      ...[`--watch-namespace=${world.namespace}`, '--poll-interval=100ms', `--journal-dir=${join(folder, 'journal')}`],
+    );
+    await world.create(virtualServer('web'));
+    await world.waitForReason('web', 'Available', 'Ready');
+    await world.delete('web');
+    await world.waitGone('web');
+    program.kill('SIGTERM');
+    expect(await program.ended).toBe(0);
+    expect(world.simulator.aliveServers()).toEqual([]);
+    expect(program.stderr).toEqual([]);
+    const messages = program.stdout.map((line) => (JSON.parse(line) as { msg: string }).msg);
+    expect(messages).toContain('operator runs');
+    expect(messages.at(-1)).toBe('operator stopped');
+  });
+
+  it('says its version and its flags', async () => {
+    const [versioned, helped] = [start('operator', '--version'), start('operator', '--help')];
+    expect(await versioned.ended).toBe(0);
+    expect(versioned.stdout).toEqual([version]);
+    expect(await helped.ended).toBe(0);
+    expect(helped.stdout.join('\n')).toContain('--base-url URL');
+  });
+
+  it.for([
+    { what: 'nothing', args: [], says: '--base-url' },
+    { what: 'an unknown flag', args: [...URLS, '--pol-interval=5s'], says: 'did you mean --poll-interval?' },
+    { what: 'a URL that is none', args: [...URLS, '--base-url=api.example.org'], says: 'https://api.example.org' },
+    { what: 'a duration without a unit', args: [...URLS, '--poll-interval=60'], says: 'such as 500ms, 60s' },
+    { what: 'an unknown level', args: [...URLS, '--log-level=loud'], says: 'one of trace' },
+  ])('says in one line what is wrong and ends with 2 when given $what', async ({ args, says }) => {
+    const program = start('operator', ...args);
+    expect(await program.ended).toBe(2);
+    expect(program.stdout).toEqual([]);
+    expect(program.stderr).toHaveLength(1);
+    expect(program.stderr[0]).toContain(says);
+  });
+
+  it.for([
+    { args: ['--kubeconfig=/nowhere/config'], says: '--kubeconfig /nowhere/config cannot be loaded: ENOENT' },
+    { args: ['--journal-dir=/dev/null'], says: '--journal-dir /dev/null cannot be used: EEXIST' },
+    {
+      args: ['--metrics-bind-address=192.0.2.1:80'],
+      says: '--metrics-bind-address 192.0.2.1:80 cannot be listened on',
+    },
+  ])('ends with 1 and names the flag whose value this machine cannot fulfil: $args', async ({ args, says }) => {
+    const program = start('operator', ...URLS, `--kubeconfig=${inject('kubeconfigPath')}`, ...args);
+    expect(await program.ended).toBe(1);
+    expect(JSON.parse(program.stdout.at(-1) ?? '')).toMatchObject({
+      level: 'fatal',
+      err: { message: expect.stringContaining(says) as string },
+    });
+  });
+
+  it('waits for an API server that cannot be reached, says so, and still ends with 0 on SIGTERM', async () => {
+    const kubeconfig = join(folder, 'unreachable.kubeconfig');
+    const text = await readFile(inject('kubeconfigPath'), 'utf8');
+    await writeFile(kubeconfig, text.replace(/server: .*/, 'server: https://127.0.0.1:9'));
+    const program = start('operator', ...URLS, `--kubeconfig=${kubeconfig}`);
+    await expect.poll(() => program.stdout.join('\n')).toContain('cannot follow the API server; trying again');
+    program.kill('SIGTERM');
+    expect(await program.ended).toBe(0);
+  });
+});
+
+describe('the simulator bundle', () => {
+  it('says in one line how to reach it, serves, and ends with 0 on SIGTERM', async () => {
+    const program = start('simulator', '--task-duration=1s', '--key-id=me', '--secret=a:b');
+    await expect.poll(() => program.stdout.length).toBe(1);
+    const { authUrl, keyId, secret } = JSON.parse(program.stdout[0] ?? '') as Record<string, string>;
+    expect([keyId, secret]).toEqual(['me', 'a:b']);
+    const answer = await fetch(`${authUrl}/login`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${Buffer.from('me:a:b').toString('base64')}` },
+      body: new URLSearchParams({ grant_type: 'client_credentials' }),
+    });
+    expect(answer.status).toBe(200);
+    expect(await answer.json()).toMatchObject({ token_type: 'bearer' });
+    program.kill('SIGTERM');
+    expect(await program.ended).toBe(0);
+  });
+
+  it('says in one line what is wrong and ends with 2', async () => {
+    const program = start('simulator', '--task-duration=soon');
+    expect(await program.ended).toBe(2);
+    expect(program.stderr).toHaveLength(1);
+    expect(program.stderr[0]).toContain('--task-duration must be a time such as 500ms');
+  });
+});

@@ -1,0 +1,222 @@
+/**
+ * Upgrade, rolling update and downgrade: what other versions of the operator write in records. A newer version is a test
+ * double that writes as one would, bound to the version that it has read.
+ */
+import { describe, expect, it } from 'vitest';
+import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { KubeError } from '../../../src/kube/error.ts';
+import { virtualServer, withAnnotations, withSpec } from '../../gen/virtual-server.ts';
+import { records } from '../support/creates.ts';
+import { readyServer, stalledMessage } from '../support/records.ts';
+import { condition, createWorld, type World } from '../support/world.ts';
+
+type Keys = Record<string, unknown>;
+
+const textOf = (object: VirtualServer | undefined): string => object?.metadata.annotations?.[RECORD_ANNOTATION] ?? '';
+
+/** Adds keys to the record, in the annotation and then in its mirror; false where another write came first. */
+async function writeKeys(world: World, name: string, keys: Keys): Promise<boolean> {
+  const object = await world.get(name);
+  if (object === undefined || textOf(object) === '') return false;
+  const record = { ...keys, ...records(object).annotation, ...keys };
+  const annotations = { [RECORD_ANNOTATION]: JSON.stringify(record) };
+  try {
+    const { resourceVersion } = object.metadata;
+    const written = await world.patch(name, { metadata: { resourceVersion, annotations } });
+    const metadata = { resourceVersion: written.metadata.resourceVersion };
+    if (written.status?.record !== undefined) await world.patch(name, { metadata, status: { record } }, '/status');
+  } catch (error) {
+    if (error instanceof KubeError && error.code === 'Conflict')
+      return textOf(await world.get(name)).includes(JSON.stringify(keys).slice(1, -1));
+    throw error;
+  }
+  return true;
+}
+
+function expectKeys(object: VirtualServer, keys: Keys): void {
+  const { annotation, mirror } = records(object);
+  expect(annotation).toMatchObject(keys);
+  expect(mirror).toMatchObject(keys);
+}
+
+/** The record in both places, as a version writes it that this one has to leave alone. */
+async function writeNewer(world: World, name: string, changes: Keys): Promise<void> {
+  await world.stopOperator();
+  const object = (await world.get(name)) as VirtualServer;
+  const record = { ...records(object).annotation, ...changes };
+  await world.annotate(name, { record: JSON.stringify(record) });
+  // The schema of the mirror has the modes of this version.
+  if (!('mode' in changes)) await world.patch(name, { status: { record } }, '/status');
+  await world.startOperator();
+}
+
+describe('an upgrade', () => {
+  it('rewrites no record of a version that wrote no format', async () => {
+    const world = await createWorld();
+    const { format: _format, ...record } = records(await readyServer(world, 'web')).annotation;
+    await world.stopOperator();
+    await world.annotate('web', { record: JSON.stringify(record) });
+    const before = await world.patch('web', { status: { record: { format: null } } }, '/status');
+    await world.startOperator();
+    await world.visited('web');
+    const after = (await world.get('web')) as VirtualServer;
+    expect(textOf(after)).toBe(textOf(before));
+    expect(after.status).toEqual(before.status);
+
+    await world.delete('web');
+    await world.waitGone('web');
+    expect(world.simulator.ledger.creates()).toHaveLength(1);
+    expect(world.simulator.ledger.cancels()).toHaveLength(1);
+  });
+
+  it('gives a new record its format', async () => {
+    const world = await createWorld();
+    expectKeys(await readyServer(world, 'web'), { format: 1 });
+  });
+});
+
+describe('a downgrade', () => {
+  it('keeps the keys of a newer version through a whole life', async () => {
+    const world = await createWorld({ operator: false, simulator: { taskDurationMs: 1_000 } });
+    const keys = { plan: { steps: ['a', { b: 1 }] }, zone: 'Z1' };
+    const { metadata } = await world.create(virtualServer('web', withSpec({ deletionProtection: true })));
+    const refused = { format: 1, owner: metadata.uid, mode: 'create', ...keys };
+    await world.patch('web', { metadata: { finalizers: [FINALIZER] } });
+    await world.annotate('web', { record: JSON.stringify(refused) });
+    await world.startOperator();
+
+    const creating = await world.waitFor('web', ({ status }) => status?.record?.task !== undefined);
+    expectKeys(creating, keys);
+    const later = { zone: 'Z2', since: 2026 };
+    await world.until(() => writeKeys(world, 'web', later), 'a write between two visits');
+    await world.waitForReason('web', 'Available', 'Ready');
+    await world.visited('web');
+    expectKeys((await world.get('web')) as VirtualServer, { ...keys, ...later });
+
+    // Each place is restored from the other.
+    await world.annotate('web', { record: null });
+    await world.waitFor('web', (object) => textOf(object) !== '');
+    await world.patch('web', { status: { record: null } }, '/status');
+    await world.visited('web');
+    expectKeys((await world.get('web')) as VirtualServer, { ...keys, ...later });
+
+    await world.patch('web', { spec: { deletionProtection: false, deletionPolicy: 'Retain' } });
+    await world.patch('web', { metadata: { finalizers: [FINALIZER, 'example.org/watch'] } });
+    await world.patch('web', { spec: { deletionPolicy: 'Delete' } });
+    await world.delete('web');
+    const gone = await world.waitFor('web', (object) => object.metadata.finalizers?.includes(FINALIZER) === false);
+    expect(records(gone).mirror).toMatchObject({ ...keys, ...later });
+    await world.patch('web', { metadata: { finalizers: null } });
+    expect(world.simulator.ledger.creates()).toHaveLength(1);
+    expect(world.simulator.ledger.cancels()).toHaveLength(1);
+  });
+
+  it.for<[string, Keys]>([
+    ['format 2', { format: 2, server: { id: 'vs1' } }],
+    ['mode "import"', { mode: 'import' }],
+  ])(
+    'leaves a record with %s, its server and its deletion alone until it is understood again',
+    async ([what, changes]) => {
+      const world = await createWorld({ flags: ['--max-servers-per-namespace=1'] });
+      const before = await readyServer(world, 'web');
+      const identifier = before.status?.identifier ?? '';
+      await writeNewer(world, 'web', changes);
+      const parked = await world.waitForReason('web', 'RecordTooNew', 'Stalled');
+      expect(stalledMessage(parked)).toContain(`it has ${what}. This version understands format 1`);
+      expect(condition(parked, 'Ready')).toMatchObject({ status: 'True', reason: 'Available' });
+      const [text, mirror] = [textOf(parked), parked.status?.record];
+
+      // Nobody else takes, cancels or comes beside the server.
+      await world.create(virtualServer('other', withAnnotations({ 'vps-operator.dev/adopt': identifier })));
+      await world.waitForReason('other', 'IdentifierInUse', 'Stalled');
+      await world.create(virtualServer('third'));
+      await world.waitForReason('third', 'ServerLimit', 'Stalled');
+      for (const name of ['other', 'third']) {
+        await world.delete(name);
+        await world.waitGone(name);
+      }
+
+      const asked = world.simulator.ledger.requests().length;
+      // No word moves it, nor a deletion.
+      await world.annotate('web', { 'server-gone': identifier, adopt: 'vs4711', 'start-anew': before.metadata.uid });
+      await world.visited('web');
+      await world.delete('web');
+      await world.visited('web');
+      await world.stopOperator();
+      await world.startOperator();
+      await world.visited('web');
+      const kept = (await world.get('web')) as VirtualServer;
+      expect([textOf(kept), kept.status?.record]).toEqual([text, mirror]);
+      expect(kept.metadata.finalizers).toEqual([FINALIZER]);
+      expect(kept.status?.identifier).toBe(identifier);
+      expect(world.simulator.ledger.creates()).toHaveLength(1);
+      expect(world.simulator.ledger.cancels()).toEqual([]);
+      expect(world.simulator.ledger.requests()).toHaveLength(asked);
+
+      // As the newer version leaves it that has come back, for a version that understands it.
+      await world.annotate('web', { 'server-gone': null, adopt: null, record: textOf(before) });
+      await world.patch('web', { status: { record: { ...before.status?.record, format: 1 } } }, '/status');
+      await world.waitGone('web');
+      expect(world.simulator.ledger.cancels().map((cancel) => cancel.identifier)).toEqual([identifier]);
+    },
+  );
+
+  it('follows no order of a newer format, and orders nothing for it', async () => {
+    const world = await createWorld({ simulator: { taskDurationMs: 60_000 } });
+    await world.create(virtualServer('web'));
+    await world.waitFor('web', ({ status }) => status?.record?.task !== undefined);
+    await writeNewer(world, 'web', { format: 2 });
+    await world.waitForReason('web', 'RecordTooNew', 'Stalled');
+    const asked = world.simulator.ledger.requests().length;
+    await world.visited('web');
+    await world.visited('web');
+    expect(world.simulator.ledger.requests()).toHaveLength(asked);
+    await writeNewer(world, 'web', { format: 1 });
+    await world.waitForReason('web', 'Creating', 'Reconciling');
+    expect(world.simulator.ledger.creates()).toHaveLength(1);
+  });
+});
+
+describe('a rolling update', () => {
+  it('loses no key of the newer version, and orders nothing twice, while versions take turns', async () => {
+    const world = await createWorld({ operator: false, simulator: { taskDurationMs: 1_500 } });
+    const flags = ['--leader-elect', `--operator-namespace=${world.namespace}`, '--lease-duration=3s'];
+    const names = ['one', 'two', 'three', 'four'];
+    const written = new Map<string, Keys>(names.map((name) => [name, {}]));
+    let turn = 0;
+    /** The newer version writes between all visits of the older one until this holds of every object. */
+    const until = (holds: (object: VirtualServer) => boolean, what: string): Promise<void> =>
+      world.until(async () => {
+        turn += 1;
+        for (const name of names) {
+          const keys = { [`key${turn % 7}`]: { turn } };
+          if (await writeKeys(world, name, keys)) Object.assign(written.get(name) ?? {}, keys);
+        }
+        const objects = await Promise.all(names.map((name) => world.get(name)));
+        return objects.every((object) => object !== undefined && holds(object));
+      }, what);
+
+    await world.startOperator({ flags });
+    const second = await world.joinOperator({ flags });
+    await Promise.all(names.map((name) => world.create(virtualServer(name))));
+    await until(({ status }) => status?.record?.task !== undefined, 'all orders');
+    await world.stopOperator();
+    await until((object) => condition(object, 'Ready')?.status === 'True', 'all servers');
+    expect(second.started()).toBe(true);
+    const third = world.startOperator({ flags });
+    await world.stopJoined();
+    await third;
+    for (const name of names) {
+      await world.visited(name);
+      const keys = written.get(name) ?? {};
+      expect(Object.keys(keys).length).toBeGreaterThan(1);
+      expectKeys((await world.get(name)) as VirtualServer, keys);
+      await world.delete(name);
+    }
+    for (const name of names) await world.waitGone(name);
+    expect(world.simulator.ledger.creates()).toHaveLength(names.length);
+    expect(world.simulator.ledger.cancels()).toHaveLength(names.length);
+    expect(world.simulator.aliveServers()).toEqual([]);
+  });
+});

@@ -1,0 +1,129 @@
+/**
+ * The operator has the rights that it uses and no others: deploy/manifests is compared, both ways, with the audit log of
+ * an API server on which it has lived under its own ServiceAccount. The guards of the API server are in force there too.
+ * `npm run rbac-table` writes the tables of docs/security.md anew.
+ */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { virtualServer } from '../../gen/virtual-server.ts';
+import { isOperator } from '../../../tools/control-plane/operator-identity.ts';
+import { deleteNamespace, live } from '../support/busy-life.ts';
+import { startGuardedCluster, type GuardedCluster } from '../support/guarded-cluster.ts';
+import { differences, grantsOf, type Grant, type Use, type Uses } from '../support/rights.ts';
+import { expectTables, rightsTable, watchedAsOne } from '../support/rights-table.ts';
+import type { World, WorldOptions } from '../support/world.ts';
+
+const START_MS = 240_000;
+/** A second namespace for the overlay, beside that of the world. */
+const QUIET = 'quiet';
+
+interface Life {
+  cluster: GuardedCluster;
+  world: World;
+  grants: Grant[];
+  uses: Uses;
+  /** Why the scenarios ended before their time. */
+  failure: unknown;
+}
+
+const ends: (() => Promise<void>)[] = [];
+let base: Life;
+let namespaced: Life;
+
+beforeAll(async () => {
+  base = await livedOn(await startGuardedCluster('base'), { watch: 'all' }, async (world) => {
+    await live(world);
+    await deleteNamespace(world);
+  });
+  const cluster = await startGuardedCluster('overlays/namespaced');
+  namespaced = await livedOn(cluster, { flags: [`--watch-namespace=${QUIET}`] }, live);
+}, START_MS);
+afterAll(async () => {
+  for (const end of ends.reverse()) await end();
+});
+
+async function livedOn(
+  cluster: GuardedCluster,
+  options: WorldOptions,
+  scenarios: (world: World) => Promise<void>,
+): Promise<Life> {
+  ends.push(() => cluster.stop());
+  const world = await cluster.createWorld({ ...options, onTestFinished: (end) => void ends.push(end) });
+  const watched = options.watch === 'all' ? [] : [world.namespace, QUIET];
+  const added = await Promise.all(watched.map((namespace) => addWatched(cluster, namespace)));
+  const failure = await scenarios(world).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  const uses = await cluster.uses();
+  return { cluster, world, grants: grantsOf([...cluster.rights, ...added.flat()]), uses, failure };
+}
+
+async function addWatched(cluster: GuardedCluster, namespace: string) {
+  const body = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } };
+  if (namespace === QUIET) await cluster.http.call({ method: 'POST', path: '/api/v1/namespaces', body });
+  return cluster.addRights('overlays/namespaced/watched', namespace);
+}
+
+const asOne = <T extends Grant | Use>(rights: T[], { world }: Life): T[] =>
+  watchedAsOne(rights, [world.namespace, QUIET]);
+
+describe.each(['base', 'namespaced'] as const)('the rights of %s', (which) => {
+  const life = (): Life => (which === 'base' ? base : namespaced);
+
+  it('let every request of the operator pass', () => {
+    expect(life().uses.refused).toEqual([]);
+    expect(life().failure).toBeUndefined();
+  });
+
+  it('were all used', () => {
+    expect(differences(asOne(life().grants, life()), asOne(life().uses.allowed, life())).unused).toEqual([]);
+  });
+
+  it('are all that was used', () => {
+    expect(differences(life().grants, life().uses.allowed).notGranted).toEqual([]);
+    expect(life().uses.allowed.length).toBeGreaterThan(0);
+  });
+});
+
+it('finds them all in the tables of docs/security.md (else run: npm run rbac-table)', () =>
+  expectTables(
+    Object.entries({ base, namespaced }).map(([name, life]) => [
+      name,
+      rightsTable(asOne(life.grants, life), asOne(life.uses.allowed, life)),
+    ]),
+  ));
+
+describe('the namespaced overlay', () => {
+  it('has the operator list and watch each namespace by itself, and nowhere else', () => {
+    for (const verb of ['list', 'watch']) {
+      const seen = namespaced.uses.allowed.filter((use) => use.verb === verb).map(({ namespace }) => namespace);
+      expect([...new Set(seen)].sort()).toEqual([QUIET, namespaced.world.namespace].sort());
+    }
+  });
+
+  it('binds the operator to no ClusterRole but the one that reads the definition', () => {
+    const bound = namespaced.cluster.rights.filter(({ subjects }) => subjects?.some(isOperator));
+    const clusterWide = bound.filter(({ kind }) => kind !== 'RoleBinding');
+    expect(clusterWide.map(({ metadata }) => metadata.name)).toEqual(['vps-operator-definition']);
+  });
+
+  it('holds a server whose namespace was deleted until it is bound to the rights anew', async () => {
+    const { cluster, world } = namespaced;
+    await world.create(virtualServer('left'));
+    await world.waitForReason('left', 'Available', 'Ready');
+    const alive = world.simulator.aliveServers().length;
+    const role = `/apis/rbac.authorization.k8s.io/v1/namespaces/${world.namespace}/rolebindings/vps-operator`;
+    await world.http.call({ method: 'DELETE', path: role });
+    await cluster.kubectl('delete', 'namespace', world.namespace, '--wait=false');
+    await world.until(
+      () => world.log.some(({ err }) => (err as { code?: string } | undefined)?.code === 'Forbidden'),
+      'a refusal',
+    );
+    expect(world.simulator.aliveServers()).toHaveLength(alive);
+    expect((await world.get('left'))?.metadata.finalizers).toHaveLength(1);
+
+    await cluster.kubectl('apply', '-f', 'deploy/manifests/base/rbac.yaml');
+    await deleteNamespace(world);
+    expect(world.simulator.aliveServers()).toEqual([]);
+  });
+});

@@ -1,0 +1,310 @@
+/** ServerCatalogs on the real API server: the service's lists as an object, and whether a key works. */
+import { execFile } from 'node:child_process';
+import { mkdtemp, copyFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { serverCatalogCrd } from '../../../src/api/crd.ts';
+import { CRD_FILE } from '../../../tools/crds.ts';
+import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL } from '../../../src/api/names.ts';
+import type { ServerCatalog } from '../../../src/api/server-catalog.ts';
+import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
+import { startControlPlane } from '../../../tools/control-plane/control-plane.ts';
+import { virtualServer } from '../../gen/virtual-server.ts';
+import { readyServer } from '../support/records.ts';
+import { createWorld, type World, type WorldOptions } from '../support/world.ts';
+
+const NAME = 'catalog';
+const OTHER_KEY = { keyId: 'another-key', secret: 'secret-of-another-key' };
+const run = promisify(execFile);
+
+/** A world with one catalog in it, and the people who look at it. */
+async function catalogWorld(options: WorldOptions = {}, spec: object = {}) {
+  const world = await createWorld(options);
+  const folder = `/apis/${API_VERSION}/namespaces/${world.namespace}/${CATALOG_PLURAL}`;
+  const path = `${folder}/${NAME}`;
+  const { http } = world;
+  const create = (): Promise<unknown> =>
+    http.call({
+      method: 'POST',
+      path: folder,
+      body: { apiVersion: API_VERSION, kind: CATALOG_KIND, metadata: { name: NAME }, spec },
+    });
+  const get = async (): Promise<ServerCatalog> => (await http.call({ path })) as ServerCatalog;
+  const patch = async (body: object): Promise<ServerCatalog> =>
+    (await http.call({ method: 'PATCH', path, body, contentType: 'application/merge-patch+json' })) as ServerCatalog;
+  let asked = 0;
+  const again = (): Promise<ServerCatalog> =>
+    patch({ metadata: { annotations: { 'vps-operator.dev/reconcile-at': String((asked += 1)) } } });
+  const waitFor = async (holds: (catalog: ServerCatalog) => boolean): Promise<ServerCatalog> => {
+    let last = await get();
+    await world.until(
+      async () => holds((last = await get())),
+      () => `${String(holds)}; it is ${JSON.stringify(last.status, undefined, 1)}`,
+    );
+    return last;
+  };
+  const waitForReason = (reason: string, type = 'Ready'): Promise<ServerCatalog> =>
+    waitFor(
+      (catalog) =>
+        catalog.status?.observedGeneration === catalog.metadata.generation && reasonOf(catalog, type) === reason,
+    );
+  return { world, create, get, patch, again, waitFor, waitForReason };
+}
+
+/** With a server too, whose operator reads it, and the Secret with its key, every second. */
+async function readyWorld(options: WorldOptions = {}) {
+  const made = await catalogWorld({ ...options, flags: ['--resync-interval=1s'] });
+  await readyServer(made.world, 'web');
+  return made;
+}
+
+const conditionOf = ({ status }: ServerCatalog, type: string) =>
+  status?.conditions?.find((other) => other.type === type);
+const reasonOf = (catalog: ServerCatalog, type: string) => conditionOf(catalog, type)?.reason;
+const reads = ({ simulator }: World): number => simulator.ledger.requests({ route: '/beta/vps/products' }).length;
+
+describe('a catalog', () => {
+  it('shows what the service lists, in columns too', async () => {
+    const { world, create, waitForReason } = await catalogWorld();
+    await create();
+    const { status } = await waitForReason('Available');
+    expect(status?.products).toContainEqual({ code: 'vps-2gb', ram: 2048 });
+    expect(status?.images).toContainEqual({ name: 'debian-13.qcow2/docker', description: 'Debian 13 with Docker' });
+    expect(status?.diskSizes).toEqual([{ type: 'ssd', sizes: [10, 20, 40, 80] }]);
+    expect(status?.counts).toEqual({ products: 4, images: 3, diskSizes: 4 });
+    expect(Date.parse(status?.observedAt ?? '')).toBeGreaterThan(Date.now() - 60_000);
+    const kubeconfig = ['--kubeconfig', inject('kubeconfigPath'), '-n', world.namespace];
+    const { stdout } = await run(inject('kubectl'), [...kubeconfig, 'get', 'vpscat']);
+    const [header = '', row = ''] = stdout.split('\n');
+    expect(header.split(/ +/)).toEqual(['NAME', 'READY', 'PRODUCTS', 'IMAGES', 'DISKS', 'AGE']);
+    expect(row.split(/ +/).slice(0, 5)).toEqual([NAME, 'True', '4', '3', '4']);
+    // An Event is sent after the status that it speaks of was written.
+    await world.until(async () => (await world.events(NAME)).length > 0, 'an Event');
+    const events = await world.events(NAME);
+    expect(events.map(({ type, reason }) => [type, reason])).toEqual([['Normal', 'Available']]);
+    expect(events[0]?.regarding).toMatchObject({ kind: CATALOG_KIND });
+  });
+
+  it('is not written again while the service lists the same, in whatever order', async () => {
+    const diskSizes = { ssd: [10, 20] };
+    const { world, create, again, get, waitFor, waitForReason } = await readyWorld({ simulator: { diskSizes } });
+    const visits = (): unknown[] => world.log.filter(({ msg }) => msg === 'catalog read').map(({ changed }) => changed);
+    await create();
+    await waitForReason('Available');
+    await world.until(() => visits().length === 1, 'the end of the first reading');
+    const [before, readBefore] = [await get(), reads(world)];
+    diskSizes.ssd.reverse();
+    // Another key of the same account: the catalog is read with it, by nobody's request.
+    world.simulator.accounts.addKey('default', OTHER_KEY);
+    await world.putSecret('vps-api-key', OTHER_KEY);
+    await world.until(() => visits().length === 2, 'a second reading');
+    expect(reads(world)).toBe(readBefore + 1);
+    expect((await get()).metadata.resourceVersion).toBe(before.metadata.resourceVersion);
+    diskSizes.ssd.push(30);
+    await again();
+    const after = await waitFor(({ status }) => status?.counts?.diskSizes === 3);
+    expect(after.status?.diskSizes).toEqual([{ type: 'ssd', sizes: [10, 20, 30] }]);
+    await world.until(() => visits().length === 3, 'the end of the third reading');
+    expect(visits()).toEqual([true, false, true]);
+  });
+
+  it('is read once for each request, and says which one it has met', async () => {
+    const { world, create, again, waitFor, waitForReason } = await catalogWorld();
+    await create();
+    const before = await waitForReason('Available');
+    await again();
+    const { status } = await waitFor((catalog) => catalog.status?.lastHandledReconcileAt === '1');
+    expect(status).toEqual({ ...before.status, lastHandledReconcileAt: '1' });
+    expect(reads(world)).toBe(2);
+  });
+
+  it('is read when an operator runs again, where somebody asked for it meanwhile', async () => {
+    const diskSizes = { ssd: [10, 20] };
+    const { world, create, again, waitFor, waitForReason } = await catalogWorld({ simulator: { diskSizes } });
+    await create();
+    await waitForReason('Available');
+    await world.stopOperator();
+    diskSizes.ssd.push(30);
+    await again();
+    await world.startOperator();
+    await waitFor(({ status }) => status?.counts?.diskSizes === 3);
+  });
+
+  it('is cut at 500 entries and says so', async () => {
+    const products = Array.from({ length: 600 }, (_, index) => ({
+      code: `p${String(index).padStart(3, '0')}`,
+      ram: 1024,
+      cores: 1,
+      price: 1,
+    }));
+    const { create, waitForReason } = await catalogWorld({ simulator: { products } });
+    await create();
+    const catalog = await waitForReason('Available');
+    expect(catalog.status?.products).toHaveLength(500);
+    expect(catalog.status?.products?.at(-1)?.code).toBe('p499');
+    expect(catalog.status?.counts?.products).toBe(600);
+    expect(conditionOf(catalog, 'Ready')?.message).toContain('600 products (cut: the first 500 stand here)');
+  });
+
+  it('and the check of a VirtualServer read the lists once', async () => {
+    const { world, create, waitForReason } = await catalogWorld();
+    await world.create(virtualServer('web'));
+    await world.waitForReason('web', 'Available', 'Ready');
+    await create();
+    await waitForReason('Available');
+    expect(reads(world)).toBe(1);
+  });
+});
+
+describe('the key', () => {
+  it('that the service refuses is shown, and its mending is seen without help', async () => {
+    const { world, create, waitForReason } = await catalogWorld({ secret: false });
+    await world.putSecret('vps-api-key', { keyId: DEFAULT_KEY.keyId, secret: 'another-secret' });
+    await create();
+    const refused = await waitForReason('InvalidCredentials', 'Stalled');
+    expect(conditionOf(refused, 'Ready')?.status).toBe('False');
+    expect(refused.status).not.toHaveProperty('products');
+    await world.putSecret('vps-api-key', DEFAULT_KEY);
+    const mended = await waitForReason('Available');
+    expect(conditionOf(mended, 'Stalled')).toBeUndefined();
+  });
+
+  it('of a Secret that is not there yet is read when it comes', async () => {
+    const { world, create, waitForReason } = await catalogWorld({ secret: false });
+    await create();
+    const { status } = await waitForReason('SecretNotFound', 'Stalled');
+    expect(status?.conditions?.[0]?.message).toContain(`${world.namespace}/vps-api-key`);
+    await world.putSecret('vps-api-key', DEFAULT_KEY);
+    await waitForReason('Available');
+    const told = async (): Promise<string[]> =>
+      (await world.events(NAME)).map(({ type, reason }) => `${type} ${reason}`);
+    await expect.poll(told).toEqual(['Warning SecretNotFound', 'Normal Available']);
+  });
+
+  it('of another Secret is used at once, and lists of the one before do not stay under it', async () => {
+    const { world, create, patch, waitForReason } = await catalogWorld();
+    await create();
+    await waitForReason('Available');
+    await patch({ spec: { apiKeySecretRef: { name: 'other' } } });
+    const without = await waitForReason('SecretNotFound', 'Stalled');
+    expect(conditionOf(without, 'Ready')?.status).toBe('False');
+    expect(without.status).not.toHaveProperty('products');
+    await world.putSecret('other', DEFAULT_KEY);
+    expect((await waitForReason('Available')).status?.counts?.products).toBe(4);
+  });
+
+  it('that stops to work is seen as soon as a server of the namespace meets it', async () => {
+    const { world, create, waitForReason } = await readyWorld();
+    await create();
+    await waitForReason('Available');
+    await world.putSecret('vps-api-key', { keyId: DEFAULT_KEY.keyId, secret: 'another-secret' });
+    await waitForReason('InvalidCredentials', 'Stalled');
+  });
+
+  it('is shared: a Secret that a catalog found mended wakes the servers that wait for it', async () => {
+    const { world, create, waitForReason } = await catalogWorld({ secret: false });
+    await world.create(virtualServer('web'));
+    await world.waitForReason('web', 'SecretNotFound', 'Stalled');
+    await create();
+    await waitForReason('SecretNotFound', 'Stalled');
+    await world.putSecret('vps-api-key', DEFAULT_KEY);
+    await waitForReason('Available');
+    await world.waitForReason('web', 'Available', 'Ready');
+    expect(world.simulator.ledger.creates()).toHaveLength(1);
+  });
+});
+
+describe('a service that is down', () => {
+  it('leaves the lists and Ready, says so, and is read again when it is back', async () => {
+    const { world, create, again, waitFor, waitForReason } = await catalogWorld();
+    await create();
+    const before = await waitForReason('Available');
+    world.simulator.faults.inject({
+      match: { method: 'GET', route: '/beta/vps/products' },
+      times: 2,
+      action: { kind: 'status', status: 503 },
+    });
+    await again();
+    const during = await waitForReason('ProviderUnavailable', 'Reconciling');
+    expect(conditionOf(during, 'Ready')?.status).toBe('True');
+    expect(during.status).toMatchObject({ products: before.status?.products, observedAt: before.status?.observedAt });
+    const after = await waitFor((catalog) => conditionOf(catalog, 'Reconciling') === undefined);
+    expect(after.status).toEqual({ ...before.status, lastHandledReconcileAt: '1' });
+  });
+
+  it('is asked again at once by a process that finds it shown so', async () => {
+    const { world, create, again, waitFor, waitForReason } = await catalogWorld();
+    await create();
+    await waitForReason('Available');
+    world.simulator.faults.inject({
+      match: { method: 'GET', route: '/beta/vps/products' },
+      action: { kind: 'status', status: 503 },
+    });
+    await again();
+    await waitForReason('ProviderUnavailable', 'Reconciling');
+    await world.stopOperator();
+    await world.startOperator();
+    await waitFor((catalog) => conditionOf(catalog, 'Reconciling') === undefined);
+  });
+
+  it('from the start is no catalog', async () => {
+    const { world, create, waitForReason } = await catalogWorld();
+    world.simulator.faults.inject({
+      match: { method: 'GET', route: '/beta/vps/images' },
+      action: { kind: 'status', status: 503 },
+    });
+    await create();
+    const during = await waitForReason('ProviderUnavailable', 'Ready');
+    expect(conditionOf(during, 'Ready')?.status).toBe('False');
+    await waitForReason('Available');
+  });
+});
+
+describe('the API server refuses a refreshInterval', () => {
+  it.each([
+    ['soon', 'must be a duration'],
+    ['', 'must be a duration'],
+    ['60', 'must be a duration'],
+    ['1h1h', 'must be a duration'],
+    ['-1h', 'must be a duration'],
+    ['4m59s', 'must be at least 5m'],
+    ['0h', 'must be at least 5m'],
+  ])('of "%s"', async (refreshInterval, message) => {
+    const { create } = await catalogWorld({ operator: false, secret: false }, { refreshInterval });
+    await expect(create()).rejects.toThrow(`refreshInterval ${message}`);
+  });
+
+  it.each(['5m', '300s', '1h30m', '168h'])('but not of "%s"', async (refreshInterval) => {
+    const { create, get } = await catalogWorld({ operator: false, secret: false }, { refreshInterval });
+    await create();
+    expect((await get()).spec).toEqual({ apiKeySecretRef: { name: 'vps-api-key' }, refreshInterval });
+    expect((await get()).status).toEqual({ observedGeneration: -1 });
+  });
+});
+
+it('does not hold up the rest of the operator where the kind is not installed yet', async () => {
+  const crds = await mkdtemp(join(tmpdir(), 'vps-operator-crds-'));
+  onTestFinished(() => rm(crds, { recursive: true }));
+  await copyFile(CRD_FILE, join(crds, 'virtualservers.yaml'));
+  const controlPlane = await startControlPlane({ crds });
+  onTestFinished(() => controlPlane.stop());
+  const { world, create, waitForReason } = await catalogWorld({ kubeconfigPath: controlPlane.kubeconfigPath });
+  await world.create(virtualServer('web'));
+  await world.waitForReason('web', 'Available', 'Ready');
+  expect(world.log.map(({ msg }) => msg)).toContain(
+    'the CustomResourceDefinition of ServerCatalog is not installed; waiting for it',
+  );
+  const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+  await world.http.call({ method: 'POST', path, body: serverCatalogCrd() });
+  await world.until(
+    () =>
+      create().then(
+        () => true,
+        () => false,
+      ),
+    'the new kind',
+  );
+  await waitForReason('Available');
+});

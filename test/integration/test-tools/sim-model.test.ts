@@ -1,0 +1,134 @@
+/** Holds the simulation's model of the API server against the real one: the same random sequences on both. */
+import { expect, inject, it, onTestFinished } from 'vitest';
+import { API_VERSION, FINALIZER, PLURAL, RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import type { VirtualServer, VirtualServerStatus } from '../../../src/api/virtual-server.ts';
+import { createKube } from '../../../src/kube/client.ts';
+import { loadCluster } from '../../../src/kube/config.ts';
+import { KubeError } from '../../../src/kube/error.ts';
+import { createKubeHttp } from '../../../src/kube/http.ts';
+import type { MetadataPatch, ObjectVersion } from '../../../src/kube/types.ts';
+import { virtualServer, type Manifest } from '../../gen/virtual-server.ts';
+import { ApiServer, type SpecPatch } from '../../sim/api-server.ts';
+import { Random } from '../../sim/random.ts';
+
+/** What both can do; each answers with an object or throws KubeError. */
+interface Server {
+  create(manifest: Manifest): Promise<VirtualServer>;
+  get(name: string): Promise<VirtualServer | undefined>;
+  editSpec(name: string, patch: SpecPatch): Promise<VirtualServer>;
+  delete(name: string): Promise<void>;
+  patchMetadata(version: ObjectVersion, patch: MetadataPatch): Promise<VirtualServer>;
+  writeStatus(
+    version: ObjectVersion,
+    previous: VirtualServerStatus | undefined,
+    status: VirtualServerStatus,
+  ): Promise<VirtualServer>;
+}
+
+function modelled(namespace: string): Server {
+  const api = new ApiServer(() => 0);
+  return {
+    create: async (manifest) => Promise.resolve(api.create(namespace, manifest)),
+    get: async (name) => Promise.resolve(api.get(namespace, name)),
+    editSpec: async (name, patch) => Promise.resolve(api.editSpec(namespace, name, patch)),
+    delete: async (name) => {
+      api.delete(namespace, name);
+      return Promise.resolve();
+    },
+    patchMetadata: async (version, patch) => Promise.resolve(api.patchMetadata(version, patch)),
+    writeStatus: async (version, _previous, status) => Promise.resolve(api.writeStatus(version, status)),
+  };
+}
+
+async function real(namespace: string): Promise<Server> {
+  const http = createKubeHttp({ cluster: loadCluster(inject('kubeconfigPath')) });
+  onTestFinished(() => http.close());
+  const kube = createKube({ http });
+  const path = (name = ''): string => `/apis/${API_VERSION}/namespaces/${namespace}/${PLURAL}${name && `/${name}`}`;
+  await http.call({ method: 'POST', path: '/api/v1/namespaces', body: { metadata: { name: namespace } } });
+  const contentType = 'application/merge-patch+json';
+  return {
+    create: async (body) => (await http.call({ method: 'POST', path: path(), body })) as VirtualServer,
+    get: (name) => kube.getVirtualServer(namespace, name),
+    editSpec: async (name, spec) =>
+      (await http.call({ method: 'PATCH', path: path(name), body: { spec }, contentType })) as VirtualServer,
+    delete: async (name) => {
+      await http.call({ method: 'DELETE', path: path(name) });
+    },
+    patchMetadata: (version, patch) => kube.patchMetadata(version, patch),
+    writeStatus: (version, previous, status) => kube.writeStatus(version, previous, status),
+  };
+}
+
+/** By name: the versions with different contents, oldest first. */
+type Versions = Map<string, { content: string | undefined; version: ObjectVersion }[]>;
+
+/** One random step, decided by `random` and by what is there; the same random numbers give the same step on both. */
+async function step(server: Server, random: Random, versions: Versions): Promise<unknown> {
+  const name = `s${random.int(1, 3)}`;
+  const kind = random.int(0, 9);
+  const value = random.int(0, 3);
+  const isStale = random.chance(0.2);
+  const isWrong = random.chance(0.1);
+  const object = await server.get(name);
+  const known = versions.get(name) ?? [];
+  // A write that changes nothing may still get a version of its own from the real one, when it changes managedFields.
+  const content = object && JSON.stringify(comparable(object)) + object.metadata.uid;
+  if (object !== undefined && known.at(-1)?.content !== content) known.push({ content, version: versionOf(object) });
+  versions.set(name, known);
+  const newest = object === undefined ? known.at(-1)?.version : versionOf(object);
+  const chosen = isStale ? known.at(-2)?.version : newest;
+  const version = chosen && { ...chosen, ...(isWrong && { uid: 'another-uid' }) };
+  if (kind <= 1 || version === undefined) return server.create(virtualServer(name));
+  if (kind === 2) return server.delete(name);
+  if (kind === 3) return server.editSpec(name, { product: `p${value}` });
+  if (kind === 4) return server.editSpec(name, { deletionProtection: value > 1 });
+  if (kind === 5)
+    return server.patchMetadata(version, { annotations: { [RECORD_ANNOTATION]: value === 0 ? null : `r${value}` } });
+  if (kind === 6) return server.patchMetadata(version, { finalizers: value === 0 ? [] : [FINALIZER] });
+  // A wrong uid in a status write is not checked by the real one: the version is enough there.
+  const right = newest && isWrong ? { ...version, uid: newest.uid } : version;
+  const attempt = value === 0 ? {} : { attempt: `a${value}` };
+  return server.writeStatus(right, object?.status, { record: { owner: 'o', mode: 'create', ...attempt } });
+}
+
+function versionOf({ metadata }: VirtualServer): ObjectVersion {
+  const { namespace, name, uid, resourceVersion } = metadata;
+  return { namespace, name, uid, resourceVersion };
+}
+
+/** The answer without what differs between any two API servers. */
+async function answer(run: () => Promise<unknown>): Promise<unknown> {
+  try {
+    const result = await run();
+    return isObject(result) ? comparable(result) : 'done';
+  } catch (error) {
+    if (!(error instanceof KubeError)) throw error;
+    return error.code;
+  }
+}
+
+const isObject = (value: unknown): value is VirtualServer =>
+  typeof value === 'object' && value !== null && 'spec' in value;
+
+function comparable({ metadata, spec, status }: VirtualServer): unknown {
+  const { name, generation, deletionTimestamp, finalizers, annotations } = metadata;
+  return { name, generation, deleting: deletionTimestamp !== undefined, finalizers, annotations, spec, status };
+}
+
+it.each([1, 2, 3, 4, 5, 6])('model and API server answer alike to the same random steps (seed %i)', async (seed) => {
+  const namespace = `model-${process.pid}-${seed}`;
+  const sides = [
+    { server: modelled(namespace), random: new Random(seed), versions: new Map() as Versions },
+    { server: await real(namespace), random: new Random(seed), versions: new Map() as Versions },
+  ];
+  const seen = new Set<string>();
+  for (let i = 0; i < 120; i++) {
+    const answers = [];
+    for (const { server, random, versions } of sides) answers.push(await answer(() => step(server, random, versions)));
+    expect({ step: i, answer: answers[0] }).toEqual({ step: i, answer: answers[1] });
+    seen.add(typeof answers[1] === 'string' ? answers[1] : 'object');
+  }
+  // A sequence in which nothing was ever refused would show little.
+  expect([...seen]).toEqual(expect.arrayContaining(['object', 'done', 'Conflict', 'NotFound']));
+});

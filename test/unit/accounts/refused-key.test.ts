@@ -1,0 +1,99 @@
+/** A whole operator whose key is refused: what it sends, what it writes, and how all objects come back. */
+import { expect, it } from 'vitest';
+import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
+import { Operator } from '../../../src/operator.ts';
+import { currentReason } from '../../../src/virtual-server/decision/verdict.ts';
+import type { Kube } from '../../../src/kube/types.ts';
+import { createProvider } from '../../../src/provider/index.ts';
+import type { Answer, Wire } from '../../../src/provider/transport.ts';
+import { feedOf } from '../../gen/feed.ts';
+import { OPERATOR } from '../../gen/operator.ts';
+import { FakeTimers } from '../../gen/timers.ts';
+import { stored } from '../../gen/virtual-server.ts';
+
+const NAMES = ['a', 'b', 'c'];
+const ACCEPTED = { status: 200, headers: {}, body: '{"access_token":"token","expires_in":3600}' };
+const REFUSED = { status: 401, headers: {}, body: '{"error":"invalid_client"}' };
+
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** Objects that are to be ordered with one key, from a provider that offers nothing. */
+async function running() {
+  const timers = new FakeTimers();
+  timers.chance = 0.5;
+  const feed = feedOf(...NAMES.map((name) => stored(name)));
+  const counts = { logins: 0, writes: 0 };
+  let login: Answer = REFUSED;
+  const transport: Wire = {
+    send: ({ operation }) => {
+      if (operation !== 'login') {
+        return Promise.resolve({ status: 200, headers: {}, body: operation === 'diskSizes' ? '{}' : '[]' });
+      }
+      counts.logins += 1;
+      return Promise.resolve(login);
+    },
+    sendFresh: () => Promise.reject(new Error('nothing can be ordered here')),
+    within: (_ms, work) => work(new AbortController().signal),
+    close: () => Promise.resolve(),
+  };
+  const operator = new Operator({
+    ...OPERATOR,
+    kube: {
+      getSecret: () => Promise.resolve({ data: { keyId: 'k', secret: 's' }, resourceVersion: '1' }),
+      serverTime: () => undefined,
+      createEvent: () => Promise.resolve(),
+      writeStatus: ({ name }, _previous, status) => {
+        counts.writes += 1;
+        return Promise.resolve(feed.put({ ...(feed.get(name) ?? stored(name)), status }));
+      },
+    } satisfies Partial<Kube> as unknown as Kube,
+    informer: feed.informer,
+    provider: createProvider({
+      baseUrl: 'https://api.example.org',
+      authUrl: 'https://auth.example.org',
+      qps: Infinity,
+      transport,
+      now: () => timers.monotonic(),
+      date: () => timers.now(),
+      random: () => timers.random(),
+    }),
+    journal: await openJournal({ dir: undefined }),
+    timers,
+  });
+  await operator.start();
+  await settled();
+  const reasons = () => NAMES.map((name) => currentReason(feed.get(name)?.status?.conditions));
+  /** In steps, so that visits happen at their time. */
+  const pass = async (seconds: number): Promise<void> => {
+    for (let second = 0; second < seconds; second++) {
+      timers.advance(1_000);
+      await settled();
+    }
+  };
+  return { counts, reasons, pass, accept: () => (login = ACCEPTED) };
+}
+
+const all = (reason: string) => NAMES.map(() => reason);
+
+it('a refused key is tried again by the operator itself, and works for all that failed with it', async () => {
+  const { counts, reasons, pass, accept } = await running();
+  expect(reasons()).toEqual(all('InvalidCredentials'));
+  expect(counts).toEqual({ logins: 1, writes: NAMES.length });
+  accept();
+  await pass(59);
+  expect(counts).toEqual({ logins: 1, writes: NAMES.length });
+  await pass(4);
+  expect(counts.logins).toBe(2);
+  expect(reasons()).toEqual(all('InvalidSpec'));
+});
+
+it('a key that stays refused costs one login and one write of each status for each announced try', async () => {
+  const { counts, reasons, pass } = await running();
+  await pass(3_600);
+  expect(reasons()).toEqual(all('InvalidCredentials'));
+  // At 0, 1, 3, 7, 15, 25, 35, 45 and 55 minutes, and a little later each time.
+  expect(counts.logins).toBe(9);
+  expect(counts.writes).toBe(counts.logins * NAMES.length);
+});

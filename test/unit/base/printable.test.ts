@@ -1,0 +1,199 @@
+/** Whatever a record, an annotation or the provider says: what people read of it can be shown. */
+import { expect, it } from 'vitest';
+import { INPUT_ANNOTATIONS } from '../../../src/api/annotations.ts';
+import type { ServerRecord } from '../../../src/api/record.ts';
+import type { VirtualServer, VirtualServerStatus } from '../../../src/api/virtual-server.ts';
+import { Recorder } from '../../../src/controller/event-recorder.ts';
+import { decide } from '../../../src/virtual-server/decision/decide.ts';
+import { settle } from '../../../src/virtual-server/decision/settle.ts';
+import type { Action, Facts, Outcome } from '../../../src/virtual-server/decision/types.ts';
+import { createLogger } from '../../../src/base/logger.ts';
+import { TransportError } from '../../../src/provider/errors/transport-error.ts';
+import { ACCOUNT, CATALOG, NOW, SERVER, UID, gathered, memo, others, web } from '../../gen/decision.ts';
+import { FakeTimers } from '../../gen/timers.ts';
+
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
+const CHARACTERS = Array.from(
+  'ab1 "{\n\r\t\0\u0007\u001b\u007f\u0085\u009b\u00ad\u061c\u200b\u200d\u2028\u2029\u202e\u2066\ufeff\u{e0041}😀',
+);
+const RUNS = 1_500;
+
+/** Mulberry32, as texts, choices and objects. */
+class Chance {
+  #state: number;
+
+  constructor(seed: number) {
+    this.#state = seed;
+  }
+
+  below(bound: number): number {
+    this.#state = (this.#state + 0x6d2b79f5) | 0;
+    let t = Math.imul(this.#state ^ (this.#state >>> 15), 1 | this.#state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return Math.floor((((t ^ (t >>> 14)) >>> 0) / 4294967296) * bound);
+  }
+
+  pick<T>(...values: [T, ...T[]]): T {
+    return values[this.below(values.length)] ?? values[0];
+  }
+
+  text(): string {
+    return `x${Array.from({ length: this.below(12) }, () => CHARACTERS[this.below(CHARACTERS.length)]).join('')}`;
+  }
+
+  maybe<T>(value: T): T | undefined {
+    return this.pick(value, undefined);
+  }
+}
+
+function recordOf(chance: Chance): ServerRecord {
+  const fields = {
+    account: ACCOUNT,
+    attempt: chance.text(),
+    attemptedAt: '2026-01-01T00:00:00Z',
+    task: 7,
+    identifier: chance.text(),
+    fingerprint: { macs: [chance.text()] },
+    missingAt: '2026-01-01T00:00:00Z',
+    orphans: [{ attempt: chance.text() }],
+  };
+  const known = Object.entries(fields).filter(() => chance.below(2) === 0);
+  return { owner: chance.pick(UID, chance.text()), mode: chance.pick('create', 'adopt'), ...Object.fromEntries(known) };
+}
+
+function objectOf(chance: Chance): VirtualServer {
+  const record = recordOf(chance);
+  const annotations = INPUT_ANNOTATIONS.filter(() => chance.below(8) === 0).map((name) => [name, chance.text()]);
+  return web({
+    annotated: chance.pick<ServerRecord | string>(
+      record,
+      record,
+      record,
+      chance.text(),
+      `{"owner":${JSON.stringify(chance.text())}}`,
+    ),
+    ...chance.pick({ mirror: record }, { mirror: recordOf(chance) }, {}),
+    annotations: Object.fromEntries(annotations) as Record<string, string>,
+    deleting: chance.below(2) === 0,
+    spec: { product: chance.text(), deletionPolicy: chance.pick('Delete', 'Retain'), connectionSecretName: 'web' },
+  });
+}
+
+function factsOf(chance: Chance): Facts {
+  const missing = { ok: false, reason: 'SecretInvalid', message: `Secret ${chance.text()} is invalid` } as const;
+  return gathered({
+    credentials: chance.pick<NonNullable<Facts['credentials']>>(
+      missing,
+      { ok: true, account: ACCOUNT },
+      { ok: true, account: ACCOUNT },
+    ),
+    catalog: { ok: true, catalog: { ...CATALOG, products: [{ code: chance.text() }] } },
+    others: others({ withServer: () => chance.pick([], [`default/${chance.text()}`]) }),
+    notes: chance.pick([], [{ attempt: chance.text(), state: 'sending' } as const]),
+    memo: memo(chance.pick({}, { gone: chance.text() })),
+  });
+}
+
+function outcomeOf(chance: Chance, action: Action): Outcome {
+  const error = new TransportError(chance.text());
+  const text = chance.text();
+  const server = {
+    ...SERVER,
+    name: text,
+    status: chance.pick('running', text),
+    product: text,
+    zone: { name: text, code: text },
+    hostServer: text,
+    specs: { diskType: text },
+    ipv4: [text],
+    ipv6: [text],
+    macs: [text],
+    adminConsole: { hostname: chance.pick('host', text), username: text },
+    sshProxy: { hostname: text, port: 22 },
+  };
+  switch (action.type) {
+    case 'claim':
+      return { type: 'minted', attempt: 'a1' };
+    case 'create':
+      return { type: 'sent', result: { kind: 'refused', status: 400, error } };
+    case 'pollTask':
+      return chance.pick<Outcome>(
+        { type: 'pending', identifier: chance.maybe(text), status: text },
+        { type: 'failed', error },
+      );
+    case 'adopt':
+      return chance.pick<Outcome>(
+        { type: 'server', server, account: ACCOUNT },
+        { type: 'held', holders: [`default/${text}`] },
+      );
+    case 'readServer':
+    case 'deleteServer': {
+      const read: Outcome = {
+        type: 'server',
+        server,
+        account: ACCOUNT,
+        connection: { state: 'failed', why: text },
+      };
+      return chance.pick<Outcome>(
+        read,
+        { type: 'failed', error },
+        { type: 'serverNotFound', counts: true, detail: text },
+      );
+    }
+    default:
+      return { type: 'done' };
+  }
+}
+
+/** Every text of the status but those that calls are made with, which are kept as the provider spells them. */
+function shown({ record: _record, identifier: _identifier, ...status }: VirtualServerStatus): string[] {
+  const texts: string[] = [];
+  JSON.stringify(status, (_key, value: unknown) => {
+    if (typeof value === 'string') texts.push(value);
+    return value;
+  });
+  return texts;
+}
+
+it('holds for conditions, fields, Events and log lines of random objects', async () => {
+  const timers = new FakeTimers();
+  const notes: string[] = [];
+  const lines: string[] = [];
+  const log = createLogger({ level: 'debug', destination: { write: (line) => void lines.push(line) } });
+  const createEvent = ({ note }: { note: string }): Promise<void> => {
+    notes.push(note);
+    return Promise.reject(new Error(note));
+  };
+  const recorder = new Recorder({ createEvent }, timers, log);
+  const reasons = new Set<string>();
+  const types = new Set<string>();
+  for (let seed = 1; seed <= RUNS; seed++) {
+    const chance = new Chance(seed);
+    const object = objectOf(chance);
+    const facts = factsOf(chance);
+    const action = decide(object, facts);
+    types.add(action.type);
+    const next = settle(object, action, outcomeOf(chance, action), facts);
+    for (const { reason } of next.status?.conditions ?? []) reasons.add(reason);
+    expect(
+      shown(next.status ?? {}).filter((text) => UNPRINTABLE.test(text)),
+      `seed ${seed}`,
+    ).toEqual([]);
+    recorder.record(object, action.type, next.events);
+    log.info({ ...object.metadata, record: next.record, events: next.events, now: NOW }, chance.text());
+  }
+  await recorder.flush();
+  expect(notes.filter((note) => UNPRINTABLE.test(note))).toEqual([]);
+  expect(
+    lines.filter(
+      (line) => !/^[^\p{Cc}\p{Zl}\p{Zp}\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]+\n$/u.test(line),
+    ),
+  ).toEqual([]);
+  expect(lines.length).toBeGreaterThanOrEqual(RUNS);
+  // What is no longer reached proves nothing.
+  expect([...types]).toEqual(
+    expect.arrayContaining(['park', 'pollTask', 'readServer', 'deleteServer', 'adopt', 'release']),
+  );
+  expect(notes.length).toBeGreaterThan(20);
+  expect(reasons.size).toBeGreaterThan(15);
+});

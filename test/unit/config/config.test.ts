@@ -1,0 +1,257 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { FLAGS } from '../../../src/config/flags.ts';
+import { parseConfig, type Config } from '../../../src/config/config.ts';
+
+const REQUIRED = ['--base-url', 'https://api.example.org', '--auth-url', 'https://auth.example.org'];
+const NO_FILE = '/does/not/exist';
+
+function run(argv: string[], env: NodeJS.ProcessEnv = {}, file = NO_FILE): Config {
+  const parsed = parseConfig([...REQUIRED, ...argv], env, file);
+  if (parsed.kind !== 'run') throw new Error(`expected a config, got ${JSON.stringify(parsed)}`);
+  return parsed.config;
+}
+
+function errorOf(argv: string[], env: NodeJS.ProcessEnv = {}): string {
+  const parsed = parseConfig(argv, env, NO_FILE);
+  return parsed.kind === 'error' ? parsed.message : `no error: ${parsed.kind}`;
+}
+
+const envNames = Object.values(FLAGS).map(({ flag }) => `VPS_${flag.toUpperCase().replaceAll('-', '_')}`);
+
+describe('parseConfig', () => {
+  it('gives every setting its default when only the URLs are given', () => {
+    expect(run([])).toEqual({
+      baseUrl: 'https://api.example.org',
+      authUrl: 'https://auth.example.org',
+      kubeconfig: undefined,
+      watchNamespaces: [],
+      pollIntervalMs: 60_000,
+      resyncIntervalMs: 600_000,
+      maxConcurrentReconciles: 32,
+      providerQps: 10,
+      maxCreatesPerHour: 60,
+      maxServersPerNamespace: 0,
+      connectionSecrets: false,
+      providerTimeoutMs: 30_000,
+      createTimeoutMs: 120_000,
+      kubeTimeoutMs: 15_000,
+      takeoverGraceMs: 60_000,
+      absenceGraceMs: 300_000,
+      leaderElect: false,
+      leaseDurationMs: 15_000,
+      journalDir: undefined,
+      operatorNamespace: undefined,
+      metricsBindAddress: 'off',
+      healthProbeBindAddress: 'off',
+      logLevel: 'info',
+    });
+  });
+
+  const values: { flag: string; text: string; expected: Partial<Config> }[] = [
+    { flag: 'base-url', text: 'http://127.0.0.1:8080/v1/', expected: { baseUrl: 'http://127.0.0.1:8080/v1' } },
+    { flag: 'auth-url', text: 'HTTPS://Auth.example.org/', expected: { authUrl: 'https://auth.example.org' } },
+    { flag: 'kubeconfig', text: './kubeconfig', expected: { kubeconfig: './kubeconfig' } },
+    { flag: 'watch-namespace', text: 'a, b-1,a', expected: { watchNamespaces: ['a', 'b-1'] } },
+    { flag: 'poll-interval', text: '500ms', expected: { pollIntervalMs: 500 } },
+    { flag: 'resync-interval', text: '1h', expected: { resyncIntervalMs: 3_600_000 } },
+    { flag: 'max-concurrent-reconciles', text: '1000', expected: { maxConcurrentReconciles: 1000 } },
+    { flag: 'provider-qps', text: '0.5', expected: { providerQps: 0.5 } },
+    { flag: 'max-creates-per-hour', text: '0', expected: { maxCreatesPerHour: 0 } },
+    { flag: 'max-servers-per-namespace', text: '5', expected: { maxServersPerNamespace: 5 } },
+    { flag: 'connection-secrets', text: 'true', expected: { connectionSecrets: true } },
+    { flag: 'provider-timeout', text: '5s', expected: { providerTimeoutMs: 5_000 } },
+    { flag: 'create-timeout', text: '1m30s', expected: { createTimeoutMs: 90_000 } },
+    { flag: 'kube-timeout', text: '1s', expected: { kubeTimeoutMs: 1_000 } },
+    { flag: 'takeover-grace', text: '2m', expected: { takeoverGraceMs: 120_000 } },
+    { flag: 'absence-grace', text: '10m', expected: { absenceGraceMs: 600_000 } },
+    { flag: 'leader-elect', text: 'true', expected: { leaderElect: true } },
+    { flag: 'lease-duration', text: '3s', expected: { leaseDurationMs: 3_000 } },
+    { flag: 'journal-dir', text: '/journal', expected: { journalDir: '/journal' } },
+    { flag: 'operator-namespace', text: 'vps-system', expected: { operatorNamespace: 'vps-system' } },
+    { flag: 'metrics-bind-address', text: ':8080', expected: { metricsBindAddress: { host: undefined, port: 8080 } } },
+    {
+      flag: 'health-probe-bind-address',
+      text: '[::1]:8081',
+      expected: { healthProbeBindAddress: { host: '::1', port: 8081 } },
+    },
+    { flag: 'log-level', text: 'debug', expected: { logLevel: 'debug' } },
+  ];
+
+  const FLAGS_ALONE = new Set(['leader-elect', 'connection-secrets']);
+
+  it.each(values)(
+    'takes --$flag $text from the flag, in both forms, and from the environment',
+    ({ flag, text, expected }) => {
+      const env = { [`VPS_${flag.toUpperCase().replaceAll('-', '_')}`]: text };
+      expect(run(FLAGS_ALONE.has(flag) ? [`--${flag}`] : [`--${flag}`, text])).toMatchObject(expected);
+      expect(run([`--${flag}=${text}`])).toMatchObject(expected);
+      const given = REQUIRED.join(' ')
+        .replace(new RegExp(`--${flag} \\S+ ?`), '')
+        .trim()
+        .split(' ');
+      expect(parseConfig(given, env, NO_FILE)).toMatchObject({ kind: 'run', config: expected });
+    },
+  );
+
+  it('has a case for every flag in the test above', () => {
+    expect(values.map(({ flag }) => flag)).toEqual(Object.values(FLAGS).map(({ flag }) => flag));
+  });
+
+  it('prefers the flag to the environment, and the last of two flags', () => {
+    expect(run(['--poll-interval', '5s'], { VPS_POLL_INTERVAL: 'nonsense' })).toMatchObject({ pollIntervalMs: 5_000 });
+    expect(run(['--poll-interval', '5s', '--poll-interval', '6s'])).toMatchObject({ pollIntervalMs: 6_000 });
+  });
+
+  it('collects repeated namespaces', () => {
+    const { watchNamespaces } = run(['--watch-namespace', 'a', '--watch-namespace=b,c'], { VPS_WATCH_NAMESPACE: 'd' });
+    expect(watchNamespaces).toEqual(['a', 'b', 'c']);
+  });
+
+  it('takes an empty environment variable for one that is not set, but not an empty flag', () => {
+    const env = Object.fromEntries(envNames.map((name) => [name, '']));
+    expect(run([], env)).toEqual(run([]));
+    expect(errorOf([...REQUIRED, '--watch-namespace='])).toMatch(/^--watch-namespace is empty: give a namespace/);
+  });
+
+  it("finds the operator's namespace in flag, own variable, POD_NAMESPACE and the pod's file, in this order", async () => {
+    const dir = await mkdtemp(join(tmpdir(), 'config-'));
+    const file = join(dir, 'namespace');
+    await writeFile(file, 'from-file\n');
+    const env = { VPS_OPERATOR_NAMESPACE: 'from-env', POD_NAMESPACE: 'from-pod' };
+    const found = [
+      run(['--operator-namespace', 'from-flag'], env, file),
+      run([], env, file),
+      run([], { POD_NAMESPACE: 'from-pod' }, file),
+      run([], {}, file),
+    ];
+    await rm(dir, { recursive: true });
+    expect(found.map((config) => config.operatorNamespace)).toEqual(['from-flag', 'from-env', 'from-pod', 'from-file']);
+  });
+
+  it.each([
+    ['base-url', 'api.example.org'],
+    ['base-url', 'ftp://api.example.org'],
+    ['base-url', 'https:api.example.org'],
+    ['base-url', 'https://api.example.org/?'],
+    ['base-url', 'https://api.example.org#x'],
+    ['auth-url', 'https://'],
+    ['watch-namespace', 'Upper'],
+    ['watch-namespace', 'a,,b'],
+    ['watch-namespace', 'a-'],
+    ['watch-namespace', 'a'.repeat(64)],
+    ['poll-interval', '5'],
+    ['poll-interval', '0s'],
+    ['create-timeout', '600h'],
+    ['max-concurrent-reconciles', '0'],
+    ['max-concurrent-reconciles', '1001'],
+    ['max-concurrent-reconciles', '1.5'],
+    ['max-concurrent-reconciles', '0x10'],
+    ['provider-qps', '0'],
+    ['provider-qps', 'Infinity'],
+    ['max-creates-per-hour', '1e3'],
+    ['max-servers-per-namespace', '-1'],
+    ['metrics-bind-address', '8080'],
+    ['metrics-bind-address', ':65536'],
+    ['metrics-bind-address', '::1:8080'],
+    ['metrics-bind-address', '[localhost]:8080'],
+    ['health-probe-bind-address', 'http://localhost:8081'],
+    ['health-probe-bind-address', ':'],
+    ['log-level', 'verbose'],
+    ['operator-namespace', 'a.b'],
+  ])('refuses --%s=%s in one line that names the flag or the variable, the value and the valid form', (flag, text) => {
+    const { form } = Object.values(FLAGS).find((spec) => spec.flag === flag) ?? { form: 'no such flag' };
+    const env = `VPS_${flag.toUpperCase().replaceAll('-', '_')}`;
+    const ending = ` is not valid: give ${form}`;
+    const fromFlag = errorOf([...REQUIRED, `--${flag}=${text}`]);
+    expect(fromFlag.startsWith(`--${flag} "`) && fromFlag.endsWith(ending)).toBe(true);
+    const rest = REQUIRED.join(' ')
+      .replace(new RegExp(`--${flag} \\S+ ?`), '')
+      .trim()
+      .split(' ');
+    const fromEnv = errorOf(rest, { [env]: text });
+    expect(fromEnv.startsWith(`${env} "`) && fromEnv.endsWith(ending)).toBe(true);
+    expect(`${fromFlag}${fromEnv}`).not.toContain('\n');
+  });
+
+  it.each([
+    [':8080', ':8080', true],
+    ['127.0.0.1:8080', ':8080', true],
+    ['127.0.0.1:8080', '0.0.0.0:8080', true],
+    ['[::1]:8080', '[::1]:8080', true],
+    ['127.0.0.1:8080', '127.0.0.2:8080', false],
+    [':8080', ':8081', false],
+    [':0', ':0', false],
+    ['0', '0', false],
+  ])('of metrics on %s and probes on %s it is %s that they are refused', (metrics, probes, refused) => {
+    const argv = [...REQUIRED, '--metrics-bind-address', metrics, '--health-probe-bind-address', probes];
+    expect(errorOf(argv)).toBe(
+      refused
+        ? '--metrics-bind-address and --health-probe-bind-address name the same address: give two different ports'
+        : 'no error: run',
+    );
+  });
+
+  it('quotes the wrong value', () => {
+    expect(errorOf([...REQUIRED, '--log-level', 'loud'])).toBe(
+      '--log-level "loud" is not valid: give one of trace, debug, info, warn, error, fatal, silent',
+    );
+    expect(errorOf(REQUIRED, { POD_NAMESPACE: 'A' })).toMatch(/^POD_NAMESPACE "A" is not valid/);
+  });
+
+  it.each([
+    'https://user:pa55@host/',
+    'https://user:pa55/pa55@host/',
+    'https://host/?key=pa55',
+    'https://host/#pa55',
+    'user:pa55@host',
+  ])('does not repeat the credentials in %s', (url) => {
+    const message = errorOf(['--base-url', url]);
+    expect(message).toMatch(/^--base-url ".*host.*" is not valid/);
+    expect(message).not.toContain('pa55');
+  });
+
+  it.each([
+    { argv: [], message: /^--base-url \(or VPS_BASE_URL\) is required: give an http or https URL/ },
+    { argv: REQUIRED.slice(0, 2), message: /^--auth-url \(or VPS_AUTH_URL\) is required/ },
+    { argv: ['--base-url', '--auth-url', 'x'], message: /^--base-url needs a value: give an http or https URL/ },
+    { argv: [...REQUIRED, '--log-level'], message: /^--log-level needs a value: give one of trace/ },
+    { argv: ['--pol-interval=5s'], message: /^unknown flag "--pol-interval": did you mean --poll-interval\?$/ },
+    { argv: ['-base-url', 'x'], message: /^unknown flag "-base-url": did you mean --base-url\?$/ },
+    { argv: ['--namespace', 'x'], message: /^unknown flag "--namespace": did you mean --watch-namespace\?$/ },
+    { argv: ['--token=pa55'], message: /^unknown flag "--token": see --help$/ },
+    { argv: ['--constructor'], message: /^unknown flag "--constructor": see --help$/ },
+    { argv: ['-x'], message: /^unknown flag "-x": see --help$/ },
+    { argv: [...REQUIRED, 'run'], message: /^unexpected argument "run": see --help$/ },
+    { argv: [...REQUIRED, '--', '--log-level'], message: /^unexpected argument "--": see --help$/ },
+  ])('says of $argv what is wrong', ({ argv, message }) => {
+    expect(errorOf(argv)).toMatch(message);
+  });
+
+  it.each([{ argv: ['--help'] }, { argv: ['-h'] }, { argv: ['--nonsense', '--help'] }])(
+    'shows the help for $argv',
+    ({ argv }) => {
+      expect(parseConfig(argv, {}, NO_FILE).kind).toBe('help');
+    },
+  );
+
+  it('names in the help every flag with its environment variable and its default, in lines that fit a terminal', () => {
+    const parsed = parseConfig(['--help'], {}, NO_FILE);
+    const text = parsed.kind === 'help' ? parsed.text : '';
+    for (const [index, spec] of Object.values(FLAGS).entries()) {
+      const [, entry = ''] = text.split(`\n  --${spec.flag} ${spec.value}\n`);
+      const [body = ''] = entry.split('\n\n');
+      expect(body).toContain(`[${envNames[index] ?? ''}]`);
+      expect(body).toContain(
+        'required' in spec ? 'Required' : `Default: ${'absent' in spec ? spec.absent : spec.default}`,
+      );
+    }
+    expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(100);
+  });
+
+  it('shows the version', () => {
+    expect(parseConfig(['--version'], {}, NO_FILE)).toEqual({ kind: 'version', text: 'development' });
+  });
+});

@@ -1,0 +1,110 @@
+import { describe, expect, it } from 'vitest';
+import { Recorder } from '../../../src/controller/event-recorder.ts';
+import type { EventNote } from '../../../src/virtual-server/decision/types.ts';
+import { KubeError } from '../../../src/kube/error.ts';
+import type { EventInput } from '../../../src/kube/types.ts';
+import { createLogger } from '../../../src/base/logger.ts';
+import { web } from '../../gen/decision.ts';
+import { FakeTimers } from '../../gen/timers.ts';
+
+const note: EventNote = { type: 'Warning', reason: 'InvalidSpec', note: 'no such product' };
+const MINUTE_MS = 60_000;
+
+function setUp(answer: () => Promise<void> = () => Promise.resolve()) {
+  const timers = new FakeTimers();
+  const events: EventInput[] = [];
+  const lines: string[] = [];
+  const log = createLogger({ level: 'debug', destination: { write: (line: string) => void lines.push(line) } });
+  const createEvent = (event: EventInput): Promise<void> => {
+    events.push(event);
+    return answer();
+  };
+  return { recorder: new Recorder({ createEvent }, timers, log), timers, events, lines };
+}
+
+describe('Recorder', () => {
+  it('writes an Event about the object', () => {
+    const { recorder, events } = setUp();
+    recorder.record(web(), 'park', [note]);
+    expect(events).toEqual([
+      {
+        regarding: { namespace: 'default', name: 'web', uid: 'uid-of-web', resourceVersion: '1' },
+        type: 'Warning',
+        reason: 'InvalidSpec',
+        action: 'park',
+        note: 'no such product',
+      },
+    ]);
+  });
+
+  it('writes a line that can be shown, whatever the note quotes', () => {
+    const { recorder, events } = setUp();
+    recorder.record(web(), 'park', [{ ...note, note: 'a\u001b[2J\nb\u202e' }]);
+    expect(events.map((event) => event.note)).toEqual(['a [2J b ']);
+  });
+
+  it('does not repeat one within ten minutes, and says it again after that, however often it came', () => {
+    const { recorder, timers, events } = setUp();
+    for (let minute = 0; minute <= 10; minute++) {
+      recorder.record(web(), 'park', [note]);
+      expect(events).toHaveLength(minute < 10 ? 1 : 2);
+      timers.advance(MINUTE_MS);
+    }
+  });
+
+  it('tells apart what concerns another object or says something else', () => {
+    const { recorder, events } = setUp();
+    const other = web();
+    other.metadata.uid = 'another';
+    recorder.record(web(), 'park', [note, { ...note, note: 'else' }]);
+    recorder.record(other, 'park', [note]);
+    expect(events).toHaveLength(3);
+  });
+
+  it('remembers a bounded number', async () => {
+    const { recorder, events } = setUp();
+    recorder.record(web(), 'park', [note]);
+    for (let index = 0; index < 10_000; index++) recorder.record(web(), 'park', [{ ...note, note: `${index}` }]);
+    recorder.record(web(), 'park', [{ ...note, note: '9999' }]);
+    await recorder.flush();
+    expect(events).toHaveLength(10_001);
+    // The first was forgotten to make room.
+    recorder.record(web(), 'park', [note]);
+    expect(events).toHaveLength(10_002);
+  });
+
+  it('leaves connections to the writes of objects: few Events are on their way at once, and none is lost', async () => {
+    const answers: (() => void)[] = [];
+    const { recorder, events } = setUp(() => new Promise((resolve) => answers.push(resolve)));
+    for (let index = 0; index < 20; index++) recorder.record(web(), 'park', [{ ...note, note: `${index}` }]);
+    expect(events).toHaveLength(3);
+    const flushed = recorder.flush();
+    while (events.length < 20 || answers.length > 0) {
+      expect(answers.length).toBeLessThanOrEqual(3);
+      answers.shift()?.();
+      await Promise.resolve();
+    }
+    await flushed;
+    expect(events.map((event) => event.note)).toEqual(Array.from({ length: 20 }, (_, index) => `${index}`));
+  });
+
+  it('goes on when an Event is refused, as in a namespace that is being deleted', async () => {
+    const { recorder, lines } = setUp(() => Promise.reject(new KubeError('Forbidden', 'namespace is terminating')));
+    recorder.record(web(), 'park', [note]);
+    await recorder.flush();
+    expect(lines.join()).toContain('event not written');
+  });
+
+  it('flushes when every Event was answered', async () => {
+    const answers: (() => void)[] = [];
+    const { recorder } = setUp(() => new Promise((resolve) => answers.push(resolve)));
+    recorder.record(web(), 'park', [note]);
+    let flushed = false;
+    const flush = recorder.flush().then(() => (flushed = true));
+    await Promise.resolve();
+    expect(flushed).toBe(false);
+    for (const answer of answers) answer();
+    await flush;
+    expect(flushed).toBe(true);
+  });
+});

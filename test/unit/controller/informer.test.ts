@@ -1,0 +1,114 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import type { KubeHttp } from '../../../src/kube/http.ts';
+import { createInformer } from '../../../src/controller/informer.ts';
+import { stored, storedWith } from '../../gen/virtual-server.ts';
+
+const version = (uid: string, resourceVersion: string, product = 'vps-1gb'): VirtualServer =>
+  stored('web', storedWith({ metadata: { uid, resourceVersion }, spec: { product } }));
+
+interface Answers {
+  /** The lists: version, and what exists then. The last one is given again and again. */
+  lists: [resourceVersion: string, ...items: VirtualServer[]][];
+  /** What each watch tells before it ends; the last one stays open. */
+  watches: [type: string, object: object][][];
+  /** What the API server says of its version before a watch that begins where another ended. */
+  now?: string;
+}
+
+/** An API server that answers so. */
+function apiServer({ lists, watches, now = '20' }: Answers): KubeHttp {
+  const left = { lists: [...lists], watches: [...watches] };
+  async function* lines({ signal }: { signal: AbortSignal }) {
+    for (const [type, object] of left.watches.shift() ?? []) yield Buffer.from(`${JSON.stringify({ type, object })}\n`);
+    if (left.watches.length > 0) return;
+    await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+  }
+  return {
+    call: ({ query }) => {
+      if (query?.['includeObject'] === 'None') return Promise.resolve({ metadata: { resourceVersion: now }, rows: [] });
+      const [resourceVersion, ...items] = (left.lists.length > 1 ? left.lists.shift() : left.lists[0]) ?? ['1'];
+      return Promise.resolve(structuredClone({ metadata: { resourceVersion }, items }));
+    },
+    stream: (options) => Promise.resolve(lines(options)),
+    serverTime: () => undefined,
+    close: () => Promise.resolve(),
+  };
+}
+
+/** What the handler is told until `last` was told, in order. */
+async function told(answers: Answers, last: string): Promise<string[]> {
+  const seen: string[] = [];
+  const done = Promise.withResolvers<undefined>();
+  const tell = (what: string): void => {
+    seen.push(what);
+    if (what === last) done.resolve(undefined);
+  };
+  const informer = createInformer({
+    http: apiServer(answers),
+    namespaces: ['default'],
+    backoff: { minMs: 1, maxMs: 1 },
+    handler: {
+      onUpsert: (_key, { metadata, spec }) =>
+        tell(`upsert ${metadata.uid} ${metadata.resourceVersion} ${spec.product}`),
+      onGone: (_key, { metadata }) => tell(`gone ${metadata.uid}`),
+      onList: () => {
+        tell('lists');
+        return (resourceVersion) => tell(`listed ${resourceVersion}`);
+      },
+    },
+  });
+  onTestFinished(() => informer.stop());
+  informer.start();
+  await done.promise;
+  return seen;
+}
+
+describe('the informer', () => {
+  it('ends an object when a later one takes its name', async () => {
+    const answers: Answers = {
+      lists: [['20', version('uid-2', '20')]],
+      watches: [[['ADDED', version('uid-3', '30')]]],
+    };
+    expect(await told(answers, 'upsert uid-3 30 vps-1gb')).toEqual([
+      'lists',
+      'listed 20',
+      'upsert uid-2 20 vps-1gb',
+      'gone uid-2',
+      'upsert uid-3 30 vps-1gb',
+    ]);
+  });
+
+  it.each<[what: string, rest: Partial<Answers>]>([
+    ['a bookmark', { watches: [[['BOOKMARK', { metadata: { resourceVersion: '9' } }]], []] }],
+    ['an event', { watches: [[['DELETED', version('uid-1', '11')]], []] }],
+    ['the API server, before it watches again,', { watches: [[], []], now: '9' }],
+  ])('lists again when %s shows a version from before its own, and believes the list', async (_, rest) => {
+    const answers: Answers = {
+      lists: [
+        ['20', version('uid-2', '20')],
+        ['9', version('uid-1', '8')],
+      ],
+      watches: [],
+      ...rest,
+    };
+    const seen = await told(answers, 'upsert uid-1 8 vps-1gb');
+    expect(seen.slice(0, 3)).toEqual(['lists', 'listed 20', 'upsert uid-2 20 vps-1gb']);
+    expect(seen.slice(-4)).toEqual(['lists', 'listed 9', 'gone uid-2', 'upsert uid-1 8 vps-1gb']);
+  });
+
+  it('sees what differs in a version that came again with other contents', async () => {
+    const answers: Answers = {
+      lists: [
+        ['20', version('uid-1', '20', 'vps-1gb')],
+        ['20', version('uid-1', '20', 'vps-2gb')],
+      ],
+      watches: [[['BOOKMARK', { metadata: { resourceVersion: '19' } }]], []],
+    };
+    const seen = await told(answers, 'upsert uid-1 20 vps-2gb');
+    expect(seen.filter((what) => what.startsWith('upsert'))).toEqual([
+      'upsert uid-1 20 vps-1gb',
+      'upsert uid-1 20 vps-2gb',
+    ]);
+  });
+});

@@ -1,0 +1,115 @@
+import { describe, expect, it } from 'vitest';
+import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { ConnectionSecrets } from '../../../src/virtual-server/connection-secret/connection-secrets.ts';
+import { CreateLimit } from '../../../src/virtual-server/fleet/create-limit.ts';
+import { Credentials } from '../../../src/accounts/credentials.ts';
+import { Holders } from '../../../src/virtual-server/fleet/holders.ts';
+import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
+import { Objects } from '../../../src/virtual-server/fleet/objects.ts';
+import { Places } from '../../../src/virtual-server/fleet/server-quota.ts';
+import { Reconciler } from '../../../src/virtual-server/visit/reconciler.ts';
+import { Recorder } from '../../../src/controller/event-recorder.ts';
+import type { Kube } from '../../../src/kube/types.ts';
+import { createLogger } from '../../../src/base/logger.ts';
+import type { Session } from '../../../src/provider/types.ts';
+import { CATALOG, TIMING, web } from '../../gen/decision.ts';
+import { fakeProvider } from '../../gen/provider.ts';
+import { FakeTimers } from '../../gen/timers.ts';
+
+/** A reconciler whose first write of metadata, the claim, is answered when the test says so. */
+async function setUp() {
+  const claimed = Promise.withResolvers<undefined>();
+  const answer = Promise.withResolvers<undefined>();
+  const records: string[] = [];
+  let creates = 0;
+  const object = web();
+  const kube = {
+    getSecret: () => Promise.resolve({ data: { keyId: 'k', secret: 's' }, resourceVersion: '1' }),
+    createEvent: () => Promise.resolve(),
+    patchMetadata: async (_version, { annotations = {} }) => {
+      records.push(annotations[RECORD_ANNOTATION] ?? '');
+      claimed.resolve(undefined);
+      if (records.length === 1) await answer.promise;
+      const version = String(records.length + 1);
+      const metadata = { ...object.metadata, resourceVersion: version, finalizers: [FINALIZER] };
+      return { ...object, metadata: { ...metadata, annotations: annotations as Record<string, string> } };
+    },
+    writeStatus: ({ resourceVersion }, _previous, status) => {
+      const annotations = { [RECORD_ANNOTATION]: records.at(-1) ?? '' };
+      const metadata = {
+        ...object.metadata,
+        resourceVersion: `${resourceVersion}0`,
+        finalizers: [FINALIZER],
+        annotations,
+      };
+      return Promise.resolve<VirtualServer>({ ...object, metadata, status });
+    },
+    serverTime: () => undefined,
+  } satisfies Partial<Kube> as unknown as Kube;
+  const session = {
+    account: 'acc',
+    ensureToken: () => Promise.resolve(),
+    catalog: () => Promise.resolve(CATALOG),
+    createServer: () => {
+      creates += 1;
+      return Promise.resolve({ kind: 'created', task: 7 });
+    },
+    pollTask: () => Promise.resolve({ state: 'pending' }),
+  } as unknown as Session;
+  const timers = new FakeTimers();
+  const log = createLogger({ level: 'silent' });
+  const holders = new Holders(() => undefined);
+  const provider = fakeProvider(() => session);
+  const reconciler = new Reconciler({
+    kube,
+    journal: await openJournal({ dir: undefined }),
+    holders,
+    limit: new CreateLimit(0),
+    places: new Places(0),
+    mint: () => 'a1',
+    leads: () => true,
+    credentials: new Credentials({
+      kube,
+      provider,
+      timers,
+      refreshMs: 1_000,
+      operatorNamespace: undefined,
+      onChange: () => undefined,
+    }),
+    timers,
+    objects: new Objects({ get: () => object }, holders, new Places(0)),
+    pace: { timing: () => TIMING } as unknown as ConstructorParameters<typeof Reconciler>[0]['pace'],
+    recorder: new Recorder(kube, timers, log),
+    log,
+    probe: () => Promise.reject(new Error('nothing asks for an SSH server here')),
+    connections: new ConnectionSecrets({ secrets: undefined, kube, leads: () => true, log }),
+  });
+  return { reconciler, object, claimed: claimed.promise, answer, records, creates: () => creates };
+}
+
+describe('drain', () => {
+  it('waits for a visit whose claim is still being written, its create and its record', async () => {
+    const { reconciler, object, claimed, answer, records, creates } = await setUp();
+    const visit = reconciler.visit(object);
+    await claimed;
+    let drained = false;
+    const drain = reconciler.drain().then(() => (drained = true));
+    // A timer runs after every promise that could be settled was.
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(drained).toBe(false);
+    answer.resolve(undefined);
+    await drain;
+    expect(creates()).toBe(1);
+    expect(JSON.parse(records.at(-1) ?? '')).toMatchObject({ attempt: 'a1', task: 7 });
+    await visit;
+  });
+
+  it('lets no visit claim any more', async () => {
+    const { reconciler, object, records, creates } = await setUp();
+    await reconciler.drain();
+    expect(await reconciler.visit(object)).toBeUndefined();
+    expect(records).toEqual([]);
+    expect(creates()).toBe(0);
+  });
+});

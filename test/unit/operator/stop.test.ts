@@ -1,0 +1,99 @@
+import { describe, expect, it, vi } from 'vitest';
+import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
+import { Operator } from '../../../src/operator.ts';
+import type { Informer, InformerHandler, Kube } from '../../../src/kube/types.ts';
+import type { CreateOutcome, Session } from '../../../src/provider/types.ts';
+import { CATALOG, web } from '../../gen/decision.ts';
+import { OPERATOR } from '../../gen/operator.ts';
+import { fakeProvider } from '../../gen/provider.ts';
+import { FakeTimers } from '../../gen/timers.ts';
+
+const CREATE_TIMEOUT_MS = 120_000;
+
+/** A running operator whose only create is out and answered when the test says so. */
+async function setUp() {
+  let object = web();
+  const key = `${object.metadata.namespace}/${object.metadata.name}`;
+  const write = (changes: Partial<VirtualServer>): Promise<VirtualServer> => {
+    const resourceVersion = String(Number(object.metadata.resourceVersion) + 1);
+    object = { ...object, ...changes, metadata: { ...object.metadata, ...changes.metadata, resourceVersion } };
+    return Promise.resolve(object);
+  };
+  const kube = {
+    getSecret: () => Promise.resolve({ data: { keyId: 'k', secret: 's' }, resourceVersion: '1' }),
+    createEvent: () => Promise.resolve(),
+    patchMetadata: (_version, { annotations = {} }) =>
+      write({
+        metadata: { ...object.metadata, finalizers: [FINALIZER], annotations: annotations as Record<string, string> },
+      }),
+    writeStatus: (_version, _previous, status) => write({ status }),
+    serverTime: () => undefined,
+  } satisfies Partial<Kube> as unknown as Kube;
+
+  const sent = Promise.withResolvers<undefined>();
+  const answer = Promise.withResolvers<CreateOutcome>();
+  const session = {
+    account: 'acc',
+    ensureToken: () => Promise.resolve(),
+    catalog: () => Promise.resolve(CATALOG),
+    createServer: () => {
+      sent.resolve(undefined);
+      return answer.promise;
+    },
+  } as unknown as Session;
+  const informer = (handler: InformerHandler): Informer => ({
+    start: () => handler.onUpsert(key, object, undefined),
+    synced: () => Promise.resolve(),
+    get: () => object,
+    list: () => [object],
+    silentForMs: () => 0,
+    stop: () => Promise.resolve(),
+  });
+  const timers = new FakeTimers();
+  const operator = new Operator({
+    ...OPERATOR,
+    kube,
+    informer,
+    provider: fakeProvider(() => session),
+    journal: await openJournal({ dir: undefined }),
+    timers,
+    createTimeoutMs: CREATE_TIMEOUT_MS,
+  });
+  await operator.start();
+  await sent.promise;
+  let stopped = false;
+  const stop = operator.stop().then(() => (stopped = true));
+  /** What follows from the time that has passed is done, but for what waits for more of it. */
+  const pass = async (ms: number): Promise<void> => {
+    await settled();
+    timers.advance(ms);
+    await settled();
+  };
+  const task = (): unknown =>
+    (JSON.parse(object.metadata.annotations?.[RECORD_ANNOTATION] ?? '{}') as { task?: number }).task;
+  return { answer, stop, pass, task, stopped: () => stopped };
+}
+
+function settled(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+describe('stop', () => {
+  it('waits for the answer to a create for as long as the create may take, and writes it down', async () => {
+    const { answer, stop, pass, task, stopped } = await setUp();
+    await pass(CREATE_TIMEOUT_MS);
+    expect(stopped()).toBe(false);
+    answer.resolve({ kind: 'created', task: 7 });
+    await stop;
+    expect(task()).toBe(7);
+  });
+
+  it('ends, if not in good order, when a create does not keep its deadline', async () => {
+    const { pass, task, stopped } = await setUp();
+    await pass(CREATE_TIMEOUT_MS + 60_000);
+    await vi.waitFor(() => expect(stopped()).toBe(true));
+    expect(task()).toBeUndefined();
+  });
+});

@@ -1,0 +1,114 @@
+import { describe, expect, it } from 'vitest';
+import { PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../src/api/names.ts';
+import type { ServerCatalog } from '../../../src/api/server-catalog.ts';
+import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
+import { Operator } from '../../../src/operator.ts';
+import type { Kube } from '../../../src/kube/types.ts';
+import type { Catalog, Session } from '../../../src/provider/types.ts';
+import { feedOf } from '../../gen/feed.ts';
+import { OPERATOR } from '../../gen/operator.ts';
+import { storedCatalog } from '../../gen/server-catalog.ts';
+import { fakeProvider } from '../../gen/provider.ts';
+import { FakeTimers } from '../../gen/timers.ts';
+import { stored, storedWith } from '../../gen/virtual-server.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** Lets everything happen that need not wait for a clock. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+/** A running operator over these catalogs and one paused server, each Secret with a key of its name. */
+async function running(catalogs: ServerCatalog[], product = 'a') {
+  const timers = new FakeTimers();
+  timers.chance = 1;
+  const lists: Catalog = { products: [{ code: product }], images: [], diskSizes: {} };
+  const session = {
+    account: 'acc',
+    ensureToken: () => Promise.resolve(),
+    catalog: () => Promise.resolve(lists),
+  } satisfies Partial<Session> as unknown as Session;
+  /** The keys that the client of the service has sessions for. */
+  const keys = new Set<string>();
+  const paused = stored('web', storedWith({ metadata: { annotations: { [PAUSED_ANNOTATION]: 'true' } } }));
+  const servers = feedOf(paused);
+  const shelf = feedOf(...catalogs);
+  const operator = new Operator({
+    ...OPERATOR,
+    kube: {
+      getSecret: (_namespace, name) => Promise.resolve({ data: { keyId: name, secret: 's' }, resourceVersion: '1' }),
+      serverTime: () => undefined,
+      createEvent: () => Promise.resolve(),
+      writeStatus: (_version, _previous, status) => Promise.resolve({ ...paused, status }),
+    } satisfies Partial<Kube> as unknown as Kube,
+    informer: servers.informer,
+    catalogs: {
+      informer: shelf.informer,
+      writeStatus: (catalog, status) => Promise.resolve(shelf.put({ ...catalog, status })),
+    },
+    provider: fakeProvider(
+      ({ keyId }) => {
+        keys.add(keyId);
+        return session;
+      },
+      { forget: ({ keyId }) => void keys.delete(keyId) },
+    ),
+    journal: await openJournal({ dir: undefined }),
+    timers,
+  });
+  await operator.start();
+  await settled();
+  const products = (name: string) => shelf.get(name)?.status?.products?.map(({ code }) => code);
+  const pass = async (ms: number): Promise<void> => {
+    timers.advance(ms);
+    await settled();
+  };
+  return { servers, shelf, keys, lists, products, pass };
+}
+
+describe('the key of a catalog', () => {
+  it('is kept while one uses it, though no server does, and forgotten when it is gone', async () => {
+    const leaving = storedCatalog('leaving', { secret: 'old' });
+    const { servers, shelf, keys, pass } = await running([storedCatalog('staying', { secret: 'used' }), leaving]);
+    expect([...keys].sort()).toEqual(['old', 'used']);
+    shelf.remove(leaving);
+    await pass(61_000);
+    // Keys are looked through after the visit to a server.
+    servers.put(stored('web', storedWith({ metadata: { annotations: { [PAUSED_ANNOTATION]: 'true', a: 'b' } } })));
+    await settled();
+    expect([...keys]).toEqual(['used']);
+  });
+});
+
+describe('a catalog', () => {
+  const asked = { annotations: { [RECONCILE_AT_ANNOTATION]: 'now' } };
+
+  it('that was read for the last request is left alone after a start until its interval is over', async () => {
+    const before = await running([storedCatalog('c', asked)], 'a');
+    const { status } = before.shelf.get('c') ?? {};
+    const { products, pass } = await running([storedCatalog('c', { ...asked, ...(status && { status }) })], 'b');
+    await pass(HOUR_MS - 1);
+    expect(products('c')).toEqual(['a']);
+    await pass(1);
+    expect(products('c')).toEqual(['b']);
+  });
+
+  it('is read at once when its spec or the request changes, and for nothing else', async () => {
+    const { shelf, lists, products } = await running([storedCatalog('c', asked)]);
+    const change = async (metadata: Partial<ServerCatalog['metadata']>, code: string): Promise<void> => {
+      const present = shelf.get('c') ?? storedCatalog('c');
+      lists.products = [{ code }];
+      shelf.put({ ...present, metadata: { ...present.metadata, ...metadata } });
+      await settled();
+    };
+    await change({ annotations: { ...asked.annotations, 'example.org/note': 'a' } }, 'b');
+    expect(products('c')).toEqual(['a']);
+    await change({ annotations: { [RECONCILE_AT_ANNOTATION]: 'later' } }, 'c');
+    expect(products('c')).toEqual(['c']);
+    await change({ annotations: {} }, 'd');
+    expect(products('c')).toEqual(['c']);
+    await change({ generation: 2 }, 'e');
+    expect(products('c')).toEqual(['e']);
+  });
+});

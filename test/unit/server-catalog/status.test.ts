@@ -1,0 +1,169 @@
+import { describe, expect, it } from 'vitest';
+import type { ServerCatalog, ServerCatalogStatus } from '../../../src/api/server-catalog.ts';
+import { catalogStatus, isRequested, refreshMs } from '../../../src/server-catalog/decision/status.ts';
+import type { Catalog } from '../../../src/provider/types.ts';
+import { storedCatalog } from '../../gen/server-catalog.ts';
+
+const NOW = Date.parse('2026-01-01T12:00:00Z');
+const LATER = NOW + 3_600_000;
+
+const object = (status?: ServerCatalogStatus, generation = 1, refreshInterval = '1h'): ServerCatalog =>
+  storedCatalog('c', { generation, refreshInterval, ...(status && { status }) });
+
+const lists = (changes: Partial<Catalog> = {}): { ok: true; catalog: Catalog } => ({
+  ok: true,
+  catalog: {
+    products: [
+      { code: 'b', ram: 2048 },
+      { code: 'a', ram: 1024 },
+    ],
+    images: [{ name: 'x/y', description: 'An image' }],
+    diskSizes: { ssd: [20, 10], hdd: [5] },
+    ...changes,
+  },
+});
+const failing = (reason: 'ProviderUnavailable' | 'InvalidCredentials' | 'Unauthorized' | 'SecretNotFound') =>
+  ({ ok: false, reason, message: 'no' }) as const;
+const condition = ({ conditions }: ServerCatalogStatus, type: string) =>
+  conditions?.find((other) => other.type === type);
+
+describe('lists', () => {
+  it('stand in an order of their own, with counts', () => {
+    const status = catalogStatus(object(), lists(), NOW);
+    expect(status).toMatchObject({
+      products: [
+        { code: 'a', ram: 1024 },
+        { code: 'b', ram: 2048 },
+      ],
+      images: [{ name: 'x/y', description: 'An image' }],
+      diskSizes: [
+        { type: 'hdd', sizes: [5] },
+        { type: 'ssd', sizes: [10, 20] },
+      ],
+      counts: { products: 2, images: 1, diskSizes: 3 },
+      observedAt: '2026-01-01T12:00:00Z',
+      observedGeneration: 1,
+    });
+    expect(condition(status, 'Ready')).toMatchObject({ status: 'True', message: '2 products, 1 images, 3 disk sizes' });
+  });
+
+  it('that come in another order are the same', () => {
+    const status = catalogStatus(object(), lists(), NOW);
+    const turned = lists({
+      products: [...lists().catalog.products].reverse(),
+      diskSizes: { hdd: [5], ssd: [10, 20, 20] },
+    });
+    expect(catalogStatus(object(status), turned, LATER)).toEqual(status);
+  });
+
+  it('that changed move observedAt', () => {
+    const status = catalogStatus(object(), lists(), NOW);
+    const changed = catalogStatus(object(status), lists({ products: [] }), LATER);
+    expect(changed).toMatchObject({ products: [], observedAt: '2026-01-01T13:00:00Z' });
+  });
+
+  it('are cut at 500 entries, which is said', () => {
+    const sizes = Array.from({ length: 501 }, (_, index) => index + 1);
+    const products = sizes.map((size) => ({ code: `p${size}` }));
+    const images = sizes.map((size) => ({ name: `i${size}` }));
+    const status = catalogStatus(object(), lists({ products, images, diskSizes: { ssd: sizes } }), NOW);
+    expect([status.products?.length, status.images?.length, status.diskSizes?.[0]?.sizes.length]).toEqual([
+      500, 500, 500,
+    ]);
+    expect(status.counts).toEqual({ products: 501, images: 501, diskSizes: 501 });
+    expect(condition(status, 'Ready')?.message).toBe(
+      ['products', 'images', 'disk sizes'].map((what) => `501 ${what} (cut: the first 500 stand here)`).join(', '),
+    );
+  });
+
+  it('leave out what could not be stored as it is, and what is no size', () => {
+    const odd = ['', 'x'.repeat(257), 'a\u0007b', 'half \ud800'];
+    const status = catalogStatus(
+      object(),
+      lists({
+        products: odd.map((code) => ({ code })),
+        images: [...odd.map((name) => ({ name })), { name: 'x/y', description: `bell\u0007\n${'é'.repeat(300)}` }],
+        diskSizes: { ssd: [0, -1, 10], ['t'.repeat(65)]: [1] },
+      }),
+      NOW,
+    );
+    expect(status.products).toEqual([]);
+    expect(status.images).toEqual([{ name: 'x/y', description: `bell ${'é'.repeat(251)}` }]);
+    expect(status.diskSizes).toEqual([{ type: 'ssd', sizes: [10] }]);
+  });
+});
+
+describe('a request for a reading', () => {
+  const asking = (value: string, status?: ServerCatalogStatus): ServerCatalog =>
+    storedCatalog('c', { annotations: { 'vps-operator.dev/reconcile-at': value }, ...(status && { status }) });
+
+  it.each([['lists', lists()] as const, ['a failure', failing('ProviderUnavailable')] as const])(
+    'is met once, by %s',
+    (_what, reading) => {
+      expect(isRequested(object())).toBe(false);
+      expect(isRequested(asking('1'))).toBe(true);
+      const status = catalogStatus(asking('1'), reading, NOW);
+      expect(status.lastHandledReconcileAt).toBe('1');
+      expect(isRequested(asking('1', status))).toBe(false);
+      expect(isRequested(asking('2', status))).toBe(true);
+    },
+  );
+
+  it('is none when the annotation goes, and none when the same comes back', () => {
+    const met = catalogStatus(asking('1'), lists(), NOW);
+    expect(isRequested(object(met))).toBe(false);
+    const later = catalogStatus(object(met), lists(), LATER);
+    expect(later).toEqual(met);
+    expect(isRequested(asking('1', later))).toBe(false);
+  });
+
+  it('is met however long it is', () => {
+    const long = 'a'.repeat(300);
+    const status = catalogStatus(asking(long), lists(), NOW);
+    expect(status.lastHandledReconcileAt).toBe('a'.repeat(256));
+    expect(isRequested(asking(long, status))).toBe(false);
+  });
+});
+
+describe('a failure', () => {
+  const ready = catalogStatus(object(), lists(), NOW);
+
+  it('of the service keeps the lists and Ready', () => {
+    const status = catalogStatus(object(ready), failing('ProviderUnavailable'), LATER);
+    expect(status).toMatchObject({ products: ready.products, observedAt: ready.observedAt });
+    expect(condition(status, 'Ready')).toEqual(condition(ready, 'Ready'));
+    expect(condition(status, 'Reconciling')?.reason).toBe('ProviderUnavailable');
+  });
+
+  it.each(['InvalidCredentials', 'Unauthorized', 'SecretNotFound'] as const)(
+    'of the key (%s) keeps the lists and ends Ready, from then on',
+    (reason) => {
+      const status = catalogStatus(object(ready), failing(reason), LATER);
+      expect(status.products).toEqual(ready.products);
+      expect(condition(status, 'Ready')).toMatchObject({
+        status: 'False',
+        reason,
+        lastTransitionTime: '2026-01-01T13:00:00Z',
+      });
+      expect(condition(status, 'Stalled')?.reason).toBe(reason);
+      expect(catalogStatus(object(status), failing(reason), LATER + 1000)).toEqual(status);
+    },
+  );
+
+  it('for another spec drops the lists: they may be those of another account', () => {
+    const status = catalogStatus(object(ready, 2), failing('ProviderUnavailable'), LATER);
+    expect(status).not.toHaveProperty('products');
+    expect(status).not.toHaveProperty('observedAt');
+    expect(condition(status, 'Ready')?.status).toBe('False');
+    expect(catalogStatus(object(status, 2), lists(), LATER)).toMatchObject({ observedGeneration: 2, counts: {} });
+  });
+});
+
+it.each([
+  ['1h', 3_600_000],
+  ['1h30m', 5_400_000],
+  ['300s', 300_000],
+  ['1s', 300_000],
+])('reads the interval %s', (text, ms) => {
+  expect(refreshMs(object(undefined, 1, text))).toBe(ms);
+});

@@ -1,0 +1,25 @@
+/** A small part of the simulation, on new seeds each day; `npm run test:sim` runs as much as one likes. */
+import { expect, it } from 'vitest';
+import { run } from '../../sim/run.ts';
+
+const LIVES = 400;
+const DAY_MS = 86_400_000;
+
+it(`loses no server and orders none twice in ${LIVES} simulated lives`, async () => {
+  const first = Math.floor(Date.now() / DAY_MS) * 1000;
+  let lives = 0;
+  for (let seed = first; lives < LIVES; seed++) {
+    const result = await run({ seed });
+    expect(result.violations, `replay: npm run test:sim -- --replay ${seed}`).toEqual([]);
+    lives += result.lives;
+  }
+  process.stdout.write(
+    `simulation: ${lives} lives from seed ${first} on; npm run test:sim -- --lives 100000 is the whole\n`,
+  );
+}, 120_000);
+
+it('replays a seed exactly', async () => {
+  const [first, second] = [await run({ seed: 7, trace: true }), await run({ seed: 7, trace: true })];
+  expect(first.trace.length).toBeGreaterThan(100);
+  expect(second.trace).toEqual(first.trace);
+});

@@ -1,0 +1,213 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { pinnedVersions, resolveBinaries } from '../../../../tools/control-plane/binaries.ts';
+import { withLock } from '../../../../tools/control-plane/lock.ts';
+
+const NEEDED = ['kube-apiserver', 'etcd', 'kubectl'];
+// Port 9 is never listened on here: refused at once, as without a network.
+const NO_NETWORK = 'http://127.0.0.1:9/index.yaml';
+const NO_GO = { PATH: '/nowhere' };
+
+let home: string;
+let lines: string[];
+const progress = (line: string) => void lines.push(line);
+
+beforeEach(async () => {
+  home = await mkdtemp(join(tmpdir(), 'vps-operator-binaries-'));
+  lines = [];
+});
+afterEach(() => rm(home, { recursive: true }));
+
+async function programs(folder: string, names: string[], content = '#!/bin/sh\n'): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  for (const name of names) await writeFile(join(folder, name), content, { mode: 0o755 });
+}
+
+async function cacheFolder(): Promise<string> {
+  return join(home, '.cache/vps-operator/control-plane', (await pinnedVersions()).kubernetes);
+}
+
+/** A go command that does with `-o <folder>/ <package>...` what the real one does; writes its arguments to `go.args`. */
+async function fakeGo(script = ''): Promise<NodeJS.ProcessEnv> {
+  const bin = join(home, 'bin');
+  const build = `
+    printf '%s\\n' "$@" >> ${home}/go.args
+    ${script}
+    while [ "$1" != -o ]; do shift; done
+    out=$2; shift 2
+    for package; do name=$(echo "$package" | sed 's#/v[0-9]*$##; s#.*/##'); echo built > "$out$name"; chmod 755 "$out$name"; done`;
+  await programs(bin, ['go'], `#!/bin/sh\n${build}\n`);
+  return { HOME: home, PATH: `${bin}:/usr/bin:/bin` };
+}
+
+describe('KUBEBUILDER_ASSETS', () => {
+  it('is taken before the cache and everything else', async () => {
+    const assets = join(home, 'assets');
+    await programs(assets, NEEDED);
+    await programs(await cacheFolder(), NEEDED);
+    const env = { HOME: home, KUBEBUILDER_ASSETS: assets };
+    expect(await resolveBinaries(progress, { env })).toEqual({
+      kubeApiserver: join(assets, 'kube-apiserver'),
+      etcd: join(assets, 'etcd'),
+      kubectl: join(assets, 'kubectl'),
+      kubeControllerManager: undefined,
+    });
+    expect(lines).toEqual([]);
+  });
+
+  it('is an error, not a hint, when a program is missing or not executable', async () => {
+    const assets = join(home, 'assets');
+    await programs(assets, NEEDED);
+    await rm(join(assets, 'etcd'));
+    await chmod(join(assets, 'kubectl'), 0o644);
+    await programs(await cacheFolder(), NEEDED);
+    const resolved = resolveBinaries(progress, { env: { HOME: home, KUBEBUILDER_ASSETS: assets } });
+    await expect(resolved).rejects.toThrow(`KUBEBUILDER_ASSETS is ${assets}, which holds no executable etcd, kubectl.`);
+  });
+
+  it('must hold the controller manager where a test asks for it', async () => {
+    await programs(join(home, 'assets'), NEEDED);
+    const env = { HOME: home, KUBEBUILDER_ASSETS: join(home, 'assets') };
+    const resolved = resolveBinaries(progress, { env, controllerManager: true });
+    await expect(resolved).rejects.toThrow('holds no executable kube-controller-manager');
+  });
+});
+
+describe('the cache', () => {
+  it('is used silently, and lies in XDG_CACHE_HOME where that is set', async () => {
+    const cache = join(home, 'elsewhere');
+    const folder = join(cache, 'vps-operator/control-plane', (await pinnedVersions()).kubernetes);
+    await programs(folder, [...NEEDED, 'kube-controller-manager']);
+    const binaries = await resolveBinaries(progress, { env: { HOME: home, XDG_CACHE_HOME: cache, ...NO_GO } });
+    expect(binaries.kubeApiserver).toBe(join(folder, 'kube-apiserver'));
+    expect(binaries.kubeControllerManager).toBe(join(folder, 'kube-controller-manager'));
+    expect(lines).toEqual([]);
+  });
+
+  it('is completed when a program is missing in it', async () => {
+    await programs(await cacheFolder(), ['kube-apiserver', 'kubectl']);
+    const binaries = await resolveBinaries(progress, { env: await fakeGo(), indexUrl: NO_NETWORK });
+    expect(await readFile(binaries.etcd, 'utf8')).toBe('built\n');
+    expect(await readFile(binaries.kubeApiserver, 'utf8')).toBe('#!/bin/sh\n');
+  });
+});
+
+describe('the download', () => {
+  it('fetches the newest archive of the pinned minor version and keeps it', async () => {
+    const upstream = await startUpstream();
+    try {
+      const env = { HOME: home, ...NO_GO };
+      const binaries = await resolveBinaries(progress, { env, indexUrl: upstream.indexUrl });
+      expect(await readFile(binaries.kubeApiserver, 'utf8')).toBe('downloaded\n');
+      expect(binaries.kubeControllerManager).toBeUndefined();
+      expect((await readdir(join(binaries.etcd, '..'))).sort()).toEqual([...NEEDED].sort());
+      expect(await readdir(join(binaries.etcd, '../..'))).toHaveLength(1);
+    } finally {
+      await upstream.close();
+    }
+    const again = await resolveBinaries(progress, { env: { HOME: home, ...NO_GO }, indexUrl: NO_NETWORK });
+    expect(await readFile(again.etcd, 'utf8')).toBe('downloaded\n');
+  });
+});
+
+describe('the build', () => {
+  it('makes all programs with the version stamped in when there is no network', async () => {
+    const { kubernetes } = await pinnedVersions();
+    const binaries = await resolveBinaries(progress, { env: await fakeGo(), indexUrl: NO_NETWORK });
+    expect(await readFile(binaries.etcd, 'utf8')).toBe('built\n');
+    expect(await readFile(binaries.kubeControllerManager ?? '', 'utf8')).toBe('built\n');
+    expect(await readFile(join(home, 'go.args'), 'utf8')).toContain(`gitVersion=${kubernetes}`);
+    expect(lines.join('\n')).toMatch(/looking for a download.*no download.*building.*built in/s);
+    expect(await readdir(dirname(await cacheFolder()))).toEqual([kubernetes]);
+  });
+
+  it('runs once when two ask at the same time', async () => {
+    const env = await fakeGo('sleep 0.3');
+    const both = [1, 2].map(() => resolveInProcess(env));
+    await Promise.all(both);
+    const args = await readFile(join(home, 'go.args'), 'utf8');
+    expect(args.split('\n').filter((line) => line === 'build')).toHaveLength(1);
+  });
+
+  it('leaves no half of a build behind', async () => {
+    const env = await fakeGo('echo "cannot find module" >&2; exit 1');
+    await expect(resolveBinaries(progress, { env, indexUrl: NO_NETWORK })).rejects.toThrow(/cannot find module/);
+    expect(await readdir(dirname(await cacheFolder()))).toEqual([]);
+  });
+});
+
+describe('when nothing works', () => {
+  it('one error names every way that was tried and what to install', async () => {
+    const { go } = await pinnedVersions();
+    const error: unknown = await resolveBinaries(progress, {
+      env: { HOME: home, ...NO_GO },
+      indexUrl: NO_NETWORK,
+    }).catch((caught: unknown) => caught);
+    expect(error).toBeInstanceOf(Error);
+    const { message } = error as Error;
+    expect(message).toContain('Cannot get kube-apiserver, etcd, kubectl');
+    expect(message).toContain('download from 127.0.0.1:9:');
+    expect(message).toContain('there is no go command');
+    expect(message).toContain(`install Go ${go}`);
+    expect(message).toContain('KUBEBUILDER_ASSETS');
+    expect(message).toContain('access to the internet');
+  });
+});
+
+describe('the lock', () => {
+  it('is taken over from a process that is dead', async () => {
+    const file = join(home, 'lock');
+    const dead = execFile('/bin/true');
+    await new Promise((resolve) => dead.once('exit', resolve));
+    await writeFile(file, String(dead.pid));
+    expect(await withLock(file, progress, () => Promise.resolve('done'))).toBe('done');
+    expect(await readdir(home)).toEqual([]);
+  });
+
+  it('is released when the work fails', async () => {
+    const file = join(home, 'lock');
+    await expect(withLock(file, progress, () => Promise.reject(new Error('no')))).rejects.toThrow('no');
+    expect(await readdir(home)).toEqual([]);
+  });
+});
+
+/** In a process of its own: the lock is between processes. */
+async function resolveInProcess(env: NodeJS.ProcessEnv): Promise<void> {
+  const source = `
+    import { resolveBinaries } from ${JSON.stringify(join(import.meta.dirname, '../../../../tools/control-plane/binaries.ts'))};
+    await resolveBinaries(() => undefined, { indexUrl: ${JSON.stringify(NO_NETWORK)} });`;
+  await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', source], { env });
+}
+
+/** Upstream's list and one archive, of another patch of the pinned minor version. */
+async function startUpstream(): Promise<{ indexUrl: string; close: () => Promise<void> }> {
+  const source = join(home, 'archive');
+  await programs(join(source, 'controller-tools/envtest'), NEEDED, 'downloaded\n');
+  const tarball = join(home, 'envtest.tar.gz');
+  await promisify(execFile)('tar', ['-czf', tarball, '-C', source, 'controller-tools']);
+  const archive = await readFile(tarball);
+  const version = (await pinnedVersions()).kubernetes.replace(/\d+$/, '99');
+  const system = `${process.platform}-${process.arch === 'x64' ? 'amd64' : process.arch}`;
+
+  const server = createServer((request, response) => {
+    const { port } = server.address() as AddressInfo;
+    const entry = {
+      hash: createHash('sha512').update(archive).digest('hex'),
+      selfLink: `http://127.0.0.1:${port}/archive`,
+    };
+    const index = { releases: { [version]: { [`envtest-${version}-${system}.tar.gz`]: entry } } };
+    response.end(request.url === '/archive' ? archive : JSON.stringify(index));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    indexUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}/index.yaml`,
+    close: () => new Promise((resolve) => server.close(() => resolve())),
+  };
+}

@@ -1,0 +1,183 @@
+import { describe, expect, it } from 'vitest';
+import {
+  denied,
+  graceOf,
+  isProven,
+  pauseOf,
+  unprovenVerdict,
+  withoutDenials,
+} from '../../../../src/virtual-server/decision/absence.ts';
+import type { Denials, Facts, Memo } from '../../../../src/virtual-server/decision/types.ts';
+import { HELD, KNOWN, TIMING, denials, facts, memo, record, web, webWith } from '../../../gen/decision.ts';
+
+const WHAT = 'server srv1';
+const GRACE = TIMING.absenceMs;
+/** `monotonic` alone moves: the wall clock may be set. */
+const at = (monotonic: number, held: Memo = memo({})): Facts => facts({ monotonic, memo: held });
+
+/** The denials after one at each of these moments. */
+function after(...moments: number[]): Denials {
+  let held = memo({});
+  for (const moment of moments) held = memo({ denials: denied(at(moment, held), WHAT) });
+  return held.denials ?? denials('nothing');
+}
+
+describe('counting denials', () => {
+  it('begins with the first one', () => {
+    expect(denied(at(5_000), WHAT)).toEqual({ of: WHAT, since: 5_000, counted: 1, countedAt: 5_000, lastAt: 5_000 });
+  });
+
+  it('takes any number within a quarter of the grace period for one', () => {
+    expect(after(0, 1, 10, 1_000, GRACE / 4 - 1)).toEqual({
+      of: WHAT,
+      since: 0,
+      counted: 1,
+      countedAt: 0,
+      lastAt: GRACE / 4 - 1,
+    });
+    expect(after(0, GRACE / 4).counted).toBe(2);
+  });
+
+  it('measures from the last one that counted, so that frequent denials still count', () => {
+    expect(after(0, 50_000, 80_000, 130_000, 160_000)).toEqual({
+      of: WHAT,
+      since: 0,
+      counted: 3,
+      countedAt: 160_000,
+      lastAt: 160_000,
+    });
+  });
+
+  it('begins again after a gap longer than the grace period, in which a 200 may have been missed', () => {
+    expect(after(0, 150_000, 150_000 + GRACE)).toMatchObject({ counted: 3, since: 0 });
+    const now = 150_001 + GRACE;
+    expect(after(0, 150_000, now)).toEqual({ of: WHAT, since: now, counted: 1, countedAt: now, lastAt: now });
+  });
+
+  it('measures the gap from the last denial of all, whether that one counted or not', () => {
+    expect(after(0, GRACE / 4 - 1, GRACE / 4 - 1 + GRACE)).toMatchObject({ counted: 2, since: 0 });
+  });
+
+  it('begins again for another server or task', () => {
+    const held = memo({ denials: denials('task 7') });
+    expect(denied(at(0, held), WHAT)).toMatchObject({ of: WHAT, counted: 1, since: 0 });
+  });
+
+  it('is forgotten with everything else kept', () => {
+    expect(withoutDenials(memo({ denials: denials(WHAT), cancelAsked: 'srv1' }))).toEqual(
+      memo({ cancelAsked: 'srv1' }),
+    );
+  });
+});
+
+describe('proof of absence', () => {
+  it.each([
+    { reason: 'three denials over the whole period', moments: [0, 150_000, 300_000], now: 300_000, proven: true },
+    { reason: 'three denials, a moment too early', moments: [0, 150_000, 299_999], now: 299_999, proven: false },
+    { reason: 'two denials, however long ago', moments: [0, 150_000], now: 9_000_000, proven: false },
+    { reason: 'three denials with a long gap', moments: [0, 150_000, 900_000], now: 900_000, proven: false },
+    {
+      reason: 'a hundred denials within a moment',
+      moments: Array.from({ length: 100 }, (_, n) => n),
+      now: 100,
+      proven: false,
+    },
+    { reason: 'two denials within a moment', moments: [0, 1], now: 1, proven: false },
+  ])('$reason: $proven', ({ moments, now, proven }) => {
+    expect(isProven(after(...moments), GRACE, at(now))).toBe(proven);
+  });
+
+  it('does not follow a wall clock that was set forward', () => {
+    const jumped = facts({ now: Date.UTC(2030, 0, 1), monotonic: 1_000 });
+    expect(isProven(after(0, 100_000, 200_000), GRACE, jumped)).toBe(false);
+  });
+});
+
+describe('the grace period', () => {
+  const copied = { ...HELD, owner: 'another-uid', identifier: 'srv9' };
+  it.each([
+    { reason: 'a server that was read', object: webWith(KNOWN), own: KNOWN, periods: 1 },
+    {
+      reason: 'a server that shows nothing of itself',
+      object: webWith(HELD),
+      own: { ...HELD, fingerprint: {} },
+      periods: 1,
+    },
+    { reason: 'an adopted server', object: web(), own: record({ mode: 'adopt', identifier: 'srv1' }), periods: 1 },
+    {
+      reason: 'a server that an earlier version read',
+      object: webWith(HELD, { status: { serverStatus: 'running' } }),
+      own: HELD,
+      periods: 1,
+    },
+    { reason: 'a server that was never read', object: webWith(HELD), own: HELD, periods: 12 },
+    {
+      reason: 'a server beside the status of another one',
+      object: web({ annotated: HELD, mirror: copied, status: { serverStatus: 'running' } }),
+      own: HELD,
+      periods: 12,
+    },
+    {
+      reason: 'a server never read whose DELETE has lost its answer',
+      object: webWith(HELD),
+      own: HELD,
+      held: memo({ cancelAsked: 'srv1' }),
+      periods: 1,
+    },
+    {
+      reason: 'a server never read while another one was to be cancelled',
+      object: webWith(HELD),
+      own: HELD,
+      held: memo({ cancelAsked: 'srv0' }),
+      periods: 12,
+    },
+  ])('is $periods times absenceMs for $reason', ({ object, own, held, periods }) => {
+    expect(graceOf(object, own, at(0, held))).toBe(periods * GRACE);
+  });
+});
+
+describe('the next look', () => {
+  it.each([
+    { reason: 'the poll interval', timing: TIMING, now: 0, pause: 60_000 },
+    { reason: 'half the period where polls are rare', timing: { ...TIMING, pollMs: 900_000 }, now: 0, pause: 150_000 },
+    { reason: 'the end of the period where that is sooner', timing: TIMING, now: GRACE - 10, pause: 10 },
+    { reason: 'the poll interval once the period is over', timing: TIMING, now: GRACE, pause: 60_000 },
+    { reason: 'an eighth of the time since the first denial', timing: TIMING, now: 800_000, pause: 100_000 },
+    { reason: 'half the period at most, so that the count goes on', timing: TIMING, now: 86_400_000, pause: 150_000 },
+  ])('comes after $reason', ({ timing, now, pause }) => {
+    expect(pauseOf(after(0), GRACE, { ...at(now), timing })).toBe(pause);
+  });
+
+  it('proves an absence within the period and one look more', () => {
+    let held = memo({});
+    let now = 0;
+    for (let looks = 0; looks < 100; looks += 1) {
+      const present = denied(at(now, held), WHAT);
+      if (isProven(present, GRACE, at(now))) break;
+      held = memo({ denials: present });
+      now += pauseOf(present, GRACE, at(now));
+    }
+    expect(now).toBe(GRACE);
+  });
+});
+
+describe('what is said meanwhile', () => {
+  it('names the count, the earliest end, the next look and the word that ends it', () => {
+    const { reason, message } = unprovenVerdict(
+      after(0, 80_000),
+      WHAT,
+      GRACE,
+      60_000,
+      facts({ now: Date.UTC(2026, 0, 2), monotonic: 80_000 }),
+    );
+    expect(reason).toBe('AbsenceUnproven');
+    expect(message).toContain('404 for server srv1, which may be a fault. 2 of at least 3 denials so far');
+    expect(message).toContain('gone at 2026-01-02T00:03:40Z at the earliest');
+    expect(message).toContain('Next check in 60 s (at 2026-01-02T00:01:00Z)');
+    expect(message).toContain('annotate vps-operator.dev/server-gone=srv1');
+  });
+
+  it('offers no such word for a task', () => {
+    expect(unprovenVerdict(after(0), 'task 7', GRACE, 60_000, at(0)).message).not.toContain('server-gone');
+  });
+});

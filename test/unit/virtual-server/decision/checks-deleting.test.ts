@@ -1,0 +1,174 @@
+import { FINALIZER } from '../../../../src/api/names.ts';
+import {
+  adopting,
+  ACCOUNT,
+  ATTEMPTED,
+  HELD,
+  NOW,
+  OTHER_KEY,
+  TASKED,
+  denials,
+  facts,
+  gathered,
+  memo,
+  record,
+  web,
+  webWith,
+} from '../../../gen/decision.ts';
+import { park, planned, verifyChecks, type CheckCase } from './checks-support.ts';
+
+const READY = { serverStatus: 'running' };
+const MISSING = { ...HELD, missingAt: '2026-01-01T12:00:00Z' };
+const orphaned = { ...HELD, orphans: [{ task: 3 }] };
+const fresh = web();
+const ready = webWith(HELD, { status: READY });
+const deletingReady = webWith(HELD, { status: READY, deleting: true });
+const secretGone = { ok: false, reason: 'SecretNotFound', message: 'no Secret', retryAfterMs: 5 } as const;
+
+const cases: CheckCase[] = [
+  {
+    check: 'finalizerIsGone',
+    reason: 'an object that is kept by others alone is let be',
+    object: web({ mirror: HELD, finalizers: ['example.org/other'], deleting: true }),
+    action: { type: 'wait' },
+  },
+  { check: 'finalizerIsGone', reason: 'our finalizer is there', object: deletingReady, action: undefined },
+  { check: 'finalizerIsGone', reason: 'the object is not deleted', object: fresh, action: undefined },
+  {
+    check: 'nothingIsOwed',
+    reason: 'a definite answer left nothing, so no credentials are needed',
+    object: webWith(record({ account: ACCOUNT }), { deleting: true }),
+    action: { type: 'release', why: 'nothingCreated', record: record({ account: ACCOUNT }) },
+  },
+  {
+    check: 'nothingIsOwed',
+    reason: 'an orphan is owed',
+    object: webWith(record({ orphans: [{ attempt: 'a0' }] }), { deleting: true }),
+    action: park('OrphanedServer'),
+  },
+  {
+    check: 'nothingIsOwed',
+    reason: 'an attempt is owed',
+    object: webWith(ATTEMPTED, { deleting: true }),
+    action: undefined,
+  },
+  {
+    check: 'nothingIsOwed',
+    reason: 'the server of a lost record was named, so it is owed',
+    object: web({ finalizers: [FINALIZER], deleting: true, ...adopting('srv1') }),
+    action: undefined,
+  },
+  {
+    check: 'serverIsRetained',
+    reason: 'the server lives on',
+    object: webWith(HELD, { deleting: true, spec: { deletionPolicy: 'Retain' } }),
+    action: { type: 'release', why: 'retained', record: HELD },
+  },
+  {
+    check: 'serverIsRetained',
+    reason: 'an attempt may have created a server that nothing names yet',
+    object: webWith(ATTEMPTED, { deleting: true, spec: { deletionPolicy: 'Retain' } }),
+    action: undefined,
+  },
+  {
+    check: 'serverIsRetained',
+    reason: 'a task is followed until its server has a name',
+    object: webWith(TASKED, { deleting: true, spec: { deletionPolicy: 'Retain' } }),
+    action: undefined,
+  },
+  { check: 'serverIsRetained', reason: 'the policy is Delete', object: deletingReady, action: undefined },
+  {
+    check: 'serverIsProtected',
+    reason: 'nothing is cancelled while it is protected',
+    object: webWith(HELD, { deleting: true, spec: { deletionProtection: true } }),
+    action: park('DeletionProtected'),
+  },
+  {
+    check: 'serverIsProtected',
+    reason: 'protection matters to a deletion alone',
+    object: webWith(HELD, { spec: { deletionProtection: true } }),
+    action: undefined,
+  },
+  {
+    check: 'serverIsToBeCancelled',
+    reason: 'the server is cancelled',
+    object: deletingReady,
+    given: gathered(),
+    action: { type: 'deleteServer', record: HELD, identifier: 'srv1' },
+  },
+  {
+    check: 'serverIsToBeCancelled',
+    reason: 'a key is needed',
+    object: deletingReady,
+    given: facts({ credentials: secretGone }),
+    action: park('SecretNotFound', { retry: 'deleteServer' }),
+  },
+  {
+    check: 'serverIsToBeCancelled',
+    reason: 'it was cancelled',
+    object: deletingReady,
+    given: facts({ memo: memo({ cancelled: 'srv1' }) }),
+    action: { type: 'release', why: 'cancelled', record: HELD },
+  },
+  {
+    check: 'serverIsToBeCancelled',
+    reason: 'another one was cancelled, another one is gone',
+    object: deletingReady,
+    given: gathered({ memo: memo({ cancelled: 'srv0', gone: 'srv0' }) }),
+    action: { type: 'deleteServer', record: HELD, identifier: 'srv1' },
+  },
+  {
+    check: 'serverIsToBeCancelled',
+    reason: 'its absence is proven',
+    object: deletingReady,
+    given: facts({ memo: memo({ gone: 'srv1' }) }),
+    action: { type: 'release', why: 'gone', record: HELD },
+  },
+  {
+    check: 'serverIsToBeCancelled',
+    reason: 'its absence is proven, an orphan is owed still',
+    object: webWith(orphaned, { deleting: true }),
+    given: facts({ memo: memo({ gone: 'srv1' }) }),
+    action: park('OrphanedServer'),
+  },
+  {
+    check: 'serverIsToBeCancelled',
+    reason: 'a server of another account is read again by the cancellation itself',
+    object: deletingReady,
+    given: gathered({ credentials: { ok: true, account: OTHER_KEY } }),
+    action: { type: 'deleteServer', record: HELD, identifier: 'srv1' },
+  },
+  {
+    check: 'serverIsToBeCancelled',
+    reason: 'a server that was denied is asked for again by the cancellation itself',
+    object: deletingReady,
+    given: gathered({ memo: memo({ denials: denials('server srv1') }) }),
+    action: { type: 'deleteServer', record: HELD, identifier: 'srv1' },
+  },
+  {
+    check: 'serverIsToBeCancelled',
+    reason: 'the next look at a server that was denied has its time',
+    object: deletingReady,
+    given: gathered({
+      memo: { ...planned(deletingReady, 'deleteServer', NOW + 50), denials: denials('server srv1') },
+    }),
+    action: { type: 'wait', afterMs: 50 },
+  },
+  {
+    check: 'serverIsToBeCancelled',
+    reason: 'a server that had counted as gone is no more let go by that',
+    object: webWith(MISSING, { status: READY, deleting: true }),
+    given: gathered(),
+    action: { type: 'deleteServer', record: MISSING, identifier: 'srv1' },
+  },
+  {
+    check: 'serverIsToBeCancelled',
+    reason: 'it was cancelled, an orphan is owed still',
+    object: webWith(orphaned, { deleting: true }),
+    given: facts({ memo: memo({ cancelled: 'srv1' }) }),
+    action: park('OrphanedServer'),
+  },
+  { check: 'serverIsToBeCancelled', reason: 'nobody deletes the object', object: ready, action: undefined },
+];
+
+verifyChecks('checks on an object that is being deleted', cases);

@@ -1,0 +1,353 @@
+import { describe, expect, it } from 'vitest';
+import type { Condition } from '../../../../src/api/virtual-server.ts';
+import type { Facts } from '../../../../src/virtual-server/decision/types.ts';
+import {
+  ACCOUNT,
+  ATTEMPTED,
+  HELD,
+  KNOWN,
+  NOW,
+  TASKED,
+  TIMING,
+  adopting,
+  facts,
+  gathered,
+  others,
+  memo,
+  web,
+  webWith,
+} from '../../../gen/decision.ts';
+import { SSH_KEY } from '../../../gen/virtual-server.ts';
+import { answer, park, planned, saying, verifyChecks, type CheckCase } from './checks-support.ts';
+
+const busy = others({ withServer: (identifier) => (identifier === 'srv1' ? ['default/other'] : []) });
+const note = { attempt: 'a1', state: 'sending' } as const;
+const fresh = web();
+const secretGone = { ok: false, reason: 'SecretNotFound', message: 'no Secret' } as const;
+const condition = (reason: Condition['reason']): Condition => ({
+  type: 'Reconciling',
+  status: 'True',
+  reason,
+  message: '',
+  lastTransitionTime: '2026-01-01T00:00:00Z',
+});
+const credentials = { ok: true, account: ACCOUNT } as const;
+
+const FRUITLESS = [
+  'TaskNotFound',
+  'TaskFailed',
+  'TaskOverdue',
+  'TaskInUse',
+  'IdentityUnproven',
+  'ServerNotVisible',
+  'IdentifierInUse',
+  'AdoptInvalid',
+] as const;
+
+const cases: CheckCase[] = [
+  {
+    check: 'attemptWasClaimedJustNow',
+    reason: 'the visit that claimed sends what spec asks for',
+    object: webWith(ATTEMPTED),
+    given: gathered({ claimed: 'a1' }),
+    action: {
+      type: 'create',
+      record: ATTEMPTED,
+      attempt: 'a1',
+      request: { product: 'vps-1gb', image: 'debian-13.qcow2/minimal', diskSize: 20, sshKeys: SSH_KEY },
+    },
+  },
+  {
+    check: 'attemptWasClaimedJustNow',
+    reason: 'a later visit never sends it',
+    object: webWith(ATTEMPTED),
+    given: gathered(),
+    action: undefined,
+  },
+  {
+    check: 'attemptWasClaimedJustNow',
+    reason: 'another attempt was claimed than the one that stands in the record',
+    object: webWith(ATTEMPTED),
+    given: gathered({ claimed: 'a2' }),
+    action: undefined,
+  },
+  {
+    check: 'attemptWasClaimedJustNow',
+    reason: 'what was accepted is not sent again',
+    object: webWith(TASKED),
+    given: gathered({ claimed: 'a1' }),
+    action: undefined,
+  },
+  {
+    check: 'createIsInFlight',
+    reason: "another process's attempt is waited for from now on",
+    object: webWith(ATTEMPTED),
+    action: park('CreateInFlight', { afterMs: TIMING.takeoverMs }),
+  },
+  {
+    check: 'createIsInFlight',
+    reason: 'the wait counts from when it was first seen here',
+    object: webWith(ATTEMPTED),
+    given: facts({ memo: memo({ foreignAttempt: { attempt: 'a1', since: NOW - 1000 } }) }),
+    action: park('CreateInFlight', { afterMs: TIMING.takeoverMs - 1000 }),
+  },
+  {
+    check: 'createIsInFlight',
+    reason: 'the wait counts from now where the clock was set back by a day since',
+    object: webWith(ATTEMPTED),
+    given: facts({ memo: memo({ foreignAttempt: { attempt: 'a1', since: NOW + 86_400_000 } }) }),
+    action: park('CreateInFlight', { afterMs: TIMING.takeoverMs }),
+  },
+  {
+    check: 'createIsInFlight',
+    reason: 'the wait is over',
+    object: webWith(ATTEMPTED),
+    given: facts({ memo: memo({ foreignAttempt: { attempt: 'a1', since: NOW - TIMING.takeoverMs } }) }),
+    action: undefined,
+  },
+  {
+    check: 'createIsInFlight',
+    reason: 'the wait for an earlier attempt does not count for this one',
+    object: webWith(ATTEMPTED),
+    given: facts({ memo: memo({ foreignAttempt: { attempt: 'a0', since: 0 } }) }),
+    action: park('CreateInFlight', { afterMs: TIMING.takeoverMs }),
+  },
+  {
+    check: 'createIsInFlight',
+    reason: 'an attempt of the own journal is not on its way any more',
+    object: webWith(ATTEMPTED),
+    given: facts({ notes: [note] }),
+    action: undefined,
+  },
+  {
+    check: 'adoptionIsAsked',
+    reason: 'what is no identifier is not called for',
+    object: web(adopting('two words')),
+    given: gathered(),
+    action: park('AdoptInvalid'),
+  },
+  {
+    check: 'adoptionIsAsked',
+    reason: 'holders are told of only after the server was read',
+    object: web(adopting('srv1')),
+    given: gathered({ others: busy }),
+    action: { type: 'adopt', record: undefined, identifier: 'srv1' },
+  },
+  {
+    check: 'adoptionIsAsked',
+    reason: 'the server is read with the key of the object',
+    object: web(adopting('srv1')),
+    action: { type: 'gather', what: 'credentials' },
+  },
+  {
+    check: 'adoptionIsAsked',
+    reason: 'an object that is told of no key hears of no holder',
+    object: web(adopting('srv1')),
+    given: gathered({ others: busy, credentials: secretGone }),
+    action: park('SecretNotFound', { retry: 'adopt' }),
+  },
+  {
+    check: 'adoptionIsAsked',
+    reason: 'an order on its way may turn out to be the server that is named',
+    object: web(adopting('srv1')),
+    given: gathered({ others: others({ ordering: (account) => (account === ACCOUNT ? ['default/other'] : []) }) }),
+    action: park('Pending', { afterMs: 5_000 }),
+  },
+  {
+    check: 'adoptionIsAsked',
+    reason: 'an overdue order that waits says so, or another one would wait for it in turn',
+    object: webWith(TASKED, { ...adopting('srv1'), status: { conditions: [condition('Creating')] } }),
+    given: gathered({ now: NOW + 3_600_000, others: others({ ordering: () => ['default/other'] }) }),
+    action: park('TaskOverdue', { afterMs: 5_000 }),
+  },
+  {
+    check: 'adoptionIsAsked',
+    reason: 'an order in another namespace may be one of the same account, and is not named',
+    object: web(adopting('srv1')),
+    given: gathered({ others: others({ ordering: () => ['secret-project/db'] }) }),
+    action: saying('which server an object in another namespace has ordered'),
+  },
+  {
+    check: 'adoptionIsAsked',
+    reason: 'while the own task runs, a word that names no server is not complained of',
+    object: webWith(TASKED, { ...adopting('two words'), status: { conditions: [condition('Creating')] } }),
+    given: gathered(),
+    action: undefined,
+  },
+  {
+    check: 'adoptionIsAsked',
+    reason: 'once the own task is fruitless, a word that names no server is complained of',
+    object: webWith(TASKED, { ...adopting('two words'), status: { conditions: [condition('TaskNotFound')] } }),
+    given: gathered(),
+    action: park('AdoptInvalid'),
+  },
+  {
+    check: 'adoptionIsAsked',
+    reason: 'the own task tells by itself which server it creates',
+    object: webWith(TASKED, { ...adopting('srv1'), status: { conditions: [condition('Creating')] } }),
+    given: gathered(),
+    action: undefined,
+  },
+  ...FRUITLESS.map((reason): CheckCase => ({
+    check: 'adoptionIsAsked',
+    reason: `${reason}: the own task will not tell`,
+    object: webWith(TASKED, { ...adopting('srv1'), status: { conditions: [condition(reason)] } }),
+    given: gathered(),
+    action: { type: 'adopt', record: TASKED, identifier: 'srv1' },
+  })),
+  {
+    check: 'adoptionIsAsked',
+    reason: 'a new object takes the server over instead of ordering one',
+    object: web(adopting('srv1')),
+    given: gathered(),
+    action: { type: 'adopt', record: undefined, identifier: 'srv1' },
+  },
+  {
+    check: 'adoptionIsAsked',
+    reason: 'a task of an hour is not waited for, whatever is said of it',
+    object: webWith(TASKED, { ...adopting('srv1'), status: { conditions: [condition('Creating')] } }),
+    given: gathered({ now: NOW + 3_600_000 }),
+    action: { type: 'adopt', record: TASKED, identifier: 'srv1' },
+  },
+  ...(['TaskInUse', 'TaskNotFound'] as const).map((reason): CheckCase => ({
+    check: 'adoptionIsAsked',
+    reason: `${reason}: another server stands for one that was never seen`,
+    object: webWith(HELD, { ...adopting('srv2'), status: { conditions: [condition(reason)] } }),
+    given: gathered(),
+    action: { type: 'adopt', record: HELD, identifier: 'srv2' },
+  })),
+  {
+    check: 'adoptionIsAsked',
+    reason: 'a server that was seen is not given away for another one that the task names',
+    object: webWith(KNOWN, { ...adopting('srv2'), status: { conditions: [condition('TaskInUse')] } }),
+    given: gathered(),
+    action: undefined,
+  },
+  {
+    check: 'adoptionIsAsked',
+    reason: 'the own server is not adopted in another spelling',
+    object: webWith(HELD, { ...adopting('SRV1'), status: { conditions: [condition('TaskInUse')] } }),
+    given: gathered(),
+    action: undefined,
+  },
+  {
+    check: 'adoptionIsAsked',
+    reason: 'what is held is not given away',
+    object: webWith(HELD, adopting('srv2')),
+    given: gathered(),
+    action: undefined,
+  },
+  {
+    check: 'adoptionIsAsked',
+    reason: 'a failed adoption is not tried again before its time',
+    object: web(adopting('srv1')),
+    given: gathered({ memo: planned(web(adopting('srv1')), 'adopt', NOW + 50) }),
+    action: { type: 'wait', afterMs: 50 },
+  },
+  {
+    check: 'createOutcomeIsUnknown',
+    reason: 'nobody knows what came of it',
+    object: webWith(ATTEMPTED),
+    action: park('CreateOutcomeUnknown'),
+  },
+  { check: 'createOutcomeIsUnknown', reason: 'a task is known', object: webWith(TASKED), action: undefined },
+  {
+    check: 'serverIsToBeOrdered',
+    reason: 'a refused create waits for a change for ever',
+    object: fresh,
+    given: gathered({ memo: planned(fresh, 'gather', Infinity) }),
+    action: { type: 'wait' },
+  },
+  {
+    check: 'serverIsToBeOrdered',
+    reason: 'a key comes first',
+    object: fresh,
+    action: { type: 'gather', what: 'credentials' },
+  },
+  {
+    check: 'serverIsToBeOrdered',
+    reason: 'then the SSH keys',
+    object: fresh,
+    given: facts({ credentials }),
+    action: { type: 'gather', what: 'sshKeys' },
+  },
+  {
+    check: 'serverIsToBeOrdered',
+    reason: 'an SSH key is missing',
+    object: fresh,
+    given: gathered({ sshKeys: { ok: false, reason: 'SSHKeyNotFound', message: 'none' } }),
+    action: park('SSHKeyNotFound', { retry: 'gather' }),
+  },
+  {
+    check: 'serverIsToBeOrdered',
+    reason: "then the service's lists",
+    object: fresh,
+    given: facts({ credentials, sshKeys: { ok: true, text: SSH_KEY } }),
+    action: { type: 'gather', what: 'catalog' },
+  },
+  {
+    check: 'serverIsToBeOrdered',
+    reason: 'a journal that cannot be written costs neither a call nor a claim',
+    object: fresh,
+    given: gathered({ journalProblem: 'no space left on device', credentials: undefined } as unknown as Facts),
+    action: {
+      type: 'park',
+      verdict: {
+        reason: 'JournalUnavailable',
+        message:
+          'the journal in --journal-dir cannot be written: no space left on device. Nothing is ordered until it can. ' +
+          'Free space there or make it writable; the operator retries automatically',
+      },
+      retry: 'gather',
+      afterMs: TIMING.pollMs,
+    },
+  },
+  {
+    check: 'serverIsToBeOrdered',
+    reason: 'a service that is down costs no claim',
+    object: fresh,
+    given: gathered({ catalog: { ok: false, reason: 'ProviderUnavailable', message: 'down', retryAfterMs: 7 } }),
+    action: park('ProviderUnavailable', { retry: 'gather', atLeastMs: 7 }),
+  },
+  {
+    check: 'serverIsToBeOrdered',
+    reason: 'what the service does not offer is not ordered',
+    object: web({ spec: { product: 'vps-3gb' } }),
+    given: gathered(),
+    action: park('InvalidSpec', { retry: 'gather', afterMs: TIMING.resyncMs }),
+  },
+  {
+    check: 'serverIsToBeOrdered',
+    reason: 'the brake is asked last, since asking reserves',
+    object: fresh,
+    given: facts({ ...gathered(), createDelayMs: undefined } as unknown as Facts),
+    action: { type: 'gather', what: 'createDelay' },
+  },
+  {
+    check: 'serverIsToBeOrdered',
+    reason: 'the brake holds',
+    object: fresh,
+    given: gathered({ createDelayMs: 9 }),
+    action: park('CreateLimit', { retry: 'gather', afterMs: 9 }),
+  },
+  {
+    check: 'serverIsToBeOrdered',
+    reason: 'all is in order',
+    object: fresh,
+    given: gathered(),
+    action: { type: 'claim', record: undefined, account: ACCOUNT },
+  },
+];
+
+verifyChecks('checks on the way to a server', cases);
+
+describe('serverIsToBeOrdered', () => {
+  it.each([
+    { reason: 'an attempt', object: webWith(ATTEMPTED) },
+    { reason: 'a task', object: webWith(TASKED) },
+    { reason: 'a server', object: webWith(HELD) },
+    { reason: 'its deletion', object: web({ deleting: true }) },
+  ])('refuses an object with $reason: it is the last line of defence', ({ object }) => {
+    expect(() => answer('serverIsToBeOrdered', object, gathered())).toThrow('no create');
+  });
+});

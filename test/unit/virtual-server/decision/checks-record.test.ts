@@ -1,0 +1,417 @@
+import {
+  FINALIZER,
+  NOT_CREATED_ANNOTATION,
+  ORPHAN_HANDLED_ANNOTATION,
+  PAUSED_ANNOTATION,
+  START_ANEW_ANNOTATION,
+} from '../../../../src/api/names.ts';
+import type { Condition, VirtualServer } from '../../../../src/api/virtual-server.ts';
+import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
+import type { Facts } from '../../../../src/virtual-server/decision/types.ts';
+import {
+  adopting,
+  ACCOUNT,
+  ATTEMPTED,
+  HELD,
+  KNOWN,
+  NOW,
+  TASKED,
+  TIMING,
+  UID,
+  denials,
+  facts,
+  memo,
+  others,
+  record,
+  web,
+  webWith,
+} from '../../../gen/decision.ts';
+import { park, saying, verifyChecks, type CheckCase } from './checks-support.ts';
+
+const READY = { serverStatus: 'running' };
+const foreign = { ...HELD, owner: 'another-uid' };
+const orphaned = { ...HELD, orphans: [{ task: 3 }] };
+const busy = others({ withServer: (identifier) => (identifier === 'srv1' ? ['default/other'] : []) });
+const note = { attempt: 'a1', state: 'sending' } as const;
+const ready = webWith(HELD, { status: READY });
+const deletingReady = webWith(HELD, { status: READY, deleting: true });
+const credentials = { ok: true, account: ACCOUNT } as const;
+
+const stalled = (reason: Condition['reason']): { conditions: Condition[] } => ({
+  conditions: [{ type: 'Stalled', status: 'True', reason, message: '', lastTransitionTime: '2026-01-01T00:00:00Z' }],
+});
+const TIME = '2026-01-01T00:00:00Z';
+const said = { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' } };
+const saidNothing = { annotations: { [NOT_CREATED_ANNOTATION]: UID }, deleting: true };
+const released = { type: 'release', why: 'nothingCreated', record: undefined };
+/** The provider was asked after the word, and has denied `of`. */
+const asked = (object: VirtualServer, of?: string): Facts =>
+  facts({ memo: memo({ looked: inputsOf(object), ...(of !== undefined && { denials: denials(of) }) }) });
+const vanished = webWith({ ...KNOWN, readyAt: TIME }, { ...said, status: stalled('TaskNotFound') });
+const missing = webWith({ ...KNOWN, missingAt: TIME }, { ...said, status: stalled('TaskNotFound') });
+const nothing = { type: 'record', record: record({ account: ACCOUNT, settled: ['a1'] }), why: 'notCreated' };
+
+const FRUITLESS = [
+  'TaskNotFound',
+  'TaskFailed',
+  'TaskOverdue',
+  'TaskInUse',
+  'IdentityUnproven',
+  'IdentifierInUse',
+  'ServerNotVisible',
+] as const;
+
+const cases: CheckCase[] = [
+  {
+    check: 'recordIsTooNew',
+    reason: 'a format that this version does not know',
+    object: webWith({ ...HELD, format: 2 }),
+    action: saying(
+      'it has format 2. This version understands format 1 with mode create or adopt. The operator orders, cancels and ' +
+        'changes nothing, and a deletion waits. Run the newer version of the operator again',
+    ),
+  },
+  {
+    check: 'recordIsTooNew',
+    reason: 'a mode that this version does not know, while the object is deleted',
+    object: web({ annotated: JSON.stringify({ ...HELD, mode: 'import' }), deleting: true }),
+    action: park('RecordTooNew'),
+  },
+  {
+    check: 'recordIsTooNew',
+    reason: 'the format of this version',
+    object: webWith({ ...HELD, format: 1 }),
+    action: undefined,
+  },
+  {
+    check: 'recordIsInvalid',
+    reason: 'nobody guesses what broken text meant',
+    object: web({ annotated: '{', mirror: HELD }),
+    action: park('RecordInvalid'),
+  },
+  { check: 'recordIsInvalid', reason: 'the record is in order', object: ready, action: undefined },
+  {
+    check: 'recordIsInvalid',
+    reason: 'no copy is left, and the advice is one that an editor can follow',
+    object: web({ annotated: '{' }),
+    action: saying(`annotate ${NOT_CREATED_ANNOTATION}=${UID} and delete the object`),
+  },
+  {
+    check: 'recordIsInvalid',
+    reason: 'no copy is left, and you say that there is no server',
+    object: web({ annotated: '{', ...saidNothing }),
+    action: released,
+  },
+  {
+    check: 'recordIsInvalid',
+    reason: 'the mirror belies the word that there is no server',
+    object: web({ annotated: '{', mirror: HELD, ...saidNothing }),
+    action: park('RecordInvalid'),
+  },
+  {
+    check: 'recordIsInvalid',
+    reason: 'the journal belies the word that there is no server',
+    object: web({ annotated: '{', ...saidNothing }),
+    given: facts({ notes: [note] }),
+    action: park('RecordInvalid'),
+  },
+  {
+    check: 'recordIsForeign',
+    reason: 'a copy orders nothing',
+    object: web({ annotated: foreign }),
+    action: park('RecordMismatch'),
+  },
+  {
+    check: 'recordIsForeign',
+    reason: 'a copy that is deleted owes nothing',
+    object: web({ annotated: foreign, deleting: true }),
+    action: { type: 'release', why: 'foreign', record: foreign },
+  },
+  {
+    check: 'recordIsForeign',
+    reason: 'a copy that is deleted owes nothing, whatever it was told to adopt',
+    object: web({ annotated: foreign, deleting: true, ...adopting('srv1') }),
+    action: { type: 'release', why: 'foreign', record: foreign },
+  },
+  {
+    check: 'recordIsForeign',
+    reason: 'a copy may be told to start anew',
+    object: web({ annotated: foreign, annotations: { [START_ANEW_ANNOTATION]: UID } }),
+    action: undefined,
+  },
+  {
+    check: 'recordIsForeign',
+    reason: 'a copy may be told to adopt',
+    object: web({ annotated: foreign, ...adopting('srv1') }),
+    action: undefined,
+  },
+  {
+    check: 'recordIsMissing',
+    reason: 'a finalizer without a record may stand for a server',
+    object: web({ finalizers: [FINALIZER] }),
+    action: park('RecordMissing'),
+  },
+  {
+    check: 'recordIsMissing',
+    reason: 'the advice is one that an editor can follow',
+    object: web({ finalizers: [FINALIZER], deleting: true }),
+    action: saying(`annotate ${NOT_CREATED_ANNOTATION}=${UID} to let the object go`),
+  },
+  {
+    check: 'recordIsMissing',
+    reason: 'you say that there is no server',
+    object: web({ finalizers: [FINALIZER], ...saidNothing }),
+    action: released,
+  },
+  {
+    check: 'recordIsMissing',
+    reason: 'the word would outlast the loss of the next record of an object that lives on',
+    object: web({ finalizers: [FINALIZER], ...saidNothing, deleting: false }),
+    action: park('RecordMissing'),
+  },
+  {
+    check: 'recordIsMissing',
+    reason: 'the word is about the object that this one is a copy of',
+    object: web({ finalizers: [FINALIZER], annotations: { [NOT_CREATED_ANNOTATION]: 'another-uid' }, deleting: true }),
+    action: park('RecordMissing'),
+  },
+  {
+    check: 'recordIsMissing',
+    reason: 'start-anew, which a copy may have been told long ago, lets nothing go and orders nothing',
+    object: web({ finalizers: [FINALIZER], annotations: { [START_ANEW_ANNOTATION]: UID }, deleting: true }),
+    action: park('RecordMissing'),
+  },
+  {
+    check: 'recordIsMissing',
+    reason: 'of two words the one that names a server counts',
+    object: web({
+      finalizers: [FINALIZER],
+      annotations: { ...saidNothing.annotations, ...adopting('srv1').annotations },
+      deleting: true,
+    }),
+    action: undefined,
+  },
+  {
+    check: 'recordIsMissing',
+    reason: 'somebody names the server',
+    object: web({ finalizers: [FINALIZER], ...adopting('srv1') }),
+    action: undefined,
+  },
+  {
+    check: 'recordIsInConflict',
+    reason: 'two identifiers are for a person to settle',
+    object: web({ annotated: HELD, mirror: { ...HELD, identifier: 'srv2' } }),
+    action: park('RecordConflict'),
+  },
+  { check: 'recordIsInConflict', reason: 'both say the same', object: ready, action: undefined },
+  {
+    check: 'recordIsStale',
+    reason: 'what the mirror knows is written to the annotation',
+    object: web({ mirror: HELD }),
+    action: { type: 'record', record: HELD, why: 'restored' },
+  },
+  { check: 'recordIsStale', reason: 'the annotation says it all', object: ready, action: undefined },
+  {
+    check: 'objectIsPaused',
+    reason: 'any value but false pauses',
+    object: webWith(HELD, { annotations: { [PAUSED_ANNOTATION]: '' }, deleting: true }),
+    action: { type: 'wait' },
+  },
+  {
+    check: 'objectIsPaused',
+    reason: 'false does not pause',
+    object: webWith(HELD, { annotations: { [PAUSED_ANNOTATION]: 'false' } }),
+    action: undefined,
+  },
+  {
+    check: 'attemptCreatedNothing',
+    reason: 'a person looked and found nothing',
+    object: webWith(ATTEMPTED, { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' } }),
+    given: facts({ notes: [note] }),
+    action: nothing,
+  },
+  {
+    check: 'attemptCreatedNothing',
+    reason: 'all that was known of a server that has vanished is over with it',
+    object: vanished,
+    given: asked(vanished, 'server srv1'),
+    action: nothing,
+  },
+  {
+    check: 'attemptCreatedNothing',
+    reason: 'a server that counts as gone is missing, and no order of it was in vain',
+    object: missing,
+    given: asked(missing, 'server srv1'),
+    action: undefined,
+  },
+  ...FRUITLESS.flatMap((reason): CheckCase[] => {
+    const check = 'attemptCreatedNothing';
+    const tasked = webWith(TASKED, { ...said, status: stalled(reason) });
+    const held = webWith(HELD, { ...said, status: stalled(reason) });
+    const unsaid = webWith(TASKED, { status: stalled(reason) });
+    return [
+      {
+        check,
+        reason: `${reason}: the task has not named a server`,
+        object: tasked,
+        given: asked(tasked),
+        action: nothing,
+      },
+      {
+        check,
+        reason: `${reason}: the server that the task named was denied`,
+        object: held,
+        given: asked(held, 'server srv1'),
+        action: nothing,
+      },
+      {
+        check,
+        reason: `${reason}: the provider was not asked since the word`,
+        object: tasked,
+        given: asked(unsaid),
+        action: undefined,
+      },
+      {
+        check,
+        reason: `${reason}: this process has not asked for the server that the task named`,
+        object: held,
+        given: asked(held),
+        action: undefined,
+      },
+      {
+        check,
+        reason: `${reason}: another server was denied`,
+        object: held,
+        given: asked(held, 'server srv0'),
+        action: undefined,
+      },
+    ];
+  }),
+  ...(['Creating', 'AbsenceUnproven', 'ProviderUnavailable'] as const).flatMap((reason): CheckCase[] => {
+    const check = 'attemptCreatedNothing';
+    const object = webWith(TASKED, { ...said, status: stalled(reason) });
+    const late = { ...asked(object), now: NOW + 3_600_000 };
+    return [
+      {
+        check,
+        reason: `${reason}: the task may still create a server`,
+        object,
+        given: asked(object, 'task 7'),
+        action: undefined,
+      },
+      { check, reason: `${reason}: the order is older than an hour`, object, given: late, action: nothing },
+    ];
+  }),
+  {
+    check: 'attemptCreatedNothing',
+    reason: 'another object follows the task too, and nothing has said so yet',
+    object: webWith(TASKED, { ...said, status: stalled('Creating') }),
+    given: facts({ others: others({ withTask: () => ['default/other'] }) }),
+    action: undefined,
+  },
+  {
+    check: 'attemptCreatedNothing',
+    reason: 'earlier attempts stay resolved',
+    object: webWith({ ...ATTEMPTED, hintedTask: 9, settled: ['a0'] }, said),
+    given: facts({ notes: [note] }),
+    action: { ...nothing, record: record({ account: ACCOUNT, settled: ['a0', 'a1'] }) },
+  },
+  {
+    check: 'attemptCreatedNothing',
+    reason: 'the word is for another attempt',
+    object: webWith(ATTEMPTED, { annotations: { [NOT_CREATED_ANNOTATION]: 'a0' } }),
+    given: facts({ notes: [note] }),
+    action: undefined,
+  },
+  {
+    check: 'attemptCreatedNothing',
+    reason: 'another process may still be sending it',
+    object: webWith(ATTEMPTED, { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' } }),
+    action: undefined,
+  },
+  {
+    check: 'attemptCreatedNothing',
+    reason: 'a task that runs belies it',
+    object: webWith(TASKED, { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' } }),
+    given: facts({ notes: [note] }),
+    action: undefined,
+  },
+  {
+    check: 'attemptCreatedNothing',
+    reason: 'a server that is there belies it',
+    object: webWith(HELD, { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' }, status: READY }),
+    given: facts({ notes: [note] }),
+    action: undefined,
+  },
+  {
+    check: 'orphanIsHandled',
+    reason: 'a person dealt with it',
+    object: webWith(orphaned, { annotations: { [ORPHAN_HANDLED_ANNOTATION]: '9, 3' } }),
+    action: { type: 'record', record: HELD, why: 'orphanHandled' },
+  },
+  {
+    check: 'orphanIsHandled',
+    reason: 'a person dealt with another one',
+    object: webWith(orphaned, { annotations: { [ORPHAN_HANDLED_ANNOTATION]: '9' } }),
+    action: undefined,
+  },
+  {
+    check: 'identifierIsHeldTwice',
+    reason: 'both park, and look again by themselves',
+    object: ready,
+    given: facts({ others: busy }),
+    action: park('IdentifierInUse', { afterMs: TIMING.pollMs }),
+  },
+  {
+    check: 'identifierIsHeldTwice',
+    reason: 'no DELETE while another object holds it',
+    object: deletingReady,
+    given: facts({ others: busy, credentials }),
+    action: park('IdentifierInUse', { afterMs: TIMING.pollMs }),
+  },
+  {
+    check: 'identifierIsHeldTwice',
+    reason: 'Retain is the way out',
+    object: webWith(HELD, { deleting: true, spec: { deletionPolicy: 'Retain' } }),
+    given: facts({ others: busy }),
+    action: undefined,
+  },
+  {
+    check: 'identifierIsHeldTwice',
+    reason: 'holders of other namespaces are not named',
+    object: ready,
+    given: facts({ others: others({ withServer: () => ['default/other', 'secret-project/db'] }) }),
+    action: saying('is held by default/other, an object in another namespace too'),
+  },
+  { check: 'identifierIsHeldTwice', reason: 'nobody else holds it', object: ready, action: undefined },
+  {
+    check: 'taskIsHeldTwice',
+    reason: 'two objects must not come to one server through one task',
+    object: webWith(TASKED),
+    given: facts({ others: others({ withTask: (task) => (task === 7 ? ['default/other'] : []) }) }),
+    action: park('TaskInUse', { afterMs: TIMING.pollMs }),
+  },
+  {
+    check: 'taskIsHeldTwice',
+    reason: 'a deleted object follows no such task to a server either',
+    object: webWith(TASKED, { deleting: true }),
+    given: facts({ others: others({ withTask: () => ['default/other'] }) }),
+    action: park('TaskInUse', { afterMs: TIMING.pollMs }),
+  },
+  {
+    check: 'taskIsHeldTwice',
+    reason: 'the account of the record is asked about',
+    object: webWith(TASKED),
+    given: facts({ others: others({ withTask: (_task, account) => (account === ACCOUNT ? [] : ['default/other']) }) }),
+    action: undefined,
+  },
+  {
+    check: 'taskIsHeldTwice',
+    reason: 'an object that knows its server can tell when the task speaks of another one',
+    object: webWith(HELD),
+    given: facts({ others: others({ withTask: () => ['default/other'] }) }),
+    action: undefined,
+  },
+];
+
+verifyChecks('checks on record and annotations', cases);

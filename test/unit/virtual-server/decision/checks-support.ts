@@ -1,0 +1,53 @@
+/** What the tests of the checks share: a case, and what must hold for the cases of every check. */
+import { describe, expect, it } from 'vitest';
+import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
+import { CHECKS } from '../../../../src/virtual-server/decision/decide.ts';
+import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
+import type { Action, Facts, Memo } from '../../../../src/virtual-server/decision/types.ts';
+import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
+import { facts, memo } from '../../../gen/decision.ts';
+
+export interface CheckCase {
+  check: string;
+  reason: string;
+  object: VirtualServer;
+  given?: Facts;
+  /** Undefined: the check has no answer. */
+  action: unknown;
+}
+
+/** The answer of one check alone, whatever those before it say. */
+export function answer(name: string, object: VirtualServer, given: Facts): Action | undefined {
+  const check = CHECKS.find((other) => other.name === name);
+  if (check === undefined) throw new Error(`there is no check ${name}`);
+  return check(lookAt(object, given));
+}
+
+export function verifyChecks(title: string, cases: readonly CheckCase[]): void {
+  describe(title, () => {
+    it.each(cases)('$check: $reason', ({ check, object, given = facts(), action }) => {
+      expect(answer(check, object, given)).toEqual(action);
+    });
+
+    it.each([...new Set(cases.map(({ check }) => check))])(
+      '%s has an answer in one case and none in another',
+      (name) => {
+        const answered = cases.filter(({ check }) => check === name).map(({ action }) => action !== undefined);
+        // The last check always has an answer.
+        expect(new Set(answered)).toEqual(new Set(name === 'serverIsToBeOrdered' ? [true] : [true, false]));
+      },
+    );
+  });
+}
+
+export const planned = (object: VirtualServer, action: Action['type'], at: number, from = 0): Memo =>
+  memo({ next: { action, from, at, inputs: inputsOf(object) } });
+
+/** A park whose message has these words. */
+export const saying = (words: string): unknown =>
+  expect.objectContaining({ type: 'park', verdict: expect.objectContaining({ message: has(words) }) as unknown });
+
+const has = (words: string): string => expect.stringContaining(words) as string;
+
+export const park = (reason: string, more: object = {}): unknown =>
+  expect.objectContaining({ type: 'park', verdict: expect.objectContaining({ reason }) as unknown, ...more });

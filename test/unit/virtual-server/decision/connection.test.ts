@@ -1,0 +1,251 @@
+/** What a connection Secret holds, whose it is, and what has to be written. */
+import { describe, expect, it } from 'vitest';
+import { CONNECTION_SECRET_TYPE, OWNER_ANNOTATION } from '../../../../src/api/names.ts';
+import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
+import {
+  CONNECTION_KEYS,
+  connectionData,
+  connectionWrite,
+  type Connection,
+  type ConnectionData,
+} from '../../../../src/virtual-server/decision/connection.ts';
+import { decide } from '../../../../src/virtual-server/decision/decide.ts';
+import type { Action, Next } from '../../../../src/virtual-server/decision/types.ts';
+import type { SecretObject } from '../../../../src/kube/secrets.ts';
+import type { Server } from '../../../../src/provider/types.ts';
+import { ACCOUNT, facts, HELD, SERVER, TIMING, UID, webWith } from '../../../gen/decision.ts';
+import { conditionsOf, settled } from './settle-support.ts';
+
+const NAME = 'web-connection';
+const VNC = { mode: 'disabled', password: 'pa55', display: 1, port: 5901, ipv4: '192.0.2.9', ipv6: '2001:db8::9' };
+const FULL: Server = { ...SERVER, ipv4: ['192.0.2.1'], ipv6: ['2001:db8::1', '2001:db8::2'], vnc: VNC };
+
+const asking = (spec: Partial<VirtualServerSpec> = {}): VirtualServer =>
+  webWith(HELD, { spec: { connectionSecretName: NAME, ...spec } });
+const reference = { apiVersion: 'vps-operator.dev/v1alpha1', kind: 'VirtualServer', name: 'web', uid: UID };
+const other = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'uid-of-x' };
+
+/** The Secret as the operator has made it for `web`. */
+function own(data: ConnectionData, metadata: Partial<SecretObject['metadata']> = {}): SecretObject {
+  return {
+    metadata: {
+      namespace: 'default',
+      name: NAME,
+      uid: 'uid-of-secret',
+      resourceVersion: '7',
+      annotations: { [OWNER_ANNOTATION]: UID },
+      ownerReferences: [reference],
+      ...metadata,
+    },
+    type: CONNECTION_SECRET_TYPE,
+    data: { ...data },
+  };
+}
+
+describe('the data of a connection', () => {
+  it('are identifier, addresses, SSH through the proxy, admin console and VNC', () => {
+    const data = connectionData(FULL);
+    expect(data).toEqual({
+      identifier: 'srv1',
+      ipv6: '2001:db8::1,2001:db8::2',
+      ipv4: '192.0.2.1',
+      sshHost: 'proxy.example.com',
+      sshPort: '20001',
+      sshUser: 'root',
+      adminConsoleHost: 'admin.srv1.vs.example.com',
+      adminConsoleUser: 'srv1',
+      vncMode: 'disabled',
+      vncPassword: 'pa55',
+      vncDisplay: '1',
+      vncPort: '5901',
+      vncIPv4: '192.0.2.9',
+      vncIPv6: '2001:db8::9',
+    });
+    expect(Object.keys(data)).toEqual([...CONNECTION_KEYS]);
+  });
+
+  it('have the first IPv6 address and port 22 where there is no proxy', () => {
+    expect(connectionData({ ...FULL, sshProxy: undefined })).toMatchObject({ sshHost: '2001:db8::1', sshPort: '22' });
+  });
+
+  it.each<[string, Partial<Server>, string[]]>([
+    ['addresses', { ipv4: [], ipv6: [] }, ['ipv4', 'ipv6']],
+    ['a way in', { ipv6: [], sshProxy: undefined }, ['sshHost', 'sshPort', 'sshUser']],
+    ['an SSH proxy that ssh may be given', { ipv6: [], sshProxy: { hostname: '-oX', port: 1 } }, ['sshHost']],
+    ['an admin console', { adminConsole: undefined }, ['adminConsoleHost', 'adminConsoleUser']],
+    ['VNC', { vnc: undefined }, ['vncMode', 'vncPassword', 'vncPort', 'vncDisplay', 'vncIPv4', 'vncIPv6']],
+    ['a password of a length that anybody can use', { vnc: { password: 'x'.repeat(1025) } }, ['vncPassword']],
+    ['a password that is text', { vnc: { password: '\ud800' } }, ['vncPassword']],
+  ])('leave out what the service does not show: %s', (_what, changes, absent) => {
+    const data = connectionData({ ...FULL, ...changes });
+    for (const key of absent) expect(data).not.toHaveProperty(key);
+    expect(data.identifier).toBe('srv1');
+  });
+
+  it('keep a password of 1024 characters as it is', () => {
+    const password = '€"\n '.repeat(256);
+    expect(connectionData({ ...FULL, vnc: { password } }).vncPassword).toBe(password);
+  });
+});
+
+describe('what is written', () => {
+  const data = connectionData(FULL);
+
+  it('is a Secret that goes with its object, where there is none', () => {
+    expect(connectionWrite(asking(), NAME, undefined, data)).toEqual({
+      create: {
+        metadata: {
+          namespace: 'default',
+          name: NAME,
+          labels: { 'app.kubernetes.io/managed-by': 'vps-operator' },
+          annotations: { [OWNER_ANNOTATION]: UID },
+          ownerReferences: [reference],
+        },
+        type: CONNECTION_SECRET_TYPE,
+        data,
+      },
+    });
+  });
+
+  it('is one without a reference to its object, where the server is to outlive it', () => {
+    const write = connectionWrite(asking({ deletionPolicy: 'Retain' }), NAME, undefined, data);
+    expect(write).toMatchObject({ create: { metadata: { annotations: { [OWNER_ANNOTATION]: UID } } } });
+    expect(JSON.stringify(write)).not.toContain('ownerReferences');
+  });
+
+  it('is nothing where the Secret says the same', () => {
+    expect(connectionWrite(asking(), NAME, own(data), data)).toBe('same');
+  });
+
+  it('is what differs, and nothing of what others have put there', () => {
+    const present = own(data);
+    present.data = { ...present.data, vncPassword: 'old', vncIPv4: '', mine: 'kept' };
+    expect(connectionWrite(asking(), NAME, present, connectionData({ ...FULL, adminConsole: undefined }))).toEqual({
+      patch: { data: { adminConsoleHost: null, adminConsoleUser: null, vncPassword: 'pa55', vncIPv4: '192.0.2.9' } },
+    });
+  });
+
+  it('is all of our keys taken out, once there is no server', () => {
+    const taken = Object.fromEntries(CONNECTION_KEYS.map((key) => [key, null]));
+    expect(connectionWrite(asking(), NAME, own(data), {})).toEqual({ patch: { data: taken } });
+    expect(connectionWrite(asking(), NAME, own({}), {})).toBe('same');
+  });
+
+  it.each([
+    { policy: 'Delete', before: [], after: [reference] },
+    { policy: 'Delete', before: [other], after: [other, reference] },
+    { policy: 'Retain', before: [reference], after: [] },
+    { policy: 'Retain', before: [reference, other], after: [other] },
+  ] as const)('with $policy are its owners, beside those that others have set: $after.length', (given) => {
+    const object = asking({ deletionPolicy: given.policy });
+    const bound = own(data, { ownerReferences: [...given.before] });
+    for (const wanted of [data, undefined]) {
+      expect(connectionWrite(object, NAME, bound, wanted)).toEqual({ patch: { ownerReferences: given.after } });
+      expect(connectionWrite(object, NAME, own(data, { ownerReferences: [...given.after] }), wanted)).toBe('same');
+    }
+  });
+
+  it('is nothing for an object that goes, or whose server is no more, and has no Secret', () => {
+    for (const none of [undefined, {}]) expect(connectionWrite(asking(), NAME, undefined, none)).toBe('same');
+  });
+
+  it.each<[string, SecretObject]>([
+    ['of another type', { ...own(data), type: 'Opaque' }],
+    ['of another object', own(data, { annotations: { [OWNER_ANNOTATION]: 'uid-of-another' } })],
+    ['that only refers to the object', { ...own(data), metadata: { ...own(data).metadata, annotations: {} } }],
+  ])('is nothing to a Secret %s', (_what, present) => {
+    for (const wanted of [data, {}, undefined]) expect(connectionWrite(asking(), NAME, present, wanted)).toBe('taken');
+  });
+});
+
+describe('a server that is read with connectionSecretName', () => {
+  const read: Action = { type: 'readServer', record: HELD, identifier: 'srv1' };
+  const seen = (object: VirtualServer, connection?: Connection): Next =>
+    settled(object, read, { type: 'server', server: FULL, account: ACCOUNT, ...(connection && { connection }) });
+  const after = (object: VirtualServer, { status }: Next): VirtualServer => ({ ...object, ...(status && { status }) });
+  const found = (next: Next) => next.status?.conditions?.find(({ type }) => type === 'ConnectionSecret');
+
+  it.each<{ connection: Connection; status: string; reason: string; words: string; event: string; again: number }>([
+    {
+      connection: { state: 'written' },
+      status: 'True',
+      reason: 'ConnectionSecretWritten',
+      words: 'Secret web-connection holds',
+      event: 'Normal',
+      again: TIMING.resyncMs,
+    },
+    {
+      connection: { state: 'disabled' },
+      status: 'False',
+      reason: 'ConnectionSecretsDisabled',
+      words: 'runs without --connection-secrets',
+      event: 'Warning',
+      again: TIMING.resyncMs,
+    },
+    {
+      connection: { state: 'taken' },
+      status: 'False',
+      reason: 'ConnectionSecretTaken',
+      words: 'was not made for this object and is not touched',
+      event: 'Warning',
+      again: TIMING.resyncMs,
+    },
+    {
+      connection: { state: 'failed', why: 'secrets is forbidden' },
+      status: 'False',
+      reason: 'ConnectionSecretFailed',
+      words: 'is not up to date: secrets is forbidden',
+      event: 'Warning',
+      again: TIMING.pollMs,
+    },
+  ])('is Ready all the same, and says $reason', ({ connection, status, reason, words, event, again }) => {
+    const next = seen(asking(), connection);
+    expect(conditionsOf(next)).toMatchObject({ Ready: 'True Available' });
+    expect(found(next)).toMatchObject({ status, reason });
+    expect(found(next)?.message).toContain(words);
+    expect(next.events.filter((note) => note.reason === reason)).toMatchObject([{ type: event }]);
+    expect(next.requeueAfterMs).toBeLessThanOrEqual(again);
+    expect(next.requeueAfterMs).toBeGreaterThanOrEqual(again * 0.9);
+    expect(JSON.stringify(next)).not.toContain(VNC.password);
+    // Once it is written nothing changes any more.
+    const second = seen(after(asking(), next), connection);
+    expect(second.status).toEqual(next.status);
+    expect(second.events).toEqual([]);
+  });
+
+  it('says nothing any more once nobody asks for a Secret', () => {
+    const before = after(asking(), seen(asking(), { state: 'taken' }));
+    const { connectionSecretName: _name, ...spec } = before.spec;
+    expect(found(seen({ ...before, spec }))).toBeUndefined();
+  });
+
+  it('keeps what it said while the server cannot be read', () => {
+    const before = after(asking(), seen(asking(), { state: 'written' }));
+    const missing = settled(before, read, { type: 'serverNotFound', counts: true, detail: '' });
+    expect(found(missing)).toMatchObject({ status: 'True' });
+  });
+});
+
+describe('a server that has expired', () => {
+  const EXPIRED = { ...HELD, expiredAt: '2026-01-01T00:00:00Z' };
+  const expired = webWith(EXPIRED, { spec: { connectionSecretName: NAME } });
+  const action = decide(expired, facts());
+  const parked = (connection?: Connection): Next =>
+    settled(expired, action, { type: 'done', ...(connection && { connection }) });
+
+  it('has its Secret emptied at every look', () => {
+    expect(action).toMatchObject({ type: 'park', empties: true });
+    expect(conditionsOf(parked())).not.toHaveProperty('ConnectionSecret');
+    expect(parked().requeueAfterMs).toBeUndefined();
+  });
+
+  it('says so when that fails, and tries again', () => {
+    const next = parked({ state: 'failed', why: 'secrets is forbidden' });
+    expect(conditionsOf(next)).toMatchObject({
+      ConnectionSecret: 'False ConnectionSecretFailed',
+      Stalled: 'True Expired',
+    });
+    expect(next.requeueAfterMs).toBeGreaterThan(0);
+    expect(next.memo.failures).toBe(1);
+  });
+});

@@ -1,0 +1,188 @@
+import { describe, expect, it } from 'vitest';
+import {
+  ADOPT_ANNOTATION,
+  FINALIZER,
+  NOT_CREATED_ANNOTATION,
+  PAUSED_ANNOTATION,
+  START_ANEW_ANNOTATION,
+} from '../../../../src/api/names.ts';
+import type { VirtualServer, VirtualServerStatus } from '../../../../src/api/virtual-server.ts';
+import { CHECKS, decide } from '../../../../src/virtual-server/decision/decide.ts';
+import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
+import type { Facts } from '../../../../src/virtual-server/decision/types.ts';
+import {
+  ACCOUNT,
+  ATTEMPTED,
+  HELD,
+  TASKED,
+  TIMING,
+  UID,
+  adopting,
+  denials,
+  facts,
+  gathered,
+  memo,
+  others,
+  record,
+  web,
+  webWith,
+} from '../../../gen/decision.ts';
+import { park } from './checks-support.ts';
+
+const ORDER = [
+  'finalizerIsGone',
+  'recordIsTooNew',
+  'recordIsInvalid',
+  'recordIsForeign',
+  'recordIsMissing',
+  'recordIsInConflict',
+  'recordIsStale',
+  'objectIsPaused',
+  'attemptCreatedNothing',
+  'orphanIsHandled',
+  'wordIsTakenBack',
+  'serverHasExpired',
+  'identifierIsHeldTwice',
+  'nothingIsOwed',
+  'attemptWasClaimedJustNow',
+  'createIsInFlight',
+  'serverIsRetained',
+  'serverIsProtected',
+  'timeIsOver',
+  'adoptionIsAsked',
+  'createOutcomeIsUnknown',
+  'taskIsHeldTwice',
+  'taskRuns',
+  'serverIsToBeCancelled',
+  'serverIsToExpire',
+  'serverIsHeld',
+  'serverIsToBeOrdered',
+];
+
+describe('CHECKS', () => {
+  it('stand in the order of the design', () => {
+    expect(CHECKS.map(({ name }) => name)).toEqual(ORDER);
+  });
+});
+
+const READY = { serverStatus: 'running' };
+const foreign = { ...HELD, owner: 'another-uid' };
+const note = { attempt: 'a1', state: 'sending' } as const;
+
+/** The action of all checks together, where their order decides. */
+describe('decide', () => {
+  const vanished: VirtualServerStatus = {
+    conditions: [
+      {
+        type: 'Stalled',
+        status: 'True',
+        reason: 'TaskNotFound',
+        message: '',
+        lastTransitionTime: '2026-01-01T00:00:00Z',
+      },
+    ],
+  };
+  const forgotten = webWith(HELD, { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' }, status: vanished });
+
+  it.each<{ reason: string; object: VirtualServer; given?: Facts; action: unknown }>([
+    {
+      reason: 'what is known is written down even while paused',
+      object: web({ mirror: HELD, annotations: { [PAUSED_ANNOTATION]: 'true' } }),
+      action: { type: 'record', record: HELD, why: 'restored' },
+    },
+    {
+      reason: 'a release waits while paused',
+      object: webWith(record(), { deleting: true, annotations: { [PAUSED_ANNOTATION]: 'true' } }),
+      action: { type: 'wait' },
+    },
+    {
+      reason: 'a word about an attempt is not obeyed while its create may be on its way',
+      object: webWith(ATTEMPTED, { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' } }),
+      given: gathered(),
+      action: park('CreateInFlight'),
+    },
+    {
+      reason: 'an adoption waits while the create may be on its way',
+      object: webWith(ATTEMPTED, adopting('srv1')),
+      given: gathered(),
+      action: park('CreateInFlight'),
+    },
+    {
+      reason: 'Retain waits while the create may be on its way',
+      object: webWith(ATTEMPTED, { deleting: true, spec: { deletionPolicy: 'Retain' } }),
+      action: park('CreateInFlight'),
+    },
+    {
+      reason: 'a task that vanished and that a person says created nothing is forgotten with its identifier',
+      object: forgotten,
+      given: facts({ memo: memo({ denials: denials('server srv1'), looked: inputsOf(forgotten) }) }),
+      action: { type: 'record', record: record({ account: ACCOUNT, settled: ['a1'] }), why: 'notCreated' },
+    },
+    {
+      reason: 'Retain waits for a word about an attempt whose outcome is unknown',
+      object: webWith(ATTEMPTED, { deleting: true, spec: { deletionPolicy: 'Retain' } }),
+      given: gathered({ notes: [note] }),
+      action: park('CreateOutcomeUnknown'),
+    },
+    {
+      reason: 'a word that the order created nothing lets a retained object go',
+      object: webWith(ATTEMPTED, {
+        deleting: true,
+        spec: { deletionPolicy: 'Retain' },
+        annotations: { [NOT_CREATED_ANNOTATION]: 'a1' },
+      }),
+      given: gathered({ notes: [note] }),
+      action: { type: 'record', record: record({ account: ACCOUNT, settled: ['a1'] }), why: 'notCreated' },
+    },
+    {
+      reason: 'a task that another object follows too is not polled',
+      object: webWith(TASKED),
+      given: gathered({ others: others({ withTask: () => ['default/other'] }) }),
+      action: park('TaskInUse', { afterMs: TIMING.pollMs }),
+    },
+    {
+      reason: 'a deleted object whose outcome is unknown is held',
+      object: webWith(ATTEMPTED, { deleting: true }),
+      given: gathered({ notes: [note] }),
+      action: park('CreateOutcomeUnknown'),
+    },
+    {
+      reason: 'a deleted object follows its task to the end first',
+      object: webWith(HELD, { deleting: true }),
+      given: gathered(),
+      action: { type: 'pollTask', record: HELD, task: 7 },
+    },
+    {
+      reason: 'protection comes before every call',
+      object: webWith(TASKED, { deleting: true, spec: { deletionProtection: true } }),
+      given: gathered(),
+      action: park('DeletionProtected'),
+    },
+    {
+      reason: 'an object that was told to start anew orders',
+      object: web({ annotated: foreign, annotations: { [START_ANEW_ANNOTATION]: UID } }),
+      given: gathered(),
+      action: { type: 'claim', record: undefined, account: ACCOUNT },
+    },
+    {
+      reason: 'adopt on a lost record takes the server over',
+      object: web({ finalizers: [FINALIZER], ...adopting('srv1') }),
+      given: gathered(),
+      action: { type: 'adopt', record: undefined, identifier: 'srv1' },
+    },
+    {
+      reason: 'a bad adopt on a lost record parks and never orders',
+      object: web({ finalizers: [FINALIZER], annotations: { [ADOPT_ANNOTATION]: '' } }),
+      given: gathered(),
+      action: park('AdoptInvalid'),
+    },
+    {
+      reason: 'a copied status beside the record of an own task does not end the task, nor order anew',
+      object: web({ annotated: TASKED, mirror: foreign, status: READY }),
+      given: gathered(),
+      action: { type: 'pollTask', record: TASKED, task: 7 },
+    },
+  ])('$reason', ({ object, given = facts(), action }) => {
+    expect(decide(object, given)).toEqual(action);
+  });
+});

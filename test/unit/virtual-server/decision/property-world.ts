@@ -1,0 +1,159 @@
+/**
+ * What is true at the provider, as the operator cannot know it: which servers there are, whose they are, and which 404 is
+ * a fault. A fault ends before it is as long as the grace period, or is seen twice at most before the server is shown.
+ */
+import type { ServerRecord } from '../../../../src/api/record.ts';
+import type { Outcome } from '../../../../src/virtual-server/decision/types.ts';
+import { TransportError } from '../../../../src/provider/errors/transport-error.ts';
+import { WithheldError } from '../../../../src/provider/errors/withheld-error.ts';
+import { ACCOUNT, ELSEWHERE, OTHER_KEY, SERVER, TIMING } from '../../../gen/decision.ts';
+
+/** `reused`: the server of the object is gone, and its identifier was given to another one. */
+type State = 'runs' | 'gone' | 'reused';
+
+const failed: Outcome = { type: 'failed', error: new TransportError('no way') };
+const withheld: Outcome = { type: 'failed', error: new WithheldError() };
+/** Periods for which a server that was never read may be slow to appear. */
+const UNSEEN_PERIODS = 12;
+
+export class World {
+  /** The account of the present key. */
+  key = ACCOUNT;
+  readonly #random: () => number;
+  /** Whether the second key belongs to the account of the first one, or to that of another user. */
+  readonly #isRotated: boolean;
+  /** Servers of the object by realm and identifier. A realm is what the provider calls an account. */
+  readonly #servers = new Map<string, { mac: string; state: State }>();
+  readonly #tasks = new Set<string>();
+  /** False denials since the server was last shown. */
+  #fault: { since: number; count: number } | undefined;
+
+  constructor(random: () => number) {
+    this.#random = random;
+    this.#isRotated = this.#chance(0.5);
+  }
+
+  #chance(probability: number): boolean {
+    return this.#random() < probability;
+  }
+
+  #realm(account: string): string {
+    if (account === ELSEWHERE) return 'c';
+    return account === ACCOUNT || this.#isRotated ? 'a' : 'b';
+  }
+
+  #server(identifier: string, account = this.key): { mac: string; state: State } | undefined {
+    return this.#servers.get(`${this.#realm(account)}/${identifier}`);
+  }
+
+  /** Undefined: the object has nothing to do with what may be there. */
+  stateOf({ identifier = '', account = ACCOUNT }: Pick<ServerRecord, 'identifier' | 'account'>): State | undefined {
+    return this.#server(identifier, account)?.state;
+  }
+
+  /** A person has named the server, or has accepted the one that is shown. */
+  take(identifier: string): void {
+    const known = this.#server(identifier);
+    const mac = known === undefined ? this.#stranger(identifier) : known.state === 'reused' ? SUCCESSOR : known.mac;
+    this.#servers.set(`${this.#realm(this.key)}/${identifier}`, { mac, state: 'runs' });
+    this.#fault = undefined;
+  }
+
+  /** A person has accepted a server of the present key in place of this one, under another account. */
+  replace({ identifier = '', account = ACCOUNT }: Pick<ServerRecord, 'identifier' | 'account'>): void {
+    if (this.#realm(account) === this.#realm(this.key)) return;
+    this.#servers.set(`${this.#realm(account)}/${identifier}`, { mac: '', state: 'gone' });
+  }
+
+  accept(task: number): void {
+    this.#tasks.add(`${this.#realm(this.key)}/${task}`);
+  }
+
+  /** Something that no one tells the operator. */
+  happen(own: ServerRecord | undefined): string {
+    if (this.#chance(0.5)) {
+      this.key = [OTHER_KEY, ELSEWHERE][Math.floor(this.#random() * 8)] ?? ACCOUNT;
+      return `key ${this.key}`;
+    }
+    const server = own?.identifier === undefined ? undefined : this.#server(own.identifier, own.account);
+    if (server?.state === 'runs') server.state = this.#chance(0.3) ? 'gone' : 'runs';
+    // Before the operator has noticed, another server with the identifier looks like that of the object.
+    else if (server?.state === 'gone' && own?.missingAt !== undefined) server.state = 'reused';
+    return `server ${server?.state ?? 'none'}`;
+  }
+
+  poll(task: number): Outcome {
+    if (this.#chance(0.2)) return failed;
+    const realm = this.#realm(this.key);
+    const identifier = realm === 'b' ? `b-srv-${task}` : `srv-${task}`;
+    const isOwn = this.#tasks.has(`${realm}/${task}`);
+    if (this.#chance(0.2) || (realm === 'a' && !isOwn))
+      return { type: 'taskNotFound', detail: '', counts: this.#chance(0.8) };
+    if (this.#chance(0.3)) return { type: 'pending', status: this.#chance(0.8) ? 'installing 20 %' : 'failed' };
+    if (isOwn && this.#server(identifier) === undefined)
+      this.#servers.set(`${realm}/${identifier}`, { mac: `aa:${realm}:${task}`, state: 'runs' });
+    return this.#chance(0.5) ? { type: 'pending', identifier } : { type: 'complete', identifier };
+  }
+
+  adopt(identifier: string): Outcome {
+    if (this.#chance(0.2)) return failed;
+    if (this.#server(identifier)?.state === 'gone' || this.#chance(0.2))
+      return { type: 'serverNotFound', counts: false, detail: '' };
+    return this.#show(identifier, this.#server(identifier)?.mac ?? this.#stranger(identifier));
+  }
+
+  read(identifier: string, asking: Asking): Outcome {
+    if (this.#chance(0.2)) return failed;
+    const server = this.#server(identifier);
+    if (server?.state === 'reused') return this.#show(identifier, SUCCESSOR);
+    if (server?.state === 'runs' && !this.#isFaulty(asking)) {
+      if (asking.isOwnAccount) this.#fault = undefined;
+      return this.#show(identifier, server.mac);
+    }
+    const isThere = server === undefined && this.#realm(this.key) === 'c' && this.#chance(0.7);
+    return isThere ? this.#show(identifier, this.#stranger(identifier)) : notFound(asking);
+  }
+
+  delete(identifier: string, asking: Asking): Outcome {
+    if (this.#chance(0.1)) return withheld;
+    const server = this.#server(identifier);
+    if (server === undefined || server.state === 'gone' || this.#isFaulty(asking)) return notFound(asking);
+    if (this.#chance(0.3)) {
+      if (this.#chance(0.5)) server.state = 'gone';
+      return failed;
+    }
+    server.state = 'gone';
+    return { type: 'cancelled' };
+  }
+
+  /** The hardware address of a server that is none of the object. */
+  #stranger(identifier: string): string {
+    return `ee:${this.#realm(this.key)}:${identifier.replaceAll('-', '')}`;
+  }
+
+  #show(identifier: string, mac: string): Outcome {
+    const macs = this.#chance(0.8) ? [mac] : [];
+    return { type: 'server', server: { ...SERVER, identifier, macs, ipv6: [`2001:db8::${mac}`] }, account: this.key };
+  }
+
+  #isFaulty({ now, wasRead }: Asking): boolean {
+    const fault = this.#fault ?? { since: now, count: 0 };
+    const longest = TIMING.absenceMs * (wasRead ? 1 : UNSEEN_PERIODS);
+    const isAllowed = fault.count < 2 || now - fault.since < longest;
+    if (!isAllowed || !this.#chance(0.5)) return false;
+    this.#fault = { ...fault, count: fault.count + 1 };
+    return true;
+  }
+}
+
+/** Who asks, and when. */
+export interface Asking {
+  now: number;
+  /** The key is of the account that the record names. */
+  isOwnAccount: boolean;
+  /** The server was read before, or a DELETE for it was sent. */
+  wasRead: boolean;
+}
+
+const SUCCESSOR = 'ff:ff';
+const notFound = ({ isOwnAccount }: Asking): Outcome => ({ type: 'serverNotFound', counts: isOwnAccount, detail: '' });

@@ -1,0 +1,121 @@
+/** What spec.sshCheck asks for, and what the answer does to conditions. */
+import { describe, expect, it } from 'vitest';
+import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
+import { sshTarget, type Probed } from '../../../../src/virtual-server/decision/reach.ts';
+import { settle } from '../../../../src/virtual-server/decision/settle.ts';
+import type { Action, Next } from '../../../../src/virtual-server/decision/types.ts';
+import { TransportError } from '../../../../src/provider/errors/transport-error.ts';
+import type { Server } from '../../../../src/provider/types.ts';
+import { ACCOUNT, HELD, SERVER, TIMING, facts, webWith } from '../../../gen/decision.ts';
+import { conditionsOf, settled } from './settle-support.ts';
+
+type SshCheck = VirtualServerSpec['sshCheck'];
+
+const read: Action = { type: 'readServer', record: HELD, identifier: 'srv1' };
+const ANSWERS: Probed = { ok: true, banner: 'SSH-2.0-OpenSSH_10.0' };
+const REFUSES: Probed = { ok: false, why: 'connection refused' };
+
+const checked = (sshCheck: SshCheck): VirtualServer => webWith(HELD, { spec: { sshCheck } });
+/** The object once `next` is written. */
+const after = (object: VirtualServer, { status }: Next): VirtualServer => ({ ...object, ...(status && { status }) });
+const seen = (object: VirtualServer, probed?: Probed, changes: Partial<Server> = {}): Next =>
+  settled(object, read, {
+    type: 'server',
+    server: { ...SERVER, ...changes },
+    account: ACCOUNT,
+    ...(probed && { probed }),
+  });
+const messageOf = (next: Next, type: string): string =>
+  next.status?.conditions?.find((condition) => condition.type === type)?.message ?? '';
+
+describe('where an SSH server is asked for', () => {
+  it.each<{ sshCheck: SshCheck; server?: Partial<Server>; target: unknown; what: string }>([
+    { what: 'nowhere', sshCheck: 'None', target: undefined },
+    { what: 'the proxy', sshCheck: 'Proxy', target: { host: 'proxy.example.com', port: 20001 } },
+    { what: 'the first IPv6 address', sshCheck: 'Direct', target: { host: '2001:db8::1', port: 22 } },
+    { what: 'no proxy yet', sshCheck: 'Proxy', server: { sshProxy: undefined }, target: undefined },
+    { what: 'no address yet', sshCheck: 'Direct', server: { ipv6: [] }, target: undefined },
+    { what: 'a server that is stopped', sshCheck: 'Proxy', server: { status: 'stopped' }, target: undefined },
+    ...['-oProxyCommand=x', 'a b', 'http://x/', 'x;y', '', 'x'.repeat(254)].map((hostname) => ({
+      what: `a proxy named ${JSON.stringify(hostname.slice(0, 20))}`,
+      sshCheck: 'Proxy' as const,
+      server: { sshProxy: { hostname, port: 22 } },
+      target: undefined,
+    })),
+    ...['192.0.2.1', 'example.com', 'fe80::1%eth0', '/tmp/socket'].map((address) => ({
+      what: `an address ${address}`,
+      sshCheck: 'Direct' as const,
+      server: { ipv6: [address] },
+      target: undefined,
+    })),
+  ])('$sshCheck: $what', ({ sshCheck, server, target }) => {
+    expect(sshTarget(checked(sshCheck), { ...SERVER, ...server })).toEqual(target);
+  });
+
+  it('an object that is being deleted asks nobody', () => {
+    expect(sshTarget(webWith(HELD, { deleting: true, spec: { sshCheck: 'Proxy' } }), SERVER)).toBeUndefined();
+  });
+});
+
+describe('a server that is read with sshCheck', () => {
+  it('is Ready when an SSH server answers, and says where and what', () => {
+    const next = seen(checked('Proxy'), ANSWERS);
+    expect(conditionsOf(next)).toEqual({ Ready: 'True Available', Reachable: 'True Reachable' });
+    expect(messageOf(next, 'Reachable')).toBe('an SSH server answers at proxy.example.com:20001: SSH-2.0-OpenSSH_10.0');
+    expect(next.requeueAfterMs).toBeGreaterThan(TIMING.pollMs);
+    expect(messageOf(seen(checked('Direct'), ANSWERS), 'Reachable')).toContain('[2001:db8::1]:22');
+  });
+
+  it('is not Ready when none answers, is asked again soon, and comes back by itself', () => {
+    const ready = after(checked('Proxy'), seen(checked('Proxy'), ANSWERS));
+    const gone = seen(ready, REFUSES);
+    expect(conditionsOf(gone)).toEqual({
+      Ready: 'False Unreachable',
+      Reachable: 'False Unreachable',
+      Reconciling: 'True Unreachable',
+    });
+    expect(messageOf(gone, 'Ready')).toContain('no SSH server answers at proxy.example.com:20001: connection refused');
+    expect(gone.requeueAfterMs).toBeLessThanOrEqual(TIMING.pollMs);
+    expect(gone.events).toMatchObject([{ type: 'Warning', reason: 'Unreachable' }]);
+    const back = seen(after(ready, gone), ANSWERS);
+    expect(conditionsOf(back)).toEqual({ Ready: 'True Available', Reachable: 'True Reachable' });
+  });
+
+  it('starts its ttl only when it answers', () => {
+    const object = webWith(HELD, { spec: { sshCheck: 'Proxy', ttl: '1h' } });
+    expect(seen(object, REFUSES).record?.readyAt).toBeUndefined();
+    expect(seen(object, ANSWERS).record?.readyAt).toBeDefined();
+  });
+
+  it('waits for an address, and says which one', () => {
+    const next = seen(checked('Proxy'), undefined, { sshProxy: undefined });
+    expect(conditionsOf(next)).toEqual({ Ready: 'False AddressPending', Reconciling: 'True AddressPending' });
+    expect(messageOf(next, 'Ready')).toContain('no SSH proxy');
+    expect(messageOf(seen(checked('Direct'), undefined, { ipv6: [] }), 'Ready')).toContain('no IPv6 address');
+  });
+
+  it('says nothing of SSH when it is stopped', () => {
+    const ready = after(checked('Proxy'), seen(checked('Proxy'), ANSWERS));
+    expect(conditionsOf(seen(ready, undefined, { status: 'stopped' }))).not.toHaveProperty('Reachable');
+  });
+
+  it('writes the same status when the same is found', () => {
+    for (const probed of [ANSWERS, REFUSES]) {
+      const first = seen(checked('Proxy'), probed, { product: 'vps-2gb' });
+      expect(seen(after(checked('Proxy'), first), probed, { product: 'vps-2gb' }).status).toEqual(first.status);
+    }
+  });
+
+  it('keeps what was found while the service is away', () => {
+    const ready = after(checked('Proxy'), seen(checked('Proxy'), ANSWERS));
+    const next = settle(ready, read, { type: 'failed', error: new TransportError('no way') }, facts());
+    expect(conditionsOf(next)).toMatchObject({ Ready: 'True Available', Reachable: 'True Reachable' });
+  });
+
+  it('loses the condition as soon as nobody asks for it', () => {
+    const { status } = seen(checked('Proxy'), REFUSES);
+    const object = webWith(HELD, { spec: { sshCheck: 'None' }, ...(status && { status }) });
+    expect(conditionsOf(seen(object))).toEqual({ Ready: 'True Available' });
+    expect(conditionsOf(settled(object, { type: 'wait' }, { type: 'done' }))).not.toHaveProperty('Reachable');
+  });
+});

@@ -1,0 +1,221 @@
+/** Visits of this version in turn with those of a newer one, which adds keys to the record: none of them is lost. */
+import { describe, expect, it } from 'vitest';
+import {
+  ADOPT_ANNOTATION,
+  NOT_CREATED_ANNOTATION,
+  ORPHAN_HANDLED_ANNOTATION,
+  RECORD_ANNOTATION,
+  SERVER_GONE_ANNOTATION,
+} from '../../../../src/api/names.ts';
+import { parseRecord, type ServerRecord } from '../../../../src/api/record.ts';
+import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
+import { decide } from '../../../../src/virtual-server/decision/decide.ts';
+import { settle } from '../../../../src/virtual-server/decision/settle.ts';
+import type { AttemptNote, Memo, Outcome } from '../../../../src/virtual-server/decision/types.ts';
+import { ResponseError } from '../../../../src/provider/errors/response-error.ts';
+import { TimeoutError } from '../../../../src/provider/errors/timeout-error.ts';
+import { ACCOUNT, gathered, HELD, NOW, SERVER, web, webWith } from '../../../gen/decision.ts';
+import { visit, type Answers } from '../../../gen/visits.ts';
+import { Random } from '../../../sim/random.ts';
+
+const LIVES = 100;
+const STEPS = 40;
+const WORDS: Record<string, string> = {
+  [ADOPT_ANNOTATION]: 'srv9',
+  [NOT_CREATED_ANNOTATION]: 'a1',
+  [SERVER_GONE_ANNOTATION]: 'srv1',
+  [ORPHAN_HANDLED_ANNOTATION]: '3,7',
+};
+
+class Life {
+  /** What has happened to records that had keys of the newer version. */
+  readonly seen = new Set<string>();
+  readonly #random: Random;
+  #object: VirtualServer | undefined = web();
+  #memo: Memo = { failures: 0 };
+  #now = NOW;
+  /** What the newer version has written. */
+  readonly #keys: Record<string, unknown> = {};
+
+  constructor(seed: number) {
+    this.#random = new Random(seed);
+  }
+
+  run(): void {
+    for (let step = 0; step < STEPS && this.#object !== undefined; step += 1) {
+      if (this.#random.chance(0.4)) this.#write(this.#object);
+      if (this.#random.chance(0.3)) this.#change(this.#object);
+      const before = record(this.#object);
+      const isWhole = this.#visit(this.#object);
+      if (Object.keys(this.#keys).length > 0) this.#judge(before, isWhole);
+    }
+  }
+
+  /** The newer version, which writes the annotation before the mirror and may end in between. */
+  #write(object: VirtualServer): void {
+    const present = record(object);
+    if (present === undefined) return;
+    this.#keys[`key${this.#random.int(0, 5)}`] = this.#random.pick([
+      0,
+      '',
+      false,
+      'Z1',
+      [1, { a: [] }],
+      { b: { c: 2 } },
+    ]);
+    const keys = this.#random.chance(0.5)
+      ? { ...this.#keys, ...present, ...this.#keys }
+      : { ...present, ...this.#keys };
+    const annotations = { ...object.metadata.annotations, [RECORD_ANNOTATION]: JSON.stringify(keys) };
+    const isMirrored = object.status?.record !== undefined && this.#random.chance(0.7);
+    this.#object = {
+      ...object,
+      metadata: { ...object.metadata, annotations },
+      ...(isMirrored && { status: { ...object.status, record: keys } }),
+    };
+  }
+
+  /** You say something or delete the object, or a place that keeps the record is lost while the other one is whole. */
+  #change(object: VirtualServer): void {
+    const { metadata, status } = object;
+    const [word, value] = this.#random.pick(Object.entries(WORDS));
+    const kind = this.#random.pick(['say', 'say', 'unsay', 'lose', 'wipe', 'delete'] as const);
+    const lost =
+      kind === 'unsay' ? word : kind === 'lose' && this.#isIn(status?.record) ? RECORD_ANNOTATION : undefined;
+    const kept = Object.entries(metadata.annotations ?? {}).filter(([name]) => name !== lost);
+    const annotations = Object.fromEntries(kind === 'say' ? [...kept, [word, value]] : kept) as Record<string, string>;
+    const isWiped = kind === 'wipe' && this.#isIn(record(object));
+    const isDeleted = kind === 'delete' && this.#random.chance(0.3);
+    this.#object = {
+      ...object,
+      metadata: { ...metadata, annotations, ...(isDeleted && { deletionTimestamp: '2026-01-02T00:00:00Z' }) },
+      status: isWiped ? { observedGeneration: -1 } : (status ?? {}),
+    };
+  }
+
+  /** False for a visit that a crash has ended. */
+  #visit(object: VirtualServer): boolean {
+    this.#now += this.#random.pick([0, 60_000, 400_000]);
+    const attempt = record(object)?.attempt;
+    // The journal forgets an orphan that you have handled.
+    const isHandled = object.metadata.annotations?.[ORPHAN_HANDLED_ANNOTATION] !== undefined;
+    const notes: AttemptNote[] = [
+      ...(attempt === undefined ? [] : [{ attempt, state: 'sending' as const }]),
+      ...(!isHandled && this.#random.chance(0.1) ? [{ attempt: 'a0', state: 'task' as const, task: 3 }] : []),
+    ];
+    const steps = this.#random.chance(0.2) ? this.#random.int(1, 3) : 20;
+    const given = { answers: this.#answers(), steps, notes, now: this.#now };
+    const visited = visit(object, { ...given, memo: this.#memo });
+    this.#object = visited.object;
+    this.#memo = steps === 20 ? visited.memo : { failures: 0 };
+    return steps === 20;
+  }
+
+  #answers(): Answers {
+    const pick = this.#random.pick.bind(this.#random);
+    const failed: Outcome = { type: 'failed', error: new ResponseError(503, 'away') };
+    const server: Outcome = { type: 'server', server: SERVER, account: ACCOUNT };
+    const missing: Outcome = { type: 'serverNotFound', counts: true, detail: '' };
+    const error = new TimeoutError('no answer');
+    return {
+      create: {
+        type: 'sent',
+        result: pick([
+          { kind: 'created', task: 7 },
+          { kind: 'notCreated', error },
+          { kind: 'refused', status: 422, error: new ResponseError(422, 'no') },
+          { kind: 'unknown', error, task: 8 },
+        ]),
+      },
+      pollTask: pick<Outcome>([
+        failed,
+        { type: 'pending', status: 'installing' },
+        { type: 'pending', identifier: 'srv1' },
+        { type: 'complete', identifier: 'srv1' },
+        { type: 'taskNotFound', counts: true, detail: '' },
+      ]),
+      readServer: pick([failed, server, server, missing]),
+      adopt: pick([failed, server]),
+      deleteServer: pick<Outcome>([failed, missing, { type: 'cancelled' }]),
+    };
+  }
+
+  #judge(before: ServerRecord | undefined, isWhole: boolean): void {
+    if (this.#object === undefined) {
+      this.seen.add('released');
+      return;
+    }
+    const after = record(this.#object);
+    expect(after).toMatchObject(this.#keys);
+    if (isWhole) expect(this.#object.status?.record).toMatchObject(this.#keys);
+    if (before === undefined) this.seen.add('restored');
+    if (after?.mode === 'adopt') this.seen.add('adopted');
+    if (before?.attempt === undefined && after?.attempt !== undefined) this.seen.add('ordered again');
+    if (before?.attempt !== undefined && after?.attempt === undefined) this.seen.add('without its attempt');
+    for (const field of ['identifier', 'missingAt', 'hintedTask', 'orphans', 'settled'] as const)
+      if (after?.[field] !== undefined) this.seen.add(field);
+  }
+
+  #isIn(known: ServerRecord | undefined): boolean {
+    const present = known as Record<string, unknown> | undefined;
+    return Object.entries(this.#keys).every(([key, value]) => JSON.stringify(present?.[key]) === JSON.stringify(value));
+  }
+}
+
+function record({ metadata }: VirtualServer): ServerRecord | undefined {
+  const parsed = parseRecord(metadata.annotations?.[RECORD_ANNOTATION]);
+  if (!parsed.ok) throw new Error(parsed.problem);
+  return parsed.record;
+}
+
+describe('keys of a newer version', () => {
+  it('survive random lives of their object, in annotation and mirror', () => {
+    const seen = new Set<string>();
+    for (let seed = 1; seed <= LIVES; seed += 1) {
+      const life = new Life(seed);
+      try {
+        life.run();
+      } catch (cause) {
+        throw new Error(`seed ${seed}`, { cause });
+      }
+      for (const word of life.seen) seen.add(word);
+    }
+    // A generator that no longer reaches a change of the record proves nothing about it.
+    const changes = ['released', 'restored', 'adopted', 'ordered again', 'without its attempt'];
+    const fields = ['identifier', 'missingAt', 'hintedTask', 'orphans', 'settled'];
+    expect([...seen].sort()).toEqual([...changes, ...fields].sort());
+  });
+});
+
+describe('a record that a newer version has written in a newer format', () => {
+  const strange = { ...HELD, format: 2, orphans: 'none', identifier: { of: 'srv1' }, readyAt: 7 };
+  const conditions = [
+    {
+      type: 'Expiring',
+      status: 'True',
+      reason: 'ExpiresSoon',
+      message: 'as it was',
+      lastTransitionTime: '2026-01-01T00:00:00Z',
+    },
+  ] as const;
+
+  it.each([
+    ['as it is', {}],
+    ['while the object is deleted', { deleting: true }],
+    ['with every word', { annotations: WORDS }],
+    ['after the end of the server', { spec: { expiresAt: '2026-01-01T00:00:00Z' } }],
+  ])('is kept to the letter, and so is what was said of it, %s', (_, shape) => {
+    const text = JSON.stringify(strange);
+    const mirror = strange as unknown as ServerRecord;
+    const status = { identifier: 'srv1', conditions: [...conditions] };
+    const before = webWith(HELD, { annotated: text, mirror, status, ...shape });
+    const given = gathered();
+    const next = settle(before, decide(before, given), { type: 'done' }, given);
+    expect(next.record).toBeUndefined();
+    expect(next.status).toMatchObject({ identifier: 'srv1', record: strange });
+    expect(next.status?.conditions).toContainEqual(conditions[0]);
+    expect(next.events).toMatchObject([{ type: 'Warning', reason: 'RecordTooNew' }]);
+    expect(next).toMatchObject({ again: false });
+    expect(next).not.toHaveProperty('requeueAfterMs');
+  });
+});

@@ -1,0 +1,326 @@
+import { describe, expect, it } from 'vitest';
+import { FINALIZER, START_ANEW_ANNOTATION } from '../../../../src/api/names.ts';
+import type { ServerRecord } from '../../../../src/api/record.ts';
+import { viewRecord, type RecordView } from '../../../../src/virtual-server/decision/record.ts';
+import type { AttemptNote } from '../../../../src/virtual-server/decision/types.ts';
+import { ACCOUNT, ATTEMPTED, HELD, record, TASKED, UID, web, type Shape } from '../../../gen/decision.ts';
+
+const minted: AttemptNote = { attempt: 'a1', state: 'minted', account: ACCOUNT };
+const sending: AttemptNote = { attempt: 'a1', state: 'sending', account: ACCOUNT };
+const accepted: AttemptNote = { attempt: 'a1', state: 'task', task: 7, account: ACCOUNT };
+const foreign = { ...HELD, owner: 'another-uid' };
+const adopted = record({ mode: 'adopt', account: ACCOUNT, identifier: 'srv1' });
+const unknown = (keys: object): ServerRecord => ({ ...HELD, ...keys });
+const tooNew = (what: string, held: object): RecordView => ({
+  kind: 'tooNew',
+  unknown: what,
+  held: { ...record({ format: 1 }), ...held },
+});
+const own = (content: ServerRecord, stale: boolean): RecordView => ({ kind: 'own', record: content, stale });
+const problem = (text: string): unknown => ({ kind: 'conflict', problem: expect.stringContaining(text) as string });
+
+interface Case {
+  reason: string;
+  shape: Shape;
+  notes?: AttemptNote[];
+  view: unknown;
+}
+
+const cases: Case[] = [
+  { reason: 'nothing anywhere means never attempted', shape: {}, view: { kind: 'none' } },
+  { reason: 'an attempt that was only minted sent nothing', shape: {}, notes: [minted], view: { kind: 'none' } },
+  {
+    reason: 'a finalizer of ours without any record is a loss',
+    shape: { finalizers: [FINALIZER] },
+    view: { kind: 'missing' },
+  },
+  {
+    reason: "somebody else's finalizer is no sign of ours",
+    shape: { finalizers: ['example.org/other'] },
+    view: { kind: 'none' },
+  },
+  {
+    reason: 'text that is no JSON is invalid, whatever the mirror says',
+    shape: { annotated: '{', mirror: HELD },
+    view: { kind: 'invalid', problem: 'it is not JSON', isAlone: false },
+  },
+  {
+    reason: 'a record of another object is foreign',
+    shape: { annotated: foreign },
+    view: { kind: 'foreign', record: foreign, startAnew: false },
+  },
+  {
+    reason: 'start-anew names this object',
+    shape: { annotated: foreign, annotations: { [START_ANEW_ANNOTATION]: UID } },
+    view: { kind: 'foreign', record: foreign, startAnew: true },
+  },
+  {
+    reason: 'start-anew of another object, as a copy carries it, says nothing here',
+    shape: { annotated: foreign, annotations: { [START_ANEW_ANNOTATION]: 'another-uid' } },
+    view: { kind: 'foreign', record: foreign, startAnew: false },
+  },
+  {
+    reason: 'a mirror of another object alone counts for nothing',
+    shape: { mirror: foreign, finalizers: [] },
+    view: { kind: 'none' },
+  },
+  {
+    reason: 'a lost mirror is no contradiction',
+    shape: { annotated: HELD },
+    view: own(HELD, false),
+  },
+  { reason: 'a lost annotation comes back from the mirror', shape: { mirror: HELD }, view: own(HELD, true) },
+  {
+    reason: "another object's annotation is replaced by what the own mirror says",
+    shape: { annotated: foreign, mirror: HELD },
+    view: own(HELD, true),
+  },
+  {
+    reason: 'a lost finalizer is put back',
+    shape: { annotated: HELD, mirror: HELD, finalizers: [] },
+    view: own(HELD, true),
+  },
+  {
+    reason: 'a deleting object takes no new finalizer',
+    shape: { annotated: HELD, mirror: HELD, finalizers: ['example.org/other'], deleting: true },
+    view: own(HELD, false),
+  },
+  { reason: 'the mirror may lag', shape: { annotated: HELD, mirror: ATTEMPTED }, view: own(HELD, false) },
+  {
+    reason: 'an annotation that was rolled back is brought forward',
+    shape: { annotated: ATTEMPTED, mirror: HELD },
+    view: own(HELD, true),
+  },
+  {
+    reason: 'an annotation rolled back to before the attempt does not lose it',
+    shape: { annotated: record({ account: ACCOUNT }), mirror: TASKED },
+    view: own(TASKED, true),
+  },
+  {
+    reason: 'two identifiers contradict each other',
+    shape: { annotated: HELD, mirror: { ...HELD, identifier: 'srv2' } },
+    view: problem('identifier is srv1 in the annotation and srv2 in status.record'),
+  },
+  {
+    reason: 'two tasks contradict each other',
+    shape: { annotated: TASKED, mirror: { ...TASKED, task: 8 } },
+    view: problem('task is 7'),
+  },
+  {
+    reason: 'two attempts contradict each other',
+    shape: { annotated: ATTEMPTED, mirror: { ...ATTEMPTED, attempt: 'a0' } },
+    view: problem('attempt is a1'),
+  },
+  {
+    reason: 'an adoption resolves the attempt that the mirror still carries, which is then written',
+    shape: { annotated: adopted, mirror: ATTEMPTED },
+    view: own(adopted, true),
+  },
+  {
+    reason: 'an adoption outlives an annotation that was rolled back to the attempt',
+    shape: { annotated: ATTEMPTED, mirror: adopted },
+    view: own(adopted, true),
+  },
+  {
+    reason: 'orphans of both sides are kept, each once',
+    shape: {
+      annotated: { ...HELD, orphans: [{ task: 1 }] },
+      mirror: { ...HELD, orphans: [{ task: 1 }, { task: 2 }] },
+    },
+    view: own({ ...HELD, orphans: [{ task: 1 }, { task: 2 }] }, true),
+  },
+  {
+    reason: 'what was sent comes back from the journal',
+    shape: {},
+    notes: [sending],
+    view: own(record({ format: 1, attempt: 'a1', account: ACCOUNT }), true),
+  },
+  {
+    reason: 'the time of an order comes back from the journal',
+    shape: {},
+    notes: [{ ...accepted, mintedAt: '2026-01-01T23:59:00.000Z' }],
+    view: own({ ...TASKED, format: 1, attemptedAt: '2026-01-01T23:59:00.000Z' }, true),
+  },
+  {
+    reason: 'what was accepted comes back from the journal',
+    shape: {},
+    notes: [accepted],
+    view: own(record({ format: 1, attempt: 'a1', account: ACCOUNT, task: 7 }), true),
+  },
+  {
+    reason: 'what was sent wins over a record of another object',
+    shape: { annotated: foreign },
+    notes: [sending],
+    view: own(record({ format: 1, attempt: 'a1', account: ACCOUNT }), true),
+  },
+  {
+    reason: 'the journal completes the record with its task',
+    shape: { annotated: ATTEMPTED },
+    notes: [accepted],
+    view: own(TASKED, true),
+  },
+  {
+    reason: 'an attempt that was certainly not sent leaves the record',
+    shape: { annotated: ATTEMPTED },
+    notes: [minted],
+    view: own(record({ account: ACCOUNT }), true),
+  },
+  {
+    reason: 'an attempt that was sent stays in the record',
+    shape: { annotated: ATTEMPTED },
+    notes: [sending],
+    view: own(ATTEMPTED, false),
+  },
+  {
+    reason: 'another attempt that was only minted proves nothing about this one',
+    shape: { annotated: ATTEMPTED },
+    notes: [{ attempt: 'a9', state: 'minted' }],
+    view: own(ATTEMPTED, false),
+  },
+  {
+    reason: 'record and journal name two tasks of one attempt',
+    shape: { annotated: TASKED },
+    notes: [{ ...accepted, task: 8 }],
+    view: problem('task is 7 in the record and 8 in the journal'),
+  },
+  {
+    reason: 'a task of an attempt that is no longer in the record becomes an orphan',
+    shape: { annotated: HELD },
+    notes: [{ attempt: 'a0', state: 'task', task: 3 }],
+    view: own({ ...HELD, orphans: [{ attempt: 'a0', task: 3 }] }, true),
+  },
+  {
+    reason: 'an earlier attempt that you have resolved is dropped',
+    shape: { annotated: { ...HELD, settled: ['a0'] } },
+    notes: [{ attempt: 'a0', state: 'sending' }],
+    view: own({ ...HELD, settled: ['a0'] }, false),
+  },
+  {
+    reason: 'a later attempt alone does not resolve an earlier one, which an etcd that was rolled back may have lost',
+    shape: { annotated: { ...HELD, attemptedAt: '2026-01-01T00:10:00Z' } },
+    notes: [{ attempt: 'a0', state: 'sending', mintedAt: '2026-01-01T00:00:00.000Z' }],
+    view: own({ ...HELD, attemptedAt: '2026-01-01T00:10:00Z', orphans: [{ attempt: 'a0' }] }, true),
+  },
+  {
+    reason: 'a task that was accepted stays owed although you have resolved its attempt',
+    shape: { annotated: { ...HELD, settled: ['a0'] } },
+    notes: [{ attempt: 'a0', state: 'task', task: 3 }],
+    view: own({ ...HELD, settled: ['a0'], orphans: [{ attempt: 'a0', task: 3 }] }, true),
+  },
+  {
+    reason: 'resolved attempts of both sides are kept, each once',
+    shape: { annotated: { ...HELD, settled: ['a0', 'b0'] }, mirror: { ...HELD, settled: ['a0', 'c0'] } },
+    view: own({ ...HELD, settled: ['a0', 'b0', 'c0'] }, true),
+  },
+  {
+    reason: 'an attempt that was sent and is no longer in the record becomes an orphan',
+    shape: { annotated: HELD },
+    notes: [{ attempt: 'a0', state: 'sending' }],
+    view: own({ ...HELD, orphans: [{ attempt: 'a0' }] }, true),
+  },
+  {
+    reason: 'who adopts has settled an answer that was lost',
+    shape: { annotated: adopted },
+    notes: [sending],
+    view: own(adopted, false),
+  },
+  {
+    reason: 'another order of the keys, or white space, is nothing to write',
+    shape: { annotated: `{ "zone": "Z1", "mode": "create", "owner": "${UID}" }`, mirror: record() },
+    view: own({ ...record(), ...{ zone: 'Z1' } }, false),
+  },
+  {
+    reason: 'a key that this version does not know is kept from either side',
+    shape: { annotated: unknown({ zone: 'Z1' }), mirror: unknown({ plan: { of: [1] } }) },
+    view: own(unknown({ zone: 'Z1', plan: { of: [1] } }), true),
+  },
+  {
+    reason: 'of two values of an unknown key that of the annotation counts, which is written first',
+    shape: { annotated: unknown({ zone: 'Z2' }), mirror: unknown({ zone: 'Z1' }) },
+    view: own(unknown({ zone: 'Z2' }), false),
+  },
+  {
+    reason: 'of two values of an unknown key that of the mirror counts where the annotation was rolled back',
+    shape: { annotated: { ...TASKED, ...{ zone: 'Z1' } }, mirror: unknown({ zone: 'Z2' }) },
+    view: own(unknown({ zone: 'Z2' }), true),
+  },
+  {
+    reason: 'an adoption keeps the unknown keys that only the other side has',
+    shape: { annotated: { ...ATTEMPTED, ...{ zone: 'Z1', plan: 2 } }, mirror: { ...adopted, ...{ zone: 'Z2' } } },
+    view: own({ ...adopted, ...{ zone: 'Z2', plan: 2 } }, true),
+  },
+  {
+    reason: 'unknown keys of an orphan are kept from either side',
+    shape: {
+      annotated: { ...HELD, orphans: [{ task: 1, ...{ zone: 'Z1' } }] },
+      mirror: { ...HELD, orphans: [{ task: 1, ...{ zone: 'Z2', plan: 2 } }] },
+    },
+    view: own({ ...HELD, orphans: [{ task: 1, ...{ zone: 'Z1', plan: 2 } }] }, true),
+  },
+  {
+    reason: 'a record that loses its attempt keeps unknown keys',
+    shape: { annotated: { ...ATTEMPTED, ...{ zone: 'Z1' } } },
+    notes: [minted],
+    view: own({ ...record({ account: ACCOUNT }), ...{ zone: 'Z1' } }, true),
+  },
+  {
+    reason: 'a newer format is not understood, and tells what the object holds all the same',
+    shape: { annotated: { ...HELD, format: 2, missingAt: '2026-01-01T00:00:00Z' }, mirror: TASKED },
+    view: tooNew('format 2', { account: ACCOUNT, attempt: 'a1', task: 7, identifier: 'srv1' }),
+  },
+  {
+    reason: 'a newer format in the mirror alone counts too',
+    shape: { annotated: TASKED, mirror: { ...HELD, format: 3 } },
+    view: tooNew('format 3', { account: ACCOUNT, attempt: 'a1', task: 7, identifier: 'srv1' }),
+  },
+  {
+    reason: 'fields of a newer format are read where they have the form of this one',
+    shape: { annotated: JSON.stringify({ owner: UID, format: 2, task: 'T-7', identifier: 'srv1', orphans: {} }) },
+    view: tooNew('format 2', { identifier: 'srv1' }),
+  },
+  {
+    reason: 'a mode that this version does not know is not understood',
+    shape: { annotated: JSON.stringify({ ...HELD, mode: 'import' }), mirror: HELD },
+    view: tooNew('mode "import"', { account: ACCOUNT, attempt: 'a1', task: 7, identifier: 'srv1' }),
+  },
+  {
+    reason: 'a newer format is not understood whatever the journal knows',
+    shape: { annotated: record({ format: 2 }) },
+    notes: [accepted],
+    view: tooNew('format 2', {}),
+  },
+  {
+    reason: 'a newer format is not understood in a copy either, which holds nothing',
+    shape: { annotated: { ...foreign, format: 2 } },
+    view: tooNew('format 2', {}),
+  },
+  {
+    reason: 'a format that is no number of a format makes no record',
+    shape: { annotated: JSON.stringify({ ...HELD, format: '2' }) },
+    view: { kind: 'invalid', problem: expect.stringContaining('format') as string, isAlone: true },
+  },
+  {
+    reason: 'who adopts has not settled a task that was accepted',
+    shape: { annotated: adopted },
+    notes: [accepted],
+    view: own({ ...adopted, orphans: [{ attempt: 'a1', task: 7 }] }, true),
+  },
+];
+
+describe('viewRecord', () => {
+  it.each(cases)('$reason', ({ shape, notes = [], view }) => {
+    expect(viewRecord(web(shape), notes)).toEqual(view);
+  });
+
+  it('is at rest once what it says was written down', () => {
+    for (const { shape, notes = [] } of cases) {
+      const view = viewRecord(web(shape), notes);
+      if (view.kind !== 'own') continue;
+      const after = viewRecord(
+        web({ ...shape, annotated: view.record, mirror: view.record, finalizers: [FINALIZER] }),
+        [],
+      );
+      expect(after).toEqual(own(view.record, false));
+    }
+  });
+});

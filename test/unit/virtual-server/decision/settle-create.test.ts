@@ -1,0 +1,103 @@
+import { describe, expect, it } from 'vitest';
+import type { CreateOutcome } from '../../../../src/provider/types.ts';
+import { decide } from '../../../../src/virtual-server/decision/decide.ts';
+import { settle } from '../../../../src/virtual-server/decision/settle.ts';
+import type { Action } from '../../../../src/virtual-server/decision/types.ts';
+import { RateLimitedError } from '../../../../src/provider/errors/rate-limited-error.ts';
+import { ResponseError } from '../../../../src/provider/errors/response-error.ts';
+import { ACCOUNT, ATTEMPTED, NOW, TASKED, facts, gathered, memo, record, web, webWith } from '../../../gen/decision.ts';
+import { conditionsOf } from './settle-support.ts';
+
+const create: Action = {
+  type: 'create',
+  record: ATTEMPTED,
+  attempt: 'a1',
+  request: { product: 'vps-1gb', image: 'debian-13.qcow2/minimal', diskSize: 20, sshKeys: '' },
+};
+const error = new ResponseError(500, 'the words of the service', {});
+const after = (result: CreateOutcome) =>
+  settle(
+    web({ annotated: ATTEMPTED }),
+    create,
+    { type: 'sent', result },
+    facts({ memo: memo({ failures: 2 }), jitter: 0.5 }),
+  );
+const left = record({ account: ACCOUNT });
+const sending = { attempt: 'a1', state: 'sending' } as const;
+
+describe('settling a create', () => {
+  it('records the task and polls it in the same visit', () => {
+    const object = web({ annotated: ATTEMPTED });
+    const planned = memo({ failures: 2, next: { action: 'gather', from: 0, at: Infinity, inputs: '' } });
+    const outcome = { type: 'sent', result: { kind: 'created', task: 7 } } as const;
+    const next = settle(object, create, outcome, facts({ memo: planned }));
+    expect(next).toEqual({ record: TASKED, memo: { failures: 0 }, events: [], again: true });
+    expect(decide(webWith(TASKED), gathered({ memo: next.memo }))).toMatchObject({ type: 'pollTask', task: 7 });
+  });
+
+  it('shows the task at once where the status has fields of another server', () => {
+    const copied = webWith(ATTEMPTED, { status: { serverStatus: 'running', identifier: 'srv9' } });
+    const next = settle(copied, create, { type: 'sent', result: { kind: 'created', task: 7 } }, facts());
+    expect(next).toMatchObject({ record: TASKED, again: true, status: { record: TASKED, task: { id: 7 } } });
+    expect(conditionsOf(next)).toEqual({ Ready: 'False Creating', Reconciling: 'True Creating' });
+    expect(next.events).toMatchObject([{ type: 'Normal', reason: 'Creating' }]);
+  });
+
+  it('takes the attempt out of record and mirror when nothing was created, and tries again after what was asked for', () => {
+    const next = after({ kind: 'notCreated', error: new RateLimitedError('slow down', { retryAfterMs: 90_000 }) });
+    expect(next.record).toEqual(left);
+    expect(next.status?.record).toEqual(left);
+    expect(conditionsOf(next)).toEqual({ Ready: 'False ProviderRateLimited', Reconciling: 'True ProviderRateLimited' });
+    expect(next.memo).toMatchObject({ failures: 3, next: { action: 'gather', at: NOW + 90_000 } });
+  });
+
+  it.each([400, 404, 405, 413, 415, 422])('never tries again by itself after %i', (status) => {
+    const next = after({ kind: 'refused', status, error });
+    expect(next.record).toEqual(left);
+    expect(next.memo.next).toMatchObject({ action: 'gather', at: Infinity });
+    expect(next).not.toHaveProperty('requeueAfterMs');
+    expect(conditionsOf(next)).toEqual({ Ready: 'False CreateRejected', Stalled: 'True CreateRejected' });
+    expect(next.status?.conditions?.[0]?.message).toContain(`HTTP ${status}): the words of the service`);
+  });
+
+  it.each([402, 403])('tries hourly after %i', (status) => {
+    expect(after({ kind: 'refused', status, error }).requeueAfterMs).toBe(3_600_000 * 0.95);
+  });
+
+  it('keeps an attempt whose outcome is unknown, and plans nothing', () => {
+    const next = after({ kind: 'unknown', error });
+    expect(next).not.toHaveProperty('record');
+    expect(next).not.toHaveProperty('requeueAfterMs');
+    expect(next.memo).not.toHaveProperty('next');
+    expect(next.status?.record).toEqual(ATTEMPTED);
+    expect(conditionsOf(next)).toEqual({
+      Ready: 'Unknown CreateOutcomeUnknown',
+      Stalled: 'True CreateOutcomeUnknown',
+    });
+    const message = next.status?.conditions?.[0]?.message;
+    expect(message).toContain('vps-operator.dev/not-created=a1');
+    expect(message).toContain('the words of the service');
+  });
+
+  it('writes down and names the task that an unknown outcome hints at, and never follows it', () => {
+    const next = after({ kind: 'unknown', error, task: 7 });
+    const hinted = { ...ATTEMPTED, hintedTask: 7 };
+    expect(next.record).toEqual(hinted);
+    expect(next.status?.record).toEqual(hinted);
+    expect(next.status?.conditions?.[0]?.message).toContain('The answer named task 7.');
+    const action = decide(webWith(hinted, { status: next.status ?? {} }), gathered({ notes: [sending] }));
+    expect(action).toMatchObject({ type: 'park', verdict: { reason: 'CreateOutcomeUnknown' } });
+    expect(action).toMatchObject({ verdict: { message: next.status?.conditions?.[0]?.message } });
+  });
+
+  it.each(['created', 'notCreated', 'refused', 'unknown'] as const)('%s leaves no field of another server', (kind) => {
+    const copied = webWith(ATTEMPTED, {
+      status: { serverStatus: 'running', ipv6: ['2001:db8::9'], identifier: 'srv9' },
+    });
+    const result = { kind, task: 7, status: 400, error } as CreateOutcome;
+    const { status } = settle(copied, create, { type: 'sent', result }, facts());
+    expect(status).not.toHaveProperty('serverStatus');
+    expect(status).not.toHaveProperty('ipv6');
+    expect(status).not.toHaveProperty('identifier');
+  });
+});

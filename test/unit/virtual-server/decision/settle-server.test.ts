@@ -1,0 +1,294 @@
+import { describe, expect, it } from 'vitest';
+import { ADOPT_ANNOTATION } from '../../../../src/api/names.ts';
+import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
+import { decide } from '../../../../src/virtual-server/decision/decide.ts';
+import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
+import { settle } from '../../../../src/virtual-server/decision/settle.ts';
+import type { Action, Next, Outcome } from '../../../../src/virtual-server/decision/types.ts';
+import {
+  ACCOUNT,
+  ATTEMPTED,
+  HELD,
+  KNOWN,
+  NOW,
+  OTHER_KEY,
+  SERVER,
+  TASKED,
+  TIMING,
+  UID,
+  denials,
+  facts,
+  gathered,
+  memo,
+  others,
+  web,
+  webWith,
+} from '../../../gen/decision.ts';
+import { conditionsOf, settled } from './settle-support.ts';
+
+const poll: Action = { type: 'pollTask', record: TASKED, task: 7 };
+const pollHeld: Action = { type: 'pollTask', record: HELD, task: 7 };
+const read: Action = { type: 'readServer', record: KNOWN, identifier: 'srv1' };
+const readFirst: Action = { ...read, record: HELD };
+const cancel: Action = { type: 'deleteServer', record: HELD, identifier: 'srv1' };
+const pending = (identifier?: string, status?: string): Outcome => ({
+  type: 'pending',
+  identifier,
+  status,
+});
+const seen = (changes: Partial<typeof SERVER> = {}, account = ACCOUNT): Outcome => ({
+  type: 'server',
+  server: { ...SERVER, ...changes },
+  account,
+});
+const missing = (counts: boolean): Outcome => ({ type: 'serverNotFound', counts, detail: 'another key' });
+const HOUR_MS = 3_600_000;
+const overdue = facts({ now: NOW + HOUR_MS });
+const message = (next: Next): string => next.status?.conditions?.[0]?.message ?? '';
+
+describe('settling a poll', () => {
+  it('shows the progress and writes no metadata while there is no news of the identifier', () => {
+    const next = settled(webWith(TASKED), poll, pending(undefined, 'installing 20 % complete'));
+    expect(next).not.toHaveProperty('record');
+    expect(next.status?.task).toEqual({ id: 7, message: 'installing 20 % complete', percent: 20 });
+    expect(conditionsOf(next)).toEqual({ Ready: 'False Creating', Reconciling: 'True Creating' });
+    expect(next.requeueAfterMs).toBe(54_000);
+  });
+
+  it('leaves no field of a server that the object was copied from', () => {
+    const copied = webWith(TASKED, { status: { serverStatus: 'running', ipv6: ['2001:db8::9'] } });
+    const { status } = settled(copied, poll, pending('srv1'));
+    expect(status).not.toHaveProperty('serverStatus');
+    expect(status).not.toHaveProperty('ipv6');
+  });
+
+  it('writes the identifier down with the first poll that shows it', () => {
+    const next = settled(webWith(TASKED), poll, pending('srv1'));
+    expect(next.record).toEqual(HELD);
+    expect(next.status).toMatchObject({ identifier: 'srv1', record: HELD });
+  });
+
+  it.each<{ outcome: Outcome; reason: string }>([
+    { outcome: pending('srv2'), reason: 'another one than before' },
+    {
+      outcome: { type: 'complete', identifier: 'srv2' },
+      reason: 'another one at the end',
+    },
+  ])('keeps its identifier and asks for its own server when the task names $reason', ({ outcome }) => {
+    const next = settled(webWith(HELD), pollHeld, outcome);
+    expect(next).not.toHaveProperty('record');
+    expect(next).toMatchObject({ again: true, memo: { readInstead: { why: 'renamed', named: 'srv2' } } });
+    expect(next.memo).not.toHaveProperty('taskComplete');
+    expect(decide(webWith(HELD), gathered({ memo: next.memo }))).toEqual(readFirst);
+  });
+
+  it.each(['', 'x'.repeat(254)])('never cuts an identifier that does not fit (%s)', (identifier) => {
+    const next = settled(webWith(TASKED), poll, pending(identifier));
+    expect(next).not.toHaveProperty('record');
+    expect(conditionsOf(next).Stalled).toBe('True ProviderProtocolError');
+  });
+
+  it('goes on to the server when the task is complete, once its identifier is written', () => {
+    const next = settled(webWith(TASKED), poll, { type: 'complete', identifier: 'srv1' });
+    expect(next).toMatchObject({ again: true, record: HELD, memo: { taskComplete: 'srv1' } });
+  });
+
+  it('asks for the server itself when the task vanished', () => {
+    expect(settled(webWith(HELD), pollHeld, { type: 'taskNotFound', counts: true, detail: '' })).toMatchObject({
+      again: true,
+      memo: { readInstead: { why: 'taskNotFound' } },
+    });
+  });
+
+  it('keeps asking when the task vanished before it named a server', () => {
+    const proven = facts({ memo: memo({ denials: denials('task 7') }) });
+    const next = settle(webWith(TASKED), poll, { type: 'taskNotFound', counts: true, detail: '' }, proven);
+    expect(conditionsOf(next)).toEqual({ Ready: 'False TaskNotFound', Stalled: 'True TaskNotFound' });
+    expect(message(next)).toContain('vps-operator.dev/not-created=a1');
+    expect(next.memo.next?.action).toBe('pollTask');
+    expect(next.requeueAfterMs).toBeGreaterThanOrEqual(60_000);
+  });
+
+  it('says so when the task runs for more than an hour, and asks less and less often', () => {
+    const next = settle(webWith(TASKED), poll, pending(undefined, 'waiting'), {
+      ...overdue,
+      memo: memo({ failures: 8 }),
+    });
+    expect(conditionsOf(next).Ready).toBe('False TaskOverdue');
+    expect(next.requeueAfterMs).toBeGreaterThan(200_000);
+  });
+
+  it.each([true, false])('asks for the server of an overdue task (object deleted: %s)', (deleting) => {
+    const next = settle(webWith(HELD, { deleting }), pollHeld, pending('srv1'), overdue);
+    expect(next).toMatchObject({ again: true, memo: { readInstead: { why: 'overdue' } } });
+  });
+
+  it('says that the server of a deleted object is cancelled after its task', () => {
+    expect(conditionsOf(settled(webWith(TASKED, { deleting: true }), poll, pending())).Ready).toBe('False Deleting');
+  });
+});
+
+describe('settling a read', () => {
+  const provisioned = (): VirtualServer =>
+    webWith(KNOWN, { status: settled(webWith(KNOWN), read, seen()).status ?? {} });
+
+  it('is Ready and looks again after the resync interval', () => {
+    const next = settled(webWith(KNOWN, { status: { task: { id: 7 } } }), read, seen());
+    expect(conditionsOf(next)).toEqual({ Ready: 'True Available' });
+    expect(next.status).not.toHaveProperty('task');
+    expect(next).not.toHaveProperty('record');
+    expect(next).toMatchObject({ requeueAfterMs: 540_000, memo: { failures: 0, taskComplete: 'srv1' } });
+  });
+
+  it('leaves the status of an unchanged server deep-equal', () => {
+    const object = provisioned();
+    const next = settle(object, read, seen(), facts({ now: NOW + HOUR_MS }));
+    expect(next.status).toEqual(object.status);
+    expect(next.events).toEqual([]);
+  });
+
+  it('writes down with the first answer what tells the server from another one', () => {
+    const next = settled(webWith(HELD), readFirst, seen());
+    expect(next.record).toEqual(KNOWN);
+    expect(next.status?.record).toEqual(KNOWN);
+  });
+
+  it('renews the account with another key that shows the same server', () => {
+    const next = settled(webWith(KNOWN), read, seen({}, OTHER_KEY));
+    expect(next.record).toEqual({ ...KNOWN, account: OTHER_KEY });
+    expect(next.status?.record?.account).toBe(OTHER_KEY);
+  });
+
+  it.each([
+    { reason: 'ServerNotRunning', changes: { status: 'stopped' } },
+    { reason: 'ServerNotRunning', changes: { status: undefined } },
+    { reason: 'AddressPending', changes: { ipv6: [], sshProxy: undefined } },
+    { reason: 'Available', changes: { status: ' Running', ipv6: [] } },
+  ])('says $reason and looks again when it should for $changes', ({ reason, changes }) => {
+    const next = settled(webWith(KNOWN), read, seen(changes));
+    expect(conditionsOf(next).Ready).toContain(reason);
+    expect(next.requeueAfterMs).toBe(reason === 'Available' ? 540_000 : 54_000);
+  });
+
+  it('shows in what the server differs from spec', () => {
+    const next = settled(webWith(KNOWN), read, seen({ product: 'vps-2gb' }));
+    expect(conditionsOf(next)).toEqual({ Ready: 'True Available', Drifted: 'True Drifted' });
+    expect(next.events.map(({ reason }) => reason)).toEqual(['Available', 'Drifted']);
+  });
+
+  it('holds on to a server that this key cannot see', () => {
+    const hidden = settled(provisioned(), read, missing(false));
+    expect(conditionsOf(hidden)).toEqual({ Ready: 'Unknown ServerNotVisible', Stalled: 'True ServerNotVisible' });
+    expect(hidden.status?.record).toEqual(KNOWN);
+    expect(hidden).not.toHaveProperty('record');
+  });
+
+  it('names both servers when the task names another one and the one of before is not shown', () => {
+    const renamed = memo({ readInstead: { why: 'renamed', named: 'srv2' } });
+    const next = settle(webWith(HELD), readFirst, missing(true), facts({ memo: renamed }));
+    expect(conditionsOf(next).Stalled).toBe('True TaskInUse');
+    expect(message(next)).toContain('names server srv2 now. It named server srv1 before');
+    expect(message(next)).toContain(`${ADOPT_ANNOTATION}=srv2`);
+    expect(next.memo).not.toHaveProperty('readInstead');
+    expect(next.memo.denials?.of).toBe('server srv1');
+    expect(next.memo.next?.action).toBe('pollTask');
+  });
+
+  it('goes back to the task when neither of the two is to be seen', () => {
+    const proven = memo({ readInstead: { why: 'taskNotFound' }, denials: denials('server srv1') });
+    const next = settle(webWith(HELD), readFirst, missing(true), facts({ memo: proven }));
+    expect(conditionsOf(next).Stalled).toBe('True TaskNotFound');
+    expect(next.memo).not.toHaveProperty('readInstead');
+    expect(next.memo.next?.action).toBe('pollTask');
+  });
+
+  it('says wherever it says something that another adoption is ignored', () => {
+    const next = settled(webWith(KNOWN, { annotations: { [ADOPT_ANNOTATION]: 'srv2' } }), read, seen());
+    expect(message(next)).toContain('AdoptIgnored');
+    expect(next.status?.identifier).toBe('srv1');
+  });
+});
+
+describe('settling an adoption', () => {
+  const adopt: Action = { type: 'adopt', record: undefined, identifier: 'srv1' };
+  const { fingerprint } = KNOWN;
+  const adopted = { format: 1, owner: UID, mode: 'adopt', account: ACCOUNT, identifier: 'srv1', fingerprint };
+
+  it('holds the server from then on, and shows nothing of it before that is written down', () => {
+    const next = settled(web(), adopt, seen());
+    expect(next.record).toEqual(adopted);
+    expect(next).not.toHaveProperty('status');
+    expect(next.again).toBe(true);
+    expect(next.events.map(({ reason }) => reason)).toEqual(['ServerAdopted']);
+  });
+
+  it('resolves an attempt, and keeps a task that was accepted as an orphan', () => {
+    const resolved = { ...adopted, settled: ['a1'] };
+    expect(settled(webWith(ATTEMPTED), { ...adopt, record: ATTEMPTED }, seen()).record).toEqual(resolved);
+    const next = settled(webWith(TASKED), { ...adopt, record: TASKED }, seen());
+    expect(next.record).toEqual({ ...resolved, orphans: [{ attempt: 'a1', task: 7 }] });
+  });
+
+  it('leaves no orphan of a task that another object follows too', () => {
+    const shared = facts({ others: others({ withTask: () => ['default/other'] }) });
+    const next = settle(webWith(TASKED), { ...adopt, record: TASKED }, seen(), shared);
+    expect(next.record).toEqual({ ...adopted, settled: ['a1'] });
+  });
+
+  it('names no holder of another namespace, and lets no open attempt go', () => {
+    const held: Outcome = { type: 'held', holders: ['secret-project/db'] };
+    const next = settled(webWith(ATTEMPTED), { ...adopt, record: ATTEMPTED }, held);
+    expect(conditionsOf(next).Stalled).toBe('True IdentifierInUse');
+    expect(message(next)).toContain('is held by an object in another namespace. Correct the annotation.');
+    expect(message(next)).toContain('vps-operator.dev/not-created=a1');
+    expect(message(next)).not.toContain('secret-project');
+    expect(next).not.toHaveProperty('record');
+    expect(next.memo.next?.action).toBe('adopt');
+    expect(next.requeueAfterMs).toBeLessThanOrEqual(TIMING.pollMs);
+  });
+
+  it('holds nothing while the server is not to be seen', () => {
+    const next = settled(webWith(ATTEMPTED), { ...adopt, record: ATTEMPTED }, missing(false));
+    expect(next).not.toHaveProperty('record');
+    expect(next.status?.record).toEqual(ATTEMPTED);
+    expect(conditionsOf(next).Stalled).toBe('True ServerNotVisible');
+    expect(next.memo.next?.action).toBe('adopt');
+  });
+});
+
+describe('settling a cancellation', () => {
+  const deleting = webWith(HELD, { deleting: true });
+
+  it('takes the answer to a DELETE for proof at once', () => {
+    expect(settled(deleting, cancel, { type: 'cancelled' })).toEqual({
+      memo: { failures: 0, cancelled: 'srv1', looked: inputsOf(deleting) },
+      events: [],
+      again: true,
+    });
+  });
+
+  it('holds on to a server that this key cannot see', () => {
+    const next = settled(deleting, cancel, missing(false));
+    expect(next.memo).not.toHaveProperty('cancelled');
+    expect(next).not.toHaveProperty('record');
+    expect(conditionsOf(next).Stalled).toBe('True ServerNotVisible');
+    expect(next.memo.next?.action).toBe('deleteServer');
+  });
+
+  it.each([
+    { definition: 'deleting' as const, reason: 'CRDDeleting', advice: 'deletionPolicy: Retain' },
+    { definition: 'forbidden' as const, reason: 'CRDForbidden', advice: 'ClusterRole vps-operator-definition' },
+  ])('waits while all objects may be deleted by mistake ($reason)', ({ definition, reason, advice }) => {
+    const next = settled(deleting, cancel, { type: 'heldBack', definition });
+    expect(conditionsOf(next).Stalled).toBe(`True ${reason}`);
+    expect(next.status?.conditions?.[0]?.message).toContain(advice);
+    expect(next.memo).not.toHaveProperty('cancelled');
+    expect(next).not.toHaveProperty('record');
+    expect(next.memo.next?.action).toBe('deleteServer');
+  });
+
+  it('decides again when the live object asks for something else', () => {
+    const kept = { failures: 0, looked: inputsOf(deleting) };
+    expect(settled(deleting, cancel, { type: 'changed' })).toEqual({ memo: kept, events: [], again: true });
+  });
+});

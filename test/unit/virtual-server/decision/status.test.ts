@@ -1,0 +1,178 @@
+import { describe, expect, it } from 'vitest';
+import { statusSchema } from '../../../../src/api/virtual-server.ts';
+import { settle } from '../../../../src/virtual-server/decision/settle.ts';
+import { readProgress } from '../../../../src/virtual-server/decision/progress.ts';
+import { drift, serverFields } from '../../../../src/virtual-server/decision/status.ts';
+import { cut } from '../../../../src/base/text.ts';
+import type { Server } from '../../../../src/provider/types.ts';
+import { ACCOUNT, HELD, SERVER, TASKED, facts, web, webWith } from '../../../gen/decision.ts';
+
+describe('the fields of a server', () => {
+  it('are those that the service shows, and how to reach it', () => {
+    expect(serverFields(SERVER)).toEqual({
+      identifier: 'srv1',
+      ipv6: ['2001:db8::1'],
+      ipv4: [],
+      sshProxy: { hostname: 'proxy.example.com', port: 20001 },
+      ssh: 'root@proxy.example.com -p 20001',
+      serverStatus: 'running',
+      name: 'web',
+      zone: { name: 'Zone One', code: 'Z1' },
+      hostServer: 'host1',
+      product: 'vps-1gb',
+      specs: { cores: 1, ram: 1024, diskSize: 20, diskType: 'ssd' },
+      price: 9.5,
+      macs: ['00:00:5e:00:53:01'],
+      adminConsole: { hostname: 'admin.srv1.vs.example.com', username: 'srv1' },
+    });
+  });
+
+  it.each<{ reason: string; changes: Partial<Server>; ssh: string | undefined }>([
+    { reason: 'without a proxy by its address', changes: { sshProxy: undefined }, ssh: 'root@2001:db8::1' },
+    { reason: 'not at all without either', changes: { sshProxy: undefined, ipv6: [] }, ssh: undefined },
+    {
+      reason: 'never by a name that ssh or a shell would read as something else',
+      changes: { sshProxy: { hostname: '-oProxyCommand=x', port: 22 }, ipv6: ['$(x)'] },
+      ssh: undefined,
+    },
+    {
+      reason: 'not by a port that is none',
+      changes: { sshProxy: { hostname: 'h', port: 0 }, ipv6: [] },
+      ssh: undefined,
+    },
+  ])('say how to reach it: $reason', ({ changes, ssh }) => {
+    expect(serverFields({ ...SERVER, ...changes }).ssh).toBe(ssh);
+  });
+
+  it.each([0, -1, 65_536, 22.5, NaN])('leave out a proxy whose port is %d', (port) => {
+    const fields = serverFields({ ...SERVER, sshProxy: { hostname: 'proxy.example.com', port } });
+    expect(fields.sshProxy).toBeUndefined();
+    expect(fields.ssh).toMatch(/^root@\S+$/);
+  });
+});
+
+describe('text that is cut', () => {
+  it.each([
+    { text: 'abc', bound: 3, result: 'abc' },
+    { text: 'abcd', bound: 3, result: 'abc' },
+    { text: 'ab😀', bound: 3, result: 'ab' },
+    { text: 'ab😀', bound: 4, result: 'ab😀' },
+    { text: 'a\ud83db', bound: 3, result: 'a\ufffdb' },
+    { text: 'a\u001b[2J\r\n\u2028\u202e\u200bb', bound: 7, result: 'a [2J b' },
+  ])('$text at $bound is $result: whole characters, all of which can be shown', ({ text, bound, result }) => {
+    expect(cut(text, bound)).toBe(result);
+  });
+});
+
+describe('a status of whatever the service says', () => {
+  const PIECES = [
+    '',
+    'a',
+    '😀',
+    '\ud83d',
+    '\u0000',
+    '"\\',
+    'é',
+    ' ',
+    '%',
+    'x'.repeat(300),
+    '😀'.repeat(200),
+    '12 % 9 seconds',
+  ];
+
+  it('fits the schema and survives JSON unchanged', () => {
+    for (let seed = 1; seed <= 1_000; seed++) {
+      const { server, message } = anything(seed, PIECES);
+      const read = settle(
+        webWith(HELD),
+        { type: 'readServer', record: HELD, identifier: 'srv1' },
+        { type: 'server', server, account: ACCOUNT },
+        facts(),
+      );
+      const pending = { type: 'pending', identifier: undefined, status: message } as const;
+      const polled = settle(webWith(TASKED), { type: 'pollTask', record: TASKED, task: 7 }, pending, facts());
+      const parked = settle(
+        web(),
+        { type: 'park', verdict: { reason: 'InvalidSpec', message } },
+        { type: 'done' },
+        facts(),
+      );
+      for (const { status } of [read, polled, parked]) {
+        expect(statusSchema.safeParse(status).error, `seed ${seed}`).toBeUndefined();
+        const text = JSON.stringify(status);
+        expect(Buffer.from(text).toString(), `seed ${seed}`).toBe(text);
+        expect(JSON.parse(text), `seed ${seed}`).toEqual(status);
+        expect(/\\ud[89a-f]/i.test(text), `seed ${seed}: a lone surrogate`).toBe(false);
+      }
+    }
+  });
+});
+
+/** A server with any of its fields missing, huge or strange. */
+function anything(seed: number, pieces: readonly string[]): { server: Server; message: string } {
+  let state = seed;
+  const random = (below: number): number => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+  const text = (): string => Array.from({ length: random(8) }, () => pieces[random(pieces.length)] ?? '').join('');
+  const some = <T>(make: () => T): T | undefined => (random(3) === 0 ? undefined : make());
+  const number = (): number => [0, 1, -1, 0.5, 2 ** 60, Infinity, -Infinity, NaN, 1e300, 65536][random(10)] ?? 0;
+  const texts = (): string[] => Array.from({ length: random(40) }, () => [text(), '2001:db8::1'][random(2)] ?? '');
+  const server: Server = {
+    identifier: 'srv1',
+    name: some(text),
+    status: some(text),
+    product: some(text),
+    price: some(number),
+    zone: some(() => ({ name: some(text), code: some(text) })),
+    hostServer: some(text),
+    specs: some(() => ({ cores: some(number), ram: some(number), diskSize: some(number), diskType: some(text) })),
+    ipv4: texts(),
+    ipv6: texts(),
+    macs: texts(),
+    adminConsole: some(() => ({ hostname: text(), username: text() })),
+    sshProxy: some(() => ({ hostname: text(), port: number() })),
+  };
+  return { server, message: text() };
+}
+
+describe('readProgress', () => {
+  it.each([
+    { text: undefined, progress: {} },
+    { text: '', progress: {} },
+    { text: 'something never seen', progress: {} },
+    { text: 'Installing OS, 45% complete', progress: { percent: 45 } },
+    { text: 'installing: 12.5 percent', progress: { percent: 12 } },
+    { text: 'waiting for DNS and DHCP updates, 30 seconds remaining', progress: { secondsRemaining: 30 } },
+    { text: '7s', progress: { secondsRemaining: 7 } },
+    { text: '10 % done, 90 secs left', progress: { percent: 10, secondsRemaining: 90 } },
+    { text: '250 %', progress: {} },
+    { text: '1100%', progress: {} },
+    { text: '1.5 seconds', progress: {} },
+    { text: '12345678901 seconds', progress: {} },
+    { text: 'sda1s4 of 3 steps', progress: {} },
+  ])('of $text is $progress', ({ text, progress }) => {
+    expect(readProgress(text)).toEqual(progress);
+  });
+});
+
+describe('drift', () => {
+  const { spec } = web();
+  it.each([
+    {
+      reason: 'the server is as asked for',
+      status: { product: 'vps-1gb', specs: { diskSize: 20, diskType: 'ssd' } },
+      words: undefined,
+    },
+    { reason: 'what the service does not show cannot differ', status: {}, words: undefined },
+    { reason: 'the product', status: { product: 'vps-2gb' }, words: 'product is vps-2gb, spec asks for vps-1gb' },
+    {
+      reason: 'disk size and type',
+      status: { specs: { diskSize: 40, diskType: 'hdd' } },
+      words: 'disk size is 40, spec asks for 20; disk type is hdd, spec asks for ssd',
+    },
+  ])('names what differs: $reason', ({ status, words }) => {
+    expect(drift(spec, status)).toBe(words);
+  });
+});

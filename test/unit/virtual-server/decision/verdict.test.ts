@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest';
+import { REASONS } from '../../../../src/api/conditions.ts';
+import { BOUNDS, type Condition } from '../../../../src/api/virtual-server.ts';
+import { backoffMs, reasonOf } from '../../../../src/accounts/decision/failure.ts';
+import {
+  currentReason,
+  timestamp,
+  withCondition,
+  withVerdict,
+} from '../../../../src/virtual-server/decision/verdict.ts';
+import { NOW } from '../../../gen/decision.ts';
+
+const LATER = NOW + 5_000;
+const since = (conditions: readonly Condition[], type: string): string | undefined =>
+  conditions.find((condition) => condition.type === type)?.lastTransitionTime;
+const ready = withVerdict([], { reason: 'Available', message: 'runs' }, 1, NOW);
+
+describe('withVerdict', () => {
+  it('moves lastTransitionTime only when a status flips', () => {
+    const pending = withVerdict([], { reason: 'Pending', message: 'soon' }, 1, NOW);
+    const creating = withVerdict(pending, { reason: 'Creating', message: 'now' }, 1, LATER);
+    expect(since(creating, 'Ready')).toBe(timestamp(NOW));
+    expect(since(creating, 'Reconciling')).toBe(timestamp(NOW));
+    const available = withVerdict(creating, { reason: 'Available', message: 'runs' }, 1, LATER);
+    expect(since(available, 'Ready')).toBe(timestamp(LATER));
+    expect(available).toHaveLength(1);
+  });
+
+  it('is at rest when nothing changed, in order and content', () => {
+    const drifted = withCondition(ready, 'Drifted', { reason: 'Drifted', message: 'x' }, 1, NOW);
+    for (const reason of ['Available', 'ProviderUnavailable', 'IdentifierInUse', 'ServerMissing'] as const) {
+      const put = (conditions: readonly Condition[], now: number): Condition[] =>
+        withCondition(
+          withVerdict(conditions, { reason, message: 'm' }, 1, now),
+          'Drifted',
+          { reason: 'Drifted', message: 'x' },
+          1,
+          now,
+        );
+      const once = put(drifted, NOW);
+      expect(put(once, LATER)).toEqual(once);
+    }
+  });
+
+  it('leaves a Ready server Ready while only the sight of it is troubled', () => {
+    const troubled = withVerdict(ready, { reason: 'InvalidCredentials', message: 'no' }, 1, LATER);
+    expect(troubled.map(({ type, status, reason }) => `${type} ${status} ${reason}`)).toEqual([
+      'Ready True Available',
+      'Stalled True InvalidCredentials',
+    ]);
+    const never = withVerdict([], { reason: 'InvalidCredentials', message: 'no' }, 1, LATER);
+    expect(never[0]).toMatchObject({ type: 'Ready', status: 'False', reason: 'InvalidCredentials' });
+  });
+
+  it('takes Ready from a server that is missing', () => {
+    expect(withVerdict(ready, { reason: 'ServerMissing', message: 'gone' }, 1, LATER)[0]).toMatchObject({
+      status: 'False',
+      lastTransitionTime: timestamp(LATER),
+    });
+  });
+
+  it('keeps the conditions of others', () => {
+    const other: Condition = { ...(ready[0] as Condition), type: 'SomebodyElses' };
+    expect(withVerdict([other], { reason: 'Pending', message: '' }, 1, NOW)).toContainEqual(other);
+  });
+
+  it('cuts a message to the bound of the schema', () => {
+    const [condition] = withVerdict([], { reason: 'Pending', message: `${'x'.repeat(BOUNDS.message - 1)}😀` }, 1, NOW);
+    expect(condition?.message).toBe('x'.repeat(BOUNDS.message - 1));
+  });
+
+  it('writes times in whole seconds, as metav1.Time is', () => {
+    expect(timestamp(Date.UTC(2026, 0, 2, 3, 4, 5, 678))).toBe('2026-01-02T03:04:05Z');
+  });
+});
+
+describe('currentReason', () => {
+  it.each([
+    {
+      reason: 'Stalled comes first',
+      of: withVerdict(ready, { reason: 'InvalidCredentials', message: '' }, 1, NOW),
+      is: 'InvalidCredentials',
+    },
+    {
+      reason: 'then Reconciling',
+      of: withVerdict(ready, { reason: 'ProviderUnavailable', message: '' }, 1, NOW),
+      is: 'ProviderUnavailable',
+    },
+    { reason: 'then Ready', of: ready, is: 'Available' },
+    { reason: 'there is none yet', of: undefined, is: undefined },
+  ])('is $is: $reason', ({ of, is }) => {
+    expect(currentReason(of)).toBe(is);
+  });
+});
+
+describe('reasonOf', () => {
+  const of = (code: string): string => reasonOf(Object.assign(new Error('x'), { code }));
+
+  it('is a reason of the list for every code, also one never seen', () => {
+    const codes = [
+      'UNREACHABLE',
+      'TIMEOUT',
+      'RESPONSE',
+      'RATE_LIMITED',
+      'INVALID_CREDENTIALS',
+      'UNAUTHORIZED',
+      'PROTOCOL',
+      'NEW',
+    ];
+    expect(codes.map((code) => of(`PROVIDER_${code}`))).toEqual([
+      'ProviderUnavailable',
+      'ProviderUnavailable',
+      'ProviderUnavailable',
+      'ProviderRateLimited',
+      'InvalidCredentials',
+      'Unauthorized',
+      'ProviderProtocolError',
+      'ProviderProtocolError',
+    ]);
+    expect(Object.keys(REASONS)).toEqual(expect.arrayContaining(codes.map((code) => of(`PROVIDER_${code}`))));
+  });
+});
+
+describe('backoffMs', () => {
+  it.each([
+    { failures: 1, jitter: 0.5, atLeast: 0, ms: 1_000, reason: 'the first pause is a second' },
+    { failures: 1, jitter: 0, atLeast: 0, ms: 900, reason: 'jitter takes a tenth' },
+    { failures: 4, jitter: 0.5, atLeast: 0, ms: 8_000, reason: 'each failure doubles it' },
+    { failures: 99_999, jitter: 0.5, atLeast: 0, ms: 600_000, reason: 'ten minutes bound it' },
+    { failures: 1, jitter: 0.5, atLeast: 3_600_000, ms: 3_600_000, reason: 'what the service asks for is obeyed' },
+  ])('is $ms ms after $failures failures: $reason', ({ failures, jitter, atLeast, ms }) => {
+    expect(backoffMs(failures, jitter, atLeast)).toBe(ms);
+  });
+});

@@ -1,0 +1,48 @@
+import { describe, expect, it } from 'vitest';
+import { CreateLimit } from '../../../../src/virtual-server/fleet/create-limit.ts';
+
+const HOUR_MS = 3_600_000;
+
+describe('CreateLimit', () => {
+  it('lets so many creates an hour through in each namespace, and says when the next may come', () => {
+    const limit = new CreateLimit(2);
+    expect(limit.reserve('ns', 'u1', 0)).toBe(0);
+    expect(limit.reserve('ns', 'u2', 1_000)).toBe(0);
+    expect(limit.reserve('ns', 'u3', 2_000)).toBe(HOUR_MS - 2_000);
+    expect(limit.reserve('other', 'u4', 2_000)).toBe(0);
+    expect(limit.reserve('ns', 'u3', HOUR_MS)).toBe(0);
+    expect(limit.reserve('ns', 'u5', HOUR_MS)).toBe(1_000);
+  });
+
+  it('counts an object that asks again once', () => {
+    const limit = new CreateLimit(1);
+    expect(limit.reserve('ns', 'u1', 0)).toBe(0);
+    expect(limit.reserve('ns', 'u1', 10)).toBe(0);
+    expect(limit.held).toBe(1);
+    expect(limit.reserve('ns', 'u2', 20)).toBe(HOUR_MS - 10);
+  });
+
+  it('does not count a create that came to nothing', () => {
+    const limit = new CreateLimit(1);
+    limit.reserve('ns', 'u1', 0);
+    limit.giveBack('ns', 'u1');
+    limit.giveBack('never-seen', 'u1');
+    expect(limit.reserve('ns', 'u2', 1)).toBe(0);
+  });
+
+  it('has no limit at 0, and remembers nothing then', () => {
+    const limit = new CreateLimit(0);
+    for (let index = 0; index < 1_000; index++) expect(limit.reserve('ns', `u${index}`, 0)).toBe(0);
+    expect(limit.held).toBe(0);
+  });
+
+  it('forgets namespaces in which nothing was created for an hour', () => {
+    const limit = new CreateLimit(60);
+    for (let index = 0; index < 1_000; index++) limit.reserve(`ns${index}`, 'u', index);
+    limit.reserve('ns0', 'u', 1_000);
+    expect(limit.held).toBe(1_000);
+    limit.reserve('new', 'u', HOUR_MS + 999);
+    // What is left: the one of `ns0`, which came last, and the new one.
+    expect(limit.held).toBe(2);
+  });
+});

@@ -1,0 +1,151 @@
+import { describe, expect, it } from 'vitest';
+import { Holders, type AccountOf, type Holding } from '../../../../src/virtual-server/fleet/holders.ts';
+import type { Others } from '../../../../src/virtual-server/decision/types.ts';
+
+const ACCOUNT = 'service-key';
+const ASKING = { account: ACCOUNT };
+
+/** `ns/name` holds or follows what `changes` say, with the key of the account. */
+const holding = (key: string, changes: Partial<Holding>): Holding => {
+  const [namespace = '', name = ''] = key.split('/');
+  return { namespace, name, secret: 'vps-api-key', account: ACCOUNT, ...changes };
+};
+const holds = (key: string, identifier: string, changes: Partial<Holding> = {}): Holding =>
+  holding(key, { identifier, ...changes });
+
+function setUp(accountOf: AccountOf = () => ACCOUNT) {
+  const holders = new Holders(accountOf);
+  const withServer = (identifier: string, uid: string, asking: Parameters<Others['withServer']>[1] = ASKING) =>
+    holders.others(uid).withServer(identifier, asking);
+  return { holders, withServer };
+}
+
+describe('Holders', () => {
+  it('names every other object that holds an identifier, sorted', () => {
+    const { holders, withServer } = setUp();
+    holders.set('u1', holds('ns/b', 'srv1'));
+    holders.set('u2', holds('ns/a', 'srv1'));
+    holders.set('u3', holds('ns/c', 'srv2'));
+    expect(withServer('srv1', 'u3')).toEqual(['ns/a', 'ns/b']);
+    expect(withServer('srv1', 'u1')).toEqual(['ns/a']);
+    expect(withServer('srv2', 'u3')).toEqual([]);
+    expect(withServer('srv3', 'u1')).toEqual([]);
+  });
+
+  it('takes two spellings of an identifier for one server', () => {
+    const { holders, withServer } = setUp();
+    holders.set('u1', holds('ns/a', 'VS1'));
+    for (const spelling of ['vs1', 'VS1', 'Vs1']) expect(withServer(spelling, 'u2')).toEqual(['ns/a']);
+  });
+
+  it('follows an object to another identifier, and to none', () => {
+    const { holders, withServer } = setUp();
+    holders.set('u1', holds('ns/a', 'srv1'));
+    holders.set('u1', holds('ns/a', 'srv2'));
+    expect(withServer('srv1', 'u2')).toEqual([]);
+    expect(withServer('srv2', 'u2')).toEqual(['ns/a']);
+    holders.set('u1', undefined);
+    expect(withServer('srv2', 'u2')).toEqual([]);
+  });
+
+  it('lets only the first of two adopters in', () => {
+    const { holders, withServer } = setUp();
+    holders.reserve('u1', holds('ns/a', 'srv1'));
+    expect(withServer('srv1', 'u2')).toEqual(['ns/a']);
+    expect(withServer('srv1', 'u1')).toEqual([]);
+  });
+
+  it('counts a reservation whatever its key, unless only holders are asked for', () => {
+    const { holders, withServer } = setUp(() => undefined);
+    holders.reserve('u1', holds('ns/a', 'srv1'));
+    expect(withServer('srv1', 'u2')).toEqual(['ns/a']);
+    expect(withServer('srv1', 'u2', { ...ASKING, held: true })).toEqual([]);
+  });
+
+  it('keeps a reservation when an older version without the identifier arrives', () => {
+    const { holders, withServer } = setUp();
+    holders.reserve('u1', holds('ns/a', 'srv1'));
+    holders.set('u1', undefined);
+    expect(withServer('srv1', 'u2')).toEqual(['ns/a']);
+  });
+
+  it('ends a reservation that became nothing, and not one that became a hold', () => {
+    const { holders, withServer } = setUp();
+    holders.reserve('u1', holds('ns/a', 'srv1'));
+    holders.endReservation('u1');
+    expect(withServer('srv1', 'u2')).toEqual([]);
+    holders.reserve('u1', holds('ns/a', 'srv1'));
+    holders.set('u1', holds('ns/a', 'srv1'));
+    holders.endReservation('u1');
+    expect(withServer('srv1', 'u2')).toEqual(['ns/a']);
+  });
+
+  it('still knows of an open order when a reservation ends', () => {
+    const { holders } = setUp();
+    const ordering = holding('ns/a', { isOrdering: true });
+    holders.set('u1', ordering);
+    holders.reserve('u1', holds('ns/a', 'srv1'));
+    holders.endReservation('u1', ordering);
+    expect(holders.others('u2').ordering(ACCOUNT)).toEqual(['ns/a']);
+  });
+
+  it.each([
+    { key: 'the key of another account', account: 'service-other', counts: false },
+    { key: 'a key of the account that its record names', account: ACCOUNT, counts: true },
+    { key: 'a key that the provider has not accepted', account: undefined, counts: false },
+  ])('counts an object with $key: $counts', ({ account, counts }) => {
+    const { holders, withServer } = setUp(() => account);
+    holders.set('u1', holds('ns/a', 'srv1'));
+    expect(withServer('srv1', 'u2')).toEqual(counts ? ['ns/a'] : []);
+  });
+
+  it.each([undefined, 'service-other'])(
+    'counts an object that the provider has confirmed, whatever its key (%s)',
+    (own) => {
+      const { holders, withServer } = setUp(() => own);
+      holders.set('u1', holds('ns/a', 'srv1', { isConfirmed: true }));
+      expect(withServer('srv1', 'u2')).toEqual(['ns/a']);
+    },
+  );
+
+  it.each([true, false])('counts a holding that names no account if it is confirmed (%s)', (isConfirmed) => {
+    const { holders, withServer } = setUp();
+    holders.set('u1', { ...holds('ns/a', 'srv1', { isConfirmed }), account: undefined });
+    expect(withServer('srv1', 'u2', { account: undefined })).toEqual(isConfirmed ? ['ns/a'] : []);
+  });
+
+  it.each([
+    { asking: 'another key of the same base URL', account: 'service-other', isConfirmed: true, counts: true },
+    { asking: 'a key of another base URL', account: 'elsewhere-key', isConfirmed: true, counts: false },
+    { asking: 'another key of the same base URL', account: 'service-other', isConfirmed: false, counts: false },
+  ])('counts for $asking, confirmed $isConfirmed: $counts', ({ account, isConfirmed, counts }) => {
+    const { holders, withServer } = setUp();
+    holders.set('u1', holds('ns/a', 'srv1', { isConfirmed }));
+    expect(withServer('srv1', 'u2', { account })).toEqual(counts ? ['ns/a'] : []);
+  });
+
+  it('knows identifiers of another account apart, unless the fingerprints agree', () => {
+    const { holders, withServer } = setUp(() => 'service-other');
+    const fingerprint = { macs: ['00:00:5e:00:53:01'] };
+    holders.set('u1', holds('ns/a', 'srv1', { account: 'service-other', fingerprint }));
+    expect(withServer('srv1', 'u2')).toEqual([]);
+    expect(withServer('srv1', 'u2', { ...ASKING, fingerprint })).toEqual(['ns/a']);
+    expect(withServer('srv1', 'u2', { ...ASKING, fingerprint: { macs: ['00:00:5e:00:53:02'] } })).toEqual([]);
+  });
+
+  it('tells another key of the same base URL of an open order', () => {
+    const { holders } = setUp();
+    holders.set('u1', holding('ns/a', { isOrdering: true }));
+    expect(holders.others('u2').ordering('service-other')).toEqual(['ns/a']);
+  });
+
+  it('knows tasks of one account apart from those of another one', () => {
+    const { holders } = setUp();
+    holders.set('u1', holding('ns/a', { task: 7, isOrdering: true }));
+    expect(holders.others('u2').withTask(7, ACCOUNT)).toEqual(['ns/a']);
+    expect(holders.others('u2').withTask(8, ACCOUNT)).toEqual([]);
+    expect(holders.others('u2').withTask(7, 'service-other')).toEqual([]);
+    expect(holders.others('u1').withTask(7, ACCOUNT)).toEqual([]);
+    expect(holders.others('u2').ordering('elsewhere-key')).toEqual([]);
+  });
+});

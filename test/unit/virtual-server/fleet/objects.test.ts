@@ -1,0 +1,412 @@
+import { describe, expect, it } from 'vitest';
+import { FINALIZER, PAUSED_ANNOTATION } from '../../../../src/api/names.ts';
+import type { Condition, VirtualServer } from '../../../../src/api/virtual-server.ts';
+import { Holders } from '../../../../src/virtual-server/fleet/holders.ts';
+import { Places } from '../../../../src/virtual-server/fleet/server-quota.ts';
+import { Objects, ownRecord } from '../../../../src/virtual-server/fleet/objects.ts';
+import type { Others } from '../../../../src/virtual-server/decision/types.ts';
+import {
+  ACCOUNT,
+  ATTEMPTED,
+  HELD,
+  TASKED,
+  UID,
+  adopting,
+  record,
+  web,
+  webWith,
+  type Shape,
+} from '../../../gen/decision.ts';
+
+const KEY = 'default/web';
+
+function setUp(places = new Places(0)) {
+  const cache = new Map<string, VirtualServer>();
+  const holders = new Holders(() => ACCOUNT);
+  const objects = new Objects({ get: (key) => cache.get(key) }, holders, places);
+  const put = (object: VirtualServer): void => {
+    const previous = cache.get(KEY);
+    cache.set(KEY, object);
+    objects.told(object, previous);
+  };
+  const others = (): Others => holders.others('another');
+  const isHeld = (): boolean => others().withServer('srv1', { account: ACCOUNT }).length > 0;
+  return { cache, objects, put, others, isHeld };
+}
+
+function at(resourceVersion: string, object: VirtualServer): VirtualServer {
+  return { ...object, metadata: { ...object.metadata, resourceVersion } };
+}
+
+describe('Objects', () => {
+  it('knows the newest of what the watch told and what our writes returned', () => {
+    const { objects, put } = setUp();
+    expect(objects.newest(KEY)).toBeUndefined();
+    put(at('9', web()));
+    objects.saw(at('10', webWith(HELD)));
+    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('10');
+    objects.saw(at('8', web()));
+    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('10');
+    put(at('100', webWith(HELD)));
+    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('100');
+  });
+
+  it('takes nothing of an earlier object of the same name for its own', () => {
+    const { objects, put } = setUp();
+    objects.saw(at('10', webWith(HELD)));
+    objects.remember(UID, { failures: 5, cancelled: 'srv1' });
+    const recreated = at('11', web());
+    recreated.metadata.uid = 'new-uid';
+    put(recreated);
+    expect(objects.newest(KEY)?.metadata.uid).toBe('new-uid');
+    expect(objects.memo('new-uid')).toEqual({ failures: 0 });
+  });
+
+  it('has no news in its own writes, and has in what others wrote', () => {
+    const { objects, put } = setUp();
+    put(at('9', web()));
+    expect(objects.hasNews(KEY, undefined)).toBe(true);
+    expect(objects.hasNews(KEY, at('9', web()))).toBe(false);
+    objects.saw(at('10', webWith(HELD)));
+    put(at('10', webWith(HELD)));
+    expect(objects.hasNews(KEY, undefined)).toBe(false);
+    put(at('11', webWith(HELD)));
+    expect(objects.hasNews(KEY, undefined)).toBe(true);
+  });
+
+  it('keeps a hold that was just written when the watch tells of an older version', () => {
+    const { objects, put, isHeld } = setUp();
+    objects.saw(at('10', webWith(HELD)));
+    put(at('9', web()));
+    expect(isHeld()).toBe(true);
+    objects.saw(at('8', web()));
+    expect(isHeld()).toBe(true);
+  });
+
+  it('lets a server go with its object, also when the answer to our last write comes after the end', () => {
+    const { objects, put, isHeld } = setUp();
+    put(at('9', webWith(HELD)));
+    objects.gone(KEY, at('9', webWith(HELD)));
+    expect(isHeld()).toBe(false);
+    objects.saw(at('10', webWith(HELD)));
+    objects.takeGone(KEY);
+    expect(isHeld()).toBe(false);
+  });
+
+  it.each<{ reason: string; shape: Shape; held: boolean }>([
+    { reason: 'deleted, our finalizer gone', shape: { deleting: true, finalizers: ['example.org/x'] }, held: false },
+    { reason: 'deleted, our finalizer there', shape: { deleting: true, finalizers: [FINALIZER] }, held: true },
+    { reason: 'our finalizer lost, not deleted', shape: { finalizers: [] }, held: true },
+  ])('tells whether an object still holds its server: $reason', ({ shape, held }) => {
+    const { put, isHeld } = setUp();
+    put(webWith(HELD, shape));
+    expect(isHeld()).toBe(held);
+  });
+
+  it('forgets everything about an object that is gone, and tells who let it go', () => {
+    const { objects, put, cache } = setUp();
+    put(at('9', webWith(HELD)));
+    objects.remember(UID, { failures: 3 });
+    objects.released(UID);
+    cache.delete(KEY);
+    objects.gone(KEY, at('10', webWith(HELD)));
+    expect(objects.takeGone(KEY)).toMatchObject([{ released: true, object: { metadata: { resourceVersion: '10' } } }]);
+    expect(objects.takeGone(KEY)).toEqual([]);
+    expect(objects.memo(UID)).toEqual({ failures: 0 });
+    objects.gone(KEY, at('12', webWith(HELD)));
+    expect(objects.takeGone(KEY)).toMatchObject([{ released: false }]);
+  });
+});
+
+describe('Objects after etcd was restored from a backup', () => {
+  it('forgets its own writes that a list does not show, and says which objects have to be looked at', () => {
+    const { objects, put, isHeld } = setUp();
+    put(at('9', web()));
+    objects.saw(at('10', webWith(HELD)));
+    expect(objects.onList()('10', [])).toEqual([]);
+    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('10');
+    expect(objects.onList()('9', [])).toEqual([KEY]);
+    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('9');
+    expect(isHeld()).toBe(false);
+    expect(objects.onList()('9', [])).toEqual([]);
+  });
+
+  it('keeps a write that was answered while the list was under way, until the next list', () => {
+    const { objects, put } = setUp();
+    put(at('9', web()));
+    const listed = objects.onList();
+    objects.saw(at('10', webWith(HELD)));
+    expect(listed('9', [])).toEqual([]);
+    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('10');
+    expect(objects.onList()('9', [])).toEqual([KEY]);
+    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('9');
+  });
+
+  it('forgets its own write where the list shows an older version, since versions come again', () => {
+    const { objects, put } = setUp();
+    put(at('9', web()));
+    objects.saw(at('10', webWith(HELD)));
+    expect(objects.onList()('20', [at('10', webWith(HELD))])).toEqual([]);
+    expect(objects.onList()('20', [at('9', web())])).toEqual([KEY]);
+    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('9');
+  });
+
+  it('forgets its own write where its version comes again with other contents', () => {
+    const { objects, put } = setUp();
+    const mine = at('10', webWith(HELD));
+    put(at('9', web()));
+    objects.saw(mine);
+    objects.remember(UID, { failures: 0, next: { action: 'readServer', from: 0, at: Infinity, inputs: '' } });
+    put(mine);
+    expect(objects.onList()('20', [structuredClone(mine)])).toEqual([]);
+    expect(objects.onList()('20', [at('10', web())])).toEqual([KEY]);
+    put(at('10', web()));
+    expect(objects.hasNews(KEY, undefined)).toBe(true);
+    expect(objects.memo(UID)).toEqual({ failures: 0 });
+  });
+
+  it('forgets a plan for a version that comes again with other contents', () => {
+    const { objects, put } = setUp();
+    put(at('10', webWith(HELD)));
+    objects.remember(UID, { failures: 0, next: { action: 'readServer', from: 0, at: Infinity, inputs: '' } });
+    put(at('10', web()));
+    expect(objects.memo(UID)).toEqual({ failures: 0 });
+  });
+
+  it('forgets a write that the watch has told of, too', () => {
+    const { objects, put } = setUp();
+    put(at('9', web()));
+    objects.saw(at('10', webWith(HELD)));
+    put(at('10', webWith(HELD)));
+    expect(objects.onList()('9', [])).toEqual([KEY]);
+    put(at('9', web()));
+    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('9');
+    expect(objects.hasNews(KEY, at('10', webWith(HELD)))).toBe(true);
+  });
+
+  it.each([
+    ['a write that is void', false],
+    ['a version that the watch told of', true],
+  ])('looks at once at an object that had a plan for %s', (_, isTold) => {
+    const { objects, put } = setUp();
+    put(at('9', web()));
+    if (isTold) put(at('10', webWith(HELD)));
+    else objects.saw(at('10', webWith(HELD)));
+    const next = { action: 'readServer', from: 0, at: Infinity, inputs: '' } as const;
+    objects.remember(UID, { failures: 0, next, cancelled: 'srv1' });
+    objects.onList()('9', []);
+    put(at('9', web()));
+    expect(objects.memo(UID)).toEqual({ failures: 0, cancelled: 'srv1' });
+  });
+
+  it('does not take an object for gone that is there again', () => {
+    const { objects, put, cache, isHeld } = setUp();
+    put(at('9', webWith(HELD)));
+    cache.delete(KEY);
+    objects.released(UID);
+    objects.gone(KEY, at('10', webWith(HELD)));
+    put(at('8', webWith(HELD)));
+    expect(objects.takeGone(KEY)).toEqual([]);
+    expect(isHeld()).toBe(true);
+    cache.delete(KEY);
+    objects.gone(KEY, at('9', webWith(HELD)));
+    expect(objects.takeGone(KEY)).toMatchObject([{ released: false }]);
+  });
+});
+
+describe('an object whose record a newer version has written', () => {
+  const expired = { ...HELD, missingAt: '2026-01-01T00:00:00Z', expiredAt: '2026-01-01T00:00:00Z' };
+
+  it('holds its server and follows its task, whatever else the record says', () => {
+    const { put, others, isHeld } = setUp();
+    put(web({ annotated: { ...expired, format: 2 }, mirror: TASKED }));
+    expect(isHeld()).toBe(true);
+    expect(others().withTask(7, ACCOUNT)).toEqual([KEY]);
+  });
+
+  it('takes a place, also where nothing of the record can be read', () => {
+    const places = new Places(1);
+    const { put } = setUp(places);
+    put(web({ annotated: record({ format: 2 }) }));
+    expect(places.reserve('default', 'asking')).toBe(false);
+  });
+});
+
+describe('a server that an object was let go without', () => {
+  const letGo = at('11', web({ deleting: true, finalizers: ['example.org/x'] }));
+  const adopter = webWith({ ...HELD, owner: 'other-uid' });
+  adopter.metadata = { ...adopter.metadata, uid: 'other-uid', name: 'adopter', namespace: 'elsewhere' };
+
+  function setUpHeld() {
+    const places = new Places(1);
+    const { objects, put } = setUp(places);
+    const isFull = (namespace = 'default'): boolean => {
+      const free = places.reserve(namespace, 'asking');
+      places.endReservation('asking');
+      return !free;
+    };
+    put(at('9', webWith(HELD)));
+    objects.released(UID, 'srv1');
+    return { objects, isFull };
+  }
+
+  it('keeps its place when the finalizer is off', () => {
+    const { objects, isFull } = setUpHeld();
+    objects.saw(letGo);
+    expect(isFull()).toBe(true);
+  });
+
+  it('keeps its place when the answer to the release was lost', () => {
+    const { objects, isFull } = setUpHeld();
+    objects.gone(KEY, at('10', webWith(HELD)));
+    objects.takeGone(KEY);
+    expect(isFull()).toBe(true);
+  });
+
+  it('takes a place of the namespace whose object adopts it, and no other', () => {
+    const { objects, isFull } = setUpHeld();
+    objects.saw(letGo);
+    objects.told(adopter, undefined);
+    expect(isFull()).toBe(false);
+    expect(isFull('elsewhere')).toBe(true);
+  });
+
+  it('is not counted where another object holds it as well', () => {
+    const { objects, isFull } = setUpHeld();
+    objects.told(adopter, undefined);
+    objects.saw(letGo);
+    expect(isFull()).toBe(false);
+  });
+
+  it('is not counted again by a later event of the object that was let go', () => {
+    const { objects, isFull } = setUpHeld();
+    objects.saw(letGo);
+    objects.told(adopter, undefined);
+    objects.gone('elsewhere/adopter', adopter);
+    objects.told(at('12', letGo), letGo);
+    expect(isFull()).toBe(false);
+  });
+
+  it('is not counted where the release failed and the server was cancelled after that', () => {
+    const { objects, isFull } = setUpHeld();
+    objects.released(UID);
+    objects.saw(letGo);
+    expect(isFull()).toBe(false);
+  });
+});
+
+describe('ownRecord', () => {
+  const foreign = { ...HELD, owner: 'another-uid' };
+  const refused = record({ account: ACCOUNT });
+  it.each<{ reason: string; shape: Shape; is: unknown }>([
+    { reason: 'none', shape: {}, is: undefined },
+    { reason: 'the annotation alone', shape: { annotated: HELD }, is: HELD },
+    { reason: 'the mirror alone', shape: { mirror: HELD }, is: HELD },
+    { reason: 'the mirror of a broken annotation', shape: { annotated: '{', mirror: HELD }, is: HELD },
+    {
+      reason: 'what can be read of a newer format',
+      shape: { annotated: JSON.stringify({ ...HELD, format: 2, task: 'T-7' }), mirror: ATTEMPTED },
+      is: record({ format: 1, account: ACCOUNT, attempt: 'a1', identifier: 'srv1' }),
+    },
+    { reason: "nothing of another object's", shape: { annotated: foreign, mirror: foreign }, is: undefined },
+    { reason: 'the task that the mirror does not have yet', shape: { annotated: TASKED, mirror: refused }, is: TASKED },
+    { reason: 'what a rolled back annotation lost', shape: { annotated: ATTEMPTED, mirror: HELD }, is: HELD },
+    {
+      reason: 'the annotation where the two contradict each other',
+      shape: { annotated: HELD, mirror: { ...HELD, identifier: 'srv2' } },
+      is: HELD,
+    },
+  ])('is $reason', ({ shape, is }) => {
+    expect(ownRecord(web(shape))).toEqual(is);
+  });
+});
+
+describe('what an object holds', () => {
+  const conditions = (reason: Condition['reason'], type = 'Stalled'): { conditions: Condition[] } => ({
+    conditions: [{ type, status: 'True', reason, message: '', lastTransitionTime: '2026-01-01T00:00:00Z' }],
+  });
+  const creating = { status: conditions('Creating', 'Reconciling') };
+
+  it.each<{ reason: string; shape: Shape; follows: boolean }>([
+    { reason: 'a task that runs', shape: { annotated: TASKED, mirror: TASKED, ...creating }, follows: true },
+    {
+      reason: 'a task that has named its server',
+      shape: { annotated: HELD, mirror: HELD, ...creating },
+      follows: true,
+    },
+    {
+      reason: 'a task whose server was read',
+      shape: { annotated: HELD, mirror: HELD, status: { serverStatus: 'running' } },
+      follows: false,
+    },
+    {
+      reason: 'a task beside the status of another server',
+      shape: {
+        annotated: HELD,
+        mirror: { ...HELD, owner: 'another-uid', identifier: 'srv9' },
+        status: { serverStatus: 'running' },
+      },
+      follows: true,
+    },
+  ])('is $reason: $follows', ({ shape, follows }) => {
+    const { put, others } = setUp();
+    put(web(shape));
+    expect(others().withTask(7, ACCOUNT)).toEqual(follows ? [KEY] : []);
+  });
+
+  it.each<{ reason: string; shape: Shape; ordering: boolean }>([
+    { reason: 'a create on its way', shape: { annotated: ATTEMPTED }, ordering: true },
+    { reason: 'a task that runs', shape: { annotated: TASKED, mirror: TASKED, ...creating }, ordering: true },
+    { reason: 'a server that has a name', shape: { annotated: HELD, mirror: HELD, ...creating }, ordering: false },
+    { reason: 'nothing', shape: { annotated: record({ account: ACCOUNT }) }, ordering: false },
+    {
+      reason: 'an order whose outcome is unknown',
+      shape: { annotated: ATTEMPTED, mirror: ATTEMPTED, status: conditions('CreateOutcomeUnknown') },
+      ordering: false,
+    },
+    {
+      reason: 'a task that has failed',
+      shape: { annotated: TASKED, mirror: TASKED, status: conditions('TaskFailed') },
+      ordering: false,
+    },
+    {
+      reason: 'a task that is overdue',
+      shape: { annotated: TASKED, mirror: TASKED, status: conditions('TaskOverdue', 'Reconciling') },
+      ordering: false,
+    },
+    {
+      reason: 'an order that is to be resolved by an adoption, which waits for other orders itself',
+      shape: {
+        annotated: ATTEMPTED,
+        mirror: ATTEMPTED,
+        ...adopting('srv1'),
+        status: conditions('Pending', 'Reconciling'),
+      },
+      ordering: false,
+    },
+    {
+      reason: 'a task that runs although an adoption is asked for',
+      shape: { annotated: TASKED, mirror: TASKED, ...adopting('srv1'), ...creating },
+      ordering: true,
+    },
+    {
+      reason: 'an object that is paused',
+      shape: { annotated: TASKED, mirror: TASKED, annotations: { [PAUSED_ANNOTATION]: 'true' }, ...creating },
+      ordering: false,
+    },
+    {
+      reason: 'a task that runs while the provider refuses the key',
+      shape: { annotated: TASKED, mirror: TASKED, status: conditions('InvalidCredentials') },
+      ordering: true,
+    },
+    {
+      reason: 'a create on its way beside a status from before it',
+      shape: { annotated: ATTEMPTED, mirror: record({ account: ACCOUNT }), status: conditions('InvalidSpec') },
+      ordering: true,
+    },
+  ])('lets adoptions of the account wait for $reason: $ordering', ({ shape, ordering }) => {
+    const { put, others } = setUp();
+    put(web(shape));
+    expect(others().ordering(ACCOUNT)).toEqual(ordering ? [KEY] : []);
+  });
+});

@@ -1,0 +1,144 @@
+/** What an SSH server, and all that is none, answers to the probe: real sockets on this machine. */
+import { createServer as createHttpServer } from 'node:http';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { createSshProbe } from '../../../../src/virtual-server/ssh/probe.ts';
+
+interface Host {
+  port: number;
+  /** All bytes that clients have sent. */
+  received: () => string;
+  /** Connections that are open at this end. */
+  open: () => number;
+  /** Resolves when every connection is closed again. */
+  idle: () => Promise<void>;
+}
+
+async function host(answer: (socket: Socket) => void): Promise<Host> {
+  const sockets = new Set<Socket>();
+  let received = '';
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('data', (chunk) => (received += chunk.toString('latin1')));
+    // The probe closes in the middle of what is sent.
+    socket.on('error', () => undefined);
+    socket.on('close', () => sockets.delete(socket));
+    answer(socket);
+  });
+  const port = await listen(server);
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const idle = async (): Promise<void> => {
+    await Promise.all([...sockets].map((socket) => new Promise((resolve) => socket.once('close', resolve))));
+  };
+  return { port, received: () => received, open: () => sockets.size, idle };
+}
+
+async function listen(server: Server): Promise<number> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return (server.address() as AddressInfo).port;
+}
+
+const says = (...pieces: string[]): Promise<Host> =>
+  host((socket) => {
+    for (const piece of pieces) socket.write(piece);
+  });
+
+/** Long enough for whatever answers, short for what does not. */
+const probe = createSshProbe({ timeoutMs: 1000 });
+const patient = createSshProbe();
+const ask = ({ port }: { port: number }, by = patient) => by({ host: '127.0.0.1', port }, 'default');
+
+describe('the probe', () => {
+  it('takes a version line for an SSH server, sends nothing, and closes at once', async () => {
+    const server = await says('SSH-2.0-OpenSSH_10.0p2 Debian-7\r\n');
+    expect(await ask(server)).toEqual({ ok: true, banner: 'SSH-2.0-OpenSSH_10.0p2 Debian-7' });
+    await server.idle();
+    expect(server.received()).toBe('');
+    expect(server.open()).toBe(0);
+  });
+
+  it('takes a version line that comes in pieces, and after other lines', async () => {
+    const banner = { ok: true, banner: 'SSH-2.0-x' };
+    expect(await ask(await says('SS', 'H-2.0', '-x\r\n'))).toEqual(banner);
+    expect(await ask(await says('Authorised users only\r\nSSH is below\r\n', 'SSH-2.0-x\n'))).toEqual(banner);
+    expect(await ask(await says(`SSH-2.0-${'x'.repeat(245)}\r\n`))).toMatchObject({ ok: true });
+  });
+
+  it.each([
+    ['a line of another protocol', '220 mail.example.com ESMTP\r\n', 'no SSH version line within 1 s, but "220 mail'],
+    ['a version line inside of a line', 'HTTP/1.1 400 SSH-2.0-x\r\n', 'but "HTTP/1.1 400 SSH-2.0-x"'],
+    ['half a version line', 'SSH-2.0-x', 'no SSH version line within 1 s'],
+    ['a version line of 256 characters', `SSH-2.0-${'x'.repeat(246)}\r\n`, 'an SSH version line without an end'],
+    ['a banner of 1 MB', 'x'.repeat(2 ** 20), 'a line without an end: "xxx'],
+    ['an SSH banner of 1 MB', `SSH-2.0-${'x'.repeat(2 ** 20)}`, 'an SSH version line without an end: "SSH-2.0-xxx'],
+    ['lines without an end', 'news\r\n'.repeat(2 ** 17), 'no SSH version line in 4096 bytes, but "news"'],
+    ['control characters', '\x1b[31mred\x00\xff\r\n', '"?[31mred???"'],
+    ['nothing', '', 'accepts the connection and says nothing within 1 s'],
+  ])('does not take %s for one, and says what came', async (_what, text, why) => {
+    const server = await says(text);
+    const probed = await ask(server, probe);
+    expect(probed).toMatchObject({ ok: false, why: expect.stringContaining(why) as string });
+    expect(JSON.stringify(probed).length).toBeLessThan(200);
+    await server.idle();
+    expect(server.received()).toBe('');
+  });
+
+  it('says when the connection is closed, reset or refused', async () => {
+    const closed = await host((socket) => socket.end());
+    expect(await ask(closed)).toEqual({ ok: false, why: 'it accepts the connection, says nothing and closes it' });
+    const rude = await host((socket) => socket.end('go away\r\n'));
+    expect(await ask(rude)).toEqual({ ok: false, why: 'it accepts the connection, says "go away" and closes it' });
+    const reset = await host((socket) => socket.resetAndDestroy());
+    expect(await ask(reset)).toEqual({ ok: false, why: 'the connection was reset' });
+    const gone = createServer();
+    const port = await listen(gone);
+    await new Promise((resolve) => gone.close(resolve));
+    expect(await ask({ port })).toEqual({ ok: false, why: 'connection refused' });
+  });
+
+  it('does not take an HTTP server for one', async () => {
+    const server = createHttpServer();
+    const port = await listen(server);
+    onTestFinished(() => void server.close());
+    expect(await ask({ port }, probe)).toMatchObject({ ok: false });
+  });
+
+  it('says when a name is not known', async () => {
+    const { why } = (await patient({ host: 'no-such-host.invalid', port: 22 }, 'default')) as { why: string };
+    expect(why).toMatch(/name|no connection/);
+  });
+
+  it('ends in time when one byte comes after the other', async () => {
+    const slow = await host((socket) => {
+      const timer = setInterval(() => socket.write('\n'), 20);
+      socket.on('close', () => clearInterval(timer));
+    });
+    expect(await ask(slow, probe)).toMatchObject({ ok: false });
+    await slow.idle();
+  });
+
+  it('asks no more hosts of one namespace at once than its share, and all of them in the end', async () => {
+    const unanswered: Socket[] = [];
+    const server = await host((socket) => unanswered.push(socket));
+    const few = createSshProbe({ atOnce: 4 });
+    const all = Promise.all(Array.from({ length: 20 }, () => ask(server, few)));
+    for (let answered = 0; answered < 20; answered += 1) {
+      await vi.waitFor(() => expect(unanswered.length).toBe(Math.min(3, 20 - answered)), { timeout: 5_000 });
+      unanswered.shift()?.write('SSH-2.0-x\r\n');
+    }
+    expect((await all).every(({ ok }) => ok)).toBe(true);
+  });
+
+  it('asks the hosts of other namespaces while those of one namespace stay silent', async () => {
+    const silent = await host(() => undefined);
+    const answering = await says('SSH-2.0-x\r\n');
+    const probe = createSshProbe({ timeoutMs: 600_000 });
+    for (let object = 0; object < 96; object++) void probe({ host: '127.0.0.1', port: silent.port }, 'busy');
+    await vi.waitFor(() => expect(silent.open()).toBeGreaterThan(0), { timeout: 5_000 });
+    expect(await probe({ host: '127.0.0.1', port: answering.port }, 'other')).toMatchObject({ ok: true });
+    expect(silent.open()).toBeLessThan(16);
+  });
+});

@@ -1,0 +1,103 @@
+/** A claim that the API server applied and a proxy in between answered with 409. */
+import { expect, it, vi } from 'vitest';
+import { FINALIZER, RECORD_ANNOTATION } from '../../../../src/api/names.ts';
+import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
+import { openJournal } from '../../../../src/virtual-server/journal/journal.ts';
+import { Operator } from '../../../../src/operator.ts';
+import { currentReason } from '../../../../src/virtual-server/decision/verdict.ts';
+import { KubeError } from '../../../../src/kube/error.ts';
+import type { Informer, InformerHandler, Kube } from '../../../../src/kube/types.ts';
+import type { Session } from '../../../../src/provider/types.ts';
+import { CATALOG, UID, web } from '../../../gen/decision.ts';
+import { OPERATOR } from '../../../gen/operator.ts';
+import { fakeProvider } from '../../../gen/provider.ts';
+import { FakeTimers } from '../../../gen/timers.ts';
+
+const KEY = 'default/web';
+
+/** A running operator whose first metadata write is applied, or is not, and is answered with 409. */
+async function setUp(firstWrite: 'applied' | 'refused') {
+  let object = web();
+  let handler: InformerHandler | undefined;
+  let isFirst = true;
+  const reasons = new Set<string | undefined>();
+  const write = (changes: Partial<VirtualServer>): VirtualServer => {
+    const resourceVersion = String(Number(object.metadata.resourceVersion) + 1);
+    const previous = object;
+    object = { ...object, ...changes, metadata: { ...object.metadata, ...changes.metadata, resourceVersion } };
+    reasons.add(currentReason(object.status?.conditions));
+    handler?.onUpsert(KEY, object, previous);
+    return object;
+  };
+  const conflict = new KubeError('Conflict', 'the object has been modified', { status: 409 });
+  const kube = {
+    getSecret: () => Promise.resolve({ data: { keyId: 'k', secret: 's' }, resourceVersion: '1' }),
+    createEvent: () => Promise.resolve(),
+    patchMetadata: ({ resourceVersion }, { annotations = {} }) => {
+      const refused = isFirst || resourceVersion !== object.metadata.resourceVersion;
+      const applied = !refused || (isFirst && firstWrite === 'applied');
+      isFirst = false;
+      const metadata = {
+        ...object.metadata,
+        finalizers: [FINALIZER],
+        annotations: annotations as Record<string, string>,
+      };
+      if (applied) write({ metadata });
+      return refused ? Promise.reject(conflict) : Promise.resolve(object);
+    },
+    writeStatus: (_version, _previous, status) => Promise.resolve(write({ status })),
+    serverTime: () => undefined,
+  } satisfies Partial<Kube> as unknown as Kube;
+  const createServer = vi.fn(() => Promise.resolve({ kind: 'created', task: 7 }));
+  const session = {
+    account: 'acc',
+    ensureToken: () => Promise.resolve(),
+    catalog: () => Promise.resolve(CATALOG),
+    createServer,
+  } as unknown as Session;
+  const informer = (given: InformerHandler): Informer => {
+    handler = given;
+    return {
+      start: () => given.onUpsert(KEY, object, undefined),
+      synced: () => Promise.resolve(),
+      get: () => object,
+      list: () => [object],
+      silentForMs: () => 0,
+      stop: () => Promise.resolve(),
+    };
+  };
+  const timers = new FakeTimers();
+  const journal = await openJournal({ dir: undefined });
+  const operator = new Operator({
+    ...OPERATOR,
+    kube,
+    informer,
+    provider: fakeProvider(() => session),
+    journal,
+    timers,
+  });
+  await operator.start();
+  /** The visit that failed is repeated after a pause. */
+  const pass = async (): Promise<void> => {
+    await new Promise((resolve) => setImmediate(resolve));
+    timers.advance(1_000);
+  };
+  const record = (): unknown => JSON.parse(object.metadata.annotations?.[RECORD_ANNOTATION] ?? '{}');
+  await vi.waitFor(async () => {
+    await pass();
+    expect(record()).toMatchObject({ task: 7 });
+  });
+  await operator.stop();
+  return { createServer, reasons, record: record() as { attempt: string }, attempts: journal.entries(UID) };
+}
+
+it.each(['applied', 'refused'] as const)(
+  'orders one server after a claim that was %s and answered with 409, and forgets that claim',
+  async (firstWrite) => {
+    const { createServer, reasons, record, attempts } = await setUp(firstWrite);
+    expect(createServer).toHaveBeenCalledTimes(1);
+    expect(reasons).not.toContain('CreateInFlight');
+    expect(reasons).not.toContain('CreateOutcomeUnknown');
+    expect(attempts.map(({ attempt, state }) => [attempt, state])).toEqual([[record.attempt, 'task']]);
+  },
+);

@@ -1,0 +1,342 @@
+import { describe, expect, it } from 'vitest';
+import { ACCEPT_SERVER_ANNOTATION } from '../../../../src/api/names.ts';
+import type { ServerRecord } from '../../../../src/api/record.ts';
+import { ConnectionSecrets } from '../../../../src/virtual-server/connection-secret/connection-secrets.ts';
+import { CreateLimit } from '../../../../src/virtual-server/fleet/create-limit.ts';
+import { Holders } from '../../../../src/virtual-server/fleet/holders.ts';
+import { openJournal } from '../../../../src/virtual-server/journal/journal.ts';
+import { perform } from '../../../../src/virtual-server/visit/perform.ts';
+import type { Condition, VirtualServer } from '../../../../src/api/virtual-server.ts';
+import type { Action, Memo, Outcome } from '../../../../src/virtual-server/decision/types.ts';
+import { KubeError } from '../../../../src/kube/error.ts';
+import type { DefinitionState, Kube } from '../../../../src/kube/types.ts';
+import { createLogger } from '../../../../src/base/logger.ts';
+import { NotFoundError } from '../../../../src/provider/errors/not-found-error.ts';
+import { InvalidCredentialsError } from '../../../../src/provider/errors/invalid-credentials-error.ts';
+import { RateLimitedError } from '../../../../src/provider/errors/rate-limited-error.ts';
+import { ResponseError } from '../../../../src/provider/errors/response-error.ts';
+import { TimeoutError } from '../../../../src/provider/errors/timeout-error.ts';
+import { TransportError } from '../../../../src/provider/errors/transport-error.ts';
+import { UnauthorizedError } from '../../../../src/provider/errors/unauthorized-error.ts';
+import { WithheldError } from '../../../../src/provider/errors/withheld-error.ts';
+import type { Product, Server, Session } from '../../../../src/provider/types.ts';
+import {
+  ACCOUNT,
+  ELSEWHERE,
+  HELD,
+  KNOWN,
+  OTHER_KEY,
+  SERVER,
+  TASKED,
+  UID,
+  denials,
+  gathered,
+  memo,
+  webWith,
+} from '../../../gen/decision.ts';
+import { FakeTimers } from '../../../gen/timers.ts';
+
+const denied = new NotFoundError('404');
+const READY = { serverStatus: 'running' };
+const PRODUCTS: Product[] = [{ code: 'vps-1gb' }];
+
+interface Answers {
+  /** What each call answers, one after the other; the last one stays. */
+  servers?: (Server | Error)[];
+  tasks?: Error[];
+  products?: Product[] | Error;
+  account?: string;
+  /** What a DELETE is answered with. */
+  removed?: Error | 'cancelled';
+  /** The object whose server it is, as the cache knows it, and as a live read returns it. */
+  object?: VirtualServer;
+  live?: VirtualServer;
+  /** What becomes of the CustomResourceDefinition. */
+  definition?: DefinitionState | Error;
+  held?: Partial<Memo>;
+}
+
+/** Carries an action out with a provider that answers like this; `calls`: what it was asked, in order. */
+async function run(action: Action, answers: Answers, holders = new Holders(() => ACCOUNT)) {
+  const { servers = [denied], tasks = [denied], products = PRODUCTS, account = ACCOUNT, removed = denied } = answers;
+  const deleting = action.type === 'deleteServer';
+  const { object = webWith(KNOWN, { deleting, status: READY }), held = {} } = answers;
+  const { live = object, definition = 'kept' } = answers;
+  const calls: string[] = [];
+  const answer = <T>(call: string, values: (T | Error)[]): Promise<T> => {
+    const value = values[calls.filter((other) => other === call).length] ?? values.at(-1);
+    calls.push(call);
+    return value instanceof Error ? Promise.reject(value) : Promise.resolve(value as T);
+  };
+  const session = {
+    account,
+    products: () => answer('products', [products]),
+    readServer: () => answer('read', servers),
+    pollTask: () => answer('poll', tasks),
+    deleteServer: () => answer('delete', [removed]),
+  } as unknown as Session;
+  const kube = {
+    getVirtualServer: () => answer('live', [live]),
+    getDefinition: () => answer('definition', [definition]),
+  } as unknown as Kube;
+  const room = {
+    kube,
+    journal: await openJournal({ dir: undefined }),
+    holders,
+    limit: new CreateLimit(0),
+    mint: () => 'a1',
+    leads: () => true,
+    timers: new FakeTimers(),
+    probe: () => Promise.reject(new Error('nothing asks for an SSH server here')),
+    connections: new ConnectionSecrets({
+      secrets: undefined,
+      kube,
+      leads: () => true,
+      log: createLogger({ level: 'silent' }),
+    }),
+  };
+  const credentials = { ok: true, account } as const;
+  const target = { object, session, facts: () => gathered({ memo: memo(held), credentials }), saw: () => undefined };
+  const outcome: Outcome = await perform(action, target, room);
+  return { outcome, calls, holders };
+}
+
+const read: Action = { type: 'readServer', record: KNOWN, identifier: 'srv1' };
+const cancel: Action = { type: 'deleteServer', record: KNOWN, identifier: 'srv1' };
+const unseen: Action = { ...cancel, record: HELD };
+const TIME = '2026-01-01T00:00:00Z';
+const SEALED = { ...KNOWN, missingAt: TIME };
+const DENIALS = denials('server srv1');
+const VOUCHED = { identifier: 'srv1', account: OTHER_KEY };
+const UNPROVEN = 'IdentityUnproven' as const;
+const poll: Action = { type: 'pollTask', record: TASKED, task: 7 };
+
+describe('a 404', () => {
+  it.each([
+    { action: read, what: 'server', calls: ['read', 'products', 'read'], type: 'serverNotFound' },
+    { action: poll, what: 'task', calls: ['poll', 'products', 'poll'], type: 'taskNotFound' },
+    {
+      action: unseen,
+      what: 'DELETE',
+      calls: ['read', 'products', 'read', 'live', 'definition', 'delete'],
+      type: 'serverNotFound',
+    },
+  ])(
+    'for a $what is asked about twice, with a look at the lists in between',
+    async ({ action, calls: asked, type }) => {
+      const { outcome, calls } = await run(action, {});
+      expect(outcome).toMatchObject({ type, counts: true });
+      expect(calls).toEqual(asked);
+    },
+  );
+
+  it.each([
+    { reason: 'the list of products is empty', products: [] },
+    { reason: 'the list of products is answered with 404', products: new ResponseError(404, 'no such path') },
+    { reason: 'the list of products is answered with 403', products: new ResponseError(403, 'no right to it') },
+  ])('does not count where $reason', async ({ products }) => {
+    expect((await run(read, { products })).outcome).toMatchObject({ type: 'serverNotFound', counts: false });
+    expect((await run(poll, { products })).outcome).toMatchObject({ type: 'taskNotFound', counts: false });
+  });
+
+  it.each([OTHER_KEY, ELSEWHERE])('does not count under another account (%s)', async (account) => {
+    expect((await run(read, { account })).outcome).toMatchObject({ type: 'serverNotFound', counts: false });
+    expect((await run(poll, { account })).outcome).toMatchObject({ type: 'taskNotFound', counts: false });
+  });
+
+  it('does not count where the provider cannot be asked for its lists', async () => {
+    const { outcome } = await run(read, { products: new ResponseError(503, 'down') });
+    expect(outcome).toMatchObject({ type: 'failed' });
+  });
+
+  it('was a fault where the second answer shows the server', async () => {
+    const { outcome } = await run(read, { servers: [denied, SERVER] });
+    expect(outcome).toMatchObject({ type: 'server', server: SERVER, account: ACCOUNT });
+  });
+
+  it('to a DELETE is a fault where the server is shown', async () => {
+    const { outcome } = await run(cancel, { servers: [SERVER] });
+    expect(outcome).toMatchObject({ type: 'failed' });
+  });
+});
+
+describe('a cancellation', () => {
+  const blank = { ...SERVER, macs: [], ipv6: [] };
+  const stranger = { ...SERVER, macs: ['00:00:5e:00:53:ff'] };
+  const bare = { ...HELD, fingerprint: {} };
+  const sent = ['read', 'live', 'definition', 'delete'];
+  const of = (record: ServerRecord): Action => ({ type: 'deleteServer', record, identifier: 'srv1' });
+  const doomed = (own: ServerRecord, reason?: Condition['reason'], annotations: Record<string, string> = {}) => {
+    const conditions: Condition[] = [
+      { type: 'Stalled', status: 'True', reason: reason ?? 'Available', message: '', lastTransitionTime: TIME },
+    ];
+    const status = { ...READY, ...(reason !== undefined && { conditions }) };
+    return webWith(own, { deleting: true, status, annotations });
+  };
+
+  it('reads the server, then the object, and cancels what it recognizes', async () => {
+    const { outcome, calls } = await run(cancel, { servers: [SERVER], removed: 'cancelled' });
+    expect(outcome).toEqual({ type: 'cancelled' });
+    expect(calls).toEqual(sent);
+  });
+
+  it.each([
+    { reason: 'nothing known of it, since it was never read', own: HELD },
+    { reason: 'nothing known of it, since its first reading showed nothing', own: bare },
+    { reason: 'the same hardware address under another key', own: KNOWN, account: OTHER_KEY, server: SERVER },
+    { reason: 'the same hardware address at another base URL', own: KNOWN, account: ELSEWHERE, server: SERVER },
+    { reason: 'the same hardware address after it had counted as gone', own: SEALED, server: SERVER },
+    { reason: 'the same hardware address after denials', own: KNOWN, held: { denials: DENIALS }, server: SERVER },
+    { reason: 'doubts that this process has settled', own: bare, said: UNPROVEN, held: { taskComplete: 'srv1' } },
+    { reason: 'a task that names it under another key', own: HELD, account: OTHER_KEY, held: { vouched: VOUCHED } },
+    { reason: 'your word that it is the one', own: KNOWN, server: stranger, accepts: 'srv1@00:00:5e:00:53:ff' },
+  ])('cancels a server with $reason', async ({ own, account, server = blank, held, said, accepts }) => {
+    const words = accepts === undefined ? {} : { [ACCEPT_SERVER_ANNOTATION]: accepts };
+    const object = doomed(own, said, words);
+    const answers = {
+      servers: [server],
+      removed: 'cancelled',
+      object,
+      ...(account && { account }),
+      ...(held && { held }),
+    };
+    const { outcome, calls } = await run(of(own), answers as Answers);
+    expect(outcome).toEqual({ type: 'cancelled' });
+    expect(calls).toEqual(sent);
+  });
+
+  it.each([
+    { reason: 'shows another hardware address', own: KNOWN, server: stranger },
+    { reason: 'shows nothing of what it showed', own: KNOWN, server: blank },
+    { reason: 'shows nothing under another key', own: KNOWN, account: OTHER_KEY, server: blank },
+    { reason: 'was never read, under another key', own: HELD, account: OTHER_KEY, server: SERVER },
+    {
+      reason: 'its task named under a third key',
+      own: HELD,
+      account: ELSEWHERE,
+      server: SERVER,
+      held: { vouched: VOUCHED },
+    },
+    { reason: 'was never read, at another base URL', own: HELD, account: ELSEWHERE, server: SERVER },
+    { reason: 'had counted as gone and was never compared', own: { ...HELD, missingAt: TIME }, server: SERVER },
+    { reason: 'was denied and never showed anything', own: bare, server: SERVER, held: { denials: DENIALS } },
+    { reason: 'was not recognized by this process', own: bare, server: SERVER, held: { unrecognized: 'srv1' } },
+    { reason: 'was not recognized by an earlier process', own: bare, server: SERVER, said: UNPROVEN },
+    { reason: 'was denied to an earlier process', own: bare, server: SERVER, said: 'AbsenceUnproven' as const },
+    { reason: 'was missing for an earlier process', own: bare, server: SERVER, said: 'ServerMissing' as const },
+  ])('sends no DELETE for a server that $reason', async ({ own, account, server, held, said }) => {
+    const answers = { servers: [server], removed: 'cancelled', object: doomed(own, said), ...(account && { account }) };
+    const { outcome, calls } = await run(of(own), { ...answers, ...(held && { held }) } as Answers);
+    expect(outcome).toMatchObject({ type: 'server', server, account: account ?? ACCOUNT });
+    expect(calls).toEqual(['read']);
+  });
+
+  it.each([
+    { definition: 'deleting' as const, why: 'deleting' },
+    { definition: new KubeError('Forbidden', 'no right', { status: 403 }), why: 'forbidden' },
+  ])('sends no DELETE while all objects may be deleted by mistake ($why)', async ({ definition, why }) => {
+    const { outcome, calls } = await run(cancel, { servers: [SERVER], removed: 'cancelled', definition });
+    expect(outcome).toEqual({ type: 'heldBack', definition: why });
+    expect(calls).toEqual(['read', 'live', 'definition']);
+  });
+
+  it('sends a DELETE where the deletion of all objects is allowed', async () => {
+    const { outcome } = await run(cancel, { servers: [SERVER], removed: 'cancelled', definition: 'deletionAllowed' });
+    expect(outcome).toEqual({ type: 'cancelled' });
+  });
+
+  it('sends no DELETE where the definition cannot be read', async () => {
+    const definition = new KubeError('ServerError', 'down', { status: 503 });
+    await expect(run(cancel, { servers: [SERVER], removed: 'cancelled', definition })).rejects.toThrow('down');
+  });
+
+  it('cancels a server that reads do not show yet', async () => {
+    const object = doomed(HELD);
+    const { outcome, calls } = await run(of(HELD), { removed: 'cancelled', object });
+    expect(outcome).toEqual({ type: 'cancelled' });
+    expect(calls).toEqual(['read', 'products', 'read', 'live', 'definition', 'delete']);
+  });
+
+  it.each([
+    { reason: 'the key is another one', own: HELD, account: OTHER_KEY },
+    { reason: 'the base URL is another one', own: HELD, account: ELSEWHERE },
+    { reason: 'it was read before', own: KNOWN },
+    { reason: 'it was adopted', own: { ...HELD, mode: 'adopt' as const } },
+    { reason: 'the denial does not count', own: HELD, products: [] },
+    { reason: 'it had counted as gone', own: { ...HELD, missingAt: TIME } },
+    { reason: 'it was denied before', own: HELD, held: { denials: DENIALS } },
+    { reason: 'it was not recognized before', own: HELD, held: { unrecognized: 'srv1' } },
+    { reason: 'an earlier process has not recognized it', own: HELD, said: UNPROVEN },
+    { reason: 'an earlier process was denied it', own: HELD, said: 'AbsenceUnproven' as const },
+    { reason: 'it was missing for an earlier process', own: HELD, said: 'ServerMissing' as const },
+  ])('sends no DELETE for a server that is not shown where $reason', async ({ own, account, held, said, products }) => {
+    const answers = {
+      removed: 'cancelled',
+      ...(products && { products }),
+      object: doomed(own, said),
+      ...(account && { account }),
+      ...(held && { held }),
+    };
+    const { outcome, calls } = await run(of(own), answers as Answers);
+    expect(outcome).toMatchObject({ type: 'serverNotFound' });
+    expect(calls).not.toContain('delete');
+  });
+
+  it('sends no DELETE where the object is no longer deleted', async () => {
+    const live = webWith(KNOWN, { status: READY });
+    const { outcome, calls } = await run(cancel, { servers: [SERVER], removed: 'cancelled', live });
+    expect(outcome).toEqual({ type: 'changed' });
+    expect(calls).toEqual(['read', 'live']);
+  });
+
+  it.each([
+    { error: new TimeoutError('60 s'), asked: true },
+    { error: new TransportError('reset'), asked: true },
+    { error: new ResponseError(503, 'down'), asked: true },
+    { error: new ResponseError(400, 'no'), asked: false },
+    { error: new WithheldError(), asked: false },
+    { error: new InvalidCredentialsError('refused'), asked: false },
+    { error: new UnauthorizedError('refused'), asked: false },
+    { error: new RateLimitedError('slow down', {}), asked: false },
+  ])('may have been carried out when its DELETE fails with $error.message: $asked', async ({ error, asked }) => {
+    const { outcome } = await run(cancel, { servers: [SERVER], removed: error });
+    expect(outcome).toEqual({ type: 'failed', error, ...(asked && { cancelAsked: true }) });
+  });
+
+  it('was certainly not carried out where the server cannot be read', async () => {
+    const { outcome, calls } = await run(cancel, { servers: [new TransportError('reset')], removed: 'cancelled' });
+    expect(outcome).toMatchObject({ type: 'failed' });
+    expect(outcome).not.toHaveProperty('cancelAsked');
+    expect(calls).toEqual(['read']);
+  });
+});
+
+describe('an adoption', () => {
+  const adopt: Action = { type: 'adopt', record: undefined, identifier: 'srv1' };
+
+  it('reserves the server before it is read', async () => {
+    const { outcome, holders } = await run(adopt, { servers: [SERVER] });
+    expect(outcome).toMatchObject({ type: 'server' });
+    expect(holders.others('another').withServer('srv1', { account: ACCOUNT })).toEqual(['default/web']);
+    expect(holders.others(UID).withServer('srv1', { account: ACCOUNT })).toEqual([]);
+  });
+
+  it.each([
+    { shown: true, answers: { servers: [SERVER] }, type: 'held' },
+    { shown: false, answers: { servers: [denied] }, type: 'serverNotFound' },
+  ])('is told of a holder only where the server can be read ($shown)', async ({ answers, type }) => {
+    const holders = new Holders(() => ACCOUNT);
+    const held = { namespace: 'default', name: 'other', secret: 'key', account: ACCOUNT, identifier: 'srv1' };
+    holders.set('another', held);
+    const { outcome } = await run(adopt, answers, holders);
+    expect(outcome.type).toBe(type);
+    if (outcome.type === 'held') expect(outcome.holders).toEqual(['default/other']);
+  });
+
+  it('gives way to an adoption that came before it', async () => {
+    const other = { namespace: 'default', name: 'other', secret: 'key', account: ACCOUNT, identifier: 'srv1' };
+    const earlier = new Holders(() => ACCOUNT);
+    earlier.reserve('another', other);
+    expect((await run(adopt, { servers: [SERVER] }, earlier)).outcome).toMatchObject({ type: 'held' });
+  });
+});

@@ -1,0 +1,34 @@
+import { expect, it } from 'vitest';
+import { perform, type Performing } from '../../../../src/virtual-server/visit/perform.ts';
+import type { Server, Session } from '../../../../src/provider/types.ts';
+import { ACCOUNT, KNOWN, SERVER, gathered, memo, webWith } from '../../../gen/decision.ts';
+
+/** Reads a server for an object that wants an SSH check and a connection Secret; resolves with what was done with it. */
+async function uses(server: Server): Promise<string[]> {
+  const done: string[] = [];
+  const object = webWith(KNOWN, { spec: { sshCheck: 'Proxy', connectionSecretName: 'web-connection' } });
+  const session = { account: ACCOUNT, readServer: () => Promise.resolve(server) } as unknown as Session;
+  const room = {
+    probe: () => {
+      done.push('probed');
+      return Promise.resolve({ ok: true, banner: 'SSH-2.0-OpenSSH_10.0' });
+    },
+    connections: {
+      write: () => {
+        done.push('written');
+        return Promise.resolve({ state: 'written' });
+      },
+    },
+  } as unknown as Performing;
+  const target = { object, session, facts: () => gathered({ memo: memo({}) }), saw: () => undefined };
+  await perform({ type: 'readServer', record: KNOWN, identifier: 'srv1' }, target, room);
+  return done;
+}
+
+it('asks the SSH server and writes the connection Secret of a server that it recognizes', async () => {
+  expect(await uses(SERVER)).toEqual(['probed', 'written']);
+});
+
+it('neither asks nor writes for another server with the same identifier', async () => {
+  expect(await uses({ ...SERVER, macs: ['00:00:5e:00:53:ff'] })).toEqual([]);
+});

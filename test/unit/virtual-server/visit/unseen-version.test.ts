@@ -1,0 +1,73 @@
+import { expect, it } from 'vitest';
+import { START_ANEW_ANNOTATION } from '../../../../src/api/names.ts';
+import { ConnectionSecrets } from '../../../../src/virtual-server/connection-secret/connection-secrets.ts';
+import { CreateLimit } from '../../../../src/virtual-server/fleet/create-limit.ts';
+import { Credentials } from '../../../../src/accounts/credentials.ts';
+import { Holders } from '../../../../src/virtual-server/fleet/holders.ts';
+import { openJournal } from '../../../../src/virtual-server/journal/journal.ts';
+import { Objects } from '../../../../src/virtual-server/fleet/objects.ts';
+import { Places } from '../../../../src/virtual-server/fleet/server-quota.ts';
+import { Reconciler } from '../../../../src/virtual-server/visit/reconciler.ts';
+import { Recorder } from '../../../../src/controller/event-recorder.ts';
+import { currentReason } from '../../../../src/virtual-server/decision/verdict.ts';
+import type { Kube } from '../../../../src/kube/types.ts';
+import { createLogger } from '../../../../src/base/logger.ts';
+import { TIMING, UID, record, web } from '../../../gen/decision.ts';
+import { fakeProvider } from '../../../gen/provider.ts';
+import { FakeTimers } from '../../../gen/timers.ts';
+
+const object = web({ annotated: record({ owner: 'another-uid' }) });
+
+/** Visits a copy of another object. The first write returns it with these annotations; the reasons that are written. */
+async function reasonsOf(annotations: Record<string, string>): Promise<(string | undefined)[]> {
+  const reasons: (string | undefined)[] = [];
+  const kube = {
+    getSecret: () => Promise.resolve(undefined),
+    createEvent: () => Promise.resolve(),
+    writeStatus: (_version, _previous, status) => {
+      reasons.push(currentReason(status.conditions));
+      const metadata = {
+        ...object.metadata,
+        resourceVersion: String(reasons.length + 1),
+        annotations: { ...object.metadata.annotations, ...annotations },
+      };
+      return Promise.resolve({ ...object, metadata, status });
+    },
+    serverTime: () => undefined,
+  } satisfies Partial<Kube> as unknown as Kube;
+  const timers = new FakeTimers();
+  const log = createLogger({ level: 'silent' });
+  const holders = new Holders(() => undefined);
+  const provider = fakeProvider(() => {
+    throw new Error('there is no key to call the provider with');
+  });
+  const onChange = (): void => undefined;
+  const reconciler = new Reconciler({
+    kube,
+    journal: await openJournal({ dir: undefined }),
+    holders,
+    limit: new CreateLimit(0),
+    places: new Places(0),
+    mint: () => 'a1',
+    leads: () => true,
+    credentials: new Credentials({ kube, provider, timers, refreshMs: 1_000, operatorNamespace: undefined, onChange }),
+    timers,
+    objects: new Objects({ get: () => object }, holders, new Places(0)),
+    pace: { timing: () => TIMING } as unknown as ConstructorParameters<typeof Reconciler>[0]['pace'],
+    recorder: new Recorder(kube, timers, log),
+    log,
+    probe: () => Promise.reject(new Error('nothing asks for an SSH server here')),
+    connections: new ConnectionSecrets({ secrets: undefined, kube, leads: () => true, log }),
+  });
+  await reconciler.visit(object);
+  return reasons;
+}
+
+// After a restore of etcd a version comes again, and the check of it passes though a person has changed the object.
+it('looks again at an object that its own write shows to be another one than it knew', async () => {
+  expect(await reasonsOf({ [START_ANEW_ANNOTATION]: UID })).toEqual(['RecordMismatch', 'SecretNotFound']);
+});
+
+it('rests where its own write shows the object that it knew', async () => {
+  expect(await reasonsOf({})).toEqual(['RecordMismatch']);
+});

@@ -1,0 +1,63 @@
+/** `npm run demo`: flags, signals and exit codes of the demo. */
+import { parseArgs } from 'node:util';
+import { runDemo, type CleanUp } from './run.ts';
+
+const HELP = `Shows the life of a server with kubectl: what can be ordered, order, progress, cancellation.
+
+Usage: npm run demo [-- --keep]
+
+  --keep   stop before the delete and leave everything running until Ctrl-C
+  --help   this text
+`;
+const EXIT_USAGE = 2;
+const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
+
+const say = (text: string): void => void process.stdout.write(`${text}\n`);
+
+/** Resolves with the exit code. */
+async function demo(keep: boolean): Promise<number> {
+  const cleanUp: CleanUp = [];
+  let kept = false;
+  const signalled = new Promise<number>((resolve) => {
+    for (const [signal, code] of Object.entries(SIGNALS)) {
+      process.on(signal, () => {
+        resolve(kept ? 0 : code);
+        // Below what a command was drawing.
+        say('\nstopping');
+      });
+    }
+    // A reader that goes away, such as head, ends the demo as a signal does.
+    process.stdout.on('error', () => resolve(1));
+  });
+  const onKept = (): void => {
+    kept = true;
+  };
+  const started = performance.now();
+  try {
+    const finished = runDemo({ say, keep, onKept }, cleanUp).then(() => {
+      say(`done in ${((performance.now() - started) / 1000).toFixed(1)} s`);
+      return 0;
+    });
+    return await Promise.race([finished, signalled]);
+  } catch (error) {
+    process.stderr.write(`demo: ${error instanceof Error ? error.message : String(error)}\n`);
+    return 1;
+  } finally {
+    for (const end of cleanUp.toReversed()) await end();
+  }
+}
+
+function readFlags(): { keep: boolean; help: boolean } | undefined {
+  const options = { keep: { type: 'boolean', default: false }, help: { type: 'boolean', default: false } } as const;
+  try {
+    return parseArgs({ options, strict: true, allowPositionals: false }).values;
+  } catch (error) {
+    const [message = ''] = (error as Error).message.split('. ', 1);
+    process.stderr.write(`demo: ${message} (--help lists the flags)\n`);
+    return undefined;
+  }
+}
+
+const flags = readFlags();
+if (flags?.help === true) process.stdout.write(HELP);
+process.exit(flags === undefined ? EXIT_USAGE : flags.help ? 0 : await demo(flags.keep));

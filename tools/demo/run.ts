@@ -1,0 +1,144 @@
+/** The demo itself: a control plane, a simulated service and the operator; one server from its order to its end. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startSimulator, type Simulator } from '../../src/simulator/index.ts';
+import { createChildren, type Child, type Children } from './children.ts';
+import { readManifests } from './readme.ts';
+import { prepareShell } from './shell.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+/** Long enough to see the progress, short enough to be watched. */
+const TASK_MS = 4_000;
+const POLL_INTERVAL = '500ms';
+/** Of a command; only ends a wait in vain. */
+const COMMAND_MS = 60_000;
+
+/** Before the delete. */
+const COMMANDS = [
+  'kubectl apply -f key.yaml',
+  'kubectl wait --for=condition=Ready vpscat/catalog',
+  'kubectl vps catalog',
+  'kubectl apply -f server.yaml',
+  'kubectl vps wait web',
+  'kubectl vps status web',
+  'kubectl vps cost',
+];
+const DELETE = 'kubectl delete vps web';
+
+export interface DemoOptions {
+  say: (text: string) => void;
+  /** Stop before the delete and leave all running. */
+  keep: boolean;
+  /** Called when everything runs and is to be left so. */
+  onKept: () => void;
+}
+
+/** Something to be stopped or removed at the end, last one first. */
+export type CleanUp = (() => Promise<unknown>)[];
+
+interface Cluster {
+  kubeconfig: string;
+  kubectl: string;
+}
+
+/** Resolves when the server is cancelled; with `keep` it never does. Rejects with what went wrong. */
+export async function runDemo({ say, keep, onKept }: DemoOptions, cleanUp: CleanUp): Promise<void> {
+  const { files, key } = readManifests(await readFile(join(ROOT, 'README.md'), 'utf8'));
+  const folder = await mkdtemp(join(tmpdir(), 'vps-operator-demo-'));
+  const children = createChildren(folder);
+  cleanUp.push(() => rm(folder, { recursive: true, force: true }));
+  cleanUp.push(() => children.stop());
+
+  const simulator = await startSimulator({ taskDurationMs: TASK_MS, accounts: [{ name: 'demo', keys: [key] }] });
+  cleanUp.push(() => simulator.goDown());
+  say(`simulated service: ${simulator.baseUrl}`);
+  const controlPlane = await startControlPlane(children, folder, say);
+  const { cluster } = controlPlane;
+  say('control plane: kube-apiserver and etcd run, the CRDs are installed');
+  const operator = startOperator(children, folder, simulator, cluster);
+  say('operator: started; key.yaml and server.yaml are those of README.md');
+
+  const shell = await prepareShell({ folder, files, ...cluster });
+  const type = async (command: string): Promise<void> => {
+    say(`\n$ ${command}`);
+    // exec: who ends the shell ends the command.
+    const how = await children.run([...shell, `exec ${command}`].join('\n'), COMMAND_MS);
+    if (how !== 0) throw new Error(`${command} ended with ${how}`);
+  };
+  const story = async (): Promise<void> => {
+    for (const command of COMMANDS) await type(command);
+    if (keep) {
+      say(howToGoOn(shell));
+      onKept();
+      await new Promise(() => undefined);
+    }
+    await type(DELETE);
+    say(accountOf(simulator));
+  };
+  await Promise.race([story(), controlPlane.child.failed, operator.failed]);
+}
+
+async function startControlPlane(
+  children: Children,
+  folder: string,
+  say: DemoOptions['say'],
+): Promise<{ cluster: Cluster; child: Child }> {
+  const { promise, resolve } = Promise.withResolvers<Cluster>();
+  let isReady = false;
+  const child = children.start({
+    name: 'the control plane',
+    args: [join(ROOT, 'tools/control-plane/main.ts')],
+    log: join(folder, 'control-plane.log'),
+    onLine: (line) => {
+      isReady = true;
+      resolve(JSON.parse(line) as Cluster);
+    },
+    // What it says of its own Ctrl-C afterwards is not meant for people who watch the demo.
+    onError: (line) => {
+      if (!isReady) say(line);
+    },
+  });
+  return { cluster: await Promise.race([promise, child.failed]), child };
+}
+
+function startOperator(children: Children, folder: string, simulator: Simulator, { kubeconfig }: Cluster): Child {
+  const flags = {
+    'base-url': simulator.baseUrl,
+    'auth-url': simulator.authUrl,
+    kubeconfig,
+    'poll-interval': POLL_INTERVAL,
+    'journal-dir': join(folder, 'journal'),
+  };
+  const args = Object.entries(flags).map(([flag, value]) => `--${flag}=${value}`);
+  return children.start({
+    name: 'the operator',
+    args: [join(ROOT, 'src/main.ts'), ...args],
+    log: join(folder, 'operator.log'),
+  });
+}
+
+/** What the service itself knows, which no kubectl shows. Throws when a server is left or was ordered twice. */
+function accountOf(simulator: Simulator): string {
+  const created = simulator.ledger.creates().map(({ identifier }) => identifier);
+  const cancelled = simulator.ledger.cancels().map(({ identifier }) => identifier);
+  const alive = simulator.aliveServers().map(({ identifier }) => identifier);
+  const list = (names: string[]): string => names.join(', ') || 'none';
+  if (created.length !== 1 || alive.length !== 0) {
+    throw new Error(`the service has created ${list(created)}, and of these still runs ${list(alive)}`);
+  }
+  return `\nservice: created ${list(created)}, cancelled ${list(cancelled)}, still running ${list(alive)}`;
+}
+
+function howToGoOn(shell: string[]): string {
+  const commands = [...shell, 'kubectl vps status', DELETE, 'kubectl apply -f server.yaml', 'kubectl vps wait web'];
+  return [
+    '',
+    'Everything is left running. In another terminal:',
+    '',
+    ...commands.map((command) => `  ${command}`),
+    '',
+    'operator.log lies there too. There is no machine behind the simulated service to log in to.',
+    'Ctrl-C stops everything.',
+  ].join('\n');
+}

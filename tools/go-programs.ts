@@ -1,0 +1,22 @@
+/** The Go programs of the tests, and how all of them are built ahead. */
+import { join } from 'node:path';
+import { goProgram } from './go-program.ts';
+
+const GO = join(import.meta.dirname, '../test/go');
+
+export const GO_PROGRAMS = {
+  /** Argo CD's interpreter, Flux's CEL and kstatus. */
+  gitops: { module: join(GO, 'gitops'), package: '.' },
+  /** Prometheus' rules and expressions. */
+  rules: { module: join(GO, 'rules'), package: '.' },
+  kubeScore: { module: join(GO, 'lint'), package: 'github.com/zegl/kube-score/cmd/kube-score' },
+  kubeconform: { module: join(GO, 'lint'), package: 'github.com/yannh/kubeconform/cmd/kubeconform' },
+} as const;
+
+/**
+ * One after the other, before any test runs: beside the tests, builds would take the machine from them for minutes.
+ * What cannot be built is said by the test that needs it.
+ */
+export async function buildGoPrograms(): Promise<void> {
+  for (const program of Object.values(GO_PROGRAMS)) await goProgram(program).catch(() => undefined);
+}
