@@ -1,20 +1,30 @@
 /** What the operator is made of and told; all durations are in ms. */
-import type { Informer, InformerHandler, Kube } from './kube/types.ts';
-import type { Secrets } from './kube/secrets.ts';
+import type { ServerCatalog } from './api/server-catalog.ts';
 import type { Logger } from './base/logger.ts';
+import type { Timers } from './base/timers.ts';
+import type { LoopInstruments } from './controller/instruments.ts';
+import type { VirtualServer } from './api/virtual-server.ts';
+import type { Client } from './kube/client.ts';
+import type { Informer } from './kube/types.ts';
+import type { Kube } from './virtual-server/kube.ts';
+import type { Secrets } from './kube/secrets.ts';
 import type { Provider } from './provider/types.ts';
-import type { CatalogAccess } from './server-catalog/reconciler.ts';
-import type { Instruments } from './controller/instruments.ts';
+import type { ServerInstruments } from './virtual-server/instruments.ts';
 import type { Journal } from './virtual-server/journal/journal.ts';
 import type { ReconcilerRooms } from './virtual-server/visit/reconciler.ts';
-import type { Timers } from './base/timers.ts';
+
+/** Every method returns at once and never throws. */
+export interface Instruments extends ServerInstruments {
+  /** Those of the controller of this name. */
+  loop(name: string): LoopInstruments;
+}
 
 export interface OperatorOptions extends Pick<ReconcilerRooms, 'probe'> {
   kube: Kube;
-  /** Makes the informer that tells `handler`; started and stopped by the operator. */
-  informer: (handler: InformerHandler) => Informer;
+  /** Of VirtualServers; started and stopped by the operator. */
+  servers: Informer<VirtualServer>;
   /** Left out: there are no ServerCatalogs. */
-  catalogs?: CatalogAccess;
+  catalogs?: { informer: Informer<ServerCatalog>; client: Pick<Client<ServerCatalog>, 'writeStatus'> };
   /** Left out: no connection Secret is written. */
   secrets?: Secrets;
   provider: Provider;
@@ -29,7 +39,7 @@ export interface OperatorOptions extends Pick<ReconcilerRooms, 'probe'> {
   /** 0: no limit. */
   maxServersPerNamespace: number;
   createTimeoutMs: number;
-  /** Of every other request to the service. */
+  /** Of every other request to the provider. */
   providerTimeoutMs: number;
   kubeTimeoutMs: number;
   takeoverGraceMs: number;

@@ -7,15 +7,16 @@ import { createSshProbe } from './virtual-server/ssh/probe.ts';
 import { realTimers } from './base/timers.ts';
 import { openJournal, type Journal } from './virtual-server/journal/journal.ts';
 import type { Config } from './config/config.ts';
-import { catalogStatusWriter } from './kube/catalog-status.ts';
-import { createKube } from './kube/client.ts';
+import { createClient } from './kube/client.ts';
 import { loadCluster } from './kube/config.ts';
 import { createKubeHttp, type KubeHttp } from './kube/http.ts';
-import { createInformer, createInformerOf } from './controller/informer.ts';
+import { createInformer } from './controller/informer.ts';
 import { createLeases } from './kube/leases.ts';
 import { longestSilenceMs } from './controller/reflector.ts';
 import { createSecrets } from './kube/secrets.ts';
-import { SERVER_CATALOGS } from './kube/resource.ts';
+import { SERVER_CATALOGS } from './server-catalog/resource.ts';
+import { createKube } from './virtual-server/kube.ts';
+import { VIRTUAL_SERVERS } from './virtual-server/resource.ts';
 import type { Logger } from './base/logger.ts';
 import type { Health } from './observability/health.ts';
 import { Metrics } from './observability/metrics.ts';
@@ -55,17 +56,17 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
     onRequest: metrics?.providerRequest,
     onLogin: metrics?.login,
   });
-  const kube = createKube({ http });
+  const kube = createKube(http);
   const namespaces = config.watchNamespaces.length === 0 ? 'all' : config.watchNamespaces;
   const election = config.leaderElect ? electionOf(config, http, log, onLost) : undefined;
   const operator = new Operator({
     ...config,
     ...(election ? { leads: () => election.held() } : { leaseDurationMs: 0 }),
     kube,
-    informer: (handler) => createInformer({ http, namespaces, handler, log }),
+    servers: createInformer(VIRTUAL_SERVERS, { http, namespaces, log }),
     catalogs: {
-      informer: (handler) => createInformerOf(SERVER_CATALOGS, { http, namespaces, handler, log }),
-      writeStatus: catalogStatusWriter(http),
+      informer: createInformer(SERVER_CATALOGS, { http, namespaces, log }),
+      client: createClient(http, SERVER_CATALOGS),
     },
     ...(config.connectionSecrets && { secrets: createSecrets(http) }),
     provider,
@@ -106,7 +107,7 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
       await operator.stop();
       await election?.end();
       await provider.close();
-      await kube.close();
+      await http.close();
       await journal.close();
       await pages?.then(
         (close) => close(),

@@ -4,7 +4,7 @@
  */
 import type { Missing } from '../virtual-server/decision/types.ts';
 import { KubeError } from '../kube/error.ts';
-import type { Kube } from '../kube/types.ts';
+import type { Kube } from '../virtual-server/kube.ts';
 import type { ApiKey, Provider, Session } from '../provider/types.ts';
 import { parseApiKey } from './api-key.ts';
 import type { Timers } from '../base/timers.ts';

@@ -1,6 +1,7 @@
 /** The log: JSON lines on stdout, written before the call returns, so that a crash loses none. */
 import { destination, pino, stdTimeFunctions } from 'pino';
 import type { Bindings, ChildLoggerOptions, DestinationStream, Level, Logger } from 'pino';
+import { logFields } from './log-context.ts';
 import { escaped } from './printable.ts';
 
 export type { Logger } from 'pino';
@@ -39,6 +40,7 @@ export function createLogger({ level, destination: to = destination({ sync: true
       level,
       base: null,
       timestamp: stdTimeFunctions.isoTime,
+      mixin: logFields,
       formatters: {
         level: (label) => ({ level: label }),
         log: safeFields,

@@ -1,18 +1,20 @@
 /** Writes Events on the way: never waited for by a step, never repeated within ten minutes. */
-import { BOUNDS, type ObjectMeta } from '../api/virtual-server.ts';
-import { cut } from '../base/text.ts';
 import type { EventNote } from '../virtual-server/decision/types.ts';
-import type { EventInput, Kube } from '../kube/types.ts';
+import { cut } from '../base/text.ts';
+import type { CreateEvent, EventInput } from '../kube/events.ts';
+import type { KubeObject } from '../kube/resource.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Timers } from '../base/timers.ts';
 
 const REPEAT_MS = 10 * 60_000;
 const REMEMBERED = 10_000;
+/** Characters of a note. */
+const MAX_NOTE = 1024;
 /** Of the connections to the API server, which the writes of objects need too: Events may come late. */
 const MAX_IN_FLIGHT = 3;
 
 export class Recorder {
-  readonly #kube: Pick<Kube, 'createEvent'>;
+  readonly #kube: { createEvent: CreateEvent };
   readonly #timers: Timers;
   readonly #log: Logger;
   readonly #sent = new Map<string, number>();
@@ -20,19 +22,18 @@ export class Recorder {
   readonly #senders = new Set<Promise<void>>();
   #sending = 0;
 
-  constructor(kube: Pick<Kube, 'createEvent'>, timers: Timers, log: Logger) {
+  constructor(kube: { createEvent: CreateEvent }, timers: Timers, log: Logger) {
     this.#kube = kube;
     this.#timers = timers;
     this.#log = log;
   }
 
-  /** `kind` left out: a VirtualServer. */
-  record({ metadata }: { metadata: ObjectMeta }, action: string, notes: readonly EventNote[], kind?: string): void {
+  record(kind: string, { metadata }: KubeObject, action: string, notes: readonly EventNote[]): void {
     const { namespace, name, uid, resourceVersion } = metadata;
-    const regarding = { ...(kind !== undefined && { kind }), namespace, name, uid, resourceVersion };
+    const regarding = { kind, namespace, name, uid, resourceVersion };
     for (const { type, reason, note } of notes) {
       if (this.#isRepeated(`${uid} ${reason} ${note}`)) continue;
-      this.#waiting.push({ regarding, type, reason, action, note: cut(note, BOUNDS.message) });
+      this.#waiting.push({ regarding, type, reason, action, note: cut(note, MAX_NOTE) });
       if (this.#sending >= MAX_IN_FLIGHT) continue;
       this.#sending += 1;
       const sender = this.#send().finally(() => this.#senders.delete(sender));

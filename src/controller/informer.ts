@@ -1,10 +1,9 @@
 /** A cache of the objects of a kind that follows the API server, and tells a handler of every change. */
-import type { VirtualServer } from '../api/virtual-server.ts';
 import type { KubeHttp } from '../kube/http.ts';
 import type { ObjectName } from '../kube/list.ts';
 import { isDeepEqual } from '../kube/merge-patch.ts';
 import { runReflector, type ReflectorSink, type ReflectorTuning } from './reflector.ts';
-import { keyOf, VIRTUAL_SERVERS, type KubeObject, type Resource } from '../kube/resource.ts';
+import { keyOf, type KubeObject, type Resource } from '../kube/resource.ts';
 import type { Informer, InformerHandler, KubeErrorCode } from '../kube/types.ts';
 
 /** Satisfied by a pino logger. */
@@ -14,10 +13,9 @@ export interface InformerLog {
   error(fields: object, message: string): void;
 }
 
-export interface InformerOptions<T = VirtualServer> extends ReflectorTuning {
+export interface InformerOptions extends ReflectorTuning {
   http: KubeHttp;
   namespaces: readonly string[] | 'all';
-  handler: InformerHandler<T>;
   log?: InformerLog;
   /** A clock that only goes forward, in milliseconds. */
   monotonic?: () => number;
@@ -41,37 +39,32 @@ const problemsOf = (kind: string): Partial<Record<KubeErrorCode, string>> => ({
   TooLarge: `a ${kind} is too large to watch; listing again`,
 });
 
-/** That of VirtualServers. */
-export function createInformer(options: InformerOptions): Informer {
-  return createInformerOf(VIRTUAL_SERVERS, options);
-}
-
-export function createInformerOf<T extends KubeObject>(
-  resource: Resource<T>,
-  options: InformerOptions<T>,
-): Informer<T> {
+export function createInformer<T extends KubeObject>(resource: Resource<T>, options: InformerOptions): Informer<T> {
   const problems = problemsOf(resource.kind);
-  const { http, handler, log, monotonic = () => performance.now() } = options;
+  const { http, log, monotonic = () => performance.now() } = options;
   const namespaces = options.namespaces === 'all' ? [undefined] : [...new Set(options.namespaces)];
   const stopping = new AbortController();
   const firstLists = namespaces.map(() => Promise.withResolvers<undefined>());
   const signsOfLife = namespaces.map(monotonic);
   const cache = new Map<string, T>();
+  const handlers: InformerHandler<T>[] = [];
   let running: Promise<unknown> | undefined;
 
   /** A handler's exception is a bug of the handler and must not end the watch. */
-  function notify(key: string, call: () => void): void {
-    if (stopping.signal.aborted) return;
-    try {
-      call();
-    } catch (error) {
-      log?.error({ err: error, key }, 'informer handler failed');
+  function notify(key: string, tell: (handler: InformerHandler<T>) => void): void {
+    for (const handler of handlers) {
+      if (stopping.signal.aborted) return;
+      try {
+        tell(handler);
+      } catch (error) {
+        log?.error({ err: error, key }, 'informer handler failed');
+      }
     }
   }
 
   function remove(key: string, last: T): void {
     cache.delete(key);
-    notify(key, () => handler.onGone(key, last));
+    notify(key, (handler) => handler.onGone(key, last));
   }
 
   function upsert(object: T): void {
@@ -81,7 +74,7 @@ export function createInformerOf<T extends KubeObject>(
     if (same && isSame(cached, object)) return;
     if (cached !== undefined && !same) remove(key, cached);
     cache.set(key, object);
-    notify(key, () => handler.onUpsert(key, object, same ? cached : undefined));
+    notify(key, (handler) => handler.onUpsert(key, object, same ? cached : undefined));
   }
 
   function gone(object: T): void {
@@ -109,9 +102,9 @@ export function createInformerOf<T extends KubeObject>(
       upsert,
       gone,
       listing() {
-        const listed = handler.onList?.();
+        const listed = handlers.map((handler) => handler.onList?.());
         return (...answer) => {
-          if (!stopping.signal.aborted) listed?.(...answer);
+          if (!stopping.signal.aborted) listed.forEach((tell) => tell?.(...answer));
         };
       },
       replace(objects, skipped) {
@@ -142,6 +135,7 @@ export function createInformerOf<T extends KubeObject>(
   synced.catch(() => undefined);
 
   return {
+    subscribe: (handler) => void handlers.push(handler),
     start() {
       if (stopping.signal.aborted || running !== undefined) return;
       signsOfLife.fill(monotonic());

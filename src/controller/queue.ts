@@ -67,6 +67,11 @@ export class WorkQueue {
     return this.#processing.size;
   }
 
+  /** True while a worker has the key. */
+  isTaken(key: string): boolean {
+    return this.#processing.has(key);
+  }
+
   /** For how long each worker that has a key has had it (ms). */
   busyFor(): number[] {
     const now = this.#timers.monotonic();

@@ -86,7 +86,7 @@ export async function listAll<T extends KubeObject>(
 /** The current version of a collection, never one from before the call. Throws KubeError. */
 export async function currentVersion(
   http: KubeHttp,
-  resource: Pick<Resource<KubeObject>, 'plural'>,
+  resource: Pick<Resource<KubeObject>, 'apiVersion' | 'plural'>,
   { namespace, signal }: Pick<ListOptions, 'namespace' | 'signal'>,
 ): Promise<string> {
   const names = await readNames(http, { path: collectionOf(resource, namespace), query: { limit: 1 }, signal });

@@ -1,24 +1,23 @@
-/** Our kinds as the API server serves them: where they lie, and the check of what comes back. */
-import { INPUT_ANNOTATIONS } from '../api/annotations.ts';
-import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL, GROUP, KIND, PLURAL, RECORD_ANNOTATION } from '../api/names.ts';
-import type { ServerCatalog } from '../api/server-catalog.ts';
-import type { ObjectMeta, VirtualServer } from '../api/virtual-server.ts';
+/** A kind as the API server serves it: where its objects lie, and the check of what comes back. */
+import { GROUP } from '../api/names.ts';
+import type { ObjectMeta } from '../api/virtual-server.ts';
 import { KubeError } from './error.ts';
 
 export interface KubeObject {
   metadata: ObjectMeta;
 }
 
-/** What has to be known of a kind to list, watch and patch it. */
+/** What has to be known of a kind to list, watch, read and write it. */
 export interface Resource<T extends KubeObject> {
+  apiVersion: string;
   kind: string;
   plural: string;
   /** Throws KubeError `BadResponse` for anything that is no such object. */
   parse: (value: unknown) => T;
 }
 
-export const VIRTUAL_SERVERS: Resource<VirtualServer> = resource(KIND, PLURAL);
-export const SERVER_CATALOGS: Resource<ServerCatalog> = resource(CATALOG_KIND, CATALOG_PLURAL);
+/** The annotations of a kind that are kept in memory, each with how many characters of it. */
+export type KeptAnnotations = Readonly<Record<string, number>>;
 
 /** As many owners are named; one is the rule. */
 const MAX_OWNERS = 3;
@@ -26,45 +25,56 @@ const MAX_OWNERS = 3;
 /** An annotation has at most 317 characters in its name. */
 const MAX_MISTYPED = 8;
 
-/** The collection in a namespace, or in all of them. */
-export function collectionOf({ plural }: Pick<Resource<KubeObject>, 'plural'>, namespace?: string): string {
-  if (namespace === undefined) return `/apis/${API_VERSION}/${plural}`;
-  return `/apis/${API_VERSION}/namespaces/${encodeURIComponent(namespace)}/${plural}`;
-}
-
-export function keyOf({ metadata }: KubeObject): string {
-  return `${metadata.namespace}/${metadata.name}`;
-}
-
 /** The API server has enforced the schema, so only what identifies an object is looked at. */
-function resource<T extends KubeObject>(kind: string, plural: string): Resource<T> {
+export function resource<T extends KubeObject>(
+  { apiVersion, kind, plural }: Pick<Resource<T>, 'apiVersion' | 'kind' | 'plural'>,
+  annotations: KeptAnnotations = {},
+): Resource<T> {
   const parse = (value: unknown): T => {
     const object = value as T | null | undefined;
     const metadata = object?.metadata;
     if (!metadata?.name || !metadata.namespace || !metadata.uid || !metadata.resourceVersion) {
       throw new KubeError('BadResponse', `the answer is not a ${kind}`);
     }
-    return { ...object, metadata: kept(metadata) } as T;
+    return { ...object, metadata: kept(metadata, annotations) } as T;
   };
-  return { kind, plural, parse };
+  return { apiVersion, kind, plural, parse };
+}
+
+type Place = Pick<Resource<KubeObject>, 'apiVersion' | 'plural'>;
+
+/** The path of the collection in a namespace, or in all of them. */
+export function collectionOf({ apiVersion, plural }: Place, namespace?: string): string {
+  const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+  return namespace === undefined
+    ? `${root}/${plural}`
+    : `${root}/namespaces/${encodeURIComponent(namespace)}/${plural}`;
+}
+
+/** The path of one object. */
+export function pathOf(place: Place, namespace: string, name: string): string {
+  return `${collectionOf(place, namespace)}/${encodeURIComponent(name)}`;
+}
+
+export function keyOf({ metadata }: KubeObject): string {
+  return `${metadata.namespace}/${metadata.name}`;
 }
 
 /**
  * Keeps only what the operator uses: labels, managedFields, many owners and other annotations can be large. Writes
  * are patches that do not mention what is dropped here, so they never remove it.
  */
-function kept(metadata: ObjectMeta): ObjectMeta {
+function kept(metadata: ObjectMeta, bounds: KeptAnnotations): ObjectMeta {
   const { name, namespace, uid, resourceVersion, generation, creationTimestamp } = metadata;
   const { deletionTimestamp, finalizers, annotations = {}, ownerReferences = [] } = metadata;
-  const known: readonly string[] = [RECORD_ANNOTATION, ...INPUT_ANNOTATIONS];
   // Of mistyped ones the names are enough to say so.
   const mistyped = Object.keys(annotations)
-    .filter((annotation) => annotation.startsWith(`${GROUP}/`) && !known.includes(annotation))
+    .filter((annotation) => annotation.startsWith(`${GROUP}/`) && !Object.hasOwn(bounds, annotation))
     .slice(0, MAX_MISTYPED)
     .map((annotation) => [annotation, ''] as const);
-  const ours = known.flatMap((annotation) => {
+  const ours = Object.entries(bounds).flatMap(([annotation, bound]) => {
     const text = annotations[annotation];
-    return text === undefined ? [] : [[annotation, bounded(text, boundOf(annotation))] as const];
+    return text === undefined ? [] : [[annotation, bounded(text, bound)] as const];
   });
   return {
     name,
@@ -80,11 +90,6 @@ function kept(metadata: ObjectMeta): ObjectMeta {
     }),
     ...(ours.length + mistyped.length > 0 && { annotations: Object.fromEntries([...ours, ...mistyped]) }),
   };
-}
-
-/** The longest record that the schema allows has about 34,000 characters; all other valid values are shorter than 4,096. */
-function boundOf(annotation: string): number {
-  return annotation === RECORD_ANNOTATION ? 40_000 : 4_096;
 }
 
 /** The mark at the end of a cut text makes it invalid, also the last name in a list of names. */

@@ -1,6 +1,6 @@
 /** Secrets: read by name, and those that the operator makes, made and changed; none is listed, watched or deleted. */
 import type { KubeHttp } from './http.ts';
-import { FIELD_MANAGER, MERGE_PATCH } from './patch.ts';
+import { FIELD_MANAGER, MERGE_PATCH } from './client.ts';
 import { KubeError } from './error.ts';
 import type { ObjectVersion } from './types.ts';
 

@@ -1,6 +1,5 @@
 /** What the controller sees of Kubernetes. */
-import type { ServerCatalog, ServerCatalogStatus } from '../api/server-catalog.ts';
-import type { VirtualServer, VirtualServerStatus } from '../api/virtual-server.ts';
+import type { KubeObject } from './resource.ts';
 
 /** Names exactly one version of one object: every write carries uid and resourceVersion. */
 export interface ObjectVersion {
@@ -26,52 +25,11 @@ export interface ReadSecret {
   resourceVersion: string;
 }
 
-export interface EventInput {
-  /** `kind` left out: a VirtualServer. */
-  regarding: { kind?: string; namespace: string; name: string; uid: string; resourceVersion: string };
-  type: 'Normal' | 'Warning';
-  /** CamelCase, of api/conditions.ts. */
-  reason: string;
-  /** What was done or tried, CamelCase verb; at most 128 characters. */
-  action: string;
-  /** At most 1024 characters. */
-  note: string;
-}
-
 /**
  * The deletion of the CustomResourceDefinition deletes every object, without anybody's word on a single one; it may have
  * been allowed by an annotation.
  */
 export type DefinitionState = 'kept' | 'deleting' | 'deletionAllowed';
-
-/** Calls throw KubeError (see kube/error.ts); each has a deadline. */
-export interface Kube {
-  /** Undefined when there is no such object. A read of the newest version, never a cached one. */
-  getVirtualServer(namespace: string, name: string): Promise<VirtualServer | undefined>;
-  /** Read anew each time; KubeError `Forbidden` where the operator may not read it. */
-  getDefinition(): Promise<DefinitionState>;
-  /** One merge patch with uid and resourceVersion; returns the new object. 409 stale, 422 wrong uid, 404 gone. */
-  patchMetadata(version: ObjectVersion, patch: MetadataPatch): Promise<VirtualServer>;
-  /**
-   * Makes the status exactly `status` (fields that were there and are not in it are removed). `previous` is the status
-   * at that version. 409 for a stale version and for an object created anew, 404 gone, 422 over the schema's bounds.
-   */
-  writeStatus(
-    version: ObjectVersion,
-    previous: VirtualServerStatus | undefined,
-    status: VirtualServerStatus,
-  ): Promise<VirtualServer>;
-  /** Undefined when there is no such Secret; KubeError `Forbidden` where the operator may not read it. */
-  getSecret(namespace: string, name: string): Promise<ReadSecret | undefined>;
-  /** The API server's clock (ms since the epoch), as its last answer showed it; undefined before the first one. */
-  serverTime(): number | undefined;
-  /** Creates an events.k8s.io/v1 Event. */
-  createEvent(event: EventInput): Promise<void>;
-  close(): Promise<void>;
-}
-
-/** Makes the status of a ServerCatalog exactly this. Throws KubeError: 409 for a stale version, 404 gone. */
-export type WriteCatalogStatus = (catalog: ServerCatalog, status: ServerCatalogStatus) => Promise<ServerCatalog>;
 
 /** Kinds of failure of a call to the API server. */
 export type KubeErrorCode =
@@ -89,7 +47,7 @@ export type KubeErrorCode =
   | 'BadResponse'; // an answer that is not what it should be
 
 /** Called synchronously; must not throw. `key` is `namespace/name`. */
-export interface InformerHandler<T = VirtualServer> {
+export interface InformerHandler<T extends KubeObject> {
   /** Added or updated. `previous` is the cached object of the same uid, if there was one. */
   onUpsert(key: string, object: T, previous: T | undefined): void;
   /** The object with this uid is gone: seen deleted, missing from a relist, or replaced by one with another uid. */
@@ -102,7 +60,9 @@ export interface InformerHandler<T = VirtualServer> {
 }
 
 /** A supervised reflector per watched namespace (or one for all), with a cache of what the operator uses of each object. */
-export interface Informer<T = VirtualServer> {
+export interface Informer<T extends KubeObject> {
+  /** Tells this handler too, from now on; to be called before `start`. */
+  subscribe(handler: InformerHandler<T>): void;
   /** Starts to list and watch; goes on through every error until `stop`. */
   start(): void;
   /** Resolves when the first list of every watched namespace is in the cache; rejects if it is stopped before that. */

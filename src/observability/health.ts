@@ -10,8 +10,8 @@
  * A failed /readyz keeps a rollout from going on, no more: nothing is sent to the operator. Ready is who works on objects,
  * and a standby that sees the Lease, which needs both the API server and the rights.
  */
-import type { Vitals } from '../controller/vitals.ts';
 import type { Page } from './page-server.ts';
+import type { Vitals } from './vitals.ts';
 
 /** Undefined: in order; else what is wrong, in one line. */
 export type Check = () => string | undefined;
@@ -50,7 +50,8 @@ export function liveChecks({ vitals }: Health, { longestSilenceMs }: HealthBound
       return said.length === 0 ? undefined : said.join('; ');
     },
     informer: () => {
-      const { phase, informerSilentMs: silent } = vitals;
+      const { phase, loops } = vitals;
+      const silent = Math.max(...Object.values(loops).map(({ informerSilentMs }) => informerSilentMs));
       const expected = phase === 'syncing' || phase === 'running';
       return expected && silent > longestSilenceMs ? `no sign of life for ${seconds(silent)}` : undefined;
     },

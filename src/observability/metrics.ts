@@ -1,13 +1,15 @@
 /** The metrics of the process: counts what the rooms tell of, and looks at the rest when it is asked. */
 import { CATALOG_SINGULAR, SINGULAR } from '../api/names.ts';
-import type { Instruments, LoopInstruments, LoopName } from '../controller/instruments.ts';
-import type { LoopVitals, Vitals } from '../controller/vitals.ts';
+import type { LoopInstruments } from '../controller/instruments.ts';
+import type { LoopVitals } from '../controller/vitals.ts';
 import type { KubeRequestInfo } from '../kube/http.ts';
+import type { ServerInstruments } from '../virtual-server/instruments.ts';
 import type { LoginResult, Operation, RequestInfo } from '../provider/index.ts';
 import { countFleet, countStandings, type Standing } from './fleet.ts';
 import type { Page } from './page-server.ts';
 import { PROVIDER_RESULTS, providerResult } from './provider-result.ts';
 import { createSeries, type Series } from './series.ts';
+import type { Vitals } from './vitals.ts';
 
 export interface MetricsOptions {
   version: string;
@@ -23,7 +25,7 @@ export interface Observed {
   now: number;
 }
 
-const LOOPS: readonly LoopName[] = [SINGULAR, CATALOG_SINGULAR];
+const LOOPS = [SINGULAR, CATALOG_SINGULAR];
 const LEASE = { name: 'vps-operator' };
 const VISIT_RESULTS = ['success', 'error', 'requeue', 'requeue_after'] as const;
 const LOGIN_RESULTS: readonly LoginResult[] = ['success', 'refused', 'error'];
@@ -38,8 +40,7 @@ const OPERATIONS: readonly Operation[] = [
   'deleteServer',
 ];
 
-export class Metrics implements Instruments {
-  readonly loops = { virtualserver: this.#loop(SINGULAR), servercatalog: this.#loop(CATALOG_SINGULAR) };
+export class Metrics implements ServerInstruments {
   readonly #series: Series;
   readonly #onFault: (error: unknown) => void;
   #faulty = false;
@@ -48,6 +49,23 @@ export class Metrics implements Instruments {
     this.#series = createSeries();
     this.#onFault = onFault;
     this.#begin(version);
+  }
+
+  /** What the controller of this name tells of itself. */
+  loop(name: string): LoopInstruments {
+    const controller = { controller: name };
+    return {
+      keyAdded: () => this.#safely((series) => series.queueAdds.inc({ name })),
+      keyRetried: () => this.#safely((series) => series.queueRetries.inc({ name })),
+      keyTaken: (waitedMs) => this.#safely((series) => series.queueDuration.observe({ name }, waitedMs / 1000)),
+      keyDone: (workedMs) => this.#safely((series) => series.workDuration.observe({ name }, workedMs / 1000)),
+      visited: (result, durationMs) =>
+        this.#safely((series) => {
+          series.reconciles.inc({ ...controller, result });
+          if (result === 'error') series.reconcileErrors.inc(controller);
+          series.reconcileTime.observe(controller, durationMs / 1000);
+        }),
+    };
   }
 
   provisioned(durationMs: number): void {
@@ -134,22 +152,6 @@ export class Metrics implements Instruments {
     series.queueDepth.set({ name }, queued);
     series.unfinished.set({ name }, busyForMs.reduce((sum, ms) => sum + ms, 0) / 1000);
     series.longestRunning.set({ name }, Math.max(0, ...busyForMs) / 1000);
-  }
-
-  #loop(name: LoopName): LoopInstruments {
-    const controller = { controller: name };
-    return {
-      keyAdded: () => this.#safely((series) => series.queueAdds.inc({ name })),
-      keyRetried: () => this.#safely((series) => series.queueRetries.inc({ name })),
-      keyTaken: (waitedMs) => this.#safely((series) => series.queueDuration.observe({ name }, waitedMs / 1000)),
-      keyDone: (workedMs) => this.#safely((series) => series.workDuration.observe({ name }, workedMs / 1000)),
-      visited: (result, durationMs) =>
-        this.#safely((series) => {
-          series.reconciles.inc({ ...controller, result });
-          if (result === 'error') series.reconcileErrors.inc(controller);
-          series.reconcileTime.observe(controller, durationMs / 1000);
-        }),
-    };
   }
 
   #safely(count: (series: Series) => void): void {

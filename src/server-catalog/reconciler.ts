@@ -1,201 +1,153 @@
-/** The loop for ServerCatalogs: reads the service's lists now and then and writes them down where they changed. */
-import type { ServerCatalog } from '../api/server-catalog.ts';
+/** Reads the provider's lists now and then, and writes them into the status of a ServerCatalog where they changed. */
+import type { ServerCatalog, ServerCatalogStatus } from '../api/server-catalog.ts';
 import { CATALOG_KIND } from '../api/names.ts';
-import { catalogStatus, isRequested, refreshMs } from './decision/status.ts';
-import { transitions } from '../virtual-server/decision/compose.ts';
+import type { Credentials } from '../accounts/credentials.ts';
 import { backoffMs, keyPauseMs } from '../accounts/decision/failure.ts';
+import type { Logger } from '../base/logger.ts';
+import type { Timers } from '../base/timers.ts';
+import type { Reconciler } from '../controller/controller.ts';
+import type { Recorder } from '../controller/event-recorder.ts';
+import { isDeepEqual } from '../kube/merge-patch.ts';
+import { keyOf } from '../kube/resource.ts';
+import type { Client } from '../kube/client.ts';
+import type { Informer } from '../kube/types.ts';
+import type { Catalog } from '../provider/types.ts';
+import { transitions } from '../virtual-server/decision/compose.ts';
 import type { Missing } from '../virtual-server/decision/types.ts';
 import { currentReason, isAboutKey } from '../virtual-server/decision/verdict.ts';
-import { KubeError } from '../kube/error.ts';
-import { isDeepEqual } from '../kube/merge-patch.ts';
-import type { Informer, InformerHandler, WriteCatalogStatus } from '../kube/types.ts';
-import type { Logger } from '../base/logger.ts';
-import type { Catalog } from '../provider/types.ts';
-import type { Credentials } from '../accounts/credentials.ts';
 import { readCatalog } from '../virtual-server/visit/gather.ts';
-import type { LoopInstruments, VisitResult } from '../controller/instruments.ts';
-import { CATALOG_WORKERS, Progress } from '../controller/progress.ts';
-import { WorkQueue } from '../controller/queue.ts';
-import type { Recorder } from '../controller/event-recorder.ts';
-import type { Timers } from '../base/timers.ts';
-import type { LoopVitals } from '../controller/vitals.ts';
+import { catalogStatus, isRequested, refreshMs } from './decision/status.ts';
 
-/** Where catalogs are found and written. */
-export interface CatalogAccess {
-  /** Makes the informer that tells `handler`; started and stopped with the operator. */
-  informer: (handler: InformerHandler<ServerCatalog>) => Informer<ServerCatalog>;
-  writeStatus: WriteCatalogStatus;
-}
+/** A provider that hangs for one key must not hold up the catalogs of the others. */
+export const CATALOG_WORKERS = 4;
 
-export interface CatalogsOptions extends CatalogAccess {
+export interface CatalogReconcilerOptions {
+  informer: Pick<Informer<ServerCatalog>, 'list'>;
+  client: Pick<Client<ServerCatalog>, 'writeStatus'>;
+  /** Told of every version that a write returned. */
+  wrote: (catalog: ServerCatalog) => void;
   credentials: Credentials;
   recorder: Recorder;
   timers: Timers;
   log: Logger;
-  instruments: LoopInstruments;
+  /** From when it fires nothing is written any more. */
+  stopping: AbortSignal;
 }
 
-type Reading = { ok: true; catalog: Catalog } | Missing;
+type Lists = { ok: true; catalog: Catalog } | Missing;
+
+/** What is planned for a catalog that nobody has changed since. */
+interface Plan {
+  generation: number;
+  /** When the lists are to be read again, on the monotonic clock (ms). */
+  at: number;
+  /** Reads in a row that failed. */
+  failures: number;
+}
 
 /** How old lists may be that another catalog, or the check of a VirtualServer, has just asked for with the same key (ms). */
 const SHARED_AGE_MS = 60_000;
 /** A key that was mended should not have to wait for the longest pause (ms). */
 const LONGEST_KEY_PAUSE_MS = 60_000;
 
-export class Catalogs {
-  readonly #options: CatalogsOptions;
-  readonly #informer: Informer<ServerCatalog>;
-  readonly #queue: WorkQueue;
-  readonly #progress: Progress;
-  /** Readings in a row that failed, by key. */
-  readonly #failures = new Map<string, number>();
-  #stopped = false;
+export class CatalogReconciler implements Reconciler<ServerCatalog> {
+  readonly #options: CatalogReconcilerOptions;
+  /** By uid. */
+  readonly #plans = new Map<string, Plan>();
 
-  constructor(options: CatalogsOptions) {
+  constructor(options: CatalogReconcilerOptions) {
     this.#options = options;
-    const { timers, instruments } = options;
-    this.#queue = new WorkQueue({ timers, workers: CATALOG_WORKERS, instruments });
-    this.#progress = new Progress(options.timers);
-    this.#informer = options.informer({
-      onUpsert: (key, catalog, previous) => {
-        if (previous === undefined) {
-          this.#seen(key, catalog);
-          return;
-        }
-        const edited = catalog.metadata.generation !== previous.metadata.generation;
-        if (edited || isRequested(catalog)) this.#queue.add(key);
-      },
-      onGone: (key) => {
-        this.#failures.delete(key);
-        this.#queue.drop(key);
-      },
+  }
+
+  async reconcile(_key: string, catalog: ServerCatalog | undefined): Promise<{ requeueAfterMs?: number }> {
+    if (catalog === undefined) this.#forgetGone();
+    if (catalog === undefined || catalog.metadata.deletionTimestamp !== undefined) return {};
+    const { uid, generation } = catalog.metadata;
+    const { timers } = this.#options;
+    const plan = this.#plans.get(uid) ?? this.#firstPlan(catalog);
+    const left = plan.at - timers.monotonic();
+    if (plan.generation === generation && !isRequested(catalog) && left > 0) {
+      this.#plans.set(uid, plan);
+      return { requeueAfterMs: left };
+    }
+    const requeueAfterMs = await this.#refresh(catalog, plan.failures);
+    return { requeueAfterMs };
+  }
+
+  /** Another key was read from this Secret: the keys of the catalogs that use it, all to be read now. */
+  wake(namespace: string, secret: string): string[] {
+    return this.#options.informer.list().flatMap((catalog) => {
+      const { metadata, spec } = catalog;
+      if (metadata.namespace !== namespace || spec.apiKeySecretRef.name !== secret) return [];
+      const plan = this.#plans.get(metadata.uid);
+      if (plan !== undefined) this.#plans.set(metadata.uid, { ...plan, at: -Infinity });
+      return [keyOf(catalog)];
     });
   }
 
-  /** Waits for nothing: where the kind is not installed yet, the operator does its other work. */
-  start(): void {
-    this.#informer.start();
-    for (let worker = 0; worker < CATALOG_WORKERS; worker++) void this.#work();
-  }
-
-  /** What is under way is left to end by itself and writes nothing any more. */
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    this.#queue.shutDown();
-    await this.#informer.stop();
-  }
-
-  /** Another key was read from this Secret: the catalogs that use it are read now. */
-  wake(namespace: string, secret: string): void {
-    for (const { metadata, spec } of this.#informer.list()) {
-      if (metadata.namespace !== namespace || spec.apiKeySecretRef.name !== secret) continue;
-      this.#queue.add(`${metadata.namespace}/${metadata.name}`);
-    }
-  }
-
-  /** The Secrets whose keys are in use here, as `namespace/name`. */
-  secrets(): string[] {
-    return this.#informer.list().map(({ metadata, spec }) => `${metadata.namespace}/${spec.apiKeySecretRef.name}`);
-  }
-
-  list(): ServerCatalog[] {
-    return this.#informer.list();
-  }
-
-  /** How the loop is doing, for probes and metrics. */
-  vitals(): LoopVitals {
-    return {
-      queued: this.#queue.length,
-      busyForMs: this.#queue.busyFor(),
-      maxWorkers: CATALOG_WORKERS,
-      progressAgeMs: this.#progress.ageMs,
-    };
-  }
-
-  /** As `Informer.silentForMs`. */
-  silentForMs(): number {
-    return this.#informer.silentForMs();
-  }
-
   /** After a start those that are in order are read within one interval, not all at once. */
-  #seen(key: string, catalog: ServerCatalog): void {
+  #firstPlan(catalog: ServerCatalog): Plan {
     const { metadata, status } = catalog;
+    const { timers } = this.#options;
     // One whose last reading failed may still be Ready.
     const isInOrder = currentReason(status?.conditions) === 'Available';
-    const isCurrent = isInOrder && status?.observedGeneration === metadata.generation && !isRequested(catalog);
-    this.#queue.addAfter(key, isCurrent ? this.#options.timers.random() * refreshMs(catalog) : 0);
+    const isCurrent = isInOrder && status?.observedGeneration === metadata.generation;
+    const at = isCurrent ? timers.monotonic() + timers.random() * refreshMs(catalog) : -Infinity;
+    return { generation: metadata.generation, at, failures: 0 };
   }
 
-  async #work(): Promise<void> {
-    const { instruments, timers } = this.#options;
-    for (let key = await this.#queue.get(); key !== undefined; key = await this.#queue.get()) {
-      const begunAt = timers.monotonic();
-      this.#progress.mark();
-      try {
-        instruments.visited(await this.#visit(key), timers.monotonic() - begunAt);
-      } finally {
-        this.#queue.done(key);
-        this.#progress.mark();
-      }
-    }
+  #forgetGone(): void {
+    const present = new Set(this.#options.informer.list().map(({ metadata }) => metadata.uid));
+    for (const uid of this.#plans.keys()) if (!present.has(uid)) this.#plans.delete(uid);
   }
 
-  async #visit(key: string): Promise<VisitResult> {
-    const catalog = this.#informer.get(key);
-    if (catalog === undefined || catalog.metadata.deletionTimestamp !== undefined) return 'success';
-    try {
-      await this.#refresh(key, catalog);
-      return 'requeue_after';
-    } catch (error) {
-      this.#queue.addRateLimited(key);
-      const expected = error instanceof KubeError && (error.code === 'Conflict' || error.code === 'NotFound');
-      this.#options.log[expected ? 'debug' : 'error']({ catalog: key, err: error }, 'catalog not written');
-      return expected ? 'requeue' : 'error';
-    }
-  }
-
-  async #refresh(key: string, catalog: ServerCatalog): Promise<void> {
-    const { log, recorder, timers, writeStatus } = this.#options;
+  /** Reads the lists and writes them down; resolves with the pause until the next time (ms). */
+  async #refresh(catalog: ServerCatalog, failuresBefore: number): Promise<number> {
+    const { log, timers, stopping } = this.#options;
+    const { uid, generation } = catalog.metadata;
     // After a failure only a new answer proves that it is over.
-    const anew = isRequested(catalog) || this.#failures.has(key);
-    const reading = await this.#read(catalog, anew ? 0 : SHARED_AGE_MS);
-    if (this.#stopped) return;
-    const status = catalogStatus(catalog, reading, timers.now());
-    const changed = !isDeepEqual(catalog.status, status);
-    if (changed) {
-      const written = await writeStatus(catalog, status);
-      recorder.record(written, 'ReadCatalog', transitions(catalog.status, status), CATALOG_KIND);
-    }
-    log.debug({ catalog: key, reason: currentReason(status.conditions), changed }, 'catalog read');
-    this.#queue.forget(key);
-    // It may have gone meanwhile.
-    if (this.#informer.get(key) !== undefined) this.#queue.addAfter(key, this.#pauseAfter(key, catalog, reading));
+    const anew = isRequested(catalog) || failuresBefore > 0;
+    const lists = await this.#read(catalog, anew ? 0 : SHARED_AGE_MS);
+    if (stopping.aborted) return 0;
+    const status = catalogStatus(catalog, lists, timers.now());
+    const isChanged = !isDeepEqual(catalog.status, status);
+    if (isChanged) await this.#write(catalog, status);
+    log.debug(
+      { catalog: keyOf(catalog), reason: currentReason(status.conditions), changed: isChanged },
+      'catalog read',
+    );
+    const failures = lists.ok ? 0 : failuresBefore + 1;
+    const pauseMs = this.#pauseAfter(catalog, lists, failures);
+    this.#plans.set(uid, { generation, at: timers.monotonic() + pauseMs, failures });
+    return pauseMs;
   }
 
-  async #read(catalog: ServerCatalog, maxAgeMs: number): Promise<Reading> {
+  async #write(catalog: ServerCatalog, status: ServerCatalogStatus): Promise<void> {
+    const { recorder, client, wrote } = this.#options;
+    const written = await client.writeStatus(catalog.metadata, catalog.status, status);
+    wrote(written);
+    recorder.record(CATALOG_KIND, written, 'ReadCatalog', transitions(catalog.status, status));
+  }
+
+  async #read(catalog: ServerCatalog, maxAgeMs: number): Promise<Lists> {
     const { credentials } = this.#options;
     const { metadata, spec } = catalog;
     const { name } = spec.apiKeySecretRef;
     const use = { held: false, deleting: false, asked: isRequested(catalog) };
     const found = await credentials.get(metadata.namespace, name, use);
     if (!found.ok) return found;
-    const reading = await readCatalog(found.session, maxAgeMs);
-    const refused = !reading.ok && (reading.reason === 'InvalidCredentials' || reading.reason === 'Unauthorized');
-    if (refused) credentials.suspect(metadata.namespace, name);
-    return reading;
+    const lists = await readCatalog(found.session, maxAgeMs);
+    const isRefused = !lists.ok && (lists.reason === 'InvalidCredentials' || lists.reason === 'Unauthorized');
+    if (isRefused) credentials.suspect(metadata.namespace, name);
+    return lists;
   }
 
   /** Until the next reading (ms): the interval, spread over its last tenth, or a growing pause after a failure. */
-  #pauseAfter(key: string, catalog: ServerCatalog, reading: Reading): number {
+  #pauseAfter(catalog: ServerCatalog, lists: Lists, failures: number): number {
     const { timers } = this.#options;
-    if (reading.ok) {
-      this.#failures.delete(key);
-      return refreshMs(catalog) * (0.9 + 0.1 * timers.random());
-    }
-    const failures = (this.#failures.get(key) ?? 0) + 1;
-    this.#failures.set(key, failures);
-    const pause = isAboutKey(reading.reason) ? keyPauseMs : backoffMs;
-    const longest = isAboutKey(reading.reason) ? LONGEST_KEY_PAUSE_MS : Infinity;
-    return Math.min(longest, pause(failures, timers.random(), reading.retryAfterMs));
+    if (lists.ok) return refreshMs(catalog) * (0.9 + 0.1 * timers.random());
+    const isKey = isAboutKey(lists.reason);
+    const pauseMs = (isKey ? keyPauseMs : backoffMs)(failures, timers.random(), lists.retryAfterMs);
+    return isKey ? Math.min(LONGEST_KEY_PAUSE_MS, pauseMs) : pauseMs;
   }
 }

@@ -11,6 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { loadCluster } from '../../src/kube/config.ts';
 import { createKubeHttp } from '../../src/kube/http.ts';
 import { createInformer } from '../../src/controller/informer.ts';
+import { VIRTUAL_SERVERS } from '../../src/virtual-server/resource.ts';
 import { startSimulator, type Simulator } from '../../src/simulator/index.ts';
 import { startControlPlane, type ControlPlane } from '../../tools/control-plane/control-plane.ts';
 import { bundle } from '../../tools/bundle.ts';
@@ -132,25 +133,24 @@ function follow(kubeconfigPath: string) {
   let objects = 0;
   const all = new Set<string>();
   let changed: () => void = () => undefined;
-  const informer = createInformer({
+  const informer = createInformer(VIRTUAL_SERVERS, {
     http,
     namespaces: [NAMESPACE],
-    handler: {
-      onUpsert(key, object) {
-        all.add(key);
-        const ok =
-          object.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
-        if (ok) ready.add(key);
-        else ready.delete(key);
-        objects = all.size;
-        changed();
-      },
-      onGone(key) {
-        all.delete(key);
-        ready.delete(key);
-        objects = all.size;
-        changed();
-      },
+  });
+  informer.subscribe({
+    onUpsert(key, object) {
+      all.add(key);
+      const ok = object.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
+      if (ok) ready.add(key);
+      else ready.delete(key);
+      objects = all.size;
+      changed();
+    },
+    onGone(key) {
+      all.delete(key);
+      ready.delete(key);
+      objects = all.size;
+      changed();
     },
   });
   informer.start();

@@ -9,6 +9,7 @@ import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { loadCluster } from '../../src/kube/config.ts';
 import { createKubeHttp, type KubeHttp } from '../../src/kube/http.ts';
 import { createInformer } from '../../src/controller/informer.ts';
+import { VIRTUAL_SERVERS } from '../../src/virtual-server/resource.ts';
 import { bundle } from '../../tools/bundle.ts';
 import type { Upstream } from './exchange.ts';
 import { startWatchdog, type Watchdog } from './watchdog.ts';
@@ -56,13 +57,13 @@ export async function openArena(kubeconfigPath: string): Promise<Arena> {
   // Each request on a connection of its own: none can die because the simulator closes an idle one.
   const service = new Agent({ pipelining: 0 });
   const followers = new Map<string, Follower>();
-  const informer = createInformer({
+  const informer = createInformer(VIRTUAL_SERVERS, {
     http,
     namespaces: 'all',
-    handler: {
-      onUpsert: (_key, object) => followers.get(object.metadata.namespace)?.saw(object),
-      onGone: (_key, object) => followers.get(object.metadata.namespace)?.gone(object),
-    },
+  });
+  informer.subscribe({
+    onUpsert: (_key, object) => followers.get(object.metadata.namespace)?.saw(object),
+    onGone: (_key, object) => followers.get(object.metadata.namespace)?.gone(object),
   });
   informer.start();
   await informer.synced();

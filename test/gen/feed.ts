@@ -2,8 +2,8 @@
 import type { Informer, InformerHandler } from '../../src/kube/types.ts';
 import { keyOf, type KubeObject } from '../../src/kube/resource.ts';
 
-export interface Feed<T> {
-  informer: (handler: InformerHandler<T>) => Informer<T>;
+export interface Feed<T extends KubeObject> {
+  informer: Informer<T>;
   /** Adds the object or takes the place of the one of its name, in a version of its own; returns it. */
   put(object: T): T;
   remove(object: T): void;
@@ -15,33 +15,36 @@ export interface Feed<T> {
 /** All in the namespace `default`. */
 export function feedOf<T extends KubeObject>(...first: T[]): Feed<T> {
   const objects = new Map(first.map((object) => [keyOf(object), object]));
-  let handler: InformerHandler<T> | undefined;
+  const handlers: InformerHandler<T>[] = [];
+  let isStarted = false;
   let version = 1;
   const feed: Feed<T> = {
     silentMs: 0,
-    informer: (given) => ({
+    informer: {
+      subscribe: (handler) => void handlers.push(handler),
       start() {
-        handler = given;
-        for (const [key, object] of objects) handler.onUpsert(key, object, undefined);
+        if (isStarted) return;
+        isStarted = true;
+        for (const [key, object] of objects) for (const handler of handlers) handler.onUpsert(key, object, undefined);
       },
       synced: () => Promise.resolve(),
       get: (key) => objects.get(key),
       list: () => [...objects.values()],
       silentForMs: () => feed.silentMs,
       stop: () => Promise.resolve(),
-    }),
+    },
     put(object) {
       const key = keyOf(object);
       const previous = objects.get(key);
       const next = { ...object, metadata: { ...object.metadata, resourceVersion: String((version += 1)) } };
       objects.set(key, next);
-      handler?.onUpsert(key, next, previous);
+      if (isStarted) for (const handler of handlers) handler.onUpsert(key, next, previous);
       return next;
     },
     remove(object) {
       const key = keyOf(object);
       objects.delete(key);
-      handler?.onGone(key, object);
+      if (isStarted) for (const handler of handlers) handler.onGone(key, object);
     },
     get: (name) => objects.get(`default/${name}`),
   };

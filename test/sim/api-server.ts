@@ -5,7 +5,8 @@
 import { KubeError } from '../../src/kube/error.ts';
 import type { LeaseState } from '../../src/kube/leases.ts';
 import type { SecretObject } from '../../src/kube/secrets.ts';
-import type { DefinitionState, EventInput, MetadataPatch, ObjectVersion } from '../../src/kube/types.ts';
+import type { DefinitionState, MetadataPatch, ObjectVersion } from '../../src/kube/types.ts';
+import type { EventInput } from '../../src/kube/events.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../src/api/virtual-server.ts';
 import type { Manifest } from '../gen/virtual-server.ts';
 import { SecretStore } from './secret-store.ts';

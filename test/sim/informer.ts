@@ -13,11 +13,11 @@ const REPEATED = 0.02;
 /** How long it may take until the real informer sees that etcd was restored: the silence of a watch, and a pause (ms). */
 const UNNOTICED_MS = 165_000;
 
-export class SimInformer implements Informer {
+export class SimInformer implements Informer<VirtualServer> {
   readonly #network: Network;
   readonly #api: ApiServer;
   readonly #owner: object;
-  readonly #handler: InformerHandler;
+  #handler: InformerHandler<VirtualServer> | undefined;
   readonly #cache = new Map<string, VirtualServer>();
   /** How many changes of the API server the cache has seen. */
   #seen = 0;
@@ -30,12 +30,15 @@ export class SimInformer implements Informer {
   /** How often etcd had been restored at the last list. */
   #restores = 0;
 
-  constructor(network: Network, api: ApiServer, owner: object, handler: InformerHandler, staleBy: number) {
+  constructor(network: Network, api: ApiServer, owner: object, staleBy: number) {
     this.#network = network;
     this.#api = api;
     this.#owner = owner;
-    this.#handler = handler;
     this.#staleBy = staleBy;
+  }
+
+  subscribe(handler: InformerHandler<VirtualServer>): void {
+    this.#handler = handler;
   }
 
   start(): void {
@@ -86,7 +89,7 @@ export class SimInformer implements Informer {
     const { scheduler, random, kube } = this.#network;
     if (!this.#started || this.#isBlind) return;
     this.#isBlind = true;
-    const listed = this.#handler.onList?.();
+    const listed = this.#handler?.onList?.();
     scheduler.after(
       random.int(0, kube.delayMs),
       () => {
@@ -162,11 +165,11 @@ export class SimInformer implements Informer {
       return;
     if (cached !== undefined && !same) this.#remove(key, cached);
     this.#cache.set(key, object);
-    this.#handler.onUpsert(key, object, same ? cached : undefined);
+    this.#handler?.onUpsert(key, object, same ? cached : undefined);
   }
 
   #remove(key: string, last: VirtualServer): void {
     if (!this.#cache.delete(key)) return;
-    this.#handler.onGone(key, last);
+    this.#handler?.onGone(key, last);
   }
 }

@@ -3,14 +3,9 @@ import type { VirtualServer, VirtualServerStatus } from '../../src/api/virtual-s
 import { KubeError } from '../../src/kube/error.ts';
 import type { Leases } from '../../src/kube/leases.ts';
 import type { Secrets, SecretObject } from '../../src/kube/secrets.ts';
-import type {
-  DefinitionState,
-  EventInput,
-  Kube,
-  MetadataPatch,
-  ObjectVersion,
-  ReadSecret,
-} from '../../src/kube/types.ts';
+import type { DefinitionState, MetadataPatch, ObjectVersion, ReadSecret } from '../../src/kube/types.ts';
+import type { EventInput } from '../../src/kube/events.ts';
+import type { Kube } from '../../src/virtual-server/kube.ts';
 import type { ApiServer } from './api-server.ts';
 import type { Random } from './random.ts';
 import type { Scheduler } from './scheduler.ts';

@@ -2,7 +2,7 @@
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { expiryOf } from '../../src/virtual-server/decision/expiry.ts';
 import { currentReason } from '../../src/virtual-server/decision/verdict.ts';
-import type { EventInput } from '../../src/kube/types.ts';
+import type { EventInput } from '../../src/kube/events.ts';
 import type { ServerLife, Simulation } from '../../src/simulator/index.ts';
 import { keyOf, type ApiServer } from './api-server.ts';
 import { ELSEWHERE } from './misfortunes.ts';

@@ -91,13 +91,13 @@ export class SimProcess {
     const kube = new SimKube(network, api, owner);
     const elector =
       election && new LeaderElection({ leases: kube.leases(), leaseDurationMs: LEASE_MS, timers, log, ...election });
-    let informer: SimInformer | undefined;
+    const informer = new SimInformer(network, api, owner, staleBy);
     const operator = new Operator({
       ...FLAGS,
       ...(elector && { leads: () => elector.held(), leaseDurationMs: LEASE_MS }),
       kube,
       ...(parts.connectionSecrets && { secrets: kube.secrets() }),
-      informer: (handler) => (informer = new SimInformer(network, api, owner, handler, staleBy)),
+      servers: informer,
       provider,
       journal: new SimJournal(network, disk, owner),
       log,
@@ -105,7 +105,6 @@ export class SimProcess {
       probe: () => ask(network, owner),
       mint: () => random.hex(16),
     });
-    if (informer === undefined) throw new Error('the operator made no informer');
     this.informer = informer;
     this.#operator = operator;
     void (elector?.acquire() ?? Promise.resolve()).then(() => operator.start());

@@ -72,7 +72,8 @@ const MAY_IMPORT: Record<string, string[]> = {
   config: ['base'],
   provider: ['base'],
   kube: ['api', 'base'],
-  controller: ['accounts', 'api', 'base', 'kube', 'virtual-server'],
+  // No kind: the next one is a folder of its own.
+  controller: ['api', 'base', 'kube', 'virtual-server'],
   accounts: ['api', 'base', 'kube', 'provider', 'virtual-server'],
   'virtual-server': ['accounts', 'api', 'base', 'controller', 'kube', 'provider'],
   'server-catalog': ['accounts', 'api', 'base', 'controller', 'kube', 'provider', 'virtual-server'],

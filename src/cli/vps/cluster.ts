@@ -5,7 +5,8 @@ import { loadCluster, type Overrides } from '../../kube/config.ts';
 import { KubeError } from '../../kube/error.ts';
 import { createKubeHttp, type CallOptions, type KubeHttp } from '../../kube/http.ts';
 import type { KubeErrorCode } from '../../kube/types.ts';
-import { asVirtualServer, collectionPath, objectPath } from '../../kube/virtual-server-api.ts';
+import { collectionOf, pathOf } from '../../kube/resource.ts';
+import { VIRTUAL_SERVERS } from '../../virtual-server/resource.ts';
 import { CommandError, EXIT, TransientError } from './failure.ts';
 import { quoted } from './terminal.ts';
 
@@ -61,14 +62,14 @@ export class ClusterView {
 
   async find(name: string, signal?: AbortSignal): Promise<VirtualServer | undefined> {
     requireName(name);
-    const path = objectPath(this.namespace, name);
+    const path = pathOf(VIRTUAL_SERVERS, this.namespace, name);
     const object = await this.#call({ path, absent: name, ...(signal !== undefined && { signal }) });
-    return object === undefined ? undefined : asVirtualServer(object);
+    return object === undefined ? undefined : VIRTUAL_SERVERS.parse(object);
   }
 
   async list(allNamespaces: boolean, labelSelector?: string): Promise<VirtualServer[]> {
-    const path = collectionPath(allNamespaces ? undefined : this.namespace);
-    return (await this.#items(path, { labelSelector })).map(asVirtualServer);
+    const path = collectionOf(VIRTUAL_SERVERS, allNamespaces ? undefined : this.namespace);
+    return (await this.#items(path, { labelSelector })).map(VIRTUAL_SERVERS.parse);
   }
 
   /** Objects of another kind of our group in the namespace. */
@@ -79,10 +80,10 @@ export class ClusterView {
   /** Sets annotations, or removes those that are null, on exactly the version that was shown; another one is a CommandError. */
   async annotate({ metadata }: VirtualServer, annotations: Record<string, string | null>): Promise<VirtualServer> {
     const { name, uid, resourceVersion } = metadata;
-    const path = objectPath(this.namespace, name);
+    const path = pathOf(VIRTUAL_SERVERS, this.namespace, name);
     const body = { metadata: { uid, resourceVersion, annotations } };
     const query = { fieldManager: FIELD_MANAGER };
-    return asVirtualServer(await this.#call({ method: 'PATCH', path, query, body, contentType: MERGE_PATCH }));
+    return VIRTUAL_SERVERS.parse(await this.#call({ method: 'PATCH', path, query, body, contentType: MERGE_PATCH }));
   }
 
   /** The newest Events of this very object, oldest first; undefined where they may not be read. */

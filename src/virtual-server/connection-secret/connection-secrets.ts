@@ -3,7 +3,8 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import { connectionData, connectionWrite, type Connection, type ConnectionData } from '../decision/connection.ts';
 import { KubeError } from '../../kube/error.ts';
 import type { SecretChanges, SecretObject, Secrets } from '../../kube/secrets.ts';
-import type { Kube, KubeErrorCode } from '../../kube/types.ts';
+import type { KubeErrorCode } from '../../kube/types.ts';
+import type { Kube } from '../kube.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Server } from '../../provider/types.ts';
 

@@ -3,7 +3,7 @@ import { FINALIZER, RECORD_ANNOTATION } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { holdsSomething } from '../decision/record.ts';
 import type { Logger } from '../../base/logger.ts';
-import type { Instruments } from '../../controller/instruments.ts';
+import type { ServerInstruments } from '../instruments.ts';
 import type { Journal } from '../journal/journal.ts';
 import { ownRecord } from './objects.ts';
 
@@ -11,11 +11,11 @@ export class Losses {
   readonly #journal: Journal;
   readonly #log: Logger;
   readonly #leads: () => boolean;
-  readonly #instruments: Pick<Instruments, 'serverLost'>;
+  readonly #instruments: Pick<ServerInstruments, 'serverLost'>;
   /** Finalizers that somebody else took off while a server may have been there. */
   #forced = 0;
 
-  constructor(journal: Journal, log: Logger, leads: () => boolean, instruments: Pick<Instruments, 'serverLost'>) {
+  constructor(journal: Journal, log: Logger, leads: () => boolean, instruments: Pick<ServerInstruments, 'serverLost'>) {
     this.#journal = journal;
     this.#log = log;
     this.#leads = leads;

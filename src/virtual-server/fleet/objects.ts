@@ -2,102 +2,67 @@
 import { RECORD_ANNOTATION } from '../../api/names.ts';
 import { parseRecord, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
+import type { ObjectStore } from '../../controller/controller.ts';
+import { isNewer, OwnWrites } from '../../controller/own-writes.ts';
 import { holdsSomething, viewRecord } from '../decision/record.ts';
 import type { Memo } from '../decision/types.ts';
-import { isDeepEqual } from '../../kube/merge-patch.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { Informer } from '../../kube/types.ts';
 import { isLetGo } from '../decision/running.ts';
-import { isOlder } from '../../kube/versions.ts';
 import type { Holders, Holding } from './holders.ts';
 import { holdingOf } from './holding.ts';
 import type { Places } from './server-quota.ts';
 
-interface Written {
-  object: VirtualServer;
-  /** Counts the versions that writes and live reads returned. */
-  serial: number;
-}
-
-export class Objects {
-  readonly #cache: Pick<Informer, 'get'>;
+export class Objects implements ObjectStore<VirtualServer> {
+  readonly #cache: Pick<Informer<VirtualServer>, 'get'>;
   readonly #holders: Holders;
   readonly #places: Places;
-  /** By uid: what our last write, or a live read, returned; newer than the cache until the watch catches up. */
-  readonly #written = new Map<string, Written>();
-  #serial = 0;
+  readonly #writes: OwnWrites<VirtualServer>;
   readonly #memos = new Map<string, Memo>();
   /** By key: objects that are gone and were not looked at since. */
   readonly #gone = new Map<string, VirtualServer[]>();
   /** Uids whose finalizer this process took off itself, with the server that lives on, until that is counted. */
   readonly #released = new Map<string, string | undefined>();
 
-  constructor(cache: Pick<Informer, 'get'>, holders: Holders, places: Places) {
+  constructor(cache: Pick<Informer<VirtualServer>, 'get'>, holders: Holders, places: Places) {
     this.#cache = cache;
     this.#holders = holders;
     this.#places = places;
+    this.#writes = new OwnWrites(cache);
   }
 
   /** The newest version known here; undefined when the object does not exist. */
   newest(key: string): VirtualServer | undefined {
-    const cached = this.#cache.get(key);
-    if (cached === undefined) return undefined;
-    const written = this.#written.get(cached.metadata.uid)?.object;
-    return written !== undefined && isNewer(written, cached) ? written : cached;
+    return this.#writes.newest(key);
   }
 
   /** A version that a write or a live read returned. */
   saw(object: VirtualServer): void {
-    const { uid } = object.metadata;
-    const known = this.#written.get(uid)?.object;
-    if (known !== undefined && !isNewer(object, known)) return;
-    const cached = this.#cache.get(keyOf(object));
-    const kept = cached !== undefined && isSame(cached, object) ? cached : object;
-    this.#written.set(uid, { object: kept, serial: (this.#serial += 1) });
-    this.#index(object);
+    if (this.#writes.saw(object)) this.#index(object);
   }
 
-  /** The informer has told of this version; mostly it is what our own write returned, or older. */
+  /** The informer has told of this version. */
   told(object: VirtualServer, previous: VirtualServer | undefined): void {
     const { uid } = object.metadata;
     this.#isThereAgain(keyOf(object), uid);
     if (previous !== undefined && !isNewer(object, previous)) this.#forgetPlan(uid);
-    const written = this.#written.get(uid);
-    // The cache keeps this very object: another copy of the same version would double the memory.
-    if (written !== undefined && isSame(object, written.object)) written.object = object;
-    if (written === undefined || !isNewer(written.object, object)) this.#index(object);
+    this.#writes.told(object);
+    if (this.#writes.newestOf(object) === object) this.#index(object);
   }
 
-  /**
-   * Call it before a list is sent, and call the returned function with the version of that list and its objects. It
-   * forgets our own writes that were answered before the list and are newer than the list, or than their object there, or
-   * whose version has other contents there: only a restore of etcd undoes a write, and versions of before come again
-   * after it. Returns the keys of their objects.
-   */
-  onList(): (resourceVersion: string, listed: readonly VirtualServer[]) => string[] {
-    const serial = this.#serial;
-    return (resourceVersion, listed) => {
-      const present = new Map(listed.map((object) => [object.metadata.uid, object]));
-      const isUndone = (written: Written): boolean => {
-        const { uid, resourceVersion: ours } = written.object.metadata;
-        const isAnswered = written.serial <= serial;
-        const shown = present.get(uid) ?? written.object;
-        const comesAgain = isSame(shown, written.object) && !isDeepEqual(shown, written.object);
-        return isAnswered && (isOlder(resourceVersion, ours) || isNewer(written.object, shown) || comesAgain);
-      };
-      return [...this.#written.values()].filter(isUndone).map(({ object }) => this.#undo(object));
+  /** As `OwnWrites.onList`. */
+  onList(): (resourceVersion: string, listed: readonly VirtualServer[]) => VirtualServer[] {
+    const listed = this.#writes.onList();
+    return (...answer) => {
+      const undone = listed(...answer);
+      for (const object of undone) this.#undone(object);
+      return undone;
     };
   }
 
-  /** True when the cache has something that `known` and our own writes do not: somebody else changed the object. */
-  hasNews(key: string, known: VirtualServer | undefined): boolean {
-    const cached = this.#cache.get(key);
-    if (cached === undefined) return false;
-    const { uid } = cached.metadata;
-    const written = this.#written.get(uid)?.object;
-    if (written !== undefined && !isNewer(cached, written)) return false;
-    this.#written.delete(uid);
-    return known === undefined || !isSame(cached, known);
+  /** As `OwnWrites.catchUp`. */
+  catchUp(key: string, known: VirtualServer | undefined): boolean {
+    return this.#writes.catchUp(key, known);
   }
 
   memo(uid: string): Memo {
@@ -113,15 +78,14 @@ export class Objects {
     this.#released.set(uid, left);
   }
 
-  gone(key: string, last: VirtualServer): void {
+  gone(last: VirtualServer): void {
+    const key = keyOf(last);
     const { uid } = last.metadata;
     this.#holders.endReservation(uid);
     this.#holders.set(uid, undefined);
     this.#places.set(last.metadata.namespace, uid, false);
     this.#countLeft(last);
-    const written = this.#written.get(uid)?.object;
-    const final = written !== undefined && isNewer(written, last) ? written : last;
-    this.#gone.set(key, [...(this.#gone.get(key) ?? []), final]);
+    this.#gone.set(key, [...(this.#gone.get(key) ?? []), this.#writes.newestOf(last)]);
   }
 
   /** Forgets the objects of this name that are gone; returns those whose finalizer somebody else took off. */
@@ -130,7 +94,7 @@ export class Objects {
     this.#gone.delete(key);
     return gone.map((object) => {
       const { uid } = object.metadata;
-      this.#written.delete(uid);
+      this.#writes.gone(object);
       this.#memos.delete(uid);
       // The answer to our last write may have come after the watch told of the end.
       this.#holders.set(uid, undefined);
@@ -145,19 +109,16 @@ export class Objects {
     return object?.metadata.uid === uid ? holdingOf(object, heldRecord(object)) : undefined;
   }
 
-  /** Forgets a write that the API server no longer has; returns the key of its object. */
-  #undo(object: VirtualServer): string {
-    const key = keyOf(object);
+  /** The API server no longer has what this write of ours has written. */
+  #undone(object: VirtualServer): void {
     const { uid, namespace } = object.metadata;
-    const cached = this.#cache.get(key);
-    this.#written.delete(uid);
+    const cached = this.#cache.get(keyOf(object));
     this.#forgetPlan(uid);
     if (cached?.metadata.uid === uid) this.#index(cached);
     else {
       this.#holders.set(uid, undefined);
       this.#places.set(namespace, uid, false);
     }
-    return key;
   }
 
   /** A plan for a version that no longer exists does not hold for the present one. */
@@ -215,12 +176,4 @@ export function ownRecord(object: VirtualServer): ServerRecord | undefined {
   const own = parsed.ok && parsed.record?.owner === uid ? parsed.record : undefined;
   const mirror = object.status?.record?.owner === uid ? object.status.record : undefined;
   return own?.identifier === undefined ? (mirror ?? own) : own;
-}
-
-function isSame(a: VirtualServer, b: VirtualServer): boolean {
-  return a.metadata.uid === b.metadata.uid && a.metadata.resourceVersion === b.metadata.resourceVersion;
-}
-
-function isNewer(a: VirtualServer, b: VirtualServer): boolean {
-  return isOlder(b.metadata.resourceVersion, a.metadata.resourceVersion);
 }

@@ -1,5 +1,5 @@
 /** Creates that were accepted and whose task does not stand in the object yet, when the process is about to end. */
-import type { Kube } from '../../kube/types.ts';
+import type { Kube } from '../kube.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Journal } from '../journal/journal.ts';
 import { ownRecord, type Objects } from './objects.ts';

@@ -5,7 +5,7 @@ import { inputsOf } from '../decision/inputs.ts';
 import { holdsSomething, viewRecord } from '../decision/record.ts';
 import type { Facts, GatherKind, Missing } from '../decision/types.ts';
 import { KubeError } from '../../kube/error.ts';
-import type { Kube } from '../../kube/types.ts';
+import type { Kube } from '../kube.ts';
 import { ProviderError } from '../../provider/errors/provider-error.ts';
 import type { Session } from '../../provider/types.ts';
 import type { CreateLimit } from '../fleet/create-limit.ts';

@@ -8,7 +8,7 @@ import { asVouched, fingerprintOf, recognize } from '../decision/identity.ts';
 import { isProvisioned } from '../decision/status.ts';
 import { sshTarget } from '../decision/reach.ts';
 import type { Action, Facts, Outcome } from '../decision/types.ts';
-import type { Kube } from '../../kube/types.ts';
+import type { Kube } from '../kube.ts';
 import { ProviderError } from '../../provider/errors/provider-error.ts';
 import { NotFoundError } from '../../provider/errors/not-found-error.ts';
 import { ResponseError } from '../../provider/errors/response-error.ts';

@@ -1,4 +1,5 @@
 /** One visit to one object: decide, perform, settle, write, until nothing more can be done at once. */
+import { KIND } from '../../api/names.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../api/virtual-server.ts';
 import { decide } from '../decision/decide.ts';
 import { reasonOf } from '../../accounts/decision/failure.ts';
@@ -8,10 +9,10 @@ import { isProvisioned } from '../decision/status.ts';
 import type { Action, Facts, Next, Outcome } from '../decision/types.ts';
 import { currentReason } from '../decision/verdict.ts';
 import { KubeError } from '../../kube/error.ts';
-import type { Kube } from '../../kube/types.ts';
+import type { Kube } from '../kube.ts';
 import type { Logger } from '../../base/logger.ts';
 import { gather, type Gathered, type Gathering } from './gather.ts';
-import type { Instruments } from '../../controller/instruments.ts';
+import type { ServerInstruments } from '../instruments.ts';
 import type { Objects } from '../fleet/objects.ts';
 import type { Pace } from '../fleet/pace.ts';
 import { perform, type Performing } from './perform.ts';
@@ -27,7 +28,7 @@ export interface ReconcilerRooms extends Performing, Gathering {
   log: Logger;
   /** Marked at every step. */
   progress?: Progress;
-  instruments?: Pick<Instruments, 'provisioned'>;
+  instruments?: Pick<ServerInstruments, 'provisioned'>;
 }
 
 /** No visit needs more; one that does has found a loop, which is a bug. */
@@ -139,7 +140,7 @@ export class Reconciler {
     if (next.status !== undefined) this.#observeProvisioned(object.status, next.status);
     if (next.claimed === undefined) delete visit.claimed;
     else visit.claimed = next.claimed;
-    recorder.record(object, action.type, next.events);
+    recorder.record(KIND, object, action.type, next.events);
     this.#log(written ?? object, action, outcome, next, timers.monotonic() - startedAt);
     return { next, object: written };
   }

@@ -4,7 +4,8 @@ import { FINALIZER, RECORD_ANNOTATION } from '../../api/names.ts';
 import { formatRecord, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { Next } from '../decision/types.ts';
-import type { Kube, MetadataPatch, ObjectVersion } from '../../kube/types.ts';
+import type { MetadataPatch, ObjectVersion } from '../../kube/types.ts';
+import type { Kube } from '../kube.ts';
 
 export interface Writing {
   kube: Pick<Kube, 'patchMetadata' | 'writeStatus'>;

@@ -3,7 +3,8 @@ import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
 import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
-import { collectionPath } from '../../../src/kube/virtual-server-api.ts';
+import { collectionOf } from '../../../src/kube/resource.ts';
+import { VIRTUAL_SERVERS } from '../../../src/virtual-server/resource.ts';
 import { observe, until, type Observed } from './informer-support.ts';
 import { isListLine, startProxy, type FaultProxy } from '../kube/proxy.ts';
 import { adminHttp, create, createNamespace, edit, manifest, remove } from '../kube/support.ts';
@@ -25,7 +26,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await observed.informer.stop();
   // Other files share the API server.
-  await admin.call({ method: 'DELETE', path: collectionPath(namespace) });
+  await admin.call({ method: 'DELETE', path: collectionOf(VIRTUAL_SERVERS, namespace) });
   await Promise.all([http.close(), admin.close()]);
   await proxy.close();
 });

@@ -2,6 +2,7 @@
 import { vi } from 'vitest';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { createInformer, type InformerOptions } from '../../../src/controller/informer.ts';
+import { VIRTUAL_SERVERS } from '../../../src/virtual-server/resource.ts';
 import type { KubeHttp } from '../../../src/kube/http.ts';
 import type { Informer, InformerHandler } from '../../../src/kube/types.ts';
 
@@ -13,7 +14,7 @@ export interface Seen {
 }
 
 export interface Observed {
-  informer: Informer;
+  informer: Informer<VirtualServer>;
   seen: Seen[];
   /** `level message` of each log line. */
   logged: string[];
@@ -27,26 +28,26 @@ const QUICK = { minMs: 1, maxMs: 50 };
 export function observe(
   http: KubeHttp,
   options: Partial<InformerOptions> & Pick<InformerOptions, 'namespaces'>,
-  inner: Partial<InformerHandler> = {},
+  inner: Partial<InformerHandler<VirtualServer>> = {},
 ): Observed {
   const seen: Seen[] = [];
   const logged: string[] = [];
   const note = (level: string) => (_: object, message: string) => void logged.push(`${level} ${message}`);
-  const informer = createInformer({
+  const informer = createInformer(VIRTUAL_SERVERS, {
     http,
     backoff: QUICK,
     log: { info: note('info'), warn: note('warn'), error: note('error') },
-    handler: {
-      onUpsert(key, object, previous) {
-        seen.push({ kind: 'upsert', key, object, previous });
-        inner.onUpsert?.(key, object, previous);
-      },
-      onGone(key, object) {
-        seen.push({ kind: 'gone', key, object });
-        inner.onGone?.(key, object);
-      },
-    },
     ...options,
+  });
+  informer.subscribe({
+    onUpsert(key, object, previous) {
+      seen.push({ kind: 'upsert', key, object, previous });
+      inner.onUpsert?.(key, object, previous);
+    },
+    onGone(key, object) {
+      seen.push({ kind: 'gone', key, object });
+      inner.onGone?.(key, object);
+    },
   });
   const versions = (objects: VirtualServer[]) =>
     objects.map(({ metadata }) => `${metadata.uid} ${metadata.resourceVersion}`);

@@ -1,12 +1,12 @@
 import { inspect } from 'node:util';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
-import { FINALIZER, PAUSED_ANNOTATION, RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it, onTestFinished } from 'vitest';
+import { FINALIZER, KIND, PAUSED_ANNOTATION, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServerStatus } from '../../../src/api/virtual-server.ts';
-import { createKube } from '../../../src/kube/client.ts';
+import { createKube, type Kube } from '../../../src/virtual-server/kube.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
-import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
-import type { Kube } from '../../../src/kube/types.ts';
-import { objectPath } from '../../../src/kube/virtual-server-api.ts';
+import { createKubeHttp, type KubeHttp, type KubeHttpOptions } from '../../../src/kube/http.ts';
+import { pathOf } from '../../../src/kube/resource.ts';
+import { VIRTUAL_SERVERS } from '../../../src/virtual-server/resource.ts';
 import { answerStatus, startProxy, type FaultProxy } from './proxy.ts';
 import { adminHttp, create, createNamespace, edit, manifest, remove, versionOf } from './support.ts';
 
@@ -23,12 +23,18 @@ afterAll(() => http.close());
 
 beforeEach(async () => {
   proxy = await startProxy(loadCluster(inject('operatorKubeconfigPath')));
-  kube = createKube({ http: createKubeHttp({ cluster: proxy.cluster, timeoutMs: 10_000 }) });
+  kube = kubeWith({ cluster: proxy.cluster, timeoutMs: 10_000 });
 });
 afterEach(async () => {
-  await kube.close();
   await proxy.close();
 });
+
+/** Its connections are closed when the test ends. */
+function kubeWith(options: KubeHttpOptions): Kube {
+  const http = createKubeHttp(options);
+  onTestFinished(() => http.close());
+  return createKube(http);
+}
 
 let count = 0;
 const createOne = () => create(http, namespace, manifest(`server-${(count += 1)}`));
@@ -123,7 +129,7 @@ describe('patchMetadata', () => {
     const claimed = await kube.patchMetadata(versionOf(read ?? object), changes);
     const told = await kube.writeStatus(versionOf(claimed), claimed.status, { observedGeneration: 1 });
     await kube.patchMetadata(versionOf(told), { finalizers: [], annotations: { [RECORD_ANNOTATION]: null } });
-    const path = objectPath(namespace, object.metadata.name);
+    const path = pathOf(VIRTUAL_SERVERS, namespace, object.metadata.name);
     expect(await http.call({ path })).toMatchObject({ metadata: theirs, status: { observedGeneration: 1 } });
   });
 
@@ -239,9 +245,8 @@ describe('getSecret', () => {
     const cluster = loadCluster(inject('kubeconfigPath'));
     const { tls } = await cluster.credentials();
     const credentials = () => Promise.resolve({ tls, headers: { 'impersonate-user': 'jane' } });
-    const powerless = createKube({ http: createKubeHttp({ cluster: { ...cluster, credentials } }) });
+    const powerless = kubeWith({ cluster: { ...cluster, credentials } });
     await expect(powerless.getSecret(namespace, 'nobody')).rejects.toMatchObject({ code: 'Forbidden', status: 403 });
-    await powerless.close();
   });
 
   it('puts nothing of an answer that it cannot read into the error', async () => {
@@ -259,7 +264,7 @@ describe('createEvent', () => {
   it('creates an Event on the object that kubectl shows', async () => {
     const object = await createOne();
     await kube.createEvent({
-      regarding: versionOf(object),
+      regarding: { kind: KIND, ...versionOf(object) },
       type: 'Warning',
       reason: 'CreateRejected',
       action: 'CreateServer',
@@ -289,20 +294,18 @@ describe('every call', () => {
   });
 
   it('ends at its deadline when no answer comes', async () => {
-    const impatient = createKube({ http: createKubeHttp({ cluster: proxy.cluster, timeoutMs: 200 }) });
+    const impatient = kubeWith({ cluster: proxy.cluster, timeoutMs: 200 });
     proxy.silent = true;
     await expect(impatient.getVirtualServer(namespace, 'x')).rejects.toMatchObject({
       code: 'Unreachable',
       message: expect.stringContaining('no answer within 200 ms') as string,
     });
-    await impatient.close();
   });
 
   it('ends at its deadline when an answer begins and does not end', async () => {
-    const impatient = createKube({ http: createKubeHttp({ cluster: proxy.cluster, timeoutMs: 200 }) });
+    const impatient = kubeWith({ cluster: proxy.cluster, timeoutMs: 200 });
     proxy.intercept = (_, response) => response.write('{');
     await expect(impatient.getVirtualServer(namespace, 'x')).rejects.toMatchObject({ code: 'Unreachable' });
-    await impatient.close();
   });
 
   it('fails with Unreachable when the connection breaks, and works again after it', async () => {

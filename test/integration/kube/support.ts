@@ -6,7 +6,8 @@ import { API_VERSION, KIND } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
 import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
-import { collectionPath, objectPath } from '../../../src/kube/virtual-server-api.ts';
+import { collectionOf, pathOf } from '../../../src/kube/resource.ts';
+import { VIRTUAL_SERVERS } from '../../../src/virtual-server/resource.ts';
 
 const run = promisify(execFile);
 
@@ -39,7 +40,7 @@ export function manifest(name: string, spec: Record<string, unknown> = {}) {
 }
 
 export async function create(http: KubeHttp, namespace: string, body: object): Promise<VirtualServer> {
-  return (await http.call({ method: 'POST', path: collectionPath(namespace), body })) as VirtualServer;
+  return (await http.call({ method: 'POST', path: collectionOf(VIRTUAL_SERVERS, namespace), body })) as VirtualServer;
 }
 
 /** A merge patch without any precondition, as a person would send it. */
@@ -51,12 +52,12 @@ export async function edit(
 ): Promise<VirtualServer> {
   const { namespace, name } = object.metadata;
   const contentType = 'application/merge-patch+json';
-  const path = objectPath(namespace, name) + subresource;
+  const path = pathOf(VIRTUAL_SERVERS, namespace, name) + subresource;
   return (await http.call({ method: 'PATCH', path, body, contentType })) as VirtualServer;
 }
 
 export async function remove(http: KubeHttp, { metadata }: VirtualServer): Promise<void> {
-  await http.call({ method: 'DELETE', path: objectPath(metadata.namespace, metadata.name) });
+  await http.call({ method: 'DELETE', path: pathOf(VIRTUAL_SERVERS, metadata.namespace, metadata.name) });
 }
 
 export const versionOf = ({ metadata: { namespace, name, uid, resourceVersion } }: VirtualServer) => ({

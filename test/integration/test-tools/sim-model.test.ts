@@ -2,7 +2,7 @@
 import { expect, inject, it, onTestFinished } from 'vitest';
 import { API_VERSION, FINALIZER, PLURAL, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../../src/api/virtual-server.ts';
-import { createKube } from '../../../src/kube/client.ts';
+import { createKube } from '../../../src/virtual-server/kube.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
 import { KubeError } from '../../../src/kube/error.ts';
 import { createKubeHttp } from '../../../src/kube/http.ts';
@@ -43,7 +43,7 @@ function modelled(namespace: string): Server {
 async function real(namespace: string): Promise<Server> {
   const http = createKubeHttp({ cluster: loadCluster(inject('kubeconfigPath')) });
   onTestFinished(() => http.close());
-  const kube = createKube({ http });
+  const kube = createKube(http);
   const path = (name = ''): string => `/apis/${API_VERSION}/namespaces/${namespace}/${PLURAL}${name && `/${name}`}`;
   await http.call({ method: 'POST', path: '/api/v1/namespaces', body: { metadata: { name: namespace } } });
   const contentType = 'application/merge-patch+json';

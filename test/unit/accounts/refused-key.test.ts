@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
 import { Operator } from '../../../src/operator.ts';
 import { currentReason } from '../../../src/virtual-server/decision/verdict.ts';
-import type { Kube } from '../../../src/kube/types.ts';
+import type { Kube } from '../../../src/virtual-server/kube.ts';
 import { createProvider } from '../../../src/provider/index.ts';
 import type { Answer, Wire } from '../../../src/provider/transport.ts';
 import { feedOf } from '../../gen/feed.ts';
@@ -49,7 +49,7 @@ async function running() {
         return Promise.resolve(feed.put({ ...(feed.get(name) ?? stored(name)), status }));
       },
     } satisfies Partial<Kube> as unknown as Kube,
-    informer: feed.informer,
+    servers: feed.informer,
     provider: createProvider({
       baseUrl: 'https://api.example.org',
       authUrl: 'https://auth.example.org',

@@ -2,6 +2,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import type { KubeHttp } from '../../../src/kube/http.ts';
 import { createInformer } from '../../../src/controller/informer.ts';
+import { VIRTUAL_SERVERS } from '../../../src/virtual-server/resource.ts';
 import { stored, storedWith } from '../../gen/virtual-server.ts';
 
 const version = (uid: string, resourceVersion: string, product = 'vps-1gb'): VirtualServer =>
@@ -44,18 +45,17 @@ async function told(answers: Answers, last: string): Promise<string[]> {
     seen.push(what);
     if (what === last) done.resolve(undefined);
   };
-  const informer = createInformer({
+  const informer = createInformer(VIRTUAL_SERVERS, {
     http: apiServer(answers),
     namespaces: ['default'],
     backoff: { minMs: 1, maxMs: 1 },
-    handler: {
-      onUpsert: (_key, { metadata, spec }) =>
-        tell(`upsert ${metadata.uid} ${metadata.resourceVersion} ${spec.product}`),
-      onGone: (_key, { metadata }) => tell(`gone ${metadata.uid}`),
-      onList: () => {
-        tell('lists');
-        return (resourceVersion) => tell(`listed ${resourceVersion}`);
-      },
+  });
+  informer.subscribe({
+    onUpsert: (_key, { metadata, spec }) => tell(`upsert ${metadata.uid} ${metadata.resourceVersion} ${spec.product}`),
+    onGone: (_key, { metadata }) => tell(`gone ${metadata.uid}`),
+    onList: () => {
+      tell('lists');
+      return (resourceVersion) => tell(`listed ${resourceVersion}`);
     },
   });
   onTestFinished(() => informer.stop());

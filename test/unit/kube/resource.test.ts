@@ -16,7 +16,7 @@ import {
   withoutHandledOrphans,
 } from '../../../src/virtual-server/decision/inputs.ts';
 import { viewRecord } from '../../../src/virtual-server/decision/record.ts';
-import { VIRTUAL_SERVERS } from '../../../src/kube/resource.ts';
+import { VIRTUAL_SERVERS } from '../../../src/virtual-server/resource.ts';
 import { ATTEMPTED, HELD, web } from '../../gen/decision.ts';
 
 const LONG = 250 * 1024;

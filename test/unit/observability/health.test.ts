@@ -4,11 +4,12 @@ import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
 import { Operator } from '../../../src/operator.ts';
 import { parseConfig } from '../../../src/config/config.ts';
-import { longestStepMs } from '../../../src/controller/progress.ts';
-import type { Vitals } from '../../../src/controller/vitals.ts';
+import { CATALOG_WORKERS } from '../../../src/server-catalog/reconciler.ts';
+import { longestStepMs } from '../../../src/virtual-server/visit/longest-step.ts';
+import type { Vitals } from '../../../src/observability/vitals.ts';
 import { KubeError } from '../../../src/kube/error.ts';
 import { longestSilenceMs } from '../../../src/controller/reflector.ts';
-import type { Kube } from '../../../src/kube/types.ts';
+import type { Kube } from '../../../src/virtual-server/kube.ts';
 import { liveChecks, probePage, readyChecks, type Health } from '../../../src/observability/health.ts';
 import { feedOf } from '../../gen/feed.ts';
 import { OPERATOR } from '../../gen/operator.ts';
@@ -47,10 +48,10 @@ async function runningOperator(
       createEvent: () => Promise.resolve(),
       writeStatus: (_version, _previous, status) => Promise.resolve({ ...stored('any'), status }),
     } satisfies Partial<Kube> as unknown as Kube,
-    informer: servers.informer,
+    servers: servers.informer,
     catalogs: {
       informer: feedOf(...catalogs.map((name) => storedCatalog(name))).informer,
-      writeStatus: never,
+      client: { writeStatus: never },
     },
     provider: fakeProvider(() => {
       throw new Error('nothing is called in these tests');
@@ -64,7 +65,7 @@ async function runningOperator(
   return { operator, timers, livez, servers };
 }
 
-const bound = longestStepMs(SETTINGS);
+const bound = longestStepMs({ ...SETTINGS, workers: WORKERS + CATALOG_WORKERS });
 
 describe('/livez', () => {
   it.each([
@@ -188,7 +189,8 @@ describe('the longest step', () => {
     const parsed = parseConfig(['--base-url=http://a', '--auth-url=http://b'], {});
     if (parsed.kind !== 'run') throw new Error(parsed.kind);
     const docs = await readFile(new URL('../../../docs/metrics.md', import.meta.url), 'utf8');
-    const minutes = [longestStepMs(parsed.config), longestSilenceMs(parsed.config.kubeTimeoutMs)].map(
+    const workers = parsed.config.maxConcurrentReconciles + CATALOG_WORKERS;
+    const minutes = [longestStepMs({ ...parsed.config, workers }), longestSilenceMs(parsed.config.kubeTimeoutMs)].map(
       (ms) => ms / 60_000,
     );
     const given = [...docs.matchAll(/([\d.]+) minutes with the defaults/g)].map(([, number]) => Number(number));
@@ -197,6 +199,6 @@ describe('the longest step', () => {
 
   it('grows with every deadline, with the number of workers and with the pause between two requests', () => {
     expect(bound).toBe(120_000 + 12 * 30_000 + 20 * 15_000 + 5_000 + ((WORKERS + 4) * 6 * 1000) / 10);
-    expect(longestStepMs({ ...SETTINGS, providerQps: 0.01 })).toBeGreaterThan(WORKERS * 6 * 100_000);
+    expect(longestStepMs({ ...SETTINGS, workers: WORKERS, providerQps: 0.01 })).toBeGreaterThan(WORKERS * 6 * 100_000);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Condition } from '../../../src/api/virtual-server.ts';
-import type { Vitals } from '../../../src/controller/vitals.ts';
+import type { Vitals } from '../../../src/observability/vitals.ts';
 import { Metrics } from '../../../src/observability/metrics.ts';
 import { storedCatalog } from '../../gen/server-catalog.ts';
 import { stored } from '../../gen/virtual-server.ts';
@@ -11,11 +11,10 @@ const VITALS: Vitals = {
   objects: () => [],
   catalogs: () => [],
   loops: {
-    virtualserver: { queued: 3, busyForMs: [500, 2_000], maxWorkers: 8, progressAgeMs: 0 },
-    servercatalog: { queued: 1, busyForMs: [700], maxWorkers: 4, progressAgeMs: 0 },
+    virtualserver: { queued: 3, busyForMs: [500, 2_000], maxWorkers: 8, progressAgeMs: 0, informerSilentMs: 0 },
+    servercatalog: { queued: 1, busyForMs: [700], maxWorkers: 4, progressAgeMs: 0, informerSilentMs: 0 },
   },
   longestStepMs: 1,
-  informerSilentMs: 0,
   pollLagMs: () => 1_500,
   stretch: () => ({ poll: 1.5, resync: 2 }),
   journalBroken: true,
@@ -59,7 +58,7 @@ describe('metrics', () => {
 
   it('count what they are told of, in seconds', async () => {
     const { instance, lines } = metrics();
-    const { virtualserver, servercatalog } = instance.loops;
+    const [virtualserver, servercatalog] = [instance.loop('virtualserver'), instance.loop('servercatalog')];
     virtualserver.keyAdded();
     virtualserver.keyTaken(20);
     virtualserver.keyDone(2_000);
@@ -132,8 +131,8 @@ describe('metrics', () => {
 
   it('never throw into the operator, and say once that something cannot be counted', () => {
     const { instance, faults } = metrics();
-    instance.loops.virtualserver.keyTaken(NaN);
-    instance.loops.virtualserver.visited('success', Infinity);
+    instance.loop('virtualserver').keyTaken(NaN);
+    instance.loop('virtualserver').visited('success', Infinity);
     expect(faults).toHaveLength(1);
   });
 

@@ -10,7 +10,7 @@ import { Objects } from '../../../src/virtual-server/fleet/objects.ts';
 import { Places } from '../../../src/virtual-server/fleet/server-quota.ts';
 import { Reconciler } from '../../../src/virtual-server/visit/reconciler.ts';
 import { Recorder } from '../../../src/controller/event-recorder.ts';
-import type { Kube } from '../../../src/kube/types.ts';
+import type { Kube } from '../../../src/virtual-server/kube.ts';
 import { createLogger } from '../../../src/base/logger.ts';
 import type { Session } from '../../../src/provider/types.ts';
 import { CATALOG, TIMING, web } from '../../gen/decision.ts';

@@ -3,7 +3,8 @@ import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
 import { Operator } from '../../../src/operator.ts';
-import type { Informer, InformerHandler, Kube } from '../../../src/kube/types.ts';
+import type { Informer, InformerHandler } from '../../../src/kube/types.ts';
+import type { Kube } from '../../../src/virtual-server/kube.ts';
 import type { CreateOutcome, Session } from '../../../src/provider/types.ts';
 import { CATALOG, web } from '../../gen/decision.ts';
 import { OPERATOR } from '../../gen/operator.ts';
@@ -43,19 +44,21 @@ async function setUp() {
       return answer.promise;
     },
   } as unknown as Session;
-  const informer = (handler: InformerHandler): Informer => ({
-    start: () => handler.onUpsert(key, object, undefined),
+  let handler: InformerHandler<VirtualServer> | undefined;
+  const servers: Informer<VirtualServer> = {
+    subscribe: (given) => void (handler = given),
+    start: () => handler?.onUpsert(key, object, undefined),
     synced: () => Promise.resolve(),
     get: () => object,
     list: () => [object],
     silentForMs: () => 0,
     stop: () => Promise.resolve(),
-  });
+  };
   const timers = new FakeTimers();
   const operator = new Operator({
     ...OPERATOR,
     kube,
-    informer,
+    servers,
     provider: fakeProvider(() => session),
     journal: await openJournal({ dir: undefined }),
     timers,

@@ -16,17 +16,12 @@ function setUp() {
   const api = new ApiServer(() => scheduler.now);
   const network = { scheduler, random, kube: { ...CALM }, service: { ...CALM }, silentSsh: 0 };
   const told: string[] = [];
-  const informer = new SimInformer(
-    network,
-    api,
-    {},
-    {
-      onUpsert: (key, { metadata }) => told.push(`upsert ${key} ${metadata.resourceVersion}`),
-      onGone: (key) => told.push(`gone ${key}`),
-      onList: () => (version) => told.push(`listed ${version}`),
-    },
-    0,
-  );
+  const informer = new SimInformer(network, api, {}, 0);
+  informer.subscribe({
+    onUpsert: (key, { metadata }) => told.push(`upsert ${key} ${metadata.resourceVersion}`),
+    onGone: (key) => told.push(`gone ${key}`),
+    onList: () => (version) => told.push(`listed ${version}`),
+  });
   for (const name of ['changes', 'goes']) api.create('a', virtualServer(name));
   const backup = api.changes.length;
   const atBackup = api.list();

@@ -4,6 +4,7 @@ import type { Condition, VirtualServer } from '../../../../src/api/virtual-serve
 import { Holders } from '../../../../src/virtual-server/fleet/holders.ts';
 import { Places } from '../../../../src/virtual-server/fleet/server-quota.ts';
 import { Objects, ownRecord } from '../../../../src/virtual-server/fleet/objects.ts';
+import { keyOf } from '../../../../src/kube/resource.ts';
 import type { Others } from '../../../../src/virtual-server/decision/types.ts';
 import {
   ACCOUNT,
@@ -65,13 +66,13 @@ describe('Objects', () => {
   it('has no news in its own writes, and has in what others wrote', () => {
     const { objects, put } = setUp();
     put(at('9', web()));
-    expect(objects.hasNews(KEY, undefined)).toBe(true);
-    expect(objects.hasNews(KEY, at('9', web()))).toBe(false);
+    expect(objects.catchUp(KEY, undefined)).toBe(true);
+    expect(objects.catchUp(KEY, at('9', web()))).toBe(false);
     objects.saw(at('10', webWith(HELD)));
     put(at('10', webWith(HELD)));
-    expect(objects.hasNews(KEY, undefined)).toBe(false);
+    expect(objects.catchUp(KEY, undefined)).toBe(false);
     put(at('11', webWith(HELD)));
-    expect(objects.hasNews(KEY, undefined)).toBe(true);
+    expect(objects.catchUp(KEY, undefined)).toBe(true);
   });
 
   it('keeps a hold that was just written when the watch tells of an older version', () => {
@@ -86,7 +87,7 @@ describe('Objects', () => {
   it('lets a server go with its object, also when the answer to our last write comes after the end', () => {
     const { objects, put, isHeld } = setUp();
     put(at('9', webWith(HELD)));
-    objects.gone(KEY, at('9', webWith(HELD)));
+    objects.gone(at('9', webWith(HELD)));
     expect(isHeld()).toBe(false);
     objects.saw(at('10', webWith(HELD)));
     objects.takeGone(KEY);
@@ -109,11 +110,11 @@ describe('Objects', () => {
     objects.remember(UID, { failures: 3 });
     objects.released(UID);
     cache.delete(KEY);
-    objects.gone(KEY, at('10', webWith(HELD)));
+    objects.gone(at('10', webWith(HELD)));
     expect(objects.takeGone(KEY)).toMatchObject([{ released: true, object: { metadata: { resourceVersion: '10' } } }]);
     expect(objects.takeGone(KEY)).toEqual([]);
     expect(objects.memo(UID)).toEqual({ failures: 0 });
-    objects.gone(KEY, at('12', webWith(HELD)));
+    objects.gone(at('12', webWith(HELD)));
     expect(objects.takeGone(KEY)).toMatchObject([{ released: false }]);
   });
 });
@@ -125,7 +126,7 @@ describe('Objects after etcd was restored from a backup', () => {
     objects.saw(at('10', webWith(HELD)));
     expect(objects.onList()('10', [])).toEqual([]);
     expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('10');
-    expect(objects.onList()('9', [])).toEqual([KEY]);
+    expect(objects.onList()('9', []).map(keyOf)).toEqual([KEY]);
     expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('9');
     expect(isHeld()).toBe(false);
     expect(objects.onList()('9', [])).toEqual([]);
@@ -138,7 +139,7 @@ describe('Objects after etcd was restored from a backup', () => {
     objects.saw(at('10', webWith(HELD)));
     expect(listed('9', [])).toEqual([]);
     expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('10');
-    expect(objects.onList()('9', [])).toEqual([KEY]);
+    expect(objects.onList()('9', []).map(keyOf)).toEqual([KEY]);
     expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('9');
   });
 
@@ -147,7 +148,11 @@ describe('Objects after etcd was restored from a backup', () => {
     put(at('9', web()));
     objects.saw(at('10', webWith(HELD)));
     expect(objects.onList()('20', [at('10', webWith(HELD))])).toEqual([]);
-    expect(objects.onList()('20', [at('9', web())])).toEqual([KEY]);
+    expect(
+      objects
+        .onList()('20', [at('9', web())])
+        .map(keyOf),
+    ).toEqual([KEY]);
     expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('9');
   });
 
@@ -159,9 +164,13 @@ describe('Objects after etcd was restored from a backup', () => {
     objects.remember(UID, { failures: 0, next: { action: 'readServer', from: 0, at: Infinity, inputs: '' } });
     put(mine);
     expect(objects.onList()('20', [structuredClone(mine)])).toEqual([]);
-    expect(objects.onList()('20', [at('10', web())])).toEqual([KEY]);
+    expect(
+      objects
+        .onList()('20', [at('10', web())])
+        .map(keyOf),
+    ).toEqual([KEY]);
     put(at('10', web()));
-    expect(objects.hasNews(KEY, undefined)).toBe(true);
+    expect(objects.catchUp(KEY, undefined)).toBe(true);
     expect(objects.memo(UID)).toEqual({ failures: 0 });
   });
 
@@ -178,10 +187,10 @@ describe('Objects after etcd was restored from a backup', () => {
     put(at('9', web()));
     objects.saw(at('10', webWith(HELD)));
     put(at('10', webWith(HELD)));
-    expect(objects.onList()('9', [])).toEqual([KEY]);
+    expect(objects.onList()('9', []).map(keyOf)).toEqual([KEY]);
     put(at('9', web()));
     expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('9');
-    expect(objects.hasNews(KEY, at('10', webWith(HELD)))).toBe(true);
+    expect(objects.catchUp(KEY, at('10', webWith(HELD)))).toBe(true);
   });
 
   it.each([
@@ -204,12 +213,12 @@ describe('Objects after etcd was restored from a backup', () => {
     put(at('9', webWith(HELD)));
     cache.delete(KEY);
     objects.released(UID);
-    objects.gone(KEY, at('10', webWith(HELD)));
+    objects.gone(at('10', webWith(HELD)));
     put(at('8', webWith(HELD)));
     expect(objects.takeGone(KEY)).toEqual([]);
     expect(isHeld()).toBe(true);
     cache.delete(KEY);
-    objects.gone(KEY, at('9', webWith(HELD)));
+    objects.gone(at('9', webWith(HELD)));
     expect(objects.takeGone(KEY)).toMatchObject([{ released: false }]);
   });
 });
@@ -258,7 +267,7 @@ describe('a server that an object was let go without', () => {
 
   it('keeps its place when the answer to the release was lost', () => {
     const { objects, isFull } = setUpHeld();
-    objects.gone(KEY, at('10', webWith(HELD)));
+    objects.gone(at('10', webWith(HELD)));
     objects.takeGone(KEY);
     expect(isFull()).toBe(true);
   });
@@ -282,7 +291,7 @@ describe('a server that an object was let go without', () => {
     const { objects, isFull } = setUpHeld();
     objects.saw(letGo);
     objects.told(adopter, undefined);
-    objects.gone('elsewhere/adopter', adopter);
+    objects.gone(adopter);
     objects.told(at('12', letGo), letGo);
     expect(isFull()).toBe(false);
   });

@@ -7,7 +7,8 @@ import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { openJournal } from '../../../../src/virtual-server/journal/journal.ts';
 import { Operator } from '../../../../src/operator.ts';
 import { createSshProbe } from '../../../../src/virtual-server/ssh/probe.ts';
-import type { Kube, ObjectVersion } from '../../../../src/kube/types.ts';
+import type { ObjectVersion } from '../../../../src/kube/types.ts';
+import type { Kube } from '../../../../src/virtual-server/kube.ts';
 import type { Session } from '../../../../src/provider/types.ts';
 import { ACCOUNT, CATALOG, SERVER } from '../../../gen/decision.ts';
 import { feedOf } from '../../../gen/feed.ts';
@@ -93,7 +94,7 @@ it('keep no worker and no probe from a new object of another namespace', async (
     maxConcurrentReconciles: 32,
     pollIntervalMs: 10,
     kube,
-    informer: feed.informer,
+    servers: feed.informer,
     provider: fakeProvider(() => session),
     journal: await openJournal({ dir: undefined }),
     // No probe of a silent host ends while the test runs.

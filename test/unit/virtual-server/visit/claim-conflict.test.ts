@@ -6,7 +6,8 @@ import { openJournal } from '../../../../src/virtual-server/journal/journal.ts';
 import { Operator } from '../../../../src/operator.ts';
 import { currentReason } from '../../../../src/virtual-server/decision/verdict.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
-import type { Informer, InformerHandler, Kube } from '../../../../src/kube/types.ts';
+import type { Informer, InformerHandler } from '../../../../src/kube/types.ts';
+import type { Kube } from '../../../../src/virtual-server/kube.ts';
 import type { Session } from '../../../../src/provider/types.ts';
 import { CATALOG, UID, web } from '../../../gen/decision.ts';
 import { OPERATOR } from '../../../gen/operator.ts';
@@ -18,7 +19,7 @@ const KEY = 'default/web';
 /** A running operator whose first metadata write is applied, or is not, and is answered with 409. */
 async function setUp(firstWrite: 'applied' | 'refused') {
   let object = web();
-  let handler: InformerHandler | undefined;
+  let handler: InformerHandler<VirtualServer> | undefined;
   let isFirst = true;
   const reasons = new Set<string | undefined>();
   const write = (changes: Partial<VirtualServer>): VirtualServer => {
@@ -55,23 +56,21 @@ async function setUp(firstWrite: 'applied' | 'refused') {
     catalog: () => Promise.resolve(CATALOG),
     createServer,
   } as unknown as Session;
-  const informer = (given: InformerHandler): Informer => {
-    handler = given;
-    return {
-      start: () => given.onUpsert(KEY, object, undefined),
-      synced: () => Promise.resolve(),
-      get: () => object,
-      list: () => [object],
-      silentForMs: () => 0,
-      stop: () => Promise.resolve(),
-    };
+  const servers: Informer<VirtualServer> = {
+    subscribe: (given) => void (handler = given),
+    start: () => handler?.onUpsert(KEY, object, undefined),
+    synced: () => Promise.resolve(),
+    get: () => object,
+    list: () => [object],
+    silentForMs: () => 0,
+    stop: () => Promise.resolve(),
   };
   const timers = new FakeTimers();
   const journal = await openJournal({ dir: undefined });
   const operator = new Operator({
     ...OPERATOR,
     kube,
-    informer,
+    servers,
     provider: fakeProvider(() => session),
     journal,
     timers,

@@ -10,7 +10,7 @@ import { Places } from '../../../../src/virtual-server/fleet/server-quota.ts';
 import { Reconciler } from '../../../../src/virtual-server/visit/reconciler.ts';
 import { Recorder } from '../../../../src/controller/event-recorder.ts';
 import { currentReason } from '../../../../src/virtual-server/decision/verdict.ts';
-import type { Kube } from '../../../../src/kube/types.ts';
+import type { Kube } from '../../../../src/virtual-server/kube.ts';
 import { createLogger } from '../../../../src/base/logger.ts';
 import { TIMING, UID, record, web } from '../../../gen/decision.ts';
 import { fakeProvider } from '../../../gen/provider.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { FINALIZER, PAUSED_ANNOTATION } from '../../../src/api/names.ts';
-import { pollLagMs } from '../../../src/controller/vitals.ts';
-import type { Memo } from '../../../src/virtual-server/decision/types.ts';
-import { stored, storedWith } from '../../gen/virtual-server.ts';
+import { FINALIZER, PAUSED_ANNOTATION } from '../../../../src/api/names.ts';
+import { pollLagMs } from '../../../../src/virtual-server/fleet/poll-lag.ts';
+import type { Memo } from '../../../../src/virtual-server/decision/types.ts';
+import { stored, storedWith } from '../../../gen/virtual-server.ts';
 
 const NOW = 1_000_000;
 const due =

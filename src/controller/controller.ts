@@ -1,0 +1,173 @@
+/**
+ * The loop of one kind, after controller-runtime's Controller: informers tell of changes, keys wait in the queue, and
+ * workers take them to the reconciler, which looks at one object and brings the world closer to what it says. A visit
+ * that fails is repeated after a growing pause, and our own writes cause no visit.
+ */
+import { withLogFields } from '../base/log-context.ts';
+import type { Logger } from '../base/logger.ts';
+import type { Timers } from '../base/timers.ts';
+import { KubeError } from '../kube/error.ts';
+import type { KubeObject } from '../kube/resource.ts';
+import type { Informer } from '../kube/types.ts';
+import type { LoopInstruments, VisitResult } from './instruments.ts';
+import { Progress } from './progress.ts';
+import { WorkQueue } from './queue.ts';
+import type { LoopVitals } from './vitals.ts';
+
+export interface Reconciler<T> {
+  /**
+   * Looks at the object of this key (`namespace/name`). `object` is the newest version that is known; undefined: there is
+   * none, or none any more. Resolves with when to look again (ms); left out: when something changes. What it throws makes
+   * the visit fail. Never called for a key that is being looked at.
+   */
+  reconcile(key: string, object: T | undefined): Promise<{ requeueAfterMs?: number | undefined }>;
+}
+
+/** The newest versions of the objects of a kind, by what the informer told and what the process wrote itself. */
+export interface ObjectStore<T> {
+  newest(key: string): T | undefined;
+  told(object: T, previous: T | undefined): void;
+  gone(last: T): void;
+  /** As `OwnWrites.catchUp`. */
+  catchUp(key: string, known: T | undefined): boolean;
+  /** As `OwnWrites.onList`. */
+  onList(): (resourceVersion: string, listed: readonly T[]) => readonly T[];
+}
+
+/** Objects of another kind whose changes concern ours. */
+export interface Watch<W extends KubeObject> {
+  informer: Informer<W>;
+  /** The keys of the objects to look at when this one changes, from what it was and from what it is. */
+  toKeys(object: W): readonly string[];
+}
+
+export interface ControllerOptions<T extends KubeObject> {
+  /** Of the controller, for logs and metrics: the singular of its kind. */
+  name: string;
+  informer: Informer<T>;
+  objects: ObjectStore<T>;
+  watches?: readonly Watch<KubeObject>[];
+  reconciler: Reconciler<T>;
+  workers: number;
+  /** Marked by the reconciler at each step of a visit, where a visit may take long. */
+  progress?: Progress;
+  timers: Timers;
+  log: Logger;
+  instruments: LoopInstruments;
+}
+
+export class Controller<T extends KubeObject> {
+  readonly #options: ControllerOptions<T>;
+  readonly #queue: WorkQueue;
+  readonly #progress: Progress;
+  readonly #informers: readonly Informer<KubeObject>[];
+
+  constructor(options: ControllerOptions<T>) {
+    const { informer, objects, watches = [], timers, workers, instruments, progress = new Progress(timers) } = options;
+    this.#options = options;
+    this.#progress = progress;
+    this.#queue = new WorkQueue({ timers, workers, instruments });
+    this.#informers = [informer, ...watches.map((watch) => watch.informer)];
+    informer.subscribe({
+      onUpsert: (key, object, previous) => {
+        objects.told(object, previous);
+        // A visit looks for news when it ends: the watch often tells of its writes before their answers are here.
+        if (!this.#queue.isTaken(key) && objects.catchUp(key, undefined)) this.#queue.add(key);
+      },
+      onGone: (key, last) => {
+        objects.gone(last);
+        this.#queue.add(key);
+      },
+      onList: () => {
+        const listed = objects.onList();
+        return (...answer) => {
+          for (const { metadata } of listed(...answer)) this.#queue.add(`${metadata.namespace}/${metadata.name}`);
+        };
+      },
+    });
+    for (const watch of watches) this.#follow(watch);
+  }
+
+  /** Starts the informers, and the workers when the caches are filled. Rejects when `stop` comes first. */
+  async start(): Promise<void> {
+    for (const informer of this.#informers) informer.start();
+    await Promise.all(this.#informers.map((informer) => informer.synced()));
+    for (let worker = 0; worker < this.#options.workers; worker++) void this.#work();
+  }
+
+  /** Takes no more work; visits that are under way go on to their end. Resolves when no informer tells anything more. */
+  async stop(): Promise<void> {
+    this.#queue.shutDown();
+    await Promise.all(this.#informers.map((informer) => informer.stop()));
+  }
+
+  /** Has the object looked at as soon as a worker is free. */
+  enqueue(key: string): void {
+    this.#queue.add(key);
+  }
+
+  /** How the loop is doing, for probes and metrics. */
+  vitals(): LoopVitals {
+    return {
+      queued: this.#queue.length,
+      busyForMs: this.#queue.busyFor(),
+      maxWorkers: this.#options.workers,
+      progressAgeMs: this.#progress.ageMs,
+      informerSilentMs: Math.max(...this.#informers.map((informer) => informer.silentForMs())),
+    };
+  }
+
+  #follow(watch: Watch<KubeObject>): void {
+    const enqueue = (object: KubeObject): void => watch.toKeys(object).forEach((key) => this.#queue.add(key));
+    watch.informer.subscribe({
+      onUpsert: (_key, object, previous) => {
+        if (previous !== undefined) enqueue(previous);
+        enqueue(object);
+      },
+      onGone: (_key, last) => enqueue(last),
+    });
+  }
+
+  async #work(): Promise<void> {
+    const { name, objects, timers, instruments } = this.#options;
+    for (let key = await this.#queue.get(); key !== undefined; key = await this.#queue.get()) {
+      const visited = key;
+      const begunAt = timers.monotonic();
+      this.#progress.mark();
+      const object = objects.newest(visited);
+      const fields = { controller: name, reconcileID: visitId(timers) };
+      const result = await withLogFields(fields, () => this.#visit(visited, object));
+      instruments.visited(result, timers.monotonic() - begunAt);
+      if (objects.newest(visited) === undefined) this.#queue.drop(visited);
+      // In the same turn as `done`: news that comes in between would be nobody's.
+      if (objects.catchUp(visited, object)) this.#queue.add(visited);
+      this.#queue.done(visited);
+      this.#progress.mark();
+    }
+  }
+
+  async #visit(key: string, object: T | undefined): Promise<VisitResult> {
+    const { reconciler, log } = this.#options;
+    try {
+      const { requeueAfterMs } = await reconciler.reconcile(key, object);
+      this.#queue.forget(key);
+      if (requeueAfterMs === undefined) return 'success';
+      this.#queue.addAfter(key, requeueAfterMs);
+      return 'requeue_after';
+    } catch (error) {
+      this.#queue.addRateLimited(key);
+      const fields = { key, uid: object?.metadata.uid, err: error };
+      const isExpected = error instanceof KubeError && (error.code === 'Conflict' || error.code === 'NotFound');
+      if (isExpected) log.debug(fields, 'visit met a newer version');
+      else log.error(fields, 'visit failed');
+      return isExpected ? 'requeue' : 'error';
+    }
+  }
+}
+
+/** 12 hexadecimal digits: enough to tell the visits of a log apart. */
+function visitId(timers: Pick<Timers, 'random'>): string {
+  return Math.floor(timers.random() * 2 ** 48)
+    .toString(16)
+    .padStart(12, '0');
+}

@@ -1,0 +1,37 @@
+/** The calls to the API server that VirtualServers need. */
+import type { VirtualServer } from '../api/virtual-server.ts';
+import { createClient, type Client } from '../kube/client.ts';
+import { readDefinition } from '../kube/definition.ts';
+import { eventCreator, type CreateEvent } from '../kube/events.ts';
+import type { KubeHttp } from '../kube/http.ts';
+import { getSecret } from '../kube/secrets.ts';
+import type { DefinitionState, ReadSecret } from '../kube/types.ts';
+import { VIRTUAL_SERVERS } from './resource.ts';
+
+/** Calls throw KubeError (see kube/error.ts); each has a deadline. */
+export interface Kube extends Pick<Client<VirtualServer>, 'patchMetadata' | 'writeStatus'> {
+  /** As `Client.get`. */
+  getVirtualServer: Client<VirtualServer>['get'];
+  /** Read anew each time; KubeError `Forbidden` where the operator may not read it. */
+  getDefinition(): Promise<DefinitionState>;
+  /** Undefined when there is no such Secret; KubeError `Forbidden` where the operator may not read it. */
+  getSecret(namespace: string, name: string): Promise<ReadSecret | undefined>;
+  createEvent: CreateEvent;
+  /** The API server's clock (ms since the epoch), as its last answer showed it; undefined before the first one. */
+  serverTime(): number | undefined;
+}
+
+export function createKube(http: KubeHttp): Kube {
+  const client = createClient(http, VIRTUAL_SERVERS);
+  return {
+    ...client,
+    getVirtualServer: (namespace, name) => client.get(namespace, name),
+    getDefinition: () => readDefinition(http),
+    async getSecret(namespace, name) {
+      const secret = await getSecret(http, namespace, name);
+      return secret && { data: secret.data, resourceVersion: secret.metadata.resourceVersion };
+    },
+    createEvent: eventCreator(http),
+    serverTime: () => http.serverTime(),
+  };
+}

@@ -1,0 +1,14 @@
+/** VirtualServers as the API server serves them. */
+import { INPUT_ANNOTATIONS } from '../api/annotations.ts';
+import { API_VERSION, KIND, PLURAL, RECORD_ANNOTATION } from '../api/names.ts';
+import type { VirtualServer } from '../api/virtual-server.ts';
+import { resource } from '../kube/resource.ts';
+
+/** The longest record that the schema allows has about 34,000 characters; all other valid values are shorter than 4,096. */
+const RECORD_LENGTH = 40_000;
+const INPUT_LENGTH = 4_096;
+
+export const VIRTUAL_SERVERS = resource<VirtualServer>(
+  { apiVersion: API_VERSION, kind: KIND, plural: PLURAL },
+  { [RECORD_ANNOTATION]: RECORD_LENGTH, ...Object.fromEntries(INPUT_ANNOTATIONS.map((name) => [name, INPUT_LENGTH])) },
+);

@@ -1,0 +1,128 @@
+/** The controller works for a kind that it has never heard of, with a secondary watch, on the real API server. */
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { createLogger } from '../../../src/base/logger.ts';
+import { realTimers } from '../../../src/base/timers.ts';
+import { Controller, type Reconciler } from '../../../src/controller/controller.ts';
+import { createInformer } from '../../../src/controller/informer.ts';
+import { noLoopInstruments, type LoopInstruments } from '../../../src/controller/instruments.ts';
+import { OwnWrites } from '../../../src/controller/own-writes.ts';
+import { createClient, type Client } from '../../../src/kube/client.ts';
+import type { KubeHttp } from '../../../src/kube/http.ts';
+import { keyOf, pathOf, collectionOf, resource, type KubeObject } from '../../../src/kube/resource.ts';
+import { adminHttp, createNamespace } from '../kube/support.ts';
+
+/** A herd has as many ConfigMaps as its spec says, and its status tells how many there are. */
+interface Herd extends KubeObject {
+  spec: { size: number };
+  status?: { count: number };
+}
+const HERDS = resource<Herd>({ apiVersion: 'toys.example.org/v1', kind: 'Herd', plural: 'herds' });
+const CONFIG_MAPS = resource<KubeObject>({ apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps' });
+const isOf = ({ metadata }: Herd, animal: KubeObject): boolean =>
+  animal.metadata.namespace === metadata.namespace &&
+  animal.metadata.ownerReferences?.some(({ kind, name }) => kind === 'Herd' && name === metadata.name) === true;
+
+class HerdReconciler implements Reconciler<Herd> {
+  readonly #http: KubeHttp;
+  readonly #herds: Client<Herd>;
+  readonly #animals: () => KubeObject[];
+  readonly #wrote: (herd: Herd) => void;
+
+  constructor(http: KubeHttp, animals: () => KubeObject[], wrote: (herd: Herd) => void) {
+    this.#http = http;
+    this.#herds = createClient(http, HERDS);
+    this.#animals = animals;
+    this.#wrote = wrote;
+  }
+
+  async reconcile(_key: string, herd: Herd | undefined): Promise<{ requeueAfterMs?: number }> {
+    if (herd === undefined) return {};
+    const { namespace, name, uid } = herd.metadata;
+    const count = this.#animals().filter((animal) => isOf(herd, animal)).length;
+    const ownerReferences = [{ apiVersion: HERDS.apiVersion, kind: 'Herd', name, uid }];
+    if (count < herd.spec.size) {
+      const body = { metadata: { name: `${name}-${count}`, ownerReferences } };
+      await this.#http.call({ method: 'POST', path: collectionOf(CONFIG_MAPS, namespace), body });
+    }
+    if (herd.status?.count !== count) this.#wrote(await this.#herds.writeStatus(herd.metadata, herd.status, { count }));
+    return {};
+  }
+}
+
+let http: KubeHttp;
+let namespace: string;
+
+beforeAll(async () => {
+  http = adminHttp();
+  namespace = await createNamespace(http);
+  const open = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+  const version = {
+    name: 'v1',
+    served: true,
+    storage: true,
+    subresources: { status: {} },
+    schema: { openAPIV3Schema: { type: 'object', properties: { spec: open, status: open } } },
+  };
+  await http.call({
+    method: 'POST',
+    path: '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
+    body: {
+      metadata: { name: 'herds.toys.example.org' },
+      spec: {
+        group: 'toys.example.org',
+        scope: 'Namespaced',
+        names: { kind: 'Herd', plural: 'herds' },
+        versions: [version],
+      },
+    },
+  });
+  await vi.waitFor(() => http.call({ path: collectionOf(HERDS, namespace) }), { timeout: 30_000, interval: 100 });
+});
+afterAll(() => http.close());
+
+it('brings the objects of any kind to what they say, and follows what they own', async () => {
+  const log = createLogger({ level: 'silent' });
+  const of = { http, namespaces: [namespace], log };
+  const [herds, animals] = [createInformer(HERDS, of), createInformer(CONFIG_MAPS, of)];
+  const objects = new OwnWrites(herds);
+  const visits: string[] = [];
+  const instruments: LoopInstruments = { ...noLoopInstruments, visited: (result) => void visits.push(result) };
+  const controller = new Controller({
+    name: 'herd',
+    informer: herds,
+    objects,
+    watches: [
+      {
+        informer: animals,
+        toKeys: (animal) => herds.list().flatMap((herd) => (isOf(herd, animal) ? [keyOf(herd)] : [])),
+      },
+    ],
+    reconciler: new HerdReconciler(
+      http,
+      () => animals.list(),
+      (herd) => void objects.saw(herd),
+    ),
+    workers: 2,
+    timers: realTimers,
+    log,
+    instruments,
+  });
+  const create = (name: string, size: number) =>
+    http.call({
+      method: 'POST',
+      path: collectionOf(HERDS, namespace),
+      body: { apiVersion: HERDS.apiVersion, kind: 'Herd', metadata: { name }, spec: { size } },
+    });
+  const counts = () => Object.fromEntries(herds.list().map((herd) => [herd.metadata.name, herd.status?.count]));
+  await create('cows', 3);
+  await controller.start();
+  await create('sheep', 1);
+  await vi.waitFor(() => expect(counts()).toEqual({ cows: 3, sheep: 1 }), { timeout: 30_000, interval: 20 });
+  const uidOf = (name: string) => animals.get(`${namespace}/${name}`)?.metadata.uid;
+  const lost = uidOf('cows-2');
+  await http.call({ method: 'DELETE', path: pathOf(CONFIG_MAPS, namespace, 'cows-2') });
+  await vi.waitFor(() => expect([undefined, lost]).not.toContain(uidOf('cows-2')), { timeout: 30_000, interval: 20 });
+  await vi.waitFor(() => expect(counts()).toEqual({ cows: 3, sheep: 1 }), { timeout: 30_000, interval: 20 });
+  expect(visits).not.toContain('error');
+  await controller.stop();
+});

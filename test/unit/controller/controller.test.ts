@@ -1,0 +1,171 @@
+import { describe, expect, it } from 'vitest';
+import { createLogger } from '../../../src/base/logger.ts';
+import { Controller, type Reconciler } from '../../../src/controller/controller.ts';
+import { noLoopInstruments, type VisitResult } from '../../../src/controller/instruments.ts';
+import { OwnWrites } from '../../../src/controller/own-writes.ts';
+import { KubeError } from '../../../src/kube/error.ts';
+import type { KubeObject } from '../../../src/kube/resource.ts';
+import { feedOf } from '../../gen/feed.ts';
+import { FakeTimers } from '../../gen/timers.ts';
+
+function thing(name: string, owner?: string): KubeObject {
+  const metadata = { name, namespace: 'default', uid: `uid-of-${name}`, resourceVersion: '1', generation: 1 };
+  const ownerReferences = owner === undefined ? [] : [{ kind: 'Thing', name: owner }];
+  return { metadata: { ...metadata, creationTimestamp: '2026-01-01T00:00:00Z', ownerReferences } };
+}
+
+/** Lets everything happen that need not wait for a clock. */
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** A running controller of things, with parts of them as a secondary watch; `visit` stands for its reconciler. */
+async function running(visit: Reconciler<KubeObject>['reconcile'], ...first: KubeObject[]) {
+  const timers = new FakeTimers();
+  const things = feedOf(...first);
+  const parts = feedOf<KubeObject>();
+  const objects = new OwnWrites(things.informer);
+  const visits: string[] = [];
+  const results: VisitResult[] = [];
+  const lines: Record<string, unknown>[] = [];
+  const log = createLogger({
+    level: 'debug',
+    destination: { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) },
+  });
+  const controller = new Controller<KubeObject>({
+    name: 'thing',
+    informer: things.informer,
+    objects,
+    watches: [
+      {
+        informer: parts.informer,
+        toKeys: ({ metadata }) => metadata.ownerReferences?.map(({ name }) => `default/${name}`) ?? [],
+      },
+    ],
+    reconciler: {
+      reconcile: (key, object) => {
+        visits.push(`${key} ${object?.metadata.resourceVersion ?? 'gone'}`);
+        return visit(key, object);
+      },
+    },
+    workers: 2,
+    timers,
+    log,
+    instruments: { ...noLoopInstruments, visited: (result) => void results.push(result) },
+  });
+  await controller.start();
+  await settled();
+  const pass = async (ms: number): Promise<void> => {
+    timers.advance(ms);
+    await settled();
+  };
+  const taken = (): string[] => visits.splice(0);
+  return { timers, things, parts, objects, controller, results, lines, log, pass, taken };
+}
+
+describe('the controller', () => {
+  it('visits what is there at the start, what others change, and what is gone', async () => {
+    const { things, taken } = await running(() => Promise.resolve({}), thing('a'), thing('b'));
+    expect(taken()).toEqual(['default/a 1', 'default/b 1']);
+    things.put(thing('a'));
+    await settled();
+    expect(taken()).toEqual(['default/a 2']);
+    things.remove(thing('b'));
+    await settled();
+    expect(taken()).toEqual(['default/b gone']);
+  });
+
+  it('makes no visit of its own writes, whether the watch or the answer comes first', async () => {
+    const { things, objects, taken } = await running(() => Promise.resolve({}), thing('a'));
+    taken();
+    const written = { ...thing('a'), metadata: { ...thing('a').metadata, resourceVersion: '2' } };
+    objects.saw(written);
+    things.put(written);
+    await settled();
+    expect(taken()).toEqual([]);
+    things.put(thing('a'));
+    await settled();
+    expect(taken()).toEqual(['default/a 3']);
+  });
+
+  it('visits once more what others change during a visit, and not what it wrote there itself', async () => {
+    let write: () => void = () => undefined;
+    const { things, objects, taken } = await running(() => {
+      write();
+      return Promise.resolve({});
+    }, thing('a'));
+    taken();
+    write = () => {
+      write = () => undefined;
+      objects.saw(things.put(thing('a')));
+    };
+    things.put(thing('a'));
+    await settled();
+    expect(taken()).toEqual(['default/a 2']);
+    write = () => {
+      write = () => undefined;
+      things.put(thing('a'));
+    };
+    things.put(thing('a'));
+    await settled();
+    expect(taken()).toEqual(['default/a 4', 'default/a 5']);
+  });
+
+  it('visits the owner of what changes in a secondary watch, the former one too', async () => {
+    const { parts, taken } = await running(() => Promise.resolve({}), thing('a'), thing('b'));
+    taken();
+    parts.put(thing('part', 'a'));
+    await settled();
+    expect(taken()).toEqual(['default/a 1']);
+    parts.put(thing('part', 'b'));
+    await settled();
+    expect(taken()).toEqual(['default/a 1', 'default/b 1']);
+    parts.remove(thing('part', 'b'));
+    await settled();
+    expect(taken()).toEqual(['default/b 1']);
+  });
+
+  it('comes back when the visit asks for it, and after growing pauses when it fails', async () => {
+    let answer: () => Promise<{ requeueAfterMs?: number }> = () => Promise.resolve({ requeueAfterMs: 1_000 });
+    const { pass, taken, results } = await running(() => answer(), thing('a'));
+    taken();
+    await pass(999);
+    expect(taken()).toEqual([]);
+    answer = () => Promise.reject(new Error('a fault'));
+    await pass(1);
+    await pass(250);
+    await pass(250);
+    expect(taken()).toEqual(['default/a 1', 'default/a 1']);
+    answer = () => Promise.reject(new KubeError('Conflict', 'newer'));
+    await pass(250);
+    answer = () => Promise.resolve({});
+    await pass(1_000);
+    await pass(3_600_000);
+    expect(taken()).toEqual(['default/a 1', 'default/a 1']);
+    expect(results).toEqual(['requeue_after', 'error', 'error', 'requeue', 'success']);
+  });
+
+  it('puts the id of the visit on every line that is logged in it, also after a wait', async () => {
+    const { lines, timers, things, log } = await running(async () => {
+      await settled();
+      log.info('in the visit');
+      return {};
+    });
+    timers.chance = 0.5;
+    things.put(thing('a'));
+    await settled();
+    await settled();
+    log.info('outside');
+    expect(lines).toEqual([
+      expect.objectContaining({ msg: 'in the visit', controller: 'thing', reconcileID: '800000000000' }),
+      expect.not.objectContaining({ reconcileID: expect.anything() as string }),
+    ]);
+  });
+
+  it('takes nothing more once it is stopped', async () => {
+    const { controller, things, taken } = await running(() => Promise.resolve({}), thing('a'));
+    taken();
+    await controller.stop();
+    things.put(thing('a'));
+    await settled();
+    expect(taken()).toEqual([]);
+  });
+});
