@@ -1,9 +1,9 @@
 /** What to do next for one object: the first check that has an answer. The order of the list is part of the design. */
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import * as checks from './checks.ts';
-import * as deleting from './checks-deleting.ts';
-import * as expiry from './checks-expiry.ts';
-import * as ordering from './checks-ordering.ts';
+import * as checks from './checks/record.ts';
+import * as deleting from './checks/deleting.ts';
+import * as expiry from './checks/expiry.ts';
+import * as ordering from './checks/ordering.ts';
 import { lookAt, type View } from './view.ts';
 import type { Action, Facts } from './types.ts';
 

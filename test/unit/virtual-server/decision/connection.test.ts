@@ -14,7 +14,7 @@ import type { Action, Next } from '../../../../src/virtual-server/decision/types
 import type { SecretObject } from '../../../../src/kube/secrets.ts';
 import type { Server } from '../../../../src/provider/types.ts';
 import { ACCOUNT, facts, HELD, SERVER, TIMING, UID, webWith } from '../../../gen/decision.ts';
-import { conditionsOf, settled } from './settle-support.ts';
+import { conditionsOf, settled } from './settle/support.ts';
 
 const NAME = 'web-connection';
 const VNC = { mode: 'disabled', password: 'pa55', display: 1, port: 5901, ipv4: '192.0.2.9', ipv6: '2001:db8::9' };

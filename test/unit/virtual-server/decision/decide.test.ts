@@ -27,7 +27,7 @@ import {
   web,
   webWith,
 } from '../../../gen/decision.ts';
-import { park } from './checks-support.ts';
+import { park } from './checks/support.ts';
 
 const ORDER = [
   'finalizerIsGone',

@@ -7,7 +7,7 @@ import type { Action, Next } from '../../../../src/virtual-server/decision/types
 import { TransportError } from '../../../../src/provider/errors/transport-error.ts';
 import type { Server } from '../../../../src/provider/types.ts';
 import { ACCOUNT, HELD, SERVER, TIMING, facts, webWith } from '../../../gen/decision.ts';
-import { conditionsOf, settled } from './settle-support.ts';
+import { conditionsOf, settled } from './settle/support.ts';
 
 type SshCheck = VirtualServerSpec['sshCheck'];
 

@@ -20,7 +20,7 @@ import {
   web,
   webWith,
 } from '../../../gen/decision.ts';
-import { conditionsOf, reasons, settled } from './settle-support.ts';
+import { conditionsOf, reasons, settled } from './settle/support.ts';
 
 const done: Outcome = { type: 'done' };
 const failed: Outcome = { type: 'failed', error: new TransportError('no way', {}) };

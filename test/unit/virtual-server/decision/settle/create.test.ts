@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { CreateOutcome } from '../../../../src/provider/types.ts';
-import { decide } from '../../../../src/virtual-server/decision/decide.ts';
-import { settle } from '../../../../src/virtual-server/decision/settle.ts';
-import type { Action } from '../../../../src/virtual-server/decision/types.ts';
-import { RateLimitedError } from '../../../../src/provider/errors/rate-limited-error.ts';
-import { ResponseError } from '../../../../src/provider/errors/response-error.ts';
-import { ACCOUNT, ATTEMPTED, NOW, TASKED, facts, gathered, memo, record, web, webWith } from '../../../gen/decision.ts';
-import { conditionsOf } from './settle-support.ts';
+import type { CreateOutcome } from '../../../../../src/provider/types.ts';
+import { decide } from '../../../../../src/virtual-server/decision/decide.ts';
+import { settle } from '../../../../../src/virtual-server/decision/settle.ts';
+import type { Action } from '../../../../../src/virtual-server/decision/types.ts';
+import { RateLimitedError } from '../../../../../src/provider/errors/rate-limited-error.ts';
+import { ResponseError } from '../../../../../src/provider/errors/response-error.ts';
+import { ACCOUNT, ATTEMPTED, NOW, TASKED, facts, gathered, memo, record, web, webWith } from '../../../../gen/decision.ts';
+import { conditionsOf } from './support.ts';
 
 const create: Action = {
   type: 'create',

@@ -1,4 +1,4 @@
-import { ACCEPT_SERVER_ANNOTATION } from '../../../../src/api/names.ts';
+import { ACCEPT_SERVER_ANNOTATION } from '../../../../../src/api/names.ts';
 import {
   ACCOUNT,
   ELSEWHERE,
@@ -14,8 +14,8 @@ import {
   record,
   web,
   webWith,
-} from '../../../gen/decision.ts';
-import { park, planned, saying, verifyChecks, type CheckCase } from './checks-support.ts';
+} from '../../../../gen/decision.ts';
+import { park, planned, saying, verifyChecks, type CheckCase } from './support.ts';
 
 const READY = { serverStatus: 'running' };
 const foreign = { ...HELD, owner: 'another-uid' };

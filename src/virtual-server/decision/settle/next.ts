@@ -1,12 +1,12 @@
 /** The three ways in which a step ends: at rest until a time, on to the next step, or tried again later. Pure. */
-import type { ServerRecord } from '../../api/record.ts';
-import type { VirtualServer } from '../../api/virtual-server.ts';
-import { compose, transitions, type Parts } from './compose.ts';
-import { backoffMs, keyPauseMs } from '../../accounts/decision/failure.ts';
-import { untilExpiry } from './expiry.ts';
-import { inputsOf } from './inputs.ts';
-import type { Action, Facts, Memo, Next } from './types.ts';
-import { isAboutKey } from './verdict.ts';
+import type { ServerRecord } from '../../../api/record.ts';
+import type { VirtualServer } from '../../../api/virtual-server.ts';
+import { compose, transitions, type Parts } from '../compose.ts';
+import { backoffMs, keyPauseMs } from '../../../accounts/decision/failure.ts';
+import { untilExpiry } from '../expiry.ts';
+import { inputsOf } from '../inputs.ts';
+import type { Action, Facts, Memo, Next } from '../types.ts';
+import { isAboutKey } from '../verdict.ts';
 
 /** What every settle function works on. */
 export interface Settling {

@@ -1,26 +1,26 @@
 /** What reading, adopting or cancelling a server means for its object. Pure. */
-import { ADOPT_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../api/names.ts';
-import { unknownIn, type ServerRecord } from '../../api/record.ts';
-import type { Server } from '../../provider/types.ts';
-import { denied, graceOf, isProven, pauseOf, unprovenVerdict, withoutDenials } from './absence.ts';
-import { heldMessage } from './checks-ordering.ts';
-import { compose } from './compose.ts';
-import { connectionCondition } from './connection.ts';
-import { isToExpire, withReadyAt } from './expiry.ts';
-import { cancelPurpose, lookPurpose } from './doubt.ts';
-import { asVouched, fingerprintOf, recognize, type Recognition } from './identity.ts';
-import { saysGone, withRefuted } from './inputs.ts';
+import { ADOPT_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../api/names.ts';
+import { unknownIn, type ServerRecord } from '../../../api/record.ts';
+import type { Server } from '../../../provider/types.ts';
+import { denied, graceOf, isProven, pauseOf, unprovenVerdict, withoutDenials } from '../absence.ts';
+import { heldMessage } from '../checks/ordering.ts';
+import { compose } from '../compose.ts';
+import { connectionCondition } from '../connection.ts';
+import { isToExpire, withReadyAt } from '../expiry.ts';
+import { cancelPurpose, lookPurpose } from '../doubt.ts';
+import { asVouched, fingerprintOf, recognize, type Recognition } from '../identity.ts';
+import { saysGone, withRefuted } from '../inputs.ts';
 import { goneByWord, missingVerdict, sealed } from './missing.ts';
 import { goOn, jittered, rest, retryLater, type Settling } from './next.ts';
-import { isRunning, reach } from './reach.ts';
-import { mergeOrphans, newRecord, settledWith } from './record.ts';
-import { invisible, renamed, unseen, vanished } from './settle-task.ts';
-import { isProvisioned, serverFields } from './status.ts';
-import { cut } from '../../base/text.ts';
-import type { Action, Memo, Next, Outcome } from './types.ts';
-import type { Verdict } from './verdict.ts';
-import { lookAt } from './view.ts';
-import { definitionDeleting, definitionForbidden, resolveAdvice, unprovenServer } from './words.ts';
+import { isRunning, reach } from '../reach.ts';
+import { mergeOrphans, newRecord, settledWith } from '../record.ts';
+import { invisible, renamed, unseen, vanished } from './task.ts';
+import { isProvisioned, serverFields } from '../status.ts';
+import { cut } from '../../../base/text.ts';
+import type { Action, Memo, Next, Outcome } from '../types.ts';
+import type { Verdict } from '../verdict.ts';
+import { lookAt } from '../view.ts';
+import { definitionDeleting, definitionForbidden, resolveAdvice, unprovenServer } from '../words.ts';
 
 export function settleServer(at: Settling, action: Extract<Action, { type: 'readServer' }>, outcome: Outcome): Next {
   const { object, facts } = at;

@@ -1,17 +1,17 @@
 /** What polling a task means for its object. Pure. */
-import { ADOPT_ANNOTATION } from '../../api/names.ts';
-import { MAX_IDENTIFIER, type ServerRecord } from '../../api/record.ts';
-import type { VirtualServerSpec, VirtualServerStatus } from '../../api/virtual-server.ts';
-import { denied, isProven, pauseOf, unprovenVerdict, withoutDenials } from './absence.ts';
-import { isSameAccount } from './account.ts';
-import { isAcceptedWord } from './identity.ts';
+import { ADOPT_ANNOTATION } from '../../../api/names.ts';
+import { MAX_IDENTIFIER, type ServerRecord } from '../../../api/record.ts';
+import type { VirtualServerSpec, VirtualServerStatus } from '../../../api/virtual-server.ts';
+import { denied, isProven, pauseOf, unprovenVerdict, withoutDenials } from '../absence.ts';
+import { isSameAccount } from '../account.ts';
+import { isAcceptedWord } from '../identity.ts';
 import { goOn, jittered, rest, retryLater, type Settling } from './next.ts';
-import { taskField } from './status.ts';
-import { cut } from '../../base/text.ts';
-import type { Facts, Memo, Next, Outcome } from './types.ts';
-import type { Verdict } from './verdict.ts';
-import { isOverdue } from './view.ts';
-import { namesOf, resolveAdvice, taskInUse, unprovenTask } from './words.ts';
+import { taskField } from '../status.ts';
+import { cut } from '../../../base/text.ts';
+import type { Facts, Memo, Next, Outcome } from '../types.ts';
+import type { Verdict } from '../verdict.ts';
+import { isOverdue } from '../view.ts';
+import { namesOf, resolveAdvice, taskInUse, unprovenTask } from '../words.ts';
 
 export function settleTask(asked: Settling, record: ServerRecord, outcome: Outcome): Next {
   const { vouched: _vouched, ...memo } = asked.facts.memo;

@@ -1,12 +1,12 @@
 /** Checks on the way to a server: an attempt and its outcome, adoption, and what has to be in order before a create. */
-import { ADOPT_ANNOTATION } from '../../api/names.ts';
-import { isHopeless, mayBeInFlight } from './checks.ts';
-import { holdsSomething } from './record.ts';
-import { specProblem } from './spec.ts';
-import type { Action, Facts, GatherKind, Missing } from './types.ts';
-import { currentReason } from './verdict.ts';
-import { namesOf, resolveAdvice, unknownMessage } from './words.ts';
-import { firstSeen, isOverdue, notDue, park, withoutCredentials, type View } from './view.ts';
+import { ADOPT_ANNOTATION } from '../../../api/names.ts';
+import { isHopeless, mayBeInFlight } from './record.ts';
+import { holdsSomething } from '../record.ts';
+import { specProblem } from '../spec.ts';
+import type { Action, Facts, GatherKind, Missing } from '../types.ts';
+import { currentReason } from '../verdict.ts';
+import { namesOf, resolveAdvice, unknownMessage } from '../words.ts';
+import { firstSeen, isOverdue, notDue, park, withoutCredentials, type View } from '../view.ts';
 
 /** Only the visit that claimed the attempt may send it. */
 export function attemptWasClaimedJustNow({ own, facts, object }: View): Action | undefined {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { ADOPT_ANNOTATION } from '../../../../src/api/names.ts';
-import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
-import { decide } from '../../../../src/virtual-server/decision/decide.ts';
-import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
-import { settle } from '../../../../src/virtual-server/decision/settle.ts';
-import type { Action, Next, Outcome } from '../../../../src/virtual-server/decision/types.ts';
+import { ADOPT_ANNOTATION } from '../../../../../src/api/names.ts';
+import type { VirtualServer } from '../../../../../src/api/virtual-server.ts';
+import { decide } from '../../../../../src/virtual-server/decision/decide.ts';
+import { inputsOf } from '../../../../../src/virtual-server/decision/inputs.ts';
+import { settle } from '../../../../../src/virtual-server/decision/settle.ts';
+import type { Action, Next, Outcome } from '../../../../../src/virtual-server/decision/types.ts';
 import {
   ACCOUNT,
   ATTEMPTED,
@@ -23,8 +23,8 @@ import {
   others,
   web,
   webWith,
-} from '../../../gen/decision.ts';
-import { conditionsOf, settled } from './settle-support.ts';
+} from '../../../../gen/decision.ts';
+import { conditionsOf, settled } from './support.ts';
 
 const poll: Action = { type: 'pollTask', record: TASKED, task: 7 };
 const pollHeld: Action = { type: 'pollTask', record: HELD, task: 7 };

@@ -1,14 +1,14 @@
 /** Checks that hold for every object, deleted or not. Each is one named fact with the action that follows from it. */
-import { ADOPT_ANNOTATION, RECORD_ANNOTATION, START_ANEW_ANNOTATION } from '../../api/names.ts';
-import { RECORD_FORMAT, RECORD_MODES, type ServerRecord } from '../../api/record.ts';
-import { isSameAccount, isSameService } from './account.ts';
-import { isAcceptedWord } from './identity.ts';
-import { isPaused, namesAsGone, saysNotCreated, saysNothingCreated, withoutHandledOrphans } from './inputs.ts';
-import { settledWith, withoutAttempt, withoutServer } from './record.ts';
-import { isProvisioned } from './status.ts';
-import type { Action } from './types.ts';
-import { currentReason } from './verdict.ts';
-import { heldTwiceAdvice, letGoAdvice, namesOf, taskInUse, unprovenTask } from './words.ts';
+import { ADOPT_ANNOTATION, RECORD_ANNOTATION, START_ANEW_ANNOTATION } from '../../../api/names.ts';
+import { RECORD_FORMAT, RECORD_MODES, type ServerRecord } from '../../../api/record.ts';
+import { isSameAccount, isSameService } from '../account.ts';
+import { isAcceptedWord } from '../identity.ts';
+import { isPaused, namesAsGone, saysNotCreated, saysNothingCreated, withoutHandledOrphans } from '../inputs.ts';
+import { settledWith, withoutAttempt, withoutServer } from '../record.ts';
+import { isProvisioned } from '../status.ts';
+import type { Action } from '../types.ts';
+import { currentReason } from '../verdict.ts';
+import { heldTwiceAdvice, letGoAdvice, namesOf, taskInUse, unprovenTask } from '../words.ts';
 import {
   firstSeen,
   goneByWordAlone,
@@ -18,7 +18,7 @@ import {
   taskIsOver,
   withoutCredentials,
   type View,
-} from './view.ts';
+} from '../view.ts';
 
 /** Before everything that reads the record: this version may misread what a newer one has written. */
 export function recordIsTooNew({ record }: View): Action | undefined {

@@ -1,4 +1,4 @@
-import { FINALIZER } from '../../../../src/api/names.ts';
+import { FINALIZER } from '../../../../../src/api/names.ts';
 import {
   adopting,
   ACCOUNT,
@@ -14,8 +14,8 @@ import {
   record,
   web,
   webWith,
-} from '../../../gen/decision.ts';
-import { park, planned, verifyChecks, type CheckCase } from './checks-support.ts';
+} from '../../../../gen/decision.ts';
+import { park, planned, verifyChecks, type CheckCase } from './support.ts';
 
 const READY = { serverStatus: 'running' };
 const MISSING = { ...HELD, missingAt: '2026-01-01T12:00:00Z' };

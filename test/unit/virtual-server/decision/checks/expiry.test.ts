@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { decide } from '../../../../src/virtual-server/decision/decide.ts';
-import { clockOf, expiryOf } from '../../../../src/virtual-server/decision/expiry.ts';
+import { decide } from '../../../../../src/virtual-server/decision/decide.ts';
+import { clockOf, expiryOf } from '../../../../../src/virtual-server/decision/expiry.ts';
 import {
   ACCOUNT,
   HELD,
@@ -14,8 +14,8 @@ import {
   record,
   web,
   webWith,
-} from '../../../gen/decision.ts';
-import { park, verifyChecks, type CheckCase } from './checks-support.ts';
+} from '../../../../gen/decision.ts';
+import { park, verifyChecks, type CheckCase } from './support.ts';
 
 const READY = { serverStatus: 'running' };
 const HOUR_MS = 3_600_000;

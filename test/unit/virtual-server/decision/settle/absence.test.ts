@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import { SERVER_GONE_ANNOTATION } from '../../../../src/api/names.ts';
-import type { ServerRecord } from '../../../../src/api/record.ts';
-import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
-import { decide } from '../../../../src/virtual-server/decision/decide.ts';
-import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
-import { settle } from '../../../../src/virtual-server/decision/settle.ts';
-import type { Action, Facts, Memo, Next, Outcome } from '../../../../src/virtual-server/decision/types.ts';
-import { InvalidCredentialsError } from '../../../../src/provider/errors/invalid-credentials-error.ts';
-import { RateLimitedError } from '../../../../src/provider/errors/rate-limited-error.ts';
-import { TimeoutError } from '../../../../src/provider/errors/timeout-error.ts';
-import { TransportError } from '../../../../src/provider/errors/transport-error.ts';
-import { UnauthorizedError } from '../../../../src/provider/errors/unauthorized-error.ts';
-import { WithheldError } from '../../../../src/provider/errors/withheld-error.ts';
+import { SERVER_GONE_ANNOTATION } from '../../../../../src/api/names.ts';
+import type { ServerRecord } from '../../../../../src/api/record.ts';
+import type { VirtualServer } from '../../../../../src/api/virtual-server.ts';
+import { decide } from '../../../../../src/virtual-server/decision/decide.ts';
+import { inputsOf } from '../../../../../src/virtual-server/decision/inputs.ts';
+import { settle } from '../../../../../src/virtual-server/decision/settle.ts';
+import type { Action, Facts, Memo, Next, Outcome } from '../../../../../src/virtual-server/decision/types.ts';
+import { InvalidCredentialsError } from '../../../../../src/provider/errors/invalid-credentials-error.ts';
+import { RateLimitedError } from '../../../../../src/provider/errors/rate-limited-error.ts';
+import { TimeoutError } from '../../../../../src/provider/errors/timeout-error.ts';
+import { TransportError } from '../../../../../src/provider/errors/transport-error.ts';
+import { UnauthorizedError } from '../../../../../src/provider/errors/unauthorized-error.ts';
+import { WithheldError } from '../../../../../src/provider/errors/withheld-error.ts';
 import {
   ACCOUNT,
   HELD,
@@ -29,9 +29,9 @@ import {
   record,
   webWith,
   type Shape,
-} from '../../../gen/decision.ts';
-import { visit } from '../../../gen/visits.ts';
-import { conditionsOf, settled } from './settle-support.ts';
+} from '../../../../gen/decision.ts';
+import { visit } from '../../../../gen/visits.ts';
+import { conditionsOf, settled } from './support.ts';
 
 const seen = (changes: Partial<typeof SERVER> = {}, account = ACCOUNT): Outcome => ({
   type: 'server',

@@ -1,11 +1,11 @@
 /** What the tests of the checks share: a case, and what must hold for the cases of every check. */
 import { describe, expect, it } from 'vitest';
-import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
-import { CHECKS } from '../../../../src/virtual-server/decision/decide.ts';
-import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
-import type { Action, Facts, Memo } from '../../../../src/virtual-server/decision/types.ts';
-import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
-import { facts, memo } from '../../../gen/decision.ts';
+import type { VirtualServer } from '../../../../../src/api/virtual-server.ts';
+import { CHECKS } from '../../../../../src/virtual-server/decision/decide.ts';
+import { inputsOf } from '../../../../../src/virtual-server/decision/inputs.ts';
+import type { Action, Facts, Memo } from '../../../../../src/virtual-server/decision/types.ts';
+import { lookAt } from '../../../../../src/virtual-server/decision/view.ts';
+import { facts, memo } from '../../../../gen/decision.ts';
 
 export interface CheckCase {
   check: string;

@@ -1,9 +1,9 @@
 /** Checks for an object that is being deleted. */
-import type { ServerRecord } from '../../api/record.ts';
-import { holdsSomething } from './record.ts';
-import { orphanMessage } from './inputs.ts';
-import type { Action } from './types.ts';
-import { goneByWordAlone, notDue, park, withoutCredentials, type View } from './view.ts';
+import type { ServerRecord } from '../../../api/record.ts';
+import { holdsSomething } from '../record.ts';
+import { orphanMessage } from '../inputs.ts';
+import type { Action } from '../types.ts';
+import { goneByWordAlone, notDue, park, withoutCredentials, type View } from '../view.ts';
 
 /** Somebody else's finalizer keeps the object: nothing is owed any more. */
 export function finalizerIsGone({ deleting, finalizer }: View): Action | undefined {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Condition } from '../../../../src/api/virtual-server.ts';
-import type { Facts } from '../../../../src/virtual-server/decision/types.ts';
+import type { Condition } from '../../../../../src/api/virtual-server.ts';
+import type { Facts } from '../../../../../src/virtual-server/decision/types.ts';
 import {
   ACCOUNT,
   ATTEMPTED,
@@ -16,9 +16,9 @@ import {
   memo,
   web,
   webWith,
-} from '../../../gen/decision.ts';
-import { SSH_KEY } from '../../../gen/virtual-server.ts';
-import { answer, park, planned, saying, verifyChecks, type CheckCase } from './checks-support.ts';
+} from '../../../../gen/decision.ts';
+import { SSH_KEY } from '../../../../gen/virtual-server.ts';
+import { answer, park, planned, saying, verifyChecks, type CheckCase } from './support.ts';
 
 const busy = others({ withServer: (identifier) => (identifier === 'srv1' ? ['default/other'] : []) });
 const note = { attempt: 'a1', state: 'sending' } as const;

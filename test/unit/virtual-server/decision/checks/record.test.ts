@@ -4,10 +4,10 @@ import {
   ORPHAN_HANDLED_ANNOTATION,
   PAUSED_ANNOTATION,
   START_ANEW_ANNOTATION,
-} from '../../../../src/api/names.ts';
-import type { Condition, VirtualServer } from '../../../../src/api/virtual-server.ts';
-import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
-import type { Facts } from '../../../../src/virtual-server/decision/types.ts';
+} from '../../../../../src/api/names.ts';
+import type { Condition, VirtualServer } from '../../../../../src/api/virtual-server.ts';
+import { inputsOf } from '../../../../../src/virtual-server/decision/inputs.ts';
+import type { Facts } from '../../../../../src/virtual-server/decision/types.ts';
 import {
   adopting,
   ACCOUNT,
@@ -25,8 +25,8 @@ import {
   record,
   web,
   webWith,
-} from '../../../gen/decision.ts';
-import { park, saying, verifyChecks, type CheckCase } from './checks-support.ts';
+} from '../../../../gen/decision.ts';
+import { park, saying, verifyChecks, type CheckCase } from './support.ts';
 
 const READY = { serverStatus: 'running' };
 const foreign = { ...HELD, owner: 'another-uid' };

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { ACCEPT_SERVER_ANNOTATION, FINALIZER } from '../../../../src/api/names.ts';
-import type { ServerRecord } from '../../../../src/api/record.ts';
-import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
-import { decide } from '../../../../src/virtual-server/decision/decide.ts';
-import { settle } from '../../../../src/virtual-server/decision/settle.ts';
-import type { Action, Next, Outcome } from '../../../../src/virtual-server/decision/types.ts';
+import { ACCEPT_SERVER_ANNOTATION, FINALIZER } from '../../../../../src/api/names.ts';
+import type { ServerRecord } from '../../../../../src/api/record.ts';
+import type { VirtualServer } from '../../../../../src/api/virtual-server.ts';
+import { decide } from '../../../../../src/virtual-server/decision/decide.ts';
+import { settle } from '../../../../../src/virtual-server/decision/settle.ts';
+import type { Action, Next, Outcome } from '../../../../../src/virtual-server/decision/types.ts';
 import {
   ACCOUNT,
   ELSEWHERE,
@@ -21,9 +21,9 @@ import {
   others,
   webWith,
   type Shape,
-} from '../../../gen/decision.ts';
-import { visit } from '../../../gen/visits.ts';
-import { conditionsOf, settled } from './settle-support.ts';
+} from '../../../../gen/decision.ts';
+import { visit } from '../../../../gen/visits.ts';
+import { conditionsOf, settled } from './support.ts';
 
 const OTHER_MAC = '00:00:5e:00:53:ff';
 const seen = (changes: Partial<typeof SERVER> = {}, account = ACCOUNT): Outcome => ({

@@ -1,10 +1,10 @@
 /** A server that counts as gone: by proof, or by your word. Pure. */
-import type { ServerRecord } from '../../api/record.ts';
-import { isToExpire } from './expiry.ts';
-import { saysGone } from './inputs.ts';
+import type { ServerRecord } from '../../../api/record.ts';
+import { isToExpire } from '../expiry.ts';
+import { saysGone } from '../inputs.ts';
 import { goOn, jittered, rest, type Settling } from './next.ts';
-import type { Next } from './types.ts';
-import { timestamp, type Verdict } from './verdict.ts';
+import type { Next } from '../types.ts';
+import { timestamp, type Verdict } from '../verdict.ts';
 
 /** Your word where the provider does not show the server; undefined where you say nothing of it. */
 export function goneByWord(at: Settling, record: ServerRecord): Next | undefined {

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { decide } from '../../../../src/virtual-server/decision/decide.ts';
-import type { Action, Outcome } from '../../../../src/virtual-server/decision/types.ts';
-import { TransportError } from '../../../../src/provider/errors/transport-error.ts';
-import { ACCOUNT, HELD, KNOWN, NOW, SERVER, facts, memo, webWith } from '../../../gen/decision.ts';
-import { conditionsOf, reasons, settled } from './settle-support.ts';
+import { decide } from '../../../../../src/virtual-server/decision/decide.ts';
+import type { Action, Outcome } from '../../../../../src/virtual-server/decision/types.ts';
+import { TransportError } from '../../../../../src/provider/errors/transport-error.ts';
+import { ACCOUNT, HELD, KNOWN, NOW, SERVER, facts, memo, webWith } from '../../../../gen/decision.ts';
+import { conditionsOf, reasons, settled } from './support.ts';
 
 const READY = { serverStatus: 'running' };
 const HOUR_MS = 3_600_000;

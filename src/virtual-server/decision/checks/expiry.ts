@@ -1,11 +1,11 @@
 /** Checks for a server whose time is over (`spec.expiresAt`, `spec.ttl`). */
-import { cancellation } from './checks-deleting.ts';
-import { clockOf, expiryOf, isToExpire } from './expiry.ts';
-import { orphanMessage } from './inputs.ts';
-import { holdsSomething } from './record.ts';
-import type { Action } from './types.ts';
-import { timestamp } from './verdict.ts';
-import { park, type View } from './view.ts';
+import { cancellation } from './deleting.ts';
+import { clockOf, expiryOf, isToExpire } from '../expiry.ts';
+import { orphanMessage } from '../inputs.ts';
+import { holdsSomething } from '../record.ts';
+import type { Action } from '../types.ts';
+import { timestamp } from '../verdict.ts';
+import { park, type View } from '../view.ts';
 
 /** Its server was cancelled. Nothing is ordered again, or a GitOps tool that keeps the object would pay for ever. */
 export function serverHasExpired({ own, deleting }: View): Action | undefined {

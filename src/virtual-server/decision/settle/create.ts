@@ -1,13 +1,13 @@
 /** What the answer to a create means for its object (design.md, "What an answer to the create means"). Pure. */
-import type { ServerRecord } from '../../api/record.ts';
-import type { CreateOutcome } from '../../provider/types.ts';
-import { compose, transitions } from './compose.ts';
-import { reasonOf } from '../../accounts/decision/failure.ts';
-import { withoutAttempt } from './record.ts';
+import type { ServerRecord } from '../../../api/record.ts';
+import type { CreateOutcome } from '../../../provider/types.ts';
+import { compose, transitions } from '../compose.ts';
+import { reasonOf } from '../../../accounts/decision/failure.ts';
+import { withoutAttempt } from '../record.ts';
 import { goOn, jittered, rest, retryLater, type Settling } from './next.ts';
-import { taskField } from './status.ts';
-import type { Next } from './types.ts';
-import { unknownMessage } from './words.ts';
+import { taskField } from '../status.ts';
+import type { Next } from '../types.ts';
+import { unknownMessage } from '../words.ts';
 
 const HOUR_MS = 60 * 60_000;
 
