@@ -127,28 +127,28 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'an attempt of another process is not waited for',
-    file: 'src/virtual-server/decision/checks/record.ts',
+    file: 'src/virtual-server/decision/checks/order.ts',
     find: 'return facts.now - firstSeen(own.attempt, facts) < facts.timing.takeoverMs;',
     replace: 'return false;',
     tests: ['test/integration/orders/crash.test.ts'],
   },
   {
     name: 'an attempt may be sent by another visit than the one that claimed it',
-    file: 'src/virtual-server/decision/checks/ordering.ts',
+    file: 'src/virtual-server/decision/checks/order.ts',
     find: 'facts.claimed !== own.attempt) return undefined;',
     replace: 'own.task !== undefined) return undefined;',
   },
   {
     name: 'deletionProtection is not looked at',
     file: 'src/virtual-server/decision/checks/deleting.ts',
-    find: 'if (!deleting || !object.spec.deletionProtection) return undefined;',
+    find: 'if (!object.spec.deletionProtection) return undefined;',
     replace: 'if (object.metadata.name !== "") return undefined;',
   },
   {
     name: 'Retain is not looked at',
     file: 'src/virtual-server/decision/checks/deleting.ts',
-    find: "if (!deleting || object.spec.deletionPolicy !== 'Retain' || own?.identifier === undefined) return undefined;",
-    replace: 'if (object.metadata.name !== "" || own === undefined) return undefined;',
+    find: "if (object.spec.deletionPolicy !== 'Retain' || own.identifier === undefined) return undefined;",
+    replace: 'if (object.metadata.name !== "" || own.owner === "") return undefined;',
   },
   {
     name: 'the mirror of an outlived attempt is left as it is',
@@ -228,7 +228,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'that a server was cancelled at its end is not written down',
-    file: 'src/virtual-server/decision/checks/expiry.ts',
+    file: 'src/virtual-server/decision/checks/living.ts',
     find: "return { type: 'record', record: { ...own, expiredAt: timestamp(facts.now) }, why: 'expired' };",
     replace: "return { type: 'record', record: own, why: 'expired' };",
     tests: ['test/unit/virtual-server/decision/checks/expiry.test.ts'],
@@ -664,7 +664,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'a task is polled under another account',
-    file: 'src/virtual-server/decision/checks/record.ts',
+    file: 'src/virtual-server/decision/checks/order.ts',
     find: 'if (own.account === undefined || isSameAccount(own.account, account)) return undefined;',
     replace: "if (own.account !== '' || isSameAccount(own.account, account)) return undefined;",
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/checks/server.test.ts'],
@@ -699,7 +699,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'two overdue orders wait for the adoptions of each other',
-    file: 'src/virtual-server/decision/checks/ordering.ts',
+    file: 'src/virtual-server/decision/checks/adoption.ts',
     find: "isLate ? 'TaskOverdue' : 'Pending'",
     replace: "isLate ? 'Pending' : 'Pending'",
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/checks/ordering.test.ts'],
@@ -720,7 +720,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'a task held twice is followed',
-    file: 'src/virtual-server/decision/checks/record.ts',
+    file: 'src/virtual-server/decision/checks/order.ts',
     find: 'const holders = facts.others.withTask(own.task, own.account);',
     replace: 'const holders = facts.others.withTask(-1, own.account);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/checks/record.test.ts'],
@@ -735,8 +735,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'Retain lets an open order go',
     file: 'src/virtual-server/decision/checks/deleting.ts',
-    find: "if (!deleting || object.spec.deletionPolicy !== 'Retain' || own?.identifier === undefined) return undefined;",
-    replace: "if (!deleting || object.spec.deletionPolicy !== 'Retain' || own === undefined) return undefined;",
+    find: "if (object.spec.deletionPolicy !== 'Retain' || own.identifier === undefined) return undefined;",
+    replace: "if (object.spec.deletionPolicy !== 'Retain') return undefined;",
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/checks/deleting.test.ts'],
   },
   {
@@ -769,7 +769,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'an open order in another namespace is not waited for',
-    file: 'src/virtual-server/decision/checks/ordering.ts',
+    file: 'src/virtual-server/decision/checks/adoption.ts',
     find: 'if (ordering.length > 0) {',
     replace: 'if (ordering.some((order) => order.startsWith(`${object.metadata.namespace}/`))) {',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/checks/ordering.test.ts'],
@@ -797,7 +797,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'not-created is obeyed while the server that the task named may be there',
-    file: 'src/virtual-server/decision/checks/record.ts',
+    file: 'src/virtual-server/decision/checks/own.ts',
     find: 'const isDenied = identifier === undefined || denials?.of === `server ${identifier}`;',
     replace: "const isDenied = identifier !== '';",
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/checks/record.test.ts'],
@@ -833,14 +833,14 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'not-created is obeyed on an old condition',
-    file: 'src/virtual-server/decision/checks/record.ts',
+    file: 'src/virtual-server/decision/checks/own.ts',
     find: 'isHopeless(view, own) && looked === inputs && !taskIsOver(view)',
     replace: "isHopeless(view, own) && looked !== '' && inputs !== '' && !taskIsOver(view)",
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/checks/record.test.ts'],
   },
   {
     name: 'not-created is never obeyed while another object follows the task',
-    file: 'src/virtual-server/decision/checks/record.ts',
+    file: 'src/virtual-server/decision/checks/order.ts',
     find: "    retry: 'pollTask',\n    afterMs: facts.timing.pollMs,\n  });\n}\n\nexport function taskRuns",
     replace: '    afterMs: facts.timing.pollMs,\n  });\n}\n\nexport function taskRuns',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/settle/absence.test.ts'],
@@ -848,7 +848,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'a refuted word that the server is gone stays void for ever',
     file: 'src/virtual-server/decision/decide.ts',
-    find: '  checks.wordIsTakenBack,\n',
+    find: '    own.wordIsTakenBack,\n',
     replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/settle/absence.test.ts'],
   },

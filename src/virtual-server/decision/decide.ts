@@ -1,50 +1,104 @@
-/** What to do next for one object: the first check that has an answer. The order of the list is part of the design. */
+/** What to do next for one object: the first check that has an answer. The order of the chains is part of the design. */
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import * as checks from './checks/record.ts';
+import { adoptionIsAsked } from './checks/adoption.ts';
 import * as deleting from './checks/deleting.ts';
-import * as expiry from './checks/expiry.ts';
+import * as living from './checks/living.ts';
+import * as order from './checks/order.ts';
 import * as ordering from './checks/ordering.ts';
-import { lookAt, type View } from './view.ts';
+import * as own from './checks/own.ts';
+import * as record from './checks/record.ts';
+import { holdsSomething } from './record.ts';
 import type { Action, Facts } from './types.ts';
+import { lookAt, type OwnView, type View } from './view.ts';
 
-export type Check = (view: View) => Action | undefined;
+export type Check<V extends View = View> = (view: V) => Action | undefined;
 
-/** Name and order of every check; test/unit/virtual-server/decision/decide.test.ts holds the list against the design. */
-export const CHECKS: readonly Check[] = [
-  deleting.finalizerIsGone,
-  checks.recordIsTooNew,
-  checks.recordIsInvalid,
-  checks.recordIsForeign,
-  checks.recordIsMissing,
-  checks.recordIsInConflict,
-  checks.recordIsStale,
-  checks.objectIsPaused,
-  checks.attemptCreatedNothing,
-  checks.orphanIsHandled,
-  checks.wordIsTakenBack,
-  expiry.serverHasExpired,
-  checks.identifierIsHeldTwice,
-  deleting.nothingIsOwed,
-  ordering.attemptWasClaimedJustNow,
-  ordering.createIsInFlight,
-  deleting.serverIsRetained,
-  deleting.serverIsProtected,
-  expiry.timeIsOver,
-  ordering.adoptionIsAsked,
-  ordering.createOutcomeIsUnknown,
-  checks.taskIsHeldTwice,
-  checks.taskRuns,
-  deleting.serverIsToBeCancelled,
-  expiry.serverIsToExpire,
-  checks.serverIsHeld,
-  ordering.serverIsToBeOrdered,
-];
+export interface Chain {
+  /** Whether the checks, which rely on it, are asked at all. */
+  admits: (view: View) => boolean;
+  checks: readonly Check[];
+}
+
+/** No check is asked about a view that `admits` does not let in, so each may rely on what a guard of types has found. */
+function chain<V extends View>(admits: (view: View) => view is V, checks: readonly Check<V>[]): Chain;
+function chain(admits: (view: View) => boolean, checks: readonly Check[]): Chain;
+function chain(admits: (view: View) => boolean, checks: readonly Check<never>[]): Chain {
+  return { admits, checks: checks as readonly Check[] };
+}
+
+const isOwn = (view: View): view is OwnView => view.own !== undefined;
+const holds = (view: View): view is OwnView => view.own !== undefined && holdsSomething(view.own);
+
+/**
+ * Asked in this order: `record` of every object, `own` of one with a record of its own, then the one of the other four
+ * that fits. docs/design.md lists them; test/unit/virtual-server/decision/decide.test.ts compares.
+ */
+export const CHAINS = {
+  record: chain(
+    () => true,
+    [
+      record.finalizerIsGone,
+      record.recordIsTooNew,
+      record.recordIsInvalid,
+      record.recordIsForeign,
+      record.recordIsMissing,
+      record.recordIsInConflict,
+      record.recordIsStale,
+      record.objectIsPaused,
+    ],
+  ),
+  own: chain(isOwn, [
+    own.attemptCreatedNothing,
+    own.orphanIsHandled,
+    own.wordIsTakenBack,
+    own.serverHasExpired,
+    own.identifierIsHeldTwice,
+  ]),
+  ordering: chain(
+    (view) => !view.deleting && !holds(view),
+    [ordering.timeIsOver, adoptionIsAsked, ordering.serverIsToBeOrdered],
+  ),
+  living: chain(
+    (view): view is OwnView => !view.deleting && holds(view),
+    [
+      order.attemptWasClaimedJustNow,
+      order.createIsInFlight,
+      adoptionIsAsked,
+      order.createOutcomeIsUnknown,
+      order.taskIsHeldTwice,
+      order.taskRuns,
+      living.serverIsToExpire,
+      living.serverIsHeld,
+    ],
+  ),
+  deleting: chain(
+    (view): view is OwnView => view.deleting && holds(view),
+    [
+      order.attemptWasClaimedJustNow,
+      order.createIsInFlight,
+      deleting.serverIsRetained,
+      deleting.serverIsProtected,
+      adoptionIsAsked,
+      order.createOutcomeIsUnknown,
+      order.taskIsHeldTwice,
+      order.taskRuns,
+      deleting.serverIsToBeCancelled,
+    ],
+  ),
+  leaving: chain(
+    (view) => view.deleting && !holds(view),
+    [deleting.nothingIsOwed, deleting.serverIsProtected, adoptionIsAsked],
+  ),
+};
 
 export function decide(object: VirtualServer, facts: Facts): Action {
   const view = lookAt(object, facts);
-  for (const check of CHECKS) {
-    const action = check(view);
-    if (action !== undefined) return action;
+  for (const { admits, checks } of Object.values(CHAINS)) {
+    if (!admits(view)) continue;
+    for (const check of checks) {
+      const action = check(view);
+      if (action !== undefined) return action;
+    }
   }
   throw new Error('no check has an answer');
 }

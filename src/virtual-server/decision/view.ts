@@ -20,6 +20,11 @@ export interface View {
   adoption: Adoption;
 }
 
+/** Of an object with a record of its own. */
+export interface OwnView extends View {
+  own: ServerRecord;
+}
+
 export function lookAt(object: VirtualServer, facts: Facts): View {
   const record = viewRecord(object, facts.notes);
   return {
@@ -60,14 +65,17 @@ export function withoutCredentials(view: View, action: Action['type']): Action |
   return park(reason, message, { retry: action, ...(retryAfterMs !== undefined && { afterMs: retryAfterMs }) });
 }
 
-/** Your word that the server is gone, where no key is left to ask the provider with. */
-export function goneByWordAlone(
-  { object, facts, deleting }: View,
-  own: ServerRecord,
-  first: Action,
-): Action | undefined {
-  if (!deleting || facts.credentials?.ok !== false || first.type !== 'park') return undefined;
-  if (own.orphans !== undefined || !saysGone(object, own)) return undefined;
+/** What has to come before this call; undefined: it can be made now. */
+export function notYet(view: View, action: Action['type']): Action | undefined {
+  return notDue(view, action) ?? withoutCredentials(view, action);
+}
+
+/** As `notYet`; where no key is left to ask the provider with, your word that the server is gone is enough. */
+export function notYetOrGone(view: OwnView, action: Action['type']): Action | undefined {
+  const { object, facts, own, deleting } = view;
+  const first = notYet(view, action);
+  const isKeyless = facts.credentials?.ok === false && first?.type === 'park';
+  if (!deleting || !isKeyless || own.orphans !== undefined || !saysGone(object, own)) return first;
   return { type: 'release', why: 'gone', record: own };
 }
 
@@ -75,8 +83,8 @@ export function goneByWordAlone(
  * True once the task is over: it answered 303, or this very server was read, or counts as gone. Fields of a status that was copied or
  * restored from another object prove nothing, so the mirror beside them has to name the same server.
  */
-export function taskIsOver({ object, own, facts }: View): boolean {
-  if (own?.identifier === undefined) return false;
+export function taskIsOver({ object, own, facts }: OwnView): boolean {
+  if (own.identifier === undefined) return false;
   if (own.missingAt !== undefined || facts.memo.gone === own.identifier) return true;
   const mirror = object.status?.record;
   const wasRead = mirror?.owner === own.owner && mirror.identifier === own.identifier && isProvisioned(object.status);

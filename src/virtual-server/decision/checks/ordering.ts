@@ -1,79 +1,15 @@
-/** Checks on the way to a server: an attempt and its outcome, adoption, and what has to be in order before a create. */
-import { ADOPT_ANNOTATION } from '../../../api/names.ts';
-import { isHopeless, mayBeInFlight } from './record.ts';
+/** What has to be in order before a server is ordered. */
+import { clockOf, expiryOf } from '../expiry.ts';
 import { holdsSomething } from '../record.ts';
 import { specProblem } from '../spec.ts';
 import type { Action, Facts, GatherKind, Missing } from '../types.ts';
-import { currentReason } from '../verdict.ts';
-import { namesOf, resolveAdvice, unknownMessage } from '../words.ts';
-import { firstSeen, isOverdue, notDue, park, withoutCredentials, type View } from '../view.ts';
+import { notDue, park, withoutCredentials, type View } from '../view.ts';
 
-/** Only the visit that claimed the attempt may send it. */
-export function attemptWasClaimedJustNow({ own, facts, object }: View): Action | undefined {
-  if (own?.attempt === undefined || own.task !== undefined || facts.claimed !== own.attempt) return undefined;
-  if (facts.sshKeys?.ok !== true) throw new Error('an attempt was claimed without the keys that it sends');
-  const { product, image, diskSize } = object.spec;
-  const request = { product, image, diskSize, sshKeys: facts.sshKeys.text };
-  return { type: 'create', record: own, attempt: own.attempt, request };
-}
-
-export function createIsInFlight(view: View): Action | undefined {
-  const { own, facts } = view;
-  if (!mayBeInFlight(view) || own?.attempt === undefined) return undefined;
-  return park(
-    'CreateInFlight',
-    `attempt ${own.attempt} was claimed by another process of the operator, which may still be sending it`,
-    { afterMs: firstSeen(own.attempt, facts) + facts.timing.takeoverMs - facts.now },
-  );
-}
-
-/** The task named a server that nobody has ever seen, and names another one now, or none. */
-function isReplaceable({ own, adoption, object }: View): boolean {
-  if (own?.mode !== 'create' || own.fingerprint !== undefined || own.task === undefined) return false;
-  const isOther = adoption?.ok === true && adoption.identifier.toLowerCase() !== own.identifier?.toLowerCase();
-  return isOther && RENAMED.has(currentReason(object.status?.conditions));
-}
-
-const RENAMED = new Set<string | undefined>(['TaskInUse', 'TaskNotFound']);
-
-export function adoptionIsAsked(view: View): Action | undefined {
-  const { own, adoption, facts, object } = view;
-  if (adoption === undefined || (own?.identifier !== undefined && !isReplaceable(view))) return undefined;
-  // A task that runs tells which server is its own; adopted before, that server would be called an orphan.
-  const isRefused = currentReason(object.status?.conditions) === 'AdoptInvalid';
-  if (own?.task !== undefined && !isRefused && !isHopeless(view, own)) return undefined;
-  if (!adoption.ok) return park('AdoptInvalid', adoption.message);
-  const { identifier } = adoption;
-  // Without a key of the account nothing is said of what others hold.
-  const first = notDue(view, 'adopt') ?? withoutCredentials(view, 'adopt');
-  if (first !== undefined) return first;
-  const account = facts.credentials?.ok === true ? facts.credentials.account : undefined;
-  const ordering = facts.others.ordering(account);
-  if (ordering.length > 0) {
-    const message = `Server ${identifier} is adopted as soon as it is known which server ${namesOf(ordering, object)} has ordered`;
-    // Two overdue orders would wait for each other: a reason that says so lets the other one go first (see isStuck).
-    const isLate = own?.task !== undefined && isOverdue(own, facts.now);
-    return park(isLate ? 'TaskOverdue' : 'Pending', message, {
-      afterMs: Math.min(facts.timing.pollMs, ORDERING_RECHECK_MS),
-    });
-  }
-  return { type: 'adopt', record: own, identifier };
-}
-
-const ORDERING_RECHECK_MS = 5_000;
-
-/** While an attempt is open no advice may end in a release. */
-export function heldMessage({ own, object }: View, identifier: string, holders: readonly string[]): string {
-  const open = own?.attempt === undefined ? '' : ` ${resolveAdvice(own)}`;
-  return `Server ${identifier}, named by annotation ${ADOPT_ANNOTATION}, is held by ${namesOf(holders, object)}. Correct the annotation.${open}`;
-}
-
-export function createOutcomeIsUnknown({ own, object }: View): Action | undefined {
-  if (own?.attempt === undefined || own.task !== undefined || own.identifier !== undefined) return undefined;
-  const message = unknownMessage(own);
-  // What happened was known to the visit that sent the create alone.
-  const fuller = object.status?.conditions?.find((condition) => condition.message.startsWith(message))?.message;
-  return park('CreateOutcomeUnknown', fuller ?? message);
+/** Nothing is ordered, and nothing adopted, only to be cancelled at once. */
+export function timeIsOver({ own, object, facts }: View): Action | undefined {
+  const at = expiryOf(object, own);
+  if (at === undefined || clockOf(facts) < at) return undefined;
+  return park('Expired', 'spec.expiresAt lies in the past: nothing is ordered or adopted. Set a later time');
 }
 
 const RECHECK_MS = 60_000;

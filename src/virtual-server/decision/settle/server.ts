@@ -3,7 +3,7 @@ import { ADOPT_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../api/names.ts'
 import { unknownIn, type ServerRecord } from '../../../api/record.ts';
 import type { Server } from '../../../provider/types.ts';
 import { denied, graceOf, isProven, pauseOf, unprovenVerdict, withoutDenials } from '../absence.ts';
-import { heldMessage } from '../checks/ordering.ts';
+import { heldMessage } from '../checks/adoption.ts';
 import { compose } from '../compose.ts';
 import { connectionCondition } from '../connection.ts';
 import { isToExpire, withReadyAt } from '../expiry.ts';

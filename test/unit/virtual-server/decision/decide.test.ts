@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import {
   ADOPT_ANNOTATION,
@@ -7,9 +9,10 @@ import {
   START_ANEW_ANNOTATION,
 } from '../../../../src/api/names.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../../../src/api/virtual-server.ts';
-import { CHECKS, decide } from '../../../../src/virtual-server/decision/decide.ts';
+import { CHAINS, decide } from '../../../../src/virtual-server/decision/decide.ts';
 import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
 import type { Facts } from '../../../../src/virtual-server/decision/types.ts';
+import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
 import {
   ACCOUNT,
   ATTEMPTED,
@@ -29,39 +32,35 @@ import {
 } from '../../../gen/decision.ts';
 import { park } from './checks/support.ts';
 
-const ORDER = [
-  'finalizerIsGone',
-  'recordIsTooNew',
-  'recordIsInvalid',
-  'recordIsForeign',
-  'recordIsMissing',
-  'recordIsInConflict',
-  'recordIsStale',
-  'objectIsPaused',
-  'attemptCreatedNothing',
-  'orphanIsHandled',
-  'wordIsTakenBack',
-  'serverHasExpired',
-  'identifierIsHeldTwice',
-  'nothingIsOwed',
-  'attemptWasClaimedJustNow',
-  'createIsInFlight',
-  'serverIsRetained',
-  'serverIsProtected',
-  'timeIsOver',
-  'adoptionIsAsked',
-  'createOutcomeIsUnknown',
-  'taskIsHeldTwice',
-  'taskRuns',
-  'serverIsToBeCancelled',
-  'serverIsToExpire',
-  'serverIsHeld',
-  'serverIsToBeOrdered',
-];
+const ROOT = join(import.meta.dirname, '../../../..');
 
-describe('CHECKS', () => {
+/** The rows of the table of chains in docs/design.md: name, guard, checks. */
+function designed(): [string, string[]][] {
+  const design = readFileSync(join(ROOT, 'docs/design.md'), 'utf8');
+  const [, section = ''] = /\n## The checks\n([^]*?)\n## /.exec(design) ?? [];
+  return [...section.matchAll(/^\| `(\w+)` \|[^|]*\|([^|]*)\|$/gm)].map(([, name = '', checks = '']) => [
+    name,
+    [...checks.matchAll(/`(\w+)`/g)].map(([, check = '']) => check),
+  ]);
+}
+
+describe('the chains of checks', () => {
   it('stand in the order of the design', () => {
-    expect(CHECKS.map(({ name }) => name)).toEqual(ORDER);
+    const chains = Object.entries(CHAINS).map(([name, { checks }]) => [name, checks.map((check) => check.name)]);
+    expect(chains).toEqual(designed());
+  });
+
+  it.each([
+    ['ordering', web()],
+    ['ordering', webWith(record())],
+    ['living', webWith(HELD)],
+    ['deleting', webWith(HELD, { deleting: true })],
+    ['leaving', web({ deleting: true })],
+    ['leaving', webWith(record(), { deleting: true })],
+  ])('come to an end in exactly one: %s', (name, object) => {
+    const view = lookAt(object, facts());
+    const { record: _record, own: _own, ...last } = CHAINS;
+    expect(Object.entries(last).flatMap(([chain, { admits }]) => (admits(view) ? [chain] : []))).toEqual([name]);
   });
 });
 

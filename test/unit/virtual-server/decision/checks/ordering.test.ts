@@ -17,8 +17,10 @@ import {
   web,
   webWith,
 } from '../../../../gen/decision.ts';
+import { serverIsToBeOrdered } from '../../../../../src/virtual-server/decision/checks/ordering.ts';
+import { lookAt } from '../../../../../src/virtual-server/decision/view.ts';
 import { SSH_KEY } from '../../../../gen/virtual-server.ts';
-import { answer, park, planned, saying, verifyChecks, type CheckCase } from './support.ts';
+import { park, planned, saying, verifyChecks, type CheckCase } from './support.ts';
 
 const busy = others({ withServer: (identifier) => (identifier === 'srv1' ? ['default/other'] : []) });
 const note = { attempt: 'a1', state: 'sending' } as const;
@@ -348,6 +350,6 @@ describe('serverIsToBeOrdered', () => {
     { reason: 'a server', object: webWith(HELD) },
     { reason: 'its deletion', object: web({ deleting: true }) },
   ])('refuses an object with $reason: it is the last line of defence', ({ object }) => {
-    expect(() => answer('serverIsToBeOrdered', object, gathered())).toThrow('no create');
+    expect(() => serverIsToBeOrdered(lookAt(object, gathered()))).toThrow('no create');
   });
 });

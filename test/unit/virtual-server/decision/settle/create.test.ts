@@ -5,7 +5,18 @@ import { settle } from '../../../../../src/virtual-server/decision/settle.ts';
 import type { Action } from '../../../../../src/virtual-server/decision/types.ts';
 import { RateLimitedError } from '../../../../../src/provider/errors/rate-limited-error.ts';
 import { ResponseError } from '../../../../../src/provider/errors/response-error.ts';
-import { ACCOUNT, ATTEMPTED, NOW, TASKED, facts, gathered, memo, record, web, webWith } from '../../../../gen/decision.ts';
+import {
+  ACCOUNT,
+  ATTEMPTED,
+  NOW,
+  TASKED,
+  facts,
+  gathered,
+  memo,
+  record,
+  web,
+  webWith,
+} from '../../../../gen/decision.ts';
 import { conditionsOf } from './support.ts';
 
 const create: Action = {

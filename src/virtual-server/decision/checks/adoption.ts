@@ -1,0 +1,48 @@
+/** The server that the annotation `adopt` names. */
+import { ADOPT_ANNOTATION } from '../../../api/names.ts';
+import { isHopeless } from './order.ts';
+import type { Action } from '../types.ts';
+import { currentReason } from '../verdict.ts';
+import { namesOf, resolveAdvice } from '../words.ts';
+import { isOverdue, notYet, park, type View } from '../view.ts';
+
+/** The task named a server that nobody has ever seen, and names another one now, or none. */
+function isReplaceable({ own, adoption, object }: View): boolean {
+  if (own?.mode !== 'create' || own.fingerprint !== undefined || own.task === undefined) return false;
+  const isOther = adoption?.ok === true && adoption.identifier.toLowerCase() !== own.identifier?.toLowerCase();
+  return isOther && RENAMED.has(currentReason(object.status?.conditions));
+}
+
+const RENAMED = new Set<string | undefined>(['TaskInUse', 'TaskNotFound']);
+
+export function adoptionIsAsked(view: View): Action | undefined {
+  const { own, adoption, facts, object } = view;
+  if (adoption === undefined || (own?.identifier !== undefined && !isReplaceable(view))) return undefined;
+  // A task that runs tells which server is its own; adopted before, that server would be called an orphan.
+  const isRefused = currentReason(object.status?.conditions) === 'AdoptInvalid';
+  if (own?.task !== undefined && !isRefused && !isHopeless(view, own)) return undefined;
+  if (!adoption.ok) return park('AdoptInvalid', adoption.message);
+  const { identifier } = adoption;
+  // Without a key of the account nothing is said of what others hold.
+  const first = notYet(view, 'adopt');
+  if (first !== undefined) return first;
+  const account = facts.credentials?.ok === true ? facts.credentials.account : undefined;
+  const ordering = facts.others.ordering(account);
+  if (ordering.length > 0) {
+    const message = `Server ${identifier} is adopted as soon as it is known which server ${namesOf(ordering, object)} has ordered`;
+    // Two overdue orders would wait for each other: a reason that says so lets the other one go first (see isStuck).
+    const isLate = own?.task !== undefined && isOverdue(own, facts.now);
+    return park(isLate ? 'TaskOverdue' : 'Pending', message, {
+      afterMs: Math.min(facts.timing.pollMs, ORDERING_RECHECK_MS),
+    });
+  }
+  return { type: 'adopt', record: own, identifier };
+}
+
+const ORDERING_RECHECK_MS = 5_000;
+
+/** While an attempt is open no advice may end in a release. */
+export function heldMessage({ own, object }: View, identifier: string, holders: readonly string[]): string {
+  const open = own?.attempt === undefined ? '' : ` ${resolveAdvice(own)}`;
+  return `Server ${identifier}, named by annotation ${ADOPT_ANNOTATION}, is held by ${namesOf(holders, object)}. Correct the annotation.${open}`;
+}

@@ -1,0 +1,99 @@
+/** An attempt to order a server, its outcome, and the task that follows on it. */
+import type { ServerRecord } from '../../../api/record.ts';
+import { isSameAccount, isSameService } from '../account.ts';
+import { isAcceptedWord } from '../identity.ts';
+import type { Action } from '../types.ts';
+import { currentReason } from '../verdict.ts';
+import { namesOf, taskInUse, unknownMessage, unprovenTask } from '../words.ts';
+import { firstSeen, isOverdue, notYetOrGone, park, taskIsOver, type OwnView, type View } from '../view.ts';
+
+/** Only the visit that claimed the attempt may send it. */
+export function attemptWasClaimedJustNow({ own, facts, object }: OwnView): Action | undefined {
+  if (own.attempt === undefined || own.task !== undefined || facts.claimed !== own.attempt) return undefined;
+  if (facts.sshKeys?.ok !== true) throw new Error('an attempt was claimed without the keys that it sends');
+  const { product, image, diskSize } = object.spec;
+  const request = { product, image, diskSize, sshKeys: facts.sshKeys.text };
+  return { type: 'create', record: own, attempt: own.attempt, request };
+}
+
+export function createIsInFlight(view: OwnView): Action | undefined {
+  const { own, facts } = view;
+  if (!mayBeInFlight(view) || own.attempt === undefined) return undefined;
+  return park(
+    'CreateInFlight',
+    `attempt ${own.attempt} was claimed by another process of the operator, which may still be sending it`,
+    { afterMs: firstSeen(own.attempt, facts) + facts.timing.takeoverMs - facts.now },
+  );
+}
+
+/** True while another process may still be sending the create of the record's attempt. */
+export function mayBeInFlight({ own, facts }: OwnView): boolean {
+  if (own.attempt === undefined || own.task !== undefined || own.identifier !== undefined) return false;
+  if (facts.notes.some((note) => note.attempt === own.attempt)) return false;
+  return facts.now - firstSeen(own.attempt, facts) < facts.timing.takeoverMs;
+}
+
+/** Reasons in which a task is known that will not tell of a server any more. */
+const FRUITLESS = new Set<string | undefined>([
+  'TaskNotFound',
+  'TaskFailed',
+  'TaskOverdue',
+  'TaskInUse',
+  'IdentityUnproven',
+  'IdentifierInUse',
+  'ServerNotVisible',
+]);
+
+/** Nothing will be heard of the task by itself, or has been heard for an hour. */
+export function isHopeless({ object, facts }: View, own: ServerRecord): boolean {
+  return FRUITLESS.has(currentReason(object.status?.conditions)) || isOverdue(own, facts.now);
+}
+
+export function createOutcomeIsUnknown({ own, object }: OwnView): Action | undefined {
+  if (own.attempt === undefined || own.task !== undefined || own.identifier !== undefined) return undefined;
+  const message = unknownMessage(own);
+  // What happened was known to the visit that sent the create alone.
+  const fuller = object.status?.conditions?.find((condition) => condition.message.startsWith(message))?.message;
+  return park('CreateOutcomeUnknown', fuller ?? message);
+}
+
+/**
+ * The counter of the provider has started again: following the task could lead both to one server. An object that knows
+ * its server can tell when the task speaks of another one.
+ */
+export function taskIsHeldTwice(view: OwnView): Action | undefined {
+  const { own, facts, object } = view;
+  if (own.task === undefined || own.identifier !== undefined) return undefined;
+  const holders = facts.others.withTask(own.task, own.account);
+  if (holders.length === 0) return undefined;
+  return park('TaskInUse', taskInUse(own, `task ${own.task}, which ${namesOf(holders, object)} follows too`), {
+    retry: 'pollTask',
+    afterMs: facts.timing.pollMs,
+  });
+}
+
+export function taskRuns(view: OwnView): Action | undefined {
+  const { own, facts } = view;
+  if (own.task === undefined || taskIsOver(view)) return undefined;
+  const { identifier, task } = own;
+  const type = facts.memo.readInstead !== undefined && identifier !== undefined ? 'readServer' : 'pollTask';
+  const first = notYetOrGone(view, type);
+  if (first !== undefined) return first;
+  if (type === 'readServer' && identifier !== undefined) return { type, record: own, identifier };
+  return taskOfAnotherAccount(view) ?? { type: 'pollTask', record: own, task };
+}
+
+/**
+ * Task numbers are those of an account. Under another key of the same base URL the identifier that the task named before
+ * can prove that it is the same one; without it the task may be anybody's.
+ */
+function taskOfAnotherAccount({ facts, object, own }: OwnView): Action | undefined {
+  const { credentials, timing } = facts;
+  const account = credentials?.ok === true ? credentials.account : undefined;
+  if (own.account === undefined || isSameAccount(own.account, account)) return undefined;
+  if (own.identifier !== undefined && isSameService(own.account, account)) return undefined;
+  const word = `task-${own.task ?? ''}@${account ?? ''}`;
+  if (isAcceptedWord(object, word)) return undefined;
+  const why = 'the API key or the base URL is not the one that the server was ordered with';
+  return park('IdentityUnproven', unprovenTask(own, why, word), { retry: 'pollTask', afterMs: timing.pollMs });
+}
