@@ -2,7 +2,20 @@
 import { ADOPT_ANNOTATION, FINALIZER, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import { formatRecord, type ServerRecord } from '../../src/api/record.ts';
 import type { VirtualServer, VirtualServerSpec, VirtualServerStatus } from '../../src/api/virtual-server.ts';
-import type { Denials, Facts, Memo, Others } from '../../src/virtual-server/decision/types.ts';
+import { decide as decideOn } from '../../src/virtual-server/decision/decide.ts';
+import { settle as settleOn } from '../../src/virtual-server/decision/settle.ts';
+import type {
+  Action,
+  CancellationFacts,
+  Denials,
+  Facts,
+  Leave,
+  Memo,
+  Next,
+  Others,
+  Outcome,
+} from '../../src/virtual-server/decision/types.ts';
+import { lookAt, type View } from '../../src/virtual-server/decision/view.ts';
 import type { Server } from '../../src/provider/types.ts';
 import { SSH_KEY, stored, storedWith } from './virtual-server.ts';
 
@@ -124,3 +137,25 @@ export const SERVER: Server = {
   adminConsole: { hostname: 'admin.srv1.vs.example.com', username: 'srv1' },
   sshProxy: { hostname: 'proxy.example.com', port: 20001 },
 };
+
+/** All that was looked at before a DELETE, with nothing against it; and what follows from that. */
+export const LOOKED: CancellationFacts = {
+  identifier: 'srv1',
+  shown: { type: 'server', server: SERVER, account: ACCOUNT },
+  liveAt: 0,
+  definition: 'kept',
+};
+export const LEAVE: Leave = { ok: true, shown: LOOKED.shown, liveAt: 0 };
+
+/** An object as the checks see it; where nothing is said of a cancellation, all was looked at for it. */
+export function viewOf(object: VirtualServer, given: Facts): View {
+  const view = lookAt(object, given);
+  const { identifier } = view.own ?? {};
+  if (identifier === undefined || given.cancellation !== undefined) return view;
+  return { ...view, facts: { ...given, cancellation: { ...LOOKED, identifier } } };
+}
+
+export const decide = (object: VirtualServer, given: Facts): Action => decideOn(viewOf(object, given));
+
+export const settle = (object: VirtualServer, action: Action, outcome: Outcome, given: Facts): Next =>
+  settleOn(lookAt(object, given), action, outcome);

@@ -2,10 +2,8 @@
 import { FINALIZER, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import { formatRecord } from '../../src/api/record.ts';
 import { statusSchema, type VirtualServer } from '../../src/api/virtual-server.ts';
-import { decide } from '../../src/virtual-server/decision/decide.ts';
-import { settle } from '../../src/virtual-server/decision/settle.ts';
 import type { Action, EventNote, Facts, Memo, Next, Outcome } from '../../src/virtual-server/decision/types.ts';
-import { ATTEMPTED, gathered } from './decision.ts';
+import { ATTEMPTED, gathered, decide, settle } from './decision.ts';
 
 /** What the service answers to the calls of a visit, by the kind of action. */
 export type Answers = Partial<Record<Action['type'], Outcome>>;

@@ -61,7 +61,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'any 404 is taken for gone',
-    file: 'src/virtual-server/visit/denial.ts',
+    file: 'src/virtual-server/visit/reads.ts',
     find: 'const isOther = account !== undefined && !isSameAccount(account, session.account);',
     replace: "const isOther = account === '';",
     tests: ['--project', 'unit', 'test/unit/virtual-server/visit/perform.test.ts'],
@@ -74,9 +74,9 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'the live read before a DELETE is left out',
-    file: 'src/virtual-server/visit/perform.ts',
+    file: 'src/virtual-server/visit/gather.ts',
     find: 'const live = await room.kube.getVirtualServer(namespace, name);',
-    replace: 'const live = target.object as VirtualServer | undefined;',
+    replace: 'const live = view.object as VirtualServer | undefined;',
   },
   {
     name: 'the mirror is not looked at',
@@ -165,9 +165,9 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'the live read before a DELETE is left out, in real processes',
-    file: 'src/virtual-server/visit/perform.ts',
+    file: 'src/virtual-server/visit/gather.ts',
     find: 'const live = await room.kube.getVirtualServer(namespace, name);',
-    replace: 'const live = target.object as VirtualServer | undefined;',
+    replace: 'const live = view.object as VirtualServer | undefined;',
     plan: 'stale/retained-while-deleting/service:GET-task:attempt+task+identifier+deleting+shown/frozen',
   },
   {
@@ -303,13 +303,13 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'an object is let go without a look at its connection Secret',
     file: 'src/virtual-server/visit/perform.ts',
-    find: 'await room.connections.letGo(target.object);',
+    find: 'await room.connections.letGo(target.view.object);',
     replace: '',
   },
   {
     name: 'a connection Secret keeps the data of a server that has expired',
     file: 'src/virtual-server/visit/perform.ts',
-    find: 'action.empties === true ? await room.connections.empty(target.object) : undefined',
+    find: 'action.empties === true ? await room.connections.empty(target.view.object) : undefined',
     replace: 'undefined',
   },
   {
@@ -329,8 +329,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'a server is shown before its adoption is written down',
     file: 'src/virtual-server/visit/perform.ts',
-    find: 'const found = await readServer(identifier, undefined, target);',
-    replace: 'const found = await lookedAt(await readServer(identifier, undefined, target), target, room);',
+    find: 'const found = await read(identifier, undefined, target);',
+    replace: 'const found = await lookedAt(await read(identifier, undefined, target), target, room);',
   },
   {
     name: 'a password that an answer quotes is passed on',
@@ -573,7 +573,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'an empty list counts',
-    file: 'src/virtual-server/visit/denial.ts',
+    file: 'src/virtual-server/visit/reads.ts',
     find: 'return (await session.products()).length === 0 ?',
     replace: 'return (await session.products()).length < 0 ?',
     tests: ['--project', 'unit', 'test/unit/virtual-server/visit/perform.test.ts'],
@@ -608,21 +608,21 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'a server is cancelled without being read first',
-    file: 'src/virtual-server/visit/perform.ts',
-    find: 'const shown = await readServer(identifier, record.account, target);',
-    replace: "const shown = { type: 'serverNotFound', counts: true, detail: '' } as Outcome;",
+    file: 'src/virtual-server/visit/gather.ts',
+    find: 'return { identifier, shown: await readServer(identifier, account, session, object) };',
+    replace: "return { identifier, shown: { type: 'serverNotFound', counts: true, detail: '' } };",
     tests: ['--project', 'unit', 'test/unit/virtual-server/visit/perform.test.ts'],
   },
   {
     name: 'an identifier is enough for a DELETE under another account',
-    file: 'src/virtual-server/visit/perform.ts',
-    find: 'const isOther = account !== undefined && !isSameAccount(account, session.account);',
+    file: 'src/virtual-server/decision/checks/deleting.ts',
+    find: 'const isOther = account !== undefined && !isSameAccount(account, present);',
     replace: "const isOther = account === '';",
     tests: ['--project', 'unit', 'test/unit/virtual-server/visit/perform.test.ts'],
   },
   {
     name: 'a server that counted as gone gets a DELETE unseen',
-    file: 'src/virtual-server/visit/perform.ts',
+    file: 'src/virtual-server/decision/checks/deleting.ts',
     find: "|| mode === 'adopt' || missingAt !== undefined;",
     replace: "|| mode === 'adopt';",
     tests: ['--project', 'unit', 'test/unit/virtual-server/visit/perform.test.ts'],
@@ -646,6 +646,27 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/decision/doubt.ts',
     find: 'return DOUBTS.has(currentReason(object.status?.conditions));',
     replace: 'return DOUBTS.has(object.metadata.uid);',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/visit/perform.test.ts'],
+  },
+  {
+    name: 'a DELETE leaves on a live read of any age',
+    file: 'src/virtual-server/visit/perform.ts',
+    find: 'room.leads() && room.timers.monotonic() - liveAt < LIVE_READ_MS;',
+    replace: 'room.leads() && LIVE_READ_MS > liveAt - liveAt;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/visit/perform.test.ts'],
+  },
+  {
+    name: 'what was read for one cancellation is a reason for the next one',
+    file: 'src/virtual-server/visit/choose.ts',
+    find: '  delete into.cancellation;\n',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/visit/choose.test.ts'],
+  },
+  {
+    name: 'a server is cancelled on a reading from before its object was changed',
+    file: 'src/virtual-server/visit/gather.ts',
+    find: 'if (inputsOf(live) === view.inputs) into',
+    replace: "if (view.inputs !== '') into",
     tests: ['--project', 'unit', 'test/unit/virtual-server/visit/perform.test.ts'],
   },
   {
@@ -714,8 +735,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'a write that met an object which nobody here has seen is the end of the visit',
     file: 'src/virtual-server/visit/reconciler.ts',
-    find: 'if (!stepped.next.again && isSeen) return',
-    replace: 'if (!stepped.next.again) return',
+    find: 'if (!next.again && isSeen) return',
+    replace: 'if (!next.again) return',
     tests: ['--project', 'unit', 'test/unit/virtual-server/visit/unseen-version.test.ts'],
   },
   {
@@ -826,7 +847,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'a server that was read before gets a DELETE after a 404',
-    file: 'src/virtual-server/visit/perform.ts',
+    file: 'src/virtual-server/decision/checks/deleting.ts',
     find: 'const wasRead = fingerprint !== undefined ||',
     replace: 'const wasRead =',
     tests: ['--project', 'unit', 'test/unit/virtual-server/visit/perform.test.ts'],
@@ -868,15 +889,15 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'servers are cancelled while the definition of their objects is being deleted by mistake',
-    file: 'src/virtual-server/visit/perform.ts',
-    find: "if (definition !== 'kept' && definition !== 'deletionAllowed') return { type: 'heldBack', definition };",
-    replace: "if (definition === 'forbidden') return { type: 'heldBack', definition };",
+    file: 'src/virtual-server/decision/checks/deleting.ts',
+    find: "if (definition !== 'kept' && definition !== 'deletionAllowed')",
+    replace: "if (definition === 'forbidden')",
   },
   {
     name: 'an operator that may not read the definition cancels all the same',
-    file: 'src/virtual-server/visit/perform.ts',
-    find: "if (definition !== 'kept' && definition !== 'deletionAllowed') return { type: 'heldBack', definition };",
-    replace: "if (definition === 'deleting') return { type: 'heldBack', definition };",
+    file: 'src/virtual-server/decision/checks/deleting.ts',
+    find: "if (definition !== 'kept' && definition !== 'deletionAllowed')",
+    replace: "if (definition === 'deleting')",
     tests: ['--project', 'unit', 'test/unit/virtual-server/visit/perform.test.ts'],
   },
   {

@@ -1,5 +1,4 @@
 /** What to do next for one object: the first check that has an answer. The order of the chains is part of the design. */
-import type { VirtualServer } from '../../api/virtual-server.ts';
 import { adoptionIsAsked } from './checks/adoption.ts';
 import * as deleting from './checks/deleting.ts';
 import * as living from './checks/living.ts';
@@ -8,8 +7,8 @@ import * as ordering from './checks/ordering.ts';
 import * as own from './checks/own.ts';
 import * as record from './checks/record.ts';
 import { holdsSomething } from './record.ts';
-import type { Action, Facts } from './types.ts';
-import { lookAt, type OwnView, type View } from './view.ts';
+import type { Action } from './types.ts';
+import type { OwnView, View } from './view.ts';
 
 export type Check<V extends View = View> = (view: V) => Action | undefined;
 
@@ -91,8 +90,7 @@ export const CHAINS = {
   ),
 };
 
-export function decide(object: VirtualServer, facts: Facts): Action {
-  const view = lookAt(object, facts);
+export function decide(view: View): Action {
   for (const { admits, checks } of Object.values(CHAINS)) {
     if (!admits(view)) continue;
     for (const check of checks) {

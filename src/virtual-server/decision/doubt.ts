@@ -1,8 +1,10 @@
 /** Whether there is a reason to doubt that the server of this name is still that of the object. Pure. */
+import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import type { Purpose } from './identity.ts';
-import type { Memo } from './types.ts';
+import { asVouched, recognize, type Recognition } from './identity.ts';
+import type { Memo, Outcome } from './types.ts';
 import { currentReason } from './verdict.ts';
+import type { View } from './view.ts';
 
 const DOUBTS = new Set<string | undefined>(['AbsenceUnproven', 'IdentityUnproven', 'ServerMissing']);
 
@@ -15,12 +17,13 @@ export function isInDoubt(object: VirtualServer, { denials, unrecognized, taskCo
   return DOUBTS.has(currentReason(object.status?.conditions));
 }
 
-/** What a reading before a DELETE is for. */
-export function cancelPurpose(object: VirtualServer, memo: Memo): Purpose {
-  return isInDoubt(object, memo) ? 'doubt' : 'cancel';
-}
-
-/** What any other reading is for. */
-export function lookPurpose(object: VirtualServer, memo: Memo): Purpose {
-  return isInDoubt(object, memo) ? 'doubt' : 'look';
+/** Whether a server that was just read is that of the record. `use`: what for, where nothing speaks against it. */
+export function recognizeFor(
+  use: 'cancel' | 'look',
+  { object, facts: { memo } }: View,
+  record: ServerRecord,
+  { server, account }: Extract<Outcome, { type: 'server' }>,
+): Recognition {
+  const purpose = isInDoubt(object, memo) ? 'doubt' : use;
+  return recognize(object, asVouched(record, account, memo), server, account, purpose);
 }

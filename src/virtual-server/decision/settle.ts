@@ -1,27 +1,27 @@
 /** What an outcome means for one object: record, status, Events, and when to look again. Pure. */
 import { SERVER_GONE_ANNOTATION } from '../../api/names.ts';
-import type { VirtualServer } from '../../api/virtual-server.ts';
 import { unknownIn, type ServerRecord } from '../../api/record.ts';
 import { compose, transitions } from './compose.ts';
 import { connectionCondition } from './connection.ts';
 import { reasonOf } from '../../accounts/decision/failure.ts';
 import { untilExpiry } from './expiry.ts';
-import { inputsOf, orphanMessage, saysGone, saysNotCreated } from './inputs.ts';
-import { goOn, rest, retryLater, type Settling } from './settle/next.ts';
-import { newRecord, viewRecord } from './record.ts';
+import { orphanMessage, saysGone, saysNotCreated } from './inputs.ts';
+import { goOn, rest, retryLater } from './settle/next.ts';
+import { newRecord } from './record.ts';
 import { settleCreate } from './settle/create.ts';
 import { settleAdoption, settleDelete, settleServer } from './settle/server.ts';
 import { settleTask } from './settle/task.ts';
-import type { Action, Facts, Memo, Next, Outcome } from './types.ts';
+import type { Action, Memo, Next, Outcome } from './types.ts';
 import { timestamp, type Verdict } from './verdict.ts';
-import { firstSeen, isOverdue } from './view.ts';
+import { firstSeen, isOverdue, withMemo, type View } from './view.ts';
 import { resolveAdvice } from './words.ts';
 
-export function settle(object: VirtualServer, action: Action, outcome: Outcome, facts: Facts): Next {
-  const next = settleOne(object, action, outcome, facts);
+/** `at`: the version of the object that the action was decided on, with the facts of now. */
+export function settle(at: View, action: Action, outcome: Outcome): Next {
+  const next = settleOne(at, action, outcome);
+  const { object, facts, inputs: looked } = at;
   const about = action.type === 'park' ? action.retry : action.type;
   if (!LOOKS.has(about)) return next;
-  const looked = inputsOf(object);
   // A word that nothing was created waits for a look at the provider after it, and no longer.
   const { record } = object.status ?? {};
   const again = next.again || (facts.memo.looked !== looked && record !== undefined && saysNotCreated(object, record));
@@ -31,8 +31,7 @@ export function settle(object: VirtualServer, action: Action, outcome: Outcome, 
 /** Actions that ask the provider about a task or a server; a park in their place had nothing to ask with. */
 const LOOKS = new Set<Action['type'] | undefined>(['pollTask', 'readServer', 'deleteServer']);
 
-function settleOne(object: VirtualServer, action: Action, outcome: Outcome, facts: Facts): Next {
-  const at: Settling = { object, facts };
+function settleOne(at: View, action: Action, outcome: Outcome): Next {
   if (outcome.type === 'failed') return failed(at, action, outcome);
   switch (action.type) {
     case 'wait':
@@ -64,36 +63,32 @@ function settleOne(object: VirtualServer, action: Action, outcome: Outcome, fact
 }
 
 /** The record to mirror: the object's own, or what the mirror already says where the two cannot be brought together. */
-function recordOf({ object, facts }: Settling): ServerRecord | undefined {
-  const view = viewRecord(object, facts.notes);
-  return view.kind === 'own' ? view.record : object.status?.record;
+function recordOf({ object, own }: View): ServerRecord | undefined {
+  return own ?? object.status?.record;
 }
 
-function failed(at: Settling, action: Action, { error, cancelAsked }: Extract<Outcome, { type: 'failed' }>): Next {
-  const { object, facts } = at;
+function failed(at: View, action: Action, { error, cancelAsked }: Extract<Outcome, { type: 'failed' }>): Next {
+  const { object, facts, deleting } = at;
   const record = recordOf(at);
   const isAbout = action.type === 'readServer' || action.type === 'deleteServer' || action.type === 'pollTask';
-  const deleting = object.metadata.deletionTimestamp !== undefined;
   if (isAbout && deleting && record?.identifier !== undefined && saysGone(object, record))
     return goOn({ ...facts.memo, gone: record.identifier });
   const verdict: Verdict = { reason: reasonOf(error), message: `${error.message}${adviceOf(at, action, record)}` };
   const isAsked = action.type === 'deleteServer' && cancelAsked === true;
-  const memo = { ...at.facts.memo, ...(isAsked && { cancelAsked: action.identifier }) };
-  const settling = { ...at, facts: { ...at.facts, memo } };
-  return retryLater(settling, action.type, { record, verdict }, error.retryAfterMs);
+  const memo = { ...facts.memo, ...(isAsked && { cancelAsked: action.identifier }) };
+  return retryLater(withMemo(at, memo), action.type, { record, verdict }, error.retryAfterMs);
 }
 
 /** What you can do when a call fails and does not stop failing. */
-function adviceOf({ object, facts }: Settling, action: Action, record: ServerRecord | undefined): string {
+function adviceOf({ facts, deleting }: View, action: Action, record: ServerRecord | undefined): string {
   if (record === undefined) return '';
   if (action.type === 'pollTask' && isOverdue(record, facts.now)) return `. ${resolveAdvice(record)}`;
   const { identifier } = record;
-  const deleting = object.metadata.deletionTimestamp !== undefined;
   if (action.type !== 'deleteServer' || !deleting || identifier === undefined) return '';
   return `. If you know that server ${identifier} is gone, annotate ${SERVER_GONE_ANNOTATION}=${identifier}`;
 }
 
-function settleWait(at: Settling, afterMs: number | undefined): Next {
+function settleWait(at: View, afterMs: number | undefined): Next {
   const { object, facts } = at;
   const record = recordOf(at);
   const requeueAfterMs = Math.min(afterMs ?? Infinity, untilExpiry(object, record, facts));
@@ -108,7 +103,7 @@ function settleWait(at: Settling, afterMs: number | undefined): Next {
   return { ...idle, status, events: transitions(object.status, status) };
 }
 
-function settlePark(at: Settling, action: Extract<Action, { type: 'park' }>, outcome: Outcome): Next {
+function settlePark(at: View, action: Extract<Action, { type: 'park' }>, outcome: Outcome): Next {
   const { verdict, retry, afterMs, atLeastMs } = action;
   const connection = outcome.type === 'done' ? connectionCondition(at.object, outcome.connection) : undefined;
   const parts = { record: recordOf(at), verdict, ...(action.empties === true && { fields: {}, connection }) };
@@ -126,13 +121,13 @@ function settlePark(at: Settling, action: Extract<Action, { type: 'park' }>, out
 }
 
 /** The wait for another process's create counts from when its attempt was first seen here. */
-function rememberForeign(memo: Memo, at: Settling, verdict: Verdict): Memo {
+function rememberForeign(memo: Memo, at: View, verdict: Verdict): Memo {
   const attempt = recordOf(at)?.attempt;
   if (verdict.reason !== 'CreateInFlight' || attempt === undefined) return memo;
   return { ...memo, foreignAttempt: { attempt, since: firstSeen(attempt, at.facts) } };
 }
 
-function settleRecord({ object, facts }: Settling, record: ServerRecord, why: string): Next {
+function settleRecord({ object, facts }: View, record: ServerRecord, why: string): Next {
   const { next: _next, ...memo } = facts.memo;
   // The mirror follows in the same step: a new attempt must never meet the mirror of an older one.
   const mirrored = object.status?.record === undefined ? {} : { status: compose(object, { record }, facts.now) };
@@ -153,7 +148,7 @@ function settleRecord({ object, facts }: Settling, record: ServerRecord, why: st
   return { record, ...status, memo, events: [], again: true };
 }
 
-function settleClaim({ object, facts }: Settling, action: Extract<Action, { type: 'claim' }>, attempt: string): Next {
+function settleClaim({ object, facts }: View, action: Extract<Action, { type: 'claim' }>, attempt: string): Next {
   const { orphans, settled } = action.record ?? {};
   const record: ServerRecord = {
     ...(action.record && unknownIn(action.record)),
@@ -167,7 +162,7 @@ function settleClaim({ object, facts }: Settling, action: Extract<Action, { type
   return goOn(facts.memo, { record, claimed: attempt });
 }
 
-function settleRelease({ facts }: Settling, action: Extract<Action, { type: 'release' }>): Next {
+function settleRelease({ facts }: View, action: Extract<Action, { type: 'release' }>): Next {
   const { record, why } = action;
   const left =
     record?.identifier ??

@@ -2,6 +2,7 @@
 import type { Reason } from '../../api/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServerStatus } from '../../api/virtual-server.ts';
+import type { DefinitionState } from '../../kube/types.ts';
 import type { Connection } from './connection.ts';
 import type { Probed } from './reach.ts';
 import type { ReadyReason, Verdict } from './verdict.ts';
@@ -70,7 +71,7 @@ export interface Missing {
   retryAfterMs?: number | undefined;
 }
 
-export interface Facts {
+export interface Facts extends GatheredFacts {
   /** ms since the epoch. */
   now: number;
   /** ms of a clock that only goes forward. */
@@ -86,7 +87,12 @@ export interface Facts {
   timing: Timing;
   /** Why the journal takes no step, without which nothing is ordered; left out where it does. */
   journalProblem?: string;
-  /** Gathered on demand; undefined: not yet. */
+  /** A number in [0, 1) for jitter. */
+  jitter: number;
+}
+
+/** What a visit gathers on demand; undefined: not yet. */
+export interface GatheredFacts {
   credentials?: { ok: true; account: string; note?: string } | Missing;
   sshKeys?: { ok: true; text: string } | Missing;
   catalog?: { ok: true; catalog: Catalog } | Missing;
@@ -94,17 +100,28 @@ export interface Facts {
   createDelayMs?: number;
   /** Whether the namespace may have one more server; `limit`: how many it may have in all. */
   place?: { free: boolean; limit: number };
-  /** A number in [0, 1) for jitter. */
-  jitter: number;
+  /** For one DELETE alone. */
+  cancellation?: CancellationFacts;
+}
+
+/** What was looked at before a DELETE, in this order. */
+export interface CancellationFacts {
+  identifier: string;
+  /** What a read of the server came to. */
+  shown: Outcome;
+  /** When the object was then read live, on the monotonic clock (ms); facts and object are of that version since. */
+  liveAt?: number;
+  /** What becomes of the CustomResourceDefinition, read after the object. */
+  definition?: DefinitionState | 'forbidden';
 }
 
 /** `held`: leaves out those that are only about to take the server over. */
-type Asking = Pick<ServerRecord, 'account' | 'fingerprint'> & { held?: true };
+type Asker = Pick<ServerRecord, 'account' | 'fingerprint'> & { held?: true };
 
 /** Other objects, as `namespace/name`; `account` is that of the one who asks. */
 export interface Others {
   /** Those that hold the server. */
-  withServer: (identifier: string, asking: Asking) => readonly string[];
+  withServer: (identifier: string, asker: Asker) => readonly string[];
   /** Those that follow the task of this number to its end. */
   withTask: (task: number, account: string | undefined) => readonly string[];
   /** Those that have ordered a server and do not know its identifier yet, and will. */
@@ -121,7 +138,16 @@ export interface Timing {
   absenceMs: number;
 }
 
-export type GatherKind = 'credentials' | 'sshKeys' | 'catalog' | 'place' | 'createDelay';
+export type GatherKind =
+  | 'credentials'
+  | 'sshKeys'
+  | 'catalog'
+  | 'place'
+  | 'createDelay'
+  /** For a cancellation: the server of the record, then the object as it is now, then the definition. */
+  | 'server'
+  | 'liveObject'
+  | 'definition';
 
 export type Action =
   /** Collect one more fact, then decide again. */
@@ -135,7 +161,7 @@ export type Action =
   | { type: 'adopt'; record: ServerRecord | undefined; identifier: string }
   | { type: 'pollTask'; record: ServerRecord; task: number }
   | { type: 'readServer'; record: ServerRecord; identifier: string }
-  | { type: 'deleteServer'; record: ServerRecord; identifier: string }
+  | { type: 'deleteServer'; record: ServerRecord; identifier: string; leave: Leave }
   | {
       type: 'release';
       why: 'nothingCreated' | 'cancelled' | 'gone' | 'retained' | 'foreign';
@@ -155,6 +181,12 @@ export type Action =
       retry?: Action['type'];
       empties?: true;
     };
+
+/**
+ * Whether a DELETE may be sent: what a read of the server came to, and when the object was read live (ms, monotonic); or
+ * what stands against it, which is then the outcome.
+ */
+export type Leave = { ok: true; shown: Outcome; liveAt: number } | { ok: false; outcome: Outcome };
 
 export type Outcome =
   /** `connection`: that the connection Secret could not be emptied. */
@@ -178,8 +210,6 @@ export type Outcome =
   | { type: 'cancelled' }
   /** Nothing is cancelled while the CustomResourceDefinition is being deleted by mistake, or may be. */
   | { type: 'heldBack'; definition: 'deleting' | 'forbidden' }
-  /** The live object asks for something else than the cached one did. */
-  | { type: 'changed' }
   /** `cancelAsked`: a DELETE has left, and its answer was lost or says nothing. */
   | { type: 'failed'; error: ProviderErrorLike; cancelAsked?: true };
 

@@ -5,7 +5,7 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import { adoptionOf, inputsOf, saysGone, type Adoption } from './inputs.ts';
 import { viewRecord, type RecordView } from './record.ts';
 import { isProvisioned } from './status.ts';
-import type { Action, Facts } from './types.ts';
+import type { Action, Facts, Memo } from './types.ts';
 import type { ReadyReason } from './verdict.ts';
 
 export interface View {
@@ -23,6 +23,11 @@ export interface View {
 /** Of an object with a record of its own. */
 export interface OwnView extends View {
   own: ServerRecord;
+}
+
+/** The same version of the object, with what is known of it by now. */
+export function withMemo<V extends View>(view: V, memo: Memo): V {
+  return { ...view, facts: { ...view.facts, memo } };
 }
 
 export function lookAt(object: VirtualServer, facts: Facts): View {

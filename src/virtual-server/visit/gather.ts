@@ -2,80 +2,88 @@
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { reasonOf } from '../../accounts/decision/failure.ts';
 import { inputsOf } from '../decision/inputs.ts';
-import { holdsSomething, viewRecord } from '../decision/record.ts';
-import type { Facts, GatherKind, Missing } from '../decision/types.ts';
+import { holdsSomething } from '../decision/record.ts';
+import type { CancellationFacts, GatheredFacts, GatherKind, Missing } from '../decision/types.ts';
+import type { View } from '../decision/view.ts';
 import { KubeError } from '../../kube/error.ts';
 import type { Kube } from '../kube.ts';
 import { ProviderError } from '../../provider/errors/provider-error.ts';
 import type { Session } from '../../provider/types.ts';
 import type { CreateLimit } from '../fleet/create-limit.ts';
+import type { Objects } from '../fleet/objects.ts';
 import type { Credentials } from '../../accounts/credentials.ts';
 import type { Places } from '../fleet/server-quota.ts';
+import { definitionOf } from './definition.ts';
 import { parsePublicKeys } from './public-keys.ts';
+import { readServer } from './reads.ts';
 import type { Timers } from '../../base/timers.ts';
 
 /** How old the service's lists may be when a create is decided on them (ms). */
 const CATALOG_AGE_MS = 5_000;
 
-export interface Gathering {
-  kube: Pick<Kube, 'getSecret'>;
+export interface GatherRooms {
+  kube: Pick<Kube, 'getSecret' | 'getVirtualServer' | 'getDefinition'>;
   credentials: Credentials;
   limit: CreateLimit;
   places: Places;
   timers: Timers;
+  objects: Pick<Objects, 'saw'>;
 }
 
 /** The facts of one visit; `session` is what the credentials stand for. */
-export interface Gathered {
-  credentials?: NonNullable<Facts['credentials']>;
-  sshKeys?: NonNullable<Facts['sshKeys']>;
-  catalog?: NonNullable<Facts['catalog']>;
-  place?: NonNullable<Facts['place']>;
-  createDelayMs?: number;
+export interface VisitFacts extends GatheredFacts {
   session?: Session;
 }
 
-/** What this process remembers of the object. */
-type Known = Pick<Facts, 'notes' | 'memo'>;
-
+/** Resolves with the object to decide on next; undefined: it is gone. */
 export async function gather(
   what: GatherKind,
-  object: VirtualServer,
-  known: Known,
-  into: Gathered,
-  room: Gathering,
-): Promise<void> {
+  view: View,
+  into: VisitFacts,
+  room: GatherRooms,
+): Promise<VirtualServer | undefined> {
+  const { object } = view;
+  const { namespace, uid } = object.metadata;
   switch (what) {
     case 'credentials':
-      return gatherCredentials(object, known, into, room);
+      await gatherCredentials(view, into, room);
+      break;
     case 'sshKeys':
       into.sshKeys = await readSshKeys(object, room.kube);
-      return;
+      break;
     case 'catalog':
-      if (into.session === undefined) throw new Error('the lists are asked for before the credentials');
-      into.catalog = await readCatalog(into.session, CATALOG_AGE_MS);
-      return;
+      into.catalog = await readCatalog(sessionOf(into), CATALOG_AGE_MS);
+      break;
     case 'place':
-      into.place = {
-        free: room.places.reserve(object.metadata.namespace, object.metadata.uid),
-        limit: room.places.perNamespace,
-      };
-      return;
+      into.place = { free: room.places.reserve(namespace, uid), limit: room.places.perNamespace };
+      break;
     case 'createDelay':
-      into.createDelayMs = room.limit.reserve(object.metadata.namespace, object.metadata.uid, room.timers.monotonic());
-      return;
+      into.createDelayMs = room.limit.reserve(namespace, uid, room.timers.monotonic());
+      break;
+    case 'server':
+      into.cancellation = await showServer(view, sessionOf(into));
+      break;
+    case 'liveObject':
+      return readLive(view, into, room);
+    case 'definition':
+      if (into.cancellation === undefined) throw new Error('the definition is asked for before the object');
+      into.cancellation = { ...into.cancellation, definition: await definitionOf(room.kube) };
+      break;
   }
+  return object;
 }
 
-async function gatherCredentials(object: VirtualServer, known: Known, into: Gathered, room: Gathering): Promise<void> {
-  const { namespace, deletionTimestamp } = object.metadata;
-  const record = viewRecord(object, known.notes);
-  const held = record.kind === 'own' && holdsSomething(record.record);
-  const { next } = known.memo;
+function sessionOf({ session }: VisitFacts): Session {
+  if (session === undefined) throw new Error('the provider is asked before the credentials');
+  return session;
+}
+
+async function gatherCredentials({ object, own, inputs, deleting, facts }: View, into: VisitFacts, room: GatherRooms) {
+  const { next } = facts.memo;
   // What was planned for an object counts no more when a person has changed something since, the annotation above all.
-  const asked = next !== undefined && next.inputs !== inputsOf(object);
-  const use = { held, deleting: deletionTimestamp !== undefined, asked };
-  const found = await room.credentials.get(namespace, object.spec.apiKeySecretRef.name, use);
+  const asked = next !== undefined && next.inputs !== inputs;
+  const use = { held: own !== undefined && holdsSomething(own), deleting, asked };
+  const found = await room.credentials.get(object.metadata.namespace, object.spec.apiKeySecretRef.name, use);
   if (!found.ok) {
     into.credentials = found;
     return;
@@ -85,8 +93,34 @@ async function gatherCredentials(object: VirtualServer, known: Known, into: Gath
   into.credentials = { ok: true, account: session.account, ...(note !== undefined && { note }) };
 }
 
+/** What a read of the server comes to that may have to be cancelled; whatever was read for a DELETE before is void. */
+async function showServer({ object, own }: View, session: Session): Promise<CancellationFacts> {
+  if (own?.identifier === undefined) throw new Error('no server is known that could be cancelled');
+  const { identifier, account } = own;
+  try {
+    return { identifier, shown: await readServer(identifier, account, session, object) };
+  } catch (error) {
+    if (!(error instanceof ProviderError)) throw error;
+    return { identifier, shown: { type: 'failed', error } };
+  }
+}
+
+/** Where you have changed the object since, the server is read again as well: all is decided from the start. */
+async function readLive(view: View, into: VisitFacts, room: GatherRooms): Promise<VirtualServer | undefined> {
+  const { namespace, name, uid } = view.object.metadata;
+  const { cancellation } = into;
+  if (cancellation === undefined) throw new Error('the object is read live before its server');
+  const liveAt = room.timers.monotonic();
+  const live = await room.kube.getVirtualServer(namespace, name);
+  delete into.cancellation;
+  if (live?.metadata.uid !== uid) return undefined;
+  room.objects.saw(live);
+  if (inputsOf(live) === view.inputs) into.cancellation = { ...cancellation, liveAt };
+  return live;
+}
+
 /** A token in hand and the lists just answered: a service that is down costs no claim. */
-export async function readCatalog(session: Session, maxAgeMs: number): Promise<NonNullable<Facts['catalog']>> {
+export async function readCatalog(session: Session, maxAgeMs: number): Promise<NonNullable<GatheredFacts['catalog']>> {
   try {
     await session.ensureToken();
     return { ok: true, catalog: await session.catalog(maxAgeMs) };
@@ -97,7 +131,10 @@ export async function readCatalog(session: Session, maxAgeMs: number): Promise<N
 }
 
 /** Inline keys first, then those of Secrets, one a line. */
-async function readSshKeys(object: VirtualServer, kube: Gathering['kube']): Promise<NonNullable<Facts['sshKeys']>> {
+async function readSshKeys(
+  object: VirtualServer,
+  kube: Pick<Kube, 'getSecret'>,
+): Promise<NonNullable<GatheredFacts['sshKeys']>> {
   const { sshKeys = [], sshKeysFrom = [] } = object.spec;
   const keys = sshKeys.map((key) => key.trim());
   for (const { name, key } of sshKeysFrom) {

@@ -1,14 +1,13 @@
-/** Carries out one action at the service: the only place that calls it. Writes nothing to Kubernetes. */
+/**
+ * Carries out one action: calls of the provider, notes in the journal, the connection Secret, the SSH check. Of the object
+ * itself it writes nothing. Each outcome is plain data; what an action needs to know was gathered before.
+ */
 import type { ServerRecord } from '../../api/record.ts';
-import type { VirtualServer } from '../../api/virtual-server.ts';
-import { isSameAccount } from '../decision/account.ts';
-import { decide } from '../decision/decide.ts';
-import { cancelPurpose, isInDoubt, lookPurpose } from '../decision/doubt.ts';
-import { asVouched, fingerprintOf, recognize } from '../decision/identity.ts';
-import { isProvisioned } from '../decision/status.ts';
+import { recognizeFor } from '../decision/doubt.ts';
+import { fingerprintOf } from '../decision/identity.ts';
 import { sshTarget } from '../decision/reach.ts';
-import type { Action, Facts, Outcome } from '../decision/types.ts';
-import type { Kube } from '../kube.ts';
+import type { Action, Outcome } from '../decision/types.ts';
+import type { View } from '../decision/view.ts';
 import { ProviderError } from '../../provider/errors/provider-error.ts';
 import { NotFoundError } from '../../provider/errors/not-found-error.ts';
 import { ResponseError } from '../../provider/errors/response-error.ts';
@@ -16,8 +15,7 @@ import { WithheldError } from '../../provider/errors/withheld-error.ts';
 import type { Session } from '../../provider/types.ts';
 import type { ConnectionSecrets } from '../connection-secret/connection-secrets.ts';
 import type { CreateLimit } from '../fleet/create-limit.ts';
-import { definitionOf } from './definition.ts';
-import { problemOf, unlessDenied } from './denial.ts';
+import { pollTask, readServer } from './reads.ts';
 import type { Holders } from '../fleet/holders.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { SshProbe } from '../ssh/probe.ts';
@@ -26,8 +24,7 @@ import type { Timers } from '../../base/timers.ts';
 /** How long a live read may be the reason for a DELETE (ms). */
 const LIVE_READ_MS = 30_000;
 
-export interface Performing {
-  kube: Pick<Kube, 'getVirtualServer' | 'getDefinition'>;
+export interface PerformRooms {
   journal: Journal;
   holders: Holders;
   limit: CreateLimit;
@@ -40,16 +37,13 @@ export interface Performing {
   connections: ConnectionSecrets;
 }
 
-/** The object of a visit; `facts` looks at another version of it with all that the visit has gathered. */
-export interface Target {
-  object: VirtualServer;
+/** What the action was decided on; `session`: what the credentials in its facts stand for. */
+export interface PerformTarget {
+  view: View;
   session: Session | undefined;
-  facts: (object: VirtualServer) => Facts;
-  /** A newer version of the object was read. */
-  saw: (live: VirtualServer | undefined) => void;
 }
 
-export async function perform(action: Action, target: Target, room: Performing): Promise<Outcome> {
+export async function perform(action: Action, target: PerformTarget, room: PerformRooms): Promise<Outcome> {
   try {
     return await call(action, target, room);
   } catch (error) {
@@ -58,17 +52,17 @@ export async function perform(action: Action, target: Target, room: Performing):
   }
 }
 
-async function call(action: Action, target: Target, room: Performing): Promise<Outcome> {
+async function call(action: Action, target: PerformTarget, room: PerformRooms): Promise<Outcome> {
   switch (action.type) {
     case 'wait':
     case 'record':
       return { type: 'done' };
     case 'park': {
-      const connection = action.empties === true ? await room.connections.empty(target.object) : undefined;
+      const connection = action.empties === true ? await room.connections.empty(target.view.object) : undefined;
       return { type: 'done', ...(connection && { connection }) };
     }
     case 'release':
-      await room.connections.letGo(target.object);
+      await room.connections.letGo(target.view.object);
       return { type: 'done' };
     case 'claim':
       return mint(action, target, room);
@@ -79,29 +73,40 @@ async function call(action: Action, target: Target, room: Performing): Promise<O
     case 'pollTask':
       return pollTask(action.task, action.record.account, sessionOf(target));
     case 'readServer':
-      return lookedAt(await readServer(action.identifier, action.record.account, target), action.record, target, room);
+      return lookedAt(await read(action.identifier, action.record.account, target), action.record, target.view, room);
     case 'deleteServer':
-      return deleteServer(action, target, room);
+      return deleteServer(action, sessionOf(target), room);
     case 'gather':
       throw new Error('facts are gathered before anything is performed');
   }
 }
 
-function sessionOf({ session }: Target): Session {
+function sessionOf({ session }: PerformTarget): Session {
   if (session === undefined) throw new Error('an action that calls the service was decided without credentials');
   return session;
 }
 
-async function mint(action: Extract<Action, { type: 'claim' }>, target: Target, room: Performing): Promise<Outcome> {
-  const { namespace, name, uid } = target.object.metadata;
+const read = (identifier: string, account: string | undefined, target: PerformTarget): Promise<Outcome> =>
+  readServer(identifier, account, sessionOf(target), target.view.object);
+
+async function mint(
+  action: Extract<Action, { type: 'claim' }>,
+  target: PerformTarget,
+  room: PerformRooms,
+): Promise<Outcome> {
+  const { namespace, name, uid } = target.view.object.metadata;
   const attempt = room.mint();
-  const mintedAt = new Date(target.facts(target.object).now).toISOString();
+  const mintedAt = new Date(room.timers.now()).toISOString();
   await room.journal.minted({ namespace, name, uid, attempt, account: action.account, mintedAt });
   return { type: 'minted', attempt };
 }
 
-async function create(action: Extract<Action, { type: 'create' }>, target: Target, room: Performing): Promise<Outcome> {
-  const { namespace, uid } = target.object.metadata;
+async function create(
+  action: Extract<Action, { type: 'create' }>,
+  target: PerformTarget,
+  room: PerformRooms,
+): Promise<Outcome> {
+  const { namespace, uid } = target.view.object.metadata;
   const { attempt, request } = action;
   const session = sessionOf(target);
   await room.journal.sending(uid, attempt);
@@ -114,34 +119,13 @@ async function create(action: Extract<Action, { type: 'create' }>, target: Targe
   return { type: 'sent', result };
 }
 
-async function pollTask(task: number, account: string | undefined, session: Session): Promise<Outcome> {
-  const poll = async (): Promise<Outcome> => {
-    const polled = await session.pollTask(task);
-    if (polled.state === 'complete') return { type: 'complete', identifier: polled.identifier };
-    return { type: 'pending', identifier: polled.identifier, status: polled.status };
-  };
-  const asked = await unlessDenied(poll, () => problemOf(session, account));
-  return 'detail' in asked ? { type: 'taskNotFound', ...asked } : asked.found;
-}
-
-async function readServer(identifier: string, account: string | undefined, target: Target): Promise<Outcome> {
-  const session = sessionOf(target);
-  const { metadata, status } = target.object;
-  // A server that was read before is only looked at again, unless it is to be cancelled.
-  const priority = metadata.deletionTimestamp !== undefined ? 'high' : isProvisioned(status) ? 'low' : 'normal';
-  // The spelling that works in calls is kept, however the provider spells it.
-  const read = async (): Promise<Outcome> => ({
-    type: 'server',
-    server: { ...(await session.readServer(identifier, priority)), identifier },
-    account: session.account,
-  });
-  const asked = await unlessDenied(read, () => problemOf(session, account));
-  return 'detail' in asked ? { type: 'serverNotFound', ...asked } : asked.found;
-}
-
 /** The identifier is reserved until the visit ends, so that of two adopters only one comes to hold it. */
-async function adopt(action: Extract<Action, { type: 'adopt' }>, target: Target, room: Performing): Promise<Outcome> {
-  const { metadata, spec } = target.object;
+async function adopt(
+  action: Extract<Action, { type: 'adopt' }>,
+  target: PerformTarget,
+  room: PerformRooms,
+): Promise<Outcome> {
+  const { metadata, spec } = target.view.object;
   const { namespace, name, uid } = metadata;
   const { account } = sessionOf(target);
   const { identifier } = action;
@@ -149,7 +133,7 @@ async function adopt(action: Extract<Action, { type: 'adopt' }>, target: Target,
   const before = others.withServer(identifier, { account });
   const holding = { namespace, name, secret: spec.apiKeySecretRef.name, account, identifier };
   if (before.length === 0) room.holders.reserve(uid, holding);
-  const found = await readServer(identifier, undefined, target);
+  const found = await read(identifier, undefined, target);
   // Only who can read the server is told whether others hold it.
   if (found.type !== 'server') return found;
   // Another key of the same account has another name: that it is one server shows only now. Who came later gives way.
@@ -162,55 +146,26 @@ async function adopt(action: Extract<Action, { type: 'adopt' }>, target: Target,
  * A server that was read: its SSH server is asked, and its connection Secret written, where spec wants that. Not for a server
  * that may be another one: its password is not for this object.
  */
-async function lookedAt(
-  outcome: Outcome,
-  record: ServerRecord,
-  { object, facts }: Target,
-  room: Performing,
-): Promise<Outcome> {
-  if (outcome.type !== 'server') return outcome;
-  const { memo } = facts(object);
-  const { server, account } = outcome;
-  const own = asVouched(record, account, memo);
-  if (!recognize(object, own, server, account, lookPurpose(object, memo)).ok) return outcome;
+async function lookedAt(outcome: Outcome, record: ServerRecord, view: View, room: PerformRooms): Promise<Outcome> {
+  if (outcome.type !== 'server' || !recognizeFor('look', view, record, outcome).ok) return outcome;
+  const { object } = view;
   const where = sshTarget(object, outcome.server);
   const probed = where && (await room.probe(where, object.metadata.namespace));
   const connection = await room.connections.write(object, outcome.server);
   return { ...outcome, ...(probed && { probed }), ...(connection && { connection }) };
 }
 
-/**
- * The server is read and recognized first: it may be another one that was given the identifier. The object is read live and
- * decided on again: nothing is cancelled on the word of a cache.
- */
+/** Everything that a DELETE needs was looked at before: see `cancellation` in decision/checks/deleting.ts. */
 async function deleteServer(
-  action: Extract<Action, { type: 'deleteServer' }>,
-  target: Target,
-  room: Performing,
+  { identifier, leave }: Extract<Action, { type: 'deleteServer' }>,
+  session: Session,
+  room: PerformRooms,
 ): Promise<Outcome> {
-  const { record, identifier } = action;
-  const { namespace, name, uid } = target.object.metadata;
-  const session = sessionOf(target);
-  const shown = await readServer(identifier, record.account, target);
-  if (shown.type === 'server') {
-    const { object } = target;
-    const { memo } = target.facts(object);
-    const { server, account } = shown;
-    const own = asVouched(record, account, memo);
-    if (!recognize(object, own, server, account, cancelPurpose(object, memo)).ok) return shown;
-  } else if (!mayBeUnseen(shown, record, session, target)) return shown;
-  const askedAt = room.timers.monotonic();
-  const live = await room.kube.getVirtualServer(namespace, name);
-  const same = live?.metadata.uid === uid ? live : undefined;
-  target.saw(same);
-  if (same === undefined) return { type: 'changed' };
-  const again = decide(same, target.facts(same));
-  if (again.type !== 'deleteServer' || again.identifier !== identifier) return { type: 'changed' };
-  const definition = await definitionOf(room.kube);
-  if (definition !== 'kept' && definition !== 'deletionAllowed') return { type: 'heldBack', definition };
+  if (!leave.ok) return leave.outcome;
+  const { shown, liveAt } = leave;
   try {
     // A process that was suspended since must not act on what was true before.
-    const maySend = (): boolean => room.leads() && room.timers.monotonic() - askedAt < LIVE_READ_MS;
+    const maySend = (): boolean => room.leads() && room.timers.monotonic() - liveAt < LIVE_READ_MS;
     await session.deleteServer(identifier, maySend);
     return { type: 'cancelled' };
   } catch (error) {
@@ -231,15 +186,3 @@ function mayHaveActed(error: ProviderError): boolean {
 
 /** Codes of errors that come before a DELETE leaves, or that refuse it. */
 const REFUSED = new Set(['PROVIDER_INVALID_CREDENTIALS', 'PROVIDER_UNAUTHORIZED', 'PROVIDER_RATE_LIMITED']);
-
-/**
- * A DELETE may find a server that reads do not show yet. Not one that was read before: its identifier may have become another
- * server's since.
- */
-function mayBeUnseen(shown: Outcome, record: ServerRecord, session: Session, { object, facts }: Target): boolean {
-  const { account, fingerprint, mode, missingAt } = record;
-  const wasRead = fingerprint !== undefined || mode === 'adopt' || missingAt !== undefined;
-  const isOther = account !== undefined && !isSameAccount(account, session.account);
-  const counts = shown.type === 'serverNotFound' && shown.counts;
-  return counts && !wasRead && !isOther && !isInDoubt(object, facts(object).memo);
-}

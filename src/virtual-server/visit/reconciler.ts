@@ -8,19 +8,21 @@ import { settle } from '../decision/settle.ts';
 import { isProvisioned } from '../decision/status.ts';
 import type { Action, Facts, Next, Outcome } from '../decision/types.ts';
 import { currentReason } from '../decision/verdict.ts';
+import { lookAt, type View } from '../decision/view.ts';
 import { KubeError } from '../../kube/error.ts';
 import type { Kube } from '../kube.ts';
 import type { Logger } from '../../base/logger.ts';
-import { gather, type Gathered, type Gathering } from './gather.ts';
 import type { ServerInstruments } from '../instruments.ts';
+import { choose } from './choose.ts';
+import type { GatherRooms, VisitFacts } from './gather.ts';
 import type { Objects } from '../fleet/objects.ts';
 import type { Pace } from '../fleet/pace.ts';
-import { perform, type Performing } from './perform.ts';
+import { perform, type PerformRooms } from './perform.ts';
 import type { Progress } from '../../controller/progress.ts';
 import type { Recorder } from '../../controller/event-recorder.ts';
 import { write } from './write.ts';
 
-export interface ReconcilerRooms extends Performing, Gathering {
+export interface ReconcilerRooms extends PerformRooms, GatherRooms {
   kube: Kube;
   objects: Objects;
   pace: Pace;
@@ -34,14 +36,14 @@ export interface ReconcilerRooms extends Performing, Gathering {
 /** No visit needs more; one that does has found a loop, which is a bug. */
 const MAX_STEPS = 24;
 
-interface Stepped {
+interface StepResult {
   next: Next;
-  /** The newest version; undefined when the object is gone. */
-  object: VirtualServer | undefined;
+  /** The newest version. */
+  object: VirtualServer;
 }
 
 interface Visit {
-  gathered: Gathered;
+  gathered: VisitFacts;
   claimed?: string;
   /** To be called when a visit that claims has ended. */
   ended?: () => void;
@@ -61,30 +63,25 @@ export class Reconciler {
   async visit(first: VirtualServer): Promise<number | undefined> {
     const { namespace, name, uid } = first.metadata;
     const visit: Visit = { gathered: {} };
-    let object: VirtualServer | undefined = first;
+    let object = first;
     try {
-      for (let step = 0; step < MAX_STEPS && object !== undefined; step++) {
-        this.#rooms.progress?.mark();
-        const facts = this.#facts(object, visit);
-        const action = decide(object, facts);
-        if (action.type === 'gather') {
-          await gather(action.what, object, facts, visit.gathered, this.#rooms);
-          continue;
-        }
+      for (let step = 0; step < MAX_STEPS; step++) {
+        const choice = await choose(object, visit.gathered, (known) => this.#facts(known, visit), this.#rooms);
+        if (choice === undefined) return undefined;
+        const { view, action } = choice;
         if (action.type === 'claim') {
           if (this.#draining) return undefined;
           visit.ended ??= this.#creates();
         }
-        const stepped: Stepped = await this.#step(object, action, visit);
+        const { next, object: newest }: StepResult = await this.#step(view, action, visit);
         // What follows on an order can be done by the next process as well.
         if (action.type === 'create') visit.ended?.();
         // Versions come again after a restore of etcd: a write may meet an object that this process has not seen.
-        const isSeen = stepped.object === undefined || inputsOf(stepped.object) === inputsOf(object);
-        if (!stepped.next.again && isSeen) return stepped.next.requeueAfterMs;
-        object = stepped.object;
+        const isSeen = inputsOf(newest) === view.inputs;
+        if (!next.again && isSeen) return next.requeueAfterMs;
+        object = newest;
       }
-      if (object !== undefined) throw new Error(`no end after ${MAX_STEPS} steps`);
-      return undefined;
+      throw new Error(`no end after ${MAX_STEPS} steps`);
     } finally {
       visit.ended?.();
       this.#rooms.holders.endReservation(uid, this.#rooms.objects.holding(uid, `${namespace}/${name}`));
@@ -101,8 +98,9 @@ export class Reconciler {
   /** Writes down what the journal knows and the object does not say yet; calls nothing. */
   async restore(object: VirtualServer): Promise<void> {
     const visit: Visit = { gathered: {} };
-    const action = decide(object, this.#facts(object, visit));
-    if (action.type === 'record') await this.#step(object, action, visit);
+    const view = lookAt(object, this.#facts(object, visit));
+    const action = decide(view);
+    if (action.type === 'record') await this.#step(view, action, visit);
     else this.#rooms.objects.saw(object);
   }
 
@@ -116,37 +114,30 @@ export class Reconciler {
     };
   }
 
-  async #step(object: VirtualServer, action: Action, visit: Visit): Promise<Stepped> {
+  async #step(view: View, action: Action, visit: Visit): Promise<StepResult> {
     const { objects, recorder, timers } = this.#rooms;
+    const { object } = view;
     const startedAt = timers.monotonic();
-    let newest: VirtualServer | undefined = object;
-    const saw = (live: VirtualServer | undefined): void => {
-      newest = live;
-      if (live !== undefined) objects.saw(live);
-    };
-    const { session } = visit.gathered;
-    const target = { object, session, facts: (other: VirtualServer) => this.#facts(other, visit), saw };
-    const outcome = await perform(action, target, this.#rooms);
+    const outcome = await perform(action, { view, session: visit.gathered.session }, this.#rooms);
     this.#suspect(object, action, outcome);
-    const next = settle(object, action, outcome, this.#facts(object, visit));
+    const next = settle({ ...view, facts: this.#facts(object, visit) }, action, outcome);
     if (action.type === 'release') {
       objects.released(object.metadata.uid, action.why === 'retained' ? action.record?.identifier : undefined);
     }
     // What was learnt is remembered even when the write fails; what was planned holds only once it is written.
     const { next: planned } = objects.memo(object.metadata.uid);
     objects.remember(object.metadata.uid, { ...next.memo, ...(planned && { next: planned }) });
-    const written = await this.#write(newest, action, next);
+    const written = await this.#write(object, action, next);
     objects.remember(object.metadata.uid, next.memo);
     if (next.status !== undefined) this.#observeProvisioned(object.status, next.status);
     if (next.claimed === undefined) delete visit.claimed;
     else visit.claimed = next.claimed;
     recorder.record(KIND, object, action.type, next.events);
-    this.#log(written ?? object, action, outcome, next, timers.monotonic() - startedAt);
+    this.#log(written, action, outcome, next, timers.monotonic() - startedAt);
     return { next, object: written };
   }
 
-  async #write(object: VirtualServer | undefined, action: Action, next: Next): Promise<VirtualServer | undefined> {
-    if (object === undefined) return undefined;
+  async #write(object: VirtualServer, action: Action, next: Next): Promise<VirtualServer> {
     const { objects, kube, limit } = this.#rooms;
     const { namespace, uid } = object.metadata;
     try {
@@ -174,7 +165,7 @@ export class Reconciler {
     const { journal, holders, objects, pace, timers } = this.#rooms;
     const { uid } = object.metadata;
     const now = timers.now();
-    const { credentials, sshKeys, catalog, place, createDelayMs } = gathered;
+    const { session: _session, ...known } = gathered;
     const apiServerNow = this.#rooms.kube.serverTime();
     const { problem: journalProblem } = journal;
     return {
@@ -189,11 +180,7 @@ export class Reconciler {
       jitter: timers.random(),
       ...(claimed !== undefined && { claimed }),
       ...(journalProblem !== undefined && { journalProblem }),
-      ...(credentials && { credentials }),
-      ...(sshKeys && { sshKeys }),
-      ...(catalog && { catalog }),
-      ...(place && { place }),
-      ...(createDelayMs !== undefined && { createDelayMs }),
+      ...known,
     };
   }
 

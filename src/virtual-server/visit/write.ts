@@ -7,7 +7,7 @@ import type { Next } from '../decision/types.ts';
 import type { MetadataPatch, ObjectVersion } from '../../kube/types.ts';
 import type { Kube } from '../kube.ts';
 
-export interface Writing {
+export interface WriteRooms {
   kube: Pick<Kube, 'patchMetadata' | 'writeStatus'>;
   /** Told of every version that a write returned, at once. */
   wrote: (object: VirtualServer) => void;
@@ -17,7 +17,7 @@ export interface Writing {
 export async function write(
   object: VirtualServer,
   next: Pick<Next, 'record' | 'status'>,
-  room: Writing,
+  room: WriteRooms,
 ): Promise<VirtualServer> {
   let newest = object;
   const patch = next.record === undefined ? undefined : metadataPatch(object, next.record);

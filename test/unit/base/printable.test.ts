@@ -5,12 +5,10 @@ import { INPUT_ANNOTATIONS } from '../../../src/api/annotations.ts';
 import type { ServerRecord } from '../../../src/api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../../src/api/virtual-server.ts';
 import { Recorder } from '../../../src/controller/event-recorder.ts';
-import { decide } from '../../../src/virtual-server/decision/decide.ts';
-import { settle } from '../../../src/virtual-server/decision/settle.ts';
 import type { Action, Facts, Outcome } from '../../../src/virtual-server/decision/types.ts';
 import { createLogger } from '../../../src/base/logger.ts';
 import { TransportError } from '../../../src/provider/errors/transport-error.ts';
-import { ACCOUNT, CATALOG, NOW, SERVER, UID, gathered, memo, others, web } from '../../gen/decision.ts';
+import { ACCOUNT, CATALOG, NOW, SERVER, UID, gathered, memo, others, web, decide, settle } from '../../gen/decision.ts';
 import { FakeTimers } from '../../gen/timers.ts';
 
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;

@@ -1,6 +1,8 @@
 /** What becomes of the server of an object that is being deleted. */
+import { isSameAccount } from '../account.ts';
+import { isInDoubt, recognizeFor } from '../doubt.ts';
 import { orphanMessage } from '../inputs.ts';
-import type { Action } from '../types.ts';
+import type { Action, Outcome } from '../types.ts';
 import { notYetOrGone, park, type OwnView, type View } from '../view.ts';
 
 /** No credentials are needed where nothing was created. */
@@ -37,6 +39,40 @@ export function serverIsToBeCancelled(view: OwnView): Action | undefined {
   return cancellation(view, own.identifier);
 }
 
+/**
+ * The server is read and recognized first: it may be another one that was given the identifier. Then the object is read
+ * live and decided on from the start, since nothing is cancelled on the word of a cache. The definition comes last: the API
+ * server marks it for deletion before it deletes any object.
+ */
 export function cancellation(view: OwnView, identifier: string): Action {
-  return notYetOrGone(view, 'deleteServer') ?? { type: 'deleteServer', record: view.own, identifier };
+  const first = notYetOrGone(view, 'deleteServer');
+  if (first !== undefined) return first;
+  const { own: record, facts } = view;
+  if (facts.cancellation?.identifier !== identifier) return { type: 'gather', what: 'server' };
+  const { shown, liveAt, definition } = facts.cancellation;
+  const action = { type: 'deleteServer', record, identifier } as const;
+  if (!isRecognized(view, shown) && !mayBeUnseen(view, shown))
+    return { ...action, leave: { ok: false, outcome: shown } };
+  if (liveAt === undefined) return { type: 'gather', what: 'liveObject' };
+  if (definition === undefined) return { type: 'gather', what: 'definition' };
+  if (definition !== 'kept' && definition !== 'deletionAllowed')
+    return { ...action, leave: { ok: false, outcome: { type: 'heldBack', definition } } };
+  return { ...action, leave: { ok: true, shown, liveAt } };
+}
+
+function isRecognized(view: OwnView, shown: Outcome): boolean {
+  return shown.type === 'server' && recognizeFor('cancel', view, view.own, shown).ok;
+}
+
+/**
+ * A DELETE may find a server that reads do not show yet. Not one that was read before: its identifier may have become another
+ * server's since.
+ */
+function mayBeUnseen({ object, own, facts: { credentials, memo } }: OwnView, shown: Outcome): boolean {
+  const { account, fingerprint, mode, missingAt } = own;
+  const wasRead = fingerprint !== undefined || mode === 'adopt' || missingAt !== undefined;
+  const present = credentials?.ok === true ? credentials.account : undefined;
+  const isOther = account !== undefined && !isSameAccount(account, present);
+  const counts = shown.type === 'serverNotFound' && shown.counts;
+  return counts && !wasRead && !isOther && !isInDoubt(object, memo);
 }

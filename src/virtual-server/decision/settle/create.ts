@@ -4,15 +4,16 @@ import type { CreateOutcome } from '../../../provider/types.ts';
 import { compose, transitions } from '../compose.ts';
 import { reasonOf } from '../../../accounts/decision/failure.ts';
 import { withoutAttempt } from '../record.ts';
-import { goOn, jittered, rest, retryLater, type Settling } from './next.ts';
+import { goOn, jittered, rest, retryLater } from './next.ts';
 import { taskField } from '../status.ts';
 import type { Next } from '../types.ts';
+import type { View } from '../view.ts';
 import { unknownMessage } from '../words.ts';
 
 const HOUR_MS = 60 * 60_000;
 
 /** Whatever fields the status had were those of no server of this object. */
-export function settleCreate(at: Settling, record: ServerRecord, result: CreateOutcome): Next {
+export function settleCreate(at: View, record: ServerRecord, result: CreateOutcome): Next {
   const { facts } = at;
   switch (result.kind) {
     case 'created':
@@ -45,7 +46,7 @@ export function settleCreate(at: Settling, record: ServerRecord, result: CreateO
 }
 
 /** The task is asked at once: the sooner the identifier is known, the less can be mistaken for it. */
-function created({ object, facts }: Settling, record: ServerRecord, task: number): Next {
+function created({ object, facts }: View, record: ServerRecord, task: number): Next {
   const { next: _next, failures: _failures, ...memo } = facts.memo;
   const goes = goOn({ ...memo, failures: 0 }, { record });
   const { record: _record, conditions: _conditions, observedGeneration: _generation, ...fields } = object.status ?? {};

@@ -2,12 +2,13 @@
 import type { ServerRecord } from '../../../api/record.ts';
 import { isToExpire } from '../expiry.ts';
 import { saysGone } from '../inputs.ts';
-import { goOn, jittered, rest, type Settling } from './next.ts';
+import { goOn, jittered, rest } from './next.ts';
 import type { Next } from '../types.ts';
 import { timestamp, type Verdict } from '../verdict.ts';
+import type { View } from '../view.ts';
 
 /** Your word where the provider does not show the server; undefined where you say nothing of it. */
-export function goneByWord(at: Settling, record: ServerRecord): Next | undefined {
+export function goneByWord(at: View, record: ServerRecord): Next | undefined {
   const { object, facts } = at;
   const { identifier } = record;
   if (identifier === undefined || !saysGone(object, record)) return undefined;
@@ -16,7 +17,7 @@ export function goneByWord(at: Settling, record: ServerRecord): Next | undefined
 }
 
 /** The absence of the server is written down, so that another one with its identifier is not taken for it later. */
-export function sealed(at: Settling, record: ServerRecord, afterMs: number): Next {
+export function sealed(at: View, record: ServerRecord, afterMs: number): Next {
   const gone = record.missingAt === undefined ? { ...record, missingAt: timestamp(at.facts.now) } : record;
   const plan = { action: 'readServer', afterMs } as const;
   const changed = gone === record ? undefined : gone;

@@ -1,25 +1,19 @@
 /** The three ways in which a step ends: at rest until a time, on to the next step, or tried again later. Pure. */
 import type { ServerRecord } from '../../../api/record.ts';
-import type { VirtualServer } from '../../../api/virtual-server.ts';
 import { compose, transitions, type Parts } from '../compose.ts';
 import { backoffMs, keyPauseMs } from '../../../accounts/decision/failure.ts';
 import { untilExpiry } from '../expiry.ts';
 import { inputsOf } from '../inputs.ts';
 import type { Action, Facts, Memo, Next } from '../types.ts';
 import { isAboutKey } from '../verdict.ts';
-
-/** What every settle function works on. */
-export interface Settling {
-  object: VirtualServer;
-  facts: Facts;
-}
+import type { View } from '../view.ts';
 
 /**
  * A visit that ends here: the status says `verdict`, the next call of this kind is due after `afterMs`. The next visit is
  * then, or at the end of the server's time.
  */
 export function rest(
-  { object, facts }: Settling,
+  { object, facts }: View,
   parts: Parts,
   plan: { action: Action['type']; afterMs: number } | undefined,
   memo: Memo = facts.memo,
@@ -59,13 +53,7 @@ export function goOn(memo: Memo, more: Pick<Next, 'record' | 'claimed'> = {}): N
 }
 
 /** A step that failed is tried again after a growing pause, or after what the service asks for. */
-export function retryLater(
-  at: Settling,
-  action: Action['type'],
-  parts: Parts,
-  atLeastMs = 0,
-  record?: ServerRecord,
-): Next {
+export function retryLater(at: View, action: Action['type'], parts: Parts, atLeastMs = 0, record?: ServerRecord): Next {
   const { memo, jitter, timing } = at.facts;
   const failures = memo.failures + 1;
   // A Secret that was mended should not have to wait for the longest pause.

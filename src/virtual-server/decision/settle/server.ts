@@ -7,11 +7,11 @@ import { heldMessage } from '../checks/adoption.ts';
 import { compose } from '../compose.ts';
 import { connectionCondition } from '../connection.ts';
 import { isToExpire, withReadyAt } from '../expiry.ts';
-import { cancelPurpose, lookPurpose } from '../doubt.ts';
-import { asVouched, fingerprintOf, recognize, type Recognition } from '../identity.ts';
+import { recognizeFor } from '../doubt.ts';
+import { fingerprintOf, type Recognition } from '../identity.ts';
 import { saysGone, withRefuted } from '../inputs.ts';
 import { goneByWord, missingVerdict, sealed } from './missing.ts';
-import { goOn, jittered, rest, retryLater, type Settling } from './next.ts';
+import { goOn, jittered, rest, retryLater } from './next.ts';
 import { isRunning, reach } from '../reach.ts';
 import { mergeOrphans, newRecord, settledWith } from '../record.ts';
 import { invisible, renamed, unseen, vanished } from './task.ts';
@@ -19,17 +19,15 @@ import { isProvisioned, serverFields } from '../status.ts';
 import { cut } from '../../../base/text.ts';
 import type { Action, Memo, Next, Outcome } from '../types.ts';
 import type { Verdict } from '../verdict.ts';
-import { lookAt } from '../view.ts';
+import { withMemo, type View } from '../view.ts';
 import { definitionDeleting, definitionForbidden, resolveAdvice, unprovenServer } from '../words.ts';
 
-export function settleServer(at: Settling, action: Extract<Action, { type: 'readServer' }>, outcome: Outcome): Next {
+export function settleServer(at: View, action: Extract<Action, { type: 'readServer' }>, outcome: Outcome): Next {
   const { object, facts } = at;
   const { record } = action;
   switch (outcome.type) {
     case 'server': {
-      const { server, account } = outcome;
-      const own = asVouched(record, account, facts.memo);
-      const known = recognize(object, own, server, account, lookPurpose(object, facts.memo));
+      const known = recognizeFor('look', at, record, outcome);
       if (!known.ok) return notRecognized(at, record, 'readServer', known);
       const current = withRefuted(object, known.record);
       if (object.metadata.deletionTimestamp === undefined && !isToExpire(object, current, facts))
@@ -52,7 +50,7 @@ export function settleServer(at: Settling, action: Extract<Action, { type: 'read
 }
 
 /** In the mirror in the same step: what the mirror still says of a server that counted as gone would come back from there. */
-function inBoth({ object, facts }: Settling, record: ServerRecord): Pick<Next, 'record' | 'status'> {
+function inBoth({ object, facts }: View, record: ServerRecord): Pick<Next, 'record' | 'status'> {
   return { record, ...(object.status?.record && { status: compose(object, { record }, facts.now) }) };
 }
 
@@ -64,15 +62,14 @@ function recognized(memo: Memo): Memo {
 
 /** Nothing of a server that may be another one is shown or used. */
 function notRecognized(
-  { object, facts: before }: Settling,
+  before: View,
   record: ServerRecord,
-  action: Looking,
-  { isOther, why, word }: Refused,
+  action: LookAction,
+  { isOther, why, word }: Extract<Recognition, { ok: false }>,
 ): Next {
   const identifier = record.identifier ?? '';
-  const facts = { ...before, memo: { ...before.memo, unrecognized: identifier } };
-  const at = { object, facts };
-  const deleting = object.metadata.deletionTimestamp !== undefined;
+  const at = withMemo(before, { ...before.facts.memo, unrecognized: identifier });
+  const { object, facts, deleting } = at;
   // The server of the object had counted as gone, and its identifier has been given to another one; or you say so.
   const isGone = (record.missingAt !== undefined && isOther) || saysGone(object, record);
   if (isGone && (deleting || isToExpire(object, record, facts))) return goOn({ ...facts.memo, gone: identifier });
@@ -87,11 +84,9 @@ function notRecognized(
 }
 
 /** Both begin with a look at the server. */
-type Looking = 'readServer' | 'deleteServer';
-type Refused = Extract<Recognition, { ok: false }>;
-type Seen = Extract<Outcome, { type: 'server' }>;
+type LookAction = 'readServer' | 'deleteServer';
 
-function seen(at: Settling, known: ServerRecord, current: ServerRecord, found: Seen): Next {
+function seen(at: View, known: ServerRecord, current: ServerRecord, found: Extract<Outcome, { type: 'server' }>): Next {
   const { facts, object } = at;
   const { server, probed, connection } = found;
   const fields = serverFields(server);
@@ -135,9 +130,9 @@ function verdictOf(server: Server): Verdict {
  * since only you can look at the provider with other eyes.
  */
 function absent(
-  at: Settling,
+  at: View,
   record: ServerRecord,
-  action: Looking,
+  action: LookAction,
   outcome: Extract<Outcome, { type: 'serverNotFound' }>,
 ): Next {
   const { object, facts } = at;
@@ -153,7 +148,7 @@ function absent(
     const plan = { action, afterMs: jittered(resync, facts) };
     return rest(at, { record, verdict: missingVerdict(record) }, plan, memo);
   }
-  if (isGone === true) return sealed({ ...at, facts: { ...facts, memo } }, record, jittered(resync, facts));
+  if (isGone === true) return sealed(withMemo(at, memo), record, jittered(resync, facts));
   if (!outcome.counts || denials === undefined) {
     const pause = goes ? facts.timing.pollMs : resync;
     return retryLater(at, action, { record, verdict: notVisible(identifier, outcome.detail) }, pause);
@@ -174,7 +169,7 @@ function notVisible(identifier: string, detail: string): Verdict {
 }
 
 /** The record comes first: nothing of the server is shown or written anywhere until this object holds it. */
-export function settleAdoption(at: Settling, action: Extract<Action, { type: 'adopt' }>, outcome: Outcome): Next {
+export function settleAdoption(at: View, action: Extract<Action, { type: 'adopt' }>, outcome: Outcome): Next {
   const { object, facts } = at;
   const { identifier, record: known } = action;
   if (outcome.type === 'server') {
@@ -199,7 +194,7 @@ export function settleAdoption(at: Settling, action: Extract<Action, { type: 'ad
     return { ...goOn({ ...recognized(facts.memo), failures: 0, taskComplete: identifier }, { record }), events };
   }
   if (outcome.type === 'held') {
-    const message = heldMessage(lookAt(object, facts), identifier, outcome.holders);
+    const message = heldMessage(at, identifier, outcome.holders);
     const parts = { record: known, verdict: { reason: 'IdentifierInUse', message } as const };
     return rest(at, parts, { action: 'adopt', afterMs: jittered(facts.timing.pollMs, facts) });
   }
@@ -217,7 +212,7 @@ const HELD_BACK = {
   forbidden: (identifier: string): Verdict => ({ reason: 'CRDForbidden', message: definitionForbidden(identifier) }),
 };
 
-export function settleDelete(at: Settling, action: Extract<Action, { type: 'deleteServer' }>, outcome: Outcome): Next {
+export function settleDelete(at: View, action: Extract<Action, { type: 'deleteServer' }>, outcome: Outcome): Next {
   const { facts } = at;
   const { record, identifier } = action;
   switch (outcome.type) {
@@ -226,9 +221,7 @@ export function settleDelete(at: Settling, action: Extract<Action, { type: 'dele
     case 'serverNotFound':
       return absent(at, record, 'deleteServer', outcome);
     case 'server': {
-      const { server, account } = outcome;
-      const own = asVouched(record, account, facts.memo);
-      const known = recognize(at.object, own, server, account, cancelPurpose(at.object, facts.memo));
+      const known = recognizeFor('cancel', at, record, outcome);
       if (known.ok) throw new Error('a server that was recognized is cancelled at once');
       return notRecognized(at, record, 'deleteServer', known);
     }
@@ -239,8 +232,6 @@ export function settleDelete(at: Settling, action: Extract<Action, { type: 'dele
         failures: 0,
       });
     }
-    case 'changed':
-      return { memo: facts.memo, events: [], again: true };
     default:
       throw new Error(`outcome ${outcome.type} does not belong to a cancellation`);
   }

@@ -5,17 +5,17 @@ import type { VirtualServerSpec, VirtualServerStatus } from '../../../api/virtua
 import { denied, isProven, pauseOf, unprovenVerdict, withoutDenials } from '../absence.ts';
 import { isSameAccount } from '../account.ts';
 import { isAcceptedWord } from '../identity.ts';
-import { goOn, jittered, rest, retryLater, type Settling } from './next.ts';
+import { goOn, jittered, rest, retryLater } from './next.ts';
 import { taskField } from '../status.ts';
 import { cut } from '../../../base/text.ts';
 import type { Facts, Memo, Next, Outcome } from '../types.ts';
 import type { Verdict } from '../verdict.ts';
-import { isOverdue } from '../view.ts';
+import { isOverdue, withMemo, type View } from '../view.ts';
 import { namesOf, resolveAdvice, taskInUse, unprovenTask } from '../words.ts';
 
-export function settleTask(asked: Settling, record: ServerRecord, outcome: Outcome): Next {
+export function settleTask(asked: View, record: ServerRecord, outcome: Outcome): Next {
   const { vouched: _vouched, ...memo } = asked.facts.memo;
-  const at: Settling = { ...asked, facts: { ...asked.facts, memo } };
+  const at = withMemo(asked, memo);
   switch (outcome.type) {
     case 'pending':
     case 'complete': {
@@ -26,8 +26,7 @@ export function settleTask(asked: Settling, record: ServerRecord, outcome: Outco
       if ('verdict' in named)
         return retryLater(at, 'pollTask', { record, verdict: named.verdict }, at.facts.timing.pollMs);
       const vouched = vouchedBy(at, named);
-      if (outcome.type === 'pending')
-        return pending({ ...at, facts: { ...at.facts, memo: vouched } }, named, outcome.status, named !== record);
+      if (outcome.type === 'pending') return pending(withMemo(at, vouched), named, outcome.status, named !== record);
       const { readInstead: _readInstead, ...rest } = withoutDenials(vouched);
       return goOn(
         { ...rest, failures: 0, taskComplete: named.identifier ?? outcome.identifier },
@@ -43,10 +42,10 @@ export function settleTask(asked: Settling, record: ServerRecord, outcome: Outco
 }
 
 /** `isOther`: the task names another server than before, since the provider has given its number to another order. */
-type Named = ServerRecord | { problem: string } | { verdict: Verdict } | { isOther: true };
+type NamedServer = ServerRecord | { problem: string } | { verdict: Verdict } | { isOther: true };
 
 /** The record with the server that the task names, where that can be the server of this object. */
-function withIdentifier(at: Settling, record: ServerRecord, identifier: string | undefined): Named {
+function withIdentifier(at: View, record: ServerRecord, identifier: string | undefined): NamedServer {
   const { object, facts } = at;
   const account = accountOf(facts);
   const isOwnAccount = record.account === undefined || account === undefined || isSameAccount(record.account, account);
@@ -74,7 +73,7 @@ function withIdentifier(at: Settling, record: ServerRecord, identifier: string |
 }
 
 /** What is remembered of a task that has named a server. */
-function vouchedBy({ facts }: Settling, { identifier }: ServerRecord): Memo {
+function vouchedBy({ facts }: View, { identifier }: ServerRecord): Memo {
   const account = accountOf(facts);
   if (identifier === undefined || account === undefined) return facts.memo;
   return { ...facts.memo, vouched: { identifier, account } };
@@ -85,7 +84,7 @@ const accountOf = ({ credentials }: Facts): string | undefined =>
 
 const shorten = (text: string): string => (text.length > 64 ? `${cut(text, 64)}...` : text);
 
-function mistaken(at: Settling, record: ServerRecord, problem: string): Next {
+function mistaken(at: View, record: ServerRecord, problem: string): Next {
   return retryLater(
     at,
     'pollTask',
@@ -94,11 +93,10 @@ function mistaken(at: Settling, record: ServerRecord, problem: string): Next {
   );
 }
 
-function pending(at: Settling, record: ServerRecord, message: string | undefined, isNew: boolean): Next {
-  const { object } = at;
-  const facts = { ...at.facts, memo: withoutTaskDenials(at.facts.memo) };
+function pending(at: View, record: ServerRecord, message: string | undefined, isNew: boolean): Next {
+  const settling = withMemo(at, withoutTaskDenials(at.facts.memo));
+  const { object, facts, deleting } = settling;
   const task = record.task ?? 0;
-  const deleting = object.metadata.deletionTimestamp !== undefined;
   const overdue = isOverdue(record, facts.now);
   const failed = saysFailure(message);
   // The task may never end, or its number may be that of another order now: the server itself can tell.
@@ -114,7 +112,6 @@ function pending(at: Settling, record: ServerRecord, message: string | undefined
       failed,
     }),
   };
-  const settling = { object, facts };
   if (overdue) return retryLater(settling, 'pollTask', parts, facts.timing.pollMs, isNew ? record : undefined);
   const plan = { action: 'pollTask', afterMs: jittered(facts.timing.pollMs, facts) } as const;
   return rest(settling, parts, plan, { ...facts.memo, failures: 0 }, isNew ? record : undefined);
@@ -154,18 +151,19 @@ function verdictOf(
 }
 
 /** The task does not end, and the provider does not show its server. */
-export function unseen({ object, facts }: Settling, record: ServerRecord, message: string | undefined): Next {
+export function unseen(at: View, record: ServerRecord, message: string | undefined): Next {
+  const { facts } = at;
   const { task = 0, identifier = '' } = record;
   const memo = { ...facts.memo, denials: denied(facts, `server ${identifier}`) };
   const overdue = isOverdue(record, facts.now);
   const failed = saysFailure(message);
   const { reason, message: text } = verdictOf(record, message, { overdue, failed });
   const verdict = { reason, message: `The provider does not show server ${identifier}. ${text}` };
-  return askedInVain({ object, facts: { ...facts, memo } }, record, verdict, { task: taskField(task, message) });
+  return askedInVain(withMemo(at, memo), record, verdict, { task: taskField(task, message) });
 }
 
 /** The task, or the server in its place, is not shown, for a reason that says nothing of the two. */
-export function invisible(at: Settling, record: ServerRecord, detail: string): Next {
+export function invisible(at: View, record: ServerRecord, detail: string): Next {
   const message =
     `Task ${record.task ?? ''} is not visible with this API key, which proves nothing: ${detail}. ` +
     'If the API key or the base URL was changed, restore those of the order. ' +
@@ -174,23 +172,23 @@ export function invisible(at: Settling, record: ServerRecord, detail: string): N
 }
 
 /** The task names another server than before, and the provider does not show the one of before. */
-export function renamed(at: Settling, record: ServerRecord, named: string): Next {
+export function renamed(at: View, record: ServerRecord, named: string): Next {
   const { identifier = '' } = record;
   const memo = { ...at.facts.memo, denials: denied(at.facts, `server ${identifier}`) };
   const message =
     `Task ${record.task ?? ''} names server ${shorten(named)} now. It named server ${identifier} before, which the provider ` +
     `does not show. If server ${shorten(named)} is the one of this order, annotate ${ADOPT_ANNOTATION}=${shorten(named)}. ` +
     resolveAdvice(record);
-  return askedInVain({ ...at, facts: { ...at.facts, memo } }, record, { reason: 'TaskInUse', message });
+  return askedInVain(withMemo(at, memo), record, { reason: 'TaskInUse', message });
 }
 
 /** The provider denies the task and, where its identifier is known, the server. */
-export function vanished(at: Settling, record: ServerRecord): Next {
+export function vanished(at: View, record: ServerRecord): Next {
   const { task = 0, identifier } = record;
   const what = identifier === undefined ? `task ${task}` : `server ${identifier}`;
   const denials = denied(at.facts, what);
-  const facts = { ...at.facts, memo: { ...at.facts.memo, denials } };
-  const settling = { object: at.object, facts };
+  const settling = withMemo(at, { ...at.facts.memo, denials });
+  const { facts } = settling;
   const grace = facts.timing.absenceMs;
   if (isProven(denials, grace, facts)) {
     const server = identifier === undefined ? 'no server is known' : `server ${identifier} is not visible`;
@@ -210,9 +208,8 @@ export function vanished(at: Settling, record: ServerRecord): Next {
 }
 
 /** The server was asked for in place of its task, and the task is asked again. */
-function askedInVain(at: Settling, record: ServerRecord, verdict: Verdict, fields?: VirtualServerStatus): Next {
+function askedInVain(at: View, record: ServerRecord, verdict: Verdict, fields?: VirtualServerStatus): Next {
   const { readInstead: _readInstead, ...memo } = at.facts.memo;
-  const settling = { ...at, facts: { ...at.facts, memo } };
   const parts = { record, verdict, ...(fields && { fields }) };
-  return retryLater(settling, 'pollTask', parts, at.facts.timing.pollMs);
+  return retryLater(withMemo(at, memo), 'pollTask', parts, at.facts.timing.pollMs);
 }

@@ -9,11 +9,10 @@ import {
   type Connection,
   type ConnectionData,
 } from '../../../../src/virtual-server/decision/connection.ts';
-import { decide } from '../../../../src/virtual-server/decision/decide.ts';
 import type { Action, Next } from '../../../../src/virtual-server/decision/types.ts';
 import type { SecretObject } from '../../../../src/kube/secrets.ts';
 import type { Server } from '../../../../src/provider/types.ts';
-import { ACCOUNT, facts, HELD, SERVER, TIMING, UID, webWith } from '../../../gen/decision.ts';
+import { ACCOUNT, facts, HELD, SERVER, TIMING, UID, webWith, decide } from '../../../gen/decision.ts';
 import { conditionsOf, settled } from './settle/support.ts';
 
 const NAME = 'web-connection';

@@ -9,7 +9,7 @@ import {
   START_ANEW_ANNOTATION,
 } from '../../../../src/api/names.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../../../src/api/virtual-server.ts';
-import { CHAINS, decide } from '../../../../src/virtual-server/decision/decide.ts';
+import { CHAINS } from '../../../../src/virtual-server/decision/decide.ts';
 import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
 import type { Facts } from '../../../../src/virtual-server/decision/types.ts';
 import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
@@ -21,6 +21,7 @@ import {
   TIMING,
   UID,
   adopting,
+  decide,
   denials,
   facts,
   gathered,

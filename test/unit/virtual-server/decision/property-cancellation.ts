@@ -1,7 +1,9 @@
 /** A cancellation as the operator performs it: the real one, with a provider and an API server that answer as they are told. */
-import { perform, type Performing, type Target } from '../../../../src/virtual-server/visit/perform.ts';
+import { choose, type Choice } from '../../../../src/virtual-server/visit/choose.ts';
+import type { GatherRooms, VisitFacts } from '../../../../src/virtual-server/visit/gather.ts';
+import { perform, type PerformRooms } from '../../../../src/virtual-server/visit/perform.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
-import type { Action, Facts, Outcome } from '../../../../src/virtual-server/decision/types.ts';
+import type { Facts, Outcome } from '../../../../src/virtual-server/decision/types.ts';
 import { NotFoundError } from '../../../../src/provider/errors/not-found-error.ts';
 import type { Server, Session } from '../../../../src/provider/types.ts';
 import { CATALOG } from '../../../gen/decision.ts';
@@ -19,8 +21,11 @@ export interface Scene {
   remove: () => Outcome;
 }
 
-/** The journal and all else that a cancellation has no use for is left out. */
-export function cancel(action: Extract<Action, { type: 'deleteServer' }>, scene: Scene): Promise<Outcome> {
+/**
+ * The journal and all else that a cancellation has no use for is left out. Resolves with what was chosen after a look at all
+ * that it needs, and with what came of that; undefined: the object is gone.
+ */
+export async function cancel(scene: Scene): Promise<(Choice & { outcome: Outcome }) | undefined> {
   const { object, live, facts, account, shown, remove } = scene;
   const session: Partial<Session> = {
     account,
@@ -31,13 +36,22 @@ export function cancel(action: Extract<Action, { type: 'deleteServer' }>, scene:
       return removed.type === 'cancelled' ? Promise.resolve() : Promise.reject(errorOf(removed));
     },
   };
-  const room: Partial<Performing> = {
-    kube: { getVirtualServer: () => Promise.resolve(live), getDefinition: () => Promise.resolve('kept') },
+  const room: Partial<PerformRooms & GatherRooms> = {
+    kube: {
+      getVirtualServer: () => Promise.resolve(live),
+      getDefinition: () => Promise.resolve('kept'),
+      getSecret: () => Promise.reject(new Error('no key is asked for')),
+    },
+    objects: { saw: () => undefined },
     leads: () => true,
     timers: new FakeTimers(),
   };
-  const target: Target = { object, session: session as Session, facts: () => facts, saw: () => undefined };
-  return perform(action, target, room as Performing);
+  const into: VisitFacts = { session: session as Session };
+  const known = (): Facts => ({ ...facts, ...(into.cancellation && { cancellation: into.cancellation }) });
+  const choice = await choose(object, into, known, room as GatherRooms);
+  if (choice === undefined) return undefined;
+  const target = { view: choice.view, session: session as Session };
+  return { ...choice, outcome: await perform(choice.action, target, room as PerformRooms) };
 }
 
 function serverOf(shown: Outcome): Promise<Server> {

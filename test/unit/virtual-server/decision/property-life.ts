@@ -18,6 +18,7 @@ import { decide } from '../../../../src/virtual-server/decision/decide.ts';
 import { holdsSomething, viewRecord } from '../../../../src/virtual-server/decision/record.ts';
 import { settle } from '../../../../src/virtual-server/decision/settle.ts';
 import type { Action, AttemptNote, Facts, Memo, Next, Outcome } from '../../../../src/virtual-server/decision/types.ts';
+import { lookAt, type View } from '../../../../src/virtual-server/decision/view.ts';
 import { TransportError } from '../../../../src/provider/errors/transport-error.ts';
 import { NOW, gathered, others, web } from '../../../gen/decision.ts';
 import { annotated, EVENTS } from './property-events.ts';
@@ -85,18 +86,22 @@ export class Life {
   }
 
   async #visit(): Promise<void> {
-    const facts = this.#facts();
-    const action = decide(this.#object, facts);
+    const view = lookAt(this.#object, this.#facts());
+    const first = decide(view);
+    // Nothing else is left to gather: a server is about to be cancelled.
+    const cancelled = first.type === 'gather' ? await this.#cancel(view) : undefined;
+    if (first.type === 'gather' && cancelled === undefined) return;
+    const action = cancelled?.action ?? first;
     this.#tell(`${action.type} ${JSON.stringify(action.type === 'park' ? action.verdict.reason : action)}`);
     this.actions.push(action.type);
     this.#judge(action);
-    const outcome = action.type === 'deleteServer' ? await this.#cancel(action) : this.#perform(action);
+    const outcome = cancelled?.outcome ?? this.#perform(action);
     if (outcome === undefined) {
       this.#crash();
       return;
     }
     this.#tell(`  ${JSON.stringify(outcome)}`);
-    const next = settle(this.#object, action, outcome, this.#facts());
+    const next = settle(lookAt(this.#object, this.#facts()), action, outcome);
     this.#restless = next.again ? this.#restless + 1 : 0;
     if (this.#restless > MAX_STEPS) throw new Error('a visit without an end');
     this.#obey(action, outcome);
@@ -203,18 +208,19 @@ export class Life {
     }
   }
 
-  #cancel(action: Extract<Action, { type: 'deleteServer' }>): Promise<Outcome> {
-    const { identifier, record } = action;
+  #cancel({ own: record, facts }: View): ReturnType<typeof cancel> {
+    if (record?.identifier === undefined) throw new Error('a cancellation without a server');
+    const { identifier } = record;
     const asking = this.#asking(record);
     const shown = this.#world.read(identifier, asking);
     this.#tell(`  shown ${JSON.stringify(shown)}`);
     const word = this.#object.metadata.annotations?.[ACCEPT_SERVER_ANNOTATION];
     const isTaken = word !== undefined && shown.type === 'server' && isAccepted(word, identifier, shown);
     if (isTaken) this.#world.take(identifier);
-    return cancel(action, {
+    return cancel({
       object: this.#object,
       live: this.#chance(0.1) ? undefined : this.#object,
-      facts: this.#facts(),
+      facts,
       account: this.#world.key,
       shown,
       remove: () => {

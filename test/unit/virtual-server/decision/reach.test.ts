@@ -2,11 +2,10 @@
 import { describe, expect, it } from 'vitest';
 import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
 import { sshTarget, type Probed } from '../../../../src/virtual-server/decision/reach.ts';
-import { settle } from '../../../../src/virtual-server/decision/settle.ts';
 import type { Action, Next } from '../../../../src/virtual-server/decision/types.ts';
 import { TransportError } from '../../../../src/provider/errors/transport-error.ts';
 import type { Server } from '../../../../src/provider/types.ts';
-import { ACCOUNT, HELD, SERVER, TIMING, facts, webWith } from '../../../gen/decision.ts';
+import { ACCOUNT, HELD, SERVER, TIMING, facts, webWith, settle } from '../../../gen/decision.ts';
 import { conditionsOf, settled } from './settle/support.ts';
 
 type SshCheck = VirtualServerSpec['sshCheck'];

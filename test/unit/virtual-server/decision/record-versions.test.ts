@@ -9,12 +9,10 @@ import {
 } from '../../../../src/api/names.ts';
 import { parseRecord, type ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
-import { decide } from '../../../../src/virtual-server/decision/decide.ts';
-import { settle } from '../../../../src/virtual-server/decision/settle.ts';
 import type { AttemptNote, Memo, Outcome } from '../../../../src/virtual-server/decision/types.ts';
 import { ResponseError } from '../../../../src/provider/errors/response-error.ts';
 import { TimeoutError } from '../../../../src/provider/errors/timeout-error.ts';
-import { ACCOUNT, gathered, HELD, NOW, SERVER, web, webWith } from '../../../gen/decision.ts';
+import { ACCOUNT, gathered, HELD, NOW, SERVER, web, webWith, decide, settle } from '../../../gen/decision.ts';
 import { visit, type Answers } from '../../../gen/visits.ts';
 import { Random } from '../../../sim/random.ts';
 

@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest';
 import { FINALIZER, PAUSED_ANNOTATION } from '../../../../src/api/names.ts';
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
-import { settle } from '../../../../src/virtual-server/decision/settle.ts';
 import type { Action, Outcome } from '../../../../src/virtual-server/decision/types.ts';
 import { TransportError } from '../../../../src/provider/errors/transport-error.ts';
 import {
   ACCOUNT,
   ATTEMPTED,
   HELD,
+  LEAVE,
   NOW,
   SERVER,
   TASKED,
@@ -19,6 +19,7 @@ import {
   record,
   web,
   webWith,
+  settle,
 } from '../../../gen/decision.ts';
 import { conditionsOf, reasons, settled } from './settle/support.ts';
 
@@ -231,7 +232,7 @@ describe('settling a failure', () => {
     { type: 'pollTask', record: TASKED, task: 7 },
     { type: 'readServer', record: HELD, identifier: 'srv1' },
     { type: 'adopt', record: undefined, identifier: 'srv1' },
-    { type: 'deleteServer', record: HELD, identifier: 'srv1' },
+    { type: 'deleteServer', record: HELD, identifier: 'srv1', leave: LEAVE },
   ];
 
   it.each(actions)('of $type plans the same call again after a growing pause and keeps the record', (action) => {

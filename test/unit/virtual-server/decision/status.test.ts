@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { statusSchema } from '../../../../src/api/virtual-server.ts';
-import { settle } from '../../../../src/virtual-server/decision/settle.ts';
 import { readProgress } from '../../../../src/virtual-server/decision/progress.ts';
 import { drift, serverFields } from '../../../../src/virtual-server/decision/status.ts';
 import { cut } from '../../../../src/base/text.ts';
 import type { Server } from '../../../../src/provider/types.ts';
-import { ACCOUNT, HELD, SERVER, TASKED, facts, web, webWith } from '../../../gen/decision.ts';
+import { ACCOUNT, HELD, SERVER, TASKED, facts, web, webWith, settle } from '../../../gen/decision.ts';
 
 describe('the fields of a server', () => {
   it('are those that the service shows, and how to reach it', () => {

@@ -4,15 +4,16 @@ import { RECONCILE_AT_ANNOTATION } from '../../../../src/api/names.ts';
 import { Places } from '../../../../src/virtual-server/fleet/server-quota.ts';
 import { CreateLimit } from '../../../../src/virtual-server/fleet/create-limit.ts';
 import { Credentials } from '../../../../src/accounts/credentials.ts';
-import { gather, type Gathered } from '../../../../src/virtual-server/visit/gather.ts';
+import { gather, type VisitFacts } from '../../../../src/virtual-server/visit/gather.ts';
 import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
 import type { GatherKind, Memo } from '../../../../src/virtual-server/decision/types.ts';
+import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
 import type { ReadSecret, SecretData } from '../../../../src/kube/types.ts';
 import { InvalidCredentialsError } from '../../../../src/provider/errors/invalid-credentials-error.ts';
 import { TransportError } from '../../../../src/provider/errors/transport-error.ts';
 import type { Session } from '../../../../src/provider/types.ts';
-import { CATALOG, HELD, web, webWith } from '../../../gen/decision.ts';
+import { CATALOG, HELD, facts, web, webWith } from '../../../gen/decision.ts';
 import { fakeProvider } from '../../../gen/provider.ts';
 import { FakeTimers } from '../../../gen/timers.ts';
 import { SSH_KEY } from '../../../gen/virtual-server.ts';
@@ -41,10 +42,18 @@ function setUp(session: Partial<Session> = {}) {
     operatorNamespace: undefined,
     onChange,
   });
-  const room = { kube, credentials, limit: new CreateLimit(1), places: new Places(0), timers };
-  const run = async (kinds: GatherKind[], object = web(), memo: Memo = { failures: 0 }): Promise<Gathered> => {
-    const into: Gathered = {};
-    for (const kind of kinds) await gather(kind, object, { notes: [], memo }, into, room);
+  const none = (): Promise<never> => Promise.reject(new Error('nothing is cancelled here'));
+  const room = {
+    kube: { ...kube, getVirtualServer: none, getDefinition: none },
+    credentials,
+    limit: new CreateLimit(1),
+    places: new Places(0),
+    timers,
+    objects: { saw: () => undefined },
+  };
+  const run = async (kinds: GatherKind[], object = web(), memo: Memo = { failures: 0 }): Promise<VisitFacts> => {
+    const into: VisitFacts = {};
+    for (const kind of kinds) await gather(kind, lookAt(object, facts({ memo })), into, room);
     return into;
   };
   return { secrets, timers, retried, run };

@@ -1,13 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import { ACCEPT_SERVER_ANNOTATION } from '../../../../src/api/names.ts';
+import { ACCEPT_SERVER_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../../src/api/names.ts';
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import { ConnectionSecrets } from '../../../../src/virtual-server/connection-secret/connection-secrets.ts';
 import { CreateLimit } from '../../../../src/virtual-server/fleet/create-limit.ts';
 import { Holders } from '../../../../src/virtual-server/fleet/holders.ts';
 import { openJournal } from '../../../../src/virtual-server/journal/journal.ts';
+import { choose } from '../../../../src/virtual-server/visit/choose.ts';
+import type { GatherRooms, VisitFacts } from '../../../../src/virtual-server/visit/gather.ts';
+import { Places } from '../../../../src/virtual-server/fleet/server-quota.ts';
+import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
 import { perform } from '../../../../src/virtual-server/visit/perform.ts';
 import type { Condition, VirtualServer } from '../../../../src/api/virtual-server.ts';
-import type { Action, Memo, Outcome } from '../../../../src/virtual-server/decision/types.ts';
+import type { Action, CancellationFacts, Facts, Memo, Outcome } from '../../../../src/virtual-server/decision/types.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
 import type { DefinitionState } from '../../../../src/kube/types.ts';
 import type { Kube } from '../../../../src/virtual-server/kube.ts';
@@ -26,6 +30,7 @@ import {
   ELSEWHERE,
   HELD,
   KNOWN,
+  LEAVE,
   OTHER_KEY,
   SERVER,
   TASKED,
@@ -55,15 +60,20 @@ interface Answers {
   /** What becomes of the CustomResourceDefinition. */
   definition?: DefinitionState | Error;
   held?: Partial<Memo>;
+  /** How long a DELETE waits for its turn (ms), and whether this process leads by then. */
+  waits?: number;
+  leads?: boolean;
 }
 
 /** Carries an action out with a provider that answers like this; `calls`: what it was asked, in order. */
 async function run(action: Action, answers: Answers, holders = new Holders(() => ACCOUNT)) {
   const { servers = [denied], tasks = [denied], products = PRODUCTS, account = ACCOUNT, removed = denied } = answers;
   const deleting = action.type === 'deleteServer';
-  const { object = webWith(KNOWN, { deleting, status: READY }), held = {} } = answers;
+  const known = deleting ? action.record : KNOWN;
+  const { object = webWith(known, { deleting, status: READY }), held = {} } = answers;
   const { live = object, definition = 'kept' } = answers;
   const calls: string[] = [];
+  const timers = new FakeTimers();
   const answer = <T>(call: string, values: (T | Error)[]): Promise<T> => {
     const value = values[calls.filter((other) => other === call).length] ?? values.at(-1);
     calls.push(call);
@@ -74,7 +84,10 @@ async function run(action: Action, answers: Answers, holders = new Holders(() =>
     products: () => answer('products', [products]),
     readServer: () => answer('read', servers),
     pollTask: () => answer('poll', tasks),
-    deleteServer: () => answer('delete', [removed]),
+    deleteServer: (_identifier: string, maySend: () => boolean) => {
+      timers.advance(answers.waits ?? 0);
+      return maySend() ? answer('delete', [removed]) : Promise.reject(new WithheldError());
+    },
   } as unknown as Session;
   const kube = {
     getVirtualServer: () => answer('live', [live]),
@@ -82,12 +95,14 @@ async function run(action: Action, answers: Answers, holders = new Holders(() =>
   } as unknown as Kube;
   const room = {
     kube,
+    objects: { saw: () => undefined },
+    places: new Places(0),
     journal: await openJournal({ dir: undefined }),
     holders,
     limit: new CreateLimit(0),
     mint: () => 'a1',
-    leads: () => true,
-    timers: new FakeTimers(),
+    leads: () => answers.leads ?? true,
+    timers,
     probe: () => Promise.reject(new Error('nothing asks for an SSH server here')),
     connections: new ConnectionSecrets({
       secrets: undefined,
@@ -97,14 +112,22 @@ async function run(action: Action, answers: Answers, holders = new Holders(() =>
     }),
   };
   const credentials = { ok: true, account } as const;
-  const target = { object, session, facts: () => gathered({ memo: memo(held), credentials }), saw: () => undefined };
-  const outcome: Outcome = await perform(action, target, room);
-  return { outcome, calls, holders };
+  const facts = (cancellation?: CancellationFacts): Facts =>
+    gathered({ memo: memo(held), credentials, ...(cancellation && { cancellation }) });
+  // What a DELETE needs is looked at first, as in a visit.
+  const into: VisitFacts = { session };
+  const choice = deleting
+    ? await choose(object, into, () => facts(into.cancellation), room as unknown as GatherRooms)
+    : { view: lookAt(object, facts()), action };
+  if (choice === undefined) throw new Error('the object is gone');
+  const outcome: Outcome = await perform(choice.action, { view: choice.view, session }, room);
+  return { outcome, calls, holders, action: choice.action };
 }
 
 const read: Action = { type: 'readServer', record: KNOWN, identifier: 'srv1' };
-const cancel: Action = { type: 'deleteServer', record: KNOWN, identifier: 'srv1' };
-const unseen: Action = { ...cancel, record: HELD };
+const of = (record: ServerRecord): Action => ({ type: 'deleteServer', record, identifier: 'srv1', leave: LEAVE });
+const cancel = of(KNOWN);
+const unseen = of(HELD);
 const TIME = '2026-01-01T00:00:00Z';
 const SEALED = { ...KNOWN, missingAt: TIME };
 const DENIALS = denials('server srv1');
@@ -166,7 +189,6 @@ describe('a cancellation', () => {
   const stranger = { ...SERVER, macs: ['00:00:5e:00:53:ff'] };
   const bare = { ...HELD, fingerprint: {} };
   const sent = ['read', 'live', 'definition', 'delete'];
-  const of = (record: ServerRecord): Action => ({ type: 'deleteServer', record, identifier: 'srv1' });
   const doomed = (own: ServerRecord, reason?: Condition['reason'], annotations: Record<string, string> = {}) => {
     const conditions: Condition[] = [
       { type: 'Stalled', status: 'True', reason: reason ?? 'Available', message: '', lastTransitionTime: TIME },
@@ -285,9 +307,40 @@ describe('a cancellation', () => {
 
   it('sends no DELETE where the object is no longer deleted', async () => {
     const live = webWith(KNOWN, { status: READY });
+    const { action, calls } = await run(cancel, { servers: [SERVER], removed: 'cancelled', live });
+    expect(action.type).toBe('readServer');
+    expect(calls).toEqual(['read', 'live', 'read']);
+  });
+
+  it('begins again with the server where you have changed the object meanwhile', async () => {
+    const live = doomed(KNOWN, undefined, { [RECONCILE_AT_ANNOTATION]: 'now' });
     const { outcome, calls } = await run(cancel, { servers: [SERVER], removed: 'cancelled', live });
-    expect(outcome).toEqual({ type: 'changed' });
+    expect(outcome).toEqual({ type: 'cancelled' });
+    expect(calls).toEqual(['read', 'live', ...sent]);
+  });
+
+  it('sends no DELETE for a server that is not the one of the live record', async () => {
+    const live = doomed({ ...HELD, fingerprint: { macs: stranger.macs } });
+    const { outcome, calls } = await run(cancel, { servers: [SERVER], removed: 'cancelled', live });
+    expect(outcome).toMatchObject({ type: 'server', server: SERVER });
     expect(calls).toEqual(['read', 'live']);
+  });
+
+  it('reads the server anew where the live record names another one', async () => {
+    const live = doomed({ ...KNOWN, identifier: 'srv2' });
+    const { calls } = await run(cancel, { servers: [SERVER], removed: 'cancelled', live });
+    expect(calls).toEqual(['read', 'live', ...sent]);
+  });
+
+  it.each([
+    { reason: 'the live read is 30 seconds old', changes: { waits: 30_000 } },
+    { reason: 'another process may lead', changes: { leads: false } },
+  ])('sends no DELETE where $reason by the time it would leave', async ({ changes }) => {
+    const { outcome, calls } = await run(cancel, { servers: [SERVER], removed: 'cancelled', ...changes });
+    expect(outcome).toEqual({ type: 'failed', error: new WithheldError() });
+    expect(calls).toEqual(['read', 'live', 'definition']);
+    const { outcome: timely } = await run(cancel, { servers: [SERVER], removed: 'cancelled', waits: 29_999 });
+    expect(timely).toEqual({ type: 'cancelled' });
   });
 
   it.each([

@@ -1,7 +1,8 @@
 import { expect, it } from 'vitest';
-import { perform, type Performing } from '../../../../src/virtual-server/visit/perform.ts';
+import { perform, type PerformRooms } from '../../../../src/virtual-server/visit/perform.ts';
+import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
 import type { Server, Session } from '../../../../src/provider/types.ts';
-import { ACCOUNT, KNOWN, SERVER, gathered, memo, webWith } from '../../../gen/decision.ts';
+import { ACCOUNT, KNOWN, SERVER, gathered, webWith } from '../../../gen/decision.ts';
 
 /** Reads a server for an object that wants an SSH check and a connection Secret; resolves with what was done with it. */
 async function uses(server: Server): Promise<string[]> {
@@ -19,8 +20,8 @@ async function uses(server: Server): Promise<string[]> {
         return Promise.resolve({ state: 'written' });
       },
     },
-  } as unknown as Performing;
-  const target = { object, session, facts: () => gathered({ memo: memo({}) }), saw: () => undefined };
+  } as unknown as PerformRooms;
+  const target = { view: lookAt(object, gathered()), session };
   await perform({ type: 'readServer', record: KNOWN, identifier: 'srv1' }, target, room);
   return done;
 }

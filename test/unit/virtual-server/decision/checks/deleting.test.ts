@@ -15,7 +15,7 @@ import {
   web,
   webWith,
 } from '../../../../gen/decision.ts';
-import { park, planned, verifyChecks, type CheckCase } from './support.ts';
+import { cancels, park, planned, verifyChecks, type CheckCase } from './support.ts';
 
 const READY = { serverStatus: 'running' };
 const MISSING = { ...HELD, missingAt: '2026-01-01T12:00:00Z' };
@@ -94,7 +94,7 @@ const cases: CheckCase[] = [
     reason: 'the server is cancelled',
     object: deletingReady,
     given: gathered(),
-    action: { type: 'deleteServer', record: HELD, identifier: 'srv1' },
+    action: cancels(HELD),
   },
   {
     check: 'serverIsToBeCancelled',
@@ -115,7 +115,7 @@ const cases: CheckCase[] = [
     reason: 'another one was cancelled, another one is gone',
     object: deletingReady,
     given: gathered({ memo: memo({ cancelled: 'srv0', gone: 'srv0' }) }),
-    action: { type: 'deleteServer', record: HELD, identifier: 'srv1' },
+    action: cancels(HELD),
   },
   {
     check: 'serverIsToBeCancelled',
@@ -136,14 +136,14 @@ const cases: CheckCase[] = [
     reason: 'a server of another account is read again by the cancellation itself',
     object: deletingReady,
     given: gathered({ credentials: { ok: true, account: OTHER_KEY } }),
-    action: { type: 'deleteServer', record: HELD, identifier: 'srv1' },
+    action: cancels(HELD),
   },
   {
     check: 'serverIsToBeCancelled',
     reason: 'a server that was denied is asked for again by the cancellation itself',
     object: deletingReady,
     given: gathered({ memo: memo({ denials: denials('server srv1') }) }),
-    action: { type: 'deleteServer', record: HELD, identifier: 'srv1' },
+    action: cancels(HELD),
   },
   {
     check: 'serverIsToBeCancelled',
@@ -159,7 +159,7 @@ const cases: CheckCase[] = [
     reason: 'a server that had counted as gone is no more let go by that',
     object: webWith(MISSING, { status: READY, deleting: true }),
     given: gathered(),
-    action: { type: 'deleteServer', record: MISSING, identifier: 'srv1' },
+    action: cancels(MISSING),
   },
   {
     check: 'serverIsToBeCancelled',

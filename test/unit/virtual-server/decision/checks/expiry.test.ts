@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { decide } from '../../../../../src/virtual-server/decision/decide.ts';
 import { clockOf, expiryOf } from '../../../../../src/virtual-server/decision/expiry.ts';
 import {
   ACCOUNT,
@@ -14,8 +13,9 @@ import {
   record,
   web,
   webWith,
+  decide,
 } from '../../../../gen/decision.ts';
-import { park, verifyChecks, type CheckCase } from './support.ts';
+import { cancels, park, verifyChecks, type CheckCase } from './support.ts';
 
 const READY = { serverStatus: 'running' };
 const HOUR_MS = 3_600_000;
@@ -50,7 +50,7 @@ const cases: CheckCase[] = [
     reason: 'the time is over',
     object: webWith(HELD, { status: READY, spec: over }),
     given: withKey,
-    action: { type: 'deleteServer', record: HELD, identifier: 'srv1' },
+    action: cancels(HELD),
   },
   {
     check: 'serverIsToExpire',
@@ -71,7 +71,7 @@ const cases: CheckCase[] = [
     reason: 'a server of another account is read again by the cancellation itself',
     object: webWith(HELD, { status: READY, spec: over }),
     given: facts({ credentials: { ok: true, account: OTHER_KEY } }),
-    action: { type: 'deleteServer', record: HELD, identifier: 'srv1' },
+    action: cancels(HELD),
   },
   {
     check: 'serverIsToExpire',
@@ -106,7 +106,7 @@ const cases: CheckCase[] = [
     reason: 'ttl counts from the moment in the record',
     object: webWith({ ...HELD, readyAt: at(-HOUR_MS) }, { status: READY, spec: { ttl: '1h' } }),
     given: withKey,
-    action: { type: 'deleteServer', record: { ...HELD, readyAt: at(-HOUR_MS) }, identifier: 'srv1' },
+    action: cancels({ ...HELD, readyAt: at(-HOUR_MS) }),
   },
   {
     check: 'serverIsToExpire',

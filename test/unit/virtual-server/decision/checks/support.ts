@@ -1,11 +1,11 @@
 /** What the tests of the checks share: a case, and what must hold for the cases of every check. */
 import { describe, expect, it } from 'vitest';
+import type { ServerRecord } from '../../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../../src/api/virtual-server.ts';
 import { CHAINS } from '../../../../../src/virtual-server/decision/decide.ts';
 import { inputsOf } from '../../../../../src/virtual-server/decision/inputs.ts';
 import type { Action, Facts, Memo } from '../../../../../src/virtual-server/decision/types.ts';
-import { lookAt } from '../../../../../src/virtual-server/decision/view.ts';
-import { facts, memo } from '../../../../gen/decision.ts';
+import { facts, memo, viewOf } from '../../../../gen/decision.ts';
 
 export interface CheckCase {
   check: string;
@@ -18,7 +18,7 @@ export interface CheckCase {
 
 /** The answer of one check alone, whatever those before it say; none where no chain with it admits the object. */
 export function answer(name: string, object: VirtualServer, given: Facts): Action | undefined {
-  const view = lookAt(object, given);
+  const view = viewOf(object, given);
   const asked = Object.values(CHAINS).flatMap(({ admits, checks }) =>
     checks.filter((check) => check.name === name).map((check) => ({ check, admits })),
   );
@@ -54,3 +54,7 @@ const has = (words: string): string => expect.stringContaining(words) as string;
 
 export const park = (reason: string, more: object = {}): unknown =>
   expect.objectContaining({ type: 'park', verdict: expect.objectContaining({ reason }) as unknown, ...more });
+
+/** A DELETE, whether it is sent or not. */
+export const cancels = (record: ServerRecord): unknown =>
+  expect.objectContaining({ type: 'deleteServer', record, identifier: 'srv1' });

@@ -2,9 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { SERVER_GONE_ANNOTATION } from '../../../../../src/api/names.ts';
 import type { ServerRecord } from '../../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../../src/api/virtual-server.ts';
-import { decide } from '../../../../../src/virtual-server/decision/decide.ts';
 import { inputsOf } from '../../../../../src/virtual-server/decision/inputs.ts';
-import { settle } from '../../../../../src/virtual-server/decision/settle.ts';
 import type { Action, Facts, Memo, Next, Outcome } from '../../../../../src/virtual-server/decision/types.ts';
 import { InvalidCredentialsError } from '../../../../../src/provider/errors/invalid-credentials-error.ts';
 import { RateLimitedError } from '../../../../../src/provider/errors/rate-limited-error.ts';
@@ -29,6 +27,9 @@ import {
   record,
   webWith,
   type Shape,
+  decide,
+  settle,
+  LEAVE,
 } from '../../../../gen/decision.ts';
 import { visit } from '../../../../gen/visits.ts';
 import { conditionsOf, settled } from './support.ts';
@@ -40,7 +41,12 @@ const seen = (changes: Partial<typeof SERVER> = {}, account = ACCOUNT): Outcome 
 });
 const notFound = (counts = true): Outcome => ({ type: 'serverNotFound', counts, detail: 'another key' });
 const readOf = (own: ServerRecord): Action => ({ type: 'readServer', record: own, identifier: 'srv1' });
-const cancelOf = (own: ServerRecord): Action => ({ type: 'deleteServer', record: own, identifier: 'srv1' });
+const cancelOf = (own: ServerRecord): Action => ({
+  type: 'deleteServer',
+  record: own,
+  identifier: 'srv1',
+  leave: LEAVE,
+});
 
 const READY = settled(webWith(KNOWN), readOf(KNOWN), seen()).status ?? {};
 const living = (own: ServerRecord = KNOWN, shape: Shape = {}): VirtualServer =>

@@ -1,12 +1,10 @@
 /** When a create that came to nothing is due again, with a clock that stands where the test puts it. */
 import { describe, expect, it } from 'vitest';
-import { decide } from '../../../../../src/virtual-server/decision/decide.ts';
-import { settle } from '../../../../../src/virtual-server/decision/settle.ts';
 import type { Action, Facts, Memo } from '../../../../../src/virtual-server/decision/types.ts';
 import { RateLimitedError } from '../../../../../src/provider/errors/rate-limited-error.ts';
 import { ResponseError } from '../../../../../src/provider/errors/response-error.ts';
 import type { CreateOutcome } from '../../../../../src/provider/types.ts';
-import { others } from '../../../../gen/decision.ts';
+import { others, decide, settle } from '../../../../gen/decision.ts';
 import { stored, storedWith } from '../../../../gen/virtual-server.ts';
 
 const START = Date.UTC(2026, 0, 1);

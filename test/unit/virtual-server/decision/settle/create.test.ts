@@ -1,7 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import type { CreateOutcome } from '../../../../../src/provider/types.ts';
-import { decide } from '../../../../../src/virtual-server/decision/decide.ts';
-import { settle } from '../../../../../src/virtual-server/decision/settle.ts';
 import type { Action } from '../../../../../src/virtual-server/decision/types.ts';
 import { RateLimitedError } from '../../../../../src/provider/errors/rate-limited-error.ts';
 import { ResponseError } from '../../../../../src/provider/errors/response-error.ts';
@@ -16,6 +14,8 @@ import {
   record,
   web,
   webWith,
+  decide,
+  settle,
 } from '../../../../gen/decision.ts';
 import { conditionsOf } from './support.ts';
 

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { decide } from '../../../../../src/virtual-server/decision/decide.ts';
 import type { Action, Outcome } from '../../../../../src/virtual-server/decision/types.ts';
 import { TransportError } from '../../../../../src/provider/errors/transport-error.ts';
-import { ACCOUNT, HELD, KNOWN, NOW, SERVER, facts, memo, webWith } from '../../../../gen/decision.ts';
+import { ACCOUNT, HELD, KNOWN, NOW, SERVER, facts, memo, webWith, decide } from '../../../../gen/decision.ts';
 import { conditionsOf, reasons, settled } from './support.ts';
 
 const READY = { serverStatus: 'running' };
@@ -83,7 +82,7 @@ describe('settling what ends', () => {
     const found = settled(held, read, seen, { ...late, memo: polled.memo });
     expect(found).toMatchObject({ again: true, memo: { taskComplete: 'srv1' } });
     const withKey = { ...late, memo: found.memo, credentials: { ok: true, account: ACCOUNT } } as const;
-    expect(decide(held, withKey)).toEqual({ type: 'deleteServer', record: HELD, identifier: 'srv1' });
+    expect(decide(held, withKey)).toMatchObject({ type: 'deleteServer', record: HELD, identifier: 'srv1' });
     const unseen = settled(
       held,
       read,

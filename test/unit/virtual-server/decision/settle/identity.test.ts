@@ -2,8 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { ACCEPT_SERVER_ANNOTATION, FINALIZER } from '../../../../../src/api/names.ts';
 import type { ServerRecord } from '../../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../../src/api/virtual-server.ts';
-import { decide } from '../../../../../src/virtual-server/decision/decide.ts';
-import { settle } from '../../../../../src/virtual-server/decision/settle.ts';
 import type { Action, Next, Outcome } from '../../../../../src/virtual-server/decision/types.ts';
 import {
   ACCOUNT,
@@ -21,6 +19,8 @@ import {
   others,
   webWith,
   type Shape,
+  decide,
+  settle,
 } from '../../../../gen/decision.ts';
 import { visit } from '../../../../gen/visits.ts';
 import { conditionsOf, settled } from './support.ts';

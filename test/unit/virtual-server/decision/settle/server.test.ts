@@ -1,9 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ADOPT_ANNOTATION } from '../../../../../src/api/names.ts';
 import type { VirtualServer } from '../../../../../src/api/virtual-server.ts';
-import { decide } from '../../../../../src/virtual-server/decision/decide.ts';
 import { inputsOf } from '../../../../../src/virtual-server/decision/inputs.ts';
-import { settle } from '../../../../../src/virtual-server/decision/settle.ts';
 import type { Action, Next, Outcome } from '../../../../../src/virtual-server/decision/types.ts';
 import {
   ACCOUNT,
@@ -23,6 +21,9 @@ import {
   others,
   web,
   webWith,
+  decide,
+  settle,
+  LEAVE,
 } from '../../../../gen/decision.ts';
 import { conditionsOf, settled } from './support.ts';
 
@@ -30,7 +31,7 @@ const poll: Action = { type: 'pollTask', record: TASKED, task: 7 };
 const pollHeld: Action = { type: 'pollTask', record: HELD, task: 7 };
 const read: Action = { type: 'readServer', record: KNOWN, identifier: 'srv1' };
 const readFirst: Action = { ...read, record: HELD };
-const cancel: Action = { type: 'deleteServer', record: HELD, identifier: 'srv1' };
+const cancel: Action = { type: 'deleteServer', record: HELD, identifier: 'srv1', leave: LEAVE };
 const pending = (identifier?: string, status?: string): Outcome => ({
   type: 'pending',
   identifier,
@@ -285,10 +286,5 @@ describe('settling a cancellation', () => {
     expect(next.memo).not.toHaveProperty('cancelled');
     expect(next).not.toHaveProperty('record');
     expect(next.memo.next?.action).toBe('deleteServer');
-  });
-
-  it('decides again when the live object asks for something else', () => {
-    const kept = { failures: 0, looked: inputsOf(deleting) };
-    expect(settled(deleting, cancel, { type: 'changed' })).toEqual({ memo: kept, events: [], again: true });
   });
 });

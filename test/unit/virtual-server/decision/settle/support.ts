@@ -1,8 +1,7 @@
 /** Short forms for the tests of settle. */
 import type { VirtualServer } from '../../../../../src/api/virtual-server.ts';
-import { settle } from '../../../../../src/virtual-server/decision/settle.ts';
 import type { Action, Facts, Next, Outcome } from '../../../../../src/virtual-server/decision/types.ts';
-import { facts } from '../../../../gen/decision.ts';
+import { facts, settle } from '../../../../gen/decision.ts';
 
 export const settled = (object: VirtualServer, action: Action, outcome: Outcome, given: Facts = facts()): Next =>
   settle(object, action, outcome, given);
