@@ -33,7 +33,7 @@ export const OF_NODE = 'of-node';
 
 /**
  * Modules of Node are required where they are used: an import statement for what an older Node's module does not export
- * fails before anything runs, and so before NODE_CHECK.
+ * fails before anything runs, and so before nodeCheck.
  */
 const late: Plugin = {
   name: 'late modules of Node',
@@ -52,9 +52,14 @@ const REQUIRE =
   "import { createRequire as createBundleRequire } from 'node:module'; const require = createBundleRequire(import.meta.url);";
 
 /** Runs before any package does: undici 8 fails on an older Node with a stack trace that names no version. */
-const NODE_CHECK =
-  "{ const [major, minor] = process.versions.node.split('.').map(Number); " +
-  'if (major < 22 || (major === 22 && minor < 19)) { console.error(`Node 22.19 or newer is needed; this is ${process.version}`); process.exit(1); } }';
+const nodeCheck = (oldest: string): string => {
+  const [major, minor] = oldest.split('.');
+  return (
+    "{ const [major, minor] = process.versions.node.split('.').map(Number); " +
+    `if (major < ${major} || (major === ${major} && minor < ${minor})) { ` +
+    `console.error(\`Node ${oldest} or newer is needed; this is \${process.version}\`); process.exit(1); } }`
+  );
+};
 
 /** What lies in the folder of the bundles, without their source maps. */
 export const BUNDLES = ['operator.js', 'simulator.js', 'kubectl-vps.js'];
@@ -64,7 +69,11 @@ export const METAFILE = 'metafile.json';
 
 /** Writes BUNDLES, their source maps and METAFILE to `out`; returns the version that they carry. */
 export async function bundle(out: string): Promise<string> {
-  const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+  const { version, engines } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as {
+    version: string;
+    engines: { node: string };
+  };
+  const oldest = engines.node.replace('>=', '');
   const { metafile } = await build({
     metafile: true,
     absWorkingDir: ROOT,
@@ -76,7 +85,7 @@ export async function bundle(out: string): Promise<string> {
     outdir: out,
     bundle: true,
     platform: 'node',
-    target: 'node24',
+    target: `node${oldest}`,
     format: 'esm',
     treeShaking: true,
     // Names of functions and classes show in logs and stack traces.
@@ -84,7 +93,7 @@ export async function bundle(out: string): Promise<string> {
     sourcemap: 'external',
     // In the source this is undefined: a process that runs from it is of no version.
     define: { 'process.env.VPS_OPERATOR_VERSION': JSON.stringify(version) },
-    banner: { js: `${REQUIRE} ${NODE_CHECK}` },
+    banner: { js: `${REQUIRE} ${nodeCheck(oldest)}` },
     plugins: [late, lean],
     logLevel: 'warning',
   });

@@ -16,7 +16,8 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const modules = join(root, 'node_modules');
 const bin = join(modules, '.bin');
 const windows = process.platform === 'win32';
-const SOURCE_NODE = 24;
+const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+const SOURCE_NODE = Number.parseInt(devDependencies.node);
 
 function fail(message) {
   console.error(message);
@@ -65,7 +66,7 @@ function checkNode(env) {
   if (Number(/^v(\d+)/.exec(stdout ?? '')?.[1]) >= SOURCE_NODE) return;
   fail(
     `Node ${SOURCE_NODE} is missing in node_modules: npm installs it by the install script of the package "node". ` +
-      'Allow that script (npm config get ignore-scripts; npm rebuild node), or use Node 24 yourself.',
+      'Allow that script (npm config get ignore-scripts; npm rebuild node), or use that Node yourself.',
   );
 }
 

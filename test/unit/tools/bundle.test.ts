@@ -1,11 +1,13 @@
+import type { Metafile } from 'esbuild';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { bundle, BUNDLES } from '../../../tools/bundle.ts';
+import { bundle, BUNDLES, METAFILE } from '../../../tools/bundle.ts';
+import { ROOT } from '../../../tools/image-build.ts';
 
 describe('the bundles, in a folder without node_modules', () => {
   let folder: string;
@@ -15,6 +17,17 @@ describe('the bundles, in a folder without node_modules', () => {
     version = await bundle(folder);
   });
   afterAll(() => rm(folder, { recursive: true }));
+
+  it('contain the dependencies of package.json and no other packages, so that an audit sees them all', async () => {
+    const { inputs } = JSON.parse(await readFile(join(folder, METAFILE), 'utf8')) as Metafile;
+    const imported = Object.entries(inputs)
+      .filter(([path]) => path.startsWith('src/'))
+      .flatMap(([, { imports }]) => imports)
+      .flatMap(({ path }) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []);
+    const text = await readFile(join(ROOT, 'package.json'), 'utf8');
+    const { dependencies } = JSON.parse(text) as { dependencies: Record<string, string> };
+    expect([...new Set(imported)].sort()).toEqual(Object.keys(dependencies).sort());
+  });
 
   it('have an operator that loads and explains its flags', async () => {
     const { stdout } = await promisify(execFile)(process.execPath, [join(folder, 'operator.js'), '--help']);
@@ -38,7 +51,7 @@ describe('the bundles, in a folder without node_modules', () => {
     await expect(promisify(execFile)(process.execPath, words)).rejects.toMatchObject({
       code: 1,
       stdout: '',
-      stderr: expect.stringMatching(/^Node 22.19 or newer is needed; this is v\S+\n$/) as string,
+      stderr: expect.stringMatching(/^Node 22\.19 or newer is needed; this is v\S+\n$/) as string,
     });
   });
 

@@ -150,13 +150,3 @@ describe('the bill of materials', () => {
     expect(await new Validation.JsonStrictValidator(Spec.Version.v1dot6).validate(text)).toBeNull();
   });
 });
-
-describe('the Dockerfile', () => {
-  it('is built on the Node that package.json names', async () => {
-    const file = await readFile(join(ROOT, 'Dockerfile'), 'utf8');
-    const text = await readFile(join(ROOT, 'package.json'), 'utf8');
-    const { node } = (JSON.parse(text) as { devDependencies: { node: string } }).devDependencies;
-    expect(file).toContain(`BUILD_IMAGE=node:${node}-slim`);
-    expect(file).toContain(`/nodejs${node.split('.')[0]}-`);
-  });
-});

@@ -1,0 +1,45 @@
+/** What package.json says of Node is what everything else says. */
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ROOT } from '../../../tools/image-build.ts';
+
+const read = (name: string): Promise<string> => readFile(join(ROOT, name), 'utf8');
+
+const manifest = JSON.parse(await read('package.json')) as {
+  engines: { node: string };
+  devEngines: { runtime: { version: string } };
+  devDependencies: { node: string };
+};
+/** The Node that the source is written for. */
+const source = manifest.devDependencies.node;
+
+describe('the Node of package.json', () => {
+  it('is that of .nvmrc', async () => {
+    expect((await read('.nvmrc')).trim()).toBe(source);
+  });
+
+  it('builds and runs the image', async () => {
+    const major = source.split('.')[0];
+    for (const name of ['Dockerfile', 'docs/release.md']) {
+      const text = await read(name);
+      expect([...new Set(text.match(/(?<=node:)\d[\d.]*(?=-slim)/g))], name).toEqual([source]);
+      expect([...new Set(text.match(/(?<=nodejs)\d+(?=-debian)/g))], name).toEqual([major]);
+    }
+  });
+
+  it('is what the documents ask for', async () => {
+    const documents = (await readdir(join(ROOT, 'docs'))).map((name) => `docs/${name}`);
+    const asked = new Map<string, string[]>();
+    for (const name of ['README.md', 'CONTRIBUTING.md', 'deploy/krew/vps.yaml', ...documents])
+      for (const [, version = ''] of (await read(name)).matchAll(/Node (\d+(?:\.\d+)?) or newer/g))
+        asked.set(version, [...(asked.get(version) ?? []), name]);
+    const oldest = manifest.engines.node.replace('>=', '');
+    const start = manifest.devEngines.runtime.version.replace('>=', '');
+    // What runs a bundle, and what starts a command of a clone, which then brings the Node of the source along.
+    expect(Object.fromEntries([...asked].map(([version, names]) => [version, names.sort()]))).toEqual({
+      [oldest]: ['README.md', 'README.md', 'deploy/krew/vps.yaml', 'docs/kubectl-plugin.md', 'docs/release.md'],
+      [start]: ['CONTRIBUTING.md', 'README.md'],
+    });
+  });
+});
