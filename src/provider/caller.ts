@@ -1,7 +1,7 @@
 /** Authorised calls of one tenant with one API key: token, bucket, one more login and one repetition after a 401. */
 import type { Bucket } from './bucket.ts';
 import type { Target } from './endpoints.ts';
-import { UnauthorizedError } from './errors/unauthorized-error.ts';
+import { ProviderError } from './errors/provider-error.ts';
 import type { Redactor } from './redact.ts';
 import type { TokenSource } from './token.ts';
 import type { Answer, Exchange, Operation, Wire } from './transport.ts';
@@ -41,7 +41,7 @@ export class Caller {
 
   /**
    * Resolves with any answer but a 401. `send` puts one exchange on the wire.
-   * Throws UnauthorizedError after a second 401, and what the login and `send` throw.
+   * Throws PROVIDER_UNAUTHORIZED after a second 401, and what the login and `send` throw.
    */
   async authorized(call: Call, priority: Priority, send: (exchange: Exchange) => Promise<Answer>): Promise<Answer> {
     const first = await this.#once(call, priority, send);
@@ -50,7 +50,10 @@ export class Caller {
     const second = await this.#once(call, priority, send);
     if (second.answer.status !== 401) return second.answer;
     // The token stays: the next call begins with it and renews it, so a refusing service sees one login a call.
-    throw new UnauthorizedError(`${call.operation}: the service refuses a token that it has just issued`);
+    throw new ProviderError(
+      'PROVIDER_UNAUTHORIZED',
+      `${call.operation}: the service refuses a token that it has just issued`,
+    );
   }
 
   async #once(

@@ -2,10 +2,7 @@
 import type { Caller } from './caller.ts';
 import { toTask } from './endpoints.ts';
 import type { Endpoints } from './endpoints.ts';
-import { ProtocolError } from './errors/protocol-error.ts';
-import { ProviderError } from './errors/provider-error.ts';
-import { TransportError } from './errors/transport-error.ts';
-import { WithheldError } from './errors/withheld-error.ts';
+import { ProviderError, withheldError } from './errors/provider-error.ts';
 import { failure } from './failure.ts';
 import { until } from '../base/until.ts';
 import type { Answer, Exchange } from './transport.ts';
@@ -36,7 +33,7 @@ export async function createServer(
         const connected = () => {
           signal.throwIfAborted();
           // A process that was suspended meanwhile wakes up here before its timers fire.
-          if (!maySend()) throw new WithheldError();
+          if (!maySend()) throw withheldError();
           post.isOut = true;
         };
         const answer = await caller.transport.sendFresh(exchange, signal, connected);
@@ -97,9 +94,9 @@ function accepted({ status, body, headers }: Answer, endpoints: Endpoints): Crea
 }
 
 function unknown(what: string): Extract<CreateOutcome, { kind: 'unknown' }> {
-  return { kind: 'unknown', error: new ProtocolError(`createServer: ${what}`) };
+  return { kind: 'unknown', error: new ProviderError('PROVIDER_PROTOCOL', `createServer: ${what}`) };
 }
 
 function unexpected(fault: unknown, caller: Caller): ProviderError {
-  return new TransportError('createServer failed', { cause: caller.redactor.cause(fault) });
+  return new ProviderError('PROVIDER_UNREACHABLE', 'createServer failed', { cause: caller.redactor.cause(fault) });
 }

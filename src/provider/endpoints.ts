@@ -1,5 +1,5 @@
 /** Where the service is: paths of the calls, and what a Location may name. */
-import { ProtocolError } from './errors/protocol-error.ts';
+import { ProviderError } from './errors/provider-error.ts';
 
 export interface Target {
   origin: string;
@@ -41,9 +41,10 @@ export class Endpoints {
     return this.#at(`${TASKS}/${task}`);
   }
 
-  /** Throws ProtocolError for an identifier that cannot be one segment of a path. */
+  /** Throws PROVIDER_PROTOCOL for an identifier that cannot be one segment of a path. */
   server(identifier: string): Target {
-    if (!isIdentifier(identifier)) throw new ProtocolError('the identifier cannot be part of a URL');
+    if (!isIdentifier(identifier))
+      throw new ProviderError('PROVIDER_PROTOCOL', 'the identifier cannot be part of a URL');
     return this.#at(`${SERVERS}/${encodeURIComponent(identifier)}`);
   }
 

@@ -1,8 +1,5 @@
 /** Turns an answer that is not a success into an error that quotes the service's own words, redacted and bounded. */
-import { NotFoundError } from './errors/not-found-error.ts';
-import { ProtocolError } from './errors/protocol-error.ts';
-import type { ProviderError } from './errors/provider-error.ts';
-import { RateLimitedError } from './errors/rate-limited-error.ts';
+import { ProviderError } from './errors/provider-error.ts';
 import { ResponseError } from './errors/response-error.ts';
 import type { Redactor } from './redact.ts';
 import type { Answer } from './transport.ts';
@@ -19,17 +16,22 @@ export function failure(answer: Answer, what: string, redactor: Redactor): Provi
   const words = excerpt(answer.body, redactor);
   const message = `${what}: the service answered ${status}${words === '' ? '' : `: ${words}`}`;
   const retryAfterMs = retryAfter(answer.headers['retry-after']);
-  if (status === 429) return new RateLimitedError(message, { retryAfterMs });
+  if (status === 429) return new ProviderError('PROVIDER_RATE_LIMITED', message, { retryAfterMs });
   if (status >= 400) return new ResponseError(status, message, { retryAfterMs });
   if (status >= 300)
-    return new ProtocolError(`${what}: the service answered ${status}, a redirect that is not followed`);
-  return new ProtocolError(`${what}: the service answered ${status}, which is not expected`);
+    return new ProviderError(
+      'PROVIDER_PROTOCOL',
+      `${what}: the service answered ${status}, a redirect that is not followed`,
+    );
+  return new ProviderError('PROVIDER_PROTOCOL', `${what}: the service answered ${status}, which is not expected`);
 }
 
 /** As `failure`, where a 404 means that the thing does not exist; 410 says the same. */
 export function failureOf(answer: Answer, what: string, redactor: Redactor): ProviderError {
   const error = failure(answer, what, redactor);
-  return answer.status === 404 || answer.status === 410 ? new NotFoundError(error.message) : error;
+  return answer.status === 404 || answer.status === 410
+    ? new ProviderError('PROVIDER_NOT_FOUND', error.message)
+    : error;
 }
 
 /** Retry-After as seconds or as an HTTP date, in milliseconds from now, within an hour; undefined when unreadable. */

@@ -4,7 +4,7 @@ import { Bucket } from './bucket.ts';
 import { Caller } from './caller.ts';
 import type { ConnectorOptions } from './connector.ts';
 import { Endpoints } from './endpoints.ts';
-import { TransportError } from './errors/transport-error.ts';
+import { ProviderError } from './errors/provider-error.ts';
 import { Lists } from './lists.ts';
 import { Redactor } from './redact.ts';
 import type { Clock } from './refusals.ts';
@@ -109,7 +109,7 @@ class ServiceProvider implements Provider {
   }
 
   async close(): Promise<void> {
-    this.#bucket.close(new TransportError('the client of the service was closed'));
+    this.#bucket.close(new ProviderError('PROVIDER_UNREACHABLE', 'the client of the service was closed'));
     this.#keys.clear();
     await this.#transport.close();
   }

@@ -1,5 +1,5 @@
 /** An API key that the provider refuses: when it may be tried again, and the words that say so. */
-import { InvalidCredentialsError } from './errors/invalid-credentials-error.ts';
+import { ProviderError } from './errors/provider-error.ts';
 
 /** All injected, for tests and simulations. */
 export interface Clock {
@@ -36,13 +36,13 @@ export class Refusals {
   }
 
   /** The error in place of a login that may not be sent yet; undefined where one may. */
-  pending(): InvalidCredentialsError | undefined {
+  pending(): ProviderError | undefined {
     if (this.#last === undefined || this.#clock.now() >= this.#last.nextTry) return undefined;
     return this.#error(this.#last);
   }
 
   /** The provider has just refused the key, in these words. */
-  add(words: string): InvalidCredentialsError {
+  add(words: string): ProviderError {
     const { now, date, random } = this.#clock;
     const longest = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(this.#count, 10));
     const pause = Math.round(longest * (0.9 + 0.2 * random()));
@@ -71,8 +71,10 @@ export class Refusals {
     return refused;
   }
 
-  #error({ message, nextTry }: Refusal): InvalidCredentialsError {
-    return new InvalidCredentialsError(message, { retryAfterMs: Math.max(0, nextTry - this.#clock.now()) });
+  #error({ message, nextTry }: Refusal): ProviderError {
+    return new ProviderError('PROVIDER_INVALID_CREDENTIALS', message, {
+      retryAfterMs: Math.max(0, nextTry - this.#clock.now()),
+    });
   }
 }
 

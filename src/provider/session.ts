@@ -3,8 +3,7 @@ import type { Caller } from './caller.ts';
 import { createServer } from './create.ts';
 import { isIdentifier, isSameIdentifier } from './endpoints.ts';
 import type { Endpoints } from './endpoints.ts';
-import { ProtocolError } from './errors/protocol-error.ts';
-import { WithheldError } from './errors/withheld-error.ts';
+import { ProviderError, withheldError } from './errors/provider-error.ts';
 import { failureOf } from './failure.ts';
 import { readProducts, type Lists } from './lists.ts';
 import { bodyOf, type Answer } from './transport.ts';
@@ -79,7 +78,7 @@ export class ServiceSession implements Session {
       { operation: 'deleteServer', method: 'DELETE', target },
       'high',
       (exchange) => {
-        if (!maySend()) throw new WithheldError();
+        if (!maySend()) throw withheldError();
         return this.#caller.transport.send(exchange);
       },
     );
@@ -96,18 +95,22 @@ export class ServiceSession implements Session {
     const inBody = identifierIn(objectIn(answer.body));
     const inLocation = this.#endpoints.identifierOfLocation(answer.headers.location);
     if (inBody !== undefined && inLocation !== undefined && !isSameIdentifier(inBody, inLocation)) {
-      throw new ProtocolError('pollTask: body and Location of the completed task name different servers');
+      throw new ProviderError(
+        'PROVIDER_PROTOCOL',
+        'pollTask: body and Location of the completed task name different servers',
+      );
     }
     const identifier = inBody ?? inLocation;
-    if (identifier === undefined) throw new ProtocolError('pollTask: the completed task names no server');
+    if (identifier === undefined)
+      throw new ProviderError('PROVIDER_PROTOCOL', 'pollTask: the completed task names no server');
     return { state: 'complete', identifier };
   }
 }
 
-/** Throws ProtocolError for an identifier that cannot be used: it must not be mistaken for a missing one. */
+/** Throws PROVIDER_PROTOCOL for an identifier that cannot be used: it must not be mistaken for a missing one. */
 function identifierIn({ identifier }: Record<string, unknown>): string | undefined {
   if (typeof identifier !== 'string' || identifier === '') return undefined;
   if (!isIdentifier(identifier))
-    throw new ProtocolError('pollTask: the identifier is too long, or cannot be part of a URL');
+    throw new ProviderError('PROVIDER_PROTOCOL', 'pollTask: the identifier is too long, or cannot be part of a URL');
   return identifier;
 }

@@ -1,7 +1,6 @@
 /** The bearer token of one API key: obtained once for all callers, kept in memory only, renewed in time. */
 import type { Endpoints } from './endpoints.ts';
-import { InvalidCredentialsError } from './errors/invalid-credentials-error.ts';
-import { ProtocolError } from './errors/protocol-error.ts';
+import { isProviderError, ProviderError } from './errors/provider-error.ts';
 import { excerpt, failure } from './failure.ts';
 import type { Redactor } from './redact.ts';
 import { Refusals, type Clock } from './refusals.ts';
@@ -64,7 +63,7 @@ export class TokenSource {
     this.#onRecovered = onRecovered;
   }
 
-  /** A token to use now. Throws InvalidCredentialsError, without a login, until a refused key may be tried again. */
+  /** A token. Throws PROVIDER_INVALID_CREDENTIALS, without a login, until a refused key may be retried. */
   async get(): Promise<string> {
     const refused = this.#refusals.pending();
     if (refused !== undefined) throw refused;
@@ -96,9 +95,9 @@ export class TokenSource {
       if (this.#refusals.end()) this.#onRecovered();
       return this.#token.value;
     } catch (error) {
-      this.#onLogin(error instanceof InvalidCredentialsError ? 'refused' : 'error');
+      this.#onLogin(isProviderError(error, 'PROVIDER_INVALID_CREDENTIALS') ? 'refused' : 'error');
       const old = this.#token;
-      if (!old || error instanceof InvalidCredentialsError) throw error;
+      if (!old || isProviderError(error, 'PROVIDER_INVALID_CREDENTIALS')) throw error;
       // Today expiry slides, so the old token may well work until the login does; a 401 would say otherwise.
       old.renewAt = this.#now() + margin(old.lifetimeMs);
       return old.value;
@@ -120,7 +119,7 @@ export class TokenSource {
     const body = asObject(parseJson(answer.body, 'the login'), 'the login');
     const value = body.access_token;
     if (typeof value !== 'string' || !/^[\x21-\x7e]+$/.test(value) || value.length > MAX_TOKEN) {
-      throw new ProtocolError('the answer to the login holds no usable access token');
+      throw new ProviderError('PROVIDER_PROTOCOL', 'the answer to the login holds no usable access token');
     }
     this.#redactor.addToken(value);
     const lifetimeMs = lifetime(body.expires_in);

@@ -5,10 +5,7 @@ import { until } from '../base/until.ts';
 import { Connector, connectOptions } from './connector.ts';
 import type { ConnectorOptions } from './connector.ts';
 import type { Target } from './endpoints.ts';
-import { ProtocolError } from './errors/protocol-error.ts';
 import { ProviderError } from './errors/provider-error.ts';
-import { TimeoutError } from './errors/timeout-error.ts';
-import { TransportError } from './errors/transport-error.ts';
 import type { Redactor } from './redact.ts';
 
 export type Operation =
@@ -135,7 +132,10 @@ export class Transport implements Wire {
   async within<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     if (this.#closed) throw closedError();
     const controller = new AbortController();
-    const timer = setTimeout(() => controller.abort(new TimeoutError(`no whole answer within ${ms} ms`)), ms);
+    const timer = setTimeout(
+      () => controller.abort(new ProviderError('PROVIDER_TIMEOUT', `no whole answer within ${ms} ms`)),
+      ms,
+    );
     this.#open.add(controller);
     try {
       return await work(controller.signal);
@@ -207,8 +207,8 @@ export function bodyOf({ body }: Answer): string {
   return body;
 }
 
-function closedError(): TransportError {
-  return new TransportError('the client of the service was closed');
+function closedError(): ProviderError {
+  return new ProviderError('PROVIDER_UNREACHABLE', 'the client of the service was closed');
 }
 
 function toProviderError(fault: unknown, redactor: Redactor): ProviderError {
@@ -216,10 +216,16 @@ function toProviderError(fault: unknown, redactor: Redactor): ProviderError {
   const cause = redactor.cause(fault);
   const { code = '' } = cause as NodeJS.ErrnoException;
   if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') {
-    return new ProtocolError(`the service's answer is larger than ${MAX_RESPONSE} bytes`, { cause });
+    return new ProviderError('PROVIDER_PROTOCOL', `the service's answer is larger than ${MAX_RESPONSE} bytes`, {
+      cause,
+    });
   }
   if (code === 'UND_ERR_HEADERS_OVERFLOW' || code.startsWith('HPE_')) {
-    return new ProtocolError(`the service's answer is not HTTP: ${cause.message}`, { cause });
+    return new ProviderError('PROVIDER_PROTOCOL', `the service's answer is not HTTP: ${cause.message}`, { cause });
   }
-  return new TransportError(`the service cannot be reached: ${cause.message || code || cause.name}`, { cause });
+  return new ProviderError(
+    'PROVIDER_UNREACHABLE',
+    `the service cannot be reached: ${cause.message || code || cause.name}`,
+    { cause },
+  );
 }

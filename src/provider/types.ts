@@ -106,7 +106,7 @@ export interface Session {
   readonly account: string;
   /** The authentication service has given a token for this key at least once. */
   readonly isAccepted: boolean;
-  /** Resolves with a token in hand. Throws InvalidCredentialsError, without a login, until a refused key may be retried. */
+  /** With a token in hand. Throws PROVIDER_INVALID_CREDENTIALS, without a login, until a refused key may be retried. */
   ensureToken(): Promise<void>;
   /** The three lists, from one shared call that answered at most `maxAgeMs` ago. */
   catalog(maxAgeMs: number): Promise<Catalog>;
@@ -117,13 +117,13 @@ export interface Session {
    * moment in which a request is written: false leaves it unsent (`notCreated`).
    */
   createServer(request: CreateServerRequest, maySend?: () => boolean): Promise<CreateOutcome>;
-  /** Throws NotFoundError when the service does not know the task. */
+  /** Throws PROVIDER_NOT_FOUND when the service does not know the task. */
   pollTask(task: number): Promise<TaskState>;
-  /** Throws NotFoundError when the service does not know the server. */
+  /** Throws PROVIDER_NOT_FOUND when the service does not know the server. */
   readServer(identifier: string, priority: Priority): Promise<Server>;
   /**
-   * Resolves when the service answered 200. Throws NotFoundError when it does not know the server, and WithheldError
-   * without a request when `maySend`, asked after all waiting, says no.
+   * Resolves when the provider answered 200. Throws PROVIDER_NOT_FOUND when it does not know the server, and
+   * PROVIDER_WITHHELD, without a request, when `maySend`, asked after all waiting, says no.
    */
   deleteServer(identifier: string, maySend?: () => boolean): Promise<void>;
 }

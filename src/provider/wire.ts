@@ -1,7 +1,7 @@
 /** The service's JSON, read tolerantly: unknown fields are ignored, optional fields of a wrong type are left out. */
 import * as z from 'zod';
 import { isSameIdentifier } from './endpoints.ts';
-import { ProtocolError } from './errors/protocol-error.ts';
+import { ProviderError } from './errors/provider-error.ts';
 import type { Image, Product, Server } from './types.ts';
 
 const text = z.string().optional().catch(undefined);
@@ -41,17 +41,17 @@ const serverSchema = z.object({
     .catch(undefined),
 });
 
-/** Malformed elements are left out; throws ProtocolError when the answer is no array. */
+/** Malformed elements are left out; throws PROVIDER_PROTOCOL when the answer is no array. */
 export function parseProducts(body: unknown): Product[] {
   return elements(body, 'products', productSchema).map(({ code, specs }) => ({ code, ram: specs?.ram }));
 }
 
-/** Malformed elements are left out; throws ProtocolError when the answer is no array. */
+/** Malformed elements are left out; throws PROVIDER_PROTOCOL when the answer is no array. */
 export function parseImages(body: unknown): Image[] {
   return elements(body, 'images', imageSchema);
 }
 
-/** Sizes by disk type; what is no array or no size is left out. Throws ProtocolError when the answer is no object. */
+/** Sizes by disk type; what is no array or size is left out. Throws PROVIDER_PROTOCOL when the answer is no object. */
 export function parseDiskSizes(body: unknown): Record<string, number[]> {
   const sizes = Object.entries(asObject(body, 'disk sizes')).flatMap(([type, values]) =>
     Array.isArray(values) ? [[type, values.filter((value) => Number.isSafeInteger(value))]] : [],
@@ -59,13 +59,13 @@ export function parseDiskSizes(body: unknown): Record<string, number[]> {
   return Object.fromEntries(sizes) as Record<string, number[]>;
 }
 
-/** With the identifier as the provider spells it. Throws ProtocolError for no server, and for one not asked for. */
+/** With the identifier as the provider spells it. Throws PROVIDER_PROTOCOL for no server, and for one not asked for. */
 export function parseServer(body: unknown, identifier: string): Server {
   const result = serverSchema.safeParse(body);
-  if (!result.success) throw new ProtocolError('the answer to reading the server is not a server');
+  if (!result.success) throw new ProviderError('PROVIDER_PROTOCOL', 'the answer to reading the server is not a server');
   const { host_server: hostServer, specs, admin_console: adminConsole, ssh_proxy: sshProxy, ...rest } = result.data;
   if (!isSameIdentifier(rest.identifier, identifier))
-    throw new ProtocolError('the provider answered with another server');
+    throw new ProviderError('PROVIDER_PROTOCOL', 'the provider answered with another server');
   return {
     ...rest,
     hostServer,
@@ -75,19 +75,19 @@ export function parseServer(body: unknown, identifier: string): Server {
   };
 }
 
-/** Throws ProtocolError; the parser's own message is not kept, as it quotes the text. */
+/** Throws PROVIDER_PROTOCOL; the parser's own message is not kept, as it quotes the text. */
 export function parseJson(text: string, what: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new ProtocolError(`the answer to ${what} is not JSON`);
+    throw new ProviderError('PROVIDER_PROTOCOL', `the answer to ${what} is not JSON`);
   }
 }
 
-/** Throws ProtocolError for anything but a JSON object. */
+/** Throws PROVIDER_PROTOCOL for anything but a JSON object. */
 export function asObject(value: unknown, what: string): Record<string, unknown> {
   if (isObject(value)) return value;
-  throw new ProtocolError(`the answer to ${what} is not a JSON object`);
+  throw new ProviderError('PROVIDER_PROTOCOL', `the answer to ${what} is not a JSON object`);
 }
 
 /** The object in a body that may well be none of it. */
@@ -106,7 +106,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 function elements<T>(body: unknown, what: string, schema: z.ZodType<T>): T[] {
-  if (!Array.isArray(body)) throw new ProtocolError(`the answer to ${what} is not a JSON array`);
+  if (!Array.isArray(body)) throw new ProviderError('PROVIDER_PROTOCOL', `the answer to ${what} is not a JSON array`);
   return body.flatMap((element) => {
     const result = schema.safeParse(element);
     return result.success ? [result.data] : [];

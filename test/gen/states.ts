@@ -13,13 +13,8 @@ import type { Connection } from '../../src/virtual-server/decision/connection.ts
 import type { Probed } from '../../src/virtual-server/decision/reach.ts';
 import type { EventNote, Facts, Outcome } from '../../src/virtual-server/decision/types.ts';
 import type { ReadyReason } from '../../src/virtual-server/decision/verdict.ts';
-import { InvalidCredentialsError } from '../../src/provider/errors/invalid-credentials-error.ts';
-import { ProtocolError } from '../../src/provider/errors/protocol-error.ts';
-import { RateLimitedError } from '../../src/provider/errors/rate-limited-error.ts';
+import { ProviderError } from '../../src/provider/errors/provider-error.ts';
 import { ResponseError } from '../../src/provider/errors/response-error.ts';
-import { TimeoutError } from '../../src/provider/errors/timeout-error.ts';
-import { TransportError } from '../../src/provider/errors/transport-error.ts';
-import { UnauthorizedError } from '../../src/provider/errors/unauthorized-error.ts';
 import type { CreateOutcome, ProviderErrorLike, Server } from '../../src/provider/types.ts';
 import {
   ACCOUNT,
@@ -69,7 +64,11 @@ const refusal = new ResponseError(422, 'no such product');
 const OVER = { failures: 0, taskComplete: 'srv1' };
 const ready = reached(visit(webWith(HELD), { memo: OVER, answers: { readServer: server() } }));
 const lost = reached(
-  visit(web(), { answers: { create: sent({ kind: 'unknown', error: new TimeoutError('no answer within 60s') }) } }),
+  visit(web(), {
+    answers: {
+      create: sent({ kind: 'unknown', error: new ProviderError('PROVIDER_TIMEOUT', 'no answer within 60s') }),
+    },
+  }),
 );
 
 /** The object of a visit that left one. */
@@ -111,11 +110,11 @@ const KEY_PROBLEMS = {
   SecretForbidden: key('SecretForbidden', 'Secret default/vps-api-key cannot be read: forbidden'),
 } as const;
 const CALL_PROBLEMS = {
-  InvalidCredentials: new InvalidCredentialsError('the provider refuses the API key'),
-  Unauthorized: new UnauthorizedError('the service refuses a fresh token'),
-  ProviderUnavailable: new TransportError('connection refused'),
-  ProviderRateLimited: new RateLimitedError('slow down', { retryAfterMs: 90_000 }),
-  ProviderProtocolError: new ProtocolError('the answer is not JSON'),
+  InvalidCredentials: new ProviderError('PROVIDER_INVALID_CREDENTIALS', 'the provider refuses the API key'),
+  Unauthorized: new ProviderError('PROVIDER_UNAUTHORIZED', 'the service refuses a fresh token'),
+  ProviderUnavailable: new ProviderError('PROVIDER_UNREACHABLE', 'connection refused'),
+  ProviderRateLimited: new ProviderError('PROVIDER_RATE_LIMITED', 'slow down', { retryAfterMs: 90_000 }),
+  ProviderProtocolError: new ProviderError('PROVIDER_PROTOCOL', 'the answer is not JSON'),
 } as const;
 
 /** The trouble of a key or a call: before there is a server, and with one that is Ready. */

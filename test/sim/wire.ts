@@ -1,6 +1,5 @@
 /** The provider's transport, straight into the simulator of the service, over a network that delays, loses and cuts. */
-import { TimeoutError } from '../../src/provider/errors/timeout-error.ts';
-import { TransportError } from '../../src/provider/errors/transport-error.ts';
+import { ProviderError } from '../../src/provider/errors/provider-error.ts';
 import type { Answer, Exchange, Wire } from '../../src/provider/transport.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import type { Network } from './kube.ts';
@@ -25,7 +24,7 @@ export class SimWire implements Wire {
   async sendFresh(exchange: Exchange, signal: AbortSignal, connected: () => void): Promise<Answer> {
     const { scheduler, random, service } = this.#network;
     await new Promise<void>((resolve) => void scheduler.after(random.int(0, service.delayMs), resolve, this.#owner));
-    if (random.chance(service.lost / 2)) throw new TransportError('connection refused');
+    if (random.chance(service.lost / 2)) throw new ProviderError('PROVIDER_UNREACHABLE', 'connection refused');
     connected();
     return this.#exchange(exchange, signal);
   }
@@ -35,7 +34,7 @@ export class SimWire implements Wire {
     const controller = new AbortController();
     const timer = scheduler.after(
       ms,
-      () => controller.abort(new TimeoutError(`no whole answer within ${ms} ms`)),
+      () => controller.abort(new ProviderError('PROVIDER_TIMEOUT', `no whole answer within ${ms} ms`)),
       this.#owner,
     );
     try {
@@ -54,7 +53,7 @@ export class SimWire implements Wire {
     return new Promise((resolve, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
       const isLost = random.chance(service.lost);
-      const cut = (): void => reject(new TransportError('connection reset'));
+      const cut = (): void => reject(new ProviderError('PROVIDER_UNREACHABLE', 'connection reset'));
       // A request that hangs may still arrive, late; never after the deadline of a create, when nobody waits any more.
       if (isLost && random.chance(0.5)) scheduler.after(random.int(1, 50), cut, this.#owner);
       if (isLost && random.chance(0.5)) return;

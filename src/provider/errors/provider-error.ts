@@ -1,27 +1,37 @@
-/** What every error of the service's client has in common. */
+/** An error of the provider's client; the code says which. */
 import type { ProviderErrorLike } from '../types.ts';
 
 export type ProviderErrorCode =
+  /** No answer: no address, no connection, TLS refused, or the connection broke. */
   | 'PROVIDER_UNREACHABLE'
+  /** No whole answer within the deadline of the call. */
   | 'PROVIDER_TIMEOUT'
+  /** The provider refuses the API key; `retryAfterMs` says when the next login with it may be sent. */
   | 'PROVIDER_INVALID_CREDENTIALS'
+  /** The provider refuses a token that it has just issued. */
   | 'PROVIDER_UNAUTHORIZED'
+  /** The provider does not know the task or the server that was asked for. */
   | 'PROVIDER_NOT_FOUND'
+  /** The provider asks to send fewer requests. */
   | 'PROVIDER_RATE_LIMITED'
+  /** The provider answered with an error status: a ResponseError. */
   | 'PROVIDER_RESPONSE'
+  /** An answer that cannot be understood or is not allowed: no JSON, wrong shape, too large, a redirect. */
   | 'PROVIDER_PROTOCOL'
+  /** The caller took back its leave before the request was written; nothing was sent. */
   | 'PROVIDER_WITHHELD';
 
 export interface ProviderErrorDetails {
-  /** How long the service asked to wait, in milliseconds. */
+  /** How long the provider asked to wait, in milliseconds. */
   retryAfterMs?: number | undefined;
   cause?: unknown;
 }
 
 const MAX_MESSAGE = 512;
 
-/** `message` carries no credential and is at most 512 characters; whoever creates an error redacts the service's words. */
-export abstract class ProviderError extends Error implements ProviderErrorLike {
+/** `message` carries no credential and has at most 512 characters; its creator redacts the provider's words. */
+export class ProviderError extends Error implements ProviderErrorLike {
+  override readonly name: string = 'ProviderError';
   readonly code: ProviderErrorCode;
   readonly retryAfterMs: number | undefined;
 
@@ -30,4 +40,12 @@ export abstract class ProviderError extends Error implements ProviderErrorLike {
     this.code = code;
     this.retryAfterMs = details.retryAfterMs;
   }
+}
+
+export function isProviderError(error: unknown, code: ProviderErrorCode): boolean {
+  return error instanceof ProviderError && error.code === code;
+}
+
+export function withheldError(): ProviderError {
+  return new ProviderError('PROVIDER_WITHHELD', 'the request was withheld: it may not be sent any more');
 }

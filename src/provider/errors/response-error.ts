@@ -1,4 +1,4 @@
-/** The service answered with an error status; `status` is the HTTP status, the message quotes the service's words. */
+/** The provider answered with an error status; `status` is the HTTP status, the message quotes the provider's words. */
 import { ProviderError } from './provider-error.ts';
 import type { ProviderErrorDetails } from './provider-error.ts';
 

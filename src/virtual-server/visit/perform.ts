@@ -8,10 +8,8 @@ import { fingerprintOf } from '../decision/identity.ts';
 import { sshTarget } from '../decision/reach.ts';
 import type { Action, Outcome } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
-import { ProviderError } from '../../provider/errors/provider-error.ts';
-import { NotFoundError } from '../../provider/errors/not-found-error.ts';
+import { isProviderError, ProviderError } from '../../provider/errors/provider-error.ts';
 import { ResponseError } from '../../provider/errors/response-error.ts';
-import { WithheldError } from '../../provider/errors/withheld-error.ts';
 import type { Session } from '../../provider/types.ts';
 import type { ConnectionSecrets } from '../connection-secret/connection-secrets.ts';
 import type { CreateLimit } from '../fleet/create-limit.ts';
@@ -169,7 +167,7 @@ async function deleteServer(
     await session.deleteServer(identifier, maySend);
     return { type: 'cancelled' };
   } catch (error) {
-    if (!(error instanceof NotFoundError)) {
+    if (!isProviderError(error, 'PROVIDER_NOT_FOUND')) {
       if (error instanceof ProviderError && mayHaveActed(error)) return { type: 'failed', error, cancelAsked: true };
       throw error;
     }
@@ -181,7 +179,7 @@ async function deleteServer(
 /** The DELETE has left, and no answer of the provider says that it was refused. */
 function mayHaveActed(error: ProviderError): boolean {
   const isAnswered = error instanceof ResponseError && error.status < 500;
-  return !isAnswered && !(error instanceof WithheldError) && !REFUSED.has(error.code);
+  return !isAnswered && !isProviderError(error, 'PROVIDER_WITHHELD') && !REFUSED.has(error.code);
 }
 
 /** Codes of errors that come before a DELETE leaves, or that refuse it. */

@@ -1,9 +1,9 @@
 /** Reads tasks and servers, and whether a 404 of the provider says anything of what was asked for. */
+import { isProviderError } from '../../provider/errors/provider-error.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isSameAccount } from '../decision/account.ts';
 import { isProvisioned } from '../decision/status.ts';
 import type { Outcome } from '../decision/types.ts';
-import { NotFoundError } from '../../provider/errors/not-found-error.ts';
 import { ResponseError } from '../../provider/errors/response-error.ts';
 import type { Session } from '../../provider/types.ts';
 
@@ -48,7 +48,7 @@ async function unlessDenied<T>(ask: () => Promise<T>, problem: () => Promise<str
     try {
       return await ask();
     } catch (error) {
-      if (error instanceof NotFoundError) return undefined;
+      if (isProviderError(error, 'PROVIDER_NOT_FOUND')) return undefined;
       throw error;
     }
   };

@@ -1,4 +1,5 @@
 /** Whatever a record, an annotation or the provider says: what people read of it can be shown. */
+import { ProviderError } from '../../../src/provider/errors/provider-error.ts';
 import { expect, it } from 'vitest';
 import { KIND } from '../../../src/api/names.ts';
 import { INPUT_ANNOTATIONS } from '../../../src/api/annotations.ts';
@@ -7,7 +8,6 @@ import type { VirtualServer, VirtualServerStatus } from '../../../src/api/virtua
 import { Recorder } from '../../../src/controller/event-recorder.ts';
 import type { Action, Facts, Outcome } from '../../../src/virtual-server/decision/types.ts';
 import { createLogger } from '../../../src/base/logger.ts';
-import { TransportError } from '../../../src/provider/errors/transport-error.ts';
 import { ACCOUNT, CATALOG, NOW, SERVER, UID, gathered, memo, others, web, decide, settle } from '../../gen/decision.ts';
 import { FakeTimers } from '../../gen/timers.ts';
 
@@ -94,7 +94,7 @@ function factsOf(chance: Chance): Facts {
 }
 
 function outcomeOf(chance: Chance, action: Action): Outcome {
-  const error = new TransportError(chance.text());
+  const error = new ProviderError('PROVIDER_UNREACHABLE', chance.text());
   const text = chance.text();
   const server = {
     ...SERVER,

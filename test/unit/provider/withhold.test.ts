@@ -1,6 +1,5 @@
 /** A request that may not be sent any more is not sent, however late that is found out. */
 import { describe, expect, it } from 'vitest';
-import { WithheldError } from '../../../src/provider/index.ts';
 import { REQUEST, sessionFor, startService } from './service.ts';
 
 describe('leave to send', () => {
@@ -25,7 +24,9 @@ describe('leave to send', () => {
 
   it('is asked before a DELETE, and a refusal leaves it unsent', async () => {
     const service = await startService();
-    await expect(sessionFor(service).deleteServer('vs1', () => false)).rejects.toThrow(WithheldError);
+    await expect(sessionFor(service).deleteServer('vs1', () => false)).rejects.toMatchObject({
+      code: 'PROVIDER_WITHHELD',
+    });
     expect(service.seen.some(({ method }) => method === 'DELETE')).toBe(false);
   });
 });

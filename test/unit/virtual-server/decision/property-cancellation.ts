@@ -1,10 +1,10 @@
 /** A cancellation as the operator performs it: the real one, with a provider and an API server that answer as they are told. */
+import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
 import { choose, type Choice } from '../../../../src/virtual-server/visit/choose.ts';
 import type { GatherRooms, VisitFacts } from '../../../../src/virtual-server/visit/gather.ts';
 import { perform, type PerformRooms } from '../../../../src/virtual-server/visit/perform.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import type { Facts, Outcome } from '../../../../src/virtual-server/decision/types.ts';
-import { NotFoundError } from '../../../../src/provider/errors/not-found-error.ts';
 import type { Server, Session } from '../../../../src/provider/types.ts';
 import { CATALOG } from '../../../gen/decision.ts';
 import { FakeTimers } from '../../../gen/timers.ts';
@@ -59,7 +59,7 @@ function serverOf(shown: Outcome): Promise<Server> {
 }
 
 function errorOf(outcome: Outcome): Error {
-  if (outcome.type === 'serverNotFound') return new NotFoundError('404');
+  if (outcome.type === 'serverNotFound') return new ProviderError('PROVIDER_NOT_FOUND', '404');
   if (outcome.type === 'failed' && outcome.error instanceof Error) return outcome.error;
   throw new Error(`a provider does not answer with ${outcome.type}`);
 }

@@ -3,6 +3,7 @@
  * (property-world.ts). It throws when a promise is broken. What design.md calls a documented limit (record, mirror and journal all lost at once) is not
  * brought about.
  */
+import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
 import {
   ACCEPT_SERVER_ANNOTATION,
   FINALIZER,
@@ -19,13 +20,12 @@ import { holdsSomething, viewRecord } from '../../../../src/virtual-server/decis
 import { settle } from '../../../../src/virtual-server/decision/settle.ts';
 import type { Action, AttemptNote, Facts, Memo, Next, Outcome } from '../../../../src/virtual-server/decision/types.ts';
 import { lookAt, type View } from '../../../../src/virtual-server/decision/view.ts';
-import { TransportError } from '../../../../src/provider/errors/transport-error.ts';
 import { NOW, gathered, others, web } from '../../../gen/decision.ts';
 import { annotated, EVENTS } from './property-events.ts';
 import { cancel } from './property-cancellation.ts';
 import { World, type Asking } from './property-world.ts';
 
-const error = new TransportError('no way');
+const error = new ProviderError('PROVIDER_UNREACHABLE', 'no way');
 /** More than any visit takes that comes to an end. */
 const MAX_STEPS = 20;
 

@@ -4,15 +4,14 @@
  */
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import type { Outcome } from '../../../../src/virtual-server/decision/types.ts';
-import { TransportError } from '../../../../src/provider/errors/transport-error.ts';
-import { WithheldError } from '../../../../src/provider/errors/withheld-error.ts';
+import { ProviderError, withheldError } from '../../../../src/provider/errors/provider-error.ts';
 import { ACCOUNT, ELSEWHERE, OTHER_KEY, SERVER, TIMING } from '../../../gen/decision.ts';
 
 /** `reused`: the server of the object is gone, and its identifier was given to another one. */
 type State = 'runs' | 'gone' | 'reused';
 
-const failed: Outcome = { type: 'failed', error: new TransportError('no way') };
-const withheld: Outcome = { type: 'failed', error: new WithheldError() };
+const failed: Outcome = { type: 'failed', error: new ProviderError('PROVIDER_UNREACHABLE', 'no way') };
+const withheld: Outcome = { type: 'failed', error: withheldError() };
 /** Periods for which a server that was never read may be slow to appear. */
 const UNSEEN_PERIODS = 12;
 

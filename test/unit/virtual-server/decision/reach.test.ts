@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
 import { sshTarget, type Probed } from '../../../../src/virtual-server/decision/reach.ts';
 import type { Action, Next } from '../../../../src/virtual-server/decision/types.ts';
-import { TransportError } from '../../../../src/provider/errors/transport-error.ts';
+import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
 import type { Server } from '../../../../src/provider/types.ts';
 import { ACCOUNT, HELD, SERVER, TIMING, facts, webWith, settle } from '../../../gen/decision.ts';
 import { conditionsOf, settled } from './settle/support.ts';
@@ -107,7 +107,12 @@ describe('a server that is read with sshCheck', () => {
 
   it('keeps what was found while the service is away', () => {
     const ready = after(checked('Proxy'), seen(checked('Proxy'), ANSWERS));
-    const next = settle(ready, read, { type: 'failed', error: new TransportError('no way') }, facts());
+    const next = settle(
+      ready,
+      read,
+      { type: 'failed', error: new ProviderError('PROVIDER_UNREACHABLE', 'no way') },
+      facts(),
+    );
     expect(conditionsOf(next)).toMatchObject({ Ready: 'True Available', Reachable: 'True Reachable' });
   });
 

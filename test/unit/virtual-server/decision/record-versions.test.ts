@@ -1,4 +1,5 @@
 /** Visits of this version in turn with those of a newer one, which adds keys to the record: none of them is lost. */
+import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
 import { describe, expect, it } from 'vitest';
 import {
   ADOPT_ANNOTATION,
@@ -11,7 +12,6 @@ import { parseRecord, type ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import type { AttemptNote, Memo, Outcome } from '../../../../src/virtual-server/decision/types.ts';
 import { ResponseError } from '../../../../src/provider/errors/response-error.ts';
-import { TimeoutError } from '../../../../src/provider/errors/timeout-error.ts';
 import { ACCOUNT, gathered, HELD, NOW, SERVER, web, webWith, decide, settle } from '../../../gen/decision.ts';
 import { visit, type Answers } from '../../../gen/visits.ts';
 import { Random } from '../../../sim/random.ts';
@@ -114,7 +114,7 @@ class Life {
     const failed: Outcome = { type: 'failed', error: new ResponseError(503, 'away') };
     const server: Outcome = { type: 'server', server: SERVER, account: ACCOUNT };
     const missing: Outcome = { type: 'serverNotFound', counts: true, detail: '' };
-    const error = new TimeoutError('no answer');
+    const error = new ProviderError('PROVIDER_TIMEOUT', 'no answer');
     return {
       create: {
         type: 'sent',

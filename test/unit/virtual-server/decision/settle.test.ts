@@ -3,7 +3,7 @@ import { FINALIZER, PAUSED_ANNOTATION } from '../../../../src/api/names.ts';
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
 import type { Action, Outcome } from '../../../../src/virtual-server/decision/types.ts';
-import { TransportError } from '../../../../src/provider/errors/transport-error.ts';
+import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
 import {
   ACCOUNT,
   ATTEMPTED,
@@ -24,7 +24,7 @@ import {
 import { conditionsOf, reasons, settled } from './settle/support.ts';
 
 const done: Outcome = { type: 'done' };
-const failed: Outcome = { type: 'failed', error: new TransportError('no way', {}) };
+const failed: Outcome = { type: 'failed', error: new ProviderError('PROVIDER_UNREACHABLE', 'no way', {}) };
 
 describe('settling a wait', () => {
   it('says on the first visit that the object was seen, and keeps what was planned', () => {

@@ -10,8 +10,7 @@ import type { GatherKind, Memo } from '../../../../src/virtual-server/decision/t
 import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
 import type { ReadSecret, SecretData } from '../../../../src/kube/types.ts';
-import { InvalidCredentialsError } from '../../../../src/provider/errors/invalid-credentials-error.ts';
-import { TransportError } from '../../../../src/provider/errors/transport-error.ts';
+import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
 import type { Session } from '../../../../src/provider/types.ts';
 import { CATALOG, HELD, facts, web, webWith } from '../../../gen/decision.ts';
 import { fakeProvider } from '../../../gen/provider.ts';
@@ -132,14 +131,18 @@ describe('gathering the lists of the service', () => {
   });
 
   it('says which fault keeps them away', async () => {
-    const down = setUp({ catalog: () => Promise.reject(new TransportError('down', { retryAfterMs: 7 })) });
+    const down = setUp({
+      catalog: () => Promise.reject(new ProviderError('PROVIDER_UNREACHABLE', 'down', { retryAfterMs: 7 })),
+    });
     expect((await down.run(['credentials', 'catalog'])).catalog).toEqual({
       ok: false,
       reason: 'ProviderUnavailable',
       message: 'down',
       retryAfterMs: 7,
     });
-    const refused = setUp({ ensureToken: () => Promise.reject(new InvalidCredentialsError('refused')) });
+    const refused = setUp({
+      ensureToken: () => Promise.reject(new ProviderError('PROVIDER_INVALID_CREDENTIALS', 'refused')),
+    });
     expect((await refused.run(['credentials', 'catalog'])).catalog).toMatchObject({ reason: 'InvalidCredentials' });
   });
 

@@ -16,14 +16,8 @@ import { KubeError } from '../../../../src/kube/error.ts';
 import type { DefinitionState } from '../../../../src/kube/types.ts';
 import type { Kube } from '../../../../src/virtual-server/kube.ts';
 import { createLogger } from '../../../../src/base/logger.ts';
-import { NotFoundError } from '../../../../src/provider/errors/not-found-error.ts';
-import { InvalidCredentialsError } from '../../../../src/provider/errors/invalid-credentials-error.ts';
-import { RateLimitedError } from '../../../../src/provider/errors/rate-limited-error.ts';
+import { ProviderError, withheldError } from '../../../../src/provider/errors/provider-error.ts';
 import { ResponseError } from '../../../../src/provider/errors/response-error.ts';
-import { TimeoutError } from '../../../../src/provider/errors/timeout-error.ts';
-import { TransportError } from '../../../../src/provider/errors/transport-error.ts';
-import { UnauthorizedError } from '../../../../src/provider/errors/unauthorized-error.ts';
-import { WithheldError } from '../../../../src/provider/errors/withheld-error.ts';
 import type { Product, Server, Session } from '../../../../src/provider/types.ts';
 import {
   ACCOUNT,
@@ -42,7 +36,7 @@ import {
 } from '../../../gen/decision.ts';
 import { FakeTimers } from '../../../gen/timers.ts';
 
-const denied = new NotFoundError('404');
+const denied: Error = new ProviderError('PROVIDER_NOT_FOUND', '404');
 const READY = { serverStatus: 'running' };
 const PRODUCTS: Product[] = [{ code: 'vps-1gb' }];
 
@@ -86,7 +80,7 @@ async function run(action: Action, answers: Answers, holders = new Holders(() =>
     pollTask: () => answer('poll', tasks),
     deleteServer: (_identifier: string, maySend: () => boolean) => {
       timers.advance(answers.waits ?? 0);
-      return maySend() ? answer('delete', [removed]) : Promise.reject(new WithheldError());
+      return maySend() ? answer('delete', [removed]) : Promise.reject(withheldError());
     },
   } as unknown as Session;
   const kube = {
@@ -337,28 +331,31 @@ describe('a cancellation', () => {
     { reason: 'another process may lead', changes: { leads: false } },
   ])('sends no DELETE where $reason by the time it would leave', async ({ changes }) => {
     const { outcome, calls } = await run(cancel, { servers: [SERVER], removed: 'cancelled', ...changes });
-    expect(outcome).toEqual({ type: 'failed', error: new WithheldError() });
+    expect(outcome).toEqual({ type: 'failed', error: withheldError() });
     expect(calls).toEqual(['read', 'live', 'definition']);
     const { outcome: timely } = await run(cancel, { servers: [SERVER], removed: 'cancelled', waits: 29_999 });
     expect(timely).toEqual({ type: 'cancelled' });
   });
 
   it.each([
-    { error: new TimeoutError('60 s'), asked: true },
-    { error: new TransportError('reset'), asked: true },
+    { error: new ProviderError('PROVIDER_TIMEOUT', '60 s'), asked: true },
+    { error: new ProviderError('PROVIDER_UNREACHABLE', 'reset'), asked: true },
     { error: new ResponseError(503, 'down'), asked: true },
     { error: new ResponseError(400, 'no'), asked: false },
-    { error: new WithheldError(), asked: false },
-    { error: new InvalidCredentialsError('refused'), asked: false },
-    { error: new UnauthorizedError('refused'), asked: false },
-    { error: new RateLimitedError('slow down', {}), asked: false },
+    { error: withheldError(), asked: false },
+    { error: new ProviderError('PROVIDER_INVALID_CREDENTIALS', 'refused'), asked: false },
+    { error: new ProviderError('PROVIDER_UNAUTHORIZED', 'refused'), asked: false },
+    { error: new ProviderError('PROVIDER_RATE_LIMITED', 'slow down', {}), asked: false },
   ])('may have been carried out when its DELETE fails with $error.message: $asked', async ({ error, asked }) => {
     const { outcome } = await run(cancel, { servers: [SERVER], removed: error });
     expect(outcome).toEqual({ type: 'failed', error, ...(asked && { cancelAsked: true }) });
   });
 
   it('was certainly not carried out where the server cannot be read', async () => {
-    const { outcome, calls } = await run(cancel, { servers: [new TransportError('reset')], removed: 'cancelled' });
+    const { outcome, calls } = await run(cancel, {
+      servers: [new ProviderError('PROVIDER_UNREACHABLE', 'reset')],
+      removed: 'cancelled',
+    });
     expect(outcome).toMatchObject({ type: 'failed' });
     expect(outcome).not.toHaveProperty('cancelAsked');
     expect(calls).toEqual(['read']);

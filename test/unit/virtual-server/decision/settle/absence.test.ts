@@ -1,15 +1,10 @@
+import { ProviderError, withheldError } from '../../../../../src/provider/errors/provider-error.ts';
 import { describe, expect, it } from 'vitest';
 import { SERVER_GONE_ANNOTATION } from '../../../../../src/api/names.ts';
 import type { ServerRecord } from '../../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../../src/api/virtual-server.ts';
 import { inputsOf } from '../../../../../src/virtual-server/decision/inputs.ts';
 import type { Action, Facts, Memo, Next, Outcome } from '../../../../../src/virtual-server/decision/types.ts';
-import { InvalidCredentialsError } from '../../../../../src/provider/errors/invalid-credentials-error.ts';
-import { RateLimitedError } from '../../../../../src/provider/errors/rate-limited-error.ts';
-import { TimeoutError } from '../../../../../src/provider/errors/timeout-error.ts';
-import { TransportError } from '../../../../../src/provider/errors/transport-error.ts';
-import { UnauthorizedError } from '../../../../../src/provider/errors/unauthorized-error.ts';
-import { WithheldError } from '../../../../../src/provider/errors/withheld-error.ts';
 import {
   ACCOUNT,
   HELD,
@@ -206,7 +201,7 @@ describe('a 404 for the server of a deleted object', () => {
     const asked = settle(
       deleted(),
       cancelOf(KNOWN),
-      { type: 'failed', error: new TimeoutError('60 s'), cancelAsked: true },
+      { type: 'failed', error: new ProviderError('PROVIDER_TIMEOUT', '60 s'), cancelAsked: true },
       at(0, memo({})),
     );
     expect(asked.memo.cancelAsked).toBe('srv1');
@@ -223,17 +218,17 @@ describe('a 404 for the server of a deleted object', () => {
   });
 
   it.each([
-    new WithheldError(),
-    new InvalidCredentialsError('refused'),
-    new UnauthorizedError('refused'),
-    new RateLimitedError('slow down', {}),
+    withheldError(),
+    new ProviderError('PROVIDER_INVALID_CREDENTIALS', 'refused'),
+    new ProviderError('PROVIDER_UNAUTHORIZED', 'refused'),
+    new ProviderError('PROVIDER_RATE_LIMITED', 'slow down', {}),
   ])('takes a DELETE that was certainly not carried out for none ($code)', (error) => {
     const next = settle(deleted(), cancelOf(KNOWN), { type: 'failed', error }, at(0, memo({})));
     expect(next.memo).not.toHaveProperty('cancelAsked');
   });
 
   it('takes a cancellation whose DELETE was never sent for none, whatever failed', () => {
-    const failed = { type: 'failed', error: new TransportError('reset') } as const;
+    const failed = { type: 'failed', error: new ProviderError('PROVIDER_UNREACHABLE', 'reset') } as const;
     expect(settle(deleted(), cancelOf(KNOWN), failed, at(0, memo({}))).memo).not.toHaveProperty('cancelAsked');
     expect(settle(deleted(), readOf(KNOWN), failed, at(0, memo({}))).memo).not.toHaveProperty('cancelAsked');
   });
@@ -425,14 +420,14 @@ describe('your word that a server is gone', () => {
       action: { type: 'pollTask', record: HELD, task: 7 } as const,
     },
   ])('lets a deleted object go when $call fails', ({ object, action }) => {
-    const failed: Outcome = { type: 'failed', error: new TransportError('reset') };
+    const failed: Outcome = { type: 'failed', error: new ProviderError('PROVIDER_UNREACHABLE', 'reset') };
     const next = settle(object, action, failed, at(0, memo({})));
     expect(next).toMatchObject({ again: true, memo: { gone: 'srv1' } });
     expect(decide(object, at(0, next.memo))).toMatchObject({ type: 'release', why: 'gone' });
   });
 
   it('lets no living object go when a call fails', () => {
-    const failed: Outcome = { type: 'failed', error: new TransportError('reset') };
+    const failed: Outcome = { type: 'failed', error: new ProviderError('PROVIDER_UNREACHABLE', 'reset') };
     const next = settle(living(KNOWN, said('srv1')), readOf(KNOWN), failed, at(0, memo({})));
     expect(next.memo).not.toHaveProperty('gone');
   });

@@ -1,7 +1,7 @@
 /** When a create that came to nothing is due again, with a clock that stands where the test puts it. */
+import { ProviderError } from '../../../../../src/provider/errors/provider-error.ts';
 import { describe, expect, it } from 'vitest';
 import type { Action, Facts, Memo } from '../../../../../src/virtual-server/decision/types.ts';
-import { RateLimitedError } from '../../../../../src/provider/errors/rate-limited-error.ts';
 import { ResponseError } from '../../../../../src/provider/errors/response-error.ts';
 import type { CreateOutcome } from '../../../../../src/provider/types.ts';
 import { others, decide, settle } from '../../../../gen/decision.ts';
@@ -34,7 +34,7 @@ function refused(status: number): CreateOutcome {
 }
 
 function rateLimited(retryAfterMs?: number): CreateOutcome {
-  return { kind: 'notCreated', error: new RateLimitedError('slow down', { retryAfterMs }) };
+  return { kind: 'notCreated', error: new ProviderError('PROVIDER_RATE_LIMITED', 'slow down', { retryAfterMs }) };
 }
 
 describe('a create that was refused', () => {

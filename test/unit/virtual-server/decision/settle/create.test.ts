@@ -1,7 +1,7 @@
+import { ProviderError } from '../../../../../src/provider/errors/provider-error.ts';
 import { describe, expect, it } from 'vitest';
 import type { CreateOutcome } from '../../../../../src/provider/types.ts';
 import type { Action } from '../../../../../src/virtual-server/decision/types.ts';
-import { RateLimitedError } from '../../../../../src/provider/errors/rate-limited-error.ts';
 import { ResponseError } from '../../../../../src/provider/errors/response-error.ts';
 import {
   ACCOUNT,
@@ -55,7 +55,10 @@ describe('settling a create', () => {
   });
 
   it('takes the attempt out of record and mirror when nothing was created, and tries again after what was asked for', () => {
-    const next = after({ kind: 'notCreated', error: new RateLimitedError('slow down', { retryAfterMs: 90_000 }) });
+    const next = after({
+      kind: 'notCreated',
+      error: new ProviderError('PROVIDER_RATE_LIMITED', 'slow down', { retryAfterMs: 90_000 }),
+    });
     expect(next.record).toEqual(left);
     expect(next.status?.record).toEqual(left);
     expect(conditionsOf(next)).toEqual({ Ready: 'False ProviderRateLimited', Reconciling: 'True ProviderRateLimited' });

@@ -1,6 +1,6 @@
+import { ProviderError } from '../../../../../src/provider/errors/provider-error.ts';
 import { describe, expect, it } from 'vitest';
 import type { Action, Outcome } from '../../../../../src/virtual-server/decision/types.ts';
-import { TransportError } from '../../../../../src/provider/errors/transport-error.ts';
 import { ACCOUNT, HELD, KNOWN, NOW, SERVER, facts, memo, webWith, decide } from '../../../../gen/decision.ts';
 import { conditionsOf, reasons, settled } from './support.ts';
 
@@ -55,7 +55,11 @@ describe('settling what ends', () => {
   });
 
   it.each<{ what: string; action: Action; outcome: Outcome }>([
-    { what: 'a read that failed', action: read, outcome: { type: 'failed', error: new TransportError('reset') } },
+    {
+      what: 'a read that failed',
+      action: read,
+      outcome: { type: 'failed', error: new ProviderError('PROVIDER_UNREACHABLE', 'reset') },
+    },
     { what: 'a plan for later', action: { type: 'wait', afterMs: 600_000 }, outcome: { type: 'done' } },
     { what: 'a pause without an end', action: { type: 'wait' }, outcome: { type: 'done' } },
     { what: 'a server that is missing', action: read, outcome: { type: 'serverNotFound', counts: true, detail: '' } },
