@@ -20,8 +20,8 @@ const MAX_SHOWN = 100;
 const HELP_WIDTH = 100;
 
 /** Speaks of what people gave, so its message goes to them as it stands. */
-class UsageError extends Error {
-  override readonly name = 'UsageError';
+class FlagError extends Error {
+  override readonly name = 'FlagError';
 }
 
 interface Given {
@@ -42,7 +42,7 @@ export function parseConfig(
   if (values.has('help')) return { kind: 'help', text: helpText() };
   if (values.has('version')) return { kind: 'version', text: version() };
   try {
-    if (unknown !== undefined) throw new UsageError(unknown);
+    if (unknown !== undefined) throw new FlagError(unknown);
     const entries = flags.map(([key, spec]) => [key, valueOf(spec, given(spec, values, env))] as const);
     const config = Object.fromEntries(entries) as unknown as Config;
     checkTogether(config);
@@ -51,7 +51,7 @@ export function parseConfig(
       config: { ...config, operatorNamespace: config.operatorNamespace ?? read(podNamespaceFile) },
     };
   } catch (error) {
-    if (error instanceof UsageError) return { kind: 'error', message: error.message };
+    if (error instanceof FlagError) return { kind: 'error', message: error.message };
     throw error;
   }
 }
@@ -108,7 +108,7 @@ function given(spec: FlagSpec, values: Map<string, string[]>, env: NodeJS.Proces
   if (texts !== undefined) {
     const text = spec.repeatable === true ? texts.join(',') : (texts.at(-1) ?? '');
     // An empty list would be no list, which for namespaces means all of them.
-    if (text === '') throw new UsageError(`--${spec.flag} is empty: give ${spec.form}`);
+    if (text === '') throw new FlagError(`--${spec.flag} is empty: give ${spec.form}`);
     return { text, source: `--${spec.flag}` };
   }
   for (const source of [envName(spec), ...(spec.fallbackEnv === undefined ? [] : [spec.fallbackEnv])]) {
@@ -122,18 +122,18 @@ function given(spec: FlagSpec, values: Map<string, string[]>, env: NodeJS.Proces
 function checkTogether({ metricsBindAddress: metrics, healthProbeBindAddress: probes }: Config): void {
   if (metrics === 'off' || probes === 'off' || !overlap(metrics, probes)) return;
   const [first, second] = [FLAGS.metricsBindAddress.flag, FLAGS.healthProbeBindAddress.flag];
-  throw new UsageError(`--${first} and --${second} name the same address: give two different ports`);
+  throw new FlagError(`--${first} and --${second} name the same address: give two different ports`);
 }
 
 function valueOf(spec: FlagSpec, value: Given | undefined): unknown {
   const text = value?.text ?? spec.default;
   if (text === undefined) {
     if (spec.required !== true) return undefined;
-    throw new UsageError(`--${spec.flag} (or ${envName(spec)}) is required: give ${spec.form}`);
+    throw new FlagError(`--${spec.flag} (or ${envName(spec)}) is required: give ${spec.form}`);
   }
   const parsed = spec.schema.safeParse(text);
   if (parsed.success) return parsed.data;
-  throw new UsageError(`${value?.source ?? 'default'} ${shown(text)} is not valid: give ${spec.form}`);
+  throw new FlagError(`${value?.source ?? 'default'} ${shown(text)} is not valid: give ${spec.form}`);
 }
 
 /** A wrong value as it may be shown: of a URL neither user nor query, which may hold credentials. */

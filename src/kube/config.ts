@@ -15,7 +15,7 @@ export interface TlsMaterial {
   rejectUnauthorized?: boolean;
 }
 
-export interface Credentials {
+export interface KubeCredentials {
   headers: Record<string, string | string[]>;
   tls: TlsMaterial;
 }
@@ -28,7 +28,7 @@ export interface Cluster {
   /** HTTP proxy of the kubeconfig. */
   proxyUrl: string | undefined;
   /** Reads files and runs plugins anew when they have expired; throws KubeError `Unreachable` if that fails. */
-  credentials(): Promise<Credentials>;
+  credentials(): Promise<KubeCredentials>;
 }
 
 /** The options that KubeConfig fills in; a subset of node's `https.RequestOptions`. */
@@ -149,7 +149,7 @@ function tokenIn(tokenFile: string): Pick<User, 'authProvider'> {
 }
 
 /** Flags replace fields of the kubeconfig one by one. */
-function impersonated(user: UserEntry | undefined, { as, asUid, asGroup }: Overrides): Credentials['headers'] {
+function impersonated(user: UserEntry | undefined, { as, asUid, asGroup }: Overrides): KubeCredentials['headers'] {
   return impersonationHeaders({
     user: as || (user?.as ?? ''),
     uid: asUid || (user?.['as-uid'] ?? ''),
@@ -158,7 +158,10 @@ function impersonated(user: UserEntry | undefined, { as, asUid, asGroup }: Overr
   });
 }
 
-async function readCredentials(config: KubeConfig, impersonation: Credentials['headers']): Promise<Credentials> {
+async function readCredentials(
+  config: KubeConfig,
+  impersonation: KubeCredentials['headers'],
+): Promise<KubeCredentials> {
   const options: FilledOptions = { headers: {} };
   try {
     await config.applyToHTTPSOptions(options);
@@ -167,7 +170,7 @@ async function readCredentials(config: KubeConfig, impersonation: Credentials['h
     const why = error instanceof SyntaxError ? 'the credential plugin wrote no JSON' : (error as Error).message;
     throw new KubeError('Unreachable', `cannot obtain credentials for the API server: ${why}`);
   }
-  const headers: Credentials['headers'] = {};
+  const headers: KubeCredentials['headers'] = {};
   // A token file may end in a newline, which no header may contain.
   for (const [name, value] of Object.entries(options.headers)) headers[name.toLowerCase()] = String(value).trim();
   if (options.auth !== undefined) headers['authorization'] = `Basic ${Buffer.from(options.auth).toString('base64')}`;

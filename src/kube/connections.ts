@@ -1,6 +1,6 @@
 /** The process's connections to the API server: few, shared, and replaced when credentials rotate. */
 import { Agent, ProxyAgent, type Dispatcher } from 'undici';
-import type { Cluster, Credentials, TlsMaterial } from './config.ts';
+import type { Cluster, KubeCredentials, TlsMaterial } from './config.ts';
 
 /** Calls share these; a call that finds all busy waits. With the two watches of all namespaces they are nine. */
 const MAX_CALL_CONNECTIONS = 7;
@@ -11,14 +11,14 @@ const TCP_KEEPALIVE_MS = 30_000;
 const IDLE_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 
-export interface Connection {
-  headers: Credentials['headers'];
+export interface KubeConnection {
+  headers: KubeCredentials['headers'];
   dispatcher: Dispatcher;
 }
 
 export interface Connections {
   /** For a call, or for a watch, which holds its connection for minutes and so must not take one from the calls. */
-  get(use: 'call' | 'watch'): Promise<Connection>;
+  get(use: 'call' | 'watch'): Promise<KubeConnection>;
   /** The next `get` asks for credentials anew. */
   invalidate(): void;
   /** Breaks whatever is under way. */
@@ -34,11 +34,11 @@ interface Generation {
 }
 
 export function createConnections(cluster: Cluster, now: () => number = Date.now): Connections {
-  let credentials: { value: Promise<Credentials>; readAt: number } | undefined;
+  let credentials: { value: Promise<KubeCredentials>; readAt: number } | undefined;
   let current: Generation | undefined;
   const retired = new Set<Dispatcher>();
 
-  function readCredentials(): Promise<Credentials> {
+  function readCredentials(): Promise<KubeCredentials> {
     if (credentials === undefined || now() - credentials.readAt >= CREDENTIALS_MAX_AGE_MS) {
       const entry = { value: cluster.credentials(), readAt: now() };
       entry.value.catch(() => {

@@ -51,7 +51,7 @@ export interface KubeHttpOptions {
   onRequest?: ((info: KubeRequestInfo) => void) | undefined;
 }
 
-type Answer = Dispatcher.ResponseData;
+type HttpAnswer = Dispatcher.ResponseData;
 
 export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeHttpOptions): KubeHttp {
   const { origin, pathname } = new URL(cluster.server);
@@ -60,7 +60,7 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
   /** The clock of the API server less our monotonic one (ms). */
   let clockOffset: number | undefined;
 
-  async function send(options: CallOptions, use: 'call' | 'watch', signal: AbortSignal): Promise<Answer> {
+  async function send(options: CallOptions, use: 'call' | 'watch', signal: AbortSignal): Promise<HttpAnswer> {
     const { method = 'GET' } = options;
     try {
       const answer = await request(options, use, signal);
@@ -72,7 +72,7 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
     }
   }
 
-  async function request(options: CallOptions, use: 'call' | 'watch', signal: AbortSignal): Promise<Answer> {
+  async function request(options: CallOptions, use: 'call' | 'watch', signal: AbortSignal): Promise<HttpAnswer> {
     // A credential plugin may hang.
     const { headers, dispatcher } = await until(signal, connections.get(use));
     const answer = await dispatcher.request({
@@ -100,7 +100,7 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
     options: CallOptions,
     use: 'call' | 'watch',
     signal: AbortSignal,
-  ): Promise<Answer> {
+  ): Promise<HttpAnswer> {
     const answer = await send(options, use, signal);
     if (answer.statusCode !== 401) return answer;
     await answer.body.dump();
@@ -157,12 +157,12 @@ function queryText(query: CallOptions['query']): string {
   return parameters.size === 0 ? '' : `?${parameters.toString()}`;
 }
 
-function retryAfter(answer: Answer): string | undefined {
+function retryAfter(answer: HttpAnswer): string | undefined {
   const value = answer.headers['retry-after'];
   return Array.isArray(value) ? value[0] : value;
 }
 
-async function readText(answer: Answer, limit: number): Promise<string> {
+async function readText(answer: HttpAnswer, limit: number): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of answer.body as AsyncIterable<Buffer>) {
@@ -175,7 +175,7 @@ async function readText(answer: Answer, limit: number): Promise<string> {
 }
 
 /** The beginning of it, which is all of what the API server itself says. */
-async function readError(answer: Answer): Promise<string> {
+async function readError(answer: HttpAnswer): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of answer.body as AsyncIterable<Buffer>) {

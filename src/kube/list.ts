@@ -27,7 +27,7 @@ export interface ListOptions {
   signal: AbortSignal;
 }
 
-interface Page {
+interface ListPage {
   metadata: { resourceVersion: string; continue?: string };
   items: unknown[];
 }
@@ -93,15 +93,15 @@ export async function currentVersion(
   return names.metadata.resourceVersion;
 }
 
-interface Names extends Pick<Page, 'metadata'> {
+interface Names extends Pick<ListPage, 'metadata'> {
   rows: { cells?: unknown[] }[];
 }
 
-async function readPage(http: KubeHttp, options: CallOptions): Promise<Page> {
-  const page = (await http.call(options)) as Partial<Page> | null;
+async function readPage(http: KubeHttp, options: CallOptions): Promise<ListPage> {
+  const page = (await http.call(options)) as Partial<ListPage> | null;
   if (!page?.metadata?.resourceVersion || !Array.isArray(page.items))
     throw new KubeError('BadResponse', 'the answer is not a list');
-  return page as Page;
+  return page as ListPage;
 }
 
 async function readNames(http: KubeHttp, { query, ...options }: CallOptions): Promise<Names> {

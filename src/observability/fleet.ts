@@ -11,7 +11,7 @@ export interface Standing {
   count: number;
 }
 
-export interface Fleet {
+export interface FleetSummary {
   servers: Standing[];
   price: number;
   /** Running servers and their price by namespace. */
@@ -39,8 +39,8 @@ const PARKED_CREATES: ReadonlySet<string> = new Set([
 const READY: ReadonlySet<string> = new Set(['True', 'False', 'Unknown']);
 
 /** `now` is in ms since the epoch. */
-export function countFleet(objects: readonly VirtualServer[], now: number): Fleet {
-  const fleet: Fleet = {
+export function countFleet(objects: readonly VirtualServer[], now: number): FleetSummary {
+  const fleet: FleetSummary = {
     servers: countStandings(objects),
     price: 0,
     namespaces: new Map(),
@@ -84,7 +84,7 @@ function standing({ status }: Standee): { ready: string; reason: string } {
 }
 
 /** Whether the price is per hour or per month, and in what, is not known; a server without one adds nothing. */
-function addRunning(fleet: Fleet, { metadata, status }: VirtualServer): void {
+function addRunning(fleet: FleetSummary, { metadata, status }: VirtualServer): void {
   const price: unknown = status?.price;
   const known = typeof price === 'number' && Number.isFinite(price) ? price : 0;
   const total = fleet.namespaces.get(metadata.namespace) ?? { servers: 0, price: 0 };

@@ -14,7 +14,7 @@ import type { Page } from './page-server.ts';
 import type { Vitals } from './vitals.ts';
 
 /** Undefined: in order; else what is wrong, in one line. */
-export type Check = () => string | undefined;
+export type HealthCheck = () => string | undefined;
 
 export interface Health {
   vitals: Vitals;
@@ -32,7 +32,7 @@ export interface HealthBounds {
 }
 
 /** The order is that of the lines of the page. */
-export function liveChecks({ vitals }: Health, { longestSilenceMs }: HealthBounds): Record<string, Check> {
+export function liveChecks({ vitals }: Health, { longestSilenceMs }: HealthBounds): Record<string, HealthCheck> {
   return {
     workers: () => {
       const { phase, loops, longestStepMs } = vitals;
@@ -58,7 +58,7 @@ export function liveChecks({ vitals }: Health, { longestSilenceMs }: HealthBound
   };
 }
 
-export function readyChecks(health: Health, { longestLeaseAgeMs }: HealthBounds): Record<string, Check> {
+export function readyChecks(health: Health, { longestLeaseAgeMs }: HealthBounds): Record<string, HealthCheck> {
   const { vitals, stopping, standby } = health;
   return {
     stopping: () => (stopping ? 'the process is about to end' : undefined),
@@ -75,7 +75,7 @@ export function readyChecks(health: Health, { longestLeaseAgeMs }: HealthBounds)
 }
 
 /** 200 `ok`, or 500 and a line for each check that fails, beginning with its name. A check that throws fails. */
-export function probePage(checks: Readonly<Record<string, Check>>): Page {
+export function probePage(checks: Readonly<Record<string, HealthCheck>>): Page {
   const failures = Object.entries(checks).flatMap(([name, check]) => {
     const problem = resultOf(check);
     return problem === undefined ? [] : [`${name}: ${problem}\n`];
@@ -83,7 +83,7 @@ export function probePage(checks: Readonly<Record<string, Check>>): Page {
   return failures.length === 0 ? { status: 200, body: 'ok\n' } : { status: 500, body: failures.join('') };
 }
 
-function resultOf(check: Check): string | undefined {
+function resultOf(check: HealthCheck): string | undefined {
   try {
     return check();
   } catch {

@@ -1,6 +1,6 @@
 /** Authorised calls of one tenant with one API key: token, bucket, one more login and one repetition after a 401. */
 import type { Bucket } from './bucket.ts';
-import type { Target } from './endpoints.ts';
+import type { Endpoint } from './endpoints.ts';
 import { ProviderError } from './errors/provider-error.ts';
 import type { Redactor } from './redact.ts';
 import type { TokenSource } from './token.ts';
@@ -10,7 +10,7 @@ import type { Priority } from './types.ts';
 export interface Call {
   operation: Operation;
   method: 'GET' | 'POST' | 'DELETE';
-  target: Target;
+  target: Endpoint;
   body?: string;
 }
 
@@ -35,7 +35,7 @@ export class Caller {
   }
 
   /** As `authorized`, for a GET over shared connections. */
-  get(operation: Operation, target: Target, priority: Priority): Promise<Answer> {
+  get(operation: Operation, target: Endpoint, priority: Priority): Promise<Answer> {
     return this.authorized({ operation, method: 'GET', target }, priority, (exchange) => this.transport.send(exchange));
   }
 

@@ -1,7 +1,7 @@
 /** Where the service is: paths of the calls, and what a Location may name. */
 import { ProviderError } from './errors/provider-error.ts';
 
-export interface Target {
+export interface Endpoint {
   origin: string;
   /** Sent as it stands; no URL parser may normalise it. */
   path: string;
@@ -15,11 +15,11 @@ const SERVERS = '/beta/vps/servers';
 export class Endpoints {
   /** Base URL without trailing slash: the same service written in two ways has one normal form. */
   readonly base: string;
-  readonly login: Target;
-  readonly products: Target;
-  readonly images: Target;
-  readonly diskSizes: Target;
-  readonly servers: Target;
+  readonly login: Endpoint;
+  readonly products: Endpoint;
+  readonly images: Endpoint;
+  readonly diskSizes: Endpoint;
+  readonly servers: Endpoint;
   readonly #origin: string;
   readonly #prefix: string;
 
@@ -37,12 +37,12 @@ export class Endpoints {
     this.servers = this.#at(SERVERS);
   }
 
-  task(task: number): Target {
+  task(task: number): Endpoint {
     return this.#at(`${TASKS}/${task}`);
   }
 
   /** Throws PROVIDER_PROTOCOL for an identifier that cannot be one segment of a path. */
-  server(identifier: string): Target {
+  server(identifier: string): Endpoint {
     if (!isIdentifier(identifier))
       throw new ProviderError('PROVIDER_PROTOCOL', 'the identifier cannot be part of a URL');
     return this.#at(`${SERVERS}/${encodeURIComponent(identifier)}`);
@@ -59,7 +59,7 @@ export class Endpoints {
     return isIdentifier(segment) ? segment : undefined;
   }
 
-  #at(path: string): Target {
+  #at(path: string): Endpoint {
     return { origin: this.#origin, path: this.#prefix + path };
   }
 

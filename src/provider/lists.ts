@@ -1,6 +1,6 @@
 /** The provider's lists for one API key: read by one shared call, and kept with their age. */
 import type { Caller } from './caller.ts';
-import type { Endpoints, Target } from './endpoints.ts';
+import type { Endpoints, Endpoint } from './endpoints.ts';
 import { failure } from './failure.ts';
 import { bodyOf, type Operation } from './transport.ts';
 import type { Catalog, Product } from './types.ts';
@@ -29,7 +29,7 @@ export class Lists {
 
   async #read(): Promise<Catalog> {
     let answeredAt = Infinity;
-    const list = async (operation: Operation, target: Target): Promise<unknown> => {
+    const list = async (operation: Operation, target: Endpoint): Promise<unknown> => {
       const body = await readList(this.#caller, operation, target);
       answeredAt = Math.min(answeredAt, this.#now());
       return body;
@@ -50,7 +50,7 @@ export async function readProducts(caller: Caller, endpoints: Endpoints): Promis
   return parseProducts(await readList(caller, 'products', endpoints.products));
 }
 
-async function readList(caller: Caller, operation: Operation, target: Target): Promise<unknown> {
+async function readList(caller: Caller, operation: Operation, target: Endpoint): Promise<unknown> {
   const answer = await caller.get(operation, target, 'high');
   if (answer.status !== 200) throw failure(answer, operation, caller.redactor);
   return parseJson(bodyOf(answer), operation);

@@ -4,7 +4,7 @@ import type { Dispatcher } from 'undici';
 import { until } from '../base/until.ts';
 import { Connector, connectOptions } from './connector.ts';
 import type { ConnectorOptions } from './connector.ts';
-import type { Target } from './endpoints.ts';
+import type { Endpoint } from './endpoints.ts';
 import { ProviderError } from './errors/provider-error.ts';
 import type { Redactor } from './redact.ts';
 
@@ -14,7 +14,7 @@ export type Operation =
 export interface Exchange {
   operation: Operation;
   method: 'GET' | 'POST' | 'DELETE';
-  target: Target;
+  target: Endpoint;
   headers: Record<string, string>;
   body?: string;
   redactor: Redactor;

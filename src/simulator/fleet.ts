@@ -4,7 +4,7 @@ import type { Settings, SimulatedProduct } from './options.ts';
 import type { ServerObject } from './server-object.ts';
 import { ipv6Of, newServerObject } from './server-object.ts';
 import { Servers } from './servers.ts';
-import type { AliveServer, FoundServer, Server, ServerLife } from './servers.ts';
+import type { AliveServer, FoundServer, SimulatedServer, ServerLife } from './servers.ts';
 import { Tasks } from './tasks.ts';
 import type { TaskAnswer } from './tasks.ts';
 import type { Addresses, IdentifierCase, IdentifierFrom, Lag, TaskNumbering } from './world-options.ts';
@@ -205,7 +205,7 @@ export class Fleet {
     return identifier;
   }
 
-  #addReady(account: string, identifier: string, code: string | undefined): Server {
+  #addReady(account: string, identifier: string, code: string | undefined): SimulatedServer {
     const { products, diskSizes } = this.#settings;
     const product = products.find((one) => one.code === code) ?? products[0];
     if (!product) throw new Error('The simulator has no products');
@@ -213,7 +213,7 @@ export class Fleet {
   }
 
   /** Ready at once; a create makes it wait for its task. */
-  #newServer(account: string, identifier: string, product: SimulatedProduct, diskSize: number): Server {
+  #newServer(account: string, identifier: string, product: SimulatedProduct, diskSize: number): SimulatedServer {
     const serial = ++this.#serial;
     const object = newServerObject(identifier, serial, product, diskSize);
     const shows = this.#settings.addresses;

@@ -11,7 +11,7 @@ interface End {
   by: string | undefined;
 }
 
-export interface Server {
+export interface SimulatedServer {
   /** Never given to another server, unlike the identifier. */
   readonly serial: number;
   readonly account: string;
@@ -55,16 +55,16 @@ export interface FoundServer {
 export class Servers {
   readonly #settings: Settings;
   /** The oldest first. */
-  readonly #all = new Map<number, Server>();
-  readonly #alive = new Map<string, Server>();
+  readonly #all = new Map<number, SimulatedServer>();
+  readonly #alive = new Map<string, SimulatedServer>();
   /** By identifier, the one that ended last. */
-  readonly #gone = new Map<string, Server>();
+  readonly #gone = new Map<string, SimulatedServer>();
 
   constructor(settings: Settings) {
     this.#settings = settings;
   }
 
-  add(server: Server): Server {
+  add(server: SimulatedServer): SimulatedServer {
     const { identifier } = server.object;
     if (this.#alive.has(identifier)) throw new Error(`There is a server ${identifier} already`);
     this.#all.set(server.serial, server);
@@ -72,13 +72,13 @@ export class Servers {
     return server;
   }
 
-  end(server: Server, end: Omit<End, 'at'>): void {
+  end(server: SimulatedServer, end: Omit<End, 'at'>): void {
     server.end = { at: this.#settings.clock.now(), ...end };
     this.#alive.delete(server.object.identifier);
     this.#gone.set(server.object.identifier, server);
   }
 
-  isReady(server: Server): boolean {
+  isReady(server: SimulatedServer): boolean {
     return this.#settings.clock.now() >= server.readyAt;
   }
 
@@ -87,14 +87,14 @@ export class Servers {
   }
 
   /** Throws when no such server lives. */
-  alive(identifier: string): Server {
+  alive(identifier: string): SimulatedServer {
     const server = this.#lookUp(this.#alive, identifier);
     if (!server) throw new Error(`There is no server ${identifier}`);
     return server;
   }
 
   /** Throws unless a server had the identifier and none has it now. */
-  latestGone(identifier: string): Server {
+  latestGone(identifier: string): SimulatedServer {
     if (this.isAlive(identifier)) throw new Error(`Server ${identifier} lives`);
     const server = this.#lookUp(this.#gone, identifier);
     if (!server) throw new Error(`There was no server ${identifier}`);
@@ -102,7 +102,7 @@ export class Servers {
   }
 
   /** Undefined unless it lives. */
-  bySerial(serial: number): Server | undefined {
+  bySerial(serial: number): SimulatedServer | undefined {
     const server = this.#all.get(serial);
     return server?.end ? undefined : server;
   }
@@ -131,24 +131,24 @@ export class Servers {
     });
   }
 
-  #describe(server: Server): AliveServer {
+  #describe(server: SimulatedServer): AliveServer {
     const { serial, account, task, object } = server;
     const state = this.isReady(server) ? 'running' : 'creating';
     return { serial, identifier: object.identifier, account, task: task?.number, state };
   }
 
-  #stateOf(server: Server): FoundServer['state'] {
+  #stateOf(server: SimulatedServer): FoundServer['state'] {
     if (!this.isReady(server)) return 'creating';
     return this.#settings.clock.now() < server.readyAt + this.#settings.lag.serverMs ? 'lagging' : 'ready';
   }
 
   /** Reads never showed a server that was cancelled during its task. */
-  #isStillShown({ end, readyAt }: Server): boolean {
+  #isStillShown({ end, readyAt }: SimulatedServer): boolean {
     if (end?.how !== 'cancelled' || readyAt > end.at) return false;
     return this.#settings.clock.now() < end.at + this.#settings.lag.cancelMs;
   }
 
-  #shown({ object, shows }: Server, asked: string): ServerObject {
+  #shown({ object, shows }: SimulatedServer, asked: string): ServerObject {
     const identifier = this.#spelled(object.identifier, asked);
     if (shows === 'all' && identifier === object.identifier) return object;
     const { admin_console: console, macs, ipv6 } = object;
@@ -175,7 +175,7 @@ export class Servers {
     }
   }
 
-  #lookUp(servers: ReadonlyMap<string, Server>, identifier: string): Server | undefined {
+  #lookUp(servers: ReadonlyMap<string, SimulatedServer>, identifier: string): SimulatedServer | undefined {
     const exact = servers.get(identifier);
     if (exact !== undefined || this.#settings.identifierCase === 'as-is') return exact;
     const wanted = identifier.toLowerCase();

@@ -8,7 +8,7 @@ import { parseRecord, recordSchema, type ServerRecord } from '../../api/record.t
 import { CommandError, EXIT } from './failure.ts';
 
 /** A record, and where it was found. */
-export interface Found {
+export interface FoundRecord {
   place: string;
   record: ServerRecord;
 }
@@ -19,7 +19,7 @@ export interface Backup {
   namespace: string | undefined;
   name: string;
   file: string;
-  found: Found[];
+  found: FoundRecord[];
   /** Why a record in it cannot be read. */
   problem?: string;
 }

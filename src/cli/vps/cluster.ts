@@ -7,6 +7,7 @@ import { createKubeHttp, type CallOptions, type KubeHttp } from '../../kube/http
 import type { KubeErrorCode } from '../../kube/types.ts';
 import { collectionOf, pathOf } from '../../kube/resource.ts';
 import { VIRTUAL_SERVERS } from '../../virtual-server/resource.ts';
+import { MERGE_PATCH } from '../../kube/client.ts';
 import { CommandError, EXIT, TransientError } from './failure.ts';
 import { quoted } from './terminal.ts';
 
@@ -22,14 +23,13 @@ export interface EventView {
 }
 
 /** The flags of these names; as with kubectl, an empty value counts as not given. */
-export interface Connection extends Overrides {
+export interface ClusterFlags extends Overrides {
   kubeconfig?: string | undefined;
   namespace?: string | undefined;
   /** Deadline of a call in milliseconds, default 15 s. */
   timeoutMs?: number;
 }
 
-const MERGE_PATCH = 'application/merge-patch+json';
 const FIELD_MANAGER = 'kubectl-vps';
 /** Events that are shown at most, the newest. */
 const EVENTS = 10;
@@ -42,7 +42,7 @@ export class ClusterView {
   readonly #http: KubeHttp;
 
   /** Throws CommandError where the kubeconfig is wrong. */
-  constructor({ kubeconfig, namespace, timeoutMs, ...overrides }: Connection) {
+  constructor({ kubeconfig, namespace, timeoutMs, ...overrides }: ClusterFlags) {
     const cluster = failing(() => loadCluster(kubeconfig, overrides));
     this.namespace = namespace || (cluster.namespace ?? 'default');
     const { context, as, asUid, asGroup = [] } = overrides;

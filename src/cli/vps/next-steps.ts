@@ -10,7 +10,7 @@ import {
 import type { Reason } from '../../api/conditions.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { orphanName } from '../../virtual-server/decision/inputs.ts';
-import { heldServer, orderOf, recordOf, unseenServer, type Order } from './order.ts';
+import { heldServer, orderOf, recordOf, unseenServer, type OrderState } from './order.ts';
 import { NOT_REPORTED, paused, readiness, stalled } from './readiness.ts';
 import { quoted } from './terminal.ts';
 
@@ -136,7 +136,7 @@ const OPEN_STEPS: Partial<Record<string, Steps>> = {
   ServerNotVisible: restoreKey,
 } satisfies Partial<Record<Reason, Steps>>;
 
-function stepsFor(reason: string, order: Order): Steps | undefined {
+function stepsFor(reason: string, order: OrderState): Steps | undefined {
   if (order.kind !== 'open') return STEPS[reason];
   // A server that the task has named is the only one that the object can hold.
   const word = order.named === undefined ? resolveBothWays : resolveNone;

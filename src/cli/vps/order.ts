@@ -20,7 +20,7 @@ export function heldServer(object: VirtualServer): string | undefined {
   return view.kind === 'own' ? view.record.identifier : undefined;
 }
 
-export type Order =
+export type OrderState =
   /** No order, or one whose server is known. */
   | { kind: 'none' }
   /** It may still end by itself, or the status does not speak of it. */
@@ -48,7 +48,7 @@ const AT_WORK = new Set([
 const FRUITLESS = new Set(['TaskNotFound', 'TaskFailed', 'TaskOverdue', 'TaskInUse']);
 
 /** The record decides, so that no reason can leave an order without a way out. `now`: ms since the epoch. */
-export function orderOf(object: VirtualServer, now: number): Order {
+export function orderOf(object: VirtualServer, now: number): OrderState {
   const view = viewRecord(object, []);
   const { reason, message } = verdict(object);
   const misread = unreadable(object);

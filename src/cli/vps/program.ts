@@ -11,13 +11,13 @@ import { adopt, resolveAdopt, resolveGone, resolveNotCreated } from './commands/
 import { runSsh, showConsole, type SshOptions } from './commands/ssh.ts';
 import { listStatus, showStatus } from './commands/status.ts';
 import { waitFor, type WaitOptions } from './commands/wait.ts';
-import { ClusterView, type Connection } from './cluster.ts';
+import { ClusterView, type ClusterFlags } from './cluster.ts';
 import type { Context } from './context.ts';
 import { CommandError, EXIT } from './failure.ts';
 import { FORMATS, type Format } from './table.ts';
 import type { Terminal } from './terminal.ts';
 
-interface Globals extends Connection {
+interface Globals extends ClusterFlags {
   output: Format;
 }
 
@@ -146,7 +146,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .option('--all', 'with --from-record: all objects of the namespace', false)
     .option('--dry-run', 'with --from-record: only show what would be done', false)
     .option('-y, --yes', 'do not ask', false)
-    .action((name: string | undefined, identifier: string | undefined, options: Adoption, command: Command) =>
+    .action((name: string | undefined, identifier: string | undefined, options: AdoptOptions, command: Command) =>
       run(command, (context) => takeOver(context, name, identifier, options)),
     );
 
@@ -209,13 +209,13 @@ async function resolve(
   else await resolveNotCreated(context, name, yes);
 }
 
-type Adoption = FromRecordOptions & { fromRecord: boolean };
+type AdoptOptions = FromRecordOptions & { fromRecord: boolean };
 
 async function takeOver(
   context: Context,
   name: string | undefined,
   identifier: string | undefined,
-  { fromRecord, ...options }: Adoption,
+  { fromRecord, ...options }: AdoptOptions,
 ): Promise<void> {
   if (fromRecord) {
     if (name !== undefined) throw new CommandError(EXIT.usage, '--from-record takes no NAME and no IDENTIFIER');

@@ -6,7 +6,7 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import { expiryOf } from '../../virtual-server/decision/expiry.ts';
 import { orphanName } from '../../virtual-server/decision/inputs.ts';
 import { viewRecord, type RecordView } from '../../virtual-server/decision/record.ts';
-import type { Backup, Found } from './backups.ts';
+import type { Backup, FoundRecord } from './backups.ts';
 import { heldServer } from './order.ts';
 import { verdict } from './readiness.ts';
 
@@ -28,7 +28,7 @@ export type Step =
   /** Only you can decide. */
   | 'you';
 
-export interface Row extends Selected {
+export interface RestoredRow extends Selected {
   /** The server that the records name. */
   identifier: string | undefined;
   step: Step;
@@ -36,7 +36,7 @@ export interface Row extends Selected {
 }
 
 /** `all`: every object of the namespace; none of them may name a server that another one adopts. `now`: ms since the epoch. */
-export function planOf(selected: readonly Selected[], all: readonly VirtualServer[], now: number): Row[] {
+export function planOf(selected: readonly Selected[], all: readonly VirtualServer[], now: number): RestoredRow[] {
   const rows = selected.map((each) => rowOf(each, now));
   const namers = namersOf(rows, all);
   return rows.map((row) => {
@@ -48,7 +48,7 @@ export function planOf(selected: readonly Selected[], all: readonly VirtualServe
 }
 
 /** Lower-cased, as host labels: every server that an object holds or would adopt, with the names of these objects. */
-function namersOf(rows: readonly Row[], all: readonly VirtualServer[]): Map<string | undefined, Set<string>> {
+function namersOf(rows: readonly RestoredRow[], all: readonly VirtualServer[]): Map<string | undefined, Set<string>> {
   const namers = new Map<string | undefined, Set<string>>();
   const add = (identifier: string | undefined, name: string): void => {
     const key = identifier?.toLowerCase();
@@ -66,7 +66,7 @@ function namersOf(rows: readonly Row[], all: readonly VirtualServer[]): Map<stri
   return namers;
 }
 
-function rowOf(each: Selected, now: number): Row {
+function rowOf(each: Selected, now: number): RestoredRow {
   const { object, backups } = each;
   const filed = backups.flatMap(({ found }) => found);
   if (object === undefined) {
@@ -94,7 +94,7 @@ interface Known {
 }
 
 /** What the records say together; the first one that names a server counts, and none may name another one. */
-function knownOf(found: readonly Found[]): Known {
+function knownOf(found: readonly FoundRecord[]): Known {
   const contradictions = (['identifier', 'task', 'attempt'] as const).flatMap((field) => {
     const [first, ...others] = found.filter(({ record }) => record[field] !== undefined);
     const other = others.find(({ record }) => !isSame(record[field], first?.record[field]));
@@ -110,7 +110,7 @@ function knownOf(found: readonly Found[]): Known {
 }
 
 /** Also those of another object, which a restored one carries. */
-function liveRecords({ metadata, status }: VirtualServer): Found[] {
+function liveRecords({ metadata, status }: VirtualServer): FoundRecord[] {
   const parsed = parseRecord(metadata.annotations?.[RECORD_ANNOTATION]);
   const annotated = parsed.ok ? parsed.record : undefined;
   return [

@@ -5,7 +5,7 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isPort } from '../../virtual-server/decision/status.ts';
 import { CommandError, EXIT } from './failure.ts';
 
-export interface SshTarget {
+export interface SshDestination {
   host: string;
   /** Undefined: ssh's own, which the user's configuration may say. */
   port: number | undefined;
@@ -20,7 +20,7 @@ const PLAIN = /^[A-Za-z0-9._-]+$/;
  * Through the service's proxy, or with `direct` over IPv6. Throws CommandError where the status names no such way.
  * `where`: flags such as ` -n team`.
  */
-export function sshTarget({ metadata, status }: VirtualServer, direct: boolean, where: string): SshTarget {
+export function sshDestination({ metadata, status }: VirtualServer, direct: boolean, where: string): SshDestination {
   const { identifier, sshProxy, ipv6 = [] } = status ?? {};
   if (identifier === undefined) {
     throw new CommandError(EXIT.failed, `${metadata.name} has no server yet`, [
@@ -58,7 +58,7 @@ function aliasOf(identifier: string): string {
 }
 
 /** Arguments of ssh: its own options first, then the user's, then the destination and the command. */
-export function sshArguments(target: SshTarget, options: readonly string[], command: readonly string[]): string[] {
+export function sshArguments(target: SshDestination, options: readonly string[], command: readonly string[]): string[] {
   const { host, port, hostKeyAlias } = target;
   // Older clients look for the key of the address as well, which is what the alias is to spare.
   const alias = ['-o', `HostKeyAlias=${hostKeyAlias}`, '-o', 'CheckHostIP=no'];

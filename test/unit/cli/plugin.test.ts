@@ -7,7 +7,7 @@ import { nextSteps } from '../../../src/cli/vps/next-steps.ts';
 import { bar, duration, progressLine } from '../../../src/cli/vps/progress.ts';
 import { createProgram } from '../../../src/cli/vps/program.ts';
 import { screen } from '../../../src/cli/vps/screen.ts';
-import { sshArguments, sshTarget } from '../../../src/cli/vps/ssh-arguments.ts';
+import { sshArguments, sshDestination } from '../../../src/cli/vps/ssh-arguments.ts';
 import { columns, data } from '../../../src/cli/vps/table.ts';
 import { clean, paintFor, quoted } from '../../../src/cli/vps/terminal.ts';
 import { priceText, sumUp } from '../../../src/cli/vps/totals.ts';
@@ -216,32 +216,32 @@ describe('ssh', () => {
   const proxy = (hostname: string, port = 2222) => reached({ sshProxy: { hostname, port } });
 
   it('goes to the proxy under an alias of the server, and takes words behind the host as words', () => {
-    const words = sshArguments(sshTarget(proxy('proxy.example.com'), false, ''), ['-i', 'key'], ['-V']);
+    const words = sshArguments(sshDestination(proxy('proxy.example.com'), false, ''), ['-i', 'key'], ['-V']);
     expect(words.join(' ')).toBe(
       '-o HostKeyAlias=vps-vs1 -o CheckHostIP=no -p 2222 -i key -- root@proxy.example.com -V',
     );
   });
 
   it.each(['-oProxyCommand=reboot', 'a b', 'a;b', '', '$(reboot)', 'a\nb'])('takes %j for no host', (hostname) => {
-    expect(() => sshTarget(proxy(hostname), false, '')).toThrow('no valid host name');
+    expect(() => sshDestination(proxy(hostname), false, '')).toThrow('no valid host name');
   });
 
   it.each([0, -1, 65_536, 22.5, NaN, '22' as unknown as number])('takes %j for no port of the proxy', (port) => {
-    expect(() => sshTarget(proxy('proxy.example.com', port), false, '')).toThrow(
+    expect(() => sshDestination(proxy('proxy.example.com', port), false, '')).toThrow(
       /^status\.sshProxy\.port of web is .*, not a port from 1 to 65535$/,
     );
   });
 
   it.each([1, 65_535])('goes to port %d of the proxy', (port) => {
-    expect(sshTarget(proxy('proxy.example.com', port), false, '').port).toBe(port);
+    expect(sshDestination(proxy('proxy.example.com', port), false, '').port).toBe(port);
   });
 
   it('has an alias without anything that ssh would read as a pattern', () => {
-    const { hostKeyAlias } = sshTarget(reached({ identifier: 'a*,b', ipv6: ['x', '2001:db8::1'] }), true, '');
+    const { hostKeyAlias } = sshDestination(reached({ identifier: 'a*,b', ipv6: ['x', '2001:db8::1'] }), true, '');
     expect(hostKeyAlias).toMatch(/^vps-[0-9a-f]{64}$/);
-    expect(sshTarget(reached({ ipv6: ['x', '2001:db8::1'] }), true, '')).toMatchObject({ host: '2001:db8::1' });
-    expect(() => sshTarget(reached({ ipv6: ['-oX'] }), true, '')).toThrow('no IPv6 address');
-    expect(() => sshTarget(reached({}), false, '')).toThrow('no SSH proxy');
+    expect(sshDestination(reached({ ipv6: ['x', '2001:db8::1'] }), true, '')).toMatchObject({ host: '2001:db8::1' });
+    expect(() => sshDestination(reached({ ipv6: ['-oX'] }), true, '')).toThrow('no IPv6 address');
+    expect(() => sshDestination(reached({}), false, '')).toThrow('no SSH proxy');
   });
 });
 

@@ -1,11 +1,11 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Cluster, Credentials } from '../../../src/kube/config.ts';
+import type { Cluster, KubeCredentials } from '../../../src/kube/config.ts';
 import { createConnections, type Connections } from '../../../src/kube/connections.ts';
 
 let server: Server;
-let credentials: Credentials;
+let credentials: KubeCredentials;
 let reads: number;
 let now: number;
 let connections: Connections;

@@ -3,7 +3,7 @@ import type { VirtualServer } from '../../../api/virtual-server.ts';
 import { readBackups, type Backup } from '../backups.ts';
 import { agreed, print, tell, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
-import { planOf, type Row, type Selected, type Step } from '../restored.ts';
+import { planOf, type RestoredRow, type Selected, type Step } from '../restored.ts';
 import { verdict } from '../readiness.ts';
 import { columns } from '../table.ts';
 import { clean } from '../terminal.ts';
@@ -59,7 +59,7 @@ export async function adoptFromRecord(context: Context, options: FromRecordOptio
   finish(context, rows, adoptions.length - failures, failures);
 }
 
-async function planned(context: Context, { filename, selector, all }: FromRecordOptions): Promise<Row[]> {
+async function planned(context: Context, { filename, selector, all }: FromRecordOptions): Promise<RestoredRow[]> {
   const { cluster, now, terminal } = context;
   if ([filename.length > 0, selector !== undefined, all].filter(Boolean).length !== 1 || selector === '') {
     throw new CommandError(
@@ -89,11 +89,11 @@ async function planned(context: Context, { filename, selector, all }: FromRecord
   return planOf(selected, objects, now());
 }
 
-function cellsOf({ name, object, identifier = '', step, why }: Row): string[] {
+function cellsOf({ name, object, identifier = '', step, why }: RestoredRow): string[] {
   return [name, object === undefined ? '' : verdict(object).reason, identifier, STEPS[step], why];
 }
 
-function finish(context: Context, rows: readonly Row[], annotated: number, failed: number): void {
+function finish(context: Context, rows: readonly RestoredRow[], annotated: number, failed: number): void {
   const { where } = context.cluster;
   const count = (step: Step): number => rows.filter((row) => row.step === step).length;
   const summary = `${annotated} annotated, ${count('done')} done before, ${count('none')} skipped, ${failed} failed, ${count('you')} need you`;

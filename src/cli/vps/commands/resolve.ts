@@ -5,7 +5,7 @@ import type { VirtualServer } from '../../../api/virtual-server.ts';
 import type { ClusterView } from '../cluster.ts';
 import { agreed, print, tell, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
-import { heldServer, orderOf, recordOf, unreadable, unseenServer, type Order } from '../order.ts';
+import { heldServer, orderOf, recordOf, unreadable, unseenServer, type OrderState } from '../order.ts';
 import { verdict } from '../readiness.ts';
 import { clean } from '../terminal.ts';
 
@@ -96,7 +96,7 @@ export async function annotateAdopt(cluster: ClusterView, object: VirtualServer,
 }
 
 /** Throws where there is no order that waits for a word, or not yet. */
-function openOrder(object: VirtualServer, { cluster, now }: Context): Extract<Order, { kind: 'open' }> {
+function openOrder(object: VirtualServer, { cluster, now }: Context): Extract<OrderState, { kind: 'open' }> {
   const { name } = object.metadata;
   const order = orderOf(object, now());
   if (order.kind === 'open') return order;

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { print, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
-import { sshArguments, sshTarget } from '../ssh-arguments.ts';
+import { sshArguments, sshDestination } from '../ssh-arguments.ts';
 import { data } from '../table.ts';
 import { clean } from '../terminal.ts';
 
@@ -20,7 +20,7 @@ export async function runSsh(
   command: readonly string[],
   { direct, sshOption, identityFile }: SshOptions,
 ): Promise<number> {
-  const target = sshTarget(await cluster.get(name), direct, cluster.where);
+  const target = sshDestination(await cluster.get(name), direct, cluster.where);
   const own = [...sshOption.flatMap((option) => ['-o', option]), ...(identityFile ? ['-i', identityFile] : [])];
   await cluster.close();
   return run('ssh', sshArguments(target, own, command));
