@@ -88,14 +88,14 @@ export type Fingerprint = z.infer<typeof fingerprintSchema>;
 export type Orphan = z.infer<typeof orphanSchema>;
 
 /** A record that only a newer version of the operator understands. */
-export interface NewerRecord {
+interface NewerRecord {
   /** What this version does not know, such as `format 2`. */
   unknown: string;
   /** What the record holds, as far as it can be read. */
   held: Partial<ServerRecord>;
 }
 
-export type ParsedRecord =
+type ParsedRecord =
   { ok: true; record: ServerRecord | undefined } | { ok: false; problem: string; newer?: NewerRecord };
 
 /** Reads the record annotation; an absent one is `undefined`, one that is not a record is a problem, never a throw. */

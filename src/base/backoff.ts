@@ -7,7 +7,7 @@ export interface BackoffOptions {
   random?: () => number;
 }
 
-export interface Backoff {
+interface Backoff {
   /** The next pause in milliseconds: twice the last one, at most `capMs` and `maxMs`, of which 50 to 100 % are taken. */
   next(capMs?: number): number;
   reset(): void;

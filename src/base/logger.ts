@@ -26,7 +26,7 @@ const ERROR_KEYS: ReadonlySet<string> = new Set(['err', 'error']);
 const MAX_LEVELS = 4;
 const MAX_CAUSES = 5;
 
-export interface LoggerOptions {
+interface LoggerOptions {
   level: Level | 'silent';
   /** Standard output if left out. */
   destination?: DestinationStream;

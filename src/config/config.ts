@@ -8,7 +8,7 @@ import { version } from '../base/version.ts';
 
 export type { Config } from './flags.ts';
 
-export type ParsedConfig =
+type ParsedConfig =
   | { kind: 'run'; config: Config }
   | { kind: 'help'; text: string }
   | { kind: 'version'; text: string }

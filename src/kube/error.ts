@@ -3,7 +3,7 @@ import type { KubeErrorCode } from './types.ts';
 
 const MAX_MESSAGE = 1024;
 
-export interface KubeErrorDetails {
+interface KubeErrorDetails {
   /** HTTP status, where there was an answer. */
   status?: number | undefined;
   /** The API server's word, such as `AlreadyExists`. */

@@ -43,7 +43,7 @@ export interface KubeRequestInfo {
   status: number | undefined;
 }
 
-export interface KubeHttpOptions {
+interface KubeHttpOptions {
   cluster: Cluster;
   /** Deadline of a call in milliseconds, default 15 s. */
   timeoutMs?: number | undefined;

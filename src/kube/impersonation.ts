@@ -1,6 +1,6 @@
 /** Headers with which a request acts as another user, as client-go sends them. */
 
-export interface Impersonation {
+interface Impersonation {
   user: string;
   uid: string;
   groups: readonly string[];

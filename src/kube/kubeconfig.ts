@@ -59,9 +59,9 @@ const FILE = or(
 
 export type ClusterEntry = z.output<typeof CLUSTER>;
 export type UserEntry = z.output<typeof USER>;
-export type ContextEntry = z.output<typeof CONTEXT>;
+type ContextEntry = z.output<typeof CONTEXT>;
 
-export interface Kubeconfig {
+interface Kubeconfig {
   currentContext: string;
   clusters: Map<string, ClusterEntry>;
   users: Map<string, UserEntry>;

@@ -3,7 +3,7 @@ import { KubeError } from './error.ts';
 import type { CallOptions, KubeHttp } from './http.ts';
 import { collectionOf, type KubeObject, type Resource } from './resource.ts';
 
-export interface Listing<T> {
+interface Listing<T> {
   objects: T[];
   /** Objects that exist and are too large to read. */
   skipped: ObjectName[];
@@ -16,7 +16,7 @@ export interface ObjectName {
   name: string;
 }
 
-export interface ListOptions {
+interface ListOptions {
   namespace: string | undefined;
   /** Objects per page, at most. */
   pageSize: number;

@@ -6,7 +6,7 @@ import { collectionOf, type KubeObject, type Resource } from './resource.ts';
 
 export type WatchEvent<T> = { type: 'upsert' | 'gone'; object: T } | { type: 'bookmark'; resourceVersion: string };
 
-export interface WatchOptions {
+interface WatchOptions {
   namespace: string | undefined;
   resourceVersion: string;
   timeoutSeconds: number;

@@ -11,7 +11,7 @@ export interface Standing {
   count: number;
 }
 
-export interface FleetSummary {
+interface FleetSummary {
   servers: Standing[];
   price: number;
   /** Running servers and their price by namespace. */

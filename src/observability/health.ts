@@ -14,7 +14,7 @@ import type { Page } from './page-server.ts';
 import type { Vitals } from './vitals.ts';
 
 /** Undefined: in order; else what is wrong, in one line. */
-export type HealthCheck = () => string | undefined;
+type HealthCheck = () => string | undefined;
 
 export interface Health {
   vitals: Vitals;

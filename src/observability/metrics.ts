@@ -11,7 +11,7 @@ import { PROVIDER_RESULTS, providerResult } from './provider-result.ts';
 import { createSeries, type Series } from './series.ts';
 import type { Vitals } from './vitals.ts';
 
-export interface MetricsOptions {
+interface MetricsOptions {
   version: string;
   /** Told of the first instrument that fails; none may disturb the operator. */
   onFault: (error: unknown) => void;

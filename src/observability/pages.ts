@@ -6,7 +6,7 @@ import type { Metrics, Observed } from './metrics.ts';
 import { servePages, type PageServer } from './page-server.ts';
 import { sharedPage } from './shared-page.ts';
 
-export interface ObservabilityOptions {
+interface ObservabilityOptions {
   metricsBindAddress: BindAddress | 'off';
   healthProbeBindAddress: BindAddress | 'off';
   bounds: HealthBounds;

@@ -13,7 +13,7 @@ export const PROVIDER_RESULTS = [
   'unreachable',
   'withheld',
 ] as const;
-export type ProviderResult = (typeof PROVIDER_RESULTS)[number];
+type ProviderResult = (typeof PROVIDER_RESULTS)[number];
 
 const BY_CODE: Readonly<Record<string, ProviderResult>> = {
   PROVIDER_TIMEOUT: 'timeout',

@@ -5,7 +5,7 @@
 import { Turns } from './turns.ts';
 import type { Priority } from './types.ts';
 
-export interface BucketOptions {
+interface BucketOptions {
   /** Requests per second; the burst is as large, and at least 1. `Infinity` lets everything through. */
   qps: number;
   /** Milliseconds, monotonic. */

@@ -7,7 +7,7 @@ import type { TokenSource } from './token.ts';
 import type { Answer, Exchange, Operation, Wire } from './transport.ts';
 import type { Priority } from './types.ts';
 
-export interface Call {
+interface Call {
   operation: Operation;
   method: 'GET' | 'POST' | 'DELETE';
   target: Endpoint;

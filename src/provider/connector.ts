@@ -8,7 +8,7 @@ import { isIP } from 'node:net';
 import type { Socket } from 'node:net';
 import { buildConnector } from 'undici';
 
-export type Family = 4 | 6;
+type Family = 4 | 6;
 
 export interface ConnectorOptions {
   /** For one attempt: TCP and TLS, in milliseconds. */

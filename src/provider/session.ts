@@ -11,7 +11,7 @@ import type { Catalog, CreateOutcome, CreateServerRequest, Priority, Product } f
 import type { Server, Session, TaskState } from './types.ts';
 import { asObject, objectIn, parseJson, parseServer } from './wire.ts';
 
-export interface SessionOptions {
+interface SessionOptions {
   account: string;
   caller: Caller;
   endpoints: Endpoints;

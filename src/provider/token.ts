@@ -27,7 +27,7 @@ interface Token {
 /** `refused`: the provider says that the key is not valid. */
 export type LoginResult = 'success' | 'refused' | 'error';
 
-export interface TokenOptions {
+interface TokenOptions {
   redactor: Redactor;
   endpoints: Endpoints;
   transport: Wire;

@@ -37,7 +37,7 @@ export interface RequestInfo {
   durationMs: number;
 }
 
-export interface TransportOptions {
+interface TransportOptions {
   timeoutMs: number;
   userAgent: string;
   now: () => number;

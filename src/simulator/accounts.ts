@@ -14,7 +14,7 @@ interface Token {
   countsFrom: number;
 }
 
-export interface Identity {
+interface Identity {
   account: string;
   keyId: string;
 }
@@ -23,7 +23,7 @@ export interface Identity {
  * What the provider refuses to a suspended account, whose servers stay alive. `login`: its keys cannot log in, and its
  * tokens keep working. `calls`: every call is refused. `empty`: every list is empty and everything else is unknown.
  */
-export type Suspension = 'login' | 'calls' | 'empty';
+type Suspension = 'login' | 'calls' | 'empty';
 
 export class Accounts {
   readonly #settings: Settings;

@@ -10,16 +10,16 @@ import type { TaskAnswer } from './tasks.ts';
 import type { Addresses, IdentifierCase, IdentifierFrom, Lag, TaskNumbering } from './world-options.ts';
 
 /** A server keeps its hardware addresses for its whole life, so a patch cannot set them. */
-export type ServerPatch = Partial<Omit<ServerObject, 'identifier' | 'macs'>>;
+type ServerPatch = Partial<Omit<ServerObject, 'identifier' | 'macs'>>;
 
-export interface FailOptions {
+interface FailOptions {
   text?: string;
   account?: string;
   /** False: the answers of the task have no identifier. */
   identifier?: boolean;
 }
 
-export interface StallOptions {
+interface StallOptions {
   text?: string;
   serverAppears?: boolean;
   account?: string;

@@ -3,17 +3,17 @@ import { until } from '../base/until.ts';
 import type { Simulation } from './simulation.ts';
 import type { Delivery } from './wire.ts';
 
-export interface RequestContext {
+interface RequestContext {
   /** The address that tokens are bound to. */
   sourceAddress: string;
   /** Number of the connection in the ledger; 0 when left out. */
   connection?: number;
 }
 
-export type Handler = (request: Request, context: RequestContext) => Promise<Response>;
+type Handler = (request: Request, context: RequestContext) => Promise<Response>;
 
 /** Thrown by a handler where a socket would have been closed or reset without an answer. */
-export class ConnectionLostError extends Error {
+class ConnectionLostError extends Error {
   override readonly name = 'ConnectionLostError';
   readonly code: 'UND_ERR_SOCKET' | 'ECONNRESET';
 

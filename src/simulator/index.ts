@@ -11,31 +11,16 @@
  * numbers and identifiers are unique, and a key stays with its account. `WorldOptions`, the methods of `accounts`, `fleet`
  * and `service`, and `POST /world` of the control panel (world.ts) break these promises.
  */
-export type { Identity, Suspension } from './accounts.ts';
 export type { Clock } from './clock.ts';
-export { systemClock } from './clock.ts';
-export type { FaultAction, FaultHandle, FaultInput, FaultMatch, Faults } from './faults.ts';
-export type { FailOptions, Fleet, ServerPatch, StallOptions } from './fleet.ts';
-export type { Garbage } from './garbage.ts';
-export { ConnectionLostError, createHandler } from './handler.ts';
-export type { Handler, RequestContext } from './handler.ts';
+export type { FaultAction, FaultHandle, FaultInput, FaultMatch } from './faults.ts';
+export { createHandler } from './handler.ts';
 export type * from './ledger.ts';
-export type { FalseAnswer, FalseStatus, LieHandle, List, ShortList, TimeWindow } from './lies.ts';
 export { DEFAULT_KEY } from './options.ts';
-export type {
-  AccountOptions,
-  ErrorBodies,
-  Key,
-  SimulatedImage,
-  SimulatedProduct,
-  SimulationOptions,
-  TokenExpiry,
-} from './options.ts';
+export type { Key, SimulatedProduct, SimulationOptions } from './options.ts';
 export type { Route } from './routes.ts';
 export type { ServerObject } from './server-object.ts';
-export type { AliveServer, FoundServer, ServerLife } from './servers.ts';
+export type { AliveServer, ServerLife } from './servers.ts';
 export { startSimulator } from './server.ts';
 export type { Simulator, SimulatorOptions } from './server.ts';
-export type { CatalogPatch } from './service.ts';
 export { Simulation } from './simulation.ts';
 export type * from './world-options.ts';

@@ -6,13 +6,13 @@ interface Timed {
   readonly at: number;
 }
 
-export interface ConnectionEntry extends Timed {
+interface ConnectionEntry extends Timed {
   readonly kind: 'connection';
   readonly connection: number;
   readonly sourceAddress: string;
 }
 
-export interface LoginEntry extends Timed {
+interface LoginEntry extends Timed {
   readonly kind: 'login';
   readonly ok: boolean;
   /** Undefined when no Basic credentials could be read. */
@@ -51,7 +51,7 @@ export interface CreateEntry extends Timed {
 }
 
 /** Written when the first request sees the task finished; `completedAt` says when that was. */
-export interface TaskCompletedEntry extends Timed {
+interface TaskCompletedEntry extends Timed {
   readonly kind: 'taskCompleted';
   readonly serial: number;
   readonly task: number;
@@ -66,19 +66,19 @@ export interface CancelEntry extends Timed {
   readonly account: string;
 }
 
-export interface UnknownRouteEntry extends Timed {
+interface UnknownRouteEntry extends Timed {
   readonly kind: 'unknownRoute';
   readonly method: string;
   readonly path: string;
 }
 
-export type LedgerEntry =
+type LedgerEntry =
   ConnectionEntry | LoginEntry | RequestEntry | CreateEntry | TaskCompletedEntry | CancelEntry | UnknownRouteEntry;
 
 type Kind = LedgerEntry['kind'];
 type Of<K extends Kind> = Extract<LedgerEntry, { kind: K }>;
 
-export interface RequestFilter {
+interface RequestFilter {
   method?: string;
   route?: Route;
   param?: string;

@@ -12,7 +12,7 @@ import { json, mediaType } from './wire.ts';
 import type { WireRequest, WireResponse } from './wire.ts';
 import type { CreateAnswer } from './world-options.ts';
 
-export interface CatalogPatch {
+interface CatalogPatch {
   products?: SimulatedProduct[];
   images?: SimulatedImage[];
   diskSizes?: Record<string, number[]>;

@@ -19,7 +19,7 @@ export async function peakMemoryMb(pid: number): Promise<number> {
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
 }
 
-export interface ConnectionCount {
+interface ConnectionCount {
   /** Different connections seen so far. */
   seen: () => number;
   stop: () => void;

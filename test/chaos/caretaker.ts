@@ -8,7 +8,7 @@ import { resolve } from './person.ts';
 import { runPlugin } from './plugin.ts';
 import type { Traffic } from './traffic.ts';
 
-export interface CaretakerOptions {
+interface CaretakerOptions {
   arena: Arena;
   namespace: string;
   objects: KnownObjects;

@@ -5,7 +5,7 @@ import type { Replica } from './replica.ts';
 const LEDGER_LINES = 40;
 const LOG_LINES = 80;
 
-export interface Dumped {
+interface Dumped {
   objects: unknown;
   simulator: Simulator;
   labels: readonly string[];

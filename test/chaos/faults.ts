@@ -15,7 +15,7 @@ export const CRASH_FAULTS = [
 export type CrashFault = (typeof CRASH_FAULTS)[number];
 
 /** Ends the process that sent the request by SIGKILL, and starts another one in its place. */
-export type Kill = (options: { journal: boolean }) => Promise<void>;
+type Kill = (options: { journal: boolean }) => Promise<void>;
 
 export function isKill(fault: CrashFault): boolean {
   return fault.startsWith('kill-');

@@ -5,7 +5,7 @@ interface Listener {
   end: () => void;
 }
 
-export interface Member {
+interface Member {
   take(line: string): void;
   leave(): void;
 }

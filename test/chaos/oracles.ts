@@ -6,7 +6,7 @@ import { shows, type Lists } from './catalogs.ts';
 import { recordOf } from './objects.ts';
 import type { Replica } from './replica.ts';
 
-export interface Ending {
+interface Ending {
   simulator: Simulator;
   objects: readonly VirtualServer[];
   replicas: readonly Replica[];

@@ -5,7 +5,7 @@ import { orphanName } from '../../src/virtual-server/decision/inputs.ts';
 import { currentReason } from '../../src/virtual-server/decision/verdict.ts';
 
 /** What can be seen at the service. */
-export interface Truth {
+interface Truth {
   /** The server that was ordered for this object and has not been cancelled; it may still be in creation. */
   serverOf(object: VirtualServer): string | undefined;
   /** True while a create for this object is on its way to the service. */

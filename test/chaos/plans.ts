@@ -30,7 +30,7 @@ export function parsePlan(id: string): Plan | undefined {
 
 type SideBySide = <T>(items: readonly T[], work: (item: T, index: number) => Promise<void>) => Promise<void>;
 
-export interface Recordable {
+interface Recordable {
   part: Part;
   scenario: string;
 }

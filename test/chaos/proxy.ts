@@ -6,7 +6,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { Exchange, type Upstream } from './exchange.ts';
 import { LineGate } from './line-gate.ts';
 
-export interface ProxyOptions {
+interface ProxyOptions {
   upstream: Upstream;
   /** Serves HTTPS with this. */
   tls?: { key: string; cert: string };

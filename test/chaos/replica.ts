@@ -8,7 +8,7 @@ import type { Arena } from './arena.ts';
 import type { Exchange } from './exchange.ts';
 import { startProxy, type Proxy } from './proxy.ts';
 
-export interface ReplicaOptions {
+interface ReplicaOptions {
   arena: Arena;
   name: string;
   folder: string;

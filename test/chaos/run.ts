@@ -4,7 +4,7 @@ import { Random } from '../sim/random.ts';
 import type { ChaosOptions } from './options.ts';
 import { enumerate, parsePlan, record, SCENARIOS, type Plan, type Recording } from './plans.ts';
 
-export interface Counts {
+interface Counts {
   passed: number;
   failed: number;
 }

@@ -21,7 +21,7 @@ import type { Scenario, Unusual } from './scenarios.ts';
 import { SshHost } from './ssh-host.ts';
 import { Traffic, type Interceptor } from './traffic.ts';
 
-export interface StageOptions {
+interface StageOptions {
   arena: Arena;
   name: string;
   /** Wall time after which a wait is in vain (ms). */

@@ -12,7 +12,7 @@ import type { Replica } from './replica.ts';
 /** What is done with a request instead of passing it on; true when it was dealt with. */
 export type Interceptor = (label: string, exchange: Passing, sender: Replica) => Promise<boolean>;
 
-export interface TrafficOptions {
+interface TrafficOptions {
   simulator: Simulator;
   objects: KnownObjects;
   /** The objects as the API server has them now. */

@@ -2,7 +2,7 @@
 import type { Informer, InformerHandler } from '../../src/kube/types.ts';
 import { keyOf, type KubeObject } from '../../src/kube/resource.ts';
 
-export interface Feed<T extends KubeObject> {
+interface Feed<T extends KubeObject> {
   informer: Informer<T>;
   /** Adds the object or takes the place of the one of its name, in a version of its own; returns it. */
   put(object: T): T;

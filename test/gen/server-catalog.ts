@@ -2,7 +2,7 @@
 import { API_VERSION, CATALOG_KIND } from '../../src/api/names.ts';
 import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 
-export interface CatalogShape {
+interface CatalogShape {
   secret?: string;
   generation?: number;
   refreshInterval?: string;

@@ -7,7 +7,7 @@ export interface Target {
   port: number;
 }
 
-export interface SlowPeers {
+interface SlowPeers {
   /** Connections that were made so far. */
   made(): number;
   /** Connections that are open now. */

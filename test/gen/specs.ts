@@ -21,7 +21,7 @@ interface Node extends Omit<StructuralSchema, 'items' | 'properties'> {
 }
 
 /** A spec with one field changed. */
-export interface Variant {
+interface Variant {
   /** Path of the field, as the API server writes it, such as `spec.sshKeysFrom[0].name`. */
   path: string;
   what: string;
@@ -62,7 +62,7 @@ const RIGHT_TYPES: Record<string, string[]> = {
   object: ['map'],
 };
 
-export function specSchemaOfCrd(): Node {
+function specSchemaOfCrd(): Node {
   const crd = parse(readFileSync(CRD_FILE, 'utf8')) as {
     spec: { versions: { schema: { openAPIV3Schema: { properties: { spec: Node } } } }[] };
   };

@@ -7,7 +7,7 @@ import { downloadPrograms } from './download-binaries.ts';
 import { withLock } from './lock.ts';
 
 /** Absolute paths of executable files. */
-export interface Binaries {
+interface Binaries {
   kubeApiserver: string;
   etcd: string;
   kubectl: string;
@@ -15,7 +15,7 @@ export interface Binaries {
   kubeControllerManager: string | undefined;
 }
 
-export interface ResolveOptions {
+interface ResolveOptions {
   /** Read: KUBEBUILDER_ASSETS, XDG_CACHE_HOME, HOME, and what the go command reads. Default: this process' own. */
   env?: NodeJS.ProcessEnv;
   /** Where upstream's list of archives is fetched from; default: upstream's own address. */

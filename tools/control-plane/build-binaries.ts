@@ -4,7 +4,7 @@ import { mkdtemp, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { install } from './install.ts';
 
-export interface BuildRequest {
+interface BuildRequest {
   /** Names out of PACKAGES. */
   programs: string[];
   /** Stamped into the programs, for example `v1.36.3`. */

@@ -15,7 +15,7 @@ import { auditPolicy, type AuditLevel } from './audit.ts';
 import { resolveBinaries, type Progress } from './binaries.ts';
 import { createProcessGroup, type ManagedProcess, type ProcessGroup } from './processes.ts';
 
-export interface ControlPlaneOptions {
+interface ControlPlaneOptions {
   /** Says what takes time; default: silent. */
   progress?: Progress;
   /** Writes an audit log at this level for our objects and for events; Secrets and leases at Metadata. Default: none. */

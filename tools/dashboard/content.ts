@@ -24,7 +24,7 @@ const quantiles = (metric: string): Record<string, string> => ({
 const byReason = (matchers = ''): string =>
   `max by (namespace, ready, reason) (vps_operator_servers{${JOB}${matchers}})`;
 
-export interface Section {
+interface Section {
   title: string;
   /** How many panels stand side by side. */
   perLine: number;

@@ -1,7 +1,7 @@
 /** Takes the manifests of the demo out of README.md, so that what is shown is what people read. */
 import { parseAllDocuments } from 'yaml';
 
-export interface Manifests {
+interface Manifests {
   /** The yaml blocks as they stand in the README, by the name of the file in their first line. */
   files: Record<string, string>;
   /** The API key in the Secret of the first block. */

@@ -26,7 +26,7 @@ const COMMANDS = [
 ];
 const DELETE = 'kubectl delete vps web';
 
-export interface DemoOptions {
+interface DemoOptions {
   say: (text: string) => void;
   /** Stop before the delete and leave all running. */
   keep: boolean;

@@ -5,7 +5,7 @@ import { quoted } from '../../src/cli/vps/terminal.ts';
 
 const PLUGIN = join(import.meta.dirname, '../../src/cli/vps/main.ts');
 
-export interface ShellOptions {
+interface ShellOptions {
   folder: string;
   /** Texts by the names of their files. */
   files: Record<string, string>;

@@ -21,7 +21,7 @@ interface Globals extends ClusterFlags {
   output: Format;
 }
 
-export interface ProgramOptions {
+interface ProgramOptions {
   terminal: Terminal;
   version: string;
   /** Called with an exit code that is not a failure of ours, such as that of ssh. */

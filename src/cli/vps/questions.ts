@@ -8,7 +8,7 @@ import { specSchema } from '../../api/virtual-server.ts';
 import { keyOf } from './public-key.ts';
 import { clean } from './terminal.ts';
 
-export interface Io {
+interface Io {
   input: NodeJS.ReadStream;
   output: NodeJS.WriteStream;
 }

@@ -3,7 +3,7 @@ import { viewRecord } from '../../virtual-server/decision/record.ts';
 import { currentReason } from '../../virtual-server/decision/verdict.ts';
 import type { Condition, VirtualServer } from '../../api/virtual-server.ts';
 
-export interface Readiness {
+interface Readiness {
   status: Condition['status'];
   reason: string;
   message: string;

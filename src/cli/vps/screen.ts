@@ -11,7 +11,7 @@ import { bar, duration } from './progress.ts';
 import { conditionOf, isCurrent, readiness, stalled } from './readiness.ts';
 import { clean, type Paint } from './terminal.ts';
 
-export interface ScreenInput {
+interface ScreenInput {
   object: VirtualServer;
   /** Undefined where they may not be read. */
   events: readonly EventView[] | undefined;

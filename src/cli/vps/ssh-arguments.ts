@@ -5,7 +5,7 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isPort } from '../../virtual-server/decision/status.ts';
 import { CommandError, EXIT } from './failure.ts';
 
-export interface SshDestination {
+interface SshDestination {
   host: string;
   /** Undefined: ssh's own, which the user's configuration may say. */
   port: number | undefined;

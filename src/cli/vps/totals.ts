@@ -5,7 +5,7 @@ import { hasRunningServer } from '../../virtual-server/decision/running.ts';
 /** Enough for a price per hour. */
 const DECIMALS = 6;
 
-export interface Total {
+interface Total {
   /** Servers that run, as in the metric vps_operator_servers_price. */
   servers: number;
   /** Sum in the service's own unit, which it does not name. */
@@ -14,7 +14,7 @@ export interface Total {
   unpriced: number;
 }
 
-export interface Totals {
+interface Totals {
   namespaces: ({ namespace: string } & Total)[];
   all: Total;
 }

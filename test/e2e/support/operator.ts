@@ -7,7 +7,7 @@ import { apply, kubectl, run, setting, until } from './cluster.ts';
 const ROOT = join(import.meta.dirname, '../../..');
 export const NAMESPACE = 'vps-operator-system';
 const SELECTOR = 'app.kubernetes.io/name=vps-operator,app.kubernetes.io/component=operator';
-export const REPLICAS = 2;
+const REPLICAS = 2;
 
 export interface Pod {
   metadata: { name: string; uid: string; deletionTimestamp?: string };
@@ -59,7 +59,7 @@ export async function pods(http: KubeHttp): Promise<Pod[]> {
 }
 
 /** The pod that holds the Lease; undefined when nobody does, or one that is gone. */
-export async function leader(http: KubeHttp): Promise<Pod | undefined> {
+async function leader(http: KubeHttp): Promise<Pod | undefined> {
   const path = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/vps-operator`;
   const lease = (await http.call({ path })) as { spec: { holderIdentity?: string } };
   const [name] = (lease.spec.holderIdentity ?? '').split('_');

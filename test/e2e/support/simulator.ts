@@ -8,7 +8,7 @@ const PANEL = '/api/v1/namespaces/vps-e2e/services/simulator:panel/proxy';
 
 export const CREATE = { method: 'POST', route: '/beta/vps/servers' } as const;
 
-export interface Fault {
+interface Fault {
   /** Resolves when it has struck. */
   met(): Promise<unknown>;
   release(): Promise<void>;

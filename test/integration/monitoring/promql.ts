@@ -7,7 +7,7 @@ import { goProgram } from '../../../tools/go-program.ts';
 import { GO_PROGRAMS } from '../../../tools/go-programs.ts';
 
 export const ROOT = join(import.meta.dirname, '../../..');
-export const OVERLAY = join(ROOT, 'deploy/manifests/overlays/monitoring');
+const OVERLAY = join(ROOT, 'deploy/manifests/overlays/monitoring');
 /** A first build of Prometheus' packages takes minutes. */
 export const BUILD_MS = 900_000;
 
@@ -22,7 +22,7 @@ export interface Expression {
   /** Labels that it groups, joins or aggregates by. */
   labels: string[];
 }
-export interface AlertCase {
+interface AlertCase {
   name: string;
   /** Samples of each series, one a minute, in promtool's notation. */
   series: Record<string, string>;

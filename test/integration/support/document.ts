@@ -10,7 +10,7 @@ import { parse, stringify } from 'yaml';
 const ROOT = join(import.meta.dirname, '../../..');
 const COMMAND_MS = 60_000;
 
-export interface Block {
+interface Block {
   language: string;
   text: string;
 }
@@ -56,7 +56,7 @@ export function steady(text: string): string {
     .replaceAll(/ +(?=AGE)/g, ' ');
 }
 
-export interface Reader {
+interface Reader {
   kubeconfigPath: string;
   kubectl: string;
   /** Where kubectl works when it is told nothing else. */
@@ -65,7 +65,7 @@ export interface Reader {
   replace?: Record<string, string>;
 }
 
-export interface Shell {
+interface Shell {
   /** Rejects when a command fails. Resolves with what it said. */
   run(block: Block): Promise<string>;
 }

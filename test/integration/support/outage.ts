@@ -11,7 +11,7 @@ import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
 import { triesWithGrowingPauses } from './creates.ts';
 import { condition, createWorld, type World } from './world.ts';
 
-export const ROLES = ['making', 'ready', 'leaving', 'late'] as const;
+const ROLES = ['making', 'ready', 'leaving', 'late'] as const;
 export type Role = (typeof ROLES)[number];
 
 export interface Saying {

@@ -11,7 +11,7 @@ import type { World } from './world.ts';
 
 const MAIN = new URL('../../../src/main.ts', import.meta.url).pathname;
 
-export interface OperatorProcess {
+interface OperatorProcess {
   /** Resolves with the exit code; null after a signal that ended the process. */
   readonly exited: Promise<number | null>;
   kill(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
@@ -37,7 +37,7 @@ export function spawnOperator(world: World, flags: string[] = []): OperatorProce
 }
 
 /** A way to the API server that can be cut; `flag` leads an operator over it. */
-export interface Detour {
+interface Detour {
   proxy: FaultProxy;
   flag: string;
   /** Breaks every connection, and new ones, until `restore`. */
@@ -70,7 +70,7 @@ export async function startDetour(world: World): Promise<Detour> {
 }
 
 /** A kubeconfig without credentials; returns its path. Plain HTTP is taken only where TLS need not be verified. */
-export async function writeKubeconfig(folder: string, server: string): Promise<string> {
+async function writeKubeconfig(folder: string, server: string): Promise<string> {
   const path = join(folder, 'kubeconfig');
   const config = {
     apiVersion: 'v1',

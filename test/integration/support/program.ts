@@ -14,7 +14,7 @@ export interface Program {
   readonly ended: Promise<number | null>;
 }
 
-export interface ProgramOptions {
+interface ProgramOptions {
   cwd?: string;
   env?: NodeJS.ProcessEnv;
 }

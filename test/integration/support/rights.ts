@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { isOperator, keyOf, OPERATOR_USER, type RbacObject } from '../../../tools/control-plane/operator-identity.ts';
 
 /** One verb on one resource, by one role. */
-export interface Right {
+interface Right {
   /** `ClusterRole <name>` or `Role <namespace>/<name>`. */
   role: string;
   verb: string;

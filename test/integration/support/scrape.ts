@@ -48,7 +48,7 @@ export function valueOf(families: Family[], name: string, labels: Record<string,
 const SAMPLE = /^(?<name>[a-zA-Z_:][\w:]*)(?:\{(?<labels>.*)\})? (?<value>\S+)$/;
 const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\\n]|\\[\\"n])*)"(?:,|$)/y;
 
-export function parseExposition(text: string): Family[] {
+function parseExposition(text: string): Family[] {
   const families: Family[] = [];
   const seen = new Set<string>();
   if (!text.endsWith('\n')) throw new Error('the last line has no end');

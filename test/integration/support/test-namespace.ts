@@ -4,7 +4,7 @@ import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import type { KubeHttp } from '../../../src/kube/http.ts';
 import type { Manifest } from '../../gen/virtual-server.ts';
 
-export interface Event {
+interface Event {
   reason: string;
   note: string;
   type: string;

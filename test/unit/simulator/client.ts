@@ -4,7 +4,7 @@ import { Buffer } from 'node:buffer';
 import { createHandler, DEFAULT_KEY, Simulation } from '../../../src/simulator/index.ts';
 import type { Clock, Key, SimulationOptions } from '../../../src/simulator/index.ts';
 
-export const ADDRESS = '192.0.2.1';
+const ADDRESS = '192.0.2.1';
 export const CREATE = {
   product: 'vps-2gb',
   image: 'debian-13.qcow2/minimal',
@@ -50,7 +50,7 @@ export function loginRequest(authUrl: string, key: Key = DEFAULT_KEY): Request {
   });
 }
 
-export interface Call {
+interface Call {
   method?: string;
   token?: string;
   json?: unknown;
@@ -59,7 +59,7 @@ export interface Call {
   address?: string;
 }
 
-export interface Answer {
+interface Answer {
   status: number;
   headers: Headers;
   text: string;
