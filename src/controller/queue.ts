@@ -57,16 +57,6 @@ export class WorkQueue {
     return this.#ready.size;
   }
 
-  /** Number of keys that wait for their time. */
-  get waiting(): number {
-    return this.#deadlines.size;
-  }
-
-  /** Number of keys that workers have. */
-  get processing(): number {
-    return this.#processing.size;
-  }
-
   /** True while a worker has the key. */
   isTaken(key: string): boolean {
     return this.#processing.has(key);

@@ -47,11 +47,6 @@ export class Connector {
     this.#connectAddress = buildConnector({ allowH2: false, autoSelectFamily: false, timeout: options.timeoutMs });
   }
 
-  /** The family in use; undefined before the first connection. */
-  get family(): Family | undefined {
-    return this.#family;
-  }
-
   /** For undici's `connect` option. */
   readonly connect: buildConnector.connector = (options, callback) => {
     this.open(options).then(

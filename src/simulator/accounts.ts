@@ -32,8 +32,8 @@ export class Accounts {
   readonly #tokens = new Map<string, Token>();
   readonly #names = new Set<string>();
   readonly #suspended = new Map<string, { how: Suspension; status: 401 | 403 }>();
-  #expiry: TokenExpiry;
-  #lifetimeSeconds: number;
+  readonly #expiry: TokenExpiry;
+  readonly #lifetimeSeconds: number;
 
   constructor(settings: Settings, ledger: Ledger) {
     this.#settings = settings;
@@ -96,15 +96,6 @@ export class Accounts {
   /** Every token, or those of one account, is refused from now on. */
   forgetTokens(account?: string): void {
     this.#forget((token) => account === undefined || token.account === account);
-  }
-
-  setTokenExpiry(expiry: TokenExpiry): void {
-    this.#expiry = expiry;
-  }
-
-  /** Of tokens that are out already, too. */
-  setTokenLifetime(seconds: number): void {
-    this.#lifetimeSeconds = seconds;
   }
 
   /** POST {auth_url}/login. */

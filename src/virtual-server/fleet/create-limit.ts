@@ -12,11 +12,6 @@ export class CreateLimit {
     this.#perHour = perHour;
   }
 
-  /** Number of reservations in memory. */
-  get held(): number {
-    return [...this.#reserved.values()].reduce((sum, stamps) => sum + stamps.size, 0);
-  }
-
   /**
    * Reserves one create for the object; returns 0, or without reserving the ms until one is free. `now` is in ms of a
    * clock that only goes forward.

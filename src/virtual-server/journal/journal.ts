@@ -38,7 +38,6 @@ export interface Journal {
   readonly problem: string | undefined;
   /** The attempts of an object, in order of minting. */
   entries(uid: string): readonly JournalEntry[];
-  get(uid: string, attempt: string): JournalEntry | undefined;
   /** The uids of all objects with attempts. */
   uids(): string[];
   /** A new attempt, not sent yet; to be called before the claim. */
@@ -131,16 +130,12 @@ class AttemptJournal implements Journal {
     return this.#attempts.of(uid);
   }
 
-  get(uid: string, attempt: string): JournalEntry | undefined {
-    return this.#attempts.get(uid, attempt);
-  }
-
   uids(): string[] {
     return this.#attempts.uids();
   }
 
   async minted({ namespace, name, uid, attempt, account, mintedAt }: NewAttempt): Promise<void> {
-    if (this.get(uid, attempt) !== undefined) throw wrongStep(attempt, 'was minted before');
+    if (this.#attempts.get(uid, attempt) !== undefined) throw wrongStep(attempt, 'was minted before');
     const known = { namespace, name, uid, attempt, account, ...(mintedAt !== undefined && { mintedAt }) };
     const entry: JournalEntry = { ...known, state: 'minted', own: true };
     await this.#advance(entry, undefined);
@@ -170,7 +165,7 @@ class AttemptJournal implements Journal {
   }
 
   async settle(uid: string, attempt: string): Promise<void> {
-    const entry = this.get(uid, attempt);
+    const entry = this.#attempts.get(uid, attempt);
     if (entry !== undefined) await this.#forget(entry);
   }
 
@@ -186,7 +181,7 @@ class AttemptJournal implements Journal {
   }
 
   #known(uid: string, attempt: string): JournalEntry {
-    const entry = this.get(uid, attempt);
+    const entry = this.#attempts.get(uid, attempt);
     if (entry === undefined) throw wrongStep(attempt, 'is not in the journal');
     return entry;
   }
@@ -219,7 +214,7 @@ class AttemptJournal implements Journal {
   }
 
   #isCurrent(entry: JournalEntry): boolean {
-    return this.get(entry.uid, entry.attempt) === entry;
+    return this.#attempts.get(entry.uid, entry.attempt) === entry;
   }
 
   async #append(line: string, apply: () => void): Promise<void> {

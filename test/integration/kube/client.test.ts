@@ -4,7 +4,7 @@ import { FINALIZER, KIND, PAUSED_ANNOTATION, RECORD_ANNOTATION } from '../../../
 import type { VirtualServerStatus } from '../../../src/api/virtual-server.ts';
 import { createKube, type Kube } from '../../../src/virtual-server/kube.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
-import { createKubeHttp, type KubeHttp, type KubeHttpOptions } from '../../../src/kube/http.ts';
+import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
 import { pathOf } from '../../../src/kube/resource.ts';
 import { VIRTUAL_SERVERS } from '../../../src/virtual-server/resource.ts';
 import { answerStatus, startProxy, type FaultProxy } from './proxy.ts';
@@ -30,7 +30,7 @@ afterEach(async () => {
 });
 
 /** Its connections are closed when the test ends. */
-function kubeWith(options: KubeHttpOptions): Kube {
+function kubeWith(options: Parameters<typeof createKubeHttp>[0]): Kube {
   const http = createKubeHttp(options);
   onTestFinished(() => http.close());
   return createKube(http);
