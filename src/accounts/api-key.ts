@@ -1,6 +1,6 @@
 /** The API key that a Secret holds, or what is wrong with it. */
+import type { Missing } from './decision/failure.ts';
 import { DEFAULT_API_KEY_SECRET } from '../api/names.ts';
-import type { Missing } from '../virtual-server/decision/types.ts';
 import type { ReadSecret } from '../kube/types.ts';
 import type { ApiKey } from '../provider/types.ts';
 

@@ -2,7 +2,7 @@
  * API keys out of Secrets. A Secret is read by name and kept for a while; the last good key stays in memory, since the
  * deletion of a namespace takes the Secret before the objects that need it to cancel their servers.
  */
-import type { Missing } from '../virtual-server/decision/types.ts';
+import type { Missing } from './decision/failure.ts';
 import { KubeError } from '../kube/error.ts';
 import type { Kube } from '../virtual-server/kube.ts';
 import type { ApiKey, Provider, Session } from '../provider/types.ts';

@@ -1,5 +1,4 @@
-/** Condition types and reasons: the one list of every word that a condition or an Event may carry. */
-import { ADOPT_ANNOTATION, PAUSED_ANNOTATION } from './names.ts';
+/** Condition types and reasons: the one list of every word that a condition or an Event may carry, and of what follows from it. */
 
 export const CONDITION_TYPES = [
   'Ready',
@@ -14,65 +13,123 @@ export const CONDITION_TYPES = [
   'Collectible',
 ] as const;
 
-/** Reason -> what it means; docs/operations.md has a paragraph for each (a test compares). */
+/** What is true of an object while this is the reason that matters. */
+export type Trait =
+  /** Nobody has to know of it: its Event is no warning. */
+  | 'calm'
+  /** It goes away when you fix the Secret, which is looked at without calling the provider. */
+  | 'aboutKey'
+  /** Nothing is called for the object before something changes; or else its server is read at every poll interval. */
+  | 'noCalls'
+  | 'readAtPoll'
+  /** The task of the order may be at work; or else it is known to, and the server that it has named may never exist. */
+  | 'taskMayRun'
+  | 'taskFruitless'
+  /** A task tells of no server any more, or of the wrong one, so your word about the order counts. */
+  | 'hopeless'
+  /** You name the server of the order, or nobody does. */
+  | 'namedByYou'
+  /** There may be a server, and only you can find out: the remedy is an annotation, `adopt` or `not-created`. */
+  | 'orderParked'
+  /** The task names another server than before, or none. */
+  | 'renamed'
+  /** The next server of this name has to prove that it is the one of the object. */
+  | 'doubt'
+  /** The operator does not see the server that the object holds. */
+  | 'unseen';
+
+/** The values of Ready, Reconciling and Stalled, after kstatus. */
+export interface Meaning {
+  ready: 'True' | 'False' | 'Unknown';
+  /** In progress by itself, stopped until somebody acts, or neither. */
+  phase: 'reconciling' | 'stalled' | 'none';
+  /** A server that was Ready stays Ready: the trouble is with watching it, not with the server. */
+  keepsReady?: true;
+  traits: readonly Trait[];
+}
+
+const row =
+  (meaning: Omit<Meaning, 'traits'>) =>
+  (...traits: Trait[]): Meaning => ({ ...meaning, traits });
+const available = row({ ready: 'True', phase: 'none' });
+const working = row({ ready: 'False', phase: 'reconciling' });
+const stuck = row({ ready: 'False', phase: 'stalled' });
+const blind = row({ ready: 'False', phase: 'stalled', keepsReady: true });
+const hiccup = row({ ready: 'False', phase: 'reconciling', keepsReady: true });
+const unclear = row({ ready: 'Unknown', phase: 'stalled' });
+
+/** Never a reason of Ready: one of another condition, or of Events alone. */
+const aside = {};
+
+/** docs/operations.md has a paragraph for each (a test compares). */
 export const REASONS = {
-  Available: 'The server runs.',
-  Pending: 'The operator has seen the object and has not ordered the server yet.',
-  Creating: 'The provider accepted the order; its task runs.',
-  TaskOverdue: 'The task has run for more than an hour.',
-  TaskNotFound: 'The provider no longer knows the task.',
-  TaskFailed: 'The text of the task says that the order failed.',
-  TaskInUse: 'The task, or the server that it names, belongs to another object too.',
-  AbsenceUnproven: 'The provider answers 404; the operator checks again before it believes that.',
-  IdentityUnproven: 'The provider shows a server or a task that may not be the one of this object.',
-  ServerNotRunning: 'The server exists; the provider reports another status than running.',
-  AddressPending: 'The server runs; the provider shows no way to reach it yet.',
-  Reachable: 'An SSH server answers where spec.sshCheck asks for one.',
-  Unreachable: 'The server runs, and no SSH server answers where spec.sshCheck asks for one.',
-  ConnectionSecretWritten: 'The Secret that spec.connectionSecretName names holds the data of the connection.',
-  ConnectionSecretsDisabled: 'The operator runs without --connection-secrets and writes no Secret.',
-  ConnectionSecretTaken: 'The Secret that spec.connectionSecretName names was not made for this object.',
-  ConnectionSecretFailed: 'The API server did not let the operator read or write the connection Secret.',
-  ServerMissing: 'The server no longer exists at the provider; the operator does not order another one.',
-  ServerNotVisible: 'This API key does not show the server, which does not prove that it is gone.',
-  Deleting: 'The object is being deleted; the server is about to be cancelled.',
-  DeletionProtected: 'The object is being deleted; spec.deletionProtection keeps the server.',
-  CRDDeleting: 'The CustomResourceDefinition is being deleted, which is not allowed; no server is cancelled.',
-  CRDForbidden: 'The operator may not read the CustomResourceDefinition, so it cancels no server.',
-  Expired: 'The server has expired: it was cancelled, or never ordered.',
-  ExpiresSoon: 'The server is cancelled within a day.',
-  ExpiryBlocked: 'The server has expired, and spec keeps it from being cancelled.',
-  HasOwners: 'The object has owners; without its protection the garbage collector may delete it at once.',
-  Drifted: 'The server differs from spec.',
-  Paused: `The annotation ${PAUSED_ANNOTATION} is set; nothing is done.`,
-  SecretNotFound: 'The Secret with the API key does not exist.',
-  SecretInvalid: 'The Secret with the API key lacks a key.',
-  SecretForbidden: 'The operator may not read the Secret.',
-  SSHKeyNotFound: 'A Secret named in spec.sshKeysFrom, or a key of it, does not exist.',
-  InvalidCredentials: 'The provider refuses the API key.',
-  Unauthorized: 'The provider refuses a token that it has just issued.',
-  ProviderUnavailable: 'The provider cannot be reached or answers with an error.',
-  ProviderRateLimited: 'The provider asks for fewer requests.',
-  ProviderProtocolError: 'The provider sent an answer that the operator does not understand.',
-  InvalidSpec: 'The provider does not offer what spec asks for.',
-  CreateLimit: 'The namespace has reached --max-creates-per-hour.',
-  ServerLimit: 'The namespace has as many servers as --max-servers-per-namespace allows.',
-  JournalUnavailable: 'The operator cannot write its journal, so it orders nothing.',
-  CreateRejected: 'The provider refused the order.',
-  CreateInFlight: 'Another process may still be sending the order.',
-  CreateOutcomeUnknown: 'An order was sent and its outcome is unknown: a server may exist.',
-  RecordInvalid: 'The record annotation is not a record.',
-  RecordTooNew: 'A newer version of the operator wrote the record, and this one does not understand it.',
-  RecordMissing: 'The finalizer is there and the record is lost.',
-  RecordConflict: 'The record and its mirror in status contradict each other.',
-  RecordMismatch: 'The record belongs to another object: this one is a copy or was restored.',
-  IdentifierInUse: 'Another object holds this server.',
-  AdoptIgnored: `The annotation ${ADOPT_ANNOTATION} names another server than the object holds.`,
-  AdoptInvalid: `The annotation ${ADOPT_ANNOTATION} does not hold an identifier.`,
-  OrphanedServer: 'A server may exist that no object holds.',
-  RetainedServer: 'The object was deleted; its server keeps running.',
-  ServerCancelled: 'The server was cancelled.',
-  ServerGone: 'The object was deleted; its server no longer existed.',
-  ServerAdopted: 'The object took over an existing server.',
-} as const;
+  Available: available('calm'),
+  Pending: working('calm', 'taskMayRun'),
+  Creating: working('calm', 'taskMayRun'),
+  TaskOverdue: working('taskFruitless', 'hopeless', 'namedByYou'),
+  TaskNotFound: stuck('taskFruitless', 'hopeless', 'namedByYou', 'orderParked', 'renamed'),
+  TaskFailed: stuck('taskFruitless', 'hopeless', 'namedByYou', 'orderParked'),
+  TaskInUse: stuck('taskFruitless', 'hopeless', 'namedByYou', 'orderParked', 'renamed'),
+  AbsenceUnproven: hiccup('taskMayRun', 'doubt', 'unseen'),
+  IdentityUnproven: unclear('hopeless', 'namedByYou', 'doubt', 'unseen'),
+  ServerNotRunning: working('readAtPoll'),
+  AddressPending: working('calm', 'readAtPoll'),
+  Unreachable: working('readAtPoll'),
+  ServerMissing: stuck('doubt', 'unseen'),
+  ServerNotVisible: unclear('hopeless', 'unseen'),
+  Deleting: working('calm', 'taskMayRun'),
+  DeletionProtected: stuck('noCalls', 'taskMayRun'),
+  CRDDeleting: blind(),
+  CRDForbidden: blind(),
+  Expired: stuck('noCalls'),
+  SecretNotFound: blind('aboutKey', 'noCalls', 'taskMayRun'),
+  SecretInvalid: blind('aboutKey', 'noCalls', 'taskMayRun'),
+  SecretForbidden: blind('aboutKey', 'noCalls', 'taskMayRun'),
+  SSHKeyNotFound: stuck(),
+  InvalidCredentials: blind('aboutKey', 'noCalls', 'taskMayRun'),
+  Unauthorized: blind('taskMayRun'),
+  ProviderUnavailable: hiccup('taskMayRun'),
+  ProviderRateLimited: hiccup('taskMayRun'),
+  ProviderProtocolError: blind(),
+  InvalidSpec: stuck(),
+  CreateLimit: working(),
+  ServerLimit: stuck(),
+  JournalUnavailable: working(),
+  CreateRejected: stuck(),
+  CreateInFlight: row({ ready: 'Unknown', phase: 'reconciling' })('calm', 'noCalls'),
+  CreateOutcomeUnknown: unclear('noCalls', 'namedByYou', 'orderParked'),
+  RecordInvalid: blind('noCalls'),
+  RecordTooNew: blind('noCalls'),
+  RecordMissing: stuck('noCalls'),
+  RecordConflict: blind('noCalls'),
+  RecordMismatch: stuck('noCalls'),
+  IdentifierInUse: blind('noCalls', 'hopeless'),
+  AdoptInvalid: stuck(),
+  OrphanedServer: stuck('noCalls'),
+  Reachable: aside,
+  ConnectionSecretWritten: aside,
+  ConnectionSecretsDisabled: aside,
+  ConnectionSecretTaken: aside,
+  ConnectionSecretFailed: aside,
+  ExpiresSoon: aside,
+  ExpiryBlocked: aside,
+  HasOwners: aside,
+  Drifted: aside,
+  Paused: aside,
+  AdoptIgnored: aside,
+  RetainedServer: aside,
+  ServerCancelled: aside,
+  ServerGone: aside,
+  ServerAdopted: aside,
+};
 export type Reason = keyof typeof REASONS;
+/** Reasons that Ready can have. */
+export type ReadyReason = { [K in Reason]: (typeof REASONS)[K] extends Meaning ? K : never }[Reason];
+
+/** False also for a word that is no reason of Ready. */
+export function hasTrait(reason: string | undefined, trait: Trait): boolean {
+  const found: Partial<Meaning> | undefined = Object.hasOwn(REASONS, reason ?? '')
+    ? REASONS[reason as Reason]
+    : undefined;
+  return found?.traits?.includes(trait) === true;
+}

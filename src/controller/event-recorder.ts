@@ -1,5 +1,5 @@
 /** Writes Events on the way: never waited for by a step, never repeated within ten minutes. */
-import type { EventNote } from '../virtual-server/decision/types.ts';
+import type { EventNote } from './conditions.ts';
 import { cut } from '../base/text.ts';
 import type { CreateEvent, EventInput } from '../kube/events.ts';
 import type { KubeObject } from '../kube/resource.ts';

@@ -1,8 +1,8 @@
 /** The VirtualServers in numbers, counted anew from the cache each time, so that no number can drift. Pure. */
-import { REASONS } from '../api/conditions.ts';
+import { currentReason } from '../controller/conditions.ts';
+import { REASONS, hasTrait } from '../api/conditions.ts';
 import type { Condition, VirtualServer } from '../api/virtual-server.ts';
 import { hasRunningServer, isLetGo } from '../virtual-server/decision/running.ts';
-import { currentReason } from '../virtual-server/decision/verdict.ts';
 
 /** Objects of one kind with the same status of Ready and the same reason. */
 export interface Standing {
@@ -29,13 +29,6 @@ interface Standee {
   status?: { conditions?: Condition[] | undefined };
 }
 
-/** There may be a server, and only a person can find out: the remedy is an annotation, `adopt` or `not-created`. */
-const PARKED_CREATES: ReadonlySet<string> = new Set([
-  'CreateOutcomeUnknown',
-  'TaskNotFound',
-  'TaskFailed',
-  'TaskInUse',
-]);
 const READY: ReadonlySet<string> = new Set(['True', 'False', 'Unknown']);
 
 /** `now` is in ms since the epoch. */
@@ -52,7 +45,7 @@ export function countFleet(objects: readonly VirtualServer[], now: number): Flee
   };
   for (const object of objects) {
     const { reason } = standing(object);
-    if (PARKED_CREATES.has(reason)) fleet.parkedCreates += 1;
+    if (hasTrait(reason, 'orderParked')) fleet.parkedCreates += 1;
     if (hasRunningServer(object)) addRunning(fleet, object);
     if (object.status?.conditions?.some(({ type }) => type === 'Expiring') === true) fleet.expiring += 1;
     fleet.orphans += orphansOf(object);

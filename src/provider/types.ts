@@ -1,4 +1,5 @@
 /** What the rest of the operator sees of the service: plain data, and one interface with the obligations of each call. */
+import type { ProviderErrorCode } from './errors/provider-error.ts';
 
 /** An API key as it stands in the Secret; never logged, never part of an error. */
 export interface ApiKey {
@@ -46,8 +47,7 @@ export type CreateOutcome =
 
 /** `src/provider/errors/`: every error of this room. `message` carries no credential and is at most 512 characters. */
 export interface ProviderErrorLike extends Error {
-  /** Stable code, such as `PROVIDER_UNREACHABLE`. */
-  readonly code: string;
+  readonly code: ProviderErrorCode;
   /** How long the service asked to wait, in milliseconds. */
   readonly retryAfterMs?: number | undefined;
 }

@@ -2,7 +2,10 @@
 import type { ServerCatalog, ServerCatalogStatus } from '../api/server-catalog.ts';
 import { CATALOG_KIND } from '../api/names.ts';
 import type { Credentials } from '../accounts/credentials.ts';
-import { backoffMs, keyPauseMs } from '../accounts/decision/failure.ts';
+import { backoffMs, keyPauseMs, type Missing } from '../accounts/decision/failure.ts';
+import { readCatalog } from '../accounts/read-catalog.ts';
+import { hasTrait } from '../api/conditions.ts';
+import { currentReason, transitions } from '../controller/conditions.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Timers } from '../base/timers.ts';
 import type { Reconciler } from '../controller/controller.ts';
@@ -12,10 +15,6 @@ import { keyOf } from '../kube/resource.ts';
 import type { Client } from '../kube/client.ts';
 import type { Informer } from '../kube/types.ts';
 import type { Catalog } from '../provider/types.ts';
-import { transitions } from '../virtual-server/decision/compose.ts';
-import type { Missing } from '../virtual-server/decision/types.ts';
-import { currentReason, isAboutKey } from '../virtual-server/decision/verdict.ts';
-import { readCatalog } from '../virtual-server/visit/gather.ts';
 import { catalogStatus, isRequested, refreshMs } from './decision/status.ts';
 
 /** A provider that hangs for one key must not hold up the catalogs of the others. */
@@ -126,7 +125,7 @@ export class CatalogReconciler implements Reconciler<ServerCatalog> {
     const { recorder, client, wrote } = this.#options;
     const written = await client.writeStatus(catalog.metadata, catalog.status, status);
     wrote(written);
-    recorder.record(CATALOG_KIND, written, 'ReadCatalog', transitions(catalog.status, status));
+    recorder.record(CATALOG_KIND, written, 'ReadCatalog', transitions(catalog.status?.conditions, status.conditions));
   }
 
   async #read(catalog: ServerCatalog, maxAgeMs: number): Promise<Lists> {
@@ -146,7 +145,7 @@ export class CatalogReconciler implements Reconciler<ServerCatalog> {
   #pauseAfter(catalog: ServerCatalog, lists: Lists, failures: number): number {
     const { timers } = this.#options;
     if (lists.ok) return refreshMs(catalog) * (0.9 + 0.1 * timers.random());
-    const isKey = isAboutKey(lists.reason);
+    const isKey = hasTrait(lists.reason, 'aboutKey');
     const pauseMs = (isKey ? keyPauseMs : backoffMs)(failures, timers.random(), lists.retryAfterMs);
     return isKey ? Math.min(LONGEST_KEY_PAUSE_MS, pauseMs) : pauseMs;
   }

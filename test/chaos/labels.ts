@@ -2,6 +2,7 @@
  * Names for requests: two requests of the same kind in the same state of the object have the same label, so that a plan
  * can be written down for one and met again in another run. Labels contain no blanks and no quotes.
  */
+import { currentReason } from '../../src/controller/conditions.ts';
 import {
   ADOPT_ANNOTATION,
   CATALOG_KIND,
@@ -14,7 +15,6 @@ import {
 import { parseRecord } from '../../src/api/record.ts';
 import type { ServerCatalog, ServerCatalogStatus } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
-import { currentReason } from '../../src/virtual-server/decision/verdict.ts';
 import { stateOfCatalog } from './catalogs.ts';
 import { connectionLabel, connectionOf } from './secret-calls.ts';
 

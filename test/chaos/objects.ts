@@ -1,9 +1,9 @@
 /** The newest version known of every object of one namespace, and of its catalog: told by a watch, by answers to the operator and to people. */
+import { currentReason } from '../../src/controller/conditions.ts';
 import { RECORD_ANNOTATION } from '../../src/api/names.ts';
 import { parseRecord, type ServerRecord } from '../../src/api/record.ts';
 import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
-import { currentReason } from '../../src/virtual-server/decision/verdict.ts';
 import type { KubeObject } from '../../src/kube/resource.ts';
 import type { Simulator } from '../../src/simulator/index.ts';
 import type { World } from './labels.ts';

@@ -1,8 +1,8 @@
 /** The person who looks after parked objects: says truthfully what the service shows. Pure. */
+import { currentReason } from '../../src/controller/conditions.ts';
 import { ADOPT_ANNOTATION, NOT_CREATED_ANNOTATION, ORPHAN_HANDLED_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { orphanName } from '../../src/virtual-server/decision/inputs.ts';
-import { currentReason } from '../../src/virtual-server/decision/verdict.ts';
 
 /** What can be seen at the service. */
 interface Truth {

@@ -1,5 +1,6 @@
 /** Every state that a VirtualServer can be seen in, each as the decision room itself brings it about. */
-import type { Reason } from '../../src/api/conditions.ts';
+import type { EventNote } from '../../src/controller/conditions.ts';
+import type { Reason, ReadyReason } from '../../src/api/conditions.ts';
 import {
   ADOPT_ANNOTATION,
   FINALIZER,
@@ -11,8 +12,7 @@ import { formatRecord, type ServerRecord } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { Connection } from '../../src/virtual-server/decision/connection.ts';
 import type { Probed } from '../../src/virtual-server/decision/reach.ts';
-import type { EventNote, Facts, Outcome } from '../../src/virtual-server/decision/types.ts';
-import type { ReadyReason } from '../../src/virtual-server/decision/verdict.ts';
+import type { Facts, Outcome } from '../../src/virtual-server/decision/types.ts';
 import { ProviderError } from '../../src/provider/errors/provider-error.ts';
 import { ResponseError } from '../../src/provider/errors/response-error.ts';
 import type { CreateOutcome, ProviderErrorLike, Server } from '../../src/provider/types.ts';

@@ -1,8 +1,9 @@
 /** Real visits to one object, without I/O: decide and settle, step by step, and what they write applied to the object. */
+import type { EventNote } from '../../src/controller/conditions.ts';
 import { FINALIZER, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import { formatRecord } from '../../src/api/record.ts';
 import { statusSchema, type VirtualServer } from '../../src/api/virtual-server.ts';
-import type { Action, EventNote, Facts, Memo, Next, Outcome } from '../../src/virtual-server/decision/types.ts';
+import type { Action, Facts, Memo, Next, Outcome } from '../../src/virtual-server/decision/types.ts';
 import { ATTEMPTED, gathered, decide, settle } from './decision.ts';
 
 /** What the service answers to the calls of a visit, by the kind of action. */

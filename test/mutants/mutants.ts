@@ -644,8 +644,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'doubts of an earlier process are forgotten before a DELETE',
     file: 'src/virtual-server/decision/doubt.ts',
-    find: 'return DOUBTS.has(currentReason(object.status?.conditions));',
-    replace: 'return DOUBTS.has(object.metadata.uid);',
+    find: "return hasTrait(currentReason(object.status?.conditions), 'doubt');",
+    replace: "return hasTrait(object.metadata.uid, 'doubt');",
     tests: ['--project', 'unit', 'test/unit/virtual-server/visit/perform.test.ts'],
   },
   {

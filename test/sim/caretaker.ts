@@ -1,4 +1,5 @@
 /** The person who looks after parked objects in the simulation, and says truthfully what the service shows. */
+import { currentReason } from '../../src/controller/conditions.ts';
 import {
   ACCEPT_SERVER_ANNOTATION,
   ADOPT_ANNOTATION,
@@ -9,7 +10,6 @@ import {
 } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { orphanName } from '../../src/virtual-server/decision/inputs.ts';
-import { currentReason } from '../../src/virtual-server/decision/verdict.ts';
 import type { AliveServer, Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer } from './api-server.ts';
 import { OTHER_ACCOUNT } from './misfortunes.ts';

@@ -1,7 +1,7 @@
 /** What must hold in every run, whatever happened. Each violation is a sentence. */
+import { currentReason } from '../../src/controller/conditions.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { expiryOf } from '../../src/virtual-server/decision/expiry.ts';
-import { currentReason } from '../../src/virtual-server/decision/verdict.ts';
 import type { EventInput } from '../../src/kube/events.ts';
 import type { ServerLife, Simulation } from '../../src/simulator/index.ts';
 import { keyOf, type ApiServer } from './api-server.ts';

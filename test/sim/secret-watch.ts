@@ -1,9 +1,9 @@
 /** Follows every Secret and the end of every object, and says what must not be. Each violation is a sentence. */
+import { currentReason } from '../../src/controller/conditions.ts';
 import { RECORD_ANNOTATION, OWNER_ANNOTATION, CONNECTION_SECRET_TYPE } from '../../src/api/names.ts';
 import { parseRecord } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { CONNECTION_KEYS } from '../../src/virtual-server/decision/connection.ts';
-import { currentReason } from '../../src/virtual-server/decision/verdict.ts';
 import type { SecretObject } from '../../src/kube/secrets.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import { keyOf, type ApiServer } from './api-server.ts';

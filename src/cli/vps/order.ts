@@ -1,4 +1,5 @@
 /** What the operator wrote down about an object, and whether you can say what became of its order. Pure. */
+import { hasTrait } from '../../api/conditions.ts';
 import { ADOPT_ANNOTATION, RECORD_ANNOTATION } from '../../api/names.ts';
 import { parseRecord, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
@@ -28,25 +29,6 @@ export type OrderState =
   /** Your word decides. `named`: the server that the task has named. */
   | { kind: 'open'; attempt: string; named: string | undefined };
 
-/** With these the task of an order may be at work: nothing has been said against it. */
-const AT_WORK = new Set([
-  'Pending',
-  'Creating',
-  'Deleting',
-  'DeletionProtected',
-  'SecretNotFound',
-  'SecretInvalid',
-  'SecretForbidden',
-  'InvalidCredentials',
-  'Unauthorized',
-  'ProviderUnavailable',
-  'ProviderRateLimited',
-  'AbsenceUnproven',
-]);
-
-/** With these the server that a task has named may never come to exist. */
-const FRUITLESS = new Set(['TaskNotFound', 'TaskFailed', 'TaskOverdue', 'TaskInUse']);
-
 /** The record decides, so that no reason can leave an order without a way out. `now`: ms since the epoch. */
 export function orderOf(object: VirtualServer, now: number): OrderState {
   const view = viewRecord(object, []);
@@ -59,7 +41,7 @@ export function orderOf(object: VirtualServer, now: number): OrderState {
   }
   if (view.kind !== 'own') return { kind: 'none' };
   const { attempt, task, identifier } = view.record;
-  if (identifier !== undefined && !FRUITLESS.has(reason)) return { kind: 'none' };
+  if (identifier !== undefined && !hasTrait(reason, 'taskFruitless')) return { kind: 'none' };
   if (attempt === undefined)
     return task === undefined ? { kind: 'none' } : { kind: 'notYet', why: `task ${task} runs` };
   if (reason === 'CreateInFlight') return { kind: 'notYet', why: message };
@@ -69,7 +51,7 @@ export function orderOf(object: VirtualServer, now: number): OrderState {
     return reason === 'Pending' ? { kind: 'notYet', why: message } : { kind: 'open', attempt, named: undefined };
   }
   const isAdopting = object.metadata.annotations?.[ADOPT_ANNOTATION] !== undefined;
-  if (AT_WORK.has(reason) && !isAdopting && !isOverdue(view.record, now)) {
+  if (hasTrait(reason, 'taskMayRun') && !isAdopting && !isOverdue(view.record, now)) {
     return { kind: 'notYet', why: `the provider accepted the order as task ${task}, which may still run. ${message}` };
   }
   return { kind: 'open', attempt, named: identifier };
@@ -88,10 +70,7 @@ function behind(reason: string): string {
   return `the status (${reason}) does not speak of the last order yet: try again in a moment`;
 }
 
-/** The operator does not see the server that the object holds, so you may know better. */
-const UNSEEN = new Set(['AbsenceUnproven', 'IdentityUnproven', 'ServerNotVisible', 'ServerMissing']);
-
 /** The server that the object holds and the operator does not see. */
 export function unseenServer(object: VirtualServer): string | undefined {
-  return UNSEEN.has(verdict(object).reason) ? heldServer(object) : undefined;
+  return hasTrait(verdict(object).reason, 'unseen') ? heldServer(object) : undefined;
 }

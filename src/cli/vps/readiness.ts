@@ -1,6 +1,6 @@
 /** What the conditions of an object say, in the form that the commands ask for. Pure. */
+import { currentReason } from '../../controller/conditions.ts';
 import { viewRecord } from '../../virtual-server/decision/record.ts';
-import { currentReason } from '../../virtual-server/decision/verdict.ts';
 import type { Condition, VirtualServer } from '../../api/virtual-server.ts';
 
 interface Readiness {

@@ -1,9 +1,9 @@
 /** All that a person wants to know of one server, on one screen. Pure. */
+import { timestamp } from '../../base/timestamp.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import { unknownAnnotations } from '../../virtual-server/decision/annotations.ts';
 import { expiryOf } from '../../virtual-server/decision/expiry.ts';
-import { timestamp } from '../../virtual-server/decision/verdict.ts';
 import { timeOf, type EventView } from './cluster.ts';
 import { nextSteps } from './next-steps.ts';
 import { recordOf } from './order.ts';

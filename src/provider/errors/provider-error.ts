@@ -1,7 +1,7 @@
 /** An error of the provider's client; the code says which. */
 import type { ProviderErrorLike } from '../types.ts';
 
-type ProviderErrorCode =
+export type ProviderErrorCode =
   /** No answer: no address, no connection, TLS refused, or the connection broke. */
   | 'PROVIDER_UNREACHABLE'
   /** No whole answer within the deadline of the call. */

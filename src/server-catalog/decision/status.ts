@@ -1,4 +1,8 @@
 /** Turns the service's lists, or why they could not be had, into the status of a ServerCatalog. Pure. */
+import type { Missing } from '../../accounts/decision/failure.ts';
+import { timestamp } from '../../base/timestamp.ts';
+import { withVerdict } from '../../controller/conditions.ts';
+import { hasTrait } from '../../api/conditions.ts';
 import { RECONCILE_AT_ANNOTATION } from '../../api/names.ts';
 import {
   CATALOG_BOUNDS,
@@ -9,8 +13,6 @@ import {
 } from '../../api/server-catalog.ts';
 import type { Catalog } from '../../provider/types.ts';
 import { cut } from '../../base/text.ts';
-import type { Missing } from '../../virtual-server/decision/types.ts';
-import { isAboutKey, timestamp, withVerdict } from '../../virtual-server/decision/verdict.ts';
 
 type Lists = {
   [K in 'products' | 'images' | 'diskSizes' | 'counts']: NonNullable<ServerCatalogStatus[K]>;
@@ -41,7 +43,7 @@ export function catalogStatus(
   // Lists speak of the spec that they were read for: another one may name another account.
   const current = present.observedGeneration === generation;
   // While the service is away what it last listed is still the best that is known; a key that fails is another matter.
-  const keepsReady = current && !isAboutKey(reading.reason) && reading.reason !== 'Unauthorized';
+  const keepsReady = current && !hasTrait(reading.reason, 'aboutKey') && reading.reason !== 'Unauthorized';
   const before = keepsReady
     ? conditions
     : conditions.filter(({ type, status }) => type !== 'Ready' || status !== 'True');

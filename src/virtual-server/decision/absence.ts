@@ -3,12 +3,13 @@
  * denials spread over a grace period, with the account of the record, lists that are not empty, and no 200 in between.
  * They are counted in memory: a restart begins again, which only takes longer. Pure.
  */
+import { timestamp } from '../../base/timestamp.ts';
+import type { Verdict } from '../../controller/conditions.ts';
 import { SERVER_GONE_ANNOTATION } from '../../api/names.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isProvisioned } from './status.ts';
 import type { Denials, Facts, Memo } from './types.ts';
-import { timestamp, type Verdict } from './verdict.ts';
 import { durationText } from '../../base/text.ts';
 
 const NEEDED = 3;

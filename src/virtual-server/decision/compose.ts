@@ -1,4 +1,5 @@
 /** Puts a whole status together: fields, the mirror of the record, and the conditions. Pure. */
+import { withCondition, withVerdict, type Verdict, transitions, type EventNote } from '../../controller/conditions.ts';
 import type { Reason } from '../../api/conditions.ts';
 import { ADOPT_ANNOTATION, PAUSED_ANNOTATION } from '../../api/names.ts';
 import { newerRecord, type ServerRecord } from '../../api/record.ts';
@@ -8,9 +9,7 @@ import { adoptionOf, isPaused, orphanMessage } from './inputs.ts';
 import type { ConnectionCondition } from './connection.ts';
 import type { Reachable } from './reach.ts';
 import { drift, isProvisioned } from './status.ts';
-import type { EventNote } from './types.ts';
 import { ownersMessage } from './words.ts';
-import { currentReason, isTrouble, withCondition, withVerdict, type Verdict } from './verdict.ts';
 
 export interface Parts {
   record: ServerRecord | undefined;
@@ -105,24 +104,9 @@ function withNotice(object: VirtualServer, { record }: Parts, verdict: Verdict):
   return { ...verdict, message: `${verdict.message}; ${notice}` };
 }
 
-/** Events on transitions only: one when the reason that matters changes. */
-export function transitions(before: VirtualServerStatus | undefined, after: VirtualServerStatus): EventNote[] {
-  const events: EventNote[] = [];
-  const reason = currentReason(after.conditions);
-  if (reason !== undefined && reason !== currentReason(before?.conditions)) {
-    const condition = after.conditions?.find((other) => other.reason === reason);
-    events.push({
-      type: isTrouble(reason) ? 'Warning' : 'Normal',
-      reason: reason as EventNote['reason'],
-      note: condition?.message ?? '',
-    });
-  }
-  for (const name of ['Drifted', 'OrphanedServer', 'Expiring', 'ConnectionSecret']) {
-    const condition = after.conditions?.find(({ type }) => type === name);
-    const known = before?.conditions?.some(({ type, reason }) => type === name && reason === condition?.reason);
-    if (condition === undefined || known === true) continue;
-    const type = condition.reason === 'ConnectionSecretWritten' ? 'Normal' : 'Warning';
-    events.push({ type, reason: condition.reason as Reason, note: condition.message });
-  }
-  return events;
+/** Conditions whose beginning, or new reason, is worth an Event of its own. */
+const TOLD = ['Drifted', 'OrphanedServer', 'Expiring', 'ConnectionSecret'];
+
+export function eventsOf(before: VirtualServerStatus | undefined, after: VirtualServerStatus): EventNote[] {
+  return transitions(before?.conditions, after.conditions, TOLD);
 }

@@ -1,12 +1,11 @@
 /** Whether there is a reason to doubt that the server of this name is still that of the object. Pure. */
+import { currentReason } from '../../controller/conditions.ts';
+import { hasTrait } from '../../api/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { asVouched, recognize, type Recognition } from './identity.ts';
 import type { Memo, Outcome } from './types.ts';
-import { currentReason } from './verdict.ts';
 import type { View } from './view.ts';
-
-const DOUBTS = new Set<string | undefined>(['AbsenceUnproven', 'IdentityUnproven', 'ServerMissing']);
 
 /** After a denial, and after a reading that was not recognized; what an earlier process met stands in status. */
 export function isInDoubt(object: VirtualServer, { denials, unrecognized, taskComplete }: Memo): boolean {
@@ -14,7 +13,7 @@ export function isInDoubt(object: VirtualServer, { denials, unrecognized, taskCo
   if (denials?.of.startsWith('server ') === true || unrecognized !== undefined) return true;
   // This process has recognized it since.
   if (identifier !== undefined && taskComplete === identifier) return false;
-  return DOUBTS.has(currentReason(object.status?.conditions));
+  return hasTrait(currentReason(object.status?.conditions), 'doubt');
 }
 
 /** Whether a server that was just read is that of the record. `use`: what for, where nothing speaks against it. */

@@ -1,10 +1,10 @@
 /** When a server's time is over, from `spec.expiresAt` or `spec.ttl`. Pure. */
+import { timestamp } from '../../base/timestamp.ts';
 import type { Reason } from '../../api/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { Condition, VirtualServer } from '../../api/virtual-server.ts';
 import { cancelIsForbidden } from './view.ts';
 import type { Facts } from './types.ts';
-import { timestamp } from './verdict.ts';
 
 const UNITS_MS = { h: 3_600_000, m: 60_000, s: 1_000 } as const;
 /** How long before the end it is said (ms). */

@@ -1,8 +1,8 @@
 /** Where an SSH server should answer (`spec.sshCheck`), and what its answer means for Ready. Pure. */
+import type { Verdict } from '../../controller/conditions.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { Server } from '../../provider/types.ts';
 import { isHost, serverFields, SSH_PORT } from './status.ts';
-import type { Verdict } from './verdict.ts';
 
 export interface SshTarget {
   /** A name or an address, nothing that could be read as something else. */

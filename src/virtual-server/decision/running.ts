@@ -1,8 +1,8 @@
 /** Which objects have a server that runs, and that is paid for: a price of one that is gone is history. Pure. */
+import { currentReason } from '../../controller/conditions.ts';
 import { FINALIZER } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isRunning } from './reach.ts';
-import { currentReason } from './verdict.ts';
 
 /** The operator has nothing to do with its server any more; somebody else's finalizer keeps the object. */
 export function isLetGo({ metadata }: VirtualServer): boolean {

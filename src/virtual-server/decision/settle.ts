@@ -1,7 +1,9 @@
 /** What an outcome means for one object: record, status, Events, and when to look again. Pure. */
+import { timestamp } from '../../base/timestamp.ts';
+import type { Verdict } from '../../controller/conditions.ts';
 import { SERVER_GONE_ANNOTATION } from '../../api/names.ts';
 import { unknownIn, type ServerRecord } from '../../api/record.ts';
-import { compose, transitions } from './compose.ts';
+import { compose, eventsOf } from './compose.ts';
 import { connectionCondition } from './connection.ts';
 import { reasonOf } from '../../accounts/decision/failure.ts';
 import { untilExpiry } from './expiry.ts';
@@ -12,7 +14,6 @@ import { settleCreate } from './settle/create.ts';
 import { settleAdoption, settleDelete, settleServer } from './settle/server.ts';
 import { settleTask } from './settle/task.ts';
 import type { Action, Memo, Next, Outcome } from './types.ts';
-import { timestamp, type Verdict } from './verdict.ts';
 import { firstSeen, isOverdue, withMemo, type View } from './view.ts';
 import { resolveAdvice } from './words.ts';
 
@@ -100,7 +101,7 @@ function settleWait(at: View, afterMs: number | undefined): Next {
   };
   if (object.metadata.deletionTimestamp !== undefined && object.metadata.finalizers === undefined) return idle;
   const status = compose(object, { record }, facts.now);
-  return { ...idle, status, events: transitions(object.status, status) };
+  return { ...idle, status, events: eventsOf(object.status, status) };
 }
 
 function settlePark(at: View, action: Extract<Action, { type: 'park' }>, outcome: Outcome): Next {
@@ -137,7 +138,7 @@ function settleRecord({ object, facts }: View, record: ServerRecord, why: string
     const message = `The server has expired: it ${isCancelled ? 'was cancelled' : 'no longer exists at the provider'}`;
     const verdict = { reason: 'Expired' as const, message };
     const status = compose(object, { record, fields: {}, verdict }, facts.now);
-    return { record, status, memo, events: transitions(object.status, status), again: true };
+    return { record, status, memo, events: eventsOf(object.status, status), again: true };
   }
   const verdict =
     why === 'notCreated'

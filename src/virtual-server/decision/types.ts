@@ -1,11 +1,11 @@
 /** The vocabulary of a decision: what is known (facts), what to do (action), what came of it (outcome). Plain data. */
-import type { Reason } from '../../api/conditions.ts';
+import type { Verdict, EventNote } from '../../controller/conditions.ts';
+import type { Missing } from '../../accounts/decision/failure.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServerStatus } from '../../api/virtual-server.ts';
 import type { DefinitionState } from '../../kube/types.ts';
 import type { Connection } from './connection.ts';
 import type { Probed } from './reach.ts';
-import type { ReadyReason, Verdict } from './verdict.ts';
 import type { Catalog, CreateOutcome, CreateServerRequest, ProviderErrorLike, Server } from '../../provider/types.ts';
 
 /** What this process, or its own journal, knows of an attempt; see journal/journal.ts. */
@@ -60,15 +60,6 @@ export interface Memo {
   /** The last server that was read with this identifier cannot be proven to be that of the object. */
   unrecognized?: string;
   denials?: Denials;
-}
-
-/** A fact that could not be had, with the words for the condition. */
-export interface Missing {
-  ok: false;
-  reason: ReadyReason;
-  message: string;
-  /** How long to wait before the next try (ms); left out: the usual backoff. */
-  retryAfterMs?: number | undefined;
 }
 
 export interface Facts extends GatheredFacts {
@@ -212,12 +203,6 @@ export type Outcome =
   | { type: 'heldBack'; definition: 'deleting' | 'forbidden' }
   /** `cancelAsked`: a DELETE has left, and its answer was lost or says nothing. */
   | { type: 'failed'; error: ProviderErrorLike; cancelAsked?: true };
-
-export interface EventNote {
-  type: 'Normal' | 'Warning';
-  reason: Reason;
-  note: string;
-}
 
 /** What to write, what to remember, and when to come back. */
 export interface Next {

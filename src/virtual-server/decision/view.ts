@@ -1,4 +1,5 @@
 /** One object and all that is known of it, as the checks see it; and the small questions that several checks ask. */
+import type { ReadyReason } from '../../api/conditions.ts';
 import { FINALIZER } from '../../api/names.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
@@ -6,7 +7,6 @@ import { adoptionOf, inputsOf, saysGone, type Adoption } from './inputs.ts';
 import { viewRecord, type RecordView } from './record.ts';
 import { isProvisioned } from './status.ts';
 import type { Action, Facts, Memo } from './types.ts';
-import type { ReadyReason } from './verdict.ts';
 
 export interface View {
   object: VirtualServer;

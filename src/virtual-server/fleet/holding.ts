@@ -1,9 +1,10 @@
 /** What one object holds or orders, as its record and its status say. */
+import { currentReason } from '../../controller/conditions.ts';
+import { hasTrait } from '../../api/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { adoptionOf, isPaused } from '../decision/inputs.ts';
 import { isProvisioned } from '../decision/status.ts';
-import { currentReason } from '../decision/verdict.ts';
 import type { Holding } from './holders.ts';
 
 export function holdingOf(object: VirtualServer, record: ServerRecord | undefined): Holding | undefined {
@@ -27,16 +28,6 @@ export function holdingOf(object: VirtualServer, record: ServerRecord | undefine
   };
 }
 
-/** Reasons in which the server of an order is named by a person, or not at all. */
-const NAMED_BY_PEOPLE = new Set([
-  'CreateOutcomeUnknown',
-  'TaskNotFound',
-  'TaskFailed',
-  'TaskOverdue',
-  'TaskInUse',
-  'IdentityUnproven',
-]);
-
 /** Whether the order of the record will not tell of a server by itself; an earlier order may have left the conditions. */
 function isStuck(object: VirtualServer, { attempt, task }: ServerRecord): boolean {
   // Nothing is asked while it is paused, and others must not wait for that.
@@ -45,5 +36,5 @@ function isStuck(object: VirtualServer, { attempt, task }: ServerRecord): boolea
   if (task === undefined && adoptionOf(object) !== undefined) return true;
   const { record: mirror, conditions } = object.status ?? {};
   if (mirror?.attempt !== attempt || mirror?.task !== task) return false;
-  return NAMED_BY_PEOPLE.has(currentReason(conditions) ?? '');
+  return hasTrait(currentReason(conditions), 'namedByYou');
 }

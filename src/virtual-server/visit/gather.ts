@@ -1,9 +1,10 @@
 /** Collects the facts that a decision asks for, one kind at a time. */
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { reasonOf } from '../../accounts/decision/failure.ts';
+import { missing } from '../../accounts/decision/failure.ts';
+import { readCatalog } from '../../accounts/read-catalog.ts';
 import { inputsOf } from '../decision/inputs.ts';
 import { holdsSomething } from '../decision/record.ts';
-import type { CancellationFacts, GatheredFacts, GatherKind, Missing } from '../decision/types.ts';
+import type { CancellationFacts, GatheredFacts, GatherKind } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
 import { KubeError } from '../../kube/error.ts';
 import type { Kube } from '../kube.ts';
@@ -119,17 +120,6 @@ async function readLive(view: View, into: VisitFacts, room: GatherRooms): Promis
   return live;
 }
 
-/** A token in hand and the lists just answered: a service that is down costs no claim. */
-export async function readCatalog(session: Session, maxAgeMs: number): Promise<NonNullable<GatheredFacts['catalog']>> {
-  try {
-    await session.ensureToken();
-    return { ok: true, catalog: await session.catalog(maxAgeMs) };
-  } catch (error) {
-    if (!(error instanceof ProviderError)) throw error;
-    return missing(reasonOf(error), error.message, error.retryAfterMs);
-  }
-}
-
 /** Inline keys first, then those of Secrets, one a line. */
 async function readSshKeys(
   object: VirtualServer,
@@ -154,8 +144,4 @@ async function readSshKeys(
     keys.push(...found.keys);
   }
   return { ok: true, text: keys.join('\n') };
-}
-
-function missing(reason: Missing['reason'], message: string, retryAfterMs?: number): Missing {
-  return { ok: false, reason, message, ...(retryAfterMs !== undefined && { retryAfterMs }) };
 }

@@ -1,5 +1,6 @@
 /** One visit to one object: decide, perform, settle, write, until nothing more can be done at once. */
 import { KIND } from '../../api/names.ts';
+import { currentReason } from '../../controller/conditions.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../api/virtual-server.ts';
 import { decide } from '../decision/decide.ts';
 import { reasonOf } from '../../accounts/decision/failure.ts';
@@ -7,7 +8,6 @@ import { inputsOf } from '../decision/inputs.ts';
 import { settle } from '../decision/settle.ts';
 import { isProvisioned } from '../decision/status.ts';
 import type { Action, Facts, Next, Outcome } from '../decision/types.ts';
-import { currentReason } from '../decision/verdict.ts';
 import { lookAt, type View } from '../decision/view.ts';
 import { KubeError } from '../../kube/error.ts';
 import type { Kube } from '../kube.ts';

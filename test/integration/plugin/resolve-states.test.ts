@@ -1,9 +1,10 @@
 /** `kubectl vps resolve` and `adopt` in states that pass quickly: they are written by hand, and no operator runs. */
+import { withVerdict } from '../../../src/controller/conditions.ts';
+import type { ReadyReason } from '../../../src/api/conditions.ts';
 import { expect, it } from 'vitest';
 import { FINALIZER } from '../../../src/api/names.ts';
 import type { ServerRecord } from '../../../src/api/record.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
-import { withVerdict, type ReadyReason } from '../../../src/virtual-server/decision/verdict.ts';
 import { virtualServer, withSpec, type Manifest } from '../../gen/virtual-server.ts';
 import { createPlugin, noTerminal, usePlugin, type Plugin } from '../support/plugin.ts';
 import { createWorld, type World } from '../support/world.ts';

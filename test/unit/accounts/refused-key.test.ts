@@ -1,8 +1,8 @@
 /** A whole operator whose key is refused: what it sends, what it writes, and how all objects come back. */
+import { currentReason } from '../../../src/controller/conditions.ts';
 import { expect, it } from 'vitest';
 import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
 import { Operator } from '../../../src/operator.ts';
-import { currentReason } from '../../../src/virtual-server/decision/verdict.ts';
 import type { Kube } from '../../../src/virtual-server/kube.ts';
 import { createProvider } from '../../../src/provider/index.ts';
 import type { Answer, Wire } from '../../../src/provider/transport.ts';

@@ -1,5 +1,6 @@
+import { withVerdict } from '../../../src/controller/conditions.ts';
 import { describe, expect, it } from 'vitest';
-import { REASONS, type Reason } from '../../../src/api/conditions.ts';
+import { REASONS, type Reason, type ReadyReason } from '../../../src/api/conditions.ts';
 import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import { formatRecord } from '../../../src/api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../../src/api/virtual-server.ts';
@@ -11,7 +12,6 @@ import { sshArguments, sshDestination } from '../../../src/cli/vps/ssh-arguments
 import { columns, data } from '../../../src/cli/vps/table.ts';
 import { clean, paintFor, quoted } from '../../../src/cli/vps/terminal.ts';
 import { priceText, sumUp } from '../../../src/cli/vps/totals.ts';
-import { withVerdict, type ReadyReason } from '../../../src/virtual-server/decision/verdict.ts';
 import { stored, storedWith } from '../../gen/virtual-server.ts';
 
 const HOSTILE = 'red \u001b[31m, C1 \u009b2J, turned \u202e, bell \u0007\r\n, no width \u200b, line \u2028, tab \t';

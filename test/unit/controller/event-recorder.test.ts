@@ -1,7 +1,7 @@
 import { KIND } from '../../../src/api/names.ts';
+import type { EventNote } from '../../../src/controller/conditions.ts';
 import { describe, expect, it } from 'vitest';
 import { Recorder } from '../../../src/controller/event-recorder.ts';
-import type { EventNote } from '../../../src/virtual-server/decision/types.ts';
 import { KubeError } from '../../../src/kube/error.ts';
 import type { EventInput } from '../../../src/kube/events.ts';
 import { createLogger } from '../../../src/base/logger.ts';

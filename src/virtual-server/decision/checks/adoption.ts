@@ -1,8 +1,9 @@
 /** The server that the annotation `adopt` names. */
+import { currentReason } from '../../../controller/conditions.ts';
+import { hasTrait } from '../../../api/conditions.ts';
 import { ADOPT_ANNOTATION } from '../../../api/names.ts';
 import { isHopeless } from './order.ts';
 import type { Action } from '../types.ts';
-import { currentReason } from '../verdict.ts';
 import { namesOf, resolveAdvice } from '../words.ts';
 import { isOverdue, notYet, park, type View } from '../view.ts';
 
@@ -10,10 +11,8 @@ import { isOverdue, notYet, park, type View } from '../view.ts';
 function isReplaceable({ own, adoption, object }: View): boolean {
   if (own?.mode !== 'create' || own.fingerprint !== undefined || own.task === undefined) return false;
   const isOther = adoption?.ok === true && adoption.identifier.toLowerCase() !== own.identifier?.toLowerCase();
-  return isOther && RENAMED.has(currentReason(object.status?.conditions));
+  return isOther && hasTrait(currentReason(object.status?.conditions), 'renamed');
 }
-
-const RENAMED = new Set<string | undefined>(['TaskInUse', 'TaskNotFound']);
 
 export function adoptionIsAsked(view: View): Action | undefined {
   const { own, adoption, facts, object } = view;

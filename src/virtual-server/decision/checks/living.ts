@@ -1,9 +1,9 @@
 /** The server of an object that is not being deleted: it is kept an eye on, and cancelled at its end. */
+import { timestamp } from '../../../base/timestamp.ts';
 import { cancellation } from './deleting.ts';
 import { isToExpire } from '../expiry.ts';
 import { isProvisioned } from '../status.ts';
 import type { Action } from '../types.ts';
-import { timestamp } from '../verdict.ts';
 import { notYet, withoutCredentials, type OwnView } from '../view.ts';
 
 /** The same guards as for a deletion: a live read, the lease, one holder, protection. */

@@ -1,9 +1,10 @@
 /** An attempt to order a server, its outcome, and the task that follows on it. */
+import { currentReason } from '../../../controller/conditions.ts';
+import { hasTrait } from '../../../api/conditions.ts';
 import type { ServerRecord } from '../../../api/record.ts';
 import { isSameAccount, isSameService } from '../account.ts';
 import { isAcceptedWord } from '../identity.ts';
 import type { Action } from '../types.ts';
-import { currentReason } from '../verdict.ts';
 import { namesOf, taskInUse, unknownMessage, unprovenTask } from '../words.ts';
 import { firstSeen, isOverdue, notYetOrGone, park, taskIsOver, type OwnView, type View } from '../view.ts';
 
@@ -33,20 +34,9 @@ export function mayBeInFlight({ own, facts }: OwnView): boolean {
   return facts.now - firstSeen(own.attempt, facts) < facts.timing.takeoverMs;
 }
 
-/** Reasons in which a task is known that will not tell of a server any more. */
-const FRUITLESS = new Set<string | undefined>([
-  'TaskNotFound',
-  'TaskFailed',
-  'TaskOverdue',
-  'TaskInUse',
-  'IdentityUnproven',
-  'IdentifierInUse',
-  'ServerNotVisible',
-]);
-
 /** Nothing will be heard of the task by itself, or has been heard for an hour. */
 export function isHopeless({ object, facts }: View, own: ServerRecord): boolean {
-  return FRUITLESS.has(currentReason(object.status?.conditions)) || isOverdue(own, facts.now);
+  return hasTrait(currentReason(object.status?.conditions), 'hopeless') || isOverdue(own, facts.now);
 }
 
 export function createOutcomeIsUnknown({ own, object }: OwnView): Action | undefined {

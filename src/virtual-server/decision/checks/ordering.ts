@@ -1,8 +1,9 @@
 /** What has to be in order before a server is ordered. */
+import type { Missing } from '../../../accounts/decision/failure.ts';
 import { clockOf, expiryOf } from '../expiry.ts';
 import { holdsSomething } from '../record.ts';
 import { specProblem } from '../spec.ts';
-import type { Action, Facts, GatherKind, Missing } from '../types.ts';
+import type { Action, Facts, GatherKind } from '../types.ts';
 import { notDue, park, withoutCredentials, type View } from '../view.ts';
 
 /** Nothing is ordered, and nothing adopted, only to be cancelled at once. */

@@ -1,7 +1,7 @@
 /** What the answer to a create means for its object (design.md, "What an answer to the create means"). Pure. */
 import type { ServerRecord } from '../../../api/record.ts';
 import type { CreateOutcome } from '../../../provider/types.ts';
-import { compose, transitions } from '../compose.ts';
+import { compose, eventsOf } from '../compose.ts';
 import { reasonOf } from '../../../accounts/decision/failure.ts';
 import { withoutAttempt } from '../record.ts';
 import { goOn, jittered, rest, retryLater } from './next.ts';
@@ -56,5 +56,5 @@ function created({ object, facts }: View, record: ServerRecord, task: number): N
     message: `Order accepted (task ${task}); the server is being created`,
   } as const;
   const status = compose(object, { record, fields: { task: taskField(task, undefined) }, verdict }, facts.now);
-  return { ...goes, status, events: transitions(object.status, status) };
+  return { ...goes, status, events: eventsOf(object.status, status) };
 }

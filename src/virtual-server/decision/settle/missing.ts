@@ -1,10 +1,11 @@
 /** A server that counts as gone: by proof, or by your word. Pure. */
+import { timestamp } from '../../../base/timestamp.ts';
+import type { Verdict } from '../../../controller/conditions.ts';
 import type { ServerRecord } from '../../../api/record.ts';
 import { isToExpire } from '../expiry.ts';
 import { saysGone } from '../inputs.ts';
 import { goOn, jittered, rest } from './next.ts';
 import type { Next } from '../types.ts';
-import { timestamp, type Verdict } from '../verdict.ts';
 import type { View } from '../view.ts';
 
 /** Your word where the provider does not show the server; undefined where you say nothing of it. */

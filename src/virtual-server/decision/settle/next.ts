@@ -1,11 +1,11 @@
 /** The three ways in which a step ends: at rest until a time, on to the next step, or tried again later. Pure. */
+import { hasTrait } from '../../../api/conditions.ts';
 import type { ServerRecord } from '../../../api/record.ts';
-import { compose, transitions, type Parts } from '../compose.ts';
+import { compose, eventsOf, type Parts } from '../compose.ts';
 import { backoffMs, keyPauseMs } from '../../../accounts/decision/failure.ts';
 import { untilExpiry } from '../expiry.ts';
 import { inputsOf } from '../inputs.ts';
 import type { Action, Facts, Memo, Next } from '../types.ts';
-import { isAboutKey } from '../verdict.ts';
 import type { View } from '../view.ts';
 
 /**
@@ -30,7 +30,7 @@ export function rest(
       plan === undefined
         ? remembered
         : { ...remembered, next: { action: plan.action, from: facts.now, at: facts.now + plan.afterMs, inputs } },
-    events: transitions(object.status, status),
+    events: eventsOf(object.status, status),
     again: false,
     ...(Number.isFinite(requeueAfterMs) && { requeueAfterMs }),
   };
@@ -57,9 +57,8 @@ export function retryLater(at: View, action: Action['type'], parts: Parts, atLea
   const { memo, jitter, timing } = at.facts;
   const failures = memo.failures + 1;
   // A Secret that was mended should not have to wait for the longest pause.
-  const afterMs =
-    parts.verdict !== undefined && isAboutKey(parts.verdict.reason)
-      ? Math.min(timing.pollMs, keyPauseMs(failures, jitter, atLeastMs))
-      : backoffMs(failures, jitter, atLeastMs);
+  const afterMs = hasTrait(parts.verdict?.reason, 'aboutKey')
+    ? Math.min(timing.pollMs, keyPauseMs(failures, jitter, atLeastMs))
+    : backoffMs(failures, jitter, atLeastMs);
   return rest(at, parts, { action, afterMs }, { ...memo, failures }, record);
 }

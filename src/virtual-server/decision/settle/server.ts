@@ -1,4 +1,5 @@
 /** What reading, adopting or cancelling a server means for its object. Pure. */
+import type { Verdict } from '../../../controller/conditions.ts';
 import { ADOPT_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../api/names.ts';
 import { unknownIn, type ServerRecord } from '../../../api/record.ts';
 import type { Server } from '../../../provider/types.ts';
@@ -18,7 +19,6 @@ import { invisible, renamed, unseen, vanished } from './task.ts';
 import { isProvisioned, serverFields } from '../status.ts';
 import { cut } from '../../../base/text.ts';
 import type { Action, Memo, Next, Outcome } from '../types.ts';
-import type { Verdict } from '../verdict.ts';
 import { withMemo, type View } from '../view.ts';
 import { definitionDeleting, definitionForbidden, resolveAdvice, unprovenServer } from '../words.ts';
 

@@ -1,4 +1,5 @@
 /** What polling a task means for its object. Pure. */
+import type { Verdict } from '../../../controller/conditions.ts';
 import { ADOPT_ANNOTATION } from '../../../api/names.ts';
 import { MAX_IDENTIFIER, type ServerRecord } from '../../../api/record.ts';
 import type { VirtualServerSpec, VirtualServerStatus } from '../../../api/virtual-server.ts';
@@ -9,7 +10,6 @@ import { goOn, jittered, rest, retryLater } from './next.ts';
 import { taskField } from '../status.ts';
 import { cut } from '../../../base/text.ts';
 import type { Facts, Memo, Next, Outcome } from '../types.ts';
-import type { Verdict } from '../verdict.ts';
 import { isOverdue, withMemo, type View } from '../view.ts';
 import { namesOf, resolveAdvice, taskInUse, unprovenTask } from '../words.ts';
 

@@ -1,10 +1,10 @@
 /** A claim that the API server applied and a proxy in between answered with 409. */
+import { currentReason } from '../../../../src/controller/conditions.ts';
 import { expect, it, vi } from 'vitest';
 import { FINALIZER, RECORD_ANNOTATION } from '../../../../src/api/names.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { openJournal } from '../../../../src/virtual-server/journal/journal.ts';
 import { Operator } from '../../../../src/operator.ts';
-import { currentReason } from '../../../../src/virtual-server/decision/verdict.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
 import type { Informer, InformerHandler } from '../../../../src/kube/types.ts';
 import type { Kube } from '../../../../src/virtual-server/kube.ts';

@@ -1,3 +1,4 @@
+import { currentReason } from '../../../../src/controller/conditions.ts';
 import { expect, it } from 'vitest';
 import { START_ANEW_ANNOTATION } from '../../../../src/api/names.ts';
 import { ConnectionSecrets } from '../../../../src/virtual-server/connection-secret/connection-secrets.ts';
@@ -9,7 +10,6 @@ import { Objects } from '../../../../src/virtual-server/fleet/objects.ts';
 import { Places } from '../../../../src/virtual-server/fleet/server-quota.ts';
 import { Reconciler } from '../../../../src/virtual-server/visit/reconciler.ts';
 import { Recorder } from '../../../../src/controller/event-recorder.ts';
-import { currentReason } from '../../../../src/virtual-server/decision/verdict.ts';
 import type { Kube } from '../../../../src/virtual-server/kube.ts';
 import { createLogger } from '../../../../src/base/logger.ts';
 import { TIMING, UID, record, web } from '../../../gen/decision.ts';

@@ -1,14 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { REASONS } from '../../../../src/api/conditions.ts';
-import { BOUNDS, type Condition } from '../../../../src/api/virtual-server.ts';
-import { backoffMs, reasonOf } from '../../../../src/accounts/decision/failure.ts';
-import {
-  currentReason,
-  timestamp,
-  withCondition,
-  withVerdict,
-} from '../../../../src/virtual-server/decision/verdict.ts';
-import { NOW } from '../../../gen/decision.ts';
+import { BOUNDS, type Condition } from '../../../src/api/virtual-server.ts';
+import { timestamp } from '../../../src/base/timestamp.ts';
+import { currentReason, withCondition, withVerdict } from '../../../src/controller/conditions.ts';
+import { NOW } from '../../gen/decision.ts';
 
 const LATER = NOW + 5_000;
 const since = (conditions: readonly Condition[], type: string): string | undefined =>
@@ -90,45 +84,5 @@ describe('currentReason', () => {
     { reason: 'there is none yet', of: undefined, is: undefined },
   ])('is $is: $reason', ({ of, is }) => {
     expect(currentReason(of)).toBe(is);
-  });
-});
-
-describe('reasonOf', () => {
-  const of = (code: string): string => reasonOf(Object.assign(new Error('x'), { code }));
-
-  it('is a reason of the list for every code, also one never seen', () => {
-    const codes = [
-      'UNREACHABLE',
-      'TIMEOUT',
-      'RESPONSE',
-      'RATE_LIMITED',
-      'INVALID_CREDENTIALS',
-      'UNAUTHORIZED',
-      'PROTOCOL',
-      'NEW',
-    ];
-    expect(codes.map((code) => of(`PROVIDER_${code}`))).toEqual([
-      'ProviderUnavailable',
-      'ProviderUnavailable',
-      'ProviderUnavailable',
-      'ProviderRateLimited',
-      'InvalidCredentials',
-      'Unauthorized',
-      'ProviderProtocolError',
-      'ProviderProtocolError',
-    ]);
-    expect(Object.keys(REASONS)).toEqual(expect.arrayContaining(codes.map((code) => of(`PROVIDER_${code}`))));
-  });
-});
-
-describe('backoffMs', () => {
-  it.each([
-    { failures: 1, jitter: 0.5, atLeast: 0, ms: 1_000, reason: 'the first pause is a second' },
-    { failures: 1, jitter: 0, atLeast: 0, ms: 900, reason: 'jitter takes a tenth' },
-    { failures: 4, jitter: 0.5, atLeast: 0, ms: 8_000, reason: 'each failure doubles it' },
-    { failures: 99_999, jitter: 0.5, atLeast: 0, ms: 600_000, reason: 'ten minutes bound it' },
-    { failures: 1, jitter: 0.5, atLeast: 3_600_000, ms: 3_600_000, reason: 'what the service asks for is obeyed' },
-  ])('is $ms ms after $failures failures: $reason', ({ failures, jitter, atLeast, ms }) => {
-    expect(backoffMs(failures, jitter, atLeast)).toBe(ms);
   });
 });

@@ -1,0 +1,32 @@
+import { ProviderError, withheldError } from '../../../src/provider/errors/provider-error.ts';
+import { describe, expect, it } from 'vitest';
+import { backoffMs, reasonOf } from '../../../src/accounts/decision/failure.ts';
+import { ResponseError } from '../../../src/provider/errors/response-error.ts';
+
+describe('reasonOf', () => {
+  it.each([
+    [new ProviderError('PROVIDER_UNREACHABLE', 'x'), 'ProviderUnavailable'],
+    [new ProviderError('PROVIDER_TIMEOUT', 'x'), 'ProviderUnavailable'],
+    [new ResponseError(500, 'x'), 'ProviderUnavailable'],
+    [withheldError(), 'ProviderUnavailable'],
+    [new ProviderError('PROVIDER_RATE_LIMITED', 'x'), 'ProviderRateLimited'],
+    [new ProviderError('PROVIDER_INVALID_CREDENTIALS', 'x'), 'InvalidCredentials'],
+    [new ProviderError('PROVIDER_UNAUTHORIZED', 'x'), 'Unauthorized'],
+    [new ProviderError('PROVIDER_PROTOCOL', 'x'), 'ProviderProtocolError'],
+    [new ProviderError('PROVIDER_NOT_FOUND', 'x'), 'ProviderProtocolError'],
+  ])('of %s is %s', (error, reason) => {
+    expect(reasonOf(error)).toBe(reason);
+  });
+});
+
+describe('backoffMs', () => {
+  it.each([
+    { failures: 1, jitter: 0.5, atLeast: 0, ms: 1_000, reason: 'the first pause is a second' },
+    { failures: 1, jitter: 0, atLeast: 0, ms: 900, reason: 'jitter takes a tenth' },
+    { failures: 4, jitter: 0.5, atLeast: 0, ms: 8_000, reason: 'each failure doubles it' },
+    { failures: 99_999, jitter: 0.5, atLeast: 0, ms: 600_000, reason: 'ten minutes bound it' },
+    { failures: 1, jitter: 0.5, atLeast: 3_600_000, ms: 3_600_000, reason: 'what the service asks for is obeyed' },
+  ])('is $ms ms after $failures failures: $reason', ({ failures, jitter, atLeast, ms }) => {
+    expect(backoffMs(failures, jitter, atLeast)).toBe(ms);
+  });
+});
