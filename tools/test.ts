@@ -1,14 +1,31 @@
-/** `npm test`: types, lint, format, then every test; the last line of output is `N passed, N failed`. */
+/**
+ * `npm test`: types, lint, format, then the tests; the last line of output is `N passed, N failed`. The first argument
+ * names the suite; further ones go to vitest, for example the name of a file, which may then be one of any project.
+ */
 import { rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runChecks } from './checks.ts';
+import { CHECKS, runChecks, type Check } from './checks.ts';
 import { readCounts, type Counts } from './counts.ts';
 import { buildGoPrograms } from './go-programs.ts';
 import { runProgram } from './run-program.ts';
 
-/** Further arguments go to vitest, for example the name of a file. */
+interface Suite {
+  checks: Check[];
+  /** Of vitest.config.ts. */
+  projects: string[];
+}
+
+const SUITES: Record<string, Suite> = {
+  /** For the time between two edits. */
+  quick: { checks: CHECKS.filter(({ command }) => command === 'tsc'), projects: ['unit'] },
+  /** For a change that is done. */
+  usual: { checks: CHECKS, projects: ['unit', 'integration'] },
+  /** What `.ci/run` adds. */
+  exhaustive: { checks: [], projects: ['exhaustive'] },
+};
+
 async function runTests(args: string[]): Promise<Counts> {
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-test-'));
   process.once('exit', () => rmSync(folder, { recursive: true }));
@@ -17,10 +34,13 @@ async function runTests(args: string[]): Promise<Counts> {
   return readCounts(report, await runProgram('vitest', ['run', ...reporters, ...args]));
 }
 
-const args = process.argv.slice(2);
-const checks = await runChecks();
-if (args.length === 0) await buildGoPrograms();
-const tests = await runTests(args);
+const [name = '', ...args] = process.argv.slice(2);
+const suite = SUITES[name];
+if (suite === undefined) throw new Error(`the first argument is one of ${Object.keys(SUITES).join(', ')}`);
+const checks = await runChecks(suite.checks);
+const isWhole = args.length === 0;
+if (isWhole && name !== 'quick') await buildGoPrograms();
+const tests = await runTests(isWhole ? suite.projects.map((project) => `--project=${project}`) : args);
 const failed = checks.failed + tests.failed;
 console.log(`\nchecks: ${checks.passed} passed, ${checks.failed} failed`);
 console.log(`tests: ${tests.passed} passed, ${tests.failed} failed\n`);
