@@ -33,7 +33,7 @@ export const CHECKS: Check[] = [
       '--log-level=warn',
       '--cache',
       '--cache-strategy=content',
-      `--cache-location=${CACHE}/prettier`,
+      `--cache-location=${CACHE}/prettier/checked`,
       '.',
     ],
   },

@@ -1,10 +1,14 @@
 /**
- * Starts the one control plane that all integration files share; each test works in a namespace of its own. A run in
- * which the API server refused the operator anything, for want of a right, fails at its end.
+ * Starts the one control plane that all files share; each test works in a namespace of its own. What only some files
+ * share is started when one of them asks the broker. A run in which the API server refused the operator anything, for
+ * want of a right, fails at its end.
  */
 import type { TestProject } from 'vitest/node';
 import { startControlPlane } from '../../tools/control-plane/control-plane.ts';
 import { installOperatorIdentity } from '../../tools/control-plane/operator-identity.ts';
+import { openBroker } from './support/broker.ts';
+import { startGuarded } from './support/guards.ts';
+import { makePluginFolder } from './support/plugin-folder.ts';
 import { readUses } from './support/rights.ts';
 
 declare module 'vitest' {
@@ -16,6 +20,8 @@ declare module 'vitest' {
     kubectl: string;
     /** Path; one JSON object a line, with bodies for our objects and for events. */
     auditLog: string;
+    /** Address; support/broker.ts asks there. */
+    broker: string;
   }
 }
 
@@ -29,9 +35,12 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide('operatorKubeconfigPath', await installOperatorIdentity(controlPlane.kubeconfigPath));
   project.provide('kubectl', controlPlane.kubectl);
   project.provide('auditLog', controlPlane.auditLog);
-  const { auditLog } = controlPlane;
+  const { auditLog, kubectl } = controlPlane;
+  const broker = await openBroker({ guarded: startGuarded, plugin: () => makePluginFolder(kubectl) });
+  project.provide('broker', broker.url);
   return async () => {
     const { refused } = await readUses(auditLog);
+    await broker.stop();
     await controlPlane.stop();
     if (refused.length > 0) throw new Error(`the API server refused the operator:\n${refused.join('\n')}`);
   };

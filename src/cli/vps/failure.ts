@@ -1,4 +1,6 @@
 /** What a command ends with when it cannot do what was asked: words for a person, an exit code for a script. */
+import { CommanderError } from 'commander';
+import { clean, type Terminal } from './terminal.ts';
 
 /** Documented in docs/kubectl-plugin.md; scripts rely on them. */
 export const EXIT = {
@@ -32,4 +34,17 @@ export class TransientError extends CommandError {
   constructor(message: string) {
     super(EXIT.failed, message);
   }
+}
+
+/** Says what went wrong; returns the exit code. */
+export function codeOf(error: unknown, { err }: Pick<Terminal, 'err'>): number {
+  // commander has said it already; help and version are no failures.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  // Ctrl-C at a question; the class lies in a package of its own.
+  if (error instanceof Error && error.name === 'ExitPromptError') return EXIT.interrupted;
+  const known = error instanceof CommandError;
+  // What the API server says may quote what others wrote.
+  err.write(`kubectl vps: ${clean(error instanceof Error ? error.message : String(error))}\n`);
+  if (known) for (const hint of error.hints) err.write(`  ${clean(hint)}\n`);
+  return known ? error.exitCode : EXIT.failed;
 }

@@ -1,12 +1,11 @@
 #!/usr/bin/env node
 /** kubectl-vps: arguments, exit codes; under the name kubectl_complete-vps it completes words for the shell. */
 import { basename } from 'node:path';
-import { CommanderError } from 'commander';
 import { version } from '../../base/version.ts';
 import { complete } from './complete.ts';
-import { CommandError, EXIT } from './failure.ts';
+import { codeOf, EXIT } from './failure.ts';
 import { createProgram } from './program.ts';
-import { clean, paintFor, type Terminal } from './terminal.ts';
+import { paintFor, type Terminal } from './terminal.ts';
 
 const terminal: Terminal = {
   out: process.stdout,
@@ -14,19 +13,6 @@ const terminal: Terminal = {
   input: process.stdin,
   paint: paintFor(process.stdout),
 };
-
-/** Says what went wrong; resolves with the exit code. */
-function codeOf(error: unknown): number {
-  // commander has said it already; help and version are no failures.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
-  // Ctrl-C at a question; the class lies in a package of its own.
-  if (error instanceof Error && error.name === 'ExitPromptError') return EXIT.interrupted;
-  const known = error instanceof CommandError;
-  // What the API server says may quote what others wrote.
-  terminal.err.write(`kubectl vps: ${clean(error instanceof Error ? error.message : String(error))}\n`);
-  if (known) for (const hint of error.hints) terminal.err.write(`  ${clean(hint)}\n`);
-  return known ? error.exitCode : EXIT.failed;
-}
 
 const [, script = '', ...words] = process.argv;
 // A reader that goes away, such as head, is no failure: what was asked for is done before its result is written.
@@ -49,6 +35,6 @@ if (basename(script).startsWith('kubectl_complete')) {
   // Whatever it has given up must not hold the shell.
   process.stdout.write(`${lines.join('\n')}\n`, () => process.exit(EXIT.ok));
 } else {
-  await program.parseAsync(words, { from: 'user' }).catch((error: unknown) => exitWith(codeOf(error)));
+  await program.parseAsync(words, { from: 'user' }).catch((error: unknown) => exitWith(codeOf(error, terminal)));
 }
 process.off('beforeExit', unanswered);

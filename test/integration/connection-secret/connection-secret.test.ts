@@ -1,10 +1,12 @@
 /** spec.connectionSecretName: the Secret that the operator makes, follows, and never takes from anybody. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, inject, it } from 'vitest';
 import { ADOPT_ANNOTATION, CONNECTION_SECRET_TYPE, OWNER_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { createSecrets, type SecretObject } from '../../../src/kube/secrets.ts';
-import { startControlPlane, type ControlPlane } from '../../../tools/control-plane/control-plane.ts';
+import { permitConnectionSecrets } from '../../../tools/control-plane/operator-identity.ts';
 import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
+import { ask } from '../support/broker.ts';
+import type { GuardedPaths } from '../support/guards.ts';
 import { readyServer } from '../support/records.ts';
 import { condition, createWorld, type World, type WorldOptions } from '../support/world.ts';
 
@@ -203,13 +205,14 @@ describe('the field', () => {
 });
 
 describe('when the object goes', () => {
-  let controlPlane: ControlPlane;
-  beforeAll(async () => {
-    // The one that collects what has lost its owner.
-    controlPlane = await startControlPlane({ controllerManager: true });
-  }, 60_000);
-  afterAll(() => controlPlane.stop());
-  const world = (): Promise<World> => connected({ kubeconfigPath: controlPlane.kubeconfigPath });
+  /** On the cluster that collects what has lost its owner. */
+  const world = async (): Promise<World> => {
+    const { kubeconfigPath, operatorKubeconfigPath } = await ask<GuardedPaths>(inject('broker'), 'guarded');
+    const here = await connected({ kubeconfigPath, operatorKubeconfigPath, operator: false });
+    await permitConnectionSecrets(here.http, here.namespace);
+    await here.startOperator();
+    return here;
+  };
 
   it('with Delete goes the Secret', async () => {
     const here = await world();

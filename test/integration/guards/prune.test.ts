@@ -36,8 +36,8 @@ const apply = ({ namespace }: World, ...flags: string[]): string[] => [
 
 /** All of them, with their servers; returns the identifier of each. */
 async function appliedWorld(...flags: string[]): Promise<{ world: World; identifiers: Record<string, string> }> {
-  const { operatorKubeconfigPath, controlPlane, admin } = guarded;
-  const world = await createWorld({ kubeconfigPath: controlPlane.kubeconfigPath, operatorKubeconfigPath });
+  const { operatorKubeconfigPath, kubeconfigPath, admin } = guarded;
+  const world = await createWorld({ kubeconfigPath, operatorKubeconfigPath });
   await succeed(admin, apply(world, ...flags), manifestsOf(ALL));
   const identifiers: Record<string, string> = {};
   for (const name of ALL) {

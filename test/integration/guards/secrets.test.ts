@@ -1,12 +1,11 @@
 /** Guards: of all Secrets the operator writes connection Secrets only, whatever its rights are; others are not asked. */
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { API_VERSION, CONNECTION_SECRET_TYPE, KIND, OWNER_ANNOTATION } from '../../../src/api/names.ts';
 import { CONNECTION_KEYS } from '../../../src/virtual-server/decision/connection.ts';
 import type { OwnerReference } from '../../../src/kube/secrets.ts';
 import { useGuards } from '../support/guarded-objects.ts';
-import { kustomized, refusal, succeed, typeWarnings, type Kubectl } from '../support/guards.ts';
+import { refusal, succeed, typeWarnings, type Kubectl } from '../support/guards.ts';
 
 const POLICY = join(
   import.meta.dirname,
@@ -47,7 +46,7 @@ interface Secret {
   data?: Record<string, string>;
 }
 
-/** As the operator makes one; in the namespace `default`, as all here. */
+/** As the operator makes one. */
 function connection(name: string, ownerReferences = [own]): Secret & { stringData: Record<string, string> } {
   const metadata = { name, annotations: { [OWNER_ANNOTATION]: own.uid }, ownerReferences };
   return { apiVersion: 'v1', kind: 'Secret', metadata, type: CONNECTION_SECRET_TYPE, stringData: { identifier: 'v1' } };
@@ -209,17 +208,4 @@ describe('everybody else', () => {
 
 it('is in order for the type checker of the cluster', async () => {
   expect(await typeWarnings(guarded)).toContainEqual(['vps-operator-connection-secrets', undefined]);
-});
-
-// The last one: the operator is somebody else from then on.
-it('bounds an operator with another identity when it is patched as the document says', async () => {
-  const text = await readFile(join(import.meta.dirname, '../../../docs/guards.md'), 'utf8');
-  const [block = ''] = /^- target:\n.*connection-secrets\n.*?(?=^```)/ms.exec(text) ?? [];
-  const identity = '--as=system:serviceaccount:elsewhere:vps-operator';
-  const another: Kubectl = (args, input) => guarded.root([identity, '--as-group=system:masters', ...args], input);
-  const create = ['create', 'secret', 'generic', 'elsewhere', '--dry-run=server'];
-  await succeed(another, create);
-  await guarded.apply(await kustomized(guarded, POLICY, `resources: [admission.yaml]\npatches:\n${block}`));
-  await guarded.until(another, create, ({ text: said }) => said.includes(SAYS.type));
-  await succeed(operator, create);
 });

@@ -1,32 +1,25 @@
 /** `kubectl vps catalog` and `new`. */
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { ControlPlane } from '../../../tools/control-plane/control-plane.ts';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import type { ServerCatalogStatus } from '../../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { quoted } from '../../../src/cli/vps/terminal.ts';
 import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
 import { SSH_KEY } from '../../gen/virtual-server.ts';
-import { LISTS, putCatalog, startCatalogCluster } from '../support/catalog.ts';
+import { LISTS, putCatalog } from '../support/catalog.ts';
 import { createPlugin, noTerminal, usePlugin, type Plugin } from '../support/plugin.ts';
 import { createWorld, type World } from '../support/world.ts';
 
 const folder = usePlugin();
-let cluster: ControlPlane;
 let world: World;
 let plugin: Plugin;
 
 const ERASE = '\u007f';
 const COMPLETE = ['--product', 'vps-1gb', '--image', 'debian-13.qcow2/minimal', '--disk-size', '20'];
 
-beforeAll(async () => {
-  cluster = await startCatalogCluster();
-});
-afterAll(() => cluster.stop());
 beforeEach(async () => {
-  const { kubeconfigPath } = cluster;
-  world = await createWorld({ operator: false, kubeconfigPath });
-  plugin = await createPlugin(folder(), world.namespace, kubeconfigPath);
+  world = await createWorld({ operator: false });
+  plugin = await createPlugin(folder(), world.namespace);
 });
 
 describe('kubectl vps catalog', () => {

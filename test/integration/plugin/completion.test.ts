@@ -1,27 +1,20 @@
 /** What a shell is offered for the words that are typed. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, inject, it } from 'vitest';
 import { parse, stringify } from 'yaml';
-import type { ControlPlane } from '../../../tools/control-plane/control-plane.ts';
-import { LISTS, putCatalog, startCatalogCluster } from '../support/catalog.ts';
+import { LISTS, putCatalog } from '../support/catalog.ts';
 import { createPlugin, usePlugin, type Plugin } from '../support/plugin.ts';
 import { readyServer } from '../support/records.ts';
 import { createWorld, type World } from '../support/world.ts';
 
 const folder = usePlugin();
-let cluster: ControlPlane;
 let world: World;
 let plugin: Plugin;
 
-beforeAll(async () => {
-  cluster = await startCatalogCluster();
-});
-afterAll(() => cluster.stop());
 beforeEach(async () => {
-  const { kubeconfigPath } = cluster;
-  world = await createWorld({ operator: false, kubeconfigPath });
-  plugin = await createPlugin(folder(), world.namespace, kubeconfigPath);
+  world = await createWorld({ operator: false });
+  plugin = await createPlugin(folder(), world.namespace);
 });
 
 describe('completion', () => {
@@ -62,7 +55,7 @@ describe('completion', () => {
   });
 
   it('keeps nobody waiting for a credential plugin', async () => {
-    const config = parse(await readFile(cluster.kubeconfigPath, 'utf8')) as { users: { user: object }[] };
+    const config = parse(await readFile(inject('kubeconfigPath'), 'utf8')) as { users: { user: object }[] };
     const args = ['-c', 'echo $$ > started; sleep 30; touch ended'];
     const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'sh', args, interactiveMode: 'Never' };
     for (const entry of config.users) entry.user = { exec };

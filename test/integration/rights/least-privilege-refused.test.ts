@@ -1,26 +1,27 @@
 /** What the API server refuses to the operator's own token, and what the roles for people give. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { API_VERSION, PLURAL } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
 import { createKubeHttp, type CallOptions, type KubeHttp } from '../../../src/kube/http.ts';
 import { virtualServer } from '../../gen/virtual-server.ts';
-import { startGuardedCluster, type GuardedCluster } from '../support/guarded-cluster.ts';
+import { adminHttp } from '../kube/support.ts';
+import { ask } from '../support/broker.ts';
+import { guardedIn, succeed, type Guarded, type GuardedPaths } from '../support/guards.ts';
 
-let cluster: GuardedCluster;
+let guarded: Guarded;
+let http: KubeHttp;
 let operator: KubeHttp;
 
 beforeAll(async () => {
-  cluster = await startGuardedCluster('base');
-  operator = createKubeHttp({ cluster: loadCluster(cluster.operatorKubeconfigPath) });
-  await cluster.kubectl('create', 'namespace', 'team');
-  await cluster.kubectl('create', 'secret', 'generic', 'key', '--namespace=team', '--from-literal=keyId=me');
-  await cluster.http.call({ method: 'POST', path: SERVERS, body: virtualServer('web') });
+  guarded = guardedIn(await ask<GuardedPaths>(inject('broker'), 'guarded'), 'team');
+  http = adminHttp(guarded.kubeconfigPath);
+  operator = createKubeHttp({ cluster: loadCluster(guarded.operatorKubeconfigPath) });
+  await succeed(guarded.root, ['create', 'namespace', 'team']);
+  await succeed(guarded.root, ['create', 'secret', 'generic', 'key', '--from-literal=keyId=me']);
+  await http.call({ method: 'POST', path: SERVERS, body: virtualServer('web') });
 });
-afterAll(async () => {
-  await operator.close();
-  await cluster.stop();
-});
+afterAll(() => Promise.all([operator.close(), http.close()]));
 
 const SERVERS = `/apis/${API_VERSION}/namespaces/team/${PLURAL}`;
 const SYSTEM = '/api/v1/namespaces/vps-operator-system';
@@ -98,17 +99,17 @@ describe('the token of the operator', () => {
     ['user', 'impersonate-user', 'admin'],
     ['group', 'impersonate-group', 'system:masters'],
   ])('cannot impersonate a %s', async (_what, header, value) => {
-    const own = loadCluster(cluster.operatorKubeconfigPath);
+    const own = loadCluster(guarded.operatorKubeconfigPath);
     const credentials = async () => {
       const { headers, tls } = await own.credentials();
       return { tls, headers: { ...headers, 'impersonate-user': 'somebody', [header]: value } };
     };
-    const http = createKubeHttp({ cluster: { ...own, credentials } });
-    await expect(http.call({ path: `${SERVERS}/web` })).rejects.toMatchObject({
+    const another = createKubeHttp({ cluster: { ...own, credentials } });
+    await expect(another.call({ path: `${SERVERS}/web` })).rejects.toMatchObject({
       status: 403,
       message: expect.stringContaining('cannot impersonate') as string,
     });
-    await http.close();
+    await another.close();
   });
 
   it.each([
@@ -121,9 +122,9 @@ describe('the token of the operator', () => {
     await expect
       .poll(() => operator.call({ ...call, query: { dryRun: 'All' } }).catch((error: unknown) => error))
       .toMatchObject({ status: 403, message: expect.stringContaining(words) as string });
-    const before = await cluster.http.call({ path: `${SERVERS}/web` });
+    const before = await http.call({ path: `${SERVERS}/web` });
     await expect(operator.call(call)).rejects.toMatchObject({ status: 403 });
-    expect(await cluster.http.call({ path: `${SERVERS}/web` })).toEqual(before);
+    expect(await http.call({ path: `${SERVERS}/web` })).toEqual(before);
   });
 
   it('reads what it is for', async () => {
@@ -140,12 +141,12 @@ describe("the cluster's own roles for people", () => {
   /** The verbs that somebody with this role in the namespace has. */
   async function verbsOf(role: string, subresource = ''): Promise<string[]> {
     const user = `${role}-of-the-team`;
-    await cluster.kubectl('create', 'rolebinding', user, '--namespace=team', `--clusterrole=${role}`, `--user=${user}`);
+    await succeed(guarded.root, ['create', 'rolebinding', user, `--clusterrole=${role}`, `--user=${user}`]);
     const verbs: string[] = [];
     for (const verb of [...READ, ...WRITE]) {
       const resource = `virtualservers.vps-operator.dev${subresource}`;
-      const answer = cluster.kubectl('auth', 'can-i', verb, resource, '--namespace=team', `--as=${user}`);
-      if ((await answer.catch(() => 'no')).trim() === 'yes') verbs.push(verb);
+      const { text } = await guarded.root(['auth', 'can-i', verb, resource, `--as=${user}`]);
+      if (text === 'yes') verbs.push(verb);
     }
     return verbs;
   }
@@ -155,7 +156,12 @@ describe("the cluster's own roles for people", () => {
     ['edit', [...READ, ...WRITE]],
     ['admin', [...READ, ...WRITE]],
   ])('%s', async (role, verbs) => {
-    await cluster.kubectl('wait', `clusterrole/${role}`, '--for=jsonpath={.rules[0].verbs[0]}', '--timeout=30s');
+    await succeed(guarded.root, [
+      'wait',
+      `clusterrole/${role}`,
+      '--for=jsonpath={.rules[0].verbs[0]}',
+      '--timeout=30s',
+    ]);
     expect(await verbsOf(role)).toEqual(verbs);
   });
 });

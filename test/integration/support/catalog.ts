@@ -1,14 +1,7 @@
-/** A ServerCatalog with lists, as the plugin reads it, on a control plane that knows the kind. */
-import { setTimeout as sleep } from 'node:timers/promises';
-import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL, PLURAL } from '../../../src/api/names.ts';
+/** A ServerCatalog with lists, as the plugin reads it. */
+import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL } from '../../../src/api/names.ts';
 import type { ServerCatalogStatus } from '../../../src/api/server-catalog.ts';
-import { loadCluster } from '../../../src/kube/config.ts';
-import { KubeError } from '../../../src/kube/error.ts';
-import { createKubeHttp } from '../../../src/kube/http.ts';
-import { startControlPlane, type ControlPlane } from '../../../tools/control-plane/control-plane.ts';
 import type { World } from './world.ts';
-
-const WAIT_MS = 30_000;
 
 /** What the simulator offers by default. */
 export const LISTS: ServerCatalogStatus = {
@@ -36,29 +29,6 @@ export const LISTS: ServerCatalogStatus = {
     },
   ],
 };
-
-/** A control plane of its own, which serves lists of catalogs from the first moment on. */
-export async function startCatalogCluster(): Promise<ControlPlane> {
-  const cluster = await startControlPlane();
-  await listable(cluster.kubeconfigPath);
-  return cluster;
-}
-
-/** The first lists of a kind are refused until the API server has read them. */
-async function listable(kubeconfigPath: string): Promise<void> {
-  const http = createKubeHttp({ cluster: loadCluster(kubeconfigPath) });
-  const deadline = Date.now() + WAIT_MS;
-  const isListable = (plural: string): Promise<boolean> =>
-    http.call({ path: `/apis/${API_VERSION}/${plural}` }).then(
-      () => true,
-      (error: unknown) => {
-        if (error instanceof KubeError && error.code === 'TooManyRequests' && Date.now() < deadline) return false;
-        throw error;
-      },
-    );
-  for (const plural of [PLURAL, CATALOG_PLURAL]) while (!(await isListable(plural))) await sleep(50);
-  await http.close();
-}
 
 /** Makes a catalog whose status is this. */
 export async function putCatalog(world: World, status: ServerCatalogStatus = LISTS): Promise<void> {

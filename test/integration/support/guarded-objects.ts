@@ -1,28 +1,38 @@
 /** Objects under the guards, and the commands of kubectl that change them. */
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, inject } from 'vitest';
 import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { virtualServer, withAnnotations, type Manifest, type Modifier } from '../../gen/virtual-server.ts';
-import { startGuarded, succeed, type Guarded } from './guards.ts';
+import { ask } from './broker.ts';
+import { guardedIn, startGuarded, succeed, type Guarded, type GuardedPaths } from './guards.ts';
 
 export const OTHER_FINALIZER = 'example.org/backup';
 export const RECORD = JSON.stringify({ owner: 'uid', mode: 'create', attempt: 'a1', identifier: 'v1' });
 
 type Objects = ReturnType<typeof createObjects>;
 
-/** A guarded control plane for the tests of this file, and the objects on it; both are there when the first one begins. */
-export function useGuards(): { guarded: Guarded; objects: Objects } {
+/**
+ * The guarded control plane that files share, with a namespace for the tests of this one; all is there when the first one
+ * begins. `own` is for files that change the guards themselves, or the definitions.
+ */
+export function useGuards({ own = false } = {}): { guarded: Guarded; objects: Objects } {
   const guarded = {} as Guarded;
   const objects = {} as Objects;
+  let stop = (): Promise<void> => Promise.resolve();
   beforeAll(async () => {
-    Object.assign(guarded, await startGuarded());
+    let paths: GuardedPaths;
+    if (own) ({ facts: paths, stop } = await startGuarded());
+    else paths = await ask<GuardedPaths>(inject('broker'), 'guarded');
+    const namespace = `guards-${process.pid}-${Date.now().toString(36)}`;
+    await succeed(guardedIn(paths, namespace).root, ['create', 'namespace', namespace]);
+    Object.assign(guarded, guardedIn(paths, namespace));
     Object.assign(objects, createObjects(guarded));
   });
-  afterAll(() => guarded.controlPlane.stop());
+  afterAll(() => stop());
   return { guarded, objects };
 }
 
-/** All in the namespace `default`. */
+/** All in the namespace of the file. */
 function createObjects({ root, editor, operator }: Guarded) {
   const read = async (name: string): Promise<VirtualServer> =>
     JSON.parse(await succeed(root, ['get', 'vps', name, '--output=json'])) as VirtualServer;

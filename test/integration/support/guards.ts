@@ -1,13 +1,14 @@
-/** A control plane of its own with the guards of deploy/manifests in force, and people of all kinds who use kubectl. */
+/** A control plane with the guards of deploy/manifests in force, and people of all kinds who use kubectl. */
 import { execFile } from 'node:child_process';
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { stringify } from 'yaml';
-import { startControlPlane, type ControlPlane } from '../../../tools/control-plane/control-plane.ts';
+import { startControlPlane } from '../../../tools/control-plane/control-plane.ts';
 import { installOperatorIdentity } from '../../../tools/control-plane/operator-identity.ts';
 import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
+import type { Running } from './broker.ts';
 
 export const ADMISSION = join(import.meta.dirname, '../../../deploy/manifests/base/admission.yaml');
 export const BREAK_GLASS = ['--as=break-glass', '--as-group=vps-operator.dev:break-glass'];
@@ -21,9 +22,19 @@ export interface Answer {
 /** kubectl as one person. `input` is its standard input; it never rejects. */
 export type Kubectl = (args: string[], input?: unknown) => Promise<Answer>;
 
-export interface Guarded {
-  controlPlane: ControlPlane;
+/** The guarded control plane as every file can be told of it. */
+export interface GuardedPaths {
+  /** Of a member of system:masters. */
+  kubeconfigPath: string;
   operatorKubeconfigPath: string;
+  kubectl: string;
+  /** Kubeconfigs. */
+  people: Record<'carol' | 'erin' | 'ivan', string>;
+}
+
+export interface Guarded extends GuardedPaths {
+  /** Where kubectl works when it is told nothing else. */
+  namespace: string;
   /** Member of system:masters. */
   root: Kubectl;
   /** Bound to cluster-admin by RBAC. */
@@ -61,24 +72,39 @@ ${[
   .map(([name, role, user]) => binding(`test-${name}`, role ?? '', user ?? ''))
   .join('---\n')}`;
 
-export async function startGuarded(): Promise<Guarded> {
+export async function startGuarded(): Promise<Running & { facts: GuardedPaths }> {
   const controlPlane = await startControlPlane({ controllerManager: true });
-  const operatorKubeconfigPath = await installOperatorIdentity(controlPlane.kubeconfigPath);
+  const { kubeconfigPath, kubectl } = controlPlane;
+  const [carol, erin, ivan] = await Promise.all([
+    controlPlane.addUser({ name: 'carol' }),
+    controlPlane.addUser({ name: 'erin' }),
+    controlPlane.addUser({ name: 'ivan' }),
+  ]);
+  const operatorKubeconfigPath = await installOperatorIdentity(kubeconfigPath);
+  const facts = { kubeconfigPath, operatorKubeconfigPath, kubectl, people: { carol, erin, ivan } };
+  const guarded = guardedIn(facts, 'default');
+  await guarded.apply(ROLES);
+  await succeed(guarded.root, ['apply', '--server-side', `--filename=${ADMISSION}`]);
+  await waitUntilInForce(guarded);
+  return { facts, stop: () => controlPlane.stop() };
+}
+
+export function guardedIn(paths: GuardedPaths, namespace: string): Guarded {
+  const { kubeconfigPath, people } = paths;
   const as =
     (kubeconfig: string, ...always: string[]): Kubectl =>
     (args, input) =>
-      kubectl(controlPlane.kubectl, ['--kubeconfig', kubeconfig, ...always, ...args], input);
-  const root = as(controlPlane.kubeconfigPath);
-  const admin = await controlPlane.addUser({ name: 'carol' });
-  const guarded: Guarded = {
-    controlPlane,
-    operatorKubeconfigPath,
+      kubectl(paths.kubectl, ['--kubeconfig', kubeconfig, '--namespace', namespace, ...always, ...args], input);
+  const root = as(kubeconfigPath);
+  return {
+    ...paths,
+    namespace,
     root,
-    admin: as(admin),
-    breakGlass: as(admin, ...BREAK_GLASS),
-    editor: as(await controlPlane.addUser({ name: 'erin' })),
-    intruder: as(await controlPlane.addUser({ name: 'ivan' })),
-    operator: as(controlPlane.kubeconfigPath, `--as=${OPERATOR}`, '--as-group=system:masters'),
+    admin: as(people.carol),
+    breakGlass: as(people.carol, ...BREAK_GLASS),
+    editor: as(people.erin),
+    intruder: as(people.ivan),
+    operator: as(kubeconfigPath, `--as=${OPERATOR}`, '--as-group=system:masters'),
     apply: (yaml) => succeed(root, ['apply', '--server-side', '--filename=-'], yaml),
     until: async (who, args, holds) => {
       const deadline = Date.now() + WAIT_MS;
@@ -89,10 +115,6 @@ export async function startGuarded(): Promise<Guarded> {
       }
     },
   };
-  await guarded.apply(ROLES);
-  await succeed(root, ['apply', '--server-side', `--filename=${ADMISSION}`]);
-  await waitUntilInForce(guarded);
-  return guarded;
 }
 
 /** Each guard has refused something in a dry run, and the rights of the people are there. */
@@ -120,12 +142,12 @@ async function waitUntilInForce({ root, admin, editor, intruder, breakGlass, app
 }
 
 /** A file of policies as kustomize makes it with a kustomization that calls it admission.yaml. */
-export async function kustomized({ controlPlane }: Guarded, file: string, kustomization: string): Promise<string> {
+export async function kustomized({ kubectl: program }: Guarded, file: string, kustomization: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-guards-'));
   try {
     await copyFile(file, join(folder, 'admission.yaml'));
     await writeFile(join(folder, 'kustomization.yaml'), kustomization);
-    return (await promisify(execFile)(controlPlane.kubectl, ['kustomize', folder])).stdout;
+    return (await promisify(execFile)(program, ['kustomize', folder])).stdout;
   } finally {
     await rm(folder, { recursive: true });
   }

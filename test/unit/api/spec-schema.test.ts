@@ -4,7 +4,7 @@ import { goodSpec, invalidSpecs, validSpecs } from '../../gen/specs.ts';
 
 const firstIssue = (spec: object) => specSchema.safeParse(spec).error?.issues[0];
 
-/** test/integration/orders/generated-specs.test.ts asks the API server about the same specs. */
+/** test/exhaustive/generated-specs.test.ts asks the API server about the same specs. */
 describe('a spec that is parsed', () => {
   it('is refused where the API server refuses it, with the field', () => {
     const wrong = invalidSpecs().filter(({ path, spec }) => {

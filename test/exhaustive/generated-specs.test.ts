@@ -4,12 +4,12 @@
  * GENERATED_SPECS_SEED replays a run, GENERATED_SPECS says how many walks it makes.
  */
 import { describe, expect, it } from 'vitest';
-import { API_VERSION, KIND, PLURAL } from '../../../src/api/names.ts';
-import type { VirtualServer } from '../../../src/api/virtual-server.ts';
-import { KubeError } from '../../../src/kube/error.ts';
-import { goodSpec, invalidSpecs, isOffered, mergePatch, validSpecs, type Spec } from '../../gen/specs.ts';
-import { Random } from '../../sim/random.ts';
-import { condition, createWorld, type World } from '../support/world.ts';
+import { API_VERSION, KIND, PLURAL } from '../../src/api/names.ts';
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { KubeError } from '../../src/kube/error.ts';
+import { goodSpec, invalidSpecs, isOffered, mergePatch, validSpecs, type Spec } from '../gen/specs.ts';
+import { Random } from '../sim/random.ts';
+import { condition, createWorld, type World } from '../integration/support/world.ts';
 
 const WALKS = Number(process.env.GENERATED_SPECS ?? 24);
 const SEED = Number(process.env.GENERATED_SPECS_SEED ?? Date.now() % 2 ** 31);

@@ -2,11 +2,11 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
-import { parseConfig } from '../../../src/config/config.ts';
-import { startSimulator, DEFAULT_KEY } from '../../../src/simulator/index.ts';
-import { blocksOf, createShell, executable } from '../support/document.ts';
-import { ROOT, startEmptyCluster, type Cluster } from './cluster.ts';
-import { startPod, SYSTEM } from './pod.ts';
+import { parseConfig } from '../../src/config/config.ts';
+import { startSimulator, DEFAULT_KEY } from '../../src/simulator/index.ts';
+import { blocksOf, createShell, executable } from '../integration/support/document.ts';
+import { ROOT, startEmptyCluster, type Cluster } from '../integration/deploy/cluster.ts';
+import { startPod, SYSTEM } from '../integration/deploy/pod.ts';
 
 const text = await readFile(join(ROOT, 'docs/install.md'), 'utf8');
 

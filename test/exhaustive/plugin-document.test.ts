@@ -3,16 +3,16 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { API_VERSION, CATALOG_KIND, FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
-import { EXIT } from '../../../src/cli/vps/failure.ts';
-import { SSH_KEY, virtualServer, withAnnotations, withSpec, type Manifest } from '../../gen/virtual-server.ts';
-import { lostOrder } from '../support/creates.ts';
-import { blocksOf, patternOf, steady, typedIn } from '../support/document.ts';
-import { createPlugin, noTerminal, usePlugin, type Plugin } from '../support/plugin.ts';
-import { readyServer } from '../support/records.ts';
-import { createWorld, type World } from '../support/world.ts';
+import { API_VERSION, CATALOG_KIND, FINALIZER, RECORD_ANNOTATION } from '../../src/api/names.ts';
+import { EXIT } from '../../src/cli/vps/failure.ts';
+import { SSH_KEY, virtualServer, withAnnotations, withSpec, type Manifest } from '../gen/virtual-server.ts';
+import { lostOrder } from '../integration/support/creates.ts';
+import { blocksOf, patternOf, steady, typedIn } from '../integration/support/document.ts';
+import { createPlugin, noTerminal, usePlugin, type Plugin } from '../integration/support/plugin.ts';
+import { readyServer } from '../integration/support/records.ts';
+import { createWorld, type World } from '../integration/support/world.ts';
 
-const page = await readFile(join(import.meta.dirname, '../../../docs/kubectl-plugin.md'), 'utf8');
+const page = await readFile(join(import.meta.dirname, '../../docs/kubectl-plugin.md'), 'utf8');
 const folder = usePlugin();
 
 const typedBelow = (heading: string) => blocksOf(page, heading).flatMap(typedIn);

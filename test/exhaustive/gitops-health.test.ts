@@ -3,11 +3,11 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { web } from '../../gen/decision.ts';
-import { states } from '../../gen/states.ts';
-import { VERDICTS } from '../../gen/verdicts.ts';
-import { CUSTOMIZATION } from '../../../tools/gitops.ts';
-import { buildJudge, judge, type Judgement } from './judge.ts';
+import { web } from '../gen/decision.ts';
+import { states } from '../gen/states.ts';
+import { VERDICTS } from '../gen/verdicts.ts';
+import { CUSTOMIZATION } from '../../tools/gitops.ts';
+import { buildJudge, judge, type Judgement } from '../integration/gitops/judge.ts';
 
 const BUILD_MS = 20 * 60_000;
 

@@ -1,0 +1,68 @@
+/** `npm run demo` that is kept running, ended early, and on a terminal. */
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { noTerminal, startTerminal } from '../integration/support/plugin.ts';
+import { startNode } from '../integration/support/program.ts';
+
+const ROOT = join(import.meta.dirname, '../..');
+const DEMO = join(ROOT, 'tools/demo/main.ts');
+/** A demo takes about 15 s, and several times as long on a machine that is busy: this only bounds a wait in vain. */
+const LONG_MS = 90_000;
+
+vi.setConfig({ testTimeout: 2 * LONG_MS });
+
+/** The environment of a demo whose temporary files are all below one folder, and that folder. */
+async function ownFolder(): Promise<{ env: NodeJS.ProcessEnv; folder: string }> {
+  const folder = await mkdtemp(join(tmpdir(), 'vps-operator-demo-test-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return { env: { ...process.env, TMPDIR: folder }, folder };
+}
+
+describe('the demo', () => {
+  it('leaves all running with --keep, for the commands that it names, until it gets a signal, and nothing behind', async () => {
+    const { env, folder } = await ownFolder();
+    const demo = startNode([DEMO, '--keep'], { env });
+    await expect.poll(() => demo.stdout.join('\n'), { timeout: LONG_MS }).toContain('Ctrl-C stops everything');
+    const commands = demo.stdout.slice(demo.stdout.findIndex((line) => line.startsWith('Everything is left')));
+    const script = commands.filter((line) => line.startsWith('  ')).join('\n');
+    // The operator is still there: the object goes only when it lets it go, and comes again.
+    const { stdout } = await promisify(execFile)('/bin/sh', ['-ec', script], { timeout: LONG_MS });
+    expect(stdout).toMatch(/^web +True +Available [^]*"web" deleted [^]*\/web created\n[^]*web is ready\n$/m);
+    const kubeconfig = /export KUBECONFIG=(\S+)/.exec(script)?.[1] ?? '';
+    const server = /server: (\S+)/.exec(await readFile(kubeconfig, 'utf8'))?.[1] ?? '';
+
+    demo.kill('SIGINT');
+    expect(await demo.ended).toBe(0);
+    await expect(fetch(`${server}/livez`)).rejects.toMatchObject({ cause: { code: 'ECONNREFUSED' } });
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  it.each(['simulated service', '$ kubectl vps wait web'])(
+    'leaves nothing behind when it is ended at: %s',
+    async (at) => {
+      const { env, folder } = await ownFolder();
+      const demo = startNode([DEMO], { env });
+      await expect.poll(() => demo.stdout.some((line) => line.startsWith(at)), { timeout: LONG_MS }).toBe(true);
+      demo.kill('SIGTERM');
+      // Its output ends when the last program that could write to it is gone.
+      expect(await demo.ended).toBe(143);
+      await expect.poll(() => readdir(folder)).toEqual([]);
+      expect(demo.stderr).toEqual([]);
+    },
+  );
+
+  it.skipIf(noTerminal !== undefined)('draws in place on a terminal, and ends at Ctrl-C', async () => {
+    const { env, folder } = await ownFolder();
+    const session = startTerminal(`${process.execPath} ${DEMO}`, { cwd: ROOT, env });
+    // eslint-disable-next-line no-control-regex
+    await session.shows(/\r\u001b\[Kweb {2}\[/);
+    session.type('\u0003');
+    expect(await session.ended).toBe(130);
+    expect(session.text()).toMatch(/\r\nstopping\r\n$/);
+    await expect.poll(() => readdir(folder)).toEqual([]);
+  });
+});

@@ -1,0 +1,106 @@
+/** The guards changed for all, on a cluster of its own: for an operator with another identity, and the definition's end. */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { CONNECTION_SECRET_TYPE } from '../../../src/api/names.ts';
+import { patch, statusPatch, useGuards } from '../support/guarded-objects.ts';
+import { ADMISSION, kustomized, refusal, succeed, type Kubectl } from '../support/guards.ts';
+
+const { guarded, objects } = useGuards({ own: true });
+
+const ROOT = join(import.meta.dirname, '../../..');
+const CRD = 'virtualservers.vps-operator.dev';
+const POLICY = join(ROOT, 'deploy/manifests/components/connection-secrets/namespaced/admission.yaml');
+const DOCUMENT = await readFile(join(ROOT, 'docs/guards.md'), 'utf8');
+
+describe('an operator with another identity', () => {
+  it('does its work when the policy is patched as the document says', async () => {
+    await objects.claimed('elsewhere');
+    const another: Kubectl = (args, input) =>
+      guarded.root(['--as=system:serviceaccount:elsewhere:vps-operator', '--as-group=system:masters', ...args], input);
+    const write = (value: string) => statusPatch('elsewhere', { status: { name: value } });
+    expect(await refusal(another, write('a'))).toContain('only the operator may write status');
+    await guarded.apply(await patched(/^apiVersion: kustomize.config.k8s.io.*?(?=^```)/ms));
+    await guarded.until(another, write('b'), ({ ok }) => ok);
+    expect(await refusal(another, patch('elsewhere', { spec: { deletionProtection: true } }))).toContain('spec');
+    expect(await refusal(guarded.operator, write('c'))).toContain('only the operator may write status');
+    // What nobody releases would hold the definition.
+    await succeed(guarded.breakGlass, patch('elsewhere', { metadata: { finalizers: null } }));
+  });
+});
+
+it('bounds an operator with another identity to connection Secrets when it is patched as the document says', async () => {
+  const [block = ''] = /^- target:\n.*connection-secrets\n.*?(?=^```)/ms.exec(DOCUMENT) ?? [];
+  const identity = '--as=system:serviceaccount:elsewhere:vps-operator';
+  const another: Kubectl = (args, input) => guarded.root([identity, '--as-group=system:masters', ...args], input);
+  const create = ['create', 'secret', 'generic', 'elsewhere', '--dry-run=server'];
+  await succeed(guarded.root, ['apply', '--server-side', `--filename=${POLICY}`]);
+  const { operator } = guarded;
+  await guarded.until(operator, create, ({ text }) => text.includes('denied request'));
+  await succeed(another, create);
+  await guarded.apply(await kustomized(guarded, POLICY, `resources: [admission.yaml]\npatches:\n${block}`));
+  await guarded.until(another, create, ({ text }) =>
+    text.includes(`the operator may write no Secret but those of type ${CONNECTION_SECRET_TYPE}`),
+  );
+  await succeed(operator, create);
+});
+
+// The last ones: they take the definition away.
+describe('the definition of VirtualServer', () => {
+  const annotate = (value: string): string[] => [
+    'annotate',
+    '--overwrite',
+    'crd',
+    CRD,
+    `vps-operator.dev/allow-deletion=${value}`,
+  ];
+
+  it('does not stand in the way of other definitions', async () => {
+    await guarded.apply(OTHER_CRD);
+    await succeed(guarded.admin, ['delete', 'crd', 'gadgets.test.example.org']);
+    await succeed(guarded.admin, ['delete', 'crd', 'servercatalogs.vps-operator.dev']);
+  });
+
+  it('stays when it is deleted, by name or with all others', async () => {
+    await succeed(guarded.root, annotate('yes'));
+    for (const args of [
+      ['delete', 'crd', CRD],
+      ['delete', 'crd', '--all'],
+      ['delete', '--raw=/apis/apiextensions.k8s.io/v1/customresourcedefinitions'],
+    ]) {
+      for (const person of [guarded.admin, guarded.root, guarded.breakGlass]) {
+        const said = await refusal(person, args);
+        expect(said, args.join(' ')).toMatch(
+          person === guarded.breakGlass ? /is forbidden/ : /every VirtualServer .* kubectl annotate crd virtualservers/,
+        );
+      }
+    }
+    expect(await succeed(guarded.root, ['get', 'crd', CRD, '--output=jsonpath={.metadata.deletionTimestamp}'])).toBe(
+      '',
+    );
+  });
+
+  it('goes when it carries the annotation', async () => {
+    await succeed(guarded.admin, annotate('true'));
+    await succeed(guarded.admin, ['delete', 'crd', CRD, '--wait=false']);
+    await guarded.until(guarded.root, ['get', 'crd', CRD], ({ text }) => text.includes('NotFound'));
+  });
+});
+
+/** The policies as kustomize makes them with the kustomization of the document, which names a folder of manifests. */
+async function patched(pattern: RegExp): Promise<string> {
+  const [text] = pattern.exec(DOCUMENT) ?? [];
+  if (text === undefined) throw new Error(`docs/guards.md has no text ${String(pattern)}`);
+  return kustomized(guarded, ADMISSION, text.replace(/^ {2}- .*base.*$/m, '  - admission.yaml'));
+}
+
+const OTHER_CRD = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: { name: gadgets.test.example.org }
+spec:
+  group: test.example.org
+  names: { kind: Gadget, plural: gadgets, singular: gadget, listKind: GadgetList }
+  scope: Namespaced
+  versions: [{ name: v1, served: true, storage: true, schema: { openAPIV3Schema: { type: object } } }]
+`;
