@@ -1,4 +1,4 @@
-# The operator and, for the demo, the simulated service: one file each, on a base without shell and package manager.
+# The operator and, for the demo, the simulated provider: one file each, on a base without shell and package manager.
 # The base images are named by tag; a release names them by digest (docs/release.md).
 ARG BUILD_IMAGE=node:24.21.0-slim
 ARG BASE_IMAGE=gcr.io/distroless/nodejs24-debian13:nonroot

@@ -98,7 +98,7 @@ export function virtualServerCrd(): object {
 export function serverCatalogCrd(): object {
   const [spec, status] = [structuralSchema(catalogSpecSchema), structuralSchema(catalogStatusSchema)];
   const description =
-    'A ServerCatalog shows what the service offers to an API key: it orders nothing and costs nothing.';
+    'A ServerCatalog shows what the provider offers to an API key: it orders nothing and costs nothing.';
   const root = rootSchema(CATALOG_KIND, description, spec, status);
   const names = {
     kind: CATALOG_KIND,

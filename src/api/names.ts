@@ -42,7 +42,7 @@ export const CONNECTION_SECRET_TYPE = `${GROUP}/connection`;
 /** Name of the Secret that is read when `spec.apiKeySecretRef` is not given. */
 export const DEFAULT_API_KEY_SECRET = 'vps-api-key';
 
-/** The catalog of the service as an object. */
+/** The catalog of the provider as an object. */
 export const CATALOG_KIND = 'ServerCatalog';
 export const CATALOG_PLURAL = 'servercatalogs';
 export const CATALOG_SINGULAR = 'servercatalog';

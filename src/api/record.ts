@@ -1,11 +1,11 @@
 /**
  * The record: what the operator knows of the server that it may have ordered for one object.
  * It stands in one metadata annotation and, whole, in `status.record`, since either of the two can be lost and the
- * service has no call that finds a server again.
+ * provider has no call that finds a server again.
  */
 import * as z from 'zod';
 
-/** Longest identifier that is stored. It is a host label at the service; a longer one is refused, never cut. */
+/** Longest identifier that is stored. It is a host label at the provider; a longer one is refused, never cut. */
 export const MAX_IDENTIFIER = 253;
 const MAX_ORPHANS = 16;
 /** Hardware addresses, and IPv6 addresses, that a fingerprint keeps. */
@@ -14,8 +14,8 @@ const MAX_FINGERPRINT_TEXT = 64;
 /** Resolved attempts that a record remembers, the newest ones. */
 export const MAX_SETTLED = 16;
 
-const identifier = z.string().min(1).max(MAX_IDENTIFIER).describe("The service's identifier of the server.");
-const task = z.int().min(0).describe("The service's number of the task that creates the server.");
+const identifier = z.string().min(1).max(MAX_IDENTIFIER).describe("The provider's identifier of the server.");
+const task = z.int().min(0).describe("The provider's number of the task that creates the server.");
 const attempt = z.string().min(1).max(64).describe('Name of one attempt to create the server, minted by the operator.');
 
 /** Keeps the keys that it does not name: a newer version may have written them. The type leaves them out. */

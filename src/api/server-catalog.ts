@@ -1,4 +1,4 @@
-/** ServerCatalog: what the service offers, as an object; types and CustomResourceDefinition come from these schemas. */
+/** ServerCatalog: what the provider offers, as an object; types and CustomResourceDefinition come from these schemas. */
 import * as z from 'zod';
 import { DEFAULT_API_KEY_SECRET, RECONCILE_AT_ANNOTATION } from './names.ts';
 import { conditionsSchema, secretName, type ObjectMeta } from './virtual-server.ts';
@@ -22,7 +22,7 @@ export const catalogSpecSchema = z
     apiKeySecretRef: z
       .object({ name: secretName.default(DEFAULT_API_KEY_SECRET).describe('Name of the Secret.') })
       .default({ name: DEFAULT_API_KEY_SECRET })
-      .describe('Secret in the same namespace with the API key of the service, in the keys "keyId" and "secret".'),
+      .describe('Secret in the same namespace with the API key of the provider, in the keys "keyId" and "secret".'),
     refreshInterval: z
       .string()
       .max(32)
@@ -77,7 +77,7 @@ export const catalogStatusSchema = z
       )
       .max(MAX_DISK_TYPES)
       .optional()
-      .describe("Disk sizes by type, in the service's own unit."),
+      .describe("Disk sizes by type, in the provider's own unit."),
     counts: z
       .object({
         products: total.describe('Number of products.'),
@@ -85,19 +85,21 @@ export const catalogStatusSchema = z
         diskSizes: total.describe('Number of disk sizes of all types.'),
       })
       .optional()
-      .describe('How many the service lists; more than stand here where a list was cut.'),
+      .describe('How many the provider lists; more than stand here where a list was cut.'),
     observedAt: z.iso
       .datetime()
       .max(64)
       .optional()
-      .describe('Since when the service lists just these: lists that were read again unchanged are not written again.'),
+      .describe(
+        'Since when the provider lists just these: lists that were read again unchanged are not written again.',
+      ),
     lastHandledReconcileAt: name
       .optional()
       .describe(`The last value of the annotation ${RECONCILE_AT_ANNOTATION} that was obeyed; 256 characters of it.`),
     observedGeneration: z.int().min(-1).optional().describe('The generation that the status speaks of.'),
     conditions: conditionsSchema,
   })
-  .describe('What the service offers to this key.');
+  .describe('What the provider offers to this key.');
 
 export type ServerCatalogSpec = z.infer<typeof catalogSpecSchema>;
 export type ServerCatalogStatus = z.infer<typeof catalogStatusSchema>;

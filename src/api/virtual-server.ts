@@ -8,7 +8,7 @@ import { DEFAULT_API_KEY_SECRET } from './names.ts';
 import { MAX_IDENTIFIER, recordSchema } from './record.ts';
 import { matching, ruled } from './rules.ts';
 
-/** Bounds of the status: text from the service is clamped to them before it is written. */
+/** Bounds of the status: text from the provider is clamped to them before it is written. */
 export const BOUNDS = {
   address: 64,
   addresses: 16,
@@ -38,17 +38,17 @@ const sshKey = matching(
 
 export const specSchema = ruled(
   z.object({
-    product: z.string().min(1).max(128).describe("Product code, from the service's list of products."),
+    product: z.string().min(1).max(128).describe("Product code, from the provider's list of products."),
     image: matching(
       z.string().min(3).max(256),
       '^[^/\\s]+/\\S+$',
       'image must have the form file/variant, e.g. debian-12/minimal',
-    ).describe("Image name in the form file/variant, from the service's list of images."),
+    ).describe("Image name in the form file/variant, from the provider's list of images."),
     diskSize: z
       .int()
       .min(1)
       .max(2147483647)
-      .describe("Disk size, one of the service's list of sizes for disk type ssd, in the unit of that list."),
+      .describe("Disk size, one of the provider's list of sizes for disk type ssd, in the unit of that list."),
     sshKeys: z.array(sshKey).max(16).optional().describe('SSH public keys to be authorised for root.'),
     sshKeysFrom: z
       .array(
@@ -68,7 +68,7 @@ export const specSchema = ruled(
     apiKeySecretRef: z
       .object({ name: secretName.default(DEFAULT_API_KEY_SECRET).describe('Name of the Secret.') })
       .default({ name: DEFAULT_API_KEY_SECRET })
-      .describe('Secret in the same namespace with the API key of the service, in the keys "keyId" and "secret".'),
+      .describe('Secret in the same namespace with the API key of the provider, in the keys "keyId" and "secret".'),
     deletionPolicy: z
       .enum(['Delete', 'Retain'])
       .default('Delete')
@@ -161,7 +161,7 @@ export const conditionsSchema = z
 
 export const statusSchema = z
   .object({
-    identifier: z.string().max(BOUNDS.identifier).optional().describe("The service's identifier of the server."),
+    identifier: z.string().max(BOUNDS.identifier).optional().describe("The provider's identifier of the server."),
     ipv6: z.array(z.string().max(BOUNDS.address)).max(BOUNDS.addresses).optional().describe('IPv6 addresses.'),
     ipv4: z.array(z.string().max(BOUNDS.address)).max(BOUNDS.addresses).optional().describe('IPv4 addresses.'),
     sshProxy: z
@@ -169,17 +169,17 @@ export const statusSchema = z
       .optional()
       .describe('Proxy through which the server is reached over SSH.'),
     ssh: z.string().max(300).optional().describe('Arguments for ssh: "root@host -p port".'),
-    serverStatus: text.optional().describe("The service's word for the state of the server, such as running."),
+    serverStatus: text.optional().describe("The provider's word for the state of the server, such as running."),
     task: z
       .object({
         id: z.int().min(0).describe('Number of the task.'),
-        message: text.optional().describe("The service's words for the progress."),
+        message: text.optional().describe("The provider's words for the progress."),
         percent: z.int().min(0).max(100).optional().describe('Percent complete, when the message says so.'),
         secondsRemaining: count.optional().describe('Seconds remaining, when the message says so.'),
       })
       .optional()
       .describe('The task that creates the server, while it runs.'),
-    name: text.optional().describe('Name of the server at the service.'),
+    name: text.optional().describe('Name of the server at the provider.'),
     zone: z
       .object({ name: text.optional().describe('Name.'), code: text.optional().describe('Code.') })
       .optional()
@@ -190,12 +190,12 @@ export const statusSchema = z
       .object({
         cores: count.optional().describe('Number of cores.'),
         ram: count.optional().describe('Memory; a product with 1 GB has 1024.'),
-        diskSize: count.optional().describe("Disk size in the service's unit."),
+        diskSize: count.optional().describe("Disk size in the provider's unit."),
         diskType: text.optional().describe('Disk type, such as ssd.'),
       })
       .optional()
       .describe('What the server has.'),
-    price: z.number().optional().describe("Price in the service's unit."),
+    price: z.number().optional().describe("Price in the provider's unit."),
     macs: z.array(z.string().max(BOUNDS.address)).max(BOUNDS.addresses).optional().describe('Hardware addresses.'),
     adminConsole: z
       .object({ hostname: z.string().max(BOUNDS.hostname).describe('Host.'), username: text.describe('User.') })

@@ -44,7 +44,7 @@ export const FLAGS = {
   baseUrl: {
     flag: 'base-url',
     value: 'URL',
-    help: 'Base URL of the provisioning service; may have a path.',
+    help: "Base URL of the provider's API; may have a path.",
     form: URL_FORM,
     schema: httpUrl,
     required: true,
@@ -52,7 +52,7 @@ export const FLAGS = {
   authUrl: {
     flag: 'auth-url',
     value: 'URL',
-    help: 'URL of the authentication service; may have a path.',
+    help: "URL of the provider's authentication API; may have a path.",
     form: URL_FORM,
     schema: httpUrl,
     required: true,
@@ -98,7 +98,7 @@ export const FLAGS = {
   providerQps: {
     flag: 'provider-qps',
     value: 'NUMBER',
-    help: 'Requests to the service per second, at most, of the whole process.',
+    help: 'Requests to the provider per second, at most, of the whole process.',
     form: 'a number above 0, such as 10 or 0.5',
     schema: decimal(/^\d+(\.\d+)?$/, Number.MIN_VALUE, Number.MAX_SAFE_INTEGER),
     default: '10',
@@ -127,7 +127,7 @@ export const FLAGS = {
   providerTimeoutMs: {
     ...durationFlag,
     flag: 'provider-timeout',
-    help: 'How long a request to the service may take.',
+    help: 'How long a request to the provider may take.',
     default: '30s',
   },
   createTimeoutMs: {

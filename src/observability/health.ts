@@ -3,7 +3,7 @@
  *
  * A failed /livez gets the process killed, and one that is killed in mid-create leaves an order of unknown outcome. So it
  * fails for nothing but a process that would never get on by itself: all workers of a loop stuck
- * (controller/progress.ts), or a reflector that has ended or hangs (controller/reflector.ts). A service or an API server that is
+ * (controller/progress.ts), or a reflector that has ended or hangs (controller/reflector.ts). A provider or an API server that is
  * away, refuses or hangs, a broken journal, a standby that waits: none of them is mended by a restart. An event loop that
  * is stuck needs no check: it cannot answer, and the kubelet takes the missing answer for a failure.
  *

@@ -1,4 +1,4 @@
-/** How an exchange with the service ended, as the label of a metric says it. */
+/** How an exchange with the provider ended, as the label of a metric says it. */
 import type { RequestInfo } from '../provider/index.ts';
 
 export const PROVIDER_RESULTS = [

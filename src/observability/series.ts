@@ -31,13 +31,13 @@ export function createSeries() {
     ...workQueueSeries(counter, gauge, histogram),
     providerRequests: counter(
       'vps_operator_provider_requests_total',
-      'Requests to the service, logins included, by operation and result.',
+      'Requests to the provider, logins included, by operation and result.',
       'operation',
       'result',
     ),
     providerDuration: histogram(
       'vps_operator_provider_request_duration_seconds',
-      'Time that requests to the service took, until their answer was read or they failed.',
+      'Time that requests to the provider took, until their answer was read or they failed.',
       REQUEST_SECONDS,
       'operation',
     ),
@@ -48,7 +48,7 @@ export function createSeries() {
     ),
     provisioning: histogram(
       'vps_operator_provisioning_duration_seconds',
-      'Time from the decision to order a server until it was first read at the service.',
+      'Time from the decision to order a server until it was first read at the provider.',
       PROVISIONING_SECONDS,
     ),
     servers: gauge(
@@ -63,7 +63,7 @@ export function createSeries() {
       'ready',
       'reason',
     ),
-    price: gauge('vps_operator_servers_price', "Sum of the prices of all running servers, in the service's own unit."),
+    price: gauge('vps_operator_servers_price', "Sum of the prices of all running servers, in the provider's own unit."),
     namespaceServers: gauge(
       'vps_operator_namespace_servers',
       'Running servers by the namespace of their VirtualServers.',
@@ -71,7 +71,7 @@ export function createSeries() {
     ),
     namespacePrice: gauge(
       'vps_operator_namespace_servers_price',
-      "Sum of their prices, in the service's own unit.",
+      "Sum of their prices, in the provider's own unit.",
       'object_namespace',
     ),
     expiring: gauge(
@@ -142,7 +142,7 @@ function controllerSeries(counter: MakeCounter, gauge: MakeGauge, histogram: Mak
     ),
     reconcileErrors: counter(
       'controller_runtime_reconcile_errors_total',
-      'Visits that failed. A call to the service that fails is no such failure.',
+      'Visits that failed. A call to the provider that fails is no such failure.',
       'controller',
     ),
     reconcileTime: histogram(

@@ -49,10 +49,10 @@ export class Caller {
     this.tokens.drop(first.token);
     const second = await this.#once(call, priority, send);
     if (second.answer.status !== 401) return second.answer;
-    // The token stays: the next call begins with it and renews it, so a refusing service sees one login a call.
+    // The token stays: the next call begins with it and renews it, so a refusing provider sees one login a call.
     throw new ProviderError(
       'PROVIDER_UNAUTHORIZED',
-      `${call.operation}: the service refuses a token that it has just issued`,
+      `${call.operation}: the provider refuses a token that it has just issued`,
     );
   }
 

@@ -1,5 +1,5 @@
 /**
- * Connections to the service over one address family: tokens are bound to the source address that obtained them, so
+ * Connections to the provider over one address family: tokens are bound to the source address that obtained them, so
  * happy eyeballs would lose them at random. The family of the last connection that succeeded is tried first; the other
  * one only after that failed, one after the other and before anything was sent.
  */
@@ -24,7 +24,7 @@ export interface Address {
   family: number;
 }
 
-/** Failures of an address; a TLS failure is one of the service, and another family would not mend it. */
+/** Failures of an address; a TLS failure is one of the provider, and another family would not mend it. */
 const ADDRESS_FAILURES = new Set([
   'ECONNREFUSED',
   'ENETUNREACH',

@@ -9,7 +9,7 @@ import type { Answer, Exchange } from './transport.ts';
 import type { CreateOutcome, CreateServerRequest } from './types.ts';
 import { objectIn } from './wire.ts';
 
-/** The service read the request and refused it. Not 408 and 409, which may come after the request had its effect. */
+/** The provider read the request and refused it. Not 408 and 409, which may come after the request had its effect. */
 const REFUSALS = new Set([400, 402, 403, 404, 405, 413, 415, 422]);
 
 /**

@@ -1,4 +1,4 @@
-/** Where the service is: paths of the calls, and what a Location may name. */
+/** Where the provider is: paths of the calls, and what a Location may name. */
 import { ProviderError } from './errors/provider-error.ts';
 
 export interface Endpoint {
@@ -13,7 +13,7 @@ const TASKS = '/beta/queue/vps';
 const SERVERS = '/beta/vps/servers';
 
 export class Endpoints {
-  /** Base URL without trailing slash: the same service written in two ways has one normal form. */
+  /** Base URL without trailing slash: the same provider written in two ways has one normal form. */
   readonly base: string;
   readonly login: Endpoint;
   readonly products: Endpoint;

@@ -1,4 +1,4 @@
-/** Turns an answer that is not a success into an error that quotes the service's own words, redacted and bounded. */
+/** Turns an answer that is not a success into an error that quotes the provider's own words, redacted and bounded. */
 import { ProviderError } from './errors/provider-error.ts';
 import { ResponseError } from './errors/response-error.ts';
 import type { Redactor } from './redact.ts';
@@ -14,16 +14,16 @@ const MAX_RETRY_AFTER_MS = 60 * 60 * 1000;
 export function failure(answer: Answer, what: string, redactor: Redactor): ProviderError {
   const { status } = answer;
   const words = excerpt(answer.body, redactor);
-  const message = `${what}: the service answered ${status}${words === '' ? '' : `: ${words}`}`;
+  const message = `${what}: the provider answered ${status}${words === '' ? '' : `: ${words}`}`;
   const retryAfterMs = retryAfter(answer.headers['retry-after']);
   if (status === 429) return new ProviderError('PROVIDER_RATE_LIMITED', message, { retryAfterMs });
   if (status >= 400) return new ResponseError(status, message, { retryAfterMs });
   if (status >= 300)
     return new ProviderError(
       'PROVIDER_PROTOCOL',
-      `${what}: the service answered ${status}, a redirect that is not followed`,
+      `${what}: the provider answered ${status}, a redirect that is not followed`,
     );
-  return new ProviderError('PROVIDER_PROTOCOL', `${what}: the service answered ${status}, which is not expected`);
+  return new ProviderError('PROVIDER_PROTOCOL', `${what}: the provider answered ${status}, which is not expected`);
 }
 
 /** As `failure`, where a 404 means that the thing does not exist; 410 says the same. */

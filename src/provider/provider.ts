@@ -8,7 +8,7 @@ import { ProviderError } from './errors/provider-error.ts';
 import { Lists } from './lists.ts';
 import { Redactor } from './redact.ts';
 import type { Clock } from './refusals.ts';
-import { ServiceSession } from './session.ts';
+import { ProviderSession } from './session.ts';
 import { TokenSource } from './token.ts';
 import type { LoginResult } from './token.ts';
 import { Transport } from './transport.ts';
@@ -51,10 +51,10 @@ interface Shared {
 
 /** Throws TypeError and RangeError for options that cannot work. */
 export function createProvider(options: ProviderOptions): Provider {
-  return new ServiceProvider(options);
+  return new HttpProvider(options);
 }
 
-class ServiceProvider implements Provider {
+class HttpProvider implements Provider {
   readonly #endpoints: Endpoints;
   readonly #transport: Wire;
   readonly #bucket: Bucket;
@@ -86,7 +86,7 @@ class ServiceProvider implements Provider {
 
   session(key: ApiKey, tenant = ''): Session {
     const { account, caller, lists } = this.#shared(key);
-    return new ServiceSession({
+    return new ProviderSession({
       account,
       caller: caller.of(tenant),
       endpoints: this.#endpoints,
@@ -109,7 +109,7 @@ class ServiceProvider implements Provider {
   }
 
   async close(): Promise<void> {
-    this.#bucket.close(new ProviderError('PROVIDER_UNREACHABLE', 'the client of the service was closed'));
+    this.#bucket.close(new ProviderError('PROVIDER_UNREACHABLE', 'the client of the provider was closed'));
     this.#keys.clear();
     await this.#transport.close();
   }

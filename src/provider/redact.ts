@@ -1,4 +1,4 @@
-/** Keeps credentials out of errors: text from the service and from libraries passes through here before it is quoted. */
+/** Keeps credentials out of errors: text from the provider and from libraries passes through here before it is quoted. */
 import type { ApiKey } from './types.ts';
 
 const MASK = '***';

@@ -20,7 +20,7 @@ interface SessionOptions {
   now: () => number;
 }
 
-export class ServiceSession implements Session {
+export class ProviderSession implements Session {
   readonly account: string;
   readonly #caller: Caller;
   readonly #endpoints: Endpoints;

@@ -52,7 +52,7 @@ export class TokenSource {
 
   constructor(key: ApiKey, options: TokenOptions) {
     const { redactor, endpoints, transport, clock, onLogin = () => undefined, onRecovered } = options;
-    // Raw, not form-encoded as OAuth has it: the service shows <KEY_ID>:<SECRET>.
+    // Raw, not form-encoded as OAuth has it: the provider shows <KEY_ID>:<SECRET>.
     this.#authorization = `Basic ${Buffer.from(`${key.keyId}:${key.secret}`, 'utf8').toString('base64')}`;
     this.#redactor = redactor;
     this.#endpoints = endpoints;

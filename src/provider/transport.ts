@@ -1,4 +1,4 @@
-/** One HTTP exchange with the service: deadline, size limit, no redirects, and faults as ProviderErrors. */
+/** One HTTP exchange with the provider: deadline, size limit, no redirects, and faults as ProviderErrors. */
 import { Agent, Client } from 'undici';
 import type { Dispatcher } from 'undici';
 import { until } from '../base/until.ts';
@@ -208,7 +208,7 @@ export function bodyOf({ body }: Answer): string {
 }
 
 function closedError(): ProviderError {
-  return new ProviderError('PROVIDER_UNREACHABLE', 'the client of the service was closed');
+  return new ProviderError('PROVIDER_UNREACHABLE', 'the client of the provider was closed');
 }
 
 function toProviderError(fault: unknown, redactor: Redactor): ProviderError {
@@ -216,16 +216,16 @@ function toProviderError(fault: unknown, redactor: Redactor): ProviderError {
   const cause = redactor.cause(fault);
   const { code = '' } = cause as NodeJS.ErrnoException;
   if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') {
-    return new ProviderError('PROVIDER_PROTOCOL', `the service's answer is larger than ${MAX_RESPONSE} bytes`, {
+    return new ProviderError('PROVIDER_PROTOCOL', `the provider's answer is larger than ${MAX_RESPONSE} bytes`, {
       cause,
     });
   }
   if (code === 'UND_ERR_HEADERS_OVERFLOW' || code.startsWith('HPE_')) {
-    return new ProviderError('PROVIDER_PROTOCOL', `the service's answer is not HTTP: ${cause.message}`, { cause });
+    return new ProviderError('PROVIDER_PROTOCOL', `the provider's answer is not HTTP: ${cause.message}`, { cause });
   }
   return new ProviderError(
     'PROVIDER_UNREACHABLE',
-    `the service cannot be reached: ${cause.message || code || cause.name}`,
+    `the provider cannot be reached: ${cause.message || code || cause.name}`,
     { cause },
   );
 }

@@ -1,4 +1,4 @@
-/** What the rest of the operator sees of the service: plain data, and one interface with the obligations of each call. */
+/** What the rest of the operator sees of the provider: plain data, and one interface with the obligations of each call. */
 import type { ProviderErrorCode } from './errors/provider-error.ts';
 
 /** An API key as it stands in the Secret; never logged, never part of an error. */
@@ -9,14 +9,14 @@ export interface ApiKey {
 
 export interface Product {
   code: string;
-  /** `specs.ram`, when the service gives it; 1024 for 1 GB. */
+  /** `specs.ram`, when the provider gives it; 1024 for 1 GB. */
   ram?: number | undefined;
 }
 export interface Image {
   name: string;
   description?: string | undefined;
 }
-/** The service's lists; `diskSizes` maps a disk type to its permitted sizes (`ssd` is the default type). */
+/** The provider's lists; `diskSizes` maps a disk type to its permitted sizes (`ssd` is the default type). */
 export interface Catalog {
   products: Product[];
   images: Image[];
@@ -33,11 +33,11 @@ export interface CreateServerRequest {
 
 /** What an answer to the create means (design.md, "What an answer to the create means"). */
 export type CreateOutcome =
-  /** The service accepted the create. */
+  /** The provider accepted the create. */
   | { kind: 'created'; task: number }
   /** No server came of it, for certain, and the same request may be sent again. */
   | { kind: 'notCreated'; error: ProviderErrorLike }
-  /** The service read the request and refused it. */
+  /** The provider read the request and refused it. */
   | { kind: 'refused'; status: number; error: ProviderErrorLike }
   /**
    * A server may exist or not: never send the create again without a person's word. `task`: what a success other than
@@ -48,7 +48,7 @@ export type CreateOutcome =
 /** `src/provider/errors/`: every error of this room. `message` carries no credential and is at most 512 characters. */
 export interface ProviderErrorLike extends Error {
   readonly code: ProviderErrorCode;
-  /** How long the service asked to wait, in milliseconds. */
+  /** How long the provider asked to wait, in milliseconds. */
   readonly retryAfterMs?: number | undefined;
 }
 
@@ -98,13 +98,13 @@ export interface Server {
 export type Priority = 'high' | 'normal' | 'low';
 
 /**
- * One API key at the service. All calls but `createServer` are safe to repeat and throw a ProviderError.
+ * One API key at the provider. All calls but `createServer` are safe to repeat and throw a ProviderError.
  * Each obtains a token where it has none, renews it in time, and on a 401 logs in once more and repeats the call once.
  */
 export interface Session {
   /** Names the base URL and the key ID by their hashes (account.ts compares such names). No secret is part of it. */
   readonly account: string;
-  /** The authentication service has given a token for this key at least once. */
+  /** The provider has given a token for this key at least once. */
   readonly isAccepted: boolean;
   /** With a token in hand. Throws PROVIDER_INVALID_CREDENTIALS, without a login, until a refused key may be retried. */
   ensureToken(): Promise<void>;
@@ -117,9 +117,9 @@ export interface Session {
    * moment in which a request is written: false leaves it unsent (`notCreated`).
    */
   createServer(request: CreateServerRequest, maySend?: () => boolean): Promise<CreateOutcome>;
-  /** Throws PROVIDER_NOT_FOUND when the service does not know the task. */
+  /** Throws PROVIDER_NOT_FOUND when the provider does not know the task. */
   pollTask(task: number): Promise<TaskState>;
-  /** Throws PROVIDER_NOT_FOUND when the service does not know the server. */
+  /** Throws PROVIDER_NOT_FOUND when the provider does not know the server. */
   readServer(identifier: string, priority: Priority): Promise<Server>;
   /**
    * Resolves when the provider answered 200. Throws PROVIDER_NOT_FOUND when it does not know the server, and
@@ -128,7 +128,7 @@ export interface Session {
   deleteServer(identifier: string, maySend?: () => boolean): Promise<void>;
 }
 
-/** The service, for one process: one base URL, one token bucket, one source address. */
+/** The provider, for one process: one base URL, one token bucket, one source address. */
 export interface Provider {
   /**
    * A session for one tenant (a namespace). Sessions of a key share token and lists; requests that have to wait take

@@ -1,4 +1,4 @@
-/** The service's JSON, read tolerantly: unknown fields are ignored, optional fields of a wrong type are left out. */
+/** The provider's JSON, read tolerantly: unknown fields are ignored, optional fields of a wrong type are left out. */
 import * as z from 'zod';
 import { isSameIdentifier } from './endpoints.ts';
 import { ProviderError } from './errors/provider-error.ts';
@@ -6,7 +6,7 @@ import type { Image, Product, Server } from './types.ts';
 
 const text = z.string().optional().catch(undefined);
 const count = z.int().min(0).optional().catch(undefined);
-/** Elements of another type are left out: the service does not show what an element of `ipv4` looks like. */
+/** Elements of another type are left out: the provider does not show what an element of `ipv4` looks like. */
 const texts = z
   .array(z.unknown())
   .catch([])

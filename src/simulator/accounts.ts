@@ -1,4 +1,4 @@
-/** Accounts, their keys, and the tokens that the authentication service has issued for them. */
+/** Accounts, their keys, and the tokens that were issued for them. */
 import { Buffer } from 'node:buffer';
 
 import type { Ledger } from './ledger.ts';

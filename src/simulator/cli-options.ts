@@ -6,7 +6,7 @@ import type { SimulatorOptions } from './server.ts';
 import { ADDRESSES, IDENTIFIER_CASES, IDENTIFIER_FROM, TASK_NUMBERINGS } from './world-options.ts';
 import type { WorldOptions } from './world-options.ts';
 
-export const HELP = `Runs the simulated provisioning service until SIGTERM or SIGINT, and prints one line of JSON with
+export const HELP = `Runs the simulated provider until SIGTERM or SIGINT, and prints one line of JSON with
 baseUrl, authUrl, keyId, secret and, with --panel-port, panelUrl when it listens.
 
 Usage: npm run simulator -- [flags]

@@ -10,15 +10,15 @@ export interface FaultMatch {
   /** The decoded identifier or task number in the path. */
   param?: string;
   account?: string;
-  /** Only for faults that strike after processing: the status that the service would answer. */
+  /** Only for faults that strike after processing: the status that the provider would answer. */
   status?: number;
   /** Strikes from the nth such request on, counted from 1 since the injection. */
   nth?: number;
 }
 
 /**
- * `after: true` strikes once the service has acted on the request, so the client does not learn what happened;
- * otherwise the service has not acted. `garbage`, `location` and `body` change an answer, so they strike after.
+ * `after: true` strikes once the provider has acted on the request, so the client does not learn what happened;
+ * otherwise the provider has not acted. `garbage`, `location` and `body` change an answer, so they strike after.
  */
 export type FaultAction =
   /** Answers this. `body`: a string as it is, anything else as JSON. */

@@ -1,4 +1,4 @@
-/** Answers that no client should swallow: the true answer of the service, spoilt. */
+/** Answers that no client should swallow: the true answer of the provider, spoilt. */
 import { Buffer } from 'node:buffer';
 
 import type { Clock } from './clock.ts';

@@ -1,4 +1,4 @@
-/** The service as a function from Request to Response, for tests and simulations in one process, without a socket. */
+/** The provider as a function from Request to Response, for tests and simulations in one process, without a socket. */
 import { until } from '../base/until.ts';
 import type { Simulation } from './simulation.ts';
 import type { Delivery } from './wire.ts';
@@ -23,7 +23,7 @@ class ConnectionLostError extends Error {
   }
 }
 
-/** When the request's signal aborts, the caller gets its reason; the service goes on as if nothing had happened. */
+/** When the request's signal aborts, the caller gets its reason; the provider goes on as if nothing had happened. */
 export function createHandler(simulation: Simulation): Handler {
   return async (request, context) => {
     const url = new URL(request.url);

@@ -1,11 +1,11 @@
 /**
- * A simulator of the whole provisioning service, for the demo and the tests, after the service's documentation.
+ * A simulator of the whole provider API, for the demo and the tests, after its documentation.
  *
  * What the documentation does not show it answers by an option, or in the way least convenient for a client:
  * bodies of provisioning errors, reads and deletes during a task, other statuses of a server, failures of a task.
  *
  * It does not model: machines that run or accept SSH, IPv4 requests, other fields of the create, lists of servers,
- * changes to a server, quotas and payment, webhooks and maintenance of the service.
+ * changes to a server, quotas and payment, webhooks and maintenance of the provider.
  *
  * By default it keeps promises that the documentation does not make: every answer is true, reads do not lag, task
  * numbers and identifiers are unique, and a key stays with its account. `WorldOptions`, the methods of `accounts`, `fleet`

@@ -1,4 +1,4 @@
-/** `npm run simulator`: the simulated service as a process of its own. */
+/** `npm run simulator`: the simulated provider as a process of its own. */
 import { randomUUID } from 'node:crypto';
 import process from 'node:process';
 

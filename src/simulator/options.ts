@@ -34,7 +34,7 @@ export interface SimulationOptions extends WorldOptions {
   origin?: string;
   /** Path under which the provisioning interface lies, such as `/prefix`; '' by default. */
   basePrefix?: string;
-  /** Path under which the authentication service lies; `/auth` by default. */
+  /** Path of the authentication API; `/auth` by default. */
   authPrefix?: string;
   /** By default one account, `default`, with one key. Names and key ids are unique. */
   accounts?: AccountOptions[];

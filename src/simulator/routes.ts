@@ -18,7 +18,7 @@ export interface RouteMatch {
 const SERVER = '/beta/vps/servers/';
 const TASK = '/beta/queue/vps/';
 
-/** Undefined when the service has no such endpoint, as far as is documented. */
+/** Undefined when the provider has no such endpoint, as far as is documented. */
 export function matchRoute(
   method: string,
   path: string,

@@ -1,4 +1,4 @@
-/** The service on a TCP port. */
+/** The provider on a TCP port. */
 import { Buffer } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-/** The service without a socket: requests go through the faults to the endpoints, and everything is written down. */
+/** The provider without a socket: requests go through the faults to the endpoints, and everything is written down. */
 import { Accounts } from './accounts.ts';
 import type { Fault } from './faults.ts';
 import { Faults } from './faults.ts';
@@ -11,7 +11,7 @@ import { resolveOptions } from './options.ts';
 import type { RouteMatch } from './routes.ts';
 import { matchRoute } from './routes.ts';
 import type { AliveServer } from './servers.ts';
-import { Service } from './service.ts';
+import { SimulatedProvider } from './simulated-provider.ts';
 import type { Delivery, WireRequest, WireResponse } from './wire.ts';
 import { json } from './wire.ts';
 
@@ -23,7 +23,7 @@ export class Simulation {
   /** Servers and tasks: `addServer`, `updateServer`, `removeServer`, `completeTask`, `stallTask` ... */
   readonly fleet: Fleet;
   /** The endpoints: `setCatalog`, `setCreateAnswer`, and false answers: `falsify`, `shorten`, `endLies`. */
-  readonly service: Service;
+  readonly provider: SimulatedProvider;
   readonly #settings: Settings;
 
   constructor(options: SimulationOptions = {}) {
@@ -32,7 +32,7 @@ export class Simulation {
     this.ledger = new Ledger(settings.recordRequests);
     this.accounts = new Accounts(settings, this.ledger);
     this.fleet = new Fleet(settings, this.ledger);
-    this.service = new Service(settings, this.accounts, this.fleet, () => this.baseUrl);
+    this.provider = new SimulatedProvider(settings, this.accounts, this.fleet, () => this.baseUrl);
   }
 
   get baseUrl(): string {
@@ -73,7 +73,7 @@ export class Simulation {
       const delivery = await this.#strike(before, entry, undefined);
       if (delivery) return delivery;
     }
-    const response = this.service.handle(request, match, entry);
+    const response = this.provider.handle(request, match, entry);
     const after = this.faults.take(entry, response);
     if (after) {
       const delivery = await this.#strike(after, entry, response);

@@ -56,18 +56,18 @@ const ORDERS: Record<string, Order> = {
     const whose = { method: fields.maybeText('method'), param: fields.maybeText('param') };
     const account = fields.maybeText('account');
     const window = timeWindow(simulation, fields);
-    return () => void simulation.service.falsify({ ...what, ...given({ ...whose, account }), ...window });
+    return () => void simulation.provider.falsify({ ...what, ...given({ ...whose, account }), ...window });
   },
   shorten: (simulation, fields) => {
     const what = { list: fields.choice('list', ['products', 'images', 'disk-sizes']), keep: fields.count('keep') };
     const account = fields.maybeText('account');
     const window = timeWindow(simulation, fields);
-    return () => void simulation.service.shorten({ ...what, ...given({ account }), ...window });
+    return () => void simulation.provider.shorten({ ...what, ...given({ account }), ...window });
   },
   endLies:
-    ({ service }) =>
+    ({ provider }) =>
     () =>
-      service.endLies(),
+      provider.endLies(),
   taskNumbering: ({ fleet }, fields) => {
     const mode = fields.choice('mode', TASK_NUMBERINGS);
     return () => fleet.setTaskNumbering(mode);
@@ -117,10 +117,10 @@ const ORDERS: Record<string, Order> = {
     const account = fields.text('account');
     return () => accounts.resume(account);
   },
-  createAnswer: ({ service }, fields) => {
+  createAnswer: ({ provider }, fields) => {
     const status = fields.maybeChoice('status', [200, 201, 202]);
     const parts = { body: fields.maybeFlag('body'), location: fields.maybeFlag('location') };
-    return () => service.setCreateAnswer(given({ status, ...parts }));
+    return () => provider.setCreateAnswer(given({ status, ...parts }));
   },
   addKey: ({ accounts }, fields) => {
     const key = { keyId: fields.text('keyId'), secret: fields.text('secret') };

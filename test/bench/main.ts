@@ -1,6 +1,6 @@
 /**
  * `npm run bench -- --count 1000`: that many servers ordered, left alone and cancelled, by the built operator on a real
- * API server and the simulated service; prints time, CPU, memory, writes and connections of the operator.
+ * API server and the simulated provider; prints time, CPU, memory, writes and connections of the operator.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';

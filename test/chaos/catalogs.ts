@@ -1,8 +1,8 @@
-/** What a ServerCatalog says of itself, against what the service lists. */
+/** What a ServerCatalog says of itself, against what the provider lists. */
 import { RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
 import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 
-/** As the service answers them, in the words of a catalog. */
+/** As the provider answers them, in the words of a catalog. */
 export type Lists = Required<Pick<NonNullable<ServerCatalog['status']>, 'products' | 'images' | 'diskSizes'>>;
 
 /** Few words for labels, each with a plus before it; none for one that nobody has read yet. */

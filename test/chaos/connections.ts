@@ -22,7 +22,7 @@ async function ready(stage: Stage): Promise<void> {
   await stage.start();
   await stage.people.apply(NAME, { connectionSecretName: SECRET });
   await stage.rests(NAME);
-  await says(stage, 'what the service does', true, servers(stage));
+  await says(stage, 'what the provider does', true, servers(stage));
 }
 
 /** The only server. */
@@ -30,7 +30,7 @@ function servers(stage: Stage): string {
   return stage.simulator.ledger.creates()[0]?.identifier ?? '';
 }
 
-/** Waits until the Secret holds what the service says of the server, or nothing, and goes with its object or stays. */
+/** Waits until the Secret holds what the provider says of the server, or nothing, and goes with its object or stays. */
 async function says(stage: Stage, what: string, isBound: boolean, identifier?: string): Promise<void> {
   const expected = identifier === undefined ? {} : expectedData(stage.simulator, identifier);
   await stage.until(`the Secret to say ${what}`, async () => {

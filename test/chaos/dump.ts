@@ -17,7 +17,7 @@ export function dump({ objects, simulator, labels, replicas }: Dumped): string {
   const entries = ledger.slice(-LEDGER_LINES).map((entry) => JSON.stringify(entry));
   return [
     `objects: ${JSON.stringify(objects)}`,
-    section('the service, last of it', entries),
+    section('the provider, last of it', entries),
     section('requests', labels),
     ...replicas.map(({ name, log, stderr }) => section(`log of ${name}`, [...log.slice(-LOG_LINES), ...stderr])),
   ].join('\n');

@@ -22,7 +22,7 @@ const behindSshHost: Unusual = async (exchange, forward, stage) => {
 };
 
 function offer(stage: Stage, products: SimulatedProduct[]): void {
-  stage.simulator.service.setCatalog({ products });
+  stage.simulator.provider.setCatalog({ products });
 }
 
 /** The object rests, and says so because somebody answers. */
@@ -41,7 +41,7 @@ async function unanswered(stage: Stage): Promise<void> {
 
 async function catalogShows(stage: Stage): Promise<void> {
   const lists = await stage.panel.lists();
-  await stage.until('the catalog to show what the service lists', () => shows(stage.objects.catalog, lists));
+  await stage.until('the catalog to show what the provider lists', () => shows(stage.objects.catalog, lists));
 }
 
 export const FEATURES: Readonly<Record<string, Scenario>> = {

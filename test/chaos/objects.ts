@@ -22,7 +22,7 @@ export class KnownObjects implements World {
   catalog: ServerCatalog | undefined;
   readonly #byName = new Map<string, VirtualServer>();
   readonly #gone = new Set<string>();
-  /** Names by the SSH key that an object has, which tells in the service's ledger for whom a server was ordered. */
+  /** Names by the SSH key that an object has, which tells in the provider's ledger for whom a server was ordered. */
   readonly #simulator: Simulator;
 
   constructor(simulator: Simulator) {

@@ -44,7 +44,7 @@ function unaccounted({ simulator, objects, retained }: Ending): string[] {
   ];
 }
 
-/** `lists`: what the service lists now. */
+/** `lists`: what the provider lists now. */
 export function checkCatalogs(catalogs: readonly ServerCatalog[], lists: Lists): string[] {
   return catalogs
     .filter((catalog) => !shows(catalog, lists))

@@ -1,4 +1,4 @@
-/** The service as people see it: what was ordered for whom, and tasks that end when enough has been seen of them. */
+/** The provider as people see it: what was ordered for whom, and tasks that end when enough has been seen of them. */
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { DEFAULT_KEY, type Simulator } from '../../src/simulator/index.ts';
 import type { Lists } from './catalogs.ts';
@@ -14,7 +14,7 @@ export class Panel {
     this.#simulator = simulator;
   }
 
-  /** Polls of the task that the service has answered. */
+  /** Polls of the task that the provider has answered. */
   polls(task: number): number {
     const filter = { route: '/beta/queue/vps/{task}', param: String(task), status: 200 } as const;
     return this.#simulator.ledger.requests(filter).length;
@@ -46,11 +46,11 @@ export class Panel {
       connection: 0,
     });
     if (answer.kind !== 'answer' || answer.status !== 200 || typeof answer.body !== 'string')
-      throw new Error(`the service does not answer ${method} ${path}: ${JSON.stringify(answer)}`);
+      throw new Error(`the provider does not answer ${method} ${path}: ${JSON.stringify(answer)}`);
     return JSON.parse(answer.body);
   }
 
-  /** Reads of the server that the object holds, as far as the service answered them. */
+  /** Reads of the server that the object holds, as far as the provider answered them. */
   reads(object: VirtualServer): number {
     const param = recordOf(object)?.identifier;
     if (param === undefined) return 0;

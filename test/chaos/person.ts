@@ -1,14 +1,14 @@
-/** The person who looks after parked objects: says truthfully what the service shows. Pure. */
+/** The person who looks after parked objects: says truthfully what the provider shows. Pure. */
 import { currentReason } from '../../src/controller/conditions.ts';
 import { ADOPT_ANNOTATION, NOT_CREATED_ANNOTATION, ORPHAN_HANDLED_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { orphanName } from '../../src/virtual-server/decision/inputs.ts';
 
-/** What can be seen at the service. */
+/** What can be seen at the provider. */
 interface Truth {
   /** The server that was ordered for this object and has not been cancelled; it may still be in creation. */
   serverOf(object: VirtualServer): string | undefined;
-  /** True while a create for this object is on its way to the service. */
+  /** True while a create for this object is on its way to the provider. */
   onItsWay(object: VirtualServer): boolean;
 }
 

@@ -10,7 +10,7 @@ import type { Stage } from './stage.ts';
 import { WORSE } from './worse.ts';
 
 export interface Scenario {
-  /** What the service does otherwise than usual: its answer to a request; `forward` lets it act as usual. */
+  /** What the provider does otherwise than usual: its answer to a request; `forward` lets it act as usual. */
   service?: Unusual;
   /** Flags of the operator besides the usual ones. */
   flags?: string[];
@@ -25,7 +25,7 @@ const POLLS = 2;
 
 const isPoll = ({ path }: Exchange): boolean => path.includes('/queue/vps/');
 
-/** Whether the service acts on the first create or not, its answer says nothing. */
+/** Whether the provider acts on the first create or not, its answer says nothing. */
 function firstCreateFails(acts: boolean): Unusual {
   const seen = new WeakSet<Stage>();
   return async (exchange, forward, stage) => {

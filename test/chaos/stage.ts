@@ -28,7 +28,7 @@ interface StageOptions {
   boundMs: number;
   /** The fault of the plan. */
   intercept?: Interceptor;
-  /** What the service of the scenario does otherwise than usual. */
+  /** What the provider of the scenario does otherwise than usual. */
   service?: Unusual;
   flags?: string[];
   /** One operator, or several that elect a leader; each entry is by how much its clock is wrong (ms). */
@@ -38,7 +38,7 @@ interface StageOptions {
 interface Surroundings {
   simulator: Simulator;
   service: Proxy;
-  /** All that the service has given out. */
+  /** All that the provider has given out. */
   tokens: readonly string[];
   sshHost: SshHost;
 }

@@ -17,7 +17,7 @@ interface TrafficOptions {
   objects: KnownObjects;
   /** The objects as the API server has them now. */
   list: () => Promise<{ items: VirtualServer[] }>;
-  /** Who sends what goes to the service. */
+  /** Who sends what goes to the provider. */
   leader: () => Replica;
   /** Only one of several operators works, and the others wait for its Lease. */
   elects: boolean;
@@ -25,7 +25,7 @@ interface TrafficOptions {
   violated: (violations: readonly string[]) => void;
   /** The fault of the plan. */
   intercept?: Interceptor;
-  /** What the service answers. */
+  /** What the provider answers. */
   service?: (exchange: Exchange, forward: () => Promise<Answer>) => Promise<Answer>;
 }
 
@@ -39,7 +39,7 @@ export class Traffic {
   readonly #options: TrafficOptions;
   /** By name of the object. */
   readonly #writes = new Map<string, number>();
-  /** By SSH key: creates between the operator and the service. */
+  /** By SSH key: creates between the operator and the provider. */
   readonly #onTheirWay = new Map<unknown, number>();
   /** Processes that have held the Lease. */
   readonly #led = new Set<number | undefined>();
@@ -98,7 +98,7 @@ export class Traffic {
     await this.#still;
     const { objects, list, simulator, violated, leader, service } = this.#options;
     exchange.onForward(async (forward) => {
-      // What is true at the very moment at which the service acts.
+      // What is true at the very moment at which the provider acts.
       if (exchange.method !== 'GET') violated(checkServiceCall(exchange, (await list()).items, simulator));
       return forward();
     });

@@ -1,5 +1,5 @@
 /**
- * `npm run test:e2e`: the image, the manifests and a simulated service in real pods, on a cluster of kind that is removed
+ * `npm run test:e2e`: the image, the manifests and a simulated provider in real pods, on a cluster of kind that is removed
  * afterwards, or on the one of E2E_KUBECONFIG. The last line of output is `N passed, N failed`. CONTRIBUTING.md has more.
  *
  *   --if-possible   where a cluster, kubectl or Docker is missing, say so and count nothing

@@ -41,7 +41,7 @@ describe('the demo', () => {
     expect(await readdir(folder)).toEqual([]);
   });
 
-  it.each(['simulated service', '$ kubectl vps wait web'])(
+  it.each(['simulated provider', '$ kubectl vps wait web'])(
     'leaves nothing behind when it is ended at: %s',
     async (at) => {
       const { env, folder } = await ownFolder();

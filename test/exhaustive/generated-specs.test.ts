@@ -84,7 +84,7 @@ function expectNoErrors(world: World): void {
   expect(world.log.filter(({ level }) => level === 'error' || level === 'fatal')).toEqual([]);
 }
 
-/** All that an object says, but for times, generations, and what is its own at the service. */
+/** All that an object says, but for times, generations, and what is its own at the provider. */
 function said({ status = {} }: VirtualServer): unknown {
   const { conditions = [], identifier = '-', product, specs, price, zone, serverStatus } = status;
   const fields = Object.keys(status).sort();

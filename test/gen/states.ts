@@ -111,7 +111,7 @@ const KEY_PROBLEMS = {
 } as const;
 const CALL_PROBLEMS = {
   InvalidCredentials: new ProviderError('PROVIDER_INVALID_CREDENTIALS', 'the provider refuses the API key'),
-  Unauthorized: new ProviderError('PROVIDER_UNAUTHORIZED', 'the service refuses a fresh token'),
+  Unauthorized: new ProviderError('PROVIDER_UNAUTHORIZED', 'the provider refuses a fresh token'),
   ProviderUnavailable: new ProviderError('PROVIDER_UNREACHABLE', 'connection refused'),
   ProviderRateLimited: new ProviderError('PROVIDER_RATE_LIMITED', 'slow down', { retryAfterMs: 90_000 }),
   ProviderProtocolError: new ProviderError('PROVIDER_PROTOCOL', 'the answer is not JSON'),

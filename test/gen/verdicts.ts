@@ -17,7 +17,7 @@ const healthy: Verdict = { argo: 'Healthy', says: ['Ready'], flux: 'Current', ks
 const working: Verdict = { argo: 'Progressing', says: ['Reconciling'], flux: 'InProgress', kstatus: 'InProgress' };
 /** Somebody has to act: a sync fails at once instead of waiting until its timeout. */
 const stuck: Verdict = { argo: 'Degraded', says: ['Stalled'], flux: 'Failed', kstatus: 'Failed' };
-/** The server runs and only the service is away: no reason to fail a sync. kstatus knows Reconciling alone. */
+/** The server runs and only the provider is away: no reason to fail a sync. kstatus knows Reconciling alone. */
 const unwatched: Verdict = { argo: 'Healthy', says: ['Ready', 'Reconciling'], flux: 'Current', kstatus: 'InProgress' };
 /** Nobody has looked at this spec. */
 const unseen: Verdict = { ...working, says: 'waiting for the operator to look at this spec' };

@@ -6,7 +6,7 @@ import { statusSchema, type VirtualServer } from '../../src/api/virtual-server.t
 import type { Action, Facts, Memo, Next, Outcome } from '../../src/virtual-server/decision/types.ts';
 import { ATTEMPTED, gathered, decide, settle } from './decision.ts';
 
-/** What the service answers to the calls of a visit, by the kind of action. */
+/** What the provider answers to the calls of a visit, by the kind of action. */
 export type Answers = Partial<Record<Action['type'], Outcome>>;
 
 export interface Visited {

@@ -81,9 +81,9 @@ export class Misfortunes {
 
   /** Everything is told as it is from now on; what has happened stays. */
   end(): void {
-    const { service, accounts, fleet } = this.#service;
-    service.endLies();
-    service.setCreateAnswer({ status: 202, body: true, location: true });
+    const { provider, accounts, fleet } = this.#service;
+    provider.endLies();
+    provider.setCreateAnswer({ status: 202, body: true, location: true });
     fleet.setLag({ taskMs: 0, serverMs: 0, cancelMs: 0 });
     fleet.setIdentifierFrom('start');
     fleet.setAddresses('all');
@@ -110,9 +110,9 @@ export class Misfortunes {
     const untilMs = this.#now() + random.int(1_000, LONGEST_ABSENCE_MS);
     this.#absenceAgainAt = untilMs + BETWEEN_ABSENCES_MS;
     const route = random.pick(['/beta/vps/servers/{identifier}', '/beta/queue/vps/{task}'] as const);
-    this.#service.service.falsify({ route, status: 404, untilMs });
+    this.#service.provider.falsify({ route, status: 404, untilMs });
     if (random.chance(0.3))
-      this.#service.service.falsify({ route: '/beta/vps/servers/{identifier}', status: 404, untilMs });
+      this.#service.provider.falsify({ route: '/beta/vps/servers/{identifier}', status: 404, untilMs });
     this.#tell(`404 for ${route} until ${new Date(untilMs).toISOString()}`);
   }
 
@@ -128,7 +128,7 @@ export class Misfortunes {
     ] as const);
     const status = random.pick([401, 401, 403, 500] as const);
     const untilMs = this.#now() + random.int(100, 10 * MINUTE);
-    this.#service.service.falsify({ route, status, untilMs });
+    this.#service.provider.falsify({ route, status, untilMs });
     if (random.chance(0.5)) this.#service.accounts.forgetTokens();
     this.#tell(`${status} for ${route} until ${new Date(untilMs).toISOString()}`);
   }
@@ -138,7 +138,7 @@ export class Misfortunes {
     const list = random.pick(['products', 'images', 'disk-sizes'] as const);
     const keep = random.pick([0, 0, 1]);
     const untilMs = this.#now() + random.int(1_000, 10 * MINUTE);
-    this.#service.service.shorten({ list, keep, untilMs });
+    this.#service.provider.shorten({ list, keep, untilMs });
     this.#tell(`${list} shows ${keep} entries until ${new Date(untilMs).toISOString()}`);
   }
 
@@ -182,7 +182,7 @@ export class Misfortunes {
       { status: 200, body: true, location: false } as const,
       { status: 202, body: false, location: true } as const,
     ]);
-    this.#service.service.setCreateAnswer(answer);
+    this.#service.provider.setCreateAnswer(answer);
     this.#tell(`creates are answered with ${JSON.stringify(answer)}`);
   }
 

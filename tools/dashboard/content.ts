@@ -60,7 +60,7 @@ const NOW: Unplaced[] = [
   }),
   stat({
     title: 'Sum of prices',
-    description: 'Of all running servers that the operator knows of, in the unit of the service.',
+    description: 'Of all running servers that the operator knows of, in the unit of the provider.',
     expr: fleet('vps_operator_servers_price'),
   }),
   stat({
@@ -94,7 +94,7 @@ const SERVERS: Unplaced[] = [
   }),
   timeSeries({
     title: 'Sum of prices',
-    description: 'Of all running servers that the operator knows of, in the unit of the service.',
+    description: 'Of all running servers that the operator knows of, in the unit of the provider.',
     queries: { price: fleet('vps_operator_servers_price') },
   }),
   timeSeries({
@@ -105,7 +105,7 @@ const SERVERS: Unplaced[] = [
   }),
   timeSeries({
     title: 'Price by namespace',
-    description: 'Of running servers, in the unit of the service.',
+    description: 'Of running servers, in the unit of the provider.',
     queries: { '{{object_namespace}}': byNamespace('vps_operator_namespace_servers_price') },
     stacked: true,
   }),
@@ -116,7 +116,7 @@ const SERVERS: Unplaced[] = [
   }),
   timeSeries({
     title: 'Catalogs by readiness',
-    description: 'ServerCatalogs; without True Available an API key does not work, or the service is down.',
+    description: 'ServerCatalogs; without True Available an API key does not work, or the provider is down.',
     queries: {
       '{{ready}} {{reason}}': `sum by (ready, reason) (max by (namespace, ready, reason) (vps_operator_catalogs{${JOB}}))`,
     },
@@ -130,29 +130,29 @@ const SERVERS: Unplaced[] = [
   }),
   heatmap({
     title: 'Provisioning',
-    description: 'Time from the decision to order a server until it was first read at the service.',
+    description: 'Time from the decision to order a server until it was first read at the provider.',
     unit: 's',
     expr: `sum by (le) (increase(vps_operator_provisioning_duration_seconds_bucket{${JOB}}${RATE}))`,
   }),
   timeSeries({
     title: 'Provisioning, quantiles',
-    description: 'Time from the decision to order a server until it was first read at the service.',
+    description: 'Time from the decision to order a server until it was first read at the provider.',
     unit: 's',
     queries: quantiles('vps_operator_provisioning_duration_seconds'),
   }),
 ];
 
-const SERVICE: Unplaced[] = [
+const PROVIDER: Unplaced[] = [
   timeSeries({
     title: 'Requests by operation',
-    description: 'Requests to the service, logins included.',
+    description: 'Requests to the provider, logins included.',
     unit: 'reqps',
     queries: { '{{operation}}': rate('operation', 'vps_operator_provider_requests_total') },
     stacked: true,
   }),
   timeSeries({
     title: 'Requests that failed',
-    description: 'By operation and result. not_found is how the service says that a server is gone.',
+    description: 'By operation and result. not_found is how the provider says that a server is gone.',
     unit: 'reqps',
     queries: {
       '{{operation}} {{result}}': `${rate('operation, result', 'vps_operator_provider_requests_total', ', result!="success"')} > 0`,
@@ -182,7 +182,7 @@ const LOOP: Unplaced[] = [
   }),
   timeSeries({
     title: 'Visits that failed',
-    description: 'Faults and bugs, and the retries that follow them; calls to the service do not count.',
+    description: 'Faults and bugs, and the retries that follow them; calls to the provider do not count.',
     unit: 'ops',
     queries: {
       '{{controller}} errors': rate('controller', 'controller_runtime_reconcile_errors_total'),
@@ -191,7 +191,7 @@ const LOOP: Unplaced[] = [
   }),
   timeSeries({
     title: 'Duration of visits',
-    description: 'A visit that orders or cancels waits for the answer of the service.',
+    description: 'A visit that orders or cancels waits for the answer of the provider.',
     unit: 's',
     queries: quantiles('controller_runtime_reconcile_time_seconds'),
   }),
@@ -275,7 +275,7 @@ const PROCESS: Unplaced[] = [
 export const SECTIONS: Section[] = [
   { title: 'Now', perLine: 8, height: 4, panels: NOW },
   { title: 'Servers', perLine: 2, height: 8, panels: SERVERS },
-  { title: 'The service', perLine: 2, height: 8, panels: SERVICE },
+  { title: 'The provider', perLine: 2, height: 8, panels: PROVIDER },
   { title: 'The loop', perLine: 2, height: 8, panels: LOOP },
   { title: 'The process', perLine: 2, height: 8, panels: PROCESS },
 ];

@@ -1,4 +1,4 @@
-/** The demo itself: a control plane, a simulated service and the operator; one server from its order to its end. */
+/** The demo itself: a control plane, a simulated provider and the operator; one server from its order to its end. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -52,7 +52,7 @@ export async function runDemo({ say, keep, onKept }: DemoOptions, cleanUp: Clean
 
   const simulator = await startSimulator({ taskDurationMs: TASK_MS, accounts: [{ name: 'demo', keys: [key] }] });
   cleanUp.push(() => simulator.goDown());
-  say(`simulated service: ${simulator.baseUrl}`);
+  say(`simulated provider: ${simulator.baseUrl}`);
   const controlPlane = await startControlPlane(children, folder, say);
   const { cluster } = controlPlane;
   say('control plane: kube-apiserver and etcd run, the CRDs are installed');
@@ -118,16 +118,16 @@ function startOperator(children: Children, folder: string, simulator: Simulator,
   });
 }
 
-/** What the service itself knows, which no kubectl shows. Throws when a server is left or was ordered twice. */
+/** What the provider itself knows, which no kubectl shows. Throws when a server is left or was ordered twice. */
 function accountOf(simulator: Simulator): string {
   const created = simulator.ledger.creates().map(({ identifier }) => identifier);
   const cancelled = simulator.ledger.cancels().map(({ identifier }) => identifier);
   const alive = simulator.aliveServers().map(({ identifier }) => identifier);
   const list = (names: string[]): string => names.join(', ') || 'none';
   if (created.length !== 1 || alive.length !== 0) {
-    throw new Error(`the service has created ${list(created)}, and of these still runs ${list(alive)}`);
+    throw new Error(`the provider has created ${list(created)}, and of these still runs ${list(alive)}`);
   }
-  return `\nservice: created ${list(created)}, cancelled ${list(cancelled)}, still running ${list(alive)}`;
+  return `\nprovider: created ${list(created)}, cancelled ${list(cancelled)}, still running ${list(alive)}`;
 }
 
 function howToGoOn(shell: string[]): string {
@@ -138,7 +138,7 @@ function howToGoOn(shell: string[]): string {
     '',
     ...commands.map((command) => `  ${command}`),
     '',
-    'operator.log lies there too. There is no machine behind the simulated service to log in to.',
+    'operator.log lies there too. There is no machine behind the simulated provider to log in to.',
     'Ctrl-C stops everything.',
   ].join('\n');
 }

@@ -139,7 +139,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .command('adopt')
     .description('take over an existing server, or the servers of restored objects')
     .argument('[name]', NAME[1])
-    .argument('[identifier]', "the service's identifier of the server")
+    .argument('[identifier]', "the provider's identifier of the server")
     .option('--from-record', 'for restored objects: take over the servers that their records name', false)
     .option('-f, --filename <file>', 'with --from-record: objects of a backup; may be repeated', collect, [])
     .option('-l, --selector <selector>', 'with --from-record: objects with these labels')

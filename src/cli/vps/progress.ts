@@ -5,7 +5,7 @@ import { clean } from './terminal.ts';
 
 const WIDTH = 24;
 
-/** `[######----]  40 %`; the service names no percentage for most of the time: then the bar has none either. */
+/** `[######----]  40 %`; the provider names no percentage for most of the time: then the bar has none either. */
 export function bar(percent: number | undefined): string {
   if (percent === undefined) return `[${'·'.repeat(WIDTH)}]`;
   const filled = Math.round((WIDTH * Math.min(100, Math.max(0, percent))) / 100);
@@ -16,7 +16,7 @@ export function percentOf(object: VirtualServer): number | undefined {
   return readiness(object).status === 'True' ? 100 : object.status?.task?.percent;
 }
 
-/** One line: bar, the service's words for the task or the message of Ready, time left. */
+/** One line: bar, the provider's words for the task or the message of Ready, time left. */
 export function progressLine(object: VirtualServer): string {
   const { task } = object.status ?? {};
   const { reason, message } = readiness(object);

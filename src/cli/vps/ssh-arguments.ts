@@ -17,7 +17,7 @@ const HOSTNAME = /^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/;
 const PLAIN = /^[A-Za-z0-9._-]+$/;
 
 /**
- * Through the service's proxy, or with `direct` over IPv6. Throws CommandError where the status names no such way.
+ * Through the provider's proxy, or with `direct` over IPv6. Throws CommandError where the status names no such way.
  * `where`: flags such as ` -n team`.
  */
 export function sshDestination({ metadata, status }: VirtualServer, direct: boolean, where: string): SshDestination {
@@ -36,7 +36,7 @@ export function sshDestination({ metadata, status }: VirtualServer, direct: bool
   if (sshProxy === undefined) {
     throw new CommandError(EXIT.failed, `${metadata.name} shows no SSH proxy`, ['try --direct, over IPv6']);
   }
-  // The words come from the service and go to a program that reads options: only what a host can be is passed on.
+  // The words come from the provider and go to a program that reads options: only what a host can be is passed on.
   if (!HOSTNAME.test(sshProxy.hostname)) {
     throw new CommandError(EXIT.failed, `the SSH proxy of ${metadata.name} has no valid host name`);
   }

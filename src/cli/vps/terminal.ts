@@ -48,7 +48,7 @@ export function quoted(word: string): string {
   return isPlain(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** Text of the service or of other people, as it may be shown: it must not steer the terminal. */
+/** Text of the provider or of other people, as it may be shown: it must not steer the terminal. */
 export function clean(text: string): string {
   return printable(text).trim();
 }

@@ -8,7 +8,7 @@ const DECIMALS = 6;
 interface Total {
   /** Servers that run, as in the metric vps_operator_servers_price. */
   servers: number;
-  /** Sum in the service's own unit, which it does not name. */
+  /** Sum in the provider's own unit, which it does not name. */
   price: number;
   /** Servers whose price is not known. */
   unpriced: number;

@@ -1,4 +1,4 @@
-/** Turns the service's lists, or why they could not be had, into the status of a ServerCatalog. Pure. */
+/** Turns the provider's lists, or why they could not be had, into the status of a ServerCatalog. Pure. */
 import type { Missing } from '../../accounts/decision/failure.ts';
 import { timestamp } from '../../base/timestamp.ts';
 import { withVerdict } from '../../controller/conditions.ts';
@@ -42,7 +42,7 @@ export function catalogStatus(
   }
   // Lists speak of the spec that they were read for: another one may name another account.
   const current = present.observedGeneration === generation;
-  // While the service is away what it last listed is still the best that is known; a key that fails is another matter.
+  // While the provider is away what it last listed is still the best that is known; a key that fails is another matter.
   const keepsReady = current && !hasTrait(reading.reason, 'aboutKey') && reading.reason !== 'Unauthorized';
   const before = keepsReady
     ? conditions
@@ -88,7 +88,7 @@ function listsIn({ products, images, diskSizes, counts }: ServerCatalogStatus): 
 }
 
 /**
- * Sorted, so that a service that lists the same in another order changes nothing, and that the same entries stand here
+ * Sorted, so that a provider that lists the same in another order changes nothing, and that the same entries stand here
  * when there are too many. What could not be stored as it is could not be ordered by it either, and is left out.
  */
 function listsOf(catalog: Catalog): Lists {

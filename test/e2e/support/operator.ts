@@ -25,7 +25,7 @@ export async function installFile(): Promise<string> {
   return text.replace(/^(\s*image: ).*$/m, `$1${setting('E2E_IMAGE')}`);
 }
 
-/** The simulated service, the operator and its guards, and its settings; resolves when both replicas are ready. */
+/** The simulated provider, the operator and its guards, and its settings; resolves when both replicas are ready. */
 export async function install(http: KubeHttp): Promise<void> {
   const simulator = await readFile(join(import.meta.dirname, '../simulator.yaml'), 'utf8');
   await apply(simulator.replace('image: IMAGE', `image: ${setting('E2E_IMAGE')}`));

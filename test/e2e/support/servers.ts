@@ -18,7 +18,7 @@ export class Servers {
     this.namespace = namespace;
   }
 
-  /** The key is the name of the order: the service's ledger shows it, and no two objects have the same. */
+  /** The key is the name of the order: the provider's ledger shows it, and no two objects have the same. */
   sshKey(name: string): string {
     return `${PUBLIC_KEY} ${name}@${this.namespace}`;
   }

@@ -1,4 +1,4 @@
-/** The simulated service in its pod, by its control panel, which the API server passes on to. */
+/** The simulated provider in its pod, by its control panel, which the API server passes on to. */
 import type { KubeHttp } from '../../../src/kube/http.ts';
 import type { FaultInput } from '../../../src/simulator/index.ts';
 import type { PanelState } from '../../../src/simulator/panel.ts';

@@ -35,7 +35,7 @@ async function ends(world: World): Promise<void> {
 const always = (world: World, match: FaultMatch, action: FaultAction) =>
   world.simulator.faults.inject({ match, times: Infinity, action });
 
-describe('a Location that leads away from the service', () => {
+describe('a Location that leads away from the provider', () => {
   const PLACES: [string, (port: number, path: string) => string][] = [
     ['another host', (port, path) => `http://127.0.0.1:${port}${path}`],
     ['another scheme', (port, path) => `https://127.0.0.1:${port}${path}`],

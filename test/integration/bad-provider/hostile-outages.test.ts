@@ -9,10 +9,10 @@ vi.setConfig({ maxConcurrency: 12 });
 type Failure = Omit<Outage, 'at' | 'name'>;
 
 const answered = (status: number, headers?: Record<string, string>): (() => FaultAction) => {
-  return () => ({ kind: 'status', status, ...(headers && { headers }), body: { message: 'words of the service' } });
+  return () => ({ kind: 'status', status, ...(headers && { headers }), body: { message: 'words of the provider' } });
 };
 const unavailable = (words: RegExp) => ({ reason: 'ProviderUnavailable', words });
-const limited = { reason: 'ProviderRateLimited', words: /answered 429: words of the service/ };
+const limited = { reason: 'ProviderRateLimited', words: /answered 429: words of the provider/ };
 const nonsense = (words: RegExp) => ({ reason: 'ProviderProtocolError', words });
 
 const SOON_MS = 2_000;
@@ -21,7 +21,7 @@ const STATUSES: Record<string, Failure> = {
   ...Object.fromEntries(
     [500, 502, 503, 504].map((status) => [
       String(status),
-      { action: answered(status), says: unavailable(new RegExp(`answered ${status}: words of the service`)) },
+      { action: answered(status), says: unavailable(new RegExp(`answered ${status}: words of the provider`)) },
     ]),
   ),
   '503 with Retry-After in seconds': {
@@ -104,8 +104,8 @@ const EVERYWHERE: Record<string, Failure> = {
 };
 /** test/integration/credentials/tokens.test.ts has more failures of the login, seen by one object. */
 const AT_THE_LOGIN: Record<string, Failure> = {
-  '404': { action: answered(404), says: unavailable(/login: the service answered 404/) },
-  504: { action: answered(504), says: unavailable(/login: the service answered 504/) },
+  '404': { action: answered(404), says: unavailable(/login: the provider answered 404/) },
+  504: { action: answered(504), says: unavailable(/login: the provider answered 504/) },
   '429 until a date': rateLimitedUntil(),
   ...REDIRECTS,
   ...Object.fromEntries(
@@ -142,10 +142,10 @@ const CALLS_ONLY: Record<string, Failure> = {
   },
 };
 
-describe('a service that fails for a while at every call', () => {
+describe('a provider that fails for a while at every call', () => {
   it.concurrent.for(rows('calls', { ...EVERYWHERE, ...CALLS_ONLY }))('$name', throughOutage);
 });
 
-describe('a service that forgets the tokens and fails for a while at the login', () => {
+describe('a provider that forgets the tokens and fails for a while at the login', () => {
   it.concurrent.for(rows('login', AT_THE_LOGIN))('$name', throughOutage);
 });

@@ -13,7 +13,7 @@ import { condition, createWorld, type World, type WorldOptions } from '../suppor
 const NAME = 'web-connection';
 const asking = withSpec({ connectionSecretName: NAME });
 
-/** Servers are read again every second: what changes at the service is seen soon. */
+/** Servers are read again every second: what changes at the provider is seen soon. */
 const connected = (options: WorldOptions = {}): Promise<World> =>
   createWorld({ ...options, flags: ['--connection-secrets', '--resync-interval=1s', ...(options.flags ?? [])] });
 
@@ -75,7 +75,7 @@ describe('a connection Secret', () => {
     await expect.poll(told).toContain('ConnectionSecretWritten');
   });
 
-  it('follows what changes at the service, and is not written where nothing did', async () => {
+  it('follows what changes at the provider, and is not written where nothing did', async () => {
     const world = await connected();
     const ready = await readyServer(world, 'web', asking);
     const before = await secretOf(world);

@@ -21,7 +21,7 @@ async function readyWorld(names: string[] = ['web'], flags: string[] = QUICK): P
   return world;
 }
 
-/** The service takes the new key alone. */
+/** The provider takes the new key alone. */
 function rotate(world: World): void {
   world.simulator.accounts.addKey('default', NEW_KEY);
   world.simulator.accounts.revokeKey(DEFAULT_KEY.keyId);

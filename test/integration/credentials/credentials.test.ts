@@ -75,7 +75,7 @@ describe('a Secret that is not as it should be', () => {
   });
 });
 
-describe('a key that the service refuses', () => {
+describe('a key that the provider refuses', () => {
   const NAMES = ['a', 'b', 'c', 'd', 'e'];
 
   it('costs one login for all objects and visits, until the Secret is mended for all of them', async () => {

@@ -33,7 +33,7 @@ describe('a token with a short life', () => {
     expect(sent(world)).toHaveLength(1);
   });
 
-  it('that is shorter than the service said is replaced at the first refusal', async () => {
+  it('that is shorter than the provider said is replaced at the first refusal', async () => {
     const world = await createWorld({
       simulator: { tokenLifetimeSeconds: 1, tokenExpiry: 'issue', taskDurationMs: 2500 },
     });
@@ -47,7 +47,7 @@ describe('a token with a short life', () => {
   });
 });
 
-describe('a token that the service forgets', () => {
+describe('a token that the provider forgets', () => {
   it('is replaced by one login for all the servers that are being created', async () => {
     const world = await createWorld({ simulator: { taskDurationMs: Infinity } });
     for (const name of NAMES) await world.create(virtualServer(name));

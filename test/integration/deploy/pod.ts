@@ -22,7 +22,7 @@ interface PodSpec {
   }[];
 }
 
-interface Pod extends Program {
+export interface Pod extends Program {
   /** Resolves when its log holds this message. */
   saying(message: string): Promise<void>;
   /** As the kubelet stops it. Resolves with the exit code. */

@@ -27,7 +27,7 @@ describe('the demo', () => {
       '$ kubectl vps cost',
       'default     1         4.50',
       '$ kubectl delete vps web',
-      'service: created vs1001, cancelled vs1001, still running none',
+      'provider: created vs1001, cancelled vs1001, still running none',
     ];
     const places = story.map((part) => text.indexOf(part));
     expect(places, text).toEqual(places.filter((place) => place >= 0).sort((a, b) => a - b));

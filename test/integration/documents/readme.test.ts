@@ -1,6 +1,6 @@
 /**
  * The README is run: its `yaml` blocks are applied, its `sh` blocks executed in order, section by section, with kubectl
- * against a real API server, and a simulated service. Blocks marked `console` are only read.
+ * against a real API server, and a simulated provider. Blocks marked `console` are only read.
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';

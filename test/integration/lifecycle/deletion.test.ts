@@ -82,7 +82,7 @@ describe('deleting an object while the task runs', () => {
 });
 
 describe('deleting an object whose server is ready', () => {
-  it('releases it when the server is gone already and the service proves that', async () => {
+  it('releases it when the server is gone already and the provider proves that', async () => {
     const world = await createWorld();
     const ready = await readyServer(world, 'web');
     world.simulator.fleet.removeServer(ready.status?.identifier ?? '');
@@ -94,7 +94,7 @@ describe('deleting an object whose server is ready', () => {
     expect(world.simulator.ledger.cancels()).toEqual([]);
   });
 
-  it('holds it when the 404 is that of a service that does not answer else', async () => {
+  it('holds it when the 404 is that of a provider that does not answer else', async () => {
     const world = await createWorld();
     const ready = await readyServer(world, 'web');
     world.simulator.fleet.removeServer(ready.status?.identifier ?? '');

@@ -41,7 +41,7 @@ describe('ttl', () => {
 });
 
 describe('expiresAt', () => {
-  it('cancels the server then, also when the service is down at that moment', async () => {
+  it('cancels the server then, also when the provider is down at that moment', async () => {
     const world = await createWorld();
     await readyServer(world, 'web');
     const outage = world.simulator.faults.inject({

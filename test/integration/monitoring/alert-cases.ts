@@ -283,7 +283,7 @@ export const CASES: Record<string, AlertCase[]> = {
       fires: ['VPSOperatorProviderErrors'],
     },
     {
-      sentence: 'is silent for orders that the service refuses',
+      sentence: 'is silent for orders that the provider refuses',
       change: gauge(requests('createServer', 'client_error'), growing(5)),
       minutes: 60,
       fires: [],

@@ -8,7 +8,7 @@ import { condition, createWorld, type World } from '../support/world.ts';
 
 const SERVERS = '/beta/vps/servers';
 
-/** An operator was killed while its create hung at the service, which then did or did not act on it. */
+/** An operator was killed while its create hung at the provider, which then did or did not act on it. */
 async function killedDuringCreate(world: World, served: boolean): Promise<{ attempt: string }> {
   const hang = world.simulator.faults.inject({
     match: { method: 'POST', route: SERVERS },

@@ -11,7 +11,7 @@ async function expectNoAttempt(world: World, name: string): Promise<void> {
   expect(await isEditable(world, name)).toBe(true);
 }
 
-describe('a create that the service refuses', () => {
+describe('a create that the provider refuses', () => {
   it.for([400, 402, 403, 404, 405, 413, 415, 422])(
     'waits with %i for a changed spec, which is tried at once',
     async (status) => {
@@ -24,7 +24,7 @@ describe('a create that the service refuses', () => {
       const object = await world.waitForReason('web', 'CreateRejected', 'Stalled');
       expect(phase(object)).toBe('False/-/True');
       expect(stalled(object).message).toContain(
-        `(HTTP ${status}): createServer: the service answered ${status}: no such luck`,
+        `(HTTP ${status}): createServer: the provider answered ${status}: no such luck`,
       );
       expect(stalled(object).message.includes('hourly')).toBe(status === 402 || status === 403);
       await expectNoAttempt(world, 'web');

@@ -4,7 +4,7 @@ import { virtualServer, withAnnotations } from '../../gen/virtual-server.ts';
 import { attemptOf, CREATE, isEditable, records, sent } from '../support/creates.ts';
 import { createWorld, type World } from '../support/world.ts';
 
-/** An object whose only create was answered by a broken connection; with or without a server at the service. */
+/** An object whose only create was answered by a broken connection; with or without a server at the provider. */
 async function withLostAnswer(made: boolean): Promise<{ world: World; attempt: string; identifier: string }> {
   const world = await createWorld();
   world.simulator.faults.inject({ match: CREATE, action: { kind: 'reset', after: made } });

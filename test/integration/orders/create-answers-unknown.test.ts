@@ -8,7 +8,7 @@ import { createWorld, type World } from '../support/world.ts';
 interface Row {
   answer: string;
   faults: FaultAction[];
-  /** Servers that the service has made of it. */
+  /** Servers that the provider has made of it. */
   made: 0 | 1;
   words: RegExp;
 }
@@ -20,8 +20,8 @@ const ELSEWHERE = { location: 'http://127.0.0.1:9/beta/queue/vps/1001' };
 const ROWS: Row[] = [
   { answer: 'none in time, and the request was lost', faults: [{ kind: 'hang' }], made: 0, words: SLOW },
   { answer: 'none in time, though the request arrived', faults: [{ kind: 'hang', after: true }], made: 1, words: SLOW },
-  { answer: 'a reset before the service acted', faults: [{ kind: 'reset' }], made: 0, words: LOST },
-  { answer: 'a reset after the service acted', faults: [{ kind: 'reset', after: true }], made: 1, words: LOST },
+  { answer: 'a reset before the provider acted', faults: [{ kind: 'reset' }], made: 0, words: LOST },
+  { answer: 'a reset after the provider acted', faults: [{ kind: 'reset', after: true }], made: 1, words: LOST },
   { answer: 'a half-closed connection', faults: [{ kind: 'drop' }], made: 0, words: LOST },
   { answer: 'a connection that ends after it acted', faults: [{ kind: 'drop', after: true }], made: 1, words: LOST },
   ...[301, 303, 307, 308].map((status) => status3xx(status)),

@@ -11,7 +11,7 @@ import { condition, createWorld, type World } from '../support/world.ts';
 interface Gated {
   world: World;
   gate: Gate;
-  /** Closes the gate when the service's lists have answered and the create has not been sent yet. */
+  /** Closes the gate when the provider's lists have answered and the create has not been sent yet. */
   closeBeforeCreate: (close: () => void) => Promise<void>;
 }
 
@@ -48,8 +48,8 @@ async function expectRecovery(world: World): Promise<void> {
   expect(world.simulator.aliveServers()).toHaveLength(1);
 }
 
-describe('a create that finds no way to the service', () => {
-  it('is not created when the connection is refused, and is sent once the service listens again', async () => {
+describe('a create that finds no way to the provider', () => {
+  it('is not created when the connection is refused, and is sent once the provider listens again', async () => {
     const { world, gate, closeBeforeCreate } = await gatedWorld('http');
     await world.create(virtualServer('web'));
     await closeBeforeCreate(() => gate.refuse());
@@ -72,7 +72,7 @@ describe('a create that finds no way to the service', () => {
     await expectRecovery(world);
   });
 
-  it('costs no claim while the service is down, and a deletion needs nothing of it', async () => {
+  it('costs no claim while the provider is down, and a deletion needs nothing of it', async () => {
     const world = await createWorld({ flags: ['--base-url=http://127.0.0.1:1'] });
     await world.create(virtualServer('web'));
     const object = await world.waitForReason('web', 'ProviderUnavailable', 'Reconciling');
@@ -82,7 +82,7 @@ describe('a create that finds no way to the service', () => {
     await world.waitGone('web');
   });
 
-  it('costs no claim while the name of the service has no address', async () => {
+  it('costs no claim while the name of the provider has no address', async () => {
     const world = await createWorld({ flags: ['--base-url=http://service.invalid'] });
     await world.create(virtualServer('web'));
     const object = await world.waitForReason('web', 'ProviderUnavailable', 'Reconciling');

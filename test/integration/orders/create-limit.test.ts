@@ -22,7 +22,7 @@ describe('--max-creates-per-hour', () => {
     expect(world.simulator.ledger.creates()).toHaveLength(2);
   });
 
-  it('does not count creates that the service refused', async () => {
+  it('does not count creates that the provider refused', async () => {
     const world = await createWorld({ flags: ['--max-creates-per-hour=2'] });
     const refusal = world.simulator.faults.inject({
       match: { method: 'POST', route: '/beta/vps/servers' },

@@ -6,7 +6,7 @@ import { recordOf } from '../support/records.ts';
 import { startDetour } from '../support/process.ts';
 import { condition, createWorld, type World } from '../support/world.ts';
 
-/** An object whose create hangs at the service, which has already acted on it. */
+/** An object whose create hangs at the provider, which has already acted on it. */
 async function creating(): Promise<{ world: World; hang: FaultHandle }> {
   const world = await createWorld();
   const hang = world.simulator.faults.inject({

@@ -4,7 +4,7 @@ import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
 import { readyServer, stalledMessage } from '../support/records.ts';
 import { createWorld } from '../support/world.ts';
 
-describe('a spec that the service does not offer', () => {
+describe('a spec that the provider does not offer', () => {
   it.for([
     ['product', { product: 'vps-1bg' }, { product: 'vps-1gb' }, 'spec.product "vps-1bg" is not offered', 'vps-1gb'],
     [

@@ -38,7 +38,7 @@ describe('completion', () => {
     expect(await offered('status', '--context', 'none', '')).toEqual([':4']);
   });
 
-  it('offers no word of the service in which a shell reads more, as the scripts of older kubectl versions let it', async () => {
+  it('offers no word of the provider in which a shell reads more, as the scripts of older kubectl versions let it', async () => {
     const hostile = ['$(touch code)', '`touch code`', '${x:=$(touch code)}', 'vps-1gb\ntouch code', "a'b", '~', '*'];
     const products = [...hostile, 'vps-9gb'].map((code) => ({ code }));
     const images = [...hostile, 'debian-13.qcow2/minimal'].map((name) => ({ name }));

@@ -9,7 +9,7 @@ import { createWorld, type World } from '../support/world.ts';
 
 const folder = usePlugin();
 
-/** An object whose order was answered by nothing; `created`: the service has acted on it. */
+/** An object whose order was answered by nothing; `created`: the provider has acted on it. */
 async function parked(created: boolean): Promise<{ world: World; plugin: Plugin; attempt: string }> {
   const world = await createWorld();
   const object = await lostOrder(world, 'web', created);

@@ -1,4 +1,4 @@
-/** `kubectl vps ssh` against a real sshd, which the service names as its proxy. */
+/** `kubectl vps ssh` against a real sshd, which the provider names as its proxy. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';

@@ -46,7 +46,7 @@ describe('kubectl vps status NAME', () => {
     expect(stdout).not.toMatch(/Attempt|What you can do/);
   });
 
-  it('shows how far a task is, in the words of the service, which cannot steer the terminal', async () => {
+  it('shows how far a task is, in the words of the provider, which cannot steer the terminal', async () => {
     const world = await createWorld();
     await provisioning(world, 'web', 'Installing \u001b[2J\u009b31m OS, 99% complete');
     const plugin = await createPlugin(folder(), world.namespace);

@@ -31,7 +31,7 @@ async function startForwarder(port: number) {
   return { port: (server.address() as AddressInfo).port, connections, close };
 }
 
-it(`opens few connections in ${LIVES} lives: below ten to the API server, to the service one a create and below ten`, async () => {
+it(`opens few connections in ${LIVES} lives: below ten to the API server, to the provider one a create and below ten`, async () => {
   const text = await readFile(inject('operatorKubeconfigPath'), 'utf8');
   const [, port = ''] = /server: https:\/\/127\.0\.0\.1:(\d+)/.exec(text) ?? [];
   const proxy = await startForwarder(Number(port));
@@ -44,7 +44,7 @@ it(`opens few connections in ${LIVES} lives: below ten to the API server, to the
   await writeFile(kubeconfig, text.replace(`127.0.0.1:${port}`, `127.0.0.1:${proxy.port}`));
   const world = await createWorld({
     operator: false,
-    // A service that closes idle connections would have us open new ones, which is not ours to count.
+    // A provider that closes idle connections would have us open new ones, which is not ours to count.
     simulator: { keepAliveTimeoutMs: 60_000 },
     flags: [`--kubeconfig=${kubeconfig}`, '--max-concurrent-reconciles=32', '--max-creates-per-hour=0'],
   });
@@ -62,7 +62,7 @@ it(`opens few connections in ${LIVES} lives: below ten to the API server, to the
   const ofCreates = new Set(creates.map(({ connection }) => connection));
   const toService = ledger.connections().length - ofCreates.size;
   console.log(`connections in ${LIVES} lives: ${proxy.connections.total} to the API server,`);
-  console.log(`to the service ${ofCreates.size} of creates and ${toService} besides`);
+  console.log(`to the provider ${ofCreates.size} of creates and ${toService} besides`);
   expect(proxy.connections.total).toBeLessThan(10);
   expect(toService).toBeLessThan(10);
   // A connection of its own: nothing else was ever sent on it.

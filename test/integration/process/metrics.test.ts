@@ -162,7 +162,7 @@ describe('the metrics of an operator', () => {
     expect(valueOf(forced, 'vps_operator_servers', { reason: 'CreateOutcomeUnknown' })).toBeUndefined();
   });
 
-  it('show a key that the service refuses', async () => {
+  it('show a key that the provider refuses', async () => {
     const { world, url } = await observedWorld();
     await world.putSecret('wrong', { keyId: 'simulated-key', secret: 'not-the-secret' });
     await world.create(virtualServer('web', withSpec({ apiKeySecretRef: { name: 'wrong' } })));

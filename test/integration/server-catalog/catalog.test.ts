@@ -1,4 +1,4 @@
-/** ServerCatalogs on the real API server: the service's lists as an object, and whether a key works. */
+/** ServerCatalogs on the real API server: the provider's lists as an object, and whether a key works. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, copyFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -66,7 +66,7 @@ const reasonOf = (catalog: ServerCatalog, type: string) => conditionOf(catalog, 
 const reads = ({ simulator }: World): number => simulator.ledger.requests({ route: '/beta/vps/products' }).length;
 
 describe('a catalog', () => {
-  it('shows what the service lists, in columns too', async () => {
+  it('shows what the provider lists, in columns too', async () => {
     const { world, create, waitForReason } = await catalogWorld();
     await create();
     const { status } = await waitForReason('Available');
@@ -87,7 +87,7 @@ describe('a catalog', () => {
     expect(events[0]?.regarding).toMatchObject({ kind: CATALOG_KIND });
   });
 
-  it('is not written again while the service lists the same, in whatever order', async () => {
+  it('is not written again while the provider lists the same, in whatever order', async () => {
     const diskSizes = { ssd: [10, 20] };
     const { world, create, again, get, waitFor, waitForReason } = await readyWorld({ simulator: { diskSizes } });
     const visits = (): unknown[] => world.log.filter(({ msg }) => msg === 'catalog read').map(({ changed }) => changed);
@@ -159,7 +159,7 @@ describe('a catalog', () => {
 });
 
 describe('the key', () => {
-  it('that the service refuses is shown, and its mending is seen without help', async () => {
+  it('that the provider refuses is shown, and its mending is seen without help', async () => {
     const { world, create, waitForReason } = await catalogWorld({ secret: false });
     await world.putSecret('vps-api-key', { keyId: DEFAULT_KEY.keyId, secret: 'another-secret' });
     await create();
@@ -216,7 +216,7 @@ describe('the key', () => {
   });
 });
 
-describe('a service that is down', () => {
+describe('a provider that is down', () => {
   it('leaves the lists and Ready, says so, and is read again when it is back', async () => {
     const { world, create, again, waitFor, waitForReason } = await catalogWorld();
     await create();

@@ -1,4 +1,4 @@
-/** What tests of creates ask of an object and of the service. */
+/** What tests of creates ask of an object and of the provider. */
 import { expect } from 'vitest';
 import { API_VERSION, PLURAL, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { ServerRecord } from '../../../src/api/record.ts';
@@ -10,12 +10,12 @@ import { condition, type World } from './world.ts';
 
 export const CREATE = { method: 'POST', route: '/beta/vps/servers' } as const;
 
-/** Creates that reached the service, whatever it made of them. */
+/** Creates that reached the provider, whatever it made of them. */
 export function sent(world: World): RequestEntry[] {
   return world.simulator.ledger.requests(CREATE);
 }
 
-/** Creates an object whose order is answered by nothing, and waits until it says so; `created`: the service acted on it. */
+/** Creates an object whose order is answered by nothing, and waits until it says so; `created`: the provider acted on it. */
 export async function lostOrder(world: World, name: string, created: boolean): Promise<VirtualServer> {
   world.simulator.faults.inject({ match: CREATE, action: { kind: 'drop', after: created } });
   await world.create(virtualServer(name));

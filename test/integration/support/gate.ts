@@ -1,4 +1,4 @@
-/** A gate of TCP before the service: connections that stand go on, new ones meet what the gate says. */
+/** A gate of TCP before the provider: connections that stand go on, new ones meet what the gate says. */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -6,13 +6,13 @@ import { onTestFinished } from 'vitest';
 
 export interface Gate {
   readonly port: number;
-  /** Port of the service at 127.0.0.1. */
+  /** Port of the provider at 127.0.0.1. */
   target: number;
   /** New connections are refused, as by a host where nothing listens. */
   refuse(): void;
   /** New connections end as soon as the client has said something: for TLS, before the handshake is done. */
   hangUp(): void;
-  /** New connections lead to the service, as at the beginning. */
+  /** New connections lead to the provider, as at the beginning. */
   admit(): Promise<void>;
   /** Connections that met a closed gate that hangs up. */
   readonly hungUp: number;

@@ -1,6 +1,6 @@
 /**
- * A service that fails for a while, seen by four objects: one whose server is being made, one that is Ready, one that is
- * being deleted and one that comes late. Whatever the service does, all of them get where they belong once it is well.
+ * A provider that fails for a while, seen by four objects: one whose server is being made, one that is Ready, one that is
+ * being deleted and one that comes late. Whatever the provider does, all of them get where they belong once it is well.
  */
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
@@ -49,7 +49,7 @@ const CALLS: FaultMatch[] = [
 /** A key of its own: the lists that were just read with another one would do for a create. */
 const LATE_KEY = { keyId: 'late-key', secret: 'secret-of-the-late-key' };
 
-/** How often each object tries before the service is well again. */
+/** How often each object tries before the provider is well again. */
 const TRIES = 2;
 /** One second, less its jitter. */
 const FIRST_PAUSE_MS = 900;
@@ -115,7 +115,7 @@ async function says(world: World, { says: usual, differs }: Outage, role: Role):
       true,
     `${expected.reason} with ${String(expected.words)}`,
   );
-  // A server that runs goes on running, whatever the service says of it.
+  // A server that runs goes on running, whatever the provider says of it.
   if (role === 'ready' && expected.reason.startsWith('Provider')) {
     expect(condition(object, 'Ready')).toMatchObject({ status: 'True', reason: 'Available' });
   }

@@ -85,7 +85,7 @@ interface Parts {
   addsRights: boolean;
   watch: 'own' | 'all';
   flags: string[];
-  /** Every token that the service has issued. */
+  /** Every token that the provider has issued. */
   tokens: readonly string[];
 }
 

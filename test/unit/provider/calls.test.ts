@@ -3,29 +3,29 @@ import { createServer } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
 import type { RequestInfo } from '../../../src/provider/index.ts';
-import { KEY, errorOf, listen, providerFor, sessionFor, startRaw, startService } from './service.ts';
-import type { Reply } from './service.ts';
+import { KEY, errorOf, listen, providerFor, sessionFor, startRaw, startStub } from './stub-provider.ts';
+import type { Reply } from './stub-provider.ts';
 
 const TASK = '/beta/queue/vps/5';
 const SERVER = '/beta/vps/servers/abc';
 
 async function poll(reply: Reply) {
-  const service = await startService();
-  service.on(`GET ${TASK}`, reply);
-  return { service, state: sessionFor(service).pollTask(5) };
+  const stub = await startStub();
+  stub.on(`GET ${TASK}`, reply);
+  return { stub, state: sessionFor(stub).pollTask(5) };
 }
 
 async function read(body: unknown, identifier = 'abc') {
-  const service = await startService();
-  service.on(`GET /beta/vps/servers/${identifier}`, { status: 200, body });
-  return sessionFor(service).readServer(identifier, 'low');
+  const stub = await startStub();
+  stub.on(`GET /beta/vps/servers/${identifier}`, { status: 200, body });
+  return sessionFor(stub).readServer(identifier, 'low');
 }
 
 describe('a task poll', () => {
-  it('is pending with the words of the service', async () => {
-    const { state, service } = await poll({ status: 200, body: { identifier: 'abc', status: 'Installing, 40%' } });
+  it('is pending with the words of the provider', async () => {
+    const { state, stub } = await poll({ status: 200, body: { identifier: 'abc', status: 'Installing, 40%' } });
     expect(await state).toEqual({ state: 'pending', identifier: 'abc', status: 'Installing, 40%' });
-    expect(service.seen.at(-1)?.headers.authorization).toBe('Bearer token-1');
+    expect(stub.seen.at(-1)?.headers.authorization).toBe('Bearer token-1');
   });
 
   it('passes on no credential and no control character that its words quote', async () => {
@@ -58,9 +58,9 @@ describe('a task poll', () => {
     ['body, where the Location has another case', '/beta/vps/servers/ABC', { identifier: 'abc' }, 'abc'],
     ['body, not a foreign Location', 'http://127.0.0.9/beta/vps/servers/evil', { identifier: 'abc' }, 'abc'],
   ])('is complete with the identifier from the %s', async (_name, location, body, identifier) => {
-    const { state, service } = await poll({ status: 303, headers: location === undefined ? {} : { location }, body });
+    const { state, stub } = await poll({ status: 303, headers: location === undefined ? {} : { location }, body });
     expect(await state).toEqual({ state: 'complete', identifier });
-    expect(service.seen.map(({ path }) => path)).toEqual(['/auth/login', TASK]);
+    expect(stub.seen.map(({ path }) => path)).toEqual(['/auth/login', TASK]);
   });
 
   it.each<[string | undefined, unknown]>([
@@ -102,13 +102,13 @@ describe('redirects', () => {
   it.each([301, 302, 303, 307, 308])('by %i never carry a token to another place', async (status) => {
     let strangers = 0;
     const port = await listen(createServer((_request, response) => response.end(`${++strangers}`)));
-    const service = await startService();
+    const stub = await startStub();
     const reply = { status, headers: { location: `http://127.0.0.1:${port}/beta/vps/servers/abc` }, body: {} };
-    const session = sessionFor(service);
+    const session = sessionFor(stub);
     for (const route of ['GET /beta/vps/products', `GET ${TASK}`, `GET ${SERVER}`, `DELETE ${SERVER}`]) {
-      service.on(route, reply);
+      stub.on(route, reply);
     }
-    service.on('POST /beta/vps/servers', reply);
+    stub.on('POST /beta/vps/servers', reply);
     expect(await errorOf(session.products())).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
     expect(await errorOf(session.pollTask(5))).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
     expect(await errorOf(session.readServer('abc', 'low'))).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
@@ -192,29 +192,29 @@ describe('reading a server', () => {
   it.each(['a/b', '../products', 'a?b=c', 'a#b', '%2e%2e', 'a b', 'ü🔑', '...', 'a\\b', ';x', '..;', 'x'.repeat(4000)])(
     'asks for the identifier %s as one segment of the path',
     async (identifier) => {
-      const service = await startService('/prefix');
+      const stub = await startStub('/prefix');
       const path = `/beta/vps/servers/${encodeURIComponent(identifier)}`;
-      service.on(`GET ${path}`, { status: 200, body: { identifier } });
-      service.on(`DELETE ${path}`, { status: 200, body: {} });
-      const session = sessionFor(service);
+      stub.on(`GET ${path}`, { status: 200, body: { identifier } });
+      stub.on(`DELETE ${path}`, { status: 200, body: {} });
+      const session = sessionFor(stub);
       expect(await session.readServer(identifier, 'low')).toMatchObject({ identifier });
       await session.deleteServer(identifier);
-      expect(service.count('DELETE', path)).toBe(1);
+      expect(stub.count('DELETE', path)).toBe(1);
     },
   );
 
   it.each(['', '.', '..', '\ud800', 'x'.repeat(5000)])('sends nothing for the identifier %j', async (identifier) => {
-    const service = await startService();
-    const session = sessionFor(service);
+    const stub = await startStub();
+    const session = sessionFor(stub);
     expect(await errorOf(session.readServer(identifier, 'low'))).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
     expect(await errorOf(session.deleteServer(identifier))).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
-    expect(service.seen).toEqual([]);
+    expect(stub.seen).toEqual([]);
   });
 
-  it('does not find what the service does not know', async () => {
-    const service = await startService();
-    service.on(`GET ${SERVER}`, { status: 404, body: '<html>Not found</html>' });
-    const error = await errorOf(sessionFor(service).readServer('abc', 'low'));
+  it('does not find what the provider does not know', async () => {
+    const stub = await startStub();
+    stub.on(`GET ${SERVER}`, { status: 404, body: '<html>Not found</html>' });
+    const error = await errorOf(sessionFor(stub).readServer('abc', 'low'));
     expect(error).toMatchObject({ code: 'PROVIDER_NOT_FOUND' });
     expect(error.message).not.toContain('<');
   });
@@ -222,10 +222,10 @@ describe('reading a server', () => {
 
 describe('deleting a server', () => {
   it.each(['{"message":"ok"}', '', 'garbage', '[]'])('succeeds by 200 whatever the body is: %j', async (body) => {
-    const service = await startService();
-    service.on(`DELETE ${SERVER}`, { status: 200, body });
-    await sessionFor(service).deleteServer('abc');
-    expect(service.count('DELETE', SERVER)).toBe(1);
+    const stub = await startStub();
+    stub.on(`DELETE ${SERVER}`, { status: 200, body });
+    await sessionFor(stub).deleteServer('abc');
+    expect(stub.count('DELETE', SERVER)).toBe(1);
   });
 
   it.each<[number, string]>([
@@ -237,25 +237,25 @@ describe('deleting a server', () => {
     [429, 'PROVIDER_RATE_LIMITED'],
     [500, 'PROVIDER_RESPONSE'],
   ])('fails by %i with %s, and is not repeated by itself', async (status, code) => {
-    const service = await startService();
-    service.on(`DELETE ${SERVER}`, { status, body: status === 204 ? '' : {} });
-    expect(await errorOf(sessionFor(service).deleteServer('abc'))).toMatchObject({ code });
-    expect(service.count('DELETE', SERVER)).toBe(1);
+    const stub = await startStub();
+    stub.on(`DELETE ${SERVER}`, { status, body: status === 204 ? '' : {} });
+    expect(await errorOf(sessionFor(stub).deleteServer('abc'))).toMatchObject({ code });
+    expect(stub.count('DELETE', SERVER)).toBe(1);
   });
 });
 
-describe('the lists of the service', () => {
+describe('the lists of the provider', () => {
   const lists = async (replies: { products?: unknown; images?: unknown; diskSizes?: unknown } = {}) => {
-    const service = await startService();
+    const stub = await startStub();
     const { products = [{ code: 'a', specs: { ram: 1024 } }], images = [], diskSizes = { ssd: [10, 20] } } = replies;
-    service.on('GET /beta/vps/products', { status: 200, body: products });
-    service.on('GET /beta/vps/images', { status: 200, body: images });
-    service.on('GET /beta/vps/disk-sizes', { status: 200, body: diskSizes });
-    return service;
+    stub.on('GET /beta/vps/products', { status: 200, body: products });
+    stub.on('GET /beta/vps/images', { status: 200, body: images });
+    stub.on('GET /beta/vps/disk-sizes', { status: 200, body: diskSizes });
+    return stub;
   };
 
   it('leave out what is malformed', async () => {
-    const service = await lists({
+    const stub = await lists({
       products: [
         { code: 'a', specs: { ram: 1024, x: 1 } },
         { code: 5 },
@@ -267,7 +267,7 @@ describe('the lists of the service', () => {
       images: [{ name: 'debian/minimal', description: 'Debian' }, { name: 'x/y', description: null }, {}, []],
       diskSizes: { ssd: [10, '20', 30.5, 40, null], hdd: 'none', nvme: [] },
     });
-    expect(await sessionFor(service).catalog(0)).toEqual({
+    expect(await sessionFor(stub).catalog(0)).toEqual({
       products: [{ code: 'a', ram: 1024 }, { code: 'c' }],
       images: [{ name: 'debian/minimal', description: 'Debian' }, { name: 'x/y' }],
       diskSizes: { ssd: [10, 40], nvme: [] },
@@ -277,65 +277,65 @@ describe('the lists of the service', () => {
   it.each([{ products: {} }, { images: 'x' }, { diskSizes: [] }, { products: '<html>' }])(
     'cannot be understood when they are %j',
     async (replies) => {
-      const service = await lists(replies);
-      expect(await errorOf(sessionFor(service).catalog(0))).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
+      const stub = await lists(replies);
+      expect(await errorOf(sessionFor(stub).catalog(0))).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
     },
   );
 
   it('are read once for many callers, and again when they are too old', async () => {
-    const service = await lists();
+    const stub = await lists();
     let now = 0;
-    const session = sessionFor(service, { now: () => now });
+    const session = sessionFor(stub, { now: () => now });
     await Promise.all(Array.from({ length: 20 }, () => session.catalog(0)));
     now = 5000;
     await session.catalog(5000);
-    expect(service.count('GET', '/beta/vps/images')).toBe(1);
+    expect(stub.count('GET', '/beta/vps/images')).toBe(1);
     await session.catalog(4999);
-    expect(service.count('GET', '/beta/vps/images')).toBe(2);
+    expect(stub.count('GET', '/beta/vps/images')).toBe(2);
   });
 
   it('are asked for again after a failure', async () => {
-    const service = await lists();
-    service.on('GET /beta/vps/images', { status: 500 });
-    const session = sessionFor(service);
+    const stub = await lists();
+    stub.on('GET /beta/vps/images', { status: 500 });
+    const session = sessionFor(stub);
     expect(await errorOf(session.catalog(60_000))).toMatchObject({ code: 'PROVIDER_RESPONSE' });
-    service.on('GET /beta/vps/images', { status: 200, body: [] });
+    stub.on('GET /beta/vps/images', { status: 200, body: [] });
     expect(await session.catalog(60_000)).toMatchObject({ images: [] });
   });
 
   it('show the products fresh at each call', async () => {
-    const service = await lists();
-    const session = sessionFor(service);
+    const stub = await lists();
+    const session = sessionFor(stub);
     await session.catalog(60_000);
     expect(await session.products()).toEqual([{ code: 'a', ram: 1024 }]);
-    expect(service.count('GET', '/beta/vps/products')).toBe(2);
+    expect(stub.count('GET', '/beta/vps/products')).toBe(2);
   });
 
   it('that do not exist are a failed response, not a missing server', async () => {
-    const service = await lists();
-    service.on('GET /beta/vps/products', { status: 404 });
-    expect(await errorOf(sessionFor(service).products())).toMatchObject({ code: 'PROVIDER_RESPONSE', status: 404 });
+    const stub = await lists();
+    stub.on('GET /beta/vps/products', { status: 404 });
+    expect(await errorOf(sessionFor(stub).products())).toMatchObject({ code: 'PROVIDER_RESPONSE', status: 404 });
   });
 });
 
 describe('every call', () => {
   it.each(['', '/', '//'])('works with a path prefix followed by %j', async (slashes) => {
-    const service = await startService('/pre/fix');
-    service.on('GET /beta/vps/products', { status: 200, body: [] });
-    const session = sessionFor({ baseUrl: service.baseUrl + slashes, authUrl: service.authUrl + slashes });
+    const stub = await startStub('/pre/fix');
+    stub.on('GET /beta/vps/products', { status: 200, body: [] });
+    const session = sessionFor({ baseUrl: stub.baseUrl + slashes, authUrl: stub.authUrl + slashes });
     await session.products();
-    expect(service.seen.map(({ path }) => path)).toEqual(['/pre/fix/auth/login', '/pre/fix/beta/vps/products']);
+    expect(stub.seen.map(({ path }) => path)).toEqual(['/pre/fix/auth/login', '/pre/fix/beta/vps/products']);
   });
 
   it('ends at its deadline when nothing is answered', async () => {
-    const { authUrl } = await startService();
+    const { authUrl } = await startStub();
     const raw = await startRaw(() => undefined);
     const session = sessionFor({ baseUrl: raw.origin, authUrl }, { timeoutMs: 100 });
     expect(await errorOf(session.products())).toMatchObject({ code: 'PROVIDER_TIMEOUT' });
   });
 
   it('ends at its deadline when the answer drips', async () => {
-    const { authUrl } = await startService();
+    const { authUrl } = await startStub();
     const raw = await startRaw((socket) => {
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n[');
       const timer = setInterval(() => socket.write(' '), 5);
@@ -346,14 +346,14 @@ describe('every call', () => {
   });
 
   it('ends at its deadline when the connection is never established', async () => {
-    const { authUrl } = await startService();
+    const { authUrl } = await startStub();
     const port = await listen(createTcpServer(() => undefined));
     const session = sessionFor({ baseUrl: `https://127.0.0.1:${port}`, authUrl }, { timeoutMs: 300 });
     expect(await errorOf(session.products())).toMatchObject({ code: 'PROVIDER_TIMEOUT' });
   });
 
   it('ends at its deadline while it waits for one of the 8 connections', async () => {
-    const { authUrl } = await startService();
+    const { authUrl } = await startStub();
     const raw = await startRaw(() => undefined);
     const session = sessionFor({ baseUrl: raw.origin, authUrl }, { timeoutMs: 200 });
     const errors = await Promise.all(Array.from({ length: 20 }, () => errorOf(session.products())));
@@ -361,35 +361,35 @@ describe('every call', () => {
   });
 
   it('shares 8 connections with all others', async () => {
-    const service = await startService();
+    const stub = await startStub();
     const connections = new Set<unknown>();
     const waiting: (() => void)[] = [];
-    service.on('GET /beta/vps/products', (_request, response) => {
+    stub.on('GET /beta/vps/products', (_request, response) => {
       connections.add(response.socket);
       waiting.push(() => response.end('[]'));
       // Nobody is answered before all connections are in use.
       if (connections.size >= 8) for (const answer of waiting.splice(0)) answer();
     });
-    const session = sessionFor(service);
+    const session = sessionFor(stub);
     await Promise.all(Array.from({ length: 40 }, () => session.products()));
     expect(connections.size).toBe(8);
   });
 
   it('does not take an answer of 50 MB', async () => {
-    const service = await startService();
-    service.on('GET /beta/vps/products', { status: 200, body: `[${' '.repeat(50 * 1024 * 1024)}]` });
-    expect(await errorOf(sessionFor(service).products())).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
+    const stub = await startStub();
+    stub.on('GET /beta/vps/products', { status: 200, body: `[${' '.repeat(50 * 1024 * 1024)}]` });
+    expect(await errorOf(sessionFor(stub).products())).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
   });
 
   it('is unreachable when the answer is cut off', async () => {
-    const { authUrl } = await startService();
+    const { authUrl } = await startStub();
     const raw = await startRaw((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n[{"co'));
     const session = sessionFor({ baseUrl: raw.origin, authUrl });
     expect(await errorOf(session.products())).toMatchObject({ code: 'PROVIDER_UNREACHABLE' });
   });
 
   it('fails when the client is closed while it is under way', async () => {
-    const { authUrl } = await startService();
+    const { authUrl } = await startStub();
     const arrived = Promise.withResolvers<undefined>();
     const raw = await startRaw(() => arrived.resolve(undefined));
     const provider = providerFor({ baseUrl: raw.origin, authUrl });
@@ -400,10 +400,10 @@ describe('every call', () => {
   });
 
   it('is told of, with operation and outcome and without URL', async () => {
-    const service = await startService();
-    service.on(`GET ${TASK}`, { status: 200, body: {} });
+    const stub = await startStub();
+    stub.on(`GET ${TASK}`, { status: 200, body: {} });
     const told: RequestInfo[] = [];
-    const session = sessionFor(service, { onRequest: (info) => told.push(info) });
+    const session = sessionFor(stub, { onRequest: (info) => told.push(info) });
     await session.pollTask(5);
     expect(told).toMatchObject([
       { operation: 'login', status: 200 },

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { Connector, connectOptions } from '../../../src/provider/connector.ts';
 import type { Address } from '../../../src/provider/connector.ts';
-import { errorOf, listen, refusingOrigin, sessionFor, startService } from './service.ts';
+import { errorOf, listen, refusingOrigin, sessionFor, startStub } from './stub-provider.ts';
 
 const V4 = { address: '127.0.0.1', family: 4 };
 const V6 = { address: '::1', family: 6 };
@@ -19,7 +19,7 @@ function connectorFor(addresses: () => Address[]) {
     lookup: () => Promise.resolve(addresses()),
   });
   const open = async (port: number) => {
-    const socket = await connector.open(connectOptions(`http://service.test:${port}`));
+    const socket = await connector.open(connectOptions(`http://stub.test:${port}`));
     const family = socket.remoteFamily;
     socket.destroy();
     return family;
@@ -103,8 +103,8 @@ describe('the address family', () => {
 
 describe('a change of the address family', () => {
   it('drops the tokens, and new connections take the new family', async () => {
-    const service = await startService();
-    service.on('GET /beta/vps/products', { status: 200, body: [] });
+    const stub = await startStub();
+    stub.on('GET /beta/vps/products', { status: 200, body: [] });
     const login = createServer((_request, response) => response.end('{"access_token":"from-v6","expires_in":300}'));
     await new Promise<void>((resolve) => login.listen(0, '::1', resolve));
     onTestFinished(() => {
@@ -114,7 +114,7 @@ describe('a change of the address family', () => {
     const authPort = (login.address() as AddressInfo).port;
     const told: string[] = [];
     const session = sessionFor(
-      { baseUrl: `http://base.test:${new URL(service.baseUrl).port}`, authUrl: `http://auth.test:${authPort}` },
+      { baseUrl: `http://base.test:${new URL(stub.baseUrl).port}`, authUrl: `http://auth.test:${authPort}` },
       { lookup: () => Promise.resolve([V6, V4]), onRequest: ({ operation }) => told.push(operation) },
     );
     // The login goes over IPv6; the base URL answers over IPv4 only, so the token is void after its first call.

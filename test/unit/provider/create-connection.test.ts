@@ -9,10 +9,10 @@ import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { CreateOutcome } from '../../../src/provider/types.ts';
-import { listen, providerFor, refusingOrigin, REQUEST, sessionFor, startRaw, startService } from './service.ts';
+import { listen, providerFor, refusingOrigin, REQUEST, sessionFor, startRaw, startStub } from './stub-provider.ts';
 
 async function createAt(origin: string, options: { timeoutMs?: number; createTimeoutMs?: number } = {}) {
-  const { authUrl } = await startService();
+  const { authUrl } = await startStub();
   const session = sessionFor({ baseUrl: origin, authUrl }, options);
   // The create timeout covers the login, too; a busy machine must not spend it there.
   await session.ensureToken();
@@ -54,9 +54,9 @@ describe('a create that found no connection', () => {
   });
 
   it('is not created when the name has no address', async () => {
-    const { authUrl } = await startService();
+    const { authUrl } = await startStub();
     const lookup = () => Promise.reject(Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' }));
-    const session = sessionFor({ baseUrl: 'http://service.invalid', authUrl }, { lookup });
+    const session = sessionFor({ baseUrl: 'http://stub.invalid', authUrl }, { lookup });
     const outcome = await session.createServer(REQUEST);
     expect(outcome).toMatchObject({ kind: 'notCreated', error: { code: 'PROVIDER_UNREACHABLE' } });
   });
@@ -86,12 +86,12 @@ describe('a create that found no connection', () => {
   });
 
   it('is not created after the client was closed', async () => {
-    const service = await startService();
-    const provider = providerFor(service);
+    const stub = await startStub();
+    const provider = providerFor(stub);
     const session = provider.session({ keyId: 'key', secret: 'secret' });
     await provider.close();
     expect(await session.createServer(REQUEST)).toMatchObject({ kind: 'notCreated' });
-    expect(service.seen).toEqual([]);
+    expect(stub.seen).toEqual([]);
   });
 });
 
@@ -136,7 +136,7 @@ describe('a create whose answer is lost', () => {
   });
 
   it('is unknown when the client is closed while it waits', async () => {
-    const { authUrl } = await startService();
+    const { authUrl } = await startStub();
     const arrived = Promise.withResolvers<undefined>();
     const raw = await startRaw(() => arrived.resolve(undefined));
     const provider = providerFor({ baseUrl: raw.origin, authUrl });
@@ -191,12 +191,12 @@ describe('a create that is accepted with a broken body', () => {
   });
 
   it('is not created, without another login, when the body of a 401 outlasts the deadline', async () => {
-    const service = await startService();
+    const stub = await startStub();
     const raw = await startRaw((socket) => socket.write('HTTP/1.1 401 No\r\nContent-Length: 50\r\n\r\n{'));
-    const session = sessionFor({ baseUrl: raw.origin, authUrl: service.authUrl }, { createTimeoutMs: 500 });
+    const session = sessionFor({ baseUrl: raw.origin, authUrl: stub.authUrl }, { createTimeoutMs: 500 });
     await session.ensureToken();
     expect(await session.createServer(REQUEST)).toMatchObject({ kind: 'notCreated' });
-    expect(service.seen).toHaveLength(1);
+    expect(stub.seen).toHaveLength(1);
     expect(raw.requests).toHaveLength(1);
   });
 

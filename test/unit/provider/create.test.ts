@@ -1,21 +1,21 @@
 /** What each answer to the create means: design.md, "What an answer to the create means". */
 import { describe, expect, it } from 'vitest';
 import type { CreateOutcome } from '../../../src/provider/types.ts';
-import { providerFor, REQUEST, sessionFor, startService } from './service.ts';
-import type { Reply, Service } from './service.ts';
+import { providerFor, REQUEST, sessionFor, startStub } from './stub-provider.ts';
+import type { Reply, StubProvider } from './stub-provider.ts';
 
 const SERVERS = '/beta/vps/servers';
 
-async function create(reply: Reply, prefix = ''): Promise<{ outcome: CreateOutcome; service: Service }> {
-  const service = await startService(prefix);
-  service.on(`POST ${SERVERS}`, reply);
-  return { outcome: await sessionFor(service).createServer(REQUEST), service };
+async function create(reply: Reply, prefix = ''): Promise<{ outcome: CreateOutcome; stub: StubProvider }> {
+  const stub = await startStub(prefix);
+  stub.on(`POST ${SERVERS}`, reply);
+  return { outcome: await sessionFor(stub).createServer(REQUEST), stub };
 }
 
 describe('the request of a create', () => {
   it('sends the documented body with the token, on a connection that is closed afterwards', async () => {
-    const { service } = await create({ status: 202, body: { task: 7 } });
-    const post = service.seen.find(({ path }) => path === SERVERS);
+    const { stub } = await create({ status: 202, body: { task: 7 } });
+    const post = stub.seen.find(({ path }) => path === SERVERS);
     expect(JSON.parse(post?.body ?? '')).toEqual({
       product: 'vps-1gb',
       image: 'debian-13/minimal',
@@ -51,9 +51,9 @@ describe('an accepted create', () => {
     ['with a query', (origin) => `${origin}/p/beta/queue/vps/31?from=create`],
   ];
   it.each(LOCATIONS)('takes the task from a Location that is %s', async (_name, location) => {
-    const service = await startService('/p');
-    service.on(`POST ${SERVERS}`, { status: 202, headers: { location: location(service.origin) } });
-    const outcome = await sessionFor(service).createServer(REQUEST);
+    const stub = await startStub('/p');
+    stub.on(`POST ${SERVERS}`, { status: 202, headers: { location: location(stub.origin) } });
+    const outcome = await sessionFor(stub).createServer(REQUEST);
     expect(outcome).toEqual({ kind: 'created', task: 31 });
   });
 
@@ -99,44 +99,44 @@ describe('an accepted create', () => {
   it.each(['', 'garbage', '[]', '{}', '{"task":null}', '{"task":{}}'])(
     'is unknown when nothing names a task and the body is %j',
     async (body) => {
-      const { outcome, service } = await create({ status: 202, body });
+      const { outcome, stub } = await create({ status: 202, body });
       expect(outcome).toMatchObject({ kind: 'unknown', error: { code: 'PROVIDER_PROTOCOL' } });
-      expect(service.count('POST', SERVERS)).toBe(1);
+      expect(stub.count('POST', SERVERS)).toBe(1);
     },
   );
 });
 
 describe('a create that is not accepted', () => {
   it.each([400, 402, 403, 404, 405, 413, 415, 422])(
-    'is refused by %i, with the words of the service',
+    'is refused by %i, with the words of the provider',
     async (status) => {
-      const { outcome, service } = await create({ status, body: { message: 'no such product' } });
+      const { outcome, stub } = await create({ status, body: { message: 'no such product' } });
       expect(outcome).toMatchObject({ kind: 'refused', status, error: { code: 'PROVIDER_RESPONSE', status } });
       expect(outcome).toHaveProperty('error.message', expect.stringContaining('no such product'));
-      expect(service.count('POST', SERVERS)).toBe(1);
+      expect(stub.count('POST', SERVERS)).toBe(1);
     },
   );
 
   it('is not created by 429, and says how long to wait', async () => {
-    const { outcome, service } = await create({ status: 429, headers: { 'retry-after': '17' } });
+    const { outcome, stub } = await create({ status: 429, headers: { 'retry-after': '17' } });
     expect(outcome).toMatchObject({
       kind: 'notCreated',
       error: { code: 'PROVIDER_RATE_LIMITED', retryAfterMs: 17_000 },
     });
-    expect(service.count('POST', SERVERS)).toBe(1);
+    expect(stub.count('POST', SERVERS)).toBe(1);
   });
 
   it.each([
     200, 201, 204, 206, 301, 302, 303, 307, 308, 406, 408, 409, 410, 418, 423, 425, 500, 501, 502, 503, 504, 599,
   ])('is unknown by %i, and is not sent again', async (status) => {
     const location = 'http://127.0.0.1:1/beta/queue/vps/31';
-    const { outcome, service } = await create({
+    const { outcome, stub } = await create({
       status,
       headers: { location },
       body: status === 204 ? '' : { task: 1 },
     });
     expect(outcome.kind).toBe('unknown');
-    expect(service.count('POST', SERVERS)).toBe(1);
+    expect(stub.count('POST', SERVERS)).toBe(1);
   });
 });
 
@@ -148,10 +148,10 @@ describe('a create that succeeds in another way than by 202', () => {
     { status: 206, body: { task: '7' }, location: undefined },
   ])('is unknown and keeps the task that $status names: $body, Location $location', async (reply) => {
     const { status, body, location } = reply;
-    const { outcome, service } = await create({ status, body, headers: location === undefined ? {} : { location } });
+    const { outcome, stub } = await create({ status, body, headers: location === undefined ? {} : { location } });
     expect(outcome).toMatchObject({ kind: 'unknown', task: 7, error: { code: 'PROVIDER_PROTOCOL' } });
     expect(outcome).toHaveProperty('error.message', expect.stringMatching(`${status} instead of 202.*task 7`));
-    expect(service.count('POST', SERVERS)).toBe(1);
+    expect(stub.count('POST', SERVERS)).toBe(1);
   });
 
   it.each([
@@ -168,40 +168,40 @@ describe('a create that succeeds in another way than by 202', () => {
 
 describe('a create with a token that is refused', () => {
   it('logs in once more and sends once more', async () => {
-    const service = await startService();
-    service.on(`POST ${SERVERS}`, (request, response) => {
+    const stub = await startStub();
+    stub.on(`POST ${SERVERS}`, (request, response) => {
       response.writeHead(request.headers.authorization === 'Bearer token-2' ? 202 : 401).end('{"task":3}');
     });
-    expect(await sessionFor(service).createServer(REQUEST)).toEqual({ kind: 'created', task: 3 });
-    expect(service.count('POST', '/auth/login')).toBe(2);
-    expect(service.count('POST', SERVERS)).toBe(2);
+    expect(await sessionFor(stub).createServer(REQUEST)).toEqual({ kind: 'created', task: 3 });
+    expect(stub.count('POST', '/auth/login')).toBe(2);
+    expect(stub.count('POST', SERVERS)).toBe(2);
   });
 
   it('is not created after a second 401', async () => {
-    const { outcome, service } = await create({ status: 401 });
+    const { outcome, stub } = await create({ status: 401 });
     expect(outcome).toMatchObject({ kind: 'notCreated', error: { code: 'PROVIDER_UNAUTHORIZED' } });
-    expect(service.count('POST', SERVERS)).toBe(2);
-    expect(service.count('POST', '/auth/login')).toBe(2);
+    expect(stub.count('POST', SERVERS)).toBe(2);
+    expect(stub.count('POST', '/auth/login')).toBe(2);
   });
 
   it('is not created when the second login fails', async () => {
-    const service = await startService();
-    service.on(`POST ${SERVERS}`, (_request, response) => {
-      service.on('POST /auth/login', { status: 503 });
+    const stub = await startStub();
+    stub.on(`POST ${SERVERS}`, (_request, response) => {
+      stub.on('POST /auth/login', { status: 503 });
       response.writeHead(401).end();
     });
-    const outcome = await sessionFor(service).createServer(REQUEST);
+    const outcome = await sessionFor(stub).createServer(REQUEST);
     expect(outcome).toMatchObject({ kind: 'notCreated', error: { code: 'PROVIDER_RESPONSE', status: 503 } });
   });
 
   it('is unknown when the answer to the second request is lost', async () => {
-    const service = await startService();
+    const stub = await startStub();
     let posts = 0;
-    service.on(`POST ${SERVERS}`, (_request, response) => {
+    stub.on(`POST ${SERVERS}`, (_request, response) => {
       if (++posts === 1) response.writeHead(401).end();
       else response.destroy();
     });
-    expect(await sessionFor(service).createServer(REQUEST)).toMatchObject({ kind: 'unknown' });
+    expect(await sessionFor(stub).createServer(REQUEST)).toMatchObject({ kind: 'unknown' });
   });
 });
 
@@ -213,20 +213,20 @@ describe('a create whose login fails', () => {
     [{ status: 200, body: 'garbage' }, 'PROVIDER_PROTOCOL'],
     [{ status: 302, headers: { location: '/' } }, 'PROVIDER_PROTOCOL'],
   ])('is not created, and nothing is sent: %j', async (reply, code) => {
-    const service = await startService();
-    service.on('POST /auth/login', reply);
-    const outcome = await sessionFor(service).createServer(REQUEST);
+    const stub = await startStub();
+    stub.on('POST /auth/login', reply);
+    const outcome = await sessionFor(stub).createServer(REQUEST);
     expect(outcome).toMatchObject({ kind: 'notCreated', error: { code } });
-    expect(service.count('POST', SERVERS)).toBe(0);
+    expect(stub.count('POST', SERVERS)).toBe(0);
   });
 
   it('is not created when the login outlasts the create timeout, and nothing is sent later', async () => {
-    const service = await startService();
+    const stub = await startStub();
     let answer = (): void => undefined;
-    service.on('POST /auth/login', (_request, response) => {
+    stub.on('POST /auth/login', (_request, response) => {
       answer = () => response.end('{"access_token":"late","expires_in":300}');
     });
-    const provider = providerFor(service, { createTimeoutMs: 50 });
+    const provider = providerFor(stub, { createTimeoutMs: 50 });
     const session = provider.session({ keyId: 'key', secret: 'secret' });
     expect(await session.createServer(REQUEST)).toMatchObject({
       kind: 'notCreated',
@@ -236,6 +236,6 @@ describe('a create whose login fails', () => {
     await session.ensureToken();
     // A read made after the login, over its own connection, gives a late create every chance to have been sent.
     await session.products().catch(() => undefined);
-    expect(service.count('POST', SERVERS)).toBe(0);
+    expect(stub.count('POST', SERVERS)).toBe(0);
   });
 });

@@ -1,4 +1,4 @@
-/** How long the service asks to wait. */
+/** How long the provider asks to wait. */
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { retryAfter } from '../../../src/provider/failure.ts';
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { excerpt } from '../../../src/provider/failure.ts';
 import { Redactor } from '../../../src/provider/redact.ts';
 import type { ApiKey } from '../../../src/provider/types.ts';
-import { errorOf, providerFor, REQUEST, sessionFor, startRaw, startService } from './service.ts';
+import { errorOf, providerFor, REQUEST, sessionFor, startRaw, startStub } from './stub-provider.ts';
 
 const KEY: ApiKey = { keyId: 'key-id-4711', secret: 'hush:+%41/secret "ü"' };
 const BASIC = Buffer.from(`${KEY.keyId}:${KEY.secret}`).toString('base64');
@@ -35,7 +35,7 @@ function expectClean(error: unknown): void {
 
 const ECHO = `key ${KEY.keyId} secret ${KEY.secret} basic ${BASIC} Bearer token-1 ${REQUEST.sshKeys}`;
 
-describe('an error of the service that echoes credentials', () => {
+describe('an error of the provider that echoes credentials', () => {
   it.each([
     { error: 'odd', error_description: ECHO },
     { error: ECHO },
@@ -45,19 +45,19 @@ describe('an error of the service that echoes credentials', () => {
     { message: `${KEY.secret.slice(0, 6)}\u0000${KEY.secret.slice(6)}` },
     { message: `${'x'.repeat(190)}${KEY.secret}` },
   ])('shows none of them when it comes from the login: %j', async (body) => {
-    const service = await startService();
-    service.on('POST /auth/login', { status: 400, body });
-    expectClean(await errorOf(sessionFor(service, {}, KEY).ensureToken()));
+    const stub = await startStub();
+    stub.on('POST /auth/login', { status: 400, body });
+    expectClean(await errorOf(sessionFor(stub, {}, KEY).ensureToken()));
   });
 
   it.each([400, 404, 429, 500, 302])('shows none of them when it comes from a call with status %i', async (status) => {
-    const service = await startService();
-    const location = `${service.origin}/token-1/${BASIC}`;
+    const stub = await startStub();
+    const location = `${stub.origin}/token-1/${BASIC}`;
     for (const route of ['GET /beta/queue/vps/5', 'GET /beta/vps/products', 'DELETE /beta/vps/servers/a']) {
-      service.on(route, { status, headers: { location }, body: { message: ECHO } });
+      stub.on(route, { status, headers: { location }, body: { message: ECHO } });
     }
-    service.on('POST /beta/vps/servers', { status, headers: { location }, body: { message: ECHO } });
-    const session = sessionFor(service, {}, KEY);
+    stub.on('POST /beta/vps/servers', { status, headers: { location }, body: { message: ECHO } });
+    const session = sessionFor(stub, {}, KEY);
     expectClean(await errorOf(session.pollTask(5)));
     expectClean(await errorOf(session.products()));
     expectClean(await errorOf(session.deleteServer('a')));
@@ -66,7 +66,7 @@ describe('an error of the service that echoes credentials', () => {
   });
 
   it('shows none of them when the answer is no HTTP or no JSON', async () => {
-    const { authUrl } = await startService();
+    const { authUrl } = await startStub();
     const answers = [
       `${ECHO}\r\n\r\n`,
       `HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n${ECHO}`,
@@ -82,19 +82,19 @@ describe('an error of the service that echoes credentials', () => {
   });
 
   it('shows neither the old nor the new token after another login', async () => {
-    const service = await startService();
-    service.on('GET /beta/vps/products', ({ headers }, response) => {
+    const stub = await startStub();
+    stub.on('GET /beta/vps/products', ({ headers }, response) => {
       const [status, body] = headers.authorization === 'Bearer token-1' ? [401, ''] : [500, 'was token-1 is token-2'];
       response.writeHead(status).end(body);
     });
-    const error = await errorOf(sessionFor(service, {}, KEY).products());
+    const error = await errorOf(sessionFor(stub, {}, KEY).products());
     expect(error.message).toContain('was *** is ***');
   });
 
   it('shows the rest of what it says', async () => {
-    const service = await startService();
-    service.on('GET /beta/vps/products', { status: 500, body: { message: `before ${KEY.secret} after` } });
-    const error = await errorOf(sessionFor(service, {}, KEY).products());
+    const stub = await startStub();
+    stub.on('GET /beta/vps/products', { status: 500, body: { message: `before ${KEY.secret} after` } });
+    const error = await errorOf(sessionFor(stub, {}, KEY).products());
     expect(error.message).toContain('before *** after');
   });
 });
@@ -156,8 +156,8 @@ describe('a key ID', () => {
 
 describe('sessions and providers', () => {
   it('show no credential when they are inspected', async () => {
-    const service = await startService();
-    const provider = providerFor(service);
+    const stub = await startStub();
+    const provider = providerFor(stub);
     const session = provider.session(KEY);
     await session.ensureToken();
     const shown = `${inspect(provider, { depth: 10 })}${inspect(session, { depth: 10 })}${JSON.stringify([provider, session])}`;
@@ -165,7 +165,7 @@ describe('sessions and providers', () => {
   });
 
   it('name the account by a hash that only base URL and key ID decide', async () => {
-    const { authUrl } = await startService();
+    const { authUrl } = await startStub();
     const account = (baseUrl: string, key: ApiKey = KEY) => providerFor({ baseUrl, authUrl }).session(key).account;
     const own = account('https://api.example.org/x');
     expect(own).toMatch(/^[0-9a-f]{16}-[0-9a-f]{16}$/);

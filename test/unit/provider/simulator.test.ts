@@ -1,8 +1,8 @@
-/** The life of a server at the simulated service, which was written from the same documentation by itself. */
+/** The life of a server at the simulated provider, which was written from the same documentation by itself. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startSimulator } from '../../../src/simulator/index.ts';
 import type { SimulatorOptions } from '../../../src/simulator/index.ts';
-import { errorOf, providerFor } from './service.ts';
+import { errorOf, providerFor } from './stub-provider.ts';
 
 async function simulated(options: SimulatorOptions = {}) {
   const simulator = await startSimulator(options);
@@ -11,7 +11,7 @@ async function simulated(options: SimulatorOptions = {}) {
   return { simulator, session };
 }
 
-describe('at the simulated service', () => {
+describe('at the simulated provider', () => {
   it.each([{}, { basePrefix: '/some/prefix' }])('a server is created, read and deleted: %j', async (options) => {
     const { session } = await simulated({ ...options, taskDurationMs: 1 });
     const { products, images, diskSizes } = await session.catalog(0);
@@ -33,7 +33,7 @@ describe('at the simulated service', () => {
     expect(await errorOf(session.deleteServer(identifier))).toMatchObject({ code: 'PROVIDER_NOT_FOUND' });
   });
 
-  it('a create is refused when the service does not offer what it asks for', async () => {
+  it('a create is refused when the provider does not offer what it asks for', async () => {
     const { session } = await simulated();
     const outcome = await session.createServer({
       product: 'none',

@@ -1,24 +1,27 @@
 /** How tokens are obtained, renewed, dropped and refused. */
 import { describe, expect, it } from 'vitest';
 import type { ApiKey, ProviderErrorLike } from '../../../src/provider/types.ts';
-import { errorOf, KEY, providerFor, sessionFor, startService } from './service.ts';
-import type { Reply, Service } from './service.ts';
+import { errorOf, KEY, providerFor, sessionFor, startStub } from './stub-provider.ts';
+import type { Reply, StubProvider } from './stub-provider.ts';
 
 const LOGIN = '/auth/login';
 const PRODUCTS = '/beta/vps/products';
 
-/** A service that logs in with `token-n` of this lifetime, and accepts only tokens for which `accepts` is true. */
-async function tokenService(expiresIn: unknown, accepts: (token: string) => boolean = () => true): Promise<Service> {
-  const service = await startService();
+/** A provider that logs in with `token-n` of this lifetime, and accepts only tokens for which `accepts` is true. */
+async function tokenStub(
+  expiresIn: unknown,
+  accepts: (token: string) => boolean = () => true,
+): Promise<StubProvider> {
+  const stub = await startStub();
   let logins = 0;
-  service.on(`POST ${LOGIN}`, (_request, response) => {
+  stub.on(`POST ${LOGIN}`, (_request, response) => {
     response.end(JSON.stringify({ access_token: `token-${++logins}`, expires_in: expiresIn, token_type: 'bearer' }));
   });
-  service.on(`GET ${PRODUCTS}`, ({ headers }, response) => {
+  stub.on(`GET ${PRODUCTS}`, ({ headers }, response) => {
     const accepted = accepts((headers.authorization ?? '').replace('Bearer ', ''));
     response.writeHead(accepted ? 200 : 401).end('[]');
   });
-  return service;
+  return stub;
 }
 
 describe('the login', () => {
@@ -28,9 +31,9 @@ describe('the login', () => {
     { keyId: 'schlüssel', secret: '秘密 🔑 %2B' },
     { keyId: 'plain', secret: ' spaces around ' },
   ])('sends the key raw as Basic credentials in UTF-8, and the documented form: %j', async (key) => {
-    const service = await startService();
-    await sessionFor(service, {}, key).ensureToken();
-    const [login] = service.seen;
+    const stub = await startStub();
+    await sessionFor(stub, {}, key).ensureToken();
+    const [login] = stub.seen;
     const credentials = (login?.headers.authorization ?? '').replace('Basic ', '');
     expect(Buffer.from(credentials, 'base64').toString('utf8')).toBe(`${key.keyId}:${key.secret}`);
     expect(login).toMatchObject({ method: 'POST', path: LOGIN, body: 'grant_type=client_credentials' });
@@ -38,12 +41,12 @@ describe('the login', () => {
   });
 
   it('makes the key an accepted one, unless it is refused', async () => {
-    const service = await tokenService(300);
-    const session = sessionFor(service);
+    const stub = await tokenStub(300);
+    const session = sessionFor(stub);
     expect(session.isAccepted).toBe(false);
     await session.ensureToken();
     expect(session.isAccepted).toBe(true);
-    const refusing = await startService();
+    const refusing = await startStub();
     refusing.on(`POST ${LOGIN}`, (_request, response) => void response.writeHead(401).end());
     const refused = sessionFor(refusing);
     await errorOf(refused.ensureToken());
@@ -51,38 +54,38 @@ describe('the login', () => {
   });
 
   it('is done once for 50 calls at the same time', async () => {
-    const service = await tokenService(300);
-    const session = sessionFor(service);
+    const stub = await tokenStub(300);
+    const session = sessionFor(stub);
     await Promise.all(Array.from({ length: 50 }, () => session.products()));
-    expect(service.count('POST', LOGIN)).toBe(1);
-    expect(service.count('GET', PRODUCTS)).toBe(50);
+    expect(stub.count('POST', LOGIN)).toBe(1);
+    expect(stub.count('GET', PRODUCTS)).toBe(50);
   });
 
   it('is done once for each key', async () => {
-    const service = await tokenService(300);
-    const provider = providerFor(service);
+    const stub = await tokenStub(300);
+    const provider = providerFor(stub);
     const keys = [KEY, { ...KEY, secret: 'other' }, { ...KEY, keyId: 'other' }, { ...KEY }];
     await Promise.all(keys.map((key) => provider.session(key).ensureToken()));
-    expect(service.count('POST', LOGIN)).toBe(3);
+    expect(stub.count('POST', LOGIN)).toBe(3);
   });
 
   it('is done again for a key that was forgotten', async () => {
-    const service = await tokenService(300);
-    const provider = providerFor(service);
+    const stub = await tokenStub(300);
+    const provider = providerFor(stub);
     await provider.session(KEY).ensureToken();
     provider.forget({ ...KEY });
     await provider.session(KEY).ensureToken();
-    expect(service.count('POST', LOGIN)).toBe(2);
+    expect(stub.count('POST', LOGIN)).toBe(2);
   });
 
   it('is tried again by the next call when it failed', async () => {
-    const service = await startService();
-    const session = sessionFor(service);
-    service.on(`POST ${LOGIN}`, { status: 503 });
+    const stub = await startStub();
+    const session = sessionFor(stub);
+    stub.on(`POST ${LOGIN}`, { status: 503 });
     expect(await errorOf(session.ensureToken())).toMatchObject({ code: 'PROVIDER_RESPONSE', status: 503 });
-    service.on(`POST ${LOGIN}`, { status: 200, body: { access_token: 'good', expires_in: 300 } });
+    stub.on(`POST ${LOGIN}`, { status: 200, body: { access_token: 'good', expires_in: 300 } });
     await session.ensureToken();
-    expect(service.count('POST', LOGIN)).toBe(2);
+    expect(stub.count('POST', LOGIN)).toBe(2);
   });
 
   it.each<[Reply, string]>([
@@ -97,17 +100,17 @@ describe('the login', () => {
     [{ status: 429, headers: { 'retry-after': '3' }, body: { error: 'invalid_client' } }, 'PROVIDER_RATE_LIMITED'],
     [{ status: 500, body: { error: 'invalid_client' } }, 'PROVIDER_RESPONSE'],
   ])('fails when the answer is %j', async (reply, code) => {
-    const service = await startService();
-    service.on(`POST ${LOGIN}`, reply);
-    expect(await errorOf(sessionFor(service).ensureToken())).toMatchObject({ code });
-    expect(service.seen).toHaveLength(1);
+    const stub = await startStub();
+    stub.on(`POST ${LOGIN}`, reply);
+    expect(await errorOf(sessionFor(stub).ensureToken())).toMatchObject({ code });
+    expect(stub.seen).toHaveLength(1);
   });
 
   it('quotes code and description of another failure', async () => {
-    const service = await startService();
+    const stub = await startStub();
     const body = { error: 'unauthorized_client', error_description: 'This key has no access to the API' };
-    service.on(`POST ${LOGIN}`, { status: 400, body });
-    const error = await errorOf(sessionFor(service).ensureToken());
+    stub.on(`POST ${LOGIN}`, { status: 400, body });
+    const error = await errorOf(sessionFor(stub).ensureToken());
     expect(error).toMatchObject({ code: 'PROVIDER_RESPONSE', status: 400 });
     expect(error.message).toContain('unauthorized_client: This key has no access to the API');
   });
@@ -119,9 +122,9 @@ describe('a key that is refused', () => {
     { status: 400, body: { error: 'invalid_client', error_description: 'Unknown key' } },
     { status: 401, body: 'Unknown key' },
   ])('is not sent again by the calls that follow: %j', async (reply) => {
-    const service = await startService();
-    service.on(`POST ${LOGIN}`, reply);
-    const session = sessionFor(service);
+    const stub = await startStub();
+    stub.on(`POST ${LOGIN}`, reply);
+    const session = sessionFor(stub);
     const first = await errorOf(session.ensureToken());
     expect(first).toMatchObject({ code: 'PROVIDER_INVALID_CREDENTIALS' });
     expect(first.message).toContain('Unknown key');
@@ -129,15 +132,15 @@ describe('a key that is refused', () => {
     for (const error of await Promise.all(calls.map(errorOf))) {
       expect(error).toMatchObject({ code: 'PROVIDER_INVALID_CREDENTIALS' });
     }
-    expect(service.seen).toHaveLength(1);
+    expect(stub.seen).toHaveLength(1);
   });
 
   it('does not stop another key', async () => {
-    const service = await startService();
-    const provider = providerFor(service);
-    service.on(`POST ${LOGIN}`, { status: 401 });
+    const stub = await startStub();
+    const provider = providerFor(stub);
+    stub.on(`POST ${LOGIN}`, { status: 401 });
     await errorOf(provider.session(KEY).ensureToken());
-    service.on(`POST ${LOGIN}`, { status: 200, body: { access_token: 'good' } });
+    stub.on(`POST ${LOGIN}`, { status: 200, body: { access_token: 'good' } });
     await provider.session({ ...KEY, secret: 'right' }).ensureToken();
     expect(await errorOf(provider.session(KEY).ensureToken())).toMatchObject({ code: 'PROVIDER_INVALID_CREDENTIALS' });
   });
@@ -149,23 +152,23 @@ describe('a refused key that is tried again', () => {
 
   /** A provider that refuses the key until the test says otherwise, on a clock that stands at 10:00 UTC. */
   async function refusing(random = 0.5) {
-    const service = await startService();
-    const refuse = () => service.on(`POST ${LOGIN}`, REFUSAL);
+    const stub = await startStub();
+    const refuse = () => stub.on(`POST ${LOGIN}`, REFUSAL);
     refuse();
     let ms = 0;
     const start = Date.UTC(2026, 0, 1, 10);
     const recovered: ApiKey[] = [];
-    const provider = providerFor(service, { now: () => ms, date: () => start + ms, random: () => random });
+    const provider = providerFor(stub, { now: () => ms, date: () => start + ms, random: () => random });
     provider.onRecovered((key) => recovered.push(key));
     return {
       provider,
       recovered,
       refuse,
-      logins: () => service.count('POST', LOGIN),
+      logins: () => stub.count('POST', LOGIN),
       pass: (more: number) => void (ms += more),
       refusal: () => errorOf(provider.session(KEY).ensureToken()) as Promise<ProviderErrorLike>,
-      accept: () => service.on(`POST ${LOGIN}`, { status: 200, body: { access_token: 'good', expires_in: 300 } }),
-      fail: () => service.on(`POST ${LOGIN}`, { status: 503 }),
+      accept: () => stub.on(`POST ${LOGIN}`, { status: 200, body: { access_token: 'good', expires_in: 300 } }),
+      fail: () => stub.on(`POST ${LOGIN}`, { status: 503 }),
     };
   }
 
@@ -283,98 +286,98 @@ describe('the renewal of a token', () => {
     [10, 7900, 8100],
     [1, 790, 810],
   ])('with a lifetime of %j seconds comes in time before expiry counted from issue', async (seconds, before, after) => {
-    const service = await tokenService(seconds);
+    const stub = await tokenStub(seconds);
     let now = 5000;
-    const session = sessionFor(service, { now: () => now });
+    const session = sessionFor(stub, { now: () => now });
     await session.ensureToken();
     now = 5000 + before;
     await session.products();
-    expect(service.count('POST', LOGIN)).toBe(1);
+    expect(stub.count('POST', LOGIN)).toBe(1);
     now = 5000 + after;
     await session.products();
-    expect(service.count('POST', LOGIN)).toBe(2);
+    expect(stub.count('POST', LOGIN)).toBe(2);
   });
 
   it.each([0, -1, null, undefined, 'soon', '', {}, [], true, '-5', 1e-9, 1e300, '1e999'])(
     'does not cause a storm of logins when expires_in is %j',
     async (expiresIn) => {
-      const service = await tokenService(expiresIn);
+      const stub = await tokenStub(expiresIn);
       let now = 0;
-      const session = sessionFor(service, { now: () => now });
+      const session = sessionFor(stub, { now: () => now });
       for (let call = 0; call < 20; call++) {
         now += 20;
         await session.products();
       }
-      expect(service.count('POST', LOGIN)).toBe(1);
+      expect(stub.count('POST', LOGIN)).toBe(1);
       now += 24 * 60 * 60 * 1000;
       await session.products();
-      expect(service.count('POST', LOGIN)).toBe(2);
+      expect(stub.count('POST', LOGIN)).toBe(2);
     },
   );
 
   it('goes on with the old token while the login is down', async () => {
-    const service = await tokenService(100);
+    const stub = await tokenStub(100);
     let now = 0;
-    const session = sessionFor(service, { now: () => now });
+    const session = sessionFor(stub, { now: () => now });
     await session.ensureToken();
-    service.on(`POST ${LOGIN}`, { status: 503 });
+    stub.on(`POST ${LOGIN}`, { status: 503 });
     now = 90_000;
     await session.products();
     await session.products();
-    expect(service.count('POST', LOGIN)).toBe(2);
-    expect(service.seen.at(-1)?.headers.authorization).toBe('Bearer token-1');
+    expect(stub.count('POST', LOGIN)).toBe(2);
+    expect(stub.seen.at(-1)?.headers.authorization).toBe('Bearer token-1');
   });
 });
 
 describe('a call that gets 401', () => {
   it('is repeated once with a new token', async () => {
-    const service = await tokenService(300, (token) => token !== 'token-1');
-    expect(await sessionFor(service).products()).toEqual([]);
-    expect(service.count('POST', LOGIN)).toBe(2);
-    expect(service.count('GET', PRODUCTS)).toBe(2);
+    const stub = await tokenStub(300, (token) => token !== 'token-1');
+    expect(await sessionFor(stub).products()).toEqual([]);
+    expect(stub.count('POST', LOGIN)).toBe(2);
+    expect(stub.count('GET', PRODUCTS)).toBe(2);
   });
 
   it('logs in once for 50 calls at the same time', async () => {
     const revoked = new Set<string>();
-    const service = await tokenService(300, (token) => !revoked.has(token));
-    const session = sessionFor(service);
+    const stub = await tokenStub(300, (token) => !revoked.has(token));
+    const session = sessionFor(stub);
     await session.ensureToken();
     revoked.add('token-1');
     await Promise.all(Array.from({ length: 50 }, () => session.products()));
-    expect(service.count('POST', LOGIN)).toBe(2);
+    expect(stub.count('POST', LOGIN)).toBe(2);
   });
 
   it('does not drop a token that another call has renewed in the meantime', async () => {
-    const service = await tokenService(300, (token) => token !== 'token-1');
+    const stub = await tokenStub(300, (token) => token !== 'token-1');
     const arrived = Promise.withResolvers<() => void>();
-    service.on('GET /beta/queue/vps/1', ({ headers }, response) => {
+    stub.on('GET /beta/queue/vps/1', ({ headers }, response) => {
       if (headers.authorization === 'Bearer token-1') arrived.resolve(() => response.writeHead(401).end());
       else response.end('{}');
     });
-    const session = sessionFor(service);
+    const session = sessionFor(stub);
     const poll = session.pollTask(1);
     const refuse = await arrived.promise;
     await session.products();
     refuse();
     expect(await poll).toMatchObject({ state: 'pending' });
-    expect(service.count('POST', LOGIN)).toBe(2);
+    expect(stub.count('POST', LOGIN)).toBe(2);
   });
 
   it('fails after the second 401, with two logins for 50 calls at the same time', async () => {
-    const service = await tokenService(300, () => false);
-    const session = sessionFor(service);
+    const stub = await tokenStub(300, () => false);
+    const session = sessionFor(stub);
     const errors = await Promise.all(Array.from({ length: 50 }, () => errorOf(session.products())));
     for (const error of errors) expect(error).toMatchObject({ code: 'PROVIDER_UNAUTHORIZED' });
-    expect(service.count('POST', LOGIN)).toBeLessThanOrEqual(3);
-    expect(service.count('GET', PRODUCTS)).toBe(100);
+    expect(stub.count('POST', LOGIN)).toBeLessThanOrEqual(3);
+    expect(stub.count('GET', PRODUCTS)).toBe(100);
   });
 
   it('fails with the error of the login when that fails', async () => {
-    const service = await tokenService(300, () => false);
-    const session = sessionFor(service);
+    const stub = await tokenStub(300, () => false);
+    const session = sessionFor(stub);
     await session.ensureToken();
-    service.on(`POST ${LOGIN}`, { status: 401, body: { error: 'invalid_client' } });
+    stub.on(`POST ${LOGIN}`, { status: 401, body: { error: 'invalid_client' } });
     expect(await errorOf(session.products())).toMatchObject({ code: 'PROVIDER_INVALID_CREDENTIALS' });
-    expect(service.count('GET', PRODUCTS)).toBe(1);
+    expect(stub.count('GET', PRODUCTS)).toBe(1);
   });
 });

@@ -29,7 +29,7 @@ async function running(catalogs: ServerCatalog[], product = 'a') {
     ensureToken: () => Promise.resolve(),
     catalog: () => Promise.resolve(lists),
   } satisfies Partial<Session> as unknown as Session;
-  /** The keys that the client of the service has sessions for. */
+  /** The keys that the client of the provider has sessions for. */
   const keys = new Set<string>();
   const paused = stored('web', storedWith({ metadata: { annotations: { [PAUSED_ANNOTATION]: 'true' } } }));
   const servers = feedOf(paused);

@@ -128,7 +128,7 @@ describe('a request for a reading', () => {
 describe('a failure', () => {
   const ready = catalogStatus(object(), lists(), NOW);
 
-  it('of the service keeps the lists and Ready', () => {
+  it('of the provider keeps the lists and Ready', () => {
     const status = catalogStatus(object(ready), failing('ProviderUnavailable'), LATER);
     expect(status).toMatchObject({ products: ready.products, observedAt: ready.observedAt });
     expect(condition(status, 'Ready')).toEqual(condition(ready, 'Ready'));

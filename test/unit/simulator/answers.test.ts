@@ -12,7 +12,7 @@ describe('an accepted create', () => {
     [{ status: 201, body: false, location: false }, 201, undefined, false],
   ] as const)('is answered as set: %j', async (createAnswer, status, json, hasLocation) => {
     const { call, login, simulation } = inProcess();
-    simulation.service.setCreateAnswer(createAnswer);
+    simulation.provider.setCreateAnswer(createAnswer);
     const answer = await call(SERVERS, { method: 'POST', token: await login(), json: CREATE });
     expect([answer.status, answer.json, answer.headers.has('location')]).toEqual([status, json, hasLocation]);
     expect(simulation.ledger.creates()).toMatchObject([{ task: 1001 }]);

@@ -39,7 +39,7 @@ describe('the match of a fault', () => {
     await simulator.close();
   });
 
-  it('goes by the status that the service would answer, for faults after processing', async () => {
+  it('goes by the status that the provider would answer, for faults after processing', async () => {
     const { get, inject } = await start();
     inject({ kind: 'drop', after: true }, { match: { status: 404 } });
     expect((await get(PRODUCTS)).status).toBe(200);

@@ -16,7 +16,7 @@ async function world() {
   const { simulation, clock, call } = parts;
   const token = await parts.login();
   const status = async (path: string, method = 'GET') => (await call(path, { token, method })).status;
-  return { ...parts, token, status, service: simulation.service, in: (ms: number) => clock.now() + ms };
+  return { ...parts, token, status, service: simulation.provider, in: (ms: number) => clock.now() + ms };
 }
 
 describe('a false answer', () => {

@@ -17,7 +17,7 @@ describe('lists', () => {
 
   it('follow a change of the catalog', async () => {
     const { call, login, simulation } = inProcess();
-    simulation.service.setCatalog({ diskSizes: { ssd: [7] } });
+    simulation.provider.setCatalog({ diskSizes: { ssd: [7] } });
     expect((await call('/beta/vps/disk-sizes', { token: await login() })).json).toEqual({ ssd: [7] });
   });
 });
@@ -63,7 +63,7 @@ describe('a creation', () => {
       admin_console: { username: identifier },
     });
     expect(Object.keys(server as object).sort()).toEqual(
-      // The list of fields in the documentation of the service.
+      // The list of fields in the documentation of the provider.
       (
         'identifier name status product price zone host_server specs boot_device net_device disk_bus cpu_mode ' +
         'iso_image ipv4 ipv6 macs vnc admin_console ssh_proxy'

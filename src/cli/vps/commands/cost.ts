@@ -16,5 +16,5 @@ export async function showCost(context: Context, allNamespaces: boolean): Promis
     ],
   );
   print(context, columns(['NAMESPACE', 'SERVERS', 'PRICE', 'NOTE'], rows));
-  terminal.err.write("prices are the service's own figures; it names neither currency nor period\n");
+  terminal.err.write("prices are the provider's own figures; it names neither currency nor period\n");
 }

@@ -45,7 +45,7 @@ function run(program: string, args: readonly string[]): Promise<number> {
   });
 }
 
-/** The admin console as the service names it; how it is spoken to, the service does not say. */
+/** The admin console as the provider names it; how it is spoken to, the provider does not say. */
 export async function showConsole(context: Context, name: string): Promise<void> {
   const { cluster, format, terminal } = context;
   const { status } = await cluster.get(name);

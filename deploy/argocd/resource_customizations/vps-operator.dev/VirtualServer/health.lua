@@ -32,7 +32,7 @@ if obj.status == nil or obj.status.observedGeneration ~= obj.metadata.generation
   return health("Progressing", "waiting for the operator to look at this spec")
 end
 
--- A server that is Ready stays so while the operator cannot reach the service for a while.
+-- A server that is Ready stays so while the operator cannot reach the provider for a while.
 local ready = find("Ready")
 if ready ~= nil and obj.metadata.deletionTimestamp == nil then
   local message = ready.message

@@ -1,4 +1,4 @@
-/** A scripted service on a real port: it logs everybody in, and answers each route as the test says. */
+/** A scripted provider on a real port: it logs everybody in, and answers each route as the test says. */
 import { createServer } from 'node:http';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
@@ -28,7 +28,7 @@ export type Reply =
   | { status: number; headers?: Record<string, string | string[]>; body?: unknown }
   | ((request: Seen, response: ServerResponse) => void);
 
-export interface Service {
+export interface StubProvider {
   origin: string;
   baseUrl: string;
   authUrl: string;
@@ -39,8 +39,8 @@ export interface Service {
   on(route: string, reply: Reply): void;
 }
 
-/** `prefix` goes before every path of base and auth URL. Token n of a service is `token-n`. */
-export async function startService(prefix = ''): Promise<Service> {
+/** `prefix` goes before every path of base and auth URL. Token n of a provider is `token-n`. */
+export async function startStub(prefix = ''): Promise<StubProvider> {
   const replies = new Map<string, Reply>();
   const seen: Seen[] = [];
   let logins = 0;

@@ -1,4 +1,4 @@
-/** A service that answers nonsense: it is said, nothing is lost, and everything goes on once it answers well. */
+/** A provider that answers nonsense: it is said, nothing is lost, and everything goes on once it answers well. */
 import { describe, expect, it } from 'vitest';
 import type { FaultAction, Route } from '../../../src/simulator/index.ts';
 import { virtualServer } from '../../gen/virtual-server.ts';
@@ -172,7 +172,7 @@ describe('an identifier that cannot be right', () => {
     await world.waitFor('web', (object) => condition(object, 'Stalled') === undefined, 'recovery');
   });
 
-  it('with characters that mean something in a path reaches the service whole', async () => {
+  it('with characters that mean something in a path reaches the provider whole', async () => {
     const identifier = 'vs/../1?a=b#c%2F 名';
     const world = await createWorld({ simulator: { newIdentifier: () => identifier } });
     await world.create(virtualServer('web'));

@@ -1,4 +1,4 @@
-/** A service that fails for a while, and one that says what nobody has seen before. */
+/** A provider that fails for a while, and one that says what nobody has seen before. */
 import { describe, expect, it } from 'vitest';
 import type { FaultAction } from '../../../src/simulator/index.ts';
 import { virtualServer } from '../../gen/virtual-server.ts';
@@ -47,7 +47,7 @@ function outage(
   };
 }
 
-describe('a service that fails for a while', () => {
+describe('a provider that fails for a while', () => {
   it.for(FAILURES)('with $name on its lists costs no claim and few calls', async ({ action, reason }) => {
     const world = await createWorld();
     const end = outage(world, LISTS, action);
@@ -216,7 +216,7 @@ describe('words that nobody has seen', () => {
   });
 });
 
-/** The object stays at its version while the service is asked thrice more. */
+/** The object stays at its version while the provider is asked thrice more. */
 async function expectNoMoreWrites(world: World, match: typeof POLL | typeof READ): Promise<void> {
   const answered = () => world.simulator.ledger.requests({ ...match, status: 200 }).length;
   const settle = answered() + 1;

@@ -24,7 +24,7 @@ type Provisioning = Exclude<Route, '/login'>;
 const LISTS: Route[] = ['/beta/vps/products', '/beta/vps/images', '/beta/vps/disk-sizes'];
 const CREATE_FIELDS = ['product', 'image', 'ssh_keys', 'disk_size'];
 
-export class Service {
+export class SimulatedProvider {
   readonly #settings: Settings;
   readonly #accounts: Accounts;
   readonly #fleet: Fleet;
