@@ -12,7 +12,7 @@ import {
   type ServerRecord,
 } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import type { AttemptNote } from './types.ts';
+import type { Action, AttemptNote } from './types.ts';
 
 export type RecordView =
   /** Nothing was ever attempted for this object. */
@@ -164,6 +164,11 @@ function withNote(record: ServerRecord, note: AttemptNote): Merged {
   if (task === undefined && (record.mode === 'adopt' || record.settled?.includes(attempt) === true)) return record;
   const orphans = mergeOrphans(record.orphans, [{ attempt, ...(task !== undefined && { task }) }]);
   return { ...record, ...(orphans && { orphans }) };
+}
+
+/** True where the step has settled what became of every attempt that its new record does not name; by a word, or an end. */
+export function resolvesAttempts(action: Action): boolean {
+  return action.type === 'record' && action.why !== 'restored';
 }
 
 /** The record after an attempt that created nothing. */

@@ -13,7 +13,7 @@ import { newRecord } from './record.ts';
 import { settleCreate } from './settle/create.ts';
 import { settleAdoption, settleDelete, settleServer } from './settle/server.ts';
 import { settleTask } from './settle/task.ts';
-import type { Action, Memo, Next, Outcome } from './types.ts';
+import type { Action, Memo, Next, Outcome, RecordChange } from './types.ts';
 import { firstSeen, isOverdue, withMemo, type View } from './view.ts';
 import { resolveAdvice } from './words.ts';
 
@@ -128,7 +128,7 @@ function rememberForeign(memo: Memo, at: View, verdict: Verdict): Memo {
   return { ...memo, foreignAttempt: { attempt, since: firstSeen(attempt, at.facts) } };
 }
 
-function settleRecord({ object, facts }: View, record: ServerRecord, why: string): Next {
+function settleRecord({ object, facts }: View, record: ServerRecord, why: RecordChange): Next {
   const { next: _next, ...memo } = facts.memo;
   // The mirror follows in the same step: a new attempt must never meet the mirror of an older one.
   const mirrored = object.status?.record === undefined ? {} : { status: compose(object, { record }, facts.now) };

@@ -140,11 +140,14 @@ export type GatherKind =
   | 'liveObject'
   | 'definition';
 
+/** Why a record is written anew. All but the first change what is known: what the record no longer names is resolved. */
+export type RecordChange = 'restored' | 'notCreated' | 'orphanHandled' | 'wordTakenBack' | 'expired';
+
 export type Action =
   /** Collect one more fact, then decide again. */
   | { type: 'gather'; what: GatherKind }
   /** Bring record and finalizer in line with what is known. */
-  | { type: 'record'; record: ServerRecord; why: string }
+  | { type: 'record'; record: ServerRecord; why: RecordChange }
   /** Write finalizer and record with a new attempt; `create` follows in the same visit or never. */
   | { type: 'claim'; record: ServerRecord | undefined; account: string }
   | { type: 'create'; record: ServerRecord; attempt: string; request: CreateServerRequest }

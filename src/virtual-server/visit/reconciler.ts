@@ -5,6 +5,7 @@ import type { VirtualServer, VirtualServerStatus } from '../../api/virtual-serve
 import { decide } from '../decision/decide.ts';
 import { reasonOf } from '../../accounts/decision/failure.ts';
 import { inputsOf } from '../decision/inputs.ts';
+import { resolvesAttempts } from '../decision/record.ts';
 import { settle } from '../decision/settle.ts';
 import { isProvisioned } from '../decision/status.ts';
 import type { Action, Facts, Next, Outcome } from '../decision/types.ts';
@@ -155,9 +156,9 @@ export class Reconciler {
   /** Forgets the attempts that the record no longer names and that a definite answer, or a person, has resolved. */
   async #forgetResolved(uid: string, action: Action, attempt: string | undefined): Promise<void> {
     const { journal } = this.#rooms;
-    const byPerson = action.type === 'record' && action.why !== 'restored';
+    const isResolved = resolvesAttempts(action);
     const others = journal.entries(uid).filter((entry) => entry.attempt !== attempt);
-    const resolved = others.filter((entry) => byPerson || entry.state === 'minted');
+    const resolved = others.filter((entry) => isResolved || entry.state === 'minted');
     await Promise.all(resolved.map((entry) => journal.settle(uid, entry.attempt)));
   }
 

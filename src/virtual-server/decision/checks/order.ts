@@ -1,6 +1,7 @@
 /** An attempt to order a server, its outcome, and the task that follows on it. */
 import { currentReason } from '../../../controller/conditions.ts';
 import { hasTrait } from '../../../api/conditions.ts';
+import type { VirtualServer } from '../../../api/virtual-server.ts';
 import type { ServerRecord } from '../../../api/record.ts';
 import { isSameAccount, isSameService } from '../account.ts';
 import { isAcceptedWord } from '../identity.ts';
@@ -41,10 +42,13 @@ export function isHopeless({ object, facts }: View, own: ServerRecord): boolean 
 
 export function createOutcomeIsUnknown({ own, object }: OwnView): Action | undefined {
   if (own.attempt === undefined || own.task !== undefined || own.identifier !== undefined) return undefined;
-  const message = unknownMessage(own);
-  // What happened was known to the visit that sent the create alone.
-  const fuller = object.status?.conditions?.find((condition) => condition.message.startsWith(message))?.message;
-  return park('CreateOutcomeUnknown', fuller ?? message);
+  return park('CreateOutcomeUnknown', fullerMessage(object, own) ?? unknownMessage(own));
+}
+
+/** What happened was known to the visit that sent the create alone; the condition of this order still says it. */
+function fullerMessage({ status }: VirtualServer, { attempt, hintedTask }: ServerRecord): string | undefined {
+  if (status?.record?.attempt !== attempt || status?.record?.hintedTask !== hintedTask) return undefined;
+  return status?.conditions?.find(({ reason }) => reason === 'CreateOutcomeUnknown')?.message;
 }
 
 /**

@@ -16,7 +16,7 @@ import { formatRecord, type ServerRecord } from '../../../../src/api/record.ts';
 import { statusSchema, type VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { isSameAccount } from '../../../../src/virtual-server/decision/account.ts';
 import { decide } from '../../../../src/virtual-server/decision/decide.ts';
-import { holdsSomething, viewRecord } from '../../../../src/virtual-server/decision/record.ts';
+import { holdsSomething, resolvesAttempts, viewRecord } from '../../../../src/virtual-server/decision/record.ts';
 import { settle } from '../../../../src/virtual-server/decision/settle.ts';
 import type { Action, AttemptNote, Facts, Memo, Next, Outcome } from '../../../../src/virtual-server/decision/types.ts';
 import { lookAt, type View } from '../../../../src/virtual-server/decision/view.ts';
@@ -298,9 +298,9 @@ export class Life {
 
   /** As the reconciler does it. */
   #settleJournal(action: Action, attempt: string | undefined): void {
-    const byPerson = action.type === 'record' && action.why !== 'restored';
-    if (byPerson) this.#resolve(action);
-    this.#notes = this.#notes.filter((note) => note.attempt === attempt || !(byPerson || note.state === 'minted'));
+    const isResolved = resolvesAttempts(action);
+    if (isResolved) this.#resolve(action);
+    this.#notes = this.#notes.filter((note) => note.attempt === attempt || !(isResolved || note.state === 'minted'));
   }
 
   /** A person said that the attempt created nothing; it is the one thing besides an answer that may say so. */
