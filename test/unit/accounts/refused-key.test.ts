@@ -3,9 +3,9 @@ import { currentReason } from '../../../src/controller/conditions.ts';
 import { expect, it } from 'vitest';
 import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
 import { Operator } from '../../../src/operator.ts';
-import type { Kube } from '../../../src/virtual-server/kube.ts';
 import { createProvider } from '../../../src/provider/index.ts';
 import type { Answer, Wire } from '../../../src/provider/transport.ts';
+import { fakeKube } from '../../gen/doubles.ts';
 import { feedOf } from '../../gen/feed.ts';
 import { OPERATOR } from '../../gen/operator.ts';
 import { FakeTimers } from '../../gen/timers.ts';
@@ -40,15 +40,13 @@ async function running() {
   };
   const operator = new Operator({
     ...OPERATOR,
-    kube: {
+    kube: fakeKube({
       getSecret: () => Promise.resolve({ data: { keyId: 'k', secret: 's' }, resourceVersion: '1' }),
-      serverTime: () => undefined,
-      createEvent: () => Promise.resolve(),
       writeStatus: ({ name }, _previous, status) => {
         counts.writes += 1;
         return Promise.resolve(feed.put({ ...(feed.get(name) ?? stored(name)), status }));
       },
-    } satisfies Partial<Kube> as unknown as Kube,
+    }),
     servers: feed.informer,
     provider: createProvider({
       baseUrl: 'https://api.example.org',

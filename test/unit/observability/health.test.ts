@@ -11,6 +11,7 @@ import { KubeError } from '../../../src/kube/error.ts';
 import { longestSilenceMs } from '../../../src/controller/reflector.ts';
 import type { Kube } from '../../../src/virtual-server/kube.ts';
 import { liveChecks, probePage, readyChecks, type Health } from '../../../src/observability/health.ts';
+import { fakeKube } from '../../gen/doubles.ts';
 import { feedOf } from '../../gen/feed.ts';
 import { OPERATOR } from '../../gen/operator.ts';
 import { storedCatalog } from '../../gen/server-catalog.ts';
@@ -42,12 +43,10 @@ async function runningOperator(
   const servers = feedOf(...keys.map(storedAs));
   const operator = new Operator({
     ...SETTINGS,
-    kube: {
+    kube: fakeKube({
       getSecret,
-      serverTime: () => undefined,
-      createEvent: () => Promise.resolve(),
       writeStatus: (_version, _previous, status) => Promise.resolve({ ...stored('any'), status }),
-    } satisfies Partial<Kube> as unknown as Kube,
+    }),
     servers: servers.informer,
     catalogs: {
       informer: feedOf(...catalogs.map((name) => storedCatalog(name))).informer,

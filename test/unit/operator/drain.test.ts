@@ -10,9 +10,8 @@ import { Objects } from '../../../src/virtual-server/fleet/objects.ts';
 import { Places } from '../../../src/virtual-server/fleet/server-quota.ts';
 import { Reconciler } from '../../../src/virtual-server/visit/reconciler.ts';
 import { Recorder } from '../../../src/controller/event-recorder.ts';
-import type { Kube } from '../../../src/virtual-server/kube.ts';
 import { createLogger } from '../../../src/base/logger.ts';
-import type { Session } from '../../../src/provider/types.ts';
+import { fakeKube, fakeSession } from '../../gen/doubles.ts';
 import { CATALOG, TIMING, web } from '../../gen/decision.ts';
 import { fakeProvider } from '../../gen/provider.ts';
 import { FakeTimers } from '../../gen/timers.ts';
@@ -24,9 +23,8 @@ async function setUp() {
   const records: string[] = [];
   let creates = 0;
   const object = web();
-  const kube = {
+  const kube = fakeKube({
     getSecret: () => Promise.resolve({ data: { keyId: 'k', secret: 's' }, resourceVersion: '1' }),
-    createEvent: () => Promise.resolve(),
     patchMetadata: async (_version, { annotations = {} }) => {
       records.push(annotations[RECORD_ANNOTATION] ?? '');
       claimed.resolve(undefined);
@@ -45,18 +43,15 @@ async function setUp() {
       };
       return Promise.resolve<VirtualServer>({ ...object, metadata, status });
     },
-    serverTime: () => undefined,
-  } satisfies Partial<Kube> as unknown as Kube;
-  const session = {
-    account: 'acc',
-    ensureToken: () => Promise.resolve(),
+  });
+  const session = fakeSession({
     catalog: () => Promise.resolve(CATALOG),
     createServer: () => {
       creates += 1;
       return Promise.resolve({ kind: 'created', task: 7 });
     },
     pollTask: () => Promise.resolve({ state: 'pending' }),
-  } as unknown as Session;
+  });
   const timers = new FakeTimers();
   const log = createLogger({ level: 'silent' });
   const holders = new Holders(() => undefined);

@@ -4,8 +4,8 @@ import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
 import { Operator } from '../../../src/operator.ts';
 import type { Informer, InformerHandler } from '../../../src/kube/types.ts';
-import type { Kube } from '../../../src/virtual-server/kube.ts';
-import type { CreateOutcome, Session } from '../../../src/provider/types.ts';
+import type { CreateOutcome } from '../../../src/provider/types.ts';
+import { fakeKube, fakeSession } from '../../gen/doubles.ts';
 import { CATALOG, web } from '../../gen/decision.ts';
 import { OPERATOR } from '../../gen/operator.ts';
 import { fakeProvider } from '../../gen/provider.ts';
@@ -22,28 +22,24 @@ async function setUp() {
     object = { ...object, ...changes, metadata: { ...object.metadata, ...changes.metadata, resourceVersion } };
     return Promise.resolve(object);
   };
-  const kube = {
+  const kube = fakeKube({
     getSecret: () => Promise.resolve({ data: { keyId: 'k', secret: 's' }, resourceVersion: '1' }),
-    createEvent: () => Promise.resolve(),
     patchMetadata: (_version, { annotations = {} }) =>
       write({
         metadata: { ...object.metadata, finalizers: [FINALIZER], annotations: annotations as Record<string, string> },
       }),
     writeStatus: (_version, _previous, status) => write({ status }),
-    serverTime: () => undefined,
-  } satisfies Partial<Kube> as unknown as Kube;
+  });
 
   const sent = Promise.withResolvers<undefined>();
   const answer = Promise.withResolvers<CreateOutcome>();
-  const session = {
-    account: 'acc',
-    ensureToken: () => Promise.resolve(),
+  const session = fakeSession({
     catalog: () => Promise.resolve(CATALOG),
     createServer: () => {
       sent.resolve(undefined);
       return answer.promise;
     },
-  } as unknown as Session;
+  });
   let handler: InformerHandler<VirtualServer> | undefined;
   const servers: Informer<VirtualServer> = {
     subscribe: (given) => void (handler = given),

@@ -3,8 +3,8 @@ import { PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../src/api/nam
 import type { ServerCatalog } from '../../../src/api/server-catalog.ts';
 import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
 import { Operator } from '../../../src/operator.ts';
-import type { Kube } from '../../../src/virtual-server/kube.ts';
-import type { Catalog, Session } from '../../../src/provider/types.ts';
+import type { Catalog } from '../../../src/provider/types.ts';
+import { fakeKube, fakeSession } from '../../gen/doubles.ts';
 import { feedOf } from '../../gen/feed.ts';
 import { OPERATOR } from '../../gen/operator.ts';
 import { storedCatalog } from '../../gen/server-catalog.ts';
@@ -24,11 +24,9 @@ async function running(catalogs: ServerCatalog[], product = 'a') {
   const timers = new FakeTimers();
   timers.chance = 1;
   const lists: Catalog = { products: [{ code: product }], images: [], diskSizes: {} };
-  const session = {
-    account: 'acc',
-    ensureToken: () => Promise.resolve(),
+  const session = fakeSession({
     catalog: () => Promise.resolve(lists),
-  } satisfies Partial<Session> as unknown as Session;
+  });
   /** The keys that the client of the provider has sessions for. */
   const keys = new Set<string>();
   const paused = stored('web', storedWith({ metadata: { annotations: { [PAUSED_ANNOTATION]: 'true' } } }));
@@ -36,12 +34,10 @@ async function running(catalogs: ServerCatalog[], product = 'a') {
   const shelf = feedOf(...catalogs);
   const operator = new Operator({
     ...OPERATOR,
-    kube: {
+    kube: fakeKube({
       getSecret: (_namespace, name) => Promise.resolve({ data: { keyId: name, secret: 's' }, resourceVersion: '1' }),
-      serverTime: () => undefined,
-      createEvent: () => Promise.resolve(),
       writeStatus: (_version, _previous, status) => Promise.resolve({ ...paused, status }),
-    } satisfies Partial<Kube> as unknown as Kube,
+    }),
     servers: servers.informer,
     catalogs: {
       informer: shelf.informer,

@@ -8,8 +8,7 @@ import { openJournal } from '../../../../src/virtual-server/journal/journal.ts';
 import { Operator } from '../../../../src/operator.ts';
 import { createSshProbe } from '../../../../src/virtual-server/ssh/probe.ts';
 import type { ObjectVersion } from '../../../../src/kube/types.ts';
-import type { Kube } from '../../../../src/virtual-server/kube.ts';
-import type { Session } from '../../../../src/provider/types.ts';
+import { fakeKube, fakeSession } from '../../../gen/doubles.ts';
 import { ACCOUNT, CATALOG, SERVER } from '../../../gen/decision.ts';
 import { feedOf } from '../../../gen/feed.ts';
 import { OPERATOR } from '../../../gen/operator.ts';
@@ -67,20 +66,17 @@ it('keep no worker and no probe from a new object of another namespace', async (
     if (object === undefined) throw new Error(`${namespace}/${name} was not to be written`);
     return object;
   };
-  const kube = {
+  const kube = fakeKube({
     getSecret: () => Promise.resolve({ data: { keyId: 'k', secret: 's' }, resourceVersion: '1' }),
-    serverTime: () => undefined,
-    createEvent: () => Promise.resolve(),
     patchMetadata: (version, { finalizers, annotations }) => {
       const object = current(version);
       const metadata = { ...object.metadata, ...(finalizers && { finalizers }), annotations: annotations ?? {} };
       return Promise.resolve(put({ ...object, metadata: metadata as VirtualServer['metadata'] }));
     },
     writeStatus: (version, _previous, status) => Promise.resolve(put({ ...current(version), status })),
-  } satisfies Partial<Kube> as unknown as Kube;
-  const session = {
+  });
+  const session = fakeSession({
     account: ACCOUNT,
-    ensureToken: () => Promise.resolve(),
     catalog: () => Promise.resolve(CATALOG),
     createServer: () => Promise.resolve({ kind: 'created', task: 7 }),
     pollTask: () => Promise.resolve({ state: 'complete', identifier: NEW_SERVER }),
@@ -88,7 +84,7 @@ it('keep no worker and no probe from a new object of another namespace', async (
       const { port } = identifier === NEW_SERVER ? answering : silent;
       return Promise.resolve({ ...SERVER, identifier, sshProxy: { hostname: '127.0.0.1', port } });
     },
-  } satisfies Partial<Session> as unknown as Session;
+  });
   const operator = new Operator({
     ...OPERATOR,
     maxConcurrentReconciles: 32,

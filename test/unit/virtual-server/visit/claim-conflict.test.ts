@@ -7,8 +7,7 @@ import { openJournal } from '../../../../src/virtual-server/journal/journal.ts';
 import { Operator } from '../../../../src/operator.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
 import type { Informer, InformerHandler } from '../../../../src/kube/types.ts';
-import type { Kube } from '../../../../src/virtual-server/kube.ts';
-import type { Session } from '../../../../src/provider/types.ts';
+import { fakeKube, fakeSession } from '../../../gen/doubles.ts';
 import { CATALOG, UID, web } from '../../../gen/decision.ts';
 import { OPERATOR } from '../../../gen/operator.ts';
 import { fakeProvider } from '../../../gen/provider.ts';
@@ -31,9 +30,8 @@ async function setUp(firstWrite: 'applied' | 'refused') {
     return object;
   };
   const conflict = new KubeError('Conflict', 'the object has been modified', { status: 409 });
-  const kube = {
+  const kube = fakeKube({
     getSecret: () => Promise.resolve({ data: { keyId: 'k', secret: 's' }, resourceVersion: '1' }),
-    createEvent: () => Promise.resolve(),
     patchMetadata: ({ resourceVersion }, { annotations = {} }) => {
       const refused = isFirst || resourceVersion !== object.metadata.resourceVersion;
       const applied = !refused || (isFirst && firstWrite === 'applied');
@@ -47,15 +45,12 @@ async function setUp(firstWrite: 'applied' | 'refused') {
       return refused ? Promise.reject(conflict) : Promise.resolve(object);
     },
     writeStatus: (_version, _previous, status) => Promise.resolve(write({ status })),
-    serverTime: () => undefined,
-  } satisfies Partial<Kube> as unknown as Kube;
-  const createServer = vi.fn(() => Promise.resolve({ kind: 'created', task: 7 }));
-  const session = {
-    account: 'acc',
-    ensureToken: () => Promise.resolve(),
+  });
+  const createServer = vi.fn(() => Promise.resolve({ kind: 'created', task: 7 } as const));
+  const session = fakeSession({
     catalog: () => Promise.resolve(CATALOG),
     createServer,
-  } as unknown as Session;
+  });
   const servers: Informer<VirtualServer> = {
     subscribe: (given) => void (handler = given),
     start: () => handler?.onUpsert(KEY, object, undefined),

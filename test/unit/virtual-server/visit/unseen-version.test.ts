@@ -10,8 +10,8 @@ import { Objects } from '../../../../src/virtual-server/fleet/objects.ts';
 import { Places } from '../../../../src/virtual-server/fleet/server-quota.ts';
 import { Reconciler } from '../../../../src/virtual-server/visit/reconciler.ts';
 import { Recorder } from '../../../../src/controller/event-recorder.ts';
-import type { Kube } from '../../../../src/virtual-server/kube.ts';
 import { createLogger } from '../../../../src/base/logger.ts';
+import { fakeKube } from '../../../gen/doubles.ts';
 import { TIMING, UID, record, web } from '../../../gen/decision.ts';
 import { fakeProvider } from '../../../gen/provider.ts';
 import { FakeTimers } from '../../../gen/timers.ts';
@@ -21,9 +21,8 @@ const object = web({ annotated: record({ owner: 'another-uid' }) });
 /** Visits a copy of another object. The first write returns it with these annotations; the reasons that are written. */
 async function reasonsOf(annotations: Record<string, string>): Promise<(string | undefined)[]> {
   const reasons: (string | undefined)[] = [];
-  const kube = {
+  const kube = fakeKube({
     getSecret: () => Promise.resolve(undefined),
-    createEvent: () => Promise.resolve(),
     writeStatus: (_version, _previous, status) => {
       reasons.push(currentReason(status.conditions));
       const metadata = {
@@ -33,8 +32,7 @@ async function reasonsOf(annotations: Record<string, string>): Promise<(string |
       };
       return Promise.resolve({ ...object, metadata, status });
     },
-    serverTime: () => undefined,
-  } satisfies Partial<Kube> as unknown as Kube;
+  });
   const timers = new FakeTimers();
   const log = createLogger({ level: 'silent' });
   const holders = new Holders(() => undefined);

@@ -1,0 +1,35 @@
+/** Stand-ins for the API server and a session: they do what the test says, answer what every visit asks, refuse the rest. */
+import type { Kube } from '../../src/virtual-server/kube.ts';
+import type { Session } from '../../src/provider/types.ts';
+
+const refuse = (call: string) => (): never => {
+  throw new Error(`${call} is not expected in this test`);
+};
+
+export function fakeKube(calls: Partial<Kube>): Kube {
+  return {
+    getVirtualServer: refuse('getVirtualServer'),
+    getDefinition: refuse('getDefinition'),
+    patchMetadata: refuse('patchMetadata'),
+    writeStatus: refuse('writeStatus'),
+    getSecret: refuse('getSecret'),
+    serverTime: () => undefined,
+    createEvent: () => Promise.resolve(),
+    ...calls,
+  };
+}
+
+export function fakeSession(calls: Partial<Session>): Session {
+  return {
+    account: 'acc',
+    isAccepted: false,
+    ensureToken: () => Promise.resolve(),
+    catalog: refuse('catalog'),
+    products: refuse('products'),
+    createServer: refuse('createServer'),
+    pollTask: refuse('pollTask'),
+    readServer: refuse('readServer'),
+    deleteServer: refuse('deleteServer'),
+    ...calls,
+  };
+}
