@@ -20,10 +20,24 @@ export default defineConfig({
         // Files that share a worker share its modules: loading them anew for each file took half of all the time.
         test: { name: 'unit', include: ['test/unit/**/*.test.ts'], isolate: false },
       },
-      ...['integration', 'exhaustive'].map((name) => ({
-        extends: true as const,
-        test: { name, include: [`test/${name}/**/*.test.ts`], globalSetup: ['test/integration/global-setup.ts'] },
-      })),
+      {
+        extends: true,
+        test: {
+          name: 'integration',
+          include: ['test/integration/**/*.test.ts'],
+          globalSetup: ['test/integration/global-setup.ts'],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'exhaustive',
+          include: ['test/exhaustive/**/*.test.ts'],
+          globalSetup: ['test/integration/global-setup.ts'],
+          // A test goes through very many cases.
+          testTimeout: 300_000,
+        },
+      },
     ],
   },
 });

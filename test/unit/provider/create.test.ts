@@ -222,9 +222,9 @@ describe('a create whose login fails', () => {
 
   it('is not created when the login outlasts the create timeout, and nothing is sent later', async () => {
     const stub = await startStub();
-    let answer = (): void => undefined;
+    const arrived = Promise.withResolvers<() => void>();
     stub.on('POST /auth/login', (_request, response) => {
-      answer = () => response.end('{"access_token":"late","expires_in":300}');
+      arrived.resolve(() => response.end('{"access_token":"late","expires_in":300}'));
     });
     const provider = providerFor(stub, { createTimeoutMs: 50 });
     const session = provider.session({ keyId: 'key', secret: 'secret' });
@@ -232,6 +232,8 @@ describe('a create whose login fails', () => {
       kind: 'notCreated',
       error: { code: 'PROVIDER_TIMEOUT' },
     });
+    // On a busy machine the create gives up before the login has arrived.
+    const answer = await arrived.promise;
     answer();
     await session.ensureToken();
     // A read made after the login, over its own connection, gives a late create every chance to have been sent.

@@ -8,10 +8,7 @@ const LOGIN = '/auth/login';
 const PRODUCTS = '/beta/vps/products';
 
 /** A provider that logs in with `token-n` of this lifetime, and accepts only tokens for which `accepts` is true. */
-async function tokenStub(
-  expiresIn: unknown,
-  accepts: (token: string) => boolean = () => true,
-): Promise<StubProvider> {
+async function tokenStub(expiresIn: unknown, accepts: (token: string) => boolean = () => true): Promise<StubProvider> {
   const stub = await startStub();
   let logins = 0;
   stub.on(`POST ${LOGIN}`, (_request, response) => {
