@@ -11,11 +11,3 @@ export function cut(text: string, bound: number): string {
     .replace(/[\uD800-\uDBFF]$/, '')
     .toWellFormed();
 }
-
-/** A length of time for people: in seconds below two minutes, in minutes below two hours, else in hours. */
-export function durationText(ms: number): string {
-  const seconds = Math.max(1, Math.ceil(ms / 1000));
-  if (seconds < 120) return `${seconds} s`;
-  const minutes = Math.ceil(seconds / 60);
-  return minutes < 120 ? `${minutes} minutes` : `${Math.ceil(minutes / 60)} hours`;
-}

@@ -10,8 +10,8 @@ import {
 } from '../../src/api/names.ts';
 import { formatRecord, type ServerRecord } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
-import type { Connection } from '../../src/virtual-server/decision/connection.ts';
-import type { Probed } from '../../src/virtual-server/decision/reach.ts';
+import type { ConnectionSecretState } from '../../src/virtual-server/decision/connection.ts';
+import type { ProbeResult } from '../../src/virtual-server/decision/reach.ts';
 import type { Facts, Outcome } from '../../src/virtual-server/decision/types.ts';
 import { ProviderError } from '../../src/provider/errors/provider-error.ts';
 import { ResponseError } from '../../src/provider/errors/response-error.ts';
@@ -47,8 +47,8 @@ const server = (changes: Partial<Server> = {}): Outcome => ({
   server: { ...SERVER, ...changes },
   account: ACCOUNT,
 });
-const probed = (result: Probed): Outcome => ({ type: 'server', server: SERVER, account: ACCOUNT, probed: result });
-const connected = (connection: Connection): Outcome => ({
+const probed = (result: ProbeResult): Outcome => ({ type: 'server', server: SERVER, account: ACCOUNT, probed: result });
+const connected = (connection: ConnectionSecretState): Outcome => ({
   type: 'server',
   server: SERVER,
   account: ACCOUNT,
@@ -133,7 +133,7 @@ function troubles(): [string, State][] {
 /** The connection Secret of a server that is Ready. */
 function connections(): [string, State][] {
   const asking = edited(ready, { spec: { connectionSecretName: 'web-connection' } });
-  const results: [Reason, Connection][] = [
+  const results: [Reason, ConnectionSecretState][] = [
     ['ConnectionSecretWritten', { state: 'written' }],
     ['ConnectionSecretsDisabled', { state: 'disabled' }],
     ['ConnectionSecretTaken', { state: 'taken' }],

@@ -616,7 +616,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'an identifier is enough for a DELETE under another account',
     file: 'src/virtual-server/decision/checks/deleting.ts',
-    find: 'const isOther = account !== undefined && !isSameAccount(account, present);',
+    find: 'const isOther = account !== undefined && !isSameAccount(account, accountOf(facts));',
     replace: "const isOther = account === '';",
     tests: ['--project', 'unit', 'test/unit/virtual-server/visit/perform.test.ts'],
   },

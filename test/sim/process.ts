@@ -6,7 +6,7 @@ import { LeaderElection } from '../../src/controller/leader-election.ts';
 import { Operator, type OperatorOptions } from '../../src/operator.ts';
 import { PROBE_MS } from '../../src/virtual-server/ssh/probe.ts';
 import type { Timers } from '../../src/base/timers.ts';
-import type { Probed } from '../../src/virtual-server/decision/reach.ts';
+import type { ProbeResult } from '../../src/virtual-server/decision/reach.ts';
 import { createLogger } from '../../src/base/logger.ts';
 import { createProvider } from '../../src/provider/index.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
@@ -129,9 +129,9 @@ export class SimProcess {
 }
 
 /** An SSH server that answers, or is silent until the probe gives up. */
-function ask({ scheduler, random, silentSsh }: Network, owner: object): Promise<Probed> {
+function ask({ scheduler, random, silentSsh }: Network, owner: object): Promise<ProbeResult> {
   const silent = random.chance(silentSsh);
-  const probed: Probed = silent ? { ok: false, why: 'it says nothing' } : { ok: true, banner: 'SSH-2.0-x' };
+  const probed: ProbeResult = silent ? { ok: false, why: 'it says nothing' } : { ok: true, banner: 'SSH-2.0-x' };
   return new Promise((resolve) => scheduler.after(silent ? PROBE_MS : 5, () => resolve(probed), owner));
 }
 

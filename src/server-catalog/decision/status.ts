@@ -12,6 +12,7 @@ import {
   type ServerCatalogStatus,
 } from '../../api/server-catalog.ts';
 import type { Catalog } from '../../provider/types.ts';
+import { durationMs } from '../../base/duration.ts';
 import { cut } from '../../base/text.ts';
 
 type Lists = {
@@ -140,11 +141,8 @@ function byText(a: string, b: string): number {
 }
 
 const SHORTEST_MS = 5 * 60_000;
-const UNIT_MS: Record<string, number> = { h: 3_600_000, m: 60_000, s: 1_000 };
 
 /** spec.refreshInterval in ms; the CRD has checked its form and its least value. */
 export function refreshMs({ spec }: ServerCatalog): number {
-  const parts = [...spec.refreshInterval.matchAll(/(\d+)([hms])/g)];
-  const ms = parts.reduce((sum, [, amount, unit = 's']) => sum + Number(amount) * (UNIT_MS[unit] ?? 0), 0);
-  return Math.max(SHORTEST_MS, ms);
+  return Math.max(SHORTEST_MS, durationMs(spec.refreshInterval));
 }

@@ -1,6 +1,11 @@
 /** Writes connection Secrets, so that each says what its server was last seen with. Touches none that is not its object's. */
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { connectionData, connectionWrite, type Connection, type ConnectionData } from '../decision/connection.ts';
+import {
+  connectionData,
+  connectionWrite,
+  type ConnectionSecretState,
+  type ConnectionData,
+} from '../decision/connection.ts';
 import { KubeError } from '../../kube/error.ts';
 import type { SecretChanges, SecretObject, Secrets } from '../../kube/secrets.ts';
 import type { KubeErrorCode } from '../../kube/types.ts';
@@ -30,14 +35,14 @@ export class ConnectionSecrets {
   }
 
   /** Undefined where the object asks for no Secret, or is being deleted. */
-  async write(object: VirtualServer, server: Server): Promise<Connection | undefined> {
+  async write(object: VirtualServer, server: Server): Promise<ConnectionSecretState | undefined> {
     if (object.spec.connectionSecretName === undefined || object.metadata.deletionTimestamp !== undefined)
       return undefined;
     return this.#tried(object, connectionData(server));
   }
 
   /** The server is no more, the object stays. Undefined where nothing is left in the Secret, or it is not the object's. */
-  async empty(object: VirtualServer): Promise<Connection | undefined> {
+  async empty(object: VirtualServer): Promise<ConnectionSecretState | undefined> {
     if (object.spec.connectionSecretName === undefined) return undefined;
     const connection = await this.#tried(object, {});
     return connection.state === 'failed' ? connection : undefined;
@@ -58,7 +63,7 @@ export class ConnectionSecrets {
     }
   }
 
-  async #tried(object: VirtualServer, data: ConnectionData): Promise<Connection> {
+  async #tried(object: VirtualServer, data: ConnectionData): Promise<ConnectionSecretState> {
     try {
       return { state: await this.#bring(object, data) };
     } catch (error) {

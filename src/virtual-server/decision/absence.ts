@@ -10,7 +10,7 @@ import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isProvisioned } from './status.ts';
 import type { Denials, Facts, Memo } from './types.ts';
-import { durationText } from '../../base/text.ts';
+import { durationText } from '../../base/duration.ts';
 
 const NEEDED = 3;
 /** A server that was never read with 200 may be slow to appear: it needs so many grace periods. */

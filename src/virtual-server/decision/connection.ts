@@ -27,7 +27,7 @@ export const CONNECTION_KEYS = [
 export type ConnectionData = Partial<Record<(typeof CONNECTION_KEYS)[number], string>>;
 
 /** What came of writing the Secret. */
-export type Connection = { state: 'written' | 'disabled' | 'taken' } | { state: 'failed'; why: string };
+export type ConnectionSecretState = { state: 'written' | 'disabled' | 'taken' } | { state: 'failed'; why: string };
 
 /** The condition ConnectionSecret. */
 export interface ConnectionCondition {
@@ -129,7 +129,7 @@ function differences(present: Record<string, string>, data: ConnectionData): Rec
 /** What people read of it, with what to do; undefined where no Secret is asked for, or nothing was done. */
 export function connectionCondition(
   { spec: { connectionSecretName: name } }: VirtualServer,
-  connection: Connection | undefined,
+  connection: ConnectionSecretState | undefined,
 ): ConnectionCondition | undefined {
   if (name === undefined || connection === undefined) return undefined;
   const named = `Secret ${name}, named in spec.connectionSecretName,`;

@@ -4,9 +4,9 @@ import type { Reason } from '../../api/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { Condition, VirtualServer } from '../../api/virtual-server.ts';
 import { cancelIsForbidden } from './view.ts';
+import { UNITS_MS, durationMs } from '../../base/duration.ts';
 import type { Facts } from './types.ts';
 
-const UNITS_MS = { h: 3_600_000, m: 60_000, s: 1_000 } as const;
 /** How long before the end it is said (ms). */
 const NOTICE_MS = 24 * UNITS_MS.h;
 
@@ -29,12 +29,6 @@ function timeOf(text: string): number | undefined {
   const offset = (Number(hours) * UNITS_MS.h + Number(minutes) * UNITS_MS.m) * (sign === '-' ? -1 : 1);
   const at = Date.parse(`${local}Z`) + Math.floor(Number(`0.${fraction}`) * UNITS_MS.s) - offset;
   return Number.isNaN(at) ? undefined : at;
-}
-
-/** Of a text that the schema lets through, such as `1h30m`. */
-function durationMs(text: string): number {
-  const parts = [...text.matchAll(/([0-9]+)([hms])/g)];
-  return parts.reduce((sum, [, amount, unit]) => sum + Number(amount) * UNITS_MS[unit as keyof typeof UNITS_MS], 0);
 }
 
 /**

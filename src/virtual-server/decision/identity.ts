@@ -6,7 +6,7 @@ import type { Server } from '../../provider/types.ts';
 import { isSameAccount } from './account.ts';
 import type { Memo } from './types.ts';
 
-type Shown = Pick<Server, 'macs' | 'ipv6'>;
+type Addresses = Pick<Server, 'macs' | 'ipv6'>;
 
 const normal = (values: readonly string[]): string[] =>
   [...new Set(values.map((value) => value.trim().toLowerCase().replaceAll('-', ':')))]
@@ -14,7 +14,7 @@ const normal = (values: readonly string[]): string[] =>
     .sort();
 
 /** Hardware addresses where there are any, else IPv6 addresses, which may change during the life of a server. */
-export function fingerprintOf({ macs, ipv6 }: Shown): Fingerprint {
+export function fingerprintOf({ macs, ipv6 }: Addresses): Fingerprint {
   const hardware = normal(macs).slice(0, MAX_FINGERPRINT);
   if (hardware.length > 0) return { macs: hardware };
   const addresses = normal(ipv6).slice(0, MAX_FINGERPRINT);
@@ -22,7 +22,7 @@ export function fingerprintOf({ macs, ipv6 }: Shown): Fingerprint {
 }
 
 /** `unknown`: one side shows too little, or IPv6 addresses alone, which another one proves nothing against. */
-export function compare(known: Fingerprint | undefined, shown: Shown): 'same' | 'different' | 'unknown' {
+export function compare(known: Fingerprint | undefined, shown: Addresses): 'same' | 'different' | 'unknown' {
   const meets = (values: readonly string[], others: readonly string[]): boolean =>
     values.some((value) => others.includes(value));
   const macs = normal(shown.macs);

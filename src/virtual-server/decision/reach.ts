@@ -4,14 +4,14 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { Server } from '../../provider/types.ts';
 import { isHost, serverFields, SSH_PORT } from './status.ts';
 
-export interface SshTarget {
+export interface SshEndpoint {
   /** A name or an address, nothing that could be read as something else. */
   host: string;
   port: number;
 }
 
 /** What came of asking; `banner` and `why` are short and printable. */
-export type Probed = { ok: true; banner: string } | { ok: false; why: string };
+export type ProbeResult = { ok: true; banner: string } | { ok: false; why: string };
 
 /** The condition Reachable. */
 export interface Reachable {
@@ -26,7 +26,7 @@ const isIPv6 = (text: string): boolean => text.includes(':') && /^[0-9A-Fa-f:.]+
 export const isRunning = (status: string | undefined): boolean => status?.trim().toLowerCase() === 'running';
 
 /** Undefined: there is nothing to ask, or nobody has asked for it. Of the service's words only status's are used. */
-export function sshTarget({ spec, metadata }: VirtualServer, server: Server): SshTarget | undefined {
+export function sshTarget({ spec, metadata }: VirtualServer, server: Server): SshEndpoint | undefined {
   if (metadata.deletionTimestamp !== undefined || !isRunning(server.status)) return undefined;
   const { sshProxy, ipv6 = [] } = serverFields(server);
   if (spec.sshCheck === 'Proxy' && sshProxy !== undefined && isHost(sshProxy.hostname))
@@ -40,7 +40,7 @@ export function sshTarget({ spec, metadata }: VirtualServer, server: Server): Ss
 export function reach(
   object: VirtualServer,
   server: Server,
-  probed: Probed | undefined,
+  probed: ProbeResult | undefined,
 ): { verdict?: Verdict; reachable?: Reachable } | undefined {
   const { sshCheck } = object.spec;
   if (sshCheck !== 'Proxy' && sshCheck !== 'Direct') return undefined;

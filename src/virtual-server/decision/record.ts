@@ -81,14 +81,14 @@ function isOutlived(mirror: ServerRecord | undefined, record: ServerRecord): boo
   return mirror?.attempt !== undefined && mirror.attempt !== record.attempt;
 }
 
-type Merged = ServerRecord | { problem: string };
+type MergeResult = ServerRecord | { problem: string };
 
 /**
  * The annotation is always written before its mirror, so the mirror normally lags; a restored backup or a forced apply
  * can make the annotation lag instead. Either way the later one has what the earlier has and more; anything else is a
  * contradiction that only a person can settle.
  */
-function mergeRecords(annotated: ServerRecord | undefined, mirror: ServerRecord | undefined): Merged | undefined {
+function mergeRecords(annotated: ServerRecord | undefined, mirror: ServerRecord | undefined): MergeResult | undefined {
   if (annotated === undefined || mirror === undefined) return annotated ?? mirror;
   for (const field of ['identifier', 'task', 'attempt'] as const) {
     const [a, b] = [annotated[field], mirror[field]];
@@ -130,7 +130,7 @@ function mergeSettled(...lists: (readonly string[] | undefined)[]): string[] | u
 }
 
 /** Adds what journal and memory know: a task is never dropped, an attempt that may have been sent never forgotten. */
-function withNotes(merged: Merged | undefined, notes: readonly AttemptNote[], uid: string): Merged {
+function withNotes(merged: MergeResult | undefined, notes: readonly AttemptNote[], uid: string): MergeResult {
   if (merged !== undefined && 'problem' in merged) return merged;
   let record = merged ?? newRecord(uid);
   for (const note of notes) {
@@ -141,7 +141,7 @@ function withNotes(merged: Merged | undefined, notes: readonly AttemptNote[], ui
   return record;
 }
 
-function withNote(record: ServerRecord, note: AttemptNote): Merged {
+function withNote(record: ServerRecord, note: AttemptNote): MergeResult {
   const { attempt, mintedAt, state, task } = note;
   if (record.attempt === attempt) {
     if (state === 'minted') return withoutAttempt(record);

@@ -4,8 +4,8 @@ import type { Missing } from '../../accounts/decision/failure.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServerStatus } from '../../api/virtual-server.ts';
 import type { DefinitionState } from '../../kube/types.ts';
-import type { Connection } from './connection.ts';
-import type { Probed } from './reach.ts';
+import type { ConnectionSecretState } from './connection.ts';
+import type { ProbeResult } from './reach.ts';
 import type { Catalog, CreateOutcome, CreateServerRequest, ProviderErrorLike, Server } from '../../provider/types.ts';
 
 /** What this process, or its own journal, knows of an attempt; see journal/journal.ts. */
@@ -184,7 +184,7 @@ export type Leave = { ok: true; shown: Outcome; liveAt: number } | { ok: false; 
 
 export type Outcome =
   /** `connection`: that the connection Secret could not be emptied. */
-  | { type: 'done'; connection?: Connection }
+  | { type: 'done'; connection?: ConnectionSecretState }
   /** An attempt has a name now, and the journal knows it. */
   | { type: 'minted'; attempt: string }
   | { type: 'sent'; result: CreateOutcome }
@@ -196,7 +196,7 @@ export type Outcome =
    * `probed`: whether an SSH server answers there, where spec asks for that and there is a place to ask.
    * `connection`: what came of the connection Secret, where spec asks for one.
    */
-  | { type: 'server'; server: Server; account: string; probed?: Probed; connection?: Connection }
+  | { type: 'server'; server: Server; account: string; probed?: ProbeResult; connection?: ConnectionSecretState }
   /** 404 for the server; `counts`: with the account of the record, and lists that are not empty. */
   | { type: 'serverNotFound'; counts: boolean; detail: string }
   /** The server that was to be adopted is held by others. */

@@ -1,6 +1,5 @@
 /** One object and all that is known of it, as the checks see it; and the small questions that several checks ask. */
 import type { ReadyReason } from '../../api/conditions.ts';
-import { FINALIZER } from '../../api/names.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { adoptionOf, inputsOf, saysGone, type Adoption } from './inputs.ts';
@@ -15,7 +14,6 @@ export interface View {
   /** The object's own record; undefined where it has none (fresh, or told to start anew). */
   own: ServerRecord | undefined;
   deleting: boolean;
-  finalizer: boolean;
   inputs: string;
   adoption: Adoption;
 }
@@ -38,7 +36,6 @@ export function lookAt(object: VirtualServer, facts: Facts): View {
     record,
     own: record.kind === 'own' ? record.record : undefined,
     deleting: object.metadata.deletionTimestamp !== undefined,
-    finalizer: object.metadata.finalizers?.includes(FINALIZER) === true,
     inputs: inputsOf(object),
     adoption: adoptionOf(object),
   };
@@ -95,6 +92,10 @@ export function taskIsOver({ object, own, facts }: OwnView): boolean {
   const wasRead = mirror?.owner === own.owner && mirror.identifier === own.identifier && isProvisioned(object.status);
   return wasRead || facts.memo.taskComplete === own.identifier;
 }
+
+/** The account of the key that is in use; undefined: there is none. */
+export const accountOf = ({ credentials }: Facts): string | undefined =>
+  credentials?.ok === true ? credentials.account : undefined;
 
 /** Why the server may not be cancelled before its object is deleted; undefined where it may. */
 export function cancelIsForbidden({ spec }: VirtualServer): string | undefined {

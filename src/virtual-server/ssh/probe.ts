@@ -2,10 +2,10 @@
 import { connect, type LookupFunction } from 'node:net';
 import { FairLine } from '../../controller/fair-line.ts';
 import { createLookUp } from './look-up.ts';
-import type { Probed, SshTarget } from '../decision/reach.ts';
+import type { ProbeResult, SshEndpoint } from '../decision/reach.ts';
 
 /** Resolves with what came; never rejects. `namespace`: that of the object which asks. */
-export type SshProbe = (target: SshTarget, namespace: string) => Promise<Probed>;
+export type SshProbe = (target: SshEndpoint, namespace: string) => Promise<ProbeResult>;
 
 /** Of the look-up of the name, the connection and the answer together (ms). */
 export const PROBE_MS = 5_000;
@@ -56,12 +56,12 @@ export function createSshProbe({
   };
 }
 
-function ask({ host, port }: SshTarget, timeoutMs: number, lookup: LookupFunction): Promise<Probed> {
+function ask({ host, port }: SshEndpoint, timeoutMs: number, lookup: LookupFunction): Promise<ProbeResult> {
   return new Promise((resolve) => {
     const socket = connect({ host, port, lookup });
     let connected = false;
     let received = Buffer.alloc(0);
-    const end = (probed: Probed): void => {
+    const end = (probed: ProbeResult): void => {
       clearTimeout(timer);
       socket.destroy();
       resolve(probed);
@@ -89,7 +89,7 @@ function ask({ host, port }: SshTarget, timeoutMs: number, lookup: LookupFunctio
 }
 
 /** Undefined: not enough has come yet. */
-function judge(received: Buffer): Probed | undefined {
+function judge(received: Buffer): ProbeResult | undefined {
   let from = 0;
   for (;;) {
     const end = received.indexOf('\n', from);

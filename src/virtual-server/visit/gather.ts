@@ -14,7 +14,6 @@ import type { CreateLimit } from '../fleet/create-limit.ts';
 import type { Objects } from '../fleet/objects.ts';
 import type { Credentials } from '../../accounts/credentials.ts';
 import type { Places } from '../fleet/server-quota.ts';
-import { definitionOf } from './definition.ts';
 import { parsePublicKeys } from './public-keys.ts';
 import { readServer } from './reads.ts';
 import type { Timers } from '../../base/timers.ts';
@@ -118,6 +117,16 @@ async function readLive(view: View, into: VisitFacts, room: GatherRooms): Promis
   room.objects.saw(live);
   if (inputsOf(live) === view.inputs) into.cancellation = { ...cancellation, liveAt };
   return live;
+}
+
+/** Read it after the object: the API server marks the definition for deletion before it deletes any object. */
+async function definitionOf(kube: Pick<Kube, 'getDefinition'>): Promise<NonNullable<CancellationFacts['definition']>> {
+  try {
+    return await kube.getDefinition();
+  } catch (error) {
+    if (error instanceof KubeError && error.code === 'Forbidden') return 'forbidden';
+    throw error;
+  }
 }
 
 /** Inline keys first, then those of Secrets, one a line. */

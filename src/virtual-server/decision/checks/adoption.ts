@@ -5,7 +5,7 @@ import { ADOPT_ANNOTATION } from '../../../api/names.ts';
 import { isHopeless } from './order.ts';
 import type { Action } from '../types.ts';
 import { namesOf, resolveAdvice } from '../words.ts';
-import { isOverdue, notYet, park, type View } from '../view.ts';
+import { accountOf, isOverdue, notYet, park, type View } from '../view.ts';
 
 /** The task named a server that nobody has ever seen, and names another one now, or none. */
 function isReplaceable({ own, adoption, object }: View): boolean {
@@ -25,8 +25,7 @@ export function adoptionIsAsked(view: View): Action | undefined {
   // Without a key of the account nothing is said of what others hold.
   const first = notYet(view, 'adopt');
   if (first !== undefined) return first;
-  const account = facts.credentials?.ok === true ? facts.credentials.account : undefined;
-  const ordering = facts.others.ordering(account);
+  const ordering = facts.others.ordering(accountOf(facts));
   if (ordering.length > 0) {
     const message = `Server ${identifier} is adopted as soon as it is known which server ${namesOf(ordering, object)} has ordered`;
     // Two overdue orders would wait for each other: a reason that says so lets the other one go first (see isStuck).

@@ -3,7 +3,7 @@ import { isSameAccount } from '../account.ts';
 import { isInDoubt, recognizeFor } from '../doubt.ts';
 import { orphanMessage } from '../inputs.ts';
 import type { Action, Outcome } from '../types.ts';
-import { notYetOrGone, park, type OwnView, type View } from '../view.ts';
+import { accountOf, notYetOrGone, park, type OwnView, type View } from '../view.ts';
 
 /** No credentials are needed where nothing was created. */
 export function nothingIsOwed({ own, record, adoption }: View): Action | undefined {
@@ -68,11 +68,10 @@ function isRecognized(view: OwnView, shown: Outcome): boolean {
  * A DELETE may find a server that reads do not show yet. Not one that was read before: its identifier may have become another
  * server's since.
  */
-function mayBeUnseen({ object, own, facts: { credentials, memo } }: OwnView, shown: Outcome): boolean {
+function mayBeUnseen({ object, own, facts }: OwnView, shown: Outcome): boolean {
   const { account, fingerprint, mode, missingAt } = own;
   const wasRead = fingerprint !== undefined || mode === 'adopt' || missingAt !== undefined;
-  const present = credentials?.ok === true ? credentials.account : undefined;
-  const isOther = account !== undefined && !isSameAccount(account, present);
+  const isOther = account !== undefined && !isSameAccount(account, accountOf(facts));
   const counts = shown.type === 'serverNotFound' && shown.counts;
-  return counts && !wasRead && !isOther && !isInDoubt(object, memo);
+  return counts && !wasRead && !isOther && !isInDoubt(object, facts.memo);
 }

@@ -7,7 +7,7 @@ import { isSameAccount, isSameService } from '../account.ts';
 import { isAcceptedWord } from '../identity.ts';
 import type { Action } from '../types.ts';
 import { namesOf, taskInUse, unknownMessage, unprovenTask } from '../words.ts';
-import { firstSeen, isOverdue, notYetOrGone, park, taskIsOver, type OwnView, type View } from '../view.ts';
+import { accountOf, firstSeen, isOverdue, notYetOrGone, park, taskIsOver, type OwnView, type View } from '../view.ts';
 
 /** Only the visit that claimed the attempt may send it. */
 export function attemptWasClaimedJustNow({ own, facts, object }: OwnView): Action | undefined {
@@ -82,12 +82,11 @@ export function taskRuns(view: OwnView): Action | undefined {
  * can prove that it is the same one; without it the task may be anybody's.
  */
 function taskOfAnotherAccount({ facts, object, own }: OwnView): Action | undefined {
-  const { credentials, timing } = facts;
-  const account = credentials?.ok === true ? credentials.account : undefined;
+  const account = accountOf(facts);
   if (own.account === undefined || isSameAccount(own.account, account)) return undefined;
   if (own.identifier !== undefined && isSameService(own.account, account)) return undefined;
   const word = `task-${own.task ?? ''}@${account ?? ''}`;
   if (isAcceptedWord(object, word)) return undefined;
   const why = 'the API key or the base URL is not the one that the server was ordered with';
-  return park('IdentityUnproven', unprovenTask(own, why, word), { retry: 'pollTask', afterMs: timing.pollMs });
+  return park('IdentityUnproven', unprovenTask(own, why, word), { retry: 'pollTask', afterMs: facts.timing.pollMs });
 }

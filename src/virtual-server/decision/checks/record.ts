@@ -2,13 +2,14 @@
 import { ADOPT_ANNOTATION, RECORD_ANNOTATION, START_ANEW_ANNOTATION } from '../../../api/names.ts';
 import { RECORD_FORMAT, RECORD_MODES } from '../../../api/record.ts';
 import { isPaused, saysNothingCreated } from '../inputs.ts';
+import { isLetGo } from '../running.ts';
 import type { Action } from '../types.ts';
 import { letGoAdvice } from '../words.ts';
 import { park, type View } from '../view.ts';
 
 /** Somebody else's finalizer keeps the object: nothing is owed any more. */
-export function finalizerIsGone({ deleting, finalizer }: View): Action | undefined {
-  return deleting && !finalizer ? { type: 'wait' } : undefined;
+export function finalizerIsGone({ object }: View): Action | undefined {
+  return isLetGo(object) ? { type: 'wait' } : undefined;
 }
 
 /** Before everything that reads the record: this version may misread what a newer one has written. */

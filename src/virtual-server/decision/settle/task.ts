@@ -9,8 +9,8 @@ import { isAcceptedWord } from '../identity.ts';
 import { goOn, jittered, rest, retryLater } from './next.ts';
 import { taskField } from '../status.ts';
 import { cut } from '../../../base/text.ts';
-import type { Facts, Memo, Next, Outcome } from '../types.ts';
-import { isOverdue, withMemo, type View } from '../view.ts';
+import type { Memo, Next, Outcome } from '../types.ts';
+import { accountOf, isOverdue, withMemo, type View } from '../view.ts';
 import { namesOf, resolveAdvice, taskInUse, unprovenTask } from '../words.ts';
 
 export function settleTask(asked: View, record: ServerRecord, outcome: Outcome): Next {
@@ -78,9 +78,6 @@ function vouchedBy({ facts }: View, { identifier }: ServerRecord): Memo {
   if (identifier === undefined || account === undefined) return facts.memo;
   return { ...facts.memo, vouched: { identifier, account } };
 }
-
-const accountOf = ({ credentials }: Facts): string | undefined =>
-  credentials?.ok === true ? credentials.account : undefined;
 
 const shorten = (text: string): string => (text.length > 64 ? `${cut(text, 64)}...` : text);
 

@@ -6,7 +6,7 @@ import {
   CONNECTION_KEYS,
   connectionData,
   connectionWrite,
-  type Connection,
+  type ConnectionSecretState,
   type ConnectionData,
 } from '../../../../src/virtual-server/decision/connection.ts';
 import type { Action, Next } from '../../../../src/virtual-server/decision/types.ts';
@@ -159,12 +159,19 @@ describe('what is written', () => {
 
 describe('a server that is read with connectionSecretName', () => {
   const read: Action = { type: 'readServer', record: HELD, identifier: 'srv1' };
-  const seen = (object: VirtualServer, connection?: Connection): Next =>
+  const seen = (object: VirtualServer, connection?: ConnectionSecretState): Next =>
     settled(object, read, { type: 'server', server: FULL, account: ACCOUNT, ...(connection && { connection }) });
   const after = (object: VirtualServer, { status }: Next): VirtualServer => ({ ...object, ...(status && { status }) });
   const found = (next: Next) => next.status?.conditions?.find(({ type }) => type === 'ConnectionSecret');
 
-  it.each<{ connection: Connection; status: string; reason: string; words: string; event: string; again: number }>([
+  it.each<{
+    connection: ConnectionSecretState;
+    status: string;
+    reason: string;
+    words: string;
+    event: string;
+    again: number;
+  }>([
     {
       connection: { state: 'written' },
       status: 'True',
@@ -229,7 +236,7 @@ describe('a server that has expired', () => {
   const EXPIRED = { ...HELD, expiredAt: '2026-01-01T00:00:00Z' };
   const expired = webWith(EXPIRED, { spec: { connectionSecretName: NAME } });
   const action = decide(expired, facts());
-  const parked = (connection?: Connection): Next =>
+  const parked = (connection?: ConnectionSecretState): Next =>
     settled(expired, action, { type: 'done', ...(connection && { connection }) });
 
   it('has its Secret emptied at every look', () => {

@@ -1,7 +1,7 @@
 /** What spec.sshCheck asks for, and what the answer does to conditions. */
 import { describe, expect, it } from 'vitest';
 import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
-import { sshTarget, type Probed } from '../../../../src/virtual-server/decision/reach.ts';
+import { sshTarget, type ProbeResult } from '../../../../src/virtual-server/decision/reach.ts';
 import type { Action, Next } from '../../../../src/virtual-server/decision/types.ts';
 import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
 import type { Server } from '../../../../src/provider/types.ts';
@@ -11,13 +11,13 @@ import { conditionsOf, settled } from './settle/support.ts';
 type SshCheck = VirtualServerSpec['sshCheck'];
 
 const read: Action = { type: 'readServer', record: HELD, identifier: 'srv1' };
-const ANSWERS: Probed = { ok: true, banner: 'SSH-2.0-OpenSSH_10.0' };
-const REFUSES: Probed = { ok: false, why: 'connection refused' };
+const ANSWERS: ProbeResult = { ok: true, banner: 'SSH-2.0-OpenSSH_10.0' };
+const REFUSES: ProbeResult = { ok: false, why: 'connection refused' };
 
 const checked = (sshCheck: SshCheck): VirtualServer => webWith(HELD, { spec: { sshCheck } });
 /** The object once `next` is written. */
 const after = (object: VirtualServer, { status }: Next): VirtualServer => ({ ...object, ...(status && { status }) });
-const seen = (object: VirtualServer, probed?: Probed, changes: Partial<Server> = {}): Next =>
+const seen = (object: VirtualServer, probed?: ProbeResult, changes: Partial<Server> = {}): Next =>
   settled(object, read, {
     type: 'server',
     server: { ...SERVER, ...changes },
