@@ -3,6 +3,7 @@
  * deletion of a namespace takes the Secret before the objects that need it to cancel their servers.
  */
 import type { Missing } from './decision/failure.ts';
+import { backoffDelay } from '../base/backoff.ts';
 import { KubeError } from '../kube/error.ts';
 import type { Kube } from '../virtual-server/kube.ts';
 import type { ApiKey, Provider, Session } from '../provider/types.ts';
@@ -51,7 +52,7 @@ interface Entry {
 }
 
 const FIRST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 60_000;
+const BACKOFF = { baseMs: FIRST_PAUSE_MS, maxMs: 60_000, jitter: [1, 1] } as const;
 
 export class Credentials {
   readonly #options: CredentialsOptions;
@@ -193,7 +194,7 @@ export class Credentials {
         this.#changed(namespace, name);
       }
     }
-    entry.notBefore = now + Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(entry.fruitless, 10));
+    entry.notBefore = now + backoffDelay(entry.fruitless, BACKOFF, 0);
     entry.fruitless += 1;
   }
 

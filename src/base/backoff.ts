@@ -1,42 +1,30 @@
-/** Growing pauses between attempts, with jitter so that replicas do not come back in step. */
+/** Pauses that grow with each failure in a row, with jitter, so that those who failed together do not come back together. */
+import type { Timers } from './timers.ts';
 
-export interface BackoffOptions {
-  minMs: number;
+export interface Backoff {
+  /** The first pause (ms). */
+  baseMs: number;
+  /** No pause grows further (ms). */
   maxMs: number;
-  /** In [0, 1); default Math.random. */
-  random?: () => number;
+  /** Which part of a pause is taken, at least and at most; between half of it and the whole if left out. */
+  jitter?: readonly [from: number, to: number];
 }
 
-interface Backoff {
-  /** The next pause in milliseconds: twice the last one, at most `capMs` and `maxMs`, of which 50 to 100 % are taken. */
-  next(capMs?: number): number;
-  reset(): void;
-}
-
-export function createBackoff({ minMs, maxMs, random = Math.random }: BackoffOptions): Backoff {
-  let attempts = 0;
-  return {
-    next(capMs = maxMs) {
-      // 2 ** 30 keeps the product finite however long an outage lasts.
-      const full = Math.min(minMs * 2 ** Math.min(attempts, 30), capMs, maxMs);
-      attempts += 1;
-      return full * (0.5 + random() / 2);
-    },
-    reset: () => {
-      attempts = 0;
-    },
-  };
+/** The pause in ms after so many failures before this one (0 at the first); `random` is at least 0 and less than 1. */
+export function backoffDelay(failures: number, { baseMs, maxMs, jitter = [0.5, 1] }: Backoff, random: number): number {
+  const [from, to] = jitter;
+  return Math.min(maxMs, baseMs * 2 ** failures) * (from + (to - from) * random);
 }
 
 /** Resolves after `ms`, or as soon as the signal fires. */
-export function pause(ms: number, signal: AbortSignal): Promise<void> {
+export function pause(ms: number, signal: AbortSignal, timers: Pick<Timers, 'set' | 'clear'>): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
-      clearTimeout(timer);
+      timers.clear(timer);
       signal.removeEventListener('abort', done);
       resolve();
     };
-    const timer = setTimeout(done, ms);
+    const timer = timers.set(done, ms);
     signal.addEventListener('abort', done, { once: true });
     if (signal.aborted) done();
   });

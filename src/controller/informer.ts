@@ -1,4 +1,5 @@
 /** A cache of the objects of a kind that follows the API server, and tells a handler of every change. */
+import { realTimers } from '../base/timers.ts';
 import type { KubeHttp } from '../kube/http.ts';
 import type { ObjectName } from '../kube/list.ts';
 import { isDeepEqual } from '../kube/merge-patch.ts';
@@ -17,8 +18,6 @@ export interface InformerOptions extends ReflectorTuning {
   http: KubeHttp;
   namespaces: readonly string[] | 'all';
   log?: InformerLog;
-  /** A clock that only goes forward, in milliseconds. */
-  monotonic?: () => number;
 }
 
 /** After a restore of etcd, a version can come again with other contents. */
@@ -41,7 +40,8 @@ const problemsOf = (kind: string): Partial<Record<KubeErrorCode, string>> => ({
 
 export function createInformer<T extends KubeObject>(resource: Resource<T>, options: InformerOptions): Informer<T> {
   const problems = problemsOf(resource.kind);
-  const { http, log, monotonic = () => performance.now() } = options;
+  const { http, log, timers = realTimers } = options;
+  const monotonic = () => timers.monotonic();
   const namespaces = options.namespaces === 'all' ? [undefined] : [...new Set(options.namespaces)];
   const stopping = new AbortController();
   const firstLists = namespaces.map(() => Promise.withResolvers<undefined>());

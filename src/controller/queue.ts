@@ -2,7 +2,7 @@
  * The work queue, after the semantics of client-go's workqueue: keys (`namespace/name`) instead of objects, each at most
  * once in the queue and never with two workers at the same time. Namespaces share the workers fairly (fair-line.ts).
  */
-import { backoffDelay, type Backoff } from './backoff.ts';
+import { backoffDelay, type Backoff } from '../base/backoff.ts';
 import { Deadlines } from './deadlines.ts';
 import { FairLine, type Waiting } from './fair-line.ts';
 import { noLoopInstruments, type LoopInstruments } from './instruments.ts';

@@ -1,5 +1,6 @@
 /** Keeps one store equal to what the API server has: list, then watch from there, for as long as it is not stopped. */
-import { createBackoff, pause, type BackoffOptions } from '../base/backoff.ts';
+import { backoffDelay, pause, type Backoff } from '../base/backoff.ts';
+import { realTimers, type Timers } from '../base/timers.ts';
 import { KubeError } from '../kube/error.ts';
 import type { KubeHttp } from '../kube/http.ts';
 import { currentVersion, listAll, type ObjectName } from '../kube/list.ts';
@@ -29,11 +30,12 @@ export interface ReflectorTuning {
   /** Bytes of one object; a larger one is skipped. Default 16 MiB; by default etcd stores at most 1.5 MiB. */
   objectBytes?: number;
   /** Pauses after failures, default 200 ms to 15 s. */
-  backoff?: BackoffOptions;
+  backoff?: Backoff;
   /** Asked for at each watch, default at random between 5 and 10 minutes. */
   watchSeconds?: () => number;
   /** A watch that is silent for this long is taken for dead, default 150 s; bookmarks come about once a minute. */
   silenceMs?: number;
+  timers?: Timers;
 }
 
 export interface ReflectorOptions<T extends KubeObject> extends ReflectorTuning {
@@ -55,6 +57,7 @@ const MAX_RETRY_AFTER_MS = 60_000;
 const SILENCE_MS = 150_000;
 const PAGE_BYTES = 8 * 1024 * 1024;
 const OBJECT_BYTES = 16 * 1024 * 1024;
+const BACKOFF = { baseMs: 200, maxMs: 15_000 };
 
 /**
  * A reflector that has shown no sign of life, neither an answer nor a failure, for so long (ms) is dead: it pauses for a
@@ -65,14 +68,13 @@ export function longestSilenceMs(timeoutMs: number): number {
   return 2 * (SILENCE_MS + MAX_RETRY_AFTER_MS + timeoutMs);
 }
 
-const randomWatchSeconds = () => Math.floor(300 + Math.random() * 300);
-
 /** Resolves when `signal` has fired and nothing runs any more; never rejects. */
 export async function runReflector<T extends KubeObject>(options: ReflectorOptions<T>): Promise<void> {
-  const { http, resource, namespace, sink, signal, silenceMs = SILENCE_MS } = options;
+  const { http, resource, namespace, sink, signal, timers = realTimers, silenceMs = SILENCE_MS } = options;
   const { pageSize = 500, pageBytes = PAGE_BYTES, objectBytes = OBJECT_BYTES } = options;
-  const watchSeconds = options.watchSeconds ?? randomWatchSeconds;
-  const backoff = createBackoff(options.backoff ?? { minMs: 200, maxMs: 15_000 });
+  const { watchSeconds = () => Math.floor(300 + timers.random() * 300), backoff = BACKOFF } = options;
+  /** In a row. */
+  let failures = 0;
   /** Where the next watch begins; undefined: a list is due. */
   let resourceVersion: string | undefined;
   /** True from a list to the first watch after it. */
@@ -120,16 +122,16 @@ export async function runReflector<T extends KubeObject>(options: ReflectorOptio
     if (!isListed) await requireNotRolledBack(from);
     isListed = false;
     const bounds = { timeoutSeconds: watchSeconds(), silenceMs, maxBytes: objectBytes };
-    const request = { namespace, resourceVersion: from, ...bounds, signal };
+    const request = { namespace, resourceVersion: from, ...bounds, signal, timers };
     let openedAt = Infinity;
     let heard = false;
-    const isSettled = () => heard || performance.now() - openedAt >= SETTLED_AFTER_MS;
+    const isSettled = () => heard || timers.monotonic() - openedAt >= SETTLED_AFTER_MS;
     const onEvent = (event: WatchEvent<T>) => {
       heard = true;
       apply(event);
     };
     const onContact = () => {
-      openedAt = Math.min(openedAt, performance.now());
+      openedAt = Math.min(openedAt, timers.monotonic());
       sink.contact();
       sink.healthy();
     };
@@ -137,7 +139,7 @@ export async function runReflector<T extends KubeObject>(options: ReflectorOptio
       await watchOnce(http, resource, request, onEvent, onContact);
       return isSettled();
     } finally {
-      if (isSettled()) backoff.reset();
+      if (isSettled()) failures = 0;
     }
   }
 
@@ -146,19 +148,24 @@ export async function runReflector<T extends KubeObject>(options: ReflectorOptio
   while (!stopped()) {
     try {
       if (resourceVersion === undefined) await list();
-      else if (!(await watch(resourceVersion))) await pause(backoff.next(), signal);
+      else if (!(await watch(resourceVersion))) await pause(nextPause(), signal, timers);
     } catch (thrown) {
       if (stopped()) return;
       const error =
         thrown instanceof KubeError ? thrown : new KubeError('BadResponse', String(thrown), { cause: thrown });
       if (!mayResume(error)) resourceVersion = undefined;
       sink.problem(error);
-      await pause(pauseAfter(error), signal);
+      await pause(pauseAfter(error), signal, timers);
     }
   }
 
+  function nextPause(longestMs = backoff.maxMs): number {
+    const bounds = { ...backoff, maxMs: Math.min(longestMs, backoff.maxMs) };
+    return backoffDelay(failures++, bounds, timers.random());
+  }
+
   function pauseAfter(error: KubeError): number {
-    const ms = backoff.next(error.code === 'NotFound' ? MAX_PAUSE_NOT_INSTALLED_MS : undefined);
+    const ms = nextPause(error.code === 'NotFound' ? MAX_PAUSE_NOT_INSTALLED_MS : undefined);
     return Math.max(ms, Math.min(error.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS));
   }
 }

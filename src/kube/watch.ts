@@ -1,4 +1,5 @@
 /** One watch, until it ends. */
+import type { Timers } from '../base/timers.ts';
 import { KubeError, networkError, statusError, type StatusBody } from './error.ts';
 import type { KubeHttp } from './http.ts';
 import { createLineSplitter } from './lines.ts';
@@ -15,6 +16,7 @@ interface WatchOptions {
   /** Bytes of an event, at most. */
   maxBytes: number;
   signal: AbortSignal;
+  timers: Pick<Timers, 'set' | 'clear'>;
 }
 
 /**
@@ -24,7 +26,7 @@ interface WatchOptions {
 export async function watchOnce<T extends KubeObject>(
   http: KubeHttp,
   resource: Resource<T>,
-  { namespace, resourceVersion, timeoutSeconds, silenceMs, maxBytes, signal: outer }: WatchOptions,
+  { namespace, resourceVersion, timeoutSeconds, silenceMs, maxBytes, signal: outer, timers }: WatchOptions,
   onEvent: (event: WatchEvent<T>) => void,
   onContact: () => void,
 ): Promise<void> {
@@ -33,11 +35,13 @@ export async function watchOnce<T extends KubeObject>(
   const query = { watch: true, allowWatchBookmarks: true, resourceVersion, timeoutSeconds };
   const split = createLineSplitter(maxBytes);
   const body = await http.stream({ path: collectionOf(resource, namespace), query, signal });
-  const timer = setTimeout(() => silence.abort(), silenceMs);
+  const listen = () => timers.set(() => silence.abort(), silenceMs);
+  let timer = listen();
   try {
     onContact();
     for await (const chunk of body) {
-      timer.refresh();
+      timers.clear(timer);
+      timer = listen();
       onContact();
       for (const line of split(chunk)) {
         // A handler may have stopped the informer in the middle of a chunk.
@@ -50,7 +54,7 @@ export async function watchOnce<T extends KubeObject>(
     if (silence.signal.aborted) throw new KubeError('Unreachable', `the watch was silent for ${silenceMs} ms`);
     throw networkError('watch', error);
   } finally {
-    clearTimeout(timer);
+    timers.clear(timer);
   }
 }
 

@@ -2,14 +2,14 @@
  * Token bucket of the process. Requests of a higher priority go first; within a priority tenants take turns, and what
  * one tenant waits for goes in order of arrival.
  */
+import type { Timers } from '../base/timers.ts';
 import { Turns } from './turns.ts';
 import type { Priority } from './types.ts';
 
 interface BucketOptions {
   /** Requests per second; the burst is as large, and at least 1. `Infinity` lets everything through. */
   qps: number;
-  /** Milliseconds, monotonic. */
-  now: () => number;
+  timers: Pick<Timers, 'monotonic' | 'set' | 'clear'>;
 }
 
 interface Waiter {
@@ -25,20 +25,20 @@ const TURN_OF_LOW = 16;
 export class Bucket {
   readonly #qps: number;
   readonly #burst: number;
-  readonly #now: () => number;
+  readonly #timers: BucketOptions['timers'];
   readonly #waiting: Record<Priority, Turns<Waiter>> = { high: new Turns(), normal: new Turns(), low: new Turns() };
   #tokens: number;
   #served = 0;
   #filledAt: number;
-  #timer: NodeJS.Timeout | undefined;
+  #timer: unknown;
   #closed: Error | undefined;
 
   constructor(options: BucketOptions) {
     this.#qps = options.qps;
     this.#burst = Math.max(1, options.qps);
-    this.#now = options.now;
+    this.#timers = options.timers;
     this.#tokens = this.#burst;
-    this.#filledAt = options.now();
+    this.#filledAt = options.timers.monotonic();
   }
 
   /** Resolves when one request of the tenant may be sent; rejects only with the error given to `close`. */
@@ -54,7 +54,7 @@ export class Bucket {
   /** Rejects everybody who waits and everybody who comes. */
   close(error: Error): void {
     this.#closed = error;
-    clearTimeout(this.#timer);
+    this.#timers.clear(this.#timer);
     this.#timer = undefined;
     for (let waiter = this.#take(); waiter !== undefined; waiter = this.#take()) waiter.reject(error);
   }
@@ -69,7 +69,7 @@ export class Bucket {
     }
     if (this.#timer !== undefined || ORDER.every((priority) => this.#waiting[priority].isEmpty)) return;
     const wait = Math.max(1, Math.ceil(((1 - this.#tokens) * 1000) / this.#qps));
-    this.#timer = setTimeout(() => {
+    this.#timer = this.#timers.set(() => {
       this.#timer = undefined;
       this.#serve();
     }, wait);
@@ -88,7 +88,7 @@ export class Bucket {
   }
 
   #fill(): void {
-    const now = this.#now();
+    const now = this.#timers.monotonic();
     // A clock that was set back must not empty the bucket.
     const elapsed = Math.max(0, now - this.#filledAt);
     this.#filledAt = now;

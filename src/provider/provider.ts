@@ -1,4 +1,5 @@
 /** The provider's client for one process: sessions by API key and tenant over one transport and one token bucket. */
+import { realTimers, type Timers } from '../base/timers.ts';
 import { accountOf } from './account.ts';
 import { Bucket } from './bucket.ts';
 import { Caller } from './caller.ts';
@@ -7,7 +8,6 @@ import { Endpoints } from './endpoints.ts';
 import { ProviderError } from './errors/provider-error.ts';
 import { Lists } from './lists.ts';
 import { Redactor } from './redact.ts';
-import type { Clock } from './refusals.ts';
 import { ProviderSession } from './session.ts';
 import { TokenSource } from './token.ts';
 import type { LoginResult } from './token.ts';
@@ -25,12 +25,7 @@ export interface ProviderOptions {
   createTimeoutMs?: number | undefined;
   /** Requests per second of the process, logins not counted; the burst is as large, and at least 1. */
   qps: number;
-  /** Monotonic clock in milliseconds, for the age of tokens and lists and for the bucket. */
-  now?: (() => number) | undefined;
-  /** Wall clock in milliseconds since the epoch, for times in messages. */
-  date?: (() => number) | undefined;
-  /** At least 0 and less than 1, for jitter. */
-  random?: (() => number) | undefined;
+  timers?: Timers | undefined;
   userAgent?: string | undefined;
   /** Told of each exchange, for metrics and logs; must not throw. */
   onRequest?: ((info: RequestInfo) => void) | undefined;
@@ -59,25 +54,25 @@ class HttpProvider implements Provider {
   readonly #transport: Wire;
   readonly #bucket: Bucket;
   readonly #createTimeoutMs: number;
-  readonly #clock: Clock;
+  readonly #timers: Timers;
   readonly #onLogin: ((result: LoginResult) => void) | undefined;
   readonly #keys = new Map<string, Shared>();
   readonly #recoveryListeners: ((key: ApiKey) => void)[] = [];
 
   constructor(options: ProviderOptions) {
-    const { timeoutMs = 30_000, createTimeoutMs = 120_000, qps, now = () => performance.now() } = options;
+    const { timeoutMs = 30_000, createTimeoutMs = 120_000, qps, timers = realTimers } = options;
     if (!(qps > 0 && timeoutMs > 0 && createTimeoutMs > 0)) throw new RangeError('qps and timeouts must be above 0');
-    this.#clock = { now, date: options.date ?? (() => Date.now()), random: options.random ?? (() => Math.random()) };
+    this.#timers = timers;
     this.#onLogin = options.onLogin;
     this.#createTimeoutMs = createTimeoutMs;
     this.#endpoints = new Endpoints(options.baseUrl, options.authUrl);
-    this.#bucket = new Bucket({ qps, now });
+    this.#bucket = new Bucket({ qps, timers });
     this.#transport =
       options.transport ??
       new Transport({
         timeoutMs,
         userAgent: options.userAgent ?? 'vps-operator',
-        now,
+        now: () => timers.monotonic(),
         onRequest: options.onRequest,
         onFamilyChange: () => this.#dropTokens(),
         ...(options.lookup && { lookup: options.lookup }),
@@ -92,7 +87,7 @@ class HttpProvider implements Provider {
       endpoints: this.#endpoints,
       lists,
       createTimeoutMs: this.#createTimeoutMs,
-      now: this.#clock.now,
+      now: () => this.#timers.monotonic(),
     });
   }
 
@@ -123,7 +118,7 @@ class HttpProvider implements Provider {
       redactor,
       endpoints: this.#endpoints,
       transport: this.#transport,
-      clock: this.#clock,
+      timers: this.#timers,
       onLogin: this.#onLogin,
       onRecovered: () => {
         for (const listener of this.#recoveryListeners) listener(key);
@@ -133,7 +128,7 @@ class HttpProvider implements Provider {
     const shared = {
       account: accountOf(this.#endpoints.base, key.keyId),
       caller,
-      lists: new Lists(caller, this.#endpoints, this.#clock.now),
+      lists: new Lists(caller, this.#endpoints, () => this.#timers.monotonic()),
     };
     this.#keys.set(name, shared);
     return shared;

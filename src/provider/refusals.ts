@@ -1,19 +1,10 @@
 /** An API key that the provider refuses: when it may be tried again, and the words that say so. */
+import { backoffDelay } from '../base/backoff.ts';
+import type { Timers } from '../base/timers.ts';
 import { ProviderError } from './errors/provider-error.ts';
 
-/** All injected, for tests and simulations. */
-export interface Clock {
-  /** Monotonic, in ms. */
-  now: () => number;
-  /** Wall clock, in ms since the epoch; only for times in messages. */
-  date: () => number;
-  /** At least 0 and less than 1. */
-  random: () => number;
-}
-
 /** A refusal may be wrong, or end: an account that was suspended comes back. Few logins find that out. */
-const FIRST_PAUSE_MS = 60_000;
-const LONGEST_PAUSE_MS = 10 * 60_000;
+const BACKOFF = { baseMs: 60_000, maxMs: 10 * 60_000, jitter: [0.9, 1.1] } as const;
 /** However many ask for it at once, a refused key is sent no more often. */
 const SHORTEST_PAUSE_MS = 5_000;
 
@@ -26,31 +17,30 @@ interface Refusal {
 }
 
 export class Refusals {
-  readonly #clock: Clock;
+  readonly #timers: Timers;
   /** Refusals in a row. */
   #count = 0;
   #last: Refusal | undefined;
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
+  constructor(timers: Timers) {
+    this.#timers = timers;
   }
 
   /** The error in place of a login that may not be sent yet; undefined where one may. */
   pending(): ProviderError | undefined {
-    if (this.#last === undefined || this.#clock.now() >= this.#last.nextTry) return undefined;
+    if (this.#last === undefined || this.#timers.monotonic() >= this.#last.nextTry) return undefined;
     return this.#error(this.#last);
   }
 
   /** The provider has just refused the key, in these words. */
   add(words: string): ProviderError {
-    const { now, date, random } = this.#clock;
-    const longest = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(this.#count, 10));
-    const pause = Math.round(longest * (0.9 + 0.2 * random()));
+    const timers = this.#timers;
+    const pause = Math.round(backoffDelay(this.#count, BACKOFF, timers.random()));
     this.#count += 1;
     const said = words === '' ? '' : `: ${words.replace(/\.$/, '')}`;
-    const at = now();
+    const at = timers.monotonic();
     this.#last = {
-      message: `the provider refuses the API key${said}. ${nextTry(pause, date())}, or at once when the Secret changes`,
+      message: `the provider refuses the API key${said}. ${nextTry(pause, timers.now())}, or at once when the Secret changes`,
       at,
       nextTry: at + pause,
     };
@@ -73,7 +63,7 @@ export class Refusals {
 
   #error({ message, nextTry }: Refusal): ProviderError {
     return new ProviderError('PROVIDER_INVALID_CREDENTIALS', message, {
-      retryAfterMs: Math.max(0, nextTry - this.#clock.now()),
+      retryAfterMs: Math.max(0, nextTry - this.#timers.monotonic()),
     });
   }
 }

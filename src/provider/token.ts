@@ -1,9 +1,10 @@
 /** The bearer token of one API key: obtained once for all callers, kept in memory only, renewed in time. */
+import type { Timers } from '../base/timers.ts';
 import type { Endpoints } from './endpoints.ts';
 import { isProviderError, ProviderError } from './errors/provider-error.ts';
 import { excerpt, failure } from './failure.ts';
 import type { Redactor } from './redact.ts';
-import { Refusals, type Clock } from './refusals.ts';
+import { Refusals } from './refusals.ts';
 import type { Answer, Wire } from './transport.ts';
 import type { ApiKey } from './types.ts';
 import { asObject, objectIn, parseJson } from './wire.ts';
@@ -19,7 +20,7 @@ const MAX_TOKEN = 8192;
 
 interface Token {
   value: string;
-  /** On the injected clock. */
+  /** On the monotonic clock. */
   renewAt: number;
   lifetimeMs: number;
 }
@@ -31,7 +32,7 @@ interface TokenOptions {
   redactor: Redactor;
   endpoints: Endpoints;
   transport: Wire;
-  clock: Clock;
+  timers: Timers;
   onLogin?: ((result: LoginResult) => void) | undefined;
   /** A key that was refused has just been accepted. */
   onRecovered: () => void;
@@ -42,7 +43,7 @@ export class TokenSource {
   readonly #endpoints: Endpoints;
   readonly #transport: Wire;
   readonly #redactor: Redactor;
-  readonly #now: () => number;
+  readonly #timers: Timers;
   readonly #refusals: Refusals;
   readonly #onLogin: (result: LoginResult) => void;
   readonly #onRecovered: () => void;
@@ -51,14 +52,14 @@ export class TokenSource {
   #login: Promise<string> | undefined;
 
   constructor(key: ApiKey, options: TokenOptions) {
-    const { redactor, endpoints, transport, clock, onLogin = () => undefined, onRecovered } = options;
+    const { redactor, endpoints, transport, timers, onLogin = () => undefined, onRecovered } = options;
     // Raw, not form-encoded as OAuth has it: the provider shows <KEY_ID>:<SECRET>.
     this.#authorization = `Basic ${Buffer.from(`${key.keyId}:${key.secret}`, 'utf8').toString('base64')}`;
     this.#redactor = redactor;
     this.#endpoints = endpoints;
     this.#transport = transport;
-    this.#now = clock.now;
-    this.#refusals = new Refusals(clock);
+    this.#timers = timers;
+    this.#refusals = new Refusals(timers);
     this.#onLogin = onLogin;
     this.#onRecovered = onRecovered;
   }
@@ -67,7 +68,7 @@ export class TokenSource {
   async get(): Promise<string> {
     const refused = this.#refusals.pending();
     if (refused !== undefined) throw refused;
-    if (this.#token && this.#now() < this.#token.renewAt) return this.#token.value;
+    if (this.#token && this.#timers.monotonic() < this.#token.renewAt) return this.#token.value;
     this.#login ??= this.#renew().finally(() => (this.#login = undefined));
     return this.#login;
   }
@@ -99,13 +100,13 @@ export class TokenSource {
       const old = this.#token;
       if (!old || isProviderError(error, 'PROVIDER_INVALID_CREDENTIALS')) throw error;
       // Today expiry slides, so the old token may well work until the login does; a 401 would say otherwise.
-      old.renewAt = this.#now() + margin(old.lifetimeMs);
+      old.renewAt = this.#timers.monotonic() + margin(old.lifetimeMs);
       return old.value;
     }
   }
 
   async #logIn(): Promise<Token> {
-    const start = this.#now();
+    const start = this.#timers.monotonic();
     const answer = await this.#transport.send({
       operation: 'login',
       method: 'POST',

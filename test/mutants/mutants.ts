@@ -363,8 +363,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'a key that was refused once is never tried again',
     file: 'src/provider/refusals.ts',
-    find: 'this.#last === undefined || this.#clock.now() >= this.#last.nextTry',
-    replace: 'this.#last === undefined || this.#clock.now() >= Infinity',
+    find: 'this.#last === undefined || this.#timers.monotonic() >= this.#last.nextTry',
+    replace: 'this.#last === undefined || this.#timers.monotonic() >= Infinity',
     tests: ['--project', 'unit', 'test/unit/provider/token.test.ts'],
   },
   {

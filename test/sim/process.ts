@@ -79,9 +79,7 @@ export class SimProcess {
       authUrl: service.authUrl,
       createTimeoutMs: FLAGS.createTimeoutMs,
       qps: Infinity,
-      now: () => timers.monotonic(),
-      date: () => timers.now(),
-      random: random.next,
+      timers,
       transport: wire,
     });
     const log = createLogger({

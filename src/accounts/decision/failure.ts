@@ -1,4 +1,5 @@
 /** Which reason stands for which error of the provider room, and how long to wait after a failure. Pure. */
+import { backoffDelay } from '../../base/backoff.ts';
 import type { ProviderErrorLike } from '../../provider/types.ts';
 import type { ReadyReason } from '../../api/conditions.ts';
 import type { ProviderErrorCode } from '../../provider/errors/provider-error.ts';
@@ -34,12 +35,11 @@ export function reasonOf(error: ProviderErrorLike): ReadyReason {
 }
 
 const BASE_MS = 1_000;
-const MAX_MS = 10 * 60_000;
+const BACKOFF = { baseMs: BASE_MS, maxMs: 10 * 60_000, jitter: [0.9, 1.1] } as const;
 
 /** Pause after the n-th failure in a row (n >= 1), in ms: doubling from one second to ten minutes, with jitter of a fifth. */
 export function backoffMs(failures: number, jitter: number, atLeastMs = 0): number {
-  const pause = Math.min(MAX_MS, BASE_MS * 2 ** Math.min(failures - 1, 20));
-  return Math.max(atLeastMs, Math.round(pause * (0.9 + 0.2 * jitter)));
+  return Math.max(atLeastMs, Math.round(backoffDelay(failures - 1, BACKOFF, jitter)));
 }
 
 /**

@@ -1,8 +1,25 @@
 /** The file under the journal: lines appended so that they survive a crash, and compacted when it has grown. */
-import { mkdir, open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { JournalError } from './error.ts';
 import type { Timers } from '../../base/timers.ts';
+
+/** What the journal asks of a file system; `node:fs/promises` is one. */
+export interface FileSystem {
+  /** The first folder that it has made. */
+  mkdir(path: string, options: { recursive: true; mode: number }): Promise<string | undefined>;
+  open(path: string, flags: 'r' | 'wx', mode?: number): Promise<OpenFile>;
+  readFile(path: string, encoding: 'utf8'): Promise<string>;
+  rename(from: string, to: string): Promise<void>;
+  rm(path: string, options: { force: true }): Promise<void>;
+}
+
+export interface OpenFile {
+  /** Writes the bytes from `offset` on behind what was written before, or only the first of them. */
+  write(bytes: Buffer, offset: number): Promise<{ bytesWritten: number }>;
+  datasync(): Promise<void>;
+  sync(): Promise<void>;
+  close(): Promise<void>;
+}
 
 interface Append {
   line: string;
@@ -17,14 +34,15 @@ const COMPACT_FACTOR = 4;
 const RETRY_MS = 5_000;
 
 /** Makes the folder and its missing parents (mode 0700) and sees to it that they are still there after a crash. */
-export async function makeFolder(dir: string): Promise<void> {
-  const first = await mkdir(dir, { recursive: true, mode: 0o700 });
+export async function makeFolder(files: FileSystem, dir: string): Promise<void> {
+  const first = await files.mkdir(dir, { recursive: true, mode: 0o700 });
   if (first === undefined) return;
   const end = dirname(first);
-  for (let made = dir; made !== end; made = dirname(made)) await syncFolder(dirname(made));
+  for (let made = dir; made !== end; made = dirname(made)) await syncFolder(files, dirname(made));
 }
 
 export interface JournalFileOptions {
+  files: FileSystem;
   path: string;
   /** All lines that the file has to hold. */
   snapshot: () => Iterable<string>;
@@ -36,7 +54,7 @@ export interface JournalFileOptions {
 
 export class JournalFile {
   readonly #options: JournalFileOptions;
-  #handle: FileHandle | undefined;
+  #handle: OpenFile | undefined;
   #size = 0;
   #compactAt = 0;
   #pending: Append[] = [];
@@ -133,20 +151,20 @@ export class JournalFile {
   }
 
   async #compact(): Promise<void> {
-    const { path, snapshot, compactBytes } = this.#options;
+    const { files, path, snapshot, compactBytes } = this.#options;
     const text = [...snapshot()].join('');
     const temporary = `${path}.new`;
-    await rm(temporary, { force: true });
-    const handle = await open(temporary, 'wx', 0o600);
+    await files.rm(temporary, { force: true });
+    const handle = await files.open(temporary, 'wx', 0o600);
     try {
       await writeAll(handle, text);
       await handle.sync();
-      await rename(temporary, path);
-      await syncFolder(dirname(path));
+      await files.rename(temporary, path);
+      await syncFolder(files, dirname(path));
     } catch (error) {
       await handle.close();
       // A full disk needs the room.
-      await rm(temporary, { force: true });
+      await files.rm(temporary, { force: true });
       throw error;
     }
     const previous = this.#handle;
@@ -163,7 +181,7 @@ function wordsOf(cause: unknown): string {
   return /^E[A-Z0-9]+: (.+), \w+/.exec(message)?.[1] ?? message;
 }
 
-async function writeAll(handle: FileHandle, text: string): Promise<void> {
+async function writeAll(handle: OpenFile, text: string): Promise<void> {
   const bytes = Buffer.from(text);
   for (let offset = 0; offset < bytes.length;) {
     const { bytesWritten } = await handle.write(bytes, offset);
@@ -172,8 +190,8 @@ async function writeAll(handle: FileHandle, text: string): Promise<void> {
 }
 
 /** A new name in a folder survives a crash only after this. */
-async function syncFolder(dir: string): Promise<void> {
-  const handle = await open(dir, 'r');
+async function syncFolder(files: FileSystem, dir: string): Promise<void> {
+  const handle = await files.open(dir, 'r');
   try {
     await handle.sync();
   } finally {

@@ -4,11 +4,11 @@
  * in it proves nothing; that one stands in it as `minted` proves that nothing was sent for it.
  * Its folder must not be shared between pods, nor come from a snapshot.
  */
-import { readFile } from 'node:fs/promises';
+import * as realFiles from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Attempts, type JournalEntry } from './attempts.ts';
 import { JournalError } from './error.ts';
-import { JournalFile, makeFolder } from './file.ts';
+import { JournalFile, makeFolder, type FileSystem } from './file.ts';
 import { formatEntry, formatForget, replay, type Replay } from './lines.ts';
 import { lockFolder } from './lock.ts';
 import { realTimers, type Timers } from '../../base/timers.ts';
@@ -62,6 +62,9 @@ export interface JournalOptions {
   /** The file is not compacted while it is smaller, in bytes. */
   compactBytes?: number;
   timers?: Pick<Timers, 'set' | 'clear'>;
+  files?: FileSystem;
+  /** Resolves with what releases the folder again. */
+  lock?: (dir: string) => Promise<() => Promise<void>>;
   /** Told of what was found and repaired. */
   warn?: (message: string, fields: Record<string, unknown>) => void;
 }
@@ -75,14 +78,16 @@ const COMPACT_BYTES = 4 * 1024 * 1024;
  */
 export async function openJournal(options: JournalOptions): Promise<Journal> {
   if (options.dir === undefined) return new AttemptJournal(new Attempts(), undefined, () => Promise.resolve());
+  const { files = realFiles, lock = lockFolder } = options;
   const dir = resolve(options.dir);
-  await makeFolder(dir);
-  const unlock = await lockFolder(dir);
+  await makeFolder(files, dir);
+  const unlock = await lock(dir);
   try {
     const path = join(dir, FILE);
-    const { attempts, tornLength } = await readJournal(path);
+    const { attempts, tornLength } = await readJournal(files, path);
     if (tornLength > 0) options.warn?.('journal: cut off a torn last line', { file: path, length: tornLength });
     const file = await JournalFile.create({
+      files,
       path,
       snapshot: () => lines(attempts),
       compactBytes: options.compactBytes ?? COMPACT_BYTES,
@@ -96,10 +101,10 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
   }
 }
 
-async function readJournal(path: string): Promise<Replay> {
+async function readJournal(files: FileSystem, path: string): Promise<Replay> {
   let text = '';
   try {
-    text = await readFile(path, 'utf8');
+    text = await files.readFile(path, 'utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }

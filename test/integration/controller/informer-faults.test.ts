@@ -162,7 +162,7 @@ describe('an informer', () => {
   it('backs off from an API server that closes every watch at once', async () => {
     let answers = 0;
     proxy.intercept = (request, response) => isWatch(request) && (answers += 1) > 0 && answerLines(response);
-    const hour = { minMs: 3_600_000, maxMs: 3_600_000 };
+    const hour = { baseMs: 3_600_000, maxMs: 3_600_000 };
     await start({ backoff: hour });
     await until(() => answers === 1);
     await http.call({ path: '/version' });

@@ -1,5 +1,6 @@
 /** How long an informer has shown no sign of life: what tells a reflector that hangs from an API server that is away. */
 import { afterEach, beforeEach, expect, inject, it } from 'vitest';
+import { realTimers } from '../../../src/base/timers.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
 import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
 import { longestSilenceMs } from '../../../src/controller/reflector.ts';
@@ -15,7 +16,7 @@ beforeEach(async () => {
   clock = 0;
   proxy = await startProxy(loadCluster(inject('kubeconfigPath')));
   http = createKubeHttp({ cluster: proxy.cluster, timeoutMs: 3_600_000 });
-  observed = observe(http, { namespaces: 'all', monotonic: () => clock });
+  observed = observe(http, { namespaces: 'all', timers: { ...realTimers, monotonic: () => clock } });
 });
 
 afterEach(async () => {

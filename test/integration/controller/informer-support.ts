@@ -23,7 +23,7 @@ export interface Observed {
 }
 
 /** Pauses of milliseconds, so that a test waits for conditions and not for pauses. */
-const QUICK = { minMs: 1, maxMs: 50 };
+const QUICK = { baseMs: 1, maxMs: 50 };
 
 export function observe(
   http: KubeHttp,

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
+import { realTimers } from '../../../src/base/timers.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
 import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
 import { observe, until, type Observed } from './informer-support.ts';
@@ -95,7 +96,7 @@ describe('an informer', () => {
 
   it('hears from the API server with every event', async () => {
     let clock = 0;
-    const { informer, seen } = await start({ monotonic: () => clock });
+    const { informer, seen } = await start({ timers: { ...realTimers, monotonic: () => clock } });
     await createMany('a');
     // The watch stands.
     await until(() => seen.length === 1);
@@ -182,7 +183,7 @@ describe('stop', () => {
 
   it('ends an informer that pauses after a failure', async () => {
     proxy.intercept = (_, response) => answerStatus(response, 500);
-    const hour = { minMs: 3_600_000, maxMs: 3_600_000 };
+    const hour = { baseMs: 3_600_000, maxMs: 3_600_000 };
     const { informer, logged } = observe(http, { namespaces: [namespace], backoff: hour });
     informer.start();
     await until(() => logged.length === 1);

@@ -1,43 +1,46 @@
 import { describe, expect, it } from 'vitest';
-import { createBackoff, pause } from '../../../src/base/backoff.ts';
+import { backoffDelay, pause } from '../../../src/base/backoff.ts';
+import { FakeTimers } from '../../gen/timers.ts';
 
-const take = (count: number, next: () => number) => Array.from({ length: count }, next);
+describe('backoffDelay', () => {
+  const backoff = { baseMs: 500, maxMs: 60_000 };
 
-describe('createBackoff', () => {
-  it('doubles up to its bound, and begins anew after a reset', () => {
-    const backoff = createBackoff({ minMs: 100, maxMs: 1000, random: () => 1 });
-    expect(take(6, () => backoff.next())).toEqual([100, 200, 400, 800, 1000, 1000]);
-    backoff.reset();
-    expect(backoff.next()).toBe(100);
+  it.each([
+    { failures: 0, random: 0, delay: 250, reason: 'the first delay is at least half of the base' },
+    { failures: 0, random: 0.5, delay: 375, reason: 'chance moves it' },
+    { failures: 0, random: 1, delay: 500, reason: 'it is at most the whole' },
+    { failures: 1, random: 0, delay: 500, reason: 'each failure doubles it' },
+    { failures: 5, random: 0, delay: 8_000, reason: 'each failure doubles it' },
+    { failures: 7, random: 0, delay: 30_000, reason: 'the maximum bounds it' },
+    { failures: 7, random: 1, delay: 60_000, reason: 'the maximum bounds it' },
+    { failures: 5_000, random: 0, delay: 30_000, reason: 'countless failures are no overflow' },
+  ])('is $delay ms after $failures failures with chance $random: $reason', ({ failures, random, delay }) => {
+    expect(backoffDelay(failures, backoff, random)).toBe(delay);
   });
 
-  it('takes between half and the whole of a pause', () => {
-    expect(createBackoff({ minMs: 100, maxMs: 1000, random: () => 0 }).next()).toBe(50);
-    const backoff = createBackoff({ minMs: 100, maxMs: 100 });
-    for (const ms of take(100, () => backoff.next())) {
-      expect(ms).toBeGreaterThanOrEqual(50);
-      expect(ms).toBeLessThanOrEqual(100);
-    }
-  });
-
-  it('obeys a lower bound for one pause', () => {
-    const backoff = createBackoff({ minMs: 400, maxMs: 1000, random: () => 1 });
-    expect([backoff.next(), backoff.next(500), backoff.next()]).toEqual([400, 500, 1000]);
-  });
-
-  it('stays finite in an outage of any length', () => {
-    const backoff = createBackoff({ minMs: 100, maxMs: 1000, random: () => 1 });
-    expect(take(5000, () => backoff.next()).at(-1)).toBe(1000);
+  it('takes the part of a pause that it is told to', () => {
+    const narrow = { ...backoff, jitter: [0.9, 1.1] } as const;
+    expect([0, 0.5, 1].map((random) => Math.round(backoffDelay(1, narrow, random)))).toEqual([900, 1000, 1100]);
+    expect(backoffDelay(1, { ...backoff, jitter: [1, 1] }, 0.3)).toBe(1000);
   });
 });
 
 describe('pause', () => {
   it('ends at once when the signal fires, before or while it waits', async () => {
+    const timers = new FakeTimers();
     const stopping = new AbortController();
-    const waiting = pause(3_600_000, stopping.signal);
+    const waiting = pause(3_600_000, stopping.signal, timers);
     stopping.abort();
     await waiting;
-    await pause(3_600_000, stopping.signal);
-    expect(stopping.signal.aborted).toBe(true);
+    await pause(3_600_000, stopping.signal, timers);
+    expect(timers.pending).toBe(0);
+  });
+
+  it('ends when its time is over', async () => {
+    const timers = new FakeTimers();
+    const waiting = pause(1_000, new AbortController().signal, timers);
+    timers.advance(1_000);
+    await waiting;
+    expect(timers.pending).toBe(0);
   });
 });

@@ -48,7 +48,7 @@ async function told(answers: Answers, last: string): Promise<string[]> {
   const informer = createInformer(VIRTUAL_SERVERS, {
     http: apiServer(answers),
     namespaces: ['default'],
-    backoff: { minMs: 1, maxMs: 1 },
+    backoff: { baseMs: 1, maxMs: 1 },
   });
   informer.subscribe({
     onUpsert: (_key, { metadata, spec }) => tell(`upsert ${metadata.uid} ${metadata.resourceVersion} ${spec.product}`),

@@ -1,5 +1,6 @@
 /** Order and rate of the token bucket, on a clock of its own. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { realTimers } from '../../../src/base/timers.ts';
 import { Bucket } from '../../../src/provider/bucket.ts';
 import type { Priority } from '../../../src/provider/types.ts';
 
@@ -11,7 +12,7 @@ describe('the token bucket', () => {
     vi.useRealTimers();
   });
 
-  const bucket = (qps: number) => new Bucket({ qps, now: () => Date.now() });
+  const bucket = (qps: number) => new Bucket({ qps, timers: { ...realTimers, monotonic: () => Date.now() } });
 
   /** Names of the waiters in the order in which they were served. */
   function queue(target: Bucket, waiters: [string, Priority][]): string[] {

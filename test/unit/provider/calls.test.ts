@@ -2,6 +2,7 @@
 import { createServer } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
+import { realTimers } from '../../../src/base/timers.ts';
 import type { RequestInfo } from '../../../src/provider/index.ts';
 import { KEY, errorOf, listen, providerFor, sessionFor, startRaw, startStub } from './stub-provider.ts';
 import type { Reply } from './stub-provider.ts';
@@ -285,7 +286,7 @@ describe('the lists of the provider', () => {
   it('are read once for many callers, and again when they are too old', async () => {
     const stub = await lists();
     let now = 0;
-    const session = sessionFor(stub, { now: () => now });
+    const session = sessionFor(stub, { timers: { ...realTimers, monotonic: () => now } });
     await Promise.all(Array.from({ length: 20 }, () => session.catalog(0)));
     now = 5000;
     await session.catalog(5000);

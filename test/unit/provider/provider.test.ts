@@ -58,7 +58,7 @@ describe('the sessions of one key', () => {
       within: (_ms, work) => work(new AbortController().signal),
       close: () => Promise.resolve(),
     };
-    return { sent, provider: createProvider({ ...URLS, qps: 10, now: () => Date.now(), transport }) };
+    return { sent, provider: createProvider({ ...URLS, qps: 10, transport }) };
   }
 
   /** A namespace that has a hundred cancellations on their way, ten of them sent. */

@@ -1,5 +1,6 @@
 /** How tokens are obtained, renewed, dropped and refused. */
 import { describe, expect, it } from 'vitest';
+import { realTimers } from '../../../src/base/timers.ts';
 import type { ApiKey, ProviderErrorLike } from '../../../src/provider/types.ts';
 import { errorOf, KEY, providerFor, sessionFor, startStub } from './stub-provider.ts';
 import type { Reply, StubProvider } from './stub-provider.ts';
@@ -155,7 +156,9 @@ describe('a refused key that is tried again', () => {
     let ms = 0;
     const start = Date.UTC(2026, 0, 1, 10);
     const recovered: ApiKey[] = [];
-    const provider = providerFor(stub, { now: () => ms, date: () => start + ms, random: () => random });
+    const provider = providerFor(stub, {
+      timers: { ...realTimers, monotonic: () => ms, now: () => start + ms, random: () => random },
+    });
     provider.onRecovered((key) => recovered.push(key));
     return {
       provider,
@@ -285,7 +288,7 @@ describe('the renewal of a token', () => {
   ])('with a lifetime of %j seconds comes in time before expiry counted from issue', async (seconds, before, after) => {
     const stub = await tokenStub(seconds);
     let now = 5000;
-    const session = sessionFor(stub, { now: () => now });
+    const session = sessionFor(stub, { timers: { ...realTimers, monotonic: () => now } });
     await session.ensureToken();
     now = 5000 + before;
     await session.products();
@@ -300,7 +303,7 @@ describe('the renewal of a token', () => {
     async (expiresIn) => {
       const stub = await tokenStub(expiresIn);
       let now = 0;
-      const session = sessionFor(stub, { now: () => now });
+      const session = sessionFor(stub, { timers: { ...realTimers, monotonic: () => now } });
       for (let call = 0; call < 20; call++) {
         now += 20;
         await session.products();
@@ -315,7 +318,7 @@ describe('the renewal of a token', () => {
   it('goes on with the old token while the login is down', async () => {
     const stub = await tokenStub(100);
     let now = 0;
-    const session = sessionFor(stub, { now: () => now });
+    const session = sessionFor(stub, { timers: { ...realTimers, monotonic: () => now } });
     await session.ensureToken();
     stub.on(`POST ${LOGIN}`, { status: 503 });
     now = 90_000;
