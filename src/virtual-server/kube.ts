@@ -21,7 +21,8 @@ export interface Kube extends Pick<Client<VirtualServer>, 'patchMetadata' | 'wri
   serverTime(): number | undefined;
 }
 
-export function createKube(http: KubeHttp): Kube {
+/** `now` is for the times of Events. */
+export function createKube(http: KubeHttp, now?: () => Date): Kube {
   const client = createClient(http, VIRTUAL_SERVERS);
   return {
     ...client,
@@ -31,7 +32,7 @@ export function createKube(http: KubeHttp): Kube {
       const secret = await getSecret(http, namespace, name);
       return secret && { data: secret.data, resourceVersion: secret.metadata.resourceVersion };
     },
-    createEvent: eventCreator(http),
+    createEvent: eventCreator(http, now),
     serverTime: () => http.serverTime(),
   };
 }

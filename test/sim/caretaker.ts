@@ -114,11 +114,11 @@ export class Caretaker {
     // Some keep the server, others wait until the deletion is allowed.
     if (reason === 'CRDDeleting' && object.metadata.name.endsWith('1')) this.#retain(object);
     if (reason === 'InvalidSpec')
-      this.#api.editSpec(object.metadata.namespace, object.metadata.name, { product: 'vps-1gb' });
+      this.#api.servers.editSpec(object.metadata.namespace, object.metadata.name, { product: 'vps-1gb' });
     // An order that was refused is sent again for another spec.
     if (reason === 'CreateRejected') {
       const product = object.spec.product === 'vps-1gb' ? 'vps-2gb' : 'vps-1gb';
-      this.#api.editSpec(object.metadata.namespace, object.metadata.name, { product });
+      this.#api.servers.editSpec(object.metadata.namespace, object.metadata.name, { product });
     }
   }
 
@@ -154,19 +154,19 @@ export class Caretaker {
   #giveUp(object: VirtualServer): void {
     const identifier = identifierOf(object);
     if (identifier === undefined) return;
-    const holders = this.#api.list().filter((other) => isSame(identifier, identifierOf(other)));
+    const holders = this.#api.servers.list().filter((other) => isSame(identifier, identifierOf(other)));
     const living = holders.filter((other) => this.#isAlive(other));
     const keeper = living.find((other) => this.#hasOrdered(other)) ?? living[0] ?? holders[0];
     for (const other of holders.filter((holder) => holder !== keeper)) {
       const { namespace, name } = other.metadata;
       this.#tell(`give up the server of ${namespace}/${name}`);
       this.#retain(other);
-      this.#api.delete(namespace, name);
+      this.#api.servers.delete(namespace, name);
     }
   }
 
   #retain({ metadata: { namespace, name, uid } }: VirtualServer): void {
-    this.#api.editSpec(namespace, name, { deletionPolicy: 'Retain', expiresAt: undefined, ttl: undefined });
+    this.#api.servers.editSpec(namespace, name, { deletionPolicy: 'Retain', expiresAt: undefined, ttl: undefined });
     this.#truth.guardedAt.set(uid, this.#now());
   }
 
@@ -177,7 +177,7 @@ export class Caretaker {
     const name = server.account === OTHER_ACCOUNT ? OTHER_KEY_SECRET : KEY_SECRET;
     if (object.spec.apiKeySecretRef.name === name) return;
     this.#tell(`${object.metadata.namespace}/${object.metadata.name} uses Secret ${name}`);
-    this.#api.editSpec(object.metadata.namespace, object.metadata.name, { apiKeySecretRef: { name } });
+    this.#api.servers.editSpec(object.metadata.namespace, object.metadata.name, { apiKeySecretRef: { name } });
   }
 
   #hasOrdered(object: VirtualServer): boolean {
@@ -192,7 +192,7 @@ export class Caretaker {
 
   #annotate({ metadata: { namespace, name } }: VirtualServer, annotations: Record<string, string | null>): void {
     this.#tell(`${JSON.stringify(annotations)} on ${namespace}/${name}`);
-    this.#api.annotate(namespace, name, annotations);
+    this.#api.servers.annotate(namespace, name, annotations);
   }
 
   #excuse({ spec }: VirtualServer, attempt: string): void {
@@ -203,7 +203,7 @@ export class Caretaker {
 
   /** In the customer panel. */
   #cancelUnheld(object: VirtualServer): void {
-    const held = new Set(this.#api.list().map((other) => this.#ownership.serverOf(other)?.serial));
+    const held = new Set(this.#api.servers.list().map((other) => this.#ownership.serverOf(other)?.serial));
     for (const { identifier } of this.#serversOf(object).filter(({ serial }) => !held.has(serial))) {
       this.#tell(`remove server ${identifier}, which nobody holds`);
       this.#service.fleet.removeServer(identifier);

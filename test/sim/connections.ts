@@ -61,14 +61,14 @@ export class Connections {
     const { api, random, tell } = this.#around;
     const connectionSecretName = random.chance(0.25) ? undefined : this.nameFor(name);
     tell(`connectionSecretName=${connectionSecretName ?? ''} ${namespace}/${name}`);
-    api.editSpec(namespace, name, { connectionSecretName });
+    api.servers.editSpec(namespace, name, { connectionSecretName });
   }
 
   #switchPolicy({ metadata: { namespace, name, uid }, spec }: VirtualServer): void {
     const { api, truth, now, tell } = this.#around;
     const deletionPolicy = spec.deletionPolicy === 'Delete' ? 'Retain' : 'Delete';
     tell(`deletionPolicy=${deletionPolicy} ${namespace}/${name}`);
-    api.editSpec(namespace, name, { deletionPolicy });
+    api.servers.editSpec(namespace, name, { deletionPolicy });
     truth.guardedAt.set(uid, now());
   }
 

@@ -4,9 +4,10 @@ import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { expiryOf } from '../../src/virtual-server/decision/expiry.ts';
 import type { EventInput } from '../../src/kube/events.ts';
 import type { ServerLife, Simulation } from '../../src/simulator/index.ts';
-import { keyOf, type ApiServer } from './api-server.ts';
+import type { ApiServer } from './api-server.ts';
 import { ELSEWHERE } from './misfortunes.ts';
 import { identifierOf, isAlive, recordOf, type Ownership } from './ownership.ts';
+import { keyOf } from './object-store.ts';
 import type { People } from './people.ts';
 
 /** Reasons that nobody can do anything about but by a new object, or that a wrong spec deserves. */
@@ -33,9 +34,9 @@ export function wronglyCancelled(
 ): string | undefined {
   if (api.definition === 'deleting' && now - truth.definitionDeletedAt >= UNDER_WAY_MS)
     return `server ${identifier} (serial ${serial}) was cancelled while the definition of VirtualServers is being deleted`;
-  const named = api.list().filter((object) => ownership.serverOf(object)?.serial === serial);
+  const named = api.servers.list().filter((object) => ownership.serverOf(object)?.serial === serial);
   // A record may have been rolled back just now to a state in which its task had not named the server yet.
-  const holders = named.length > 0 ? named : api.list().filter((object) => follows(object, serial, ownership));
+  const holders = named.length > 0 ? named : api.servers.list().filter((object) => follows(object, serial, ownership));
   const asking = holders.filter((object) => {
     const { metadata, spec } = object;
     const guarded = spec.deletionPolicy !== 'Delete' || spec.deletionProtection;
@@ -46,7 +47,7 @@ export function wronglyCancelled(
     return (metadata.deletionTimestamp !== undefined || over || extended) && (!guarded || justNow);
   });
   if (asking.length === 1 && holders.length === 1) return undefined;
-  // An object that was set to Retain just now may have been let go while the DELETE was under way.
+  // An object may have been let go while its DELETE was under way.
   if (holders.length === 0 && releasedJustNow(serial, api, ownership, truth, now)) return undefined;
   return `server ${identifier} (serial ${serial}) was cancelled while it was held by [${holders.map(describe).join(', ')}]`;
 }
@@ -60,15 +61,16 @@ function releasedJustNow(
   serial: number,
   api: ApiServer,
   ownership: Ownership,
-  { guardedAt }: People['truth'],
+  { guardedAt, abandonedServers }: People['truth'],
   now: number,
 ): boolean {
-  return api.changes.some(
-    ({ object, deleted }) =>
-      deleted &&
-      now - (guardedAt.get(object.metadata.uid) ?? -Infinity) < UNDER_WAY_MS &&
-      ownership.serverOf(object)?.serial === serial,
-  );
+  return api.servers.changes.some(({ object, deleted }) => {
+    if (!deleted || ownership.serverOf(object)?.serial !== serial) return false;
+    const isSetToRetain = now - (guardedAt.get(object.metadata.uid) ?? -Infinity) < UNDER_WAY_MS;
+    // On somebody's word that its server is gone, which was not true.
+    const isAsked = object.spec.deletionPolicy === 'Delete' && !object.spec.deletionProtection;
+    return isSetToRetain || (isAsked && abandonedServers.has(serial));
+  });
 }
 
 /** An Event that says a server was cancelled, while the provider still has it. */
@@ -79,7 +81,9 @@ export function falselyReported(
   service: Simulation,
 ): string[] {
   if (event.reason !== 'ServerCancelled' && event.reason !== 'ServerGone') return [];
-  const object = api.changes.findLast(({ object: { metadata } }) => metadata.uid === event.regarding.uid)?.object;
+  const object = api.servers.changes.findLast(
+    ({ object: { metadata } }) => metadata.uid === event.regarding.uid,
+  )?.object;
   if (object === undefined || truth.abandoned.has(object.spec.sshKeys?.[0])) return [];
   const own = ownership.ownedBy(object);
   const alive = service
@@ -100,11 +104,13 @@ function describe(object: VirtualServer): string {
 }
 
 /** When faults have stopped and people have resolved what they can. */
-export function notAtRest(api: ApiServer): string[] {
-  return api.list().flatMap((object) => {
+export function notAtRest(api: ApiServer, ownership: Ownership, maxServersPerNamespace: number): string[] {
+  return api.servers.list().flatMap((object) => {
     const reason = currentReason(object.status?.conditions);
     const deleting = object.metadata.deletionTimestamp !== undefined;
     if (!deleting && reason !== undefined && FINAL.has(reason)) return [];
+    const isFull = maxServersPerNamespace > 0 && placesTaken(object, api, ownership) >= maxServersPerNamespace;
+    if (!deleting && reason === 'ServerLimit' && isFull) return [];
     const message = object.status?.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
     return [
       `${keyOf(object)} does not come to rest: ${deleting ? 'deleting, ' : ''}${reason ?? 'no reason'}: ${message}`,
@@ -112,11 +118,22 @@ export function notAtRest(api: ApiServer): string[] {
   });
 }
 
+/** By other objects of the namespace, and by servers that others were let go without. */
+function placesTaken({ metadata: { namespace, uid } }: VirtualServer, api: ApiServer, ownership: Ownership): number {
+  const isOther = ({ metadata }: VirtualServer): boolean => metadata.namespace === namespace && metadata.uid !== uid;
+  const holders = api.servers.list().filter((other) => isOther(other) && recordOf(other)?.expiredAt === undefined);
+  const holding = holders.filter(
+    (other) => recordOf(other)?.attempt !== undefined || identifierOf(other) !== undefined,
+  );
+  const left = api.servers.changes.filter(({ object, deleted }) => deleted && isOther(object));
+  return holding.length + new Set(left.flatMap(({ object }) => [...ownership.ownedBy(object)])).size;
+}
+
 /** Every server that lives is held by exactly one object, or was to be retained; of one that is gone its object says so. */
 export function unaccounted(api: ApiServer, service: Simulation, { truth, ownership }: People): string[] {
   const held = new Map<number, VirtualServer>();
   const violations: string[] = [];
-  for (const object of api.list()) {
+  for (const object of api.servers.list()) {
     const identifier = identifierOf(object);
     if (identifier === undefined) continue;
     const life = ownership.serverOf(object);
@@ -136,7 +153,7 @@ export function unaccounted(api: ApiServer, service: Simulation, { truth, owners
       violations.push(`${keyOf(object)} holds server ${identifier}, which is gone`);
   }
   const retained = serversLeft(api, ownership);
-  const keys = new Set<unknown>(api.changes.map(({ object }) => object.spec.sshKeys?.[0]));
+  const keys = new Set<unknown>(api.servers.changes.map(({ object }) => object.spec.sshKeys?.[0]));
   const keyOfOrder = new Map(service.ledger.creates().map(({ serial, body }) => [serial, body.ssh_keys]));
   for (const { serial, identifier } of service.aliveServers()) {
     const key = keyOfOrder.get(serial);
@@ -160,7 +177,7 @@ function extendedTooLate(
 
 /** Servers whose objects were deleted with `Retain`. */
 function serversLeft(api: ApiServer, ownership: Ownership): Set<number> {
-  const kept = api.changes.filter(({ object, deleted }) => deleted && object.spec.deletionPolicy === 'Retain');
+  const kept = api.servers.changes.filter(({ object, deleted }) => deleted && object.spec.deletionPolicy === 'Retain');
   return new Set(kept.flatMap(({ object }) => [...ownership.ownedBy(object)]));
 }
 
@@ -189,7 +206,7 @@ export function wronglySaid(line: LogLine, isRestored: boolean): string[] {
 }
 
 /** What everybody may read must not say how to log in. */
-export function tellsPasswords({ changes, events }: ApiServer): string[] {
+export function tellsPasswords({ servers: { changes }, events }: ApiServer): string[] {
   const told = JSON.stringify([
     events,
     changes.map(({ object: { status, metadata } }) => [status, metadata.annotations]),

@@ -59,7 +59,7 @@ export class Ownership {
   constructor(api: ApiServer, service: Simulation) {
     this.#api = api;
     this.#service = service;
-    api.listeners.add(() => this.#follow());
+    api.servers.listeners.add(() => this.#follow());
   }
 
   /** Serials of the servers that were ordered for the object: its SSH key is its own. */
@@ -84,13 +84,13 @@ export class Ownership {
 
   /** Whether every server that is being created is known, by its identifier, to the object that it was ordered for. */
   areAllNamed(): boolean {
-    const named = new Set(this.#api.list().map((object) => this.serverOf(object)?.serial));
+    const named = new Set(this.#api.servers.list().map((object) => this.serverOf(object)?.serial));
     const creating = this.#service.aliveServers().filter(({ state }) => state === 'creating');
     const knowsItsIdentifier = (object: VirtualServer) => {
       const record = recordOf(object);
       return record?.attempt === undefined || record.identifier !== undefined;
     };
-    return creating.every(({ serial }) => named.has(serial)) && this.#api.list().every(knowsItsIdentifier);
+    return creating.every(({ serial }) => named.has(serial)) && this.#api.servers.list().every(knowsItsIdentifier);
   }
 
   isAdopted(serial: number): boolean {
@@ -106,7 +106,7 @@ export class Ownership {
   }
 
   #follow(): void {
-    for (const { object } of this.#api.changes.slice(this.#seen)) {
+    for (const { object } of this.#api.servers.changes.slice(this.#seen)) {
       const record = recordOf(object);
       // Without a hardware address nothing tells a server from the next one of its name.
       if (record?.fingerprint?.macs !== undefined) this.#read.add(this.serverOf(object)?.serial ?? -1);
@@ -123,7 +123,7 @@ export class Ownership {
       if (ordered.size > 0 && !ordered.has(life.serial)) this.misled.add(object.spec.sshKeys?.[0]);
       this.#adopted.set(uid, (this.#adopted.get(uid) ?? new Set<number>()).add(life.serial));
     }
-    this.#seen = this.#api.changes.length;
+    this.#seen = this.#api.servers.changes.length;
   }
 }
 

@@ -2,10 +2,12 @@
 import { ADOPT_ANNOTATION, PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { KubeError } from '../../src/kube/error.ts';
+import type { KubeObject } from '../../src/kube/resource.ts';
 import type { Key, Simulation } from '../../src/simulator/index.ts';
 import { virtualServer, withAnnotations, withSpec } from '../gen/virtual-server.ts';
 import type { ApiServer } from './api-server.ts';
 import { Caretaker, KEY_SECRET, OTHER_KEY_SECRET, type Truth } from './caretaker.ts';
+import { CatalogPeople } from './catalogs.ts';
 import { Connections } from './connections.ts';
 import { OWN_ACCOUNT } from './misfortunes.ts';
 import { identifierOf, isUnconfirmed, Ownership } from './ownership.ts';
@@ -18,6 +20,8 @@ export const NAMESPACES = ['a', 'b'] as const;
 const PRODUCTS = ['vps-1gb', 'vps-2gb', 'vps-4gb'];
 const CHECKS = ['None', 'Proxy', 'Direct'] as const;
 const NAMES = 8;
+const NOTE = 'example.org/note';
+const NOTE_BYTES = 40_000;
 /** How often the Secret gets a key of another name, or of another account. */
 const KEY_IDS = ['key', 'key-2'] as const;
 
@@ -33,6 +37,7 @@ export class People {
     definitionDeletedAt: -Infinity,
   };
   readonly ownership: Ownership;
+  readonly catalogs: CatalogPeople;
   readonly #caretaker: Caretaker;
   readonly #slips: Slips;
   readonly #restorer: Restorer;
@@ -59,6 +64,7 @@ export class People {
     this.#restorer = new Restorer(around);
     this.#connections = new Connections(around);
     this.#slips = new Slips(around);
+    this.catalogs = new CatalogPeople({ api, service, random, namespaces: NAMESPACES, tell });
     for (const namespace of NAMESPACES) {
       this.#putSecret(namespace);
       this.#putSecret(namespace, OTHER_KEY_SECRET, OTHER_KEY);
@@ -89,6 +95,8 @@ export class People {
       () => this.#loseSecret(),
       () => this.#removeServer(),
       () => this.#deleteDefinition(),
+      () => this.#swell(),
+      ...Array<() => void>(3).fill(() => this.catalogs.act()),
       ...Array<() => void>(6).fill(() => this.#connections.act()),
       ...Array<() => void>(4).fill(() => this.resolve()),
     ];
@@ -97,7 +105,7 @@ export class People {
 
   /** Looks at every parked object and does what its condition asks for, truthfully. */
   resolve(): void {
-    for (const object of this.#api.list()) this.#try(() => this.#caretaker.resolve(object));
+    for (const object of this.#api.servers.list()) this.#try(() => this.#caretaker.resolve(object));
   }
 
   /** Puts the world in order, so that everything can come to rest. */
@@ -107,11 +115,14 @@ export class People {
       this.#putSecret(namespace);
       this.#putSecret(namespace, OTHER_KEY_SECRET, OTHER_KEY);
     }
-    for (const { metadata, spec } of this.#api.list()) {
+    for (const { metadata } of this.#api.catalogs.list())
+      this.#api.catalogs.annotate(metadata.namespace, metadata.name, { [NOTE]: null });
+    for (const { metadata, spec } of this.#api.servers.list()) {
       const { namespace, name } = metadata;
       if (metadata.annotations?.[PAUSED_ANNOTATION] !== undefined)
-        this.#api.annotate(namespace, name, { [PAUSED_ANNOTATION]: null });
-      if (spec.deletionProtection) this.#api.editSpec(namespace, name, { deletionProtection: false });
+        this.#api.servers.annotate(namespace, name, { [PAUSED_ANNOTATION]: null });
+      this.#api.servers.annotate(namespace, name, { [NOTE]: null });
+      if (spec.deletionProtection) this.#api.servers.editSpec(namespace, name, { deletionProtection: false });
     }
     this.resolve();
   }
@@ -125,7 +136,7 @@ export class People {
   }
 
   #any(): VirtualServer | undefined {
-    const objects = this.#api.list();
+    const objects = this.#api.servers.list();
     return objects.length === 0 ? undefined : this.#random.pick(objects);
   }
 
@@ -163,7 +174,7 @@ export class People {
     const object = this.#any();
     if (object === undefined) return;
     this.#tell(`delete ${object.metadata.namespace}/${object.metadata.name}`);
-    this.#api.delete(object.metadata.namespace, object.metadata.name);
+    this.#api.servers.delete(object.metadata.namespace, object.metadata.name);
   }
 
   /** As `kubectl replace --force` and GitOps tools do: gone, and there again under the same name. */
@@ -171,7 +182,7 @@ export class People {
     const object = this.#any();
     if (object === undefined) return;
     const { namespace, name } = object.metadata;
-    this.#api.delete(namespace, name);
+    this.#api.servers.delete(namespace, name);
     this.#create(name, namespace);
   }
 
@@ -182,7 +193,7 @@ export class People {
     const change = this.#random.chance(0.3)
       ? { sshCheck: this.#random.pick(CHECKS) }
       : { product: this.#random.pick(PRODUCTS) };
-    this.#api.editSpec(namespace, name, change);
+    this.#api.servers.editSpec(namespace, name, change);
     this.#tell(`edit ${namespace}/${name}`);
   }
 
@@ -192,7 +203,7 @@ export class People {
     const { namespace, name, annotations } = object.metadata;
     const paused = annotations?.[PAUSED_ANNOTATION] === undefined ? 'true' : null;
     this.#tell(`paused=${paused ?? ''} ${namespace}/${name}`);
-    this.#api.annotate(namespace, name, { [PAUSED_ANNOTATION]: paused });
+    this.#api.servers.annotate(namespace, name, { [PAUSED_ANNOTATION]: paused });
   }
 
   #protect(): void {
@@ -201,7 +212,7 @@ export class People {
     const { namespace, name, uid } = object.metadata;
     const retain = this.#random.chance(0.3);
     this.#tell(`${retain ? 'retain' : 'toggle protection of'} ${namespace}/${name}`);
-    this.#api.editSpec(
+    this.#api.servers.editSpec(
       namespace,
       name,
       retain ? { deletionPolicy: 'Retain' } : { deletionProtection: !object.spec.deletionProtection },
@@ -216,7 +227,7 @@ export class People {
     const { namespace, name, uid } = object.metadata;
     const expiresAt = this.#random.chance(0.3) ? undefined : this.#soon();
     this.#tell(`expiresAt=${expiresAt ?? ''} ${namespace}/${name}`);
-    this.#api.editSpec(namespace, name, { expiresAt, ttl: undefined });
+    this.#api.servers.editSpec(namespace, name, { expiresAt, ttl: undefined });
     this.truth.extendedAt.set(uid, this.#now());
   }
 
@@ -228,7 +239,18 @@ export class People {
     const object = this.#any();
     if (object === undefined) return;
     const value = this.#random.hex(8);
-    this.#api.annotate(object.metadata.namespace, object.metadata.name, { [RECONCILE_AT_ANNOTATION]: value });
+    this.#api.servers.annotate(object.metadata.namespace, object.metadata.name, { [RECONCILE_AT_ANNOTATION]: value });
+  }
+
+  /** Somebody notes so much on an object that the operator may not be able to read it; or takes that off again. */
+  #swell(): void {
+    const { servers, catalogs } = this.#api;
+    const store = this.#random.chance(0.8) ? servers : catalogs;
+    if (store.list().length === 0) return;
+    const { namespace, name, annotations } = this.#random.pick<KubeObject>(store.list()).metadata;
+    const note = annotations?.[NOTE] === undefined ? 'x'.repeat(NOTE_BYTES) : null;
+    this.#tell(`${note === null ? 'no' : 'a large'} note on ${namespace}/${name}`);
+    store.annotate(namespace, name, { [NOTE]: note });
   }
 
   #putSecret(namespace: string, name = KEY_SECRET, data = this.#key()): void {

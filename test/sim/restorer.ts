@@ -36,7 +36,7 @@ export class Restorer {
     if (object === undefined || !annotated.ok || annotated.record === undefined || !holdsSomething(annotated.record))
       return;
     // Without its status the record is documented not to keep others off the server.
-    if (isContested(object, this.#api.list())) return;
+    if (isContested(object, this.#api.servers.list())) return;
     this.#tell(`wipe status of ${object.metadata.namespace}/${object.metadata.name}`);
     this.#api.wipeStatus(object.metadata.namespace, object.metadata.name);
   }
@@ -46,7 +46,7 @@ export class Restorer {
     if (object?.status?.record?.attempt === undefined && object?.status?.record?.identifier === undefined) return;
     const { namespace, name } = object.metadata;
     this.#tell(`drop record annotation of ${namespace}/${name}`);
-    this.#api.annotate(namespace, name, { [RECORD_ANNOTATION]: null });
+    this.#api.servers.annotate(namespace, name, { [RECORD_ANNOTATION]: null });
   }
 
   /** As a GitOps tool that has an older state of the object in Git. */
@@ -57,7 +57,7 @@ export class Restorer {
     // While a create is on its way its attempt stands in the annotation only (and in the journal): a documented limit.
     const present = parseRecord(object.metadata.annotations?.[RECORD_ANNOTATION]);
     if (present.ok && present.record?.attempt !== mirror.attempt) return;
-    const older = this.#api.changes
+    const older = this.#api.servers.changes
       .filter(({ object: { metadata } }) => metadata.uid === object.metadata.uid)
       .map(({ object: { metadata } }) => metadata.annotations?.[RECORD_ANNOTATION])
       .filter((text) => text !== undefined && isEarlier(text, mirror));
@@ -65,7 +65,7 @@ export class Restorer {
     const { namespace, name } = object.metadata;
     const text = this.#random.pick(older) ?? null;
     this.#tell(`roll record of ${namespace}/${name} back to ${text ?? ''}`);
-    this.#api.annotate(namespace, name, { [RECORD_ANNOTATION]: text });
+    this.#api.servers.annotate(namespace, name, { [RECORD_ANNOTATION]: text });
   }
 
   /** As a restore into another namespace: same annotations and finalizers, another uid. True when there was one to copy. */
@@ -87,10 +87,10 @@ export class Restorer {
 
   /** Restores etcd from a backup that knows of every order of the objects in it: an older one is a documented limit. */
   restoreEtcd(): void {
-    const { changes } = this.#api;
+    const { changes } = this.#api.servers;
     if (changes.length === 0) return;
     const to = this.#random.int(Math.max(0, changes.length - MISSED), changes.length - 1);
-    const backedUp = this.#api.listAt(to);
+    const backedUp = this.#api.servers.listAt(to);
     if (backedUp.some((object) => isUnconfirmed(object) && isContested(object, backedUp))) return;
     const newest = new Map(changes.map(({ object }) => [object.metadata.uid, object]));
     if (!backedUp.every((object) => changes.slice(to).every((later) => this.#hasItsOrder(object, later.object))))

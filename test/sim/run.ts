@@ -1,9 +1,9 @@
 /** One simulated run: a seed decides everything; the result is how many lives it had and what was violated. */
-import { Attempts } from '../../src/virtual-server/journal/attempts.ts';
 import { Simulation } from '../../src/simulator/index.ts';
 import { ApiServer } from './api-server.ts';
-import type { Network } from './kube.ts';
+import { SimDisk } from './disk.ts';
 import { drawProvider, Misfortunes, OTHER_ACCOUNT, OWN_ACCOUNT } from './misfortunes.ts';
+import type { Network } from './network.ts';
 import {
   falselyReported,
   notAtRest,
@@ -15,7 +15,7 @@ import {
   type LogLine,
 } from './oracles.ts';
 import { OTHER_KEY, People } from './people.ts';
-import { SimProcess, type Disk } from './process.ts';
+import { drawSetting, SimProcess, type Setting } from './process.ts';
 import { Random } from './random.ts';
 import { Scheduler } from './scheduler.ts';
 import { SecretWatch } from './secret-watch.ts';
@@ -42,17 +42,19 @@ export interface RunOptions {
 
 interface Replica {
   name: string;
-  disk: Disk;
+  disk: SimDisk;
   skewMs: number;
   process: SimProcess;
 }
 
+/** After which a process that could not open its journal is started again. */
+const RESTART_MS = 10_000;
 const START = Date.parse('2026-01-01T00:00:00Z');
 const MINUTE = 60_000;
 /** Writing every log line takes time: in one run of so many they are written, to be looked through. */
 const LOGGED = 8;
 
-export async function run({ seed, trace = false, actions = 60 }: RunOptions): Promise<RunResult> {
+export async function run({ seed, trace = false, actions = 66 }: RunOptions): Promise<RunResult> {
   const world = new SimWorld(seed, trace);
   await world.storm(actions);
   await world.settle();
@@ -66,6 +68,7 @@ class SimWorld {
   readonly #network: Network;
   readonly #api: ApiServer;
   readonly #service: Simulation;
+  readonly #setting: Setting;
   readonly #people: People;
   readonly #misfortunes: Misfortunes;
   readonly #isWorse: boolean;
@@ -88,6 +91,7 @@ class SimWorld {
     this.#random = new Random(seed);
     // One run in four has a provider that keeps its word.
     this.#isWorse = this.#random.chance(0.75);
+    this.#setting = drawSetting(this.#random);
     const scheduler = this.#scheduler;
     this.#network = { scheduler, random: this.#random, kube: { ...CALM }, service: { ...CALM }, silentSsh: 0 };
     this.#api = new ApiServer(() => scheduler.now);
@@ -115,7 +119,7 @@ class SimWorld {
     this.#flagged = this.#random.pick([1, 1, 1, 0.5, 0]);
     this.#secrets = new SecretWatch(this.#api, () => scheduler.now, this.#flagged === 1);
     this.#replicas = (this.#random.chance(0.5) ? ['alone'] : ['left', 'right']).map((name) => {
-      const replica = { name, disk: { attempts: new Attempts() }, skewMs: this.#random.int(-60_000, 60_000) };
+      const replica = { name, disk: new SimDisk(), skewMs: this.#random.int(-60_000, 60_000) };
       return Object.assign(replica, { process: this.#start(replica, 0) });
     });
   }
@@ -145,14 +149,17 @@ class SimWorld {
       this.#people.tidy();
       await this.#pass(15 * MINUTE);
     }
-    this.#violations.push(...notAtRest(this.#api), ...unaccounted(this.#api, this.#service, this.#people));
+    const { maxServersPerNamespace } = this.#setting.flags;
+    this.#violations.push(...notAtRest(this.#api, this.#people.ownership, maxServersPerNamespace));
+    this.#violations.push(...unaccounted(this.#api, this.#service, this.#people), ...this.#people.catalogs.atRest());
     this.#violations.push(...this.#secrets.atRest(this.#service, isOn), ...tellsPasswords(this.#api));
-    const changes = this.#api.changes.length;
+    const [changes, read] = [this.#api.servers.changes.length, this.#api.catalogs.changes.length];
     const { writes } = this.#secrets;
     await this.#pass(35 * MINUTE);
-    for (const { object } of this.#api.changes.slice(changes)) {
+    for (const { object } of this.#api.servers.changes.slice(changes)) {
       this.#violations.push(`${object.metadata.namespace}/${object.metadata.name} was written while nothing happened`);
     }
+    if (this.#api.catalogs.changes.length > read) this.#violations.push('a catalog was written while nothing happened');
     if (this.#secrets.writes > writes) this.#violations.push('a Secret was written while nothing happened');
     this.#violations.push(...orderedTwice(this.#service, this.#people), ...this.#secrets.violations);
   }
@@ -172,18 +179,22 @@ class SimWorld {
   #start(replica: Omit<Replica, 'process'>, staleBy: number): SimProcess {
     const { name, disk, skewMs } = replica;
     const identity = `${name}-${this.#processes++}`;
-    return new SimProcess({
+    const process: SimProcess = new SimProcess({
       network: this.#network,
       api: this.#api,
       service: this.#service,
       disk,
+      setting: this.#setting,
       staleBy,
       skewMs,
       connectionSecrets: this.#random.chance(this.#flagged),
       verbose: this.#tracing || this.#seed % LOGGED === 0,
       onLog: (line) => this.#hear({ replica: identity, ...line }),
+      onLoss: (what) => this.#violations.push(what),
+      onFailedStart: (error) => this.#startAgain(replica as Replica, process, error),
       ...(name !== 'alone' && { election: { identity, onLost: () => this.#lost(replica as Replica) } }),
     });
+    return process;
   }
 
   /** With or without --connection-secrets, from now on. */
@@ -193,6 +204,16 @@ class SimWorld {
       replica.process.kill();
       replica.process = this.#start(replica, 0);
     }
+  }
+
+  /** As a kubelet does with a process that has ended; a disk that is full is the one good reason. */
+  #startAgain(replica: Replica, process: SimProcess, error: NodeJS.ErrnoException): void {
+    this.#tell(`${replica.name} does not start: ${error.message}`);
+    if (error.code !== 'ENOSPC') this.#violations.push(`a process does not start: ${error.message}`);
+    process.kill();
+    this.#scheduler.after(RESTART_MS, () => {
+      if (replica.process === process) replica.process = this.#start(replica, 0);
+    });
   }
 
   /** As the process does: it stops in good order, and is started again. */
@@ -245,8 +266,8 @@ class SimWorld {
   #strike(): void {
     const random = this.#random;
     const replica = random.pick(this.#replicas);
-    if (random.chance(0.1)) replica.process.informer.freeze(random.int(0, 10 * MINUTE));
-    if (random.chance(0.05)) replica.process.informer.relist();
+    if (random.chance(0.1)) replica.process.http.freeze(random.int(0, 10 * MINUTE));
+    if (random.chance(0.05)) replica.process.http.expire();
     if (random.chance(0.25)) this.#crashLater(replica, random.int(0, 3_000));
     if (random.chance(0.1)) this.#suspendLater(replica, random.int(0, 3_000));
   }
@@ -257,9 +278,13 @@ class SimWorld {
     this.#scheduler.after(ms, () => {
       this.#crashes += 1;
       const keepsJournal = random.chance(0.7);
-      this.#tell(`${replica.name} crashes, ${keepsJournal ? 'with' : 'without'} the journal`);
+      const losesPower = random.chance(0.3);
+      this.#tell(
+        `${replica.name} crashes${losesPower ? ' with its machine' : ''}, ${keepsJournal ? 'with' : 'without'} the journal`,
+      );
       replica.process.kill();
-      if (!keepsJournal) replica.disk = { attempts: new Attempts() };
+      if (losesPower) replica.disk.losePower(random);
+      if (!keepsJournal) replica.disk = new SimDisk();
       replica.process = this.#start(replica, random.chance(0.3) ? random.int(1, 10) : 0);
     });
   }

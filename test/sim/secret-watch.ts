@@ -6,8 +6,9 @@ import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { CONNECTION_KEYS } from '../../src/virtual-server/decision/connection.ts';
 import type { SecretObject } from '../../src/kube/secrets.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
-import { keyOf, type ApiServer } from './api-server.ts';
+import type { ApiServer } from './api-server.ts';
 import { expectedData } from './expected-data.ts';
+import { keyOf } from './object-store.ts';
 import type { SecretWrite } from './secret-store.ts';
 
 /** For how long after a person's hand in a Secret nothing is said of it: an answer of before may be under way (ms). */
@@ -59,14 +60,14 @@ export class SecretWatch {
     this.#api = api;
     this.#now = now;
     this.#alwaysOn = alwaysOn;
-    api.listeners.add(() => this.#follow());
+    api.servers.listeners.add(() => this.#follow());
     api.secrets.listeners.add((write) => this.#judge(write));
   }
 
   /** When all is calm; `isOn`: whether the processes that run now have the flag. */
   atRest(service: Simulation, isOn: boolean): string[] {
     return [
-      ...this.#api.list().flatMap((object) => this.#unlikeService(object, service, isOn)),
+      ...this.#api.servers.list().flatMap((object) => this.#unlikeService(object, service, isOn)),
       ...[...this.#expired.values()]
         .filter((past) => this.#holdsData(past))
         .map(({ name }) => `Secret ${name} holds data of a server that has expired`),
@@ -138,11 +139,11 @@ export class SecretWatch {
 
   #follow(): void {
     if (this.#api.restores !== this.#restores) this.#beginAnew();
-    for (const { object, deleted, restored } of this.#api.changes.slice(this.#seen)) {
+    for (const { object, deleted, restored } of this.#api.servers.changes.slice(this.#seen)) {
       this.#learn(object);
       if (deleted && restored !== true && this.#alwaysOn) this.#judgeEnd(object);
     }
-    this.#seen = this.#api.changes.length;
+    this.#seen = this.#api.servers.changes.length;
   }
 
   /** After a restore of etcd Secrets and objects are there again, as they were before their ends. */
@@ -157,7 +158,7 @@ export class SecretWatch {
       return owner !== undefined && annotations?.[OWNER_ANNOTATION] === owner ? [[uid, owner] as const] : [];
     });
     this.#madeFor = new Map(marked);
-    for (const object of this.#api.list()) this.#learn(object);
+    for (const object of this.#api.servers.list()) this.#learn(object);
   }
 
   #learn(object: VirtualServer): void {

@@ -40,7 +40,7 @@ export class Slips {
     const { api, service, random } = this.#parts;
     const record = recordOf(object);
     if (record?.attempt === undefined || record.identifier !== undefined) return;
-    const held = api
+    const held = api.servers
       .list()
       // Others are documented not to be kept from adopting such a server.
       .filter((other) => !isUnconfirmed(other))
@@ -82,9 +82,9 @@ export class Slips {
   #retainAndDelete({ metadata: { namespace, name, uid } }: VirtualServer): void {
     const { api, truth, now, tell } = this.#parts;
     tell(`retain and delete ${namespace}/${name}`);
-    api.editSpec(namespace, name, { deletionPolicy: 'Retain', expiresAt: undefined, ttl: undefined });
+    api.servers.editSpec(namespace, name, { deletionPolicy: 'Retain', expiresAt: undefined, ttl: undefined });
     truth.guardedAt.set(uid, now());
-    api.delete(namespace, name);
+    api.servers.delete(namespace, name);
   }
 
   /** A person's word that is not true may lose a server; that is what it was asked for. */
@@ -95,6 +95,6 @@ export class Slips {
 
   #annotate({ metadata: { namespace, name } }: VirtualServer, annotation: string, value: string): void {
     this.#parts.tell(`slip: ${annotation}=${value} on ${namespace}/${name}`);
-    this.#parts.api.annotate(namespace, name, { [annotation]: value });
+    this.#parts.api.servers.annotate(namespace, name, { [annotation]: value });
   }
 }

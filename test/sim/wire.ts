@@ -2,7 +2,7 @@
 import { ProviderError } from '../../src/provider/errors/provider-error.ts';
 import type { Answer, Exchange, Wire } from '../../src/provider/transport.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
-import type { Network } from './kube.ts';
+import type { Network } from './network.ts';
 
 const TIMEOUT_MS = 30_000;
 

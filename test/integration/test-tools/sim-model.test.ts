@@ -5,17 +5,20 @@ import type { VirtualServer, VirtualServerStatus } from '../../../src/api/virtua
 import { createKube } from '../../../src/virtual-server/kube.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
 import { KubeError } from '../../../src/kube/error.ts';
-import { createKubeHttp } from '../../../src/kube/http.ts';
+import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
+import { listAll } from '../../../src/kube/list.ts';
+import { VIRTUAL_SERVERS } from '../../../src/virtual-server/resource.ts';
 import type { MetadataPatch, ObjectVersion } from '../../../src/kube/types.ts';
 import { virtualServer, type Manifest } from '../../gen/virtual-server.ts';
-import { ApiServer, type SpecPatch } from '../../sim/api-server.ts';
+import { ApiServer } from '../../sim/api-server.ts';
 import { Random } from '../../sim/random.ts';
+import { withoutNetwork } from '../../sim/routes.ts';
 
-/** What both can do; each answers with an object or throws KubeError. */
+/** What is asked of both, through the operator's own client; each answers with an object or throws KubeError. */
 interface Server {
   create(manifest: Manifest): Promise<VirtualServer>;
   get(name: string): Promise<VirtualServer | undefined>;
-  editSpec(name: string, patch: SpecPatch): Promise<VirtualServer>;
+  editSpec(name: string, patch: Partial<VirtualServer['spec']>): Promise<VirtualServer>;
   delete(name: string): Promise<void>;
   patchMetadata(version: ObjectVersion, patch: MetadataPatch): Promise<VirtualServer>;
   writeStatus(
@@ -23,29 +26,20 @@ interface Server {
     previous: VirtualServerStatus | undefined,
     status: VirtualServerStatus,
   ): Promise<VirtualServer>;
+  /** In pages of so many; the names of those that are too large follow. */
+  list(pageSize: number, objectBytes: number): Promise<string[]>;
 }
 
-function modelled(namespace: string): Server {
-  const api = new ApiServer(() => 0);
-  return {
-    create: async (manifest) => Promise.resolve(api.create(namespace, manifest)),
-    get: async (name) => Promise.resolve(api.get(namespace, name)),
-    editSpec: async (name, patch) => Promise.resolve(api.editSpec(namespace, name, patch)),
-    delete: async (name) => {
-      api.delete(namespace, name);
-      return Promise.resolve();
-    },
-    patchMetadata: async (version, patch) => Promise.resolve(api.patchMetadata(version, patch)),
-    writeStatus: async (version, _previous, status) => Promise.resolve(api.writeStatus(version, status)),
-  };
-}
-
-async function real(namespace: string): Promise<Server> {
+async function real(namespace: string): Promise<KubeHttp> {
   const http = createKubeHttp({ cluster: loadCluster(inject('kubeconfigPath')) });
   onTestFinished(() => http.close());
+  await http.call({ method: 'POST', path: '/api/v1/namespaces', body: { metadata: { name: namespace } } });
+  return http;
+}
+
+function serverAt(http: KubeHttp, namespace: string): Server {
   const kube = createKube(http);
   const path = (name = ''): string => `/apis/${API_VERSION}/namespaces/${namespace}/${PLURAL}${name && `/${name}`}`;
-  await http.call({ method: 'POST', path: '/api/v1/namespaces', body: { metadata: { name: namespace } } });
   const contentType = 'application/merge-patch+json';
   return {
     create: async (body) => (await http.call({ method: 'POST', path: path(), body })) as VirtualServer,
@@ -57,6 +51,12 @@ async function real(namespace: string): Promise<Server> {
     },
     patchMetadata: (version, patch) => kube.patchMetadata(version, patch),
     writeStatus: (version, previous, status) => kube.writeStatus(version, previous, status),
+    async list(pageSize, objectBytes) {
+      const { signal } = new AbortController();
+      const bounds = { namespace, pageSize, pageBytes: objectBytes, objectBytes, signal };
+      const { objects, skipped } = await listAll(http, VIRTUAL_SERVERS, bounds, () => undefined);
+      return [...objects.map(({ metadata }) => metadata.name), '-', ...skipped.map(({ name }) => name)];
+    },
   };
 }
 
@@ -66,7 +66,7 @@ type Versions = Map<string, { content: string | undefined; version: ObjectVersio
 /** One random step, decided by `random` and by what is there; the same random numbers give the same step on both. */
 async function step(server: Server, random: Random, versions: Versions): Promise<unknown> {
   const name = `s${random.int(1, 3)}`;
-  const kind = random.int(0, 9);
+  const kind = random.int(0, 10);
   const value = random.int(0, 3);
   const isStale = random.chance(0.2);
   const isWrong = random.chance(0.1);
@@ -85,6 +85,7 @@ async function step(server: Server, random: Random, versions: Versions): Promise
   if (kind === 4) return server.editSpec(name, { deletionProtection: value > 1 });
   if (kind === 5)
     return server.patchMetadata(version, { annotations: { [RECORD_ANNOTATION]: value === 0 ? null : `r${value}` } });
+  if (kind === 10) return server.list(value + 1, isStale ? 1 : 64 * 1024);
   if (kind === 6) return server.patchMetadata(version, { finalizers: value === 0 ? [] : [FINALIZER] });
   // A wrong uid in a status write is not checked by the real one: the version is enough there.
   const right = newest && isWrong ? { ...version, uid: newest.uid } : version;
@@ -101,7 +102,8 @@ function versionOf({ metadata }: VirtualServer): ObjectVersion {
 async function answer(run: () => Promise<unknown>): Promise<unknown> {
   try {
     const result = await run();
-    return isObject(result) ? comparable(result) : 'done';
+    if (isObject(result)) return comparable(result);
+    return result ?? 'done';
   } catch (error) {
     if (!(error instanceof KubeError)) throw error;
     return error.code;
@@ -119,8 +121,12 @@ function comparable({ metadata, spec, status }: VirtualServer): unknown {
 it.each([1, 2, 3, 4, 5, 6])('model and API server answer alike to the same random steps (seed %i)', async (seed) => {
   const namespace = `model-${process.pid}-${seed}`;
   const sides = [
-    { server: modelled(namespace), random: new Random(seed), versions: new Map() as Versions },
-    { server: await real(namespace), random: new Random(seed), versions: new Map() as Versions },
+    {
+      server: serverAt(withoutNetwork(new ApiServer(() => 0)), namespace),
+      random: new Random(seed),
+      versions: new Map() as Versions,
+    },
+    { server: serverAt(await real(namespace), namespace), random: new Random(seed), versions: new Map() as Versions },
   ];
   const seen = new Set<string>();
   for (let i = 0; i < 120; i++) {

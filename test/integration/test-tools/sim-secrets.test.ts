@@ -6,8 +6,10 @@ import { KubeError } from '../../../src/kube/error.ts';
 import { createKubeHttp } from '../../../src/kube/http.ts';
 import { createSecrets, type NewSecret, type SecretChanges, type SecretObject } from '../../../src/kube/secrets.ts';
 import type { ObjectVersion } from '../../../src/kube/types.ts';
+import { ApiServer } from '../../sim/api-server.ts';
 import { Random } from '../../sim/random.ts';
-import { SecretStore, type SecretEdit } from '../../sim/secret-store.ts';
+import { withoutNetwork } from '../../sim/routes.ts';
+import type { SecretEdit } from '../../sim/secret-store.ts';
 
 /** What both can do; calls throw KubeError. */
 interface Server {
@@ -19,12 +21,13 @@ interface Server {
 }
 
 function modelled(namespace: string): Server {
-  let version = 0;
-  const store = new SecretStore(() => String(++version));
+  const api = new ApiServer(() => 0);
+  const secrets = createSecrets(withoutNetwork(api));
+  const store = api.secrets;
   return {
-    get: async (name) => Promise.resolve(store.get(namespace, name)),
-    create: async (secret) => Promise.resolve(store.create(secret)),
-    patch: async (at, changes) => Promise.resolve(store.patch(at, changes)),
+    get: (name) => secrets.get(namespace, name),
+    create: (secret) => secrets.create(secret),
+    patch: (at, changes) => secrets.patch(at, changes),
     edit: async (name, edit) => Promise.resolve(store.edit({ namespace, name }, edit)),
     delete: async (name) => Promise.resolve(store.delete(namespace, name)),
   };

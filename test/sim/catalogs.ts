@@ -1,0 +1,110 @@
+/** People around ServerCatalogs in the simulation, a provider that offers something else, and what must hold of them. */
+import { RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
+import type { ServerCatalog } from '../../src/api/server-catalog.ts';
+import type { Simulation } from '../../src/simulator/index.ts';
+import { currentReason } from '../../src/controller/conditions.ts';
+import { shows } from '../chaos/catalogs.ts';
+import type { ApiServer } from './api-server.ts';
+import { KEY_SECRET, OTHER_KEY_SECRET } from './caretaker.ts';
+import { keyOf } from './object-store.ts';
+import type { Random } from './random.ts';
+
+const PRODUCTS = [1, 2, 4].map((gb) => ({ code: `vps-${gb}gb`, ram: gb * 1024, cores: gb, price: gb }));
+const IMAGES = [{ name: 'debian-13.qcow2/minimal', description: 'Debian 13' }];
+/** What the provider adds now and then. */
+const MORE_PRODUCTS = [{ code: 'vps-8gb', ram: 8192, cores: 4, price: 8 }];
+const MORE_IMAGES = [{ name: 'ubuntu-26.04.qcow2/minimal', description: 'Ubuntu' }];
+const DISK_SIZES = { ssd: [10, 20, 40, 80] };
+const INTERVALS = ['10m', '1h', '1h'];
+const MISSING_SECRET = 'no-such-secret';
+
+export interface CatalogParts {
+  api: ApiServer;
+  service: Simulation;
+  random: Random;
+  namespaces: readonly string[];
+  tell: (what: string) => void;
+}
+
+export class CatalogPeople {
+  readonly #parts: CatalogParts;
+  #offer = { products: PRODUCTS, images: IMAGES, diskSizes: DISK_SIZES };
+
+  constructor(parts: CatalogParts) {
+    this.#parts = parts;
+    parts.service.provider.setCatalog(this.#offer);
+  }
+
+  /** One thing that somebody does; some of them are refused, as they would be. */
+  act(): void {
+    const { api, random } = this.#parts;
+    const catalogs = api.catalogs.list();
+    const some = catalogs.length > 0 ? random.pick(catalogs) : undefined;
+    if (random.chance(0.2)) this.#offerOtherwise();
+    else if (some === undefined || random.chance(0.4)) this.#create();
+    else random.pick([() => this.#edit(some), () => this.#ask(some), () => this.#delete(some)])();
+  }
+
+  /** What is wrong with the catalogs when all is calm: each shows the lists of its account, or says why not. */
+  atRest(): string[] {
+    const { api } = this.#parts;
+    return api.catalogs.list().flatMap((catalog) => {
+      const { metadata, spec, status } = catalog;
+      const reason = currentReason(status?.conditions);
+      const isRead = spec.apiKeySecretRef.name !== MISSING_SECRET;
+      const asked = metadata.annotations?.[RECONCILE_AT_ANNOTATION];
+      const isRight = isRead ? shows(catalog, this.#lists()) : reason === 'SecretNotFound';
+      const isHandled = asked === undefined || status?.lastHandledReconcileAt === asked;
+      if (isRight && isHandled) return [];
+      return [`catalog ${keyOf(catalog)} says ${reason ?? 'nothing'} and does not show what the provider offers`];
+    });
+  }
+
+  #lists(): Parameters<typeof shows>[1] {
+    const { products, images, diskSizes } = this.#offer;
+    return {
+      products: products.map(({ code, ram }) => ({ code, ram })),
+      images,
+      diskSizes: Object.entries(diskSizes).map(([type, sizes]) => ({ type, sizes })),
+    };
+  }
+
+  #create(): void {
+    const { api, random, namespaces, tell } = this.#parts;
+    const [namespace, name] = [random.pick(namespaces), `c${random.int(1, 3)}`];
+    tell(`create catalog ${namespace}/${name}`);
+    api.createCatalog(namespace, name, this.#spec());
+  }
+
+  #spec(): ServerCatalog['spec'] {
+    const { random } = this.#parts;
+    const name = random.pick([KEY_SECRET, KEY_SECRET, OTHER_KEY_SECRET, MISSING_SECRET]);
+    return { apiKeySecretRef: { name }, refreshInterval: random.pick(INTERVALS) };
+  }
+
+  #edit({ metadata: { namespace, name } }: ServerCatalog): void {
+    this.#parts.tell(`edit catalog ${namespace}/${name}`);
+    this.#parts.api.catalogs.editSpec(namespace, name, this.#spec());
+  }
+
+  #ask({ metadata: { namespace, name } }: ServerCatalog): void {
+    this.#parts.tell(`ask for catalog ${namespace}/${name}`);
+    this.#parts.api.catalogs.annotate(namespace, name, { [RECONCILE_AT_ANNOTATION]: this.#parts.random.hex(8) });
+  }
+
+  #delete({ metadata: { namespace, name } }: ServerCatalog): void {
+    this.#parts.tell(`delete catalog ${namespace}/${name}`);
+    this.#parts.api.catalogs.delete(namespace, name);
+  }
+
+  #offerOtherwise(): void {
+    const { random, service, tell } = this.#parts;
+    this.#offer = {
+      products: random.chance(0.5) ? PRODUCTS : [...PRODUCTS, ...MORE_PRODUCTS],
+      images: random.chance(0.5) ? IMAGES : [...IMAGES, ...MORE_IMAGES],
+      diskSizes: DISK_SIZES,
+    };
+    service.provider.setCatalog(this.#offer);
+    tell(`the provider offers ${this.#offer.products.length} products, ${this.#offer.images.length} images`);
+  }
+}

@@ -1,0 +1,191 @@
+/** HTTP to the modelled API server, over a network that delays, loses and cuts: all that is real of it are the callers. */
+import { KubeError } from '../../src/kube/error.ts';
+import type { CallOptions, KubeHttp } from '../../src/kube/http.ts';
+import type { ApiServer } from './api-server.ts';
+import type { Network } from './network.ts';
+import type { ObjectStore, Stored } from './object-store.ts';
+import { expired, isAbsent, Routes, type Place } from './routes.ts';
+import { WatchStream } from './watch-stream.ts';
+
+const DEADLINE_MS = 15_000;
+
+export interface KubeHttpParts {
+  network: Network;
+  api: ApiServer;
+  /** The process, with which all this ends. */
+  owner: object;
+  /** Its first list of VirtualServers may be this many changes old. */
+  staleBy: number;
+}
+
+export class SimKubeHttp implements KubeHttp {
+  readonly #parts: KubeHttpParts;
+  readonly #routes: Routes;
+  readonly #streams = new Map<WatchStream, ObjectStore<Stored>>();
+  /** How often etcd had been restored when the kind was last listed. */
+  readonly #restores = new Map<object, number>();
+  /** What each kind's listener is. */
+  readonly #listening = new Map<ObjectStore<Stored>, () => void>();
+  #staleBy: number;
+  #frozenUntil = 0;
+  /** The API server's clock, in whole seconds, less ours. */
+  #clockOffset: number | undefined;
+
+  constructor(parts: KubeHttpParts) {
+    this.#parts = parts;
+    this.#routes = new Routes(parts.api);
+    this.#staleBy = parts.staleBy;
+  }
+
+  call(options: CallOptions): Promise<unknown> {
+    // What is sent is text: later changes of the object are not part of it.
+    const body = options.body && (JSON.parse(JSON.stringify(options.body)) as object);
+    return this.#send(options.signal, () => this.#process({ ...options, ...(body && { body }) }), quoteOf(options));
+  }
+
+  stream({ path, query, signal }: Parameters<KubeHttp['stream']>[0]): Promise<AsyncIterable<Buffer>> {
+    return this.#send(signal, () => {
+      const place = this.#routes.placeOf(path);
+      if (place === undefined) throw new Error(`the model watches no ${path}`);
+      return this.#watch(place, query ?? {}, signal);
+    });
+  }
+
+  serverTime(): number | undefined {
+    return this.#clockOffset === undefined ? undefined : this.#parts.network.scheduler.now + this.#clockOffset;
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  /** The watches stand still for a while, as behind a partition. */
+  freeze(ms: number): void {
+    this.#frozenUntil = this.#parts.network.scheduler.now + ms;
+  }
+
+  /** All that was not told yet is lost but for its result, as after watches that ended with 410. */
+  expire(): void {
+    this.#parts.api.compact();
+    for (const stream of [...this.#streams.keys()]) stream.expire();
+  }
+
+  /** The process is dead. */
+  end(): void {
+    for (const [store, listener] of this.#listening) store.listeners.delete(listener);
+  }
+
+  #process(options: CallOptions): unknown {
+    const { random, kube } = this.#parts.network;
+    const { method = 'GET', path } = options;
+    const place = this.#routes.placeOf(path);
+    const isWrite = method === 'PATCH' && place !== undefined;
+    if (isWrite && place.part === 'status' && random.chance(kube.statusRefused))
+      throw new KubeError('Forbidden', 'denied by a policy', { status: 403 });
+    const answer = this.#answer(options, place);
+    if (isWrite && random.chance(kube.conflictAfterApplied))
+      throw new KubeError('Conflict', 'the object has been modified', { status: 409 });
+    if (isAbsent(answer, options)) return undefined;
+    if (answer instanceof KubeError) throw answer;
+    return answer;
+  }
+
+  #answer(options: CallOptions, place: Place | undefined): unknown {
+    const { query, accept = '' } = options;
+    const isFirstPage =
+      place !== undefined && place.name === undefined && query?.['continue'] === undefined && !accept.includes('Table');
+    const staleBy = isFirstPage && place.store.plural === this.#parts.api.servers.plural ? this.#staleBy : 0;
+    if (staleBy > 0) this.#staleBy = 0;
+    if (isFirstPage) this.#restores.set(place.store, this.#parts.api.restores);
+    try {
+      return this.#routes.answer(options, staleBy);
+    } catch (error) {
+      if (error instanceof KubeError) return error;
+      throw error;
+    }
+  }
+
+  #watch({ store, namespace }: Place, query: NonNullable<CallOptions['query']>, signal: AbortSignal): WatchStream {
+    const { api, network, owner } = this.#parts;
+    const from = Number(query['resourceVersion']);
+    const restores = this.#restores.get(store) ?? api.restores;
+    // A server that was restored, and started again since that version was reached once more, has no events of before it.
+    const isOfBefore = restores !== api.restores && from <= Number(api.version);
+    if (from < store.history.version || isOfBefore) throw expired('too old resource version');
+    const stream = new WatchStream({
+      network,
+      api,
+      store,
+      namespace,
+      from,
+      restores,
+      timeoutMs: Number(query['timeoutSeconds']) * 1000,
+      signal,
+      owner,
+      frozenUntil: () => this.#frozenUntil,
+      ended: (ended) => this.#streams.delete(ended),
+    });
+    if (!signal.aborted) this.#streams.set(stream, store);
+    this.#listen(store);
+    return stream;
+  }
+
+  #listen(store: ObjectStore<Stored>): void {
+    if (this.#listening.has(store)) return;
+    const listener = (): void => {
+      for (const [stream, other] of this.#streams) if (other === store) stream.changed();
+    };
+    this.#listening.set(store, listener);
+    store.listeners.add(listener);
+  }
+
+  /**
+   * `process` runs when the request arrives, even if the caller is dead by then; the answer needs a living one.
+   * `quote`: what an error 500 says of what was processed.
+   */
+  #send<T>(signal: AbortSignal | undefined, process: () => T, quote = 'internal error'): Promise<T> {
+    const { network, owner } = this.#parts;
+    const { scheduler, random, kube } = network;
+    return new Promise((resolve, reject) => {
+      const unreachable = (): void => reject(new KubeError('Unreachable', 'no answer from the API server'));
+      if (signal?.aborted === true) {
+        unreachable();
+        return;
+      }
+      signal?.addEventListener('abort', unreachable, { once: true });
+      const isLost = random.chance(kube.lost);
+      const arrives = !isLost || random.chance(0.5);
+      if (isLost) scheduler.after(random.chance(0.3) ? DEADLINE_MS : random.int(1, 50), unreachable, owner);
+      if (!arrives) return;
+      scheduler.after(random.int(0, kube.delayMs), () => {
+        const answer = attempt(process);
+        if (isLost) return;
+        const answeredAt = scheduler.now;
+        const failed = random.chance(kube.error);
+        const deliver = (): void => {
+          signal?.removeEventListener('abort', unreachable);
+          this.#clockOffset = Math.floor(answeredAt / 1000) * 1000 - scheduler.now;
+          if (failed) reject(new KubeError('ServerError', answer.ok ? quote : 'internal error', { status: 500 }));
+          else if (answer.ok) resolve(answer.value);
+          else reject(answer.error);
+        };
+        scheduler.after(random.int(0, kube.delayMs), deliver, owner);
+      });
+    });
+  }
+}
+
+function attempt<T>(run: () => T): { ok: true; value: T } | { ok: false; error: Error } {
+  try {
+    return { ok: true, value: run() };
+  } catch (error) {
+    if (error instanceof KubeError) return { ok: false, error };
+    throw error;
+  }
+}
+
+/** As an admission webhook that has failed, and says about what; values as they stand in the API. */
+function quoteOf({ path, method = 'GET', body }: CallOptions): string | undefined {
+  if (method === 'GET' || !/\/secrets(\/|$)/.test(path)) return undefined;
+  return `failed calling webhook: ${JSON.stringify((body as { data?: unknown } | undefined)?.data)}`;
+}

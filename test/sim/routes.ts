@@ -1,0 +1,241 @@
+/**
+ * What the modelled API server answers: paths, pages and tables, merge patches, all as the operator's own client asks for
+ * them. test/integration/test-tools/sim-model.test.ts holds it against the real one.
+ */
+import { ALLOW_DELETION_ANNOTATION, API_VERSION, CATALOG_PLURAL, DEFINITION, PLURAL } from '../../src/api/names.ts';
+import type { ServerCatalog } from '../../src/api/server-catalog.ts';
+import { KubeError } from '../../src/kube/error.ts';
+import type { CallOptions, KubeHttp } from '../../src/kube/http.ts';
+import type { KubeObject } from '../../src/kube/resource.ts';
+import type { NewSecret, SecretChanges, SecretObject } from '../../src/kube/secrets.ts';
+import type { EventInput } from '../../src/kube/events.ts';
+import type { Manifest } from '../gen/virtual-server.ts';
+import type { ApiServer, StoredLease } from './api-server.ts';
+import { frozen, keyOf, type ObjectStore, type PatchBody, type Stored } from './object-store.ts';
+
+/** A state that pages are read from. */
+interface Snapshot {
+  version: string;
+  /** In the order of their keys. */
+  objects: readonly Stored[];
+}
+
+type Request = Pick<CallOptions, 'path' | 'method' | 'query' | 'body' | 'accept' | 'maxBytes'>;
+
+/** So many states can be read on from; an older one has expired. */
+const KEPT = 8;
+
+const OURS = `/apis/${API_VERSION}/`;
+
+/** What a path names below our group. */
+export interface Place {
+  store: ObjectStore<Stored>;
+  namespace: string | undefined;
+  name: string | undefined;
+  part: string | undefined;
+}
+
+export class Routes {
+  readonly #api: ApiServer;
+  #snapshots = new Map<string, Snapshot>();
+  #restores = 0;
+
+  constructor(api: ApiServer) {
+    this.#api = api;
+  }
+
+  /**
+   * The parsed body of the answer. Throws KubeError.
+   * `staleBy`: a list from the beginning is that of so many changes ago.
+   */
+  answer(request: Request, staleBy = 0): unknown {
+    const { path, body } = request;
+    const place = this.placeOf(path);
+    if (place !== undefined) return this.#object(place, request, staleBy);
+    const [, , , , , namespace = '', kind = '', name] = path.replace(/^\/api\//, '/apis/core/').split('/');
+    if (kind === 'secrets') return this.#secret(namespace, name, request);
+    if (kind === 'leases') return this.#lease(name, request);
+    if (kind === 'events') return this.#api.events.push(body as EventInput);
+    if (path.endsWith(`/customresourcedefinitions/${DEFINITION}`)) return this.#definition();
+    throw new Error(`the model knows no ${path}`);
+  }
+
+  placeOf(path: string): Place | undefined {
+    if (!path.startsWith(OURS)) return undefined;
+    const parts = path.slice(OURS.length).split('/').map(decodeURIComponent);
+    const namespace = parts[0] === 'namespaces' ? parts.splice(0, 2)[1] : undefined;
+    const [plural = '', name, part] = parts;
+    const { servers, catalogs } = this.#api;
+    const stores: Partial<Record<string, unknown>> = { [PLURAL]: servers, [CATALOG_PLURAL]: catalogs };
+    return { store: stores[plural] as ObjectStore<Stored>, namespace, name, part };
+  }
+
+  #object({ store, namespace, name, part }: Place, request: Request, staleBy: number): unknown {
+    const { method = 'GET', body } = request;
+    if (name === undefined && method === 'GET') return this.#list(store, namespace, request, staleBy);
+    if (namespace === undefined) throw new Error('the model writes in namespaces alone');
+    if (name === undefined) return this.#create(store, namespace, body);
+    if (method === 'DELETE') {
+      store.delete(namespace, name);
+      return undefined;
+    }
+    if (method === 'PATCH')
+      return store.patch(namespace, name, body as PatchBody, part === 'status' ? 'status' : 'object');
+    return store.get(namespace, name) ?? notFound(name);
+  }
+
+  #create({ plural }: ObjectStore<Stored>, namespace: string, body: object | undefined): unknown {
+    if (plural === PLURAL) return this.#api.create(namespace, body as Manifest);
+    const { metadata, spec } = body as ServerCatalog;
+    return this.#api.createCatalog(namespace, metadata.name, spec);
+  }
+
+  /** A page, or a table of it; of one state from the first page to the last. */
+  #list(
+    store: ObjectStore<Stored>,
+    namespace: string | undefined,
+    { query = {}, accept = '', maxBytes = Infinity }: Request,
+    staleBy: number,
+  ): unknown {
+    const { limit, continue: token } = query;
+    const position = token === undefined ? undefined : positionIn(String(token));
+    const exact = query['resourceVersionMatch'] === 'Exact' ? String(query['resourceVersion']) : undefined;
+    const at = position === undefined ? exact : String(position.rv);
+    const { version, objects } = this.#snapshot(store, at, staleBy);
+    const isOnPage = (object: Stored): boolean =>
+      (namespace === undefined || object.metadata.namespace === namespace) &&
+      (position === undefined || keyOf(object) > position.start);
+    const rest = objects.filter(isOnPage);
+    const items = rest.slice(0, limit === undefined ? undefined : Number(limit));
+    const last = items.at(-1);
+    const next = last !== undefined && rest.length > items.length ? tokenAt(version, last) : undefined;
+    const metadata = { resourceVersion: version, ...(next !== undefined && { continue: next }) };
+    if (accept.includes('as=Table'))
+      return { metadata, rows: items.map(({ metadata: { name } }) => ({ cells: [name, ''] })) };
+    if (items.reduce((sum, item) => sum + sizeOf(item), 0) > maxBytes)
+      throw new KubeError('TooLarge', `an answer of more than ${maxBytes} bytes`, { status: 200 });
+    return { metadata, items };
+  }
+
+  #snapshot(store: ObjectStore<Stored>, at: string | undefined, staleBy: number): Snapshot {
+    const { version, restores } = this.#api;
+    // No restored server knows the states of before.
+    if (restores !== this.#restores) this.#snapshots = new Map();
+    this.#restores = restores;
+    if (at !== undefined) {
+      const kept = this.#snapshots.get(`${store.plural} ${at}`);
+      if (kept !== undefined) return kept;
+      throw expired('The provided continue parameter is too old');
+    }
+    const count = Math.max(store.history.index, store.changes.length - staleBy);
+    const before = store.changes[count - 1]?.object.metadata.resourceVersion;
+    const isOld = count < store.changes.length;
+    const snapshot = {
+      version: !isOld ? version : count === store.history.index ? String(store.history.version) : (before ?? version),
+      objects: (isOld ? store.listAt(count) : store.list()).sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)),
+    };
+    this.#snapshots.set(`${store.plural} ${snapshot.version}`, snapshot);
+    const [oldest] = this.#snapshots.keys();
+    if (this.#snapshots.size > KEPT && oldest !== undefined) this.#snapshots.delete(oldest);
+    return snapshot;
+  }
+
+  #secret(namespace: string, name: string | undefined, { method = 'GET', body }: Request): unknown {
+    const { secrets } = this.#api;
+    if (method === 'GET') return encoded(secrets.get(namespace, name ?? '') ?? notFound(name ?? ''));
+    if (method === 'POST') return encoded(secrets.create(decoded(body as NewSecret)));
+    const { metadata, data } = decoded(body as Pick<SecretObject, 'metadata'> & SecretChanges);
+    const { uid, resourceVersion, ownerReferences } = metadata;
+    const changes = { ...(ownerReferences && { ownerReferences }), ...(data && { data }) };
+    return encoded(secrets.patch({ namespace, name: name ?? '', uid, resourceVersion }, changes));
+  }
+
+  #lease(name: string | undefined, { method = 'GET', body }: Request): unknown {
+    const api = this.#api;
+    if (method === 'GET') return api.lease ?? notFound(name ?? '');
+    const lease = body as StoredLease;
+    if (api.lease?.metadata.resourceVersion !== lease.metadata.resourceVersion)
+      throw new KubeError('Conflict', 'the lease has been modified', { status: 409 });
+    const metadata = { ...lease.metadata, resourceVersion: api.newVersion() };
+    return (api.lease = frozen({ ...lease, metadata }));
+  }
+
+  #definition(): unknown {
+    const { definition } = this.#api;
+    const deletion = { deletionTimestamp: '2026-01-01T00:00:00Z' };
+    const allowed = { annotations: { [ALLOW_DELETION_ANNOTATION]: 'true' } };
+    return {
+      metadata: {
+        name: DEFINITION,
+        ...(definition !== 'kept' && deletion),
+        ...(definition === 'deletionAllowed' && allowed),
+      },
+    };
+  }
+}
+
+/** The model as it answers where nothing is late or lost; nothing is watched there. */
+export function withoutNetwork(api: ApiServer): KubeHttp {
+  const routes = new Routes(api);
+  return {
+    call: async (options) => {
+      try {
+        return await Promise.resolve(routes.answer(options));
+      } catch (error) {
+        if (isAbsent(error, options)) return undefined;
+        throw error;
+      }
+    },
+    stream: () => Promise.reject(new Error('nothing is watched here')),
+    serverTime: () => undefined,
+    close: () => Promise.resolve(),
+  };
+}
+
+/** Whether the answer is that what was asked for is not there, and that is an answer. */
+export function isAbsent(error: unknown, { absent }: CallOptions): boolean {
+  return absent !== undefined && error instanceof KubeError && error.code === 'NotFound';
+}
+
+export function expired(message: string): KubeError {
+  return new KubeError('Expired', message, { status: 410, reason: 'Expired' });
+}
+
+function notFound(name: string): never {
+  throw new KubeError('NotFound', `"${name}" not found`, { status: 404, reason: 'NotFound' });
+}
+
+/** Only the API server itself can read it, says its documentation; the operator looks into it for a namespace. */
+function tokenAt(version: string, { metadata: { namespace, name } }: KubeObject): string {
+  const token = { v: 'meta.k8s.io/v1', rv: Number(version), start: `${namespace}/${name}\u0000` };
+  return Buffer.from(JSON.stringify(token)).toString('base64url');
+}
+
+function positionIn(token: string): { rv: number; start: string } {
+  return JSON.parse(Buffer.from(token, 'base64url').toString()) as { rv: number; start: string };
+}
+
+const sizes = new WeakMap<object, number>();
+
+function sizeOf(object: object): number {
+  const size = sizes.get(object) ?? JSON.stringify(object).length;
+  sizes.set(object, size);
+  return size;
+}
+
+/** With values in base64, as they stand in the API. */
+function encoded({ data, ...secret }: SecretObject): object {
+  return { ...secret, data: mapped(data, (value) => Buffer.from(value).toString('base64')) };
+}
+
+function decoded<T extends { data?: Record<string, string | null> }>(secret: T): T {
+  if (secret.data === undefined) return secret;
+  return { ...secret, data: mapped(secret.data, (value) => Buffer.from(value, 'base64').toString()) };
+}
+
+function mapped(
+  data: Readonly<Record<string, string | null>>,
+  map: (value: string) => string,
+): Record<string, string | null> {
+  return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, value === null ? null : map(value)]));
+}
