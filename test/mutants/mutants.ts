@@ -14,6 +14,60 @@ export interface Mutant {
 
 export const MUTANTS: Mutant[] = [
   {
+    name: 'a restore of etcd is not noticed',
+    file: 'src/controller/reflector.ts',
+    find: 'if (!isOlder(version, seen)) return;',
+    replace: "if (version !== '') return;",
+  },
+  {
+    name: 'a watch goes on from a version that has expired',
+    file: 'src/controller/reflector.ts',
+    find: 'if (!mayResume(error)) resourceVersion = undefined;',
+    replace: "if (error.code === 'RolledBack') resourceVersion = undefined;",
+  },
+  {
+    name: 'a list ends with its first page',
+    file: 'src/kube/list.ts',
+    find: 'if (!next) return { objects, skipped, resourceVersion };',
+    replace: "if (next !== '') return { objects, skipped, resourceVersion };",
+  },
+  {
+    name: 'an object that is missing from a list stays in the cache',
+    file: 'src/controller/informer.ts',
+    find: 'if (covered && !present.has(key) &&',
+    replace: "if (covered && present.has('') &&",
+  },
+  {
+    name: 'the journal is not read when it is opened',
+    file: 'src/virtual-server/journal/lines.ts',
+    find: 'apply(attempts, parsed.line);\n  }',
+    replace: '}',
+  },
+  {
+    name: 'a torn last line is taken for damage',
+    file: 'src/virtual-server/journal/lines.ts',
+    find: 'if (!parsed.ok) return { attempts, tornLength: last.length };',
+    replace: 'if (!parsed.ok) throw corrupt(file, lines.length + 1, parsed.problem);',
+  },
+  {
+    name: 'a compaction of the journal loses a line',
+    file: 'src/virtual-server/journal/file.ts',
+    find: "const text = [...snapshot()].join('');",
+    replace: "const text = [...snapshot()].slice(1).join('');",
+  },
+  {
+    name: 'a step of the journal is confirmed before it is on the disk',
+    file: 'src/virtual-server/journal/file.ts',
+    find: 'await this.#handle.datasync();',
+    replace: '',
+  },
+  {
+    name: 'who finds the token bucket empty is never served',
+    file: 'src/provider/bucket.ts',
+    find: '}, wait);',
+    replace: '}, wait * 1_000_000);',
+  },
+  {
     name: 'claim without resourceVersion',
     file: 'src/kube/client.ts',
     find: 'metadata: { uid, resourceVersion, ...changes }',
