@@ -26,6 +26,12 @@ export const MUTANTS: Mutant[] = [
     replace: "if (error.code === 'RolledBack') resourceVersion = undefined;",
   },
   {
+    name: 'an end that the watch tells of is taken for a change',
+    file: 'src/kube/watch.ts',
+    find: "return { type: 'gone', object: parse(object) };",
+    replace: "return { type: 'upsert', object: parse(object) };",
+  },
+  {
     name: 'a list ends with its first page',
     file: 'src/kube/list.ts',
     find: 'if (!next) return { objects, skipped, resourceVersion };',

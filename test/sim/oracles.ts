@@ -3,12 +3,14 @@ import { currentReason } from '../../src/controller/conditions.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { expiryOf } from '../../src/virtual-server/decision/expiry.ts';
 import type { EventInput } from '../../src/kube/events.ts';
+import type { KubeObject } from '../../src/kube/resource.ts';
 import type { ServerLife, Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer } from './api-server.ts';
 import { ELSEWHERE } from './misfortunes.ts';
 import { identifierOf, isAlive, recordOf, type Ownership } from './ownership.ts';
 import { keyOf } from './object-store.ts';
 import type { People } from './people.ts';
+import type { SimProcess } from './process.ts';
 
 /** Reasons that nobody can do anything about but by a new object, or that a wrong spec deserves. */
 const FINAL = new Set(['Available', 'ServerMissing', 'InvalidSpec', 'Expired']);
@@ -179,6 +181,19 @@ function extendedTooLate(
 function serversLeft(api: ApiServer, ownership: Ownership): Set<number> {
   const kept = api.servers.changes.filter(({ object, deleted }) => deleted && object.spec.deletionPolicy === 'Retain');
   return new Set(kept.flatMap(({ object }) => [...ownership.ownedBy(object)]));
+}
+
+/** At rest the caches of a process that works hold just what there is. */
+export function wronglyCached({ caches }: Pick<SimProcess, 'caches'>, api: ApiServer): string[] {
+  if (caches === undefined) return [];
+  return (['servers', 'catalogs'] as const).flatMap((kind) => {
+    const version = (object: KubeObject): string => `${keyOf(object)} ${object.metadata.resourceVersion}`;
+    const [cached, there] = [caches[kind].map(version), api[kind].list().map(version)];
+    return [
+      ...cached.filter((one) => !there.includes(one)).map((one) => `${one} is in the cache of ${kind} alone`),
+      ...there.filter((one) => !cached.includes(one)).map((one) => `${one} is not in the cache of ${kind}`),
+    ];
+  });
 }
 
 /** Keys, tokens, SSH keys and VNC passwords of the simulation; those also in base64. */

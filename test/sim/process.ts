@@ -6,6 +6,7 @@ import { LeaderElection } from '../../src/controller/leader-election.ts';
 import type { ReflectorTuning } from '../../src/controller/reflector.ts';
 import { createClient } from '../../src/kube/client.ts';
 import { createLeases } from '../../src/kube/leases.ts';
+import type { KubeObject } from '../../src/kube/resource.ts';
 import { createSecrets } from '../../src/kube/secrets.ts';
 import { Operator, type OperatorOptions } from '../../src/operator.ts';
 import { createProvider } from '../../src/provider/index.ts';
@@ -97,6 +98,7 @@ export class SimProcess {
   readonly #network: Network;
   readonly #owner: object = {};
   readonly #closing: (() => Promise<void>)[] = [];
+  #operator: Operator | undefined;
   #isEnding = false;
 
   constructor(parts: ProcessParts) {
@@ -106,6 +108,12 @@ export class SimProcess {
     this.#start(parts).catch((error: unknown) => {
       if (!this.#isEnding) parts.onFailedStart(error as Error);
     });
+  }
+
+  /** What its caches hold, once it works; undefined before that, and for a standby. */
+  get caches(): { servers: readonly KubeObject[]; catalogs: readonly KubeObject[] } | undefined {
+    const vitals = this.#operator?.vitals();
+    return vitals?.phase === 'running' ? { servers: vitals.objects(), catalogs: vitals.catalogs() } : undefined;
   }
 
   /** SIGKILL: requests that have left arrive, their answers reach nobody. */
@@ -183,6 +191,7 @@ export class SimProcess {
       probe: () => ask(network, owner),
       mint: () => random.hex(16),
     });
+    this.#operator = operator;
     this.#closing.push(
       () => operator.stop(),
       async () => elector?.end(),

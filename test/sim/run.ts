@@ -10,6 +10,7 @@ import {
   orderedTwice,
   tellsPasswords,
   unaccounted,
+  wronglyCached,
   wronglyCancelled,
   wronglySaid,
   type LogLine,
@@ -159,6 +160,7 @@ class SimWorld {
     for (const { object } of this.#api.servers.changes.slice(changes)) {
       this.#violations.push(`${object.metadata.namespace}/${object.metadata.name} was written while nothing happened`);
     }
+    for (const { process } of this.#replicas) this.#violations.push(...wronglyCached(process, this.#api));
     if (this.#api.catalogs.changes.length > read) this.#violations.push('a catalog was written while nothing happened');
     if (this.#secrets.writes > writes) this.#violations.push('a Secret was written while nothing happened');
     this.#violations.push(...orderedTwice(this.#service, this.#people), ...this.#secrets.violations);
