@@ -1,16 +1,16 @@
-/** Pauses that grow with each failure in a row, with jitter, so that those who failed together do not come back together. */
+/** Exponential backoff. Jitter spreads the retries of callers that failed together. */
 import type { Timers } from './timers.ts';
 
 export interface Backoff {
-  /** The first pause (ms). */
+  /** First delay, in ms; it doubles with each failure. */
   baseMs: number;
-  /** No pause grows further (ms). */
+  /** Longest delay, in ms. */
   maxMs: number;
-  /** Which part of a pause is taken, at least and at most; between half of it and the whole if left out. */
+  /** Range of the random factor; default 0.5 to 1. */
   jitter?: readonly [from: number, to: number];
 }
 
-/** The pause in ms after so many failures before this one (0 at the first); `random` is at least 0 and less than 1. */
+/** Delay in ms; `failures` is 0 after the first failure, `random` at least 0 and less than 1. */
 export function backoffDelay(failures: number, { baseMs, maxMs, jitter = [0.5, 1] }: Backoff, random: number): number {
   const [from, to] = jitter;
   return Math.min(maxMs, baseMs * 2 ** failures) * (from + (to - from) * random);

@@ -73,7 +73,7 @@ export async function runReflector<T extends KubeObject>(options: ReflectorOptio
   const { http, resource, namespace, sink, signal, timers = realTimers, silenceMs = SILENCE_MS } = options;
   const { pageSize = 500, pageBytes = PAGE_BYTES, objectBytes = OBJECT_BYTES } = options;
   const { watchSeconds = () => Math.floor(300 + timers.random() * 300), backoff = BACKOFF } = options;
-  /** In a row. */
+  /** Consecutive ones. */
   let failures = 0;
   /** Where the next watch begins; undefined: a list is due. */
   let resourceVersion: string | undefined;

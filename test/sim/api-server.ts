@@ -116,7 +116,7 @@ export class ApiServer {
     for (const store of [this.servers, this.catalogs]) for (const listener of store.listeners) listener();
   }
 
-  /** Nobody can watch from a version of before any more. */
+  /** No watch can start from an older version. */
   compact(): void {
     for (const store of [this.servers, this.catalogs])
       store.history = { index: store.changes.length, version: this.#version };

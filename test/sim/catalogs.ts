@@ -1,4 +1,4 @@
-/** People around ServerCatalogs in the simulation, a provider that offers something else, and what must hold of them. */
+/** People who use ServerCatalogs, a provider that changes its lists, and the check of both. */
 import { RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
 import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
@@ -11,7 +11,7 @@ import type { Random } from './random.ts';
 
 const PRODUCTS = [1, 2, 4].map((gb) => ({ code: `vps-${gb}gb`, ram: gb * 1024, cores: gb, price: gb }));
 const IMAGES = [{ name: 'debian-13.qcow2/minimal', description: 'Debian 13' }];
-/** What the provider adds now and then. */
+/** Listed at times. */
 const MORE_PRODUCTS = [{ code: 'vps-8gb', ram: 8192, cores: 4, price: 8 }];
 const MORE_IMAGES = [{ name: 'ubuntu-26.04.qcow2/minimal', description: 'Ubuntu' }];
 const DISK_SIZES = { ssd: [10, 20, 40, 80] };
@@ -35,7 +35,7 @@ export class CatalogPeople {
     parts.service.provider.setCatalog(this.#offer);
   }
 
-  /** One thing that somebody does; some of them are refused, as they would be. */
+  /** One random action; the API server refuses some. */
   act(): void {
     const { api, random } = this.#parts;
     const catalogs = api.catalogs.list();
@@ -45,7 +45,7 @@ export class CatalogPeople {
     else random.pick([() => this.#edit(some), () => this.#ask(some), () => this.#delete(some)])();
   }
 
-  /** What is wrong with the catalogs when all is calm: each shows the lists of its account, or says why not. */
+  /** Catalogs that, without faults, neither show the lists of their account nor say why. */
   atRest(): string[] {
     const { api } = this.#parts;
     return api.catalogs.list().flatMap((catalog) => {

@@ -1,6 +1,6 @@
 /**
- * The disk of a journal: files of bytes, of which a crash of the machine may keep no more than what was synced. Writes take
- * time, may stop in the middle, and find the disk full.
+ * The disk of a journal. A crash of the machine can lose all data that was not synced. Writes take time, can be short, and
+ * fail when the disk is full.
  */
 import { JournalError } from '../../src/virtual-server/journal/error.ts';
 import type { FileSystem, OpenFile } from '../../src/virtual-server/journal/file.ts';
@@ -10,21 +10,21 @@ import type { Random } from './random.ts';
 
 interface File {
   bytes: Buffer;
-  /** So many of them survive anything. */
+  /** Number of bytes that were synced. */
   safe: number;
 }
 
-/** How often a write takes no more than the first bytes. */
+/** How often a write is short. */
 const SHORT = 0.1;
 
 export class SimDisk {
   readonly watch = new JournalWatch();
   #names = new Map<string, File>();
-  /** As the folder was when it was last synced. */
+  /** The folder as of its last sync. */
   #safeNames = new Map<string, File>();
   #holder: object | undefined;
 
-  /** The machine dies, and with it what was written and not synced, or some of it. */
+  /** Crashes the machine: loses unsynced data, or part of it. */
   losePower(random: Random): void {
     this.#names = random.chance(0.5) ? this.#safeNames : this.#names;
     for (const file of this.#names.values()) {
@@ -34,12 +34,12 @@ export class SimDisk {
     this.#safeNames = new Map(this.#names);
   }
 
-  /** As the process sees it. */
+  /** The file system of one process. */
   files(network: Network, owner: object): FileSystem {
     const { scheduler, random } = network;
     const moment = (): Promise<void> =>
       new Promise((resolve) => void scheduler.after(random.int(0, 2), resolve, owner));
-    /** Done in a moment, and known to be done in another one: the process may die before either. */
+    /** The effect and the answer each take a moment; the process can die before either. */
     const later = async <T>(work: () => T): Promise<T> => {
       await moment();
       const result = work();
@@ -93,7 +93,7 @@ export class SimDisk {
     };
   }
 
-  /** As the lock on the folder: the end of the process releases it. */
+  /** The lock on the folder; the death of the process releases it. */
   lock(owner: object, isDead: (owner: object) => boolean): Promise<() => Promise<void>> {
     if (this.#holder !== undefined && !isDead(this.#holder))
       return Promise.reject(new JournalError('InUse', 'the folder is in use by another process'));

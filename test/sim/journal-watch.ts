@@ -1,4 +1,4 @@
-/** What a journal has confirmed to be on the disk, and must know again when the next process opens it. */
+/** Checks that a journal still has every confirmed step when the next process opens it. */
 import type { Journal, JournalEntry } from '../../src/virtual-server/journal/journal.ts';
 
 type State = Pick<JournalEntry, 'state' | 'task'>;
@@ -7,14 +7,14 @@ interface Known {
   uid: string;
   attempt: string;
   confirmed: State;
-  /** Steps since then that were not confirmed: the disk may hold any of them. */
+  /** Later steps without confirmation; the disk may have any of them. */
   begun: (State | 'forgotten')[];
 }
 
 export class JournalWatch {
   readonly #known = new Map<string, Known>();
 
-  /** The journal, with its confirmed steps written down. */
+  /** Wraps the journal to record its confirmed steps. */
   watched(journal: Journal): Journal {
     const follow = async (uid: string, attempt: string, state: State, step: Promise<void>): Promise<void> => {
       const key = `${uid} ${attempt}`;
@@ -49,7 +49,7 @@ export class JournalWatch {
     };
   }
 
-  /** What the journal that was opened just now has forgotten; from now on all that counts is what it knows. */
+  /** Confirmed steps that a newly opened journal lacks. Its own entries count as confirmed from then on. */
   forgotten(journal: Journal): string[] {
     const lost = [...this.#known.values()].filter(({ uid, attempt, confirmed, begun }) => {
       const entry = journal.entries(uid).find((one) => one.attempt === attempt);

@@ -1,4 +1,4 @@
-/** HTTP to the modelled API server, over a network that delays, loses and cuts: all that is real of it are the callers. */
+/** KubeHttp to the modeled API server, over a network that delays, loses and cuts. */
 import { KubeError } from '../../src/kube/error.ts';
 import type { CallOptions, KubeHttp } from '../../src/kube/http.ts';
 import type { ApiServer } from './api-server.ts';
@@ -12,9 +12,9 @@ const DEADLINE_MS = 15_000;
 export interface KubeHttpParts {
   network: Network;
   api: ApiServer;
-  /** The process, with which all this ends. */
+  /** The process; events of a killed process never fire. */
   owner: object;
-  /** Its first list of VirtualServers may be this many changes old. */
+  /** Age of the first list of VirtualServers, in changes. */
   staleBy: number;
 }
 
@@ -22,9 +22,8 @@ export class SimKubeHttp implements KubeHttp {
   readonly #parts: KubeHttpParts;
   readonly #routes: Routes;
   readonly #streams = new Map<WatchStream, ObjectStore<Stored>>();
-  /** How often etcd had been restored when the kind was last listed. */
+  /** Number of etcd restores at the last list of a kind. */
   readonly #restores = new Map<object, number>();
-  /** What each kind's listener is. */
   readonly #listening = new Map<ObjectStore<Stored>, () => void>();
   #staleBy: number;
   #frozenUntil = 0;
@@ -38,7 +37,7 @@ export class SimKubeHttp implements KubeHttp {
   }
 
   call(options: CallOptions): Promise<unknown> {
-    // What is sent is text: later changes of the object are not part of it.
+    // As on the wire: later changes to the object have no effect.
     const body = options.body && (JSON.parse(JSON.stringify(options.body)) as object);
     return this.#send(options.signal, () => this.#process({ ...options, ...(body && { body }) }), quoteOf(options));
   }
@@ -59,12 +58,12 @@ export class SimKubeHttp implements KubeHttp {
     return Promise.resolve();
   }
 
-  /** The watches stand still for a while, as behind a partition. */
+  /** Freezes all watches, like a network partition. */
   freeze(ms: number): void {
     this.#frozenUntil = this.#parts.network.scheduler.now + ms;
   }
 
-  /** All that was not told yet is lost but for its result, as after watches that ended with 410. */
+  /** Compacts etcd: all watches end with 410, and only a new list shows the changes since. */
   expire(): void {
     this.#parts.api.compact();
     for (const stream of [...this.#streams.keys()]) stream.expire();
@@ -109,7 +108,7 @@ export class SimKubeHttp implements KubeHttp {
     const { api, network, owner } = this.#parts;
     const from = Number(query['resourceVersion']);
     const restores = this.#restores.get(store) ?? api.restores;
-    // A server that was restored, and started again since that version was reached once more, has no events of before it.
+    // Like an API server that restarted after new writes reached that version again.
     const isOfBefore = restores !== api.restores && from <= Number(api.version);
     if (from < store.history.version || isOfBefore) throw expired('too old resource version');
     const stream = new WatchStream({

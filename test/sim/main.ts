@@ -29,7 +29,7 @@ else {
 }
 
 async function search(): Promise<void> {
-  // Nobody reads the stack of an error here, and it is half of what an error costs.
+  // Stacks are not printed here, and they are half the cost of an error.
   Error.stackTraceLimit = 0;
   const first = values.seed === undefined ? Date.now() % 1_000_000_000 : Number(values.seed);
   const wanted = Number(values.lives);

@@ -1,6 +1,6 @@
 /**
- * The modelled API server's objects of one kind: versions, conflicts, finalizers, merge patches, the status subresource,
- * and the log of changes that watches follow.
+ * Objects of one kind in the modeled API server: versions, conflicts, finalizers, merge patches, the status subresource,
+ * and the change log for watches.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { KubeError } from '../../src/kube/error.ts';
@@ -20,7 +20,7 @@ export interface Change<T> {
   restored?: true;
 }
 
-/** What the body of a merge patch may hold. */
+/** Body of a merge patch. */
 export interface PatchBody {
   metadata?: {
     uid?: string;
@@ -33,11 +33,11 @@ export interface PatchBody {
 }
 
 export interface KindRules<T> {
-  /** As in the path of its collection. */
+  /** As in paths. */
   plural: string;
-  /** Throws KubeError where no object may be made at present. */
+  /** Throws KubeError if no object can be created at present. */
   admit?: () => void;
-  /** Throws KubeError where the schema forbids the change. */
+  /** Throws KubeError if the schema forbids the change. */
   validate?: (before: T, after: T) => void;
 }
 
@@ -47,7 +47,7 @@ export class ObjectStore<T extends Stored> {
   readonly changes: Change<T>[] = [];
   /** Told after each change. */
   readonly listeners = new Set<() => void>();
-  /** Watches can begin at this version and no older one; the changes after it begin at `index`. */
+  /** Oldest version that a watch can start from; later changes start at `index`. */
   history = { index: 0, version: 0 };
   readonly #objects = new Map<string, T>();
   readonly #rules: KindRules<T>;
@@ -81,7 +81,7 @@ export class ObjectStore<T extends Stored> {
     return [...objects.values()];
   }
 
-  /** `object` without what the API server fills in. */
+  /** `object` without the fields that the API server sets. */
   create(object: Omit<T, 'metadata'> & { metadata: Partial<T['metadata']> & { name: string; namespace: string } }): T {
     const { metadata } = object;
     if (this.get(metadata.namespace, metadata.name) !== undefined)
@@ -93,7 +93,7 @@ export class ObjectStore<T extends Stored> {
     return this.#store(structuredClone(whole) as unknown as T, 'ADDED');
   }
 
-  /** As a merge patch of spec; a field that is undefined is removed. */
+  /** Merge patch of spec; undefined removes a field. */
   editSpec(namespace: string, name: string, spec: Partial<T['spec']>): T {
     const removed = Object.entries(spec).map(([field, value]) => [field, value ?? null]);
     return this.patch(namespace, name, { spec: Object.fromEntries(removed) as object });
@@ -103,13 +103,13 @@ export class ObjectStore<T extends Stored> {
     return this.patch(namespace, name, { metadata: { annotations } });
   }
 
-  /** A merge patch of the object, or of its status alone, bound to uid and version where it names them. */
+  /** Merge patch of the object or of its status; checks uid and version if the body has them. */
   patch(namespace: string, name: string, body: PatchBody, part: 'object' | 'status' = 'object'): T {
     const object = this.#existing(namespace, name);
     const { uid, resourceVersion, ...metadata } = body.metadata ?? {};
     if (resourceVersion !== undefined && resourceVersion !== object.metadata.resourceVersion)
       throw new KubeError('Conflict', 'the object has been modified', { status: 409 });
-    // The status subresource takes no notice of it.
+    // The status subresource ignores the uid.
     if (part === 'status')
       return this.#replace(object, { ...object, status: merged(object.status, body.status) as object });
     if (uid !== undefined && uid !== object.metadata.uid) throw invalid('uid: precondition failed');
@@ -135,7 +135,7 @@ export class ObjectStore<T extends Stored> {
     }
   }
 
-  /** Makes the objects those of after the first `count` changes, of which the last had this version; tells nobody yet. */
+  /** Restores the objects as of the first `count` changes, at that version; does not notify listeners. */
   restore(count: number, version: number): void {
     const old = new Map(this.listAt(count).map((object) => [keyOf(object), object]));
     const removed = this.list().filter((object) => old.get(keyOf(object))?.metadata.uid !== object.metadata.uid);
@@ -226,7 +226,7 @@ export function invalid(message: string): KubeError {
   return new KubeError('Invalid', message, { status: 422 });
 }
 
-/** Objects are handed out without a copy: who writes into one fails. */
+/** Callers get objects without a copy; writing to one throws. */
 export function frozen<T>(value: T): T {
   if (value !== null && typeof value === 'object' && !Object.isFrozen(value)) {
     Object.freeze(value);

@@ -49,7 +49,7 @@ export function wronglyCancelled(
     return (metadata.deletionTimestamp !== undefined || over || extended) && (!guarded || justNow);
   });
   if (asking.length === 1 && holders.length === 1) return undefined;
-  // An object may have been let go while its DELETE was under way.
+  // The object may have been released while its DELETE was under way.
   if (holders.length === 0 && releasedJustNow(serial, api, ownership, truth, now)) return undefined;
   return `server ${identifier} (serial ${serial}) was cancelled while it was held by [${holders.map(describe).join(', ')}]`;
 }
@@ -69,7 +69,7 @@ function releasedJustNow(
   return api.servers.changes.some(({ object, deleted }) => {
     if (!deleted || ownership.serverOf(object)?.serial !== serial) return false;
     const isSetToRetain = now - (guardedAt.get(object.metadata.uid) ?? -Infinity) < UNDER_WAY_MS;
-    // On somebody's word that its server is gone, which was not true.
+    // A person said falsely that the server was gone.
     const isAsked = object.spec.deletionPolicy === 'Delete' && !object.spec.deletionProtection;
     return isSetToRetain || (isAsked && abandonedServers.has(serial));
   });
@@ -120,7 +120,7 @@ export function notAtRest(api: ApiServer, ownership: Ownership, maxServersPerNam
   });
 }
 
-/** By other objects of the namespace, and by servers that others were let go without. */
+/** Places taken by other objects of the namespace and by servers that outlived their objects. */
 function placesTaken({ metadata: { namespace, uid } }: VirtualServer, api: ApiServer, ownership: Ownership): number {
   const isOther = ({ metadata }: VirtualServer): boolean => metadata.namespace === namespace && metadata.uid !== uid;
   const holders = api.servers.list().filter((other) => isOther(other) && recordOf(other)?.expiredAt === undefined);
@@ -183,7 +183,7 @@ function serversLeft(api: ApiServer, ownership: Ownership): Set<number> {
   return new Set(kept.flatMap(({ object }) => [...ownership.ownedBy(object)]));
 }
 
-/** At rest the caches of a process that works hold just what there is. */
+/** Without faults, the caches of the active process match the API server. */
 export function wronglyCached({ caches }: Pick<SimProcess, 'caches'>, api: ApiServer): string[] {
   if (caches === undefined) return [];
   return (['servers', 'catalogs'] as const).flatMap((kind) => {

@@ -242,7 +242,7 @@ export class People {
     this.#api.servers.annotate(object.metadata.namespace, object.metadata.name, { [RECONCILE_AT_ANNOTATION]: value });
   }
 
-  /** Somebody notes so much on an object that the operator may not be able to read it; or takes that off again. */
+  /** Adds an annotation that can make the object too large for the operator, or removes it. */
   #swell(): void {
     const { servers, catalogs } = this.#api;
     const store = this.#random.chance(0.8) ? servers : catalogs;

@@ -34,7 +34,7 @@ export interface ProcessParts {
   verbose: boolean;
   /** Told of every log line. */
   onLog: (line: Record<string, unknown>) => void;
-  /** Its first list may be this many changes old. */
+  /** Age of the first list, in changes. */
   staleBy: number;
   /** With leader election: its identity, and what is done when it is lost. */
   election?: { identity: string; onLost: () => void };
@@ -42,9 +42,9 @@ export interface ProcessParts {
   connectionSecrets: boolean;
   /** How far the process's wall clock is off (ms). */
   skewMs: number;
-  /** Told of what its journal has forgotten. */
+  /** Called with each confirmed step that the journal lost. */
   onLoss: (what: string) => void;
-  /** Told when it cannot start. */
+  /** Called when the process cannot start. */
   onFailedStart: (error: Error) => void;
 }
 
@@ -62,20 +62,20 @@ const FLAGS = {
   operatorNamespace: OPERATOR_NAMESPACE,
 } satisfies Partial<OperatorOptions>;
 
-/** What the flags and bounds are in all processes of a world. */
+/** Flags and limits of all processes of a world. */
 export interface Setting {
   flags: Pick<
     OperatorOptions,
     'maxConcurrentReconciles' | 'providerQps' | 'maxCreatesPerHour' | 'maxServersPerNamespace'
   >;
   tuning: Required<Pick<ReflectorTuning, 'pageSize' | 'pageBytes' | 'objectBytes'>>;
-  /** The journal is compacted when it has grown to this, and to four times its size after the last time. */
+  /** Size from which on the journal is compacted. */
   compactBytes: number;
 }
 
 const KIB = 1024;
 
-/** Small bounds, since the worlds are small; and those of a real operator. */
+/** Small limits, because worlds are small, or those of a real operator. */
 export function drawSetting(random: Random): Setting {
   return {
     flags: {
@@ -110,7 +110,7 @@ export class SimProcess {
     });
   }
 
-  /** What its caches hold, once it works; undefined before that, and for a standby. */
+  /** Its caches; undefined during startup and for a standby. */
   get caches(): { servers: readonly KubeObject[]; catalogs: readonly KubeObject[] } | undefined {
     const vitals = this.#operator?.vitals();
     return vitals?.phase === 'running' ? { servers: vitals.objects(), catalogs: vitals.catalogs() } : undefined;
@@ -134,7 +134,7 @@ export class SimProcess {
     this.kill();
   }
 
-  /** As wiring.ts does it. */
+  /** Same steps as wiring.ts. */
   async #start({ network, service, disk, setting, onLog, verbose, election, ...parts }: ProcessParts): Promise<void> {
     const { scheduler, random } = network;
     const { http } = this;

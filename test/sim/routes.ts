@@ -1,5 +1,5 @@
 /**
- * What the modelled API server answers: paths, pages and tables, merge patches, all as the operator's own client asks for
+ * The HTTP interface of the modeled API server: paths, pages, tables and merge patches, as the operator's client uses
  * them. test/integration/test-tools/sim-model.test.ts holds it against the real one.
  */
 import { ALLOW_DELETION_ANNOTATION, API_VERSION, CATALOG_PLURAL, DEFINITION, PLURAL } from '../../src/api/names.ts';
@@ -13,21 +13,21 @@ import type { Manifest } from '../gen/virtual-server.ts';
 import type { ApiServer, StoredLease } from './api-server.ts';
 import { frozen, keyOf, type ObjectStore, type PatchBody, type Stored } from './object-store.ts';
 
-/** A state that pages are read from. */
+/** The state that the pages of one list show. */
 interface Snapshot {
   version: string;
-  /** In the order of their keys. */
+  /** Sorted by key. */
   objects: readonly Stored[];
 }
 
 type Request = Pick<CallOptions, 'path' | 'method' | 'query' | 'body' | 'accept' | 'maxBytes'>;
 
-/** So many states can be read on from; an older one has expired. */
+/** Number of snapshots kept; continue tokens of older ones have expired. */
 const KEPT = 8;
 
 const OURS = `/apis/${API_VERSION}/`;
 
-/** What a path names below our group. */
+/** Parts of a path in our API group. */
 export interface Place {
   store: ObjectStore<Stored>;
   namespace: string | undefined;
@@ -46,7 +46,7 @@ export class Routes {
 
   /**
    * The parsed body of the answer. Throws KubeError.
-   * `staleBy`: a list from the beginning is that of so many changes ago.
+   * `staleBy`: age of a new list, in changes.
    */
   answer(request: Request, staleBy = 0): unknown {
     const { path, body } = request;
@@ -90,7 +90,7 @@ export class Routes {
     return this.#api.createCatalog(namespace, metadata.name, spec);
   }
 
-  /** A page, or a table of it; of one state from the first page to the last. */
+  /** One page, as objects or as a table; all pages show the same snapshot. */
   #list(
     store: ObjectStore<Stored>,
     namespace: string | undefined,
@@ -119,7 +119,7 @@ export class Routes {
 
   #snapshot(store: ObjectStore<Stored>, at: string | undefined, staleBy: number): Snapshot {
     const { version, restores } = this.#api;
-    // No restored server knows the states of before.
+    // A restore invalidates all snapshots.
     if (restores !== this.#restores) this.#snapshots = new Map();
     this.#restores = restores;
     if (at !== undefined) {
@@ -174,7 +174,7 @@ export class Routes {
   }
 }
 
-/** The model as it answers where nothing is late or lost; nothing is watched there. */
+/** KubeHttp to the model without a network; no watches. */
 export function withoutNetwork(api: ApiServer): KubeHttp {
   const routes = new Routes(api);
   return {
@@ -192,7 +192,7 @@ export function withoutNetwork(api: ApiServer): KubeHttp {
   };
 }
 
-/** Whether the answer is that what was asked for is not there, and that is an answer. */
+/** Whether the call takes this 404 for an answer. */
 export function isAbsent(error: unknown, { absent }: CallOptions): boolean {
   return absent !== undefined && error instanceof KubeError && error.code === 'NotFound';
 }
@@ -205,7 +205,7 @@ function notFound(name: string): never {
   throw new KubeError('NotFound', `"${name}" not found`, { status: 404, reason: 'NotFound' });
 }
 
-/** Only the API server itself can read it, says its documentation; the operator looks into it for a namespace. */
+/** In the API server's own format: the operator reads the namespace from it. */
 function tokenAt(version: string, { metadata: { namespace, name } }: KubeObject): string {
   const token = { v: 'meta.k8s.io/v1', rv: Number(version), start: `${namespace}/${name}\u0000` };
   return Buffer.from(JSON.stringify(token)).toString('base64url');
@@ -223,7 +223,7 @@ function sizeOf(object: object): number {
   return size;
 }
 
-/** With values in base64, as they stand in the API. */
+/** With base64 values, as in the API. */
 function encoded({ data, ...secret }: SecretObject): object {
   return { ...secret, data: mapped(data, (value) => Buffer.from(value).toString('base64')) };
 }

@@ -48,7 +48,7 @@ interface Replica {
   process: SimProcess;
 }
 
-/** After which a process that could not open its journal is started again. */
+/** Delay before a process that could not open its journal restarts. */
 const RESTART_MS = 10_000;
 const START = Date.parse('2026-01-01T00:00:00Z');
 const MINUTE = 60_000;
@@ -208,7 +208,7 @@ class SimWorld {
     }
   }
 
-  /** As a kubelet does with a process that has ended; a disk that is full is the one good reason. */
+  /** Restarts a process like a kubelet does; only a full disk may keep it from starting. */
   #startAgain(replica: Replica, process: SimProcess, error: NodeJS.ErrnoException): void {
     this.#tell(`${replica.name} does not start: ${error.message}`);
     if (error.code !== 'ENOSPC') this.#violations.push(`a process does not start: ${error.message}`);

@@ -1,16 +1,16 @@
 /**
- * The bytes of one watch as they arrive at a process: late, cut anywhere, now and then told twice, from a server that
- * stands still, ends the watch or breaks off, and that knows nothing any more of what it told before etcd was restored.
+ * One watch of the modeled API server, as bytes: delayed, cut at any position, sometimes repeated. It can freeze, break, or
+ * end with 410. After a restore of etcd it sends no further events.
  */
 import type { ApiServer } from './api-server.ts';
 import type { Network } from './network.ts';
 import type { Change, ObjectStore, Stored } from './object-store.ts';
 
-/** How often a watch tells something from before what it told last, as one behind a lagging cache does. */
+/** How often a watch repeats an older event, like an API server whose cache lags. */
 const OLDER = 0.02;
-/** How often it tells the same once more. */
+/** How often it repeats the last event. */
 const AGAIN = 0.02;
-/** How often what is told comes in pieces. */
+/** How often events arrive in two chunks. */
 const IN_PIECES = 0.3;
 const BOOKMARK_MS = 60_000;
 
@@ -19,24 +19,24 @@ export interface WatchParts {
   api: ApiServer;
   store: ObjectStore<Stored>;
   namespace: string | undefined;
-  /** What is told is newer. */
+  /** Only newer events are sent. */
   from: number;
   /** How often etcd had been restored when that version was listed. */
   restores: number;
   timeoutMs: number;
   signal: AbortSignal;
   owner: object;
-  /** Nothing arrives before (ms since the epoch). */
+  /** No bytes arrive before then (ms since the epoch). */
   frozenUntil: () => number;
-  /** Called when nothing will be told any more. */
+  /** Called when the stream ends. */
   ended: (stream: WatchStream) => void;
 }
 
 export class WatchStream implements AsyncIterable<Buffer> {
   readonly #parts: WatchParts;
-  /** The version of the last thing told. */
+  /** Version of the last event or bookmark. */
   #told: number;
-  /** Of the changes so many have been told. */
+  /** Number of changes sent. */
   #seen: number;
   #chunks: Buffer[] = [];
   #end: { error?: Error } | undefined;
@@ -73,7 +73,7 @@ export class WatchStream implements AsyncIterable<Buffer> {
     }
   }
 
-  /** A change is told a moment after it happened, or when the stream thaws; one look takes all that came until then. */
+  /** Sends the change after a delay, or when the freeze ends, with all changes up to then. */
   changed(): void {
     const { network, owner, frozenUntil } = this.#parts;
     const { random, scheduler, kube } = network;
@@ -88,7 +88,7 @@ export class WatchStream implements AsyncIterable<Buffer> {
     scheduler.after(Math.max(delay, frozenUntil() - scheduler.now), look, owner);
   }
 
-  /** The server says that it cannot go on: what was not told is lost but for a new list. */
+  /** Ends with 410: only a new list shows the changes that were not sent. */
   expire(): void {
     this.#say('ERROR', { kind: 'Status', code: 410, reason: 'Expired', message: 'too old resource version' });
     this.#finish();
@@ -121,7 +121,7 @@ export class WatchStream implements AsyncIterable<Buffer> {
     else if (cut < bytes.length) this.#push(bytes.subarray(cut));
   }
 
-  /** The server of before the restore: mostly dead, and its connection with it, which may show or not. */
+  /** Whether the watch began before the last restore of etcd. */
   get #isOfBefore(): boolean {
     return this.#parts.api.restores !== this.#parts.restores;
   }
@@ -135,7 +135,7 @@ export class WatchStream implements AsyncIterable<Buffer> {
     else this.#break();
   }
 
-  /** False where nothing older can be told. */
+  /** False if there is no older event. */
   #tellOlder(): boolean {
     const { store, network } = this.#parts;
     const earlier = store.changes
@@ -153,7 +153,7 @@ export class WatchStream implements AsyncIterable<Buffer> {
     const beat = (): void => {
       if (this.#end !== undefined) return;
       const isCurrent = this.#seen === store.changes.length && scheduler.now >= frozenUntil() && !this.#isOfBefore;
-      // One that waits for a version to come has no bookmark before it.
+      // A watch from a future version gets no bookmark until then.
       if (isCurrent && Number(this.#parts.api.version) >= this.#told) this.#bookmark();
       this.#bookmarkLater();
     };
@@ -175,7 +175,7 @@ export class WatchStream implements AsyncIterable<Buffer> {
     this.#wake();
   }
 
-  /** In good order, at its time; who hears nothing hears nothing of that either. */
+  /** Regular end at the timeout; a frozen watch does not see it. */
   #close(): void {
     const { network, frozenUntil } = this.#parts;
     if (network.scheduler.now >= frozenUntil() && !this.#isOfBefore) this.#finish();

@@ -3,9 +3,9 @@ import { dirname } from 'node:path';
 import { JournalError } from './error.ts';
 import type { Timers } from '../../base/timers.ts';
 
-/** What the journal asks of a file system; `node:fs/promises` is one. */
+/** The file operations of the journal; `node:fs/promises` implements them. */
 export interface FileSystem {
-  /** The first folder that it has made. */
+  /** Returns the first folder that it created. */
   mkdir(path: string, options: { recursive: true; mode: number }): Promise<string | undefined>;
   open(path: string, flags: 'r' | 'wx', mode?: number): Promise<OpenFile>;
   readFile(path: string, encoding: 'utf8'): Promise<string>;
@@ -14,7 +14,7 @@ export interface FileSystem {
 }
 
 export interface OpenFile {
-  /** Writes the bytes from `offset` on behind what was written before, or only the first of them. */
+  /** Appends the bytes from `offset` on; may write only some of them. */
   write(bytes: Buffer, offset: number): Promise<{ bytesWritten: number }>;
   datasync(): Promise<void>;
   sync(): Promise<void>;

@@ -63,7 +63,7 @@ export interface JournalOptions {
   compactBytes?: number;
   timers?: Pick<Timers, 'set' | 'clear'>;
   files?: FileSystem;
-  /** Resolves with what releases the folder again. */
+  /** Resolves with the function that unlocks the folder. */
   lock?: (dir: string) => Promise<() => Promise<void>>;
   /** Told of what was found and repaired. */
   warn?: (message: string, fields: Record<string, unknown>) => void;

@@ -18,7 +18,7 @@ describe('backoffDelay', () => {
     expect(backoffDelay(failures, backoff, random)).toBe(delay);
   });
 
-  it('takes the part of a pause that it is told to', () => {
+  it('applies the given jitter range', () => {
     const narrow = { ...backoff, jitter: [0.9, 1.1] } as const;
     expect([0, 0.5, 1].map((random) => Math.round(backoffDelay(1, narrow, random)))).toEqual([900, 1000, 1100]);
     expect(backoffDelay(1, { ...backoff, jitter: [1, 1] }, 0.3)).toBe(1000);
@@ -36,7 +36,7 @@ describe('pause', () => {
     expect(timers.pending).toBe(0);
   });
 
-  it('ends when its time is over', async () => {
+  it('ends after the delay', async () => {
     const timers = new FakeTimers();
     const waiting = pause(1_000, new AbortController().signal, timers);
     timers.advance(1_000);
