@@ -29,7 +29,7 @@ describe('Recorder', () => {
     recorder.record(KIND, web(), 'park', [note]);
     expect(events).toEqual([
       {
-        regarding: { namespace: 'default', name: 'web', uid: 'uid-of-web', resourceVersion: '1' },
+        regarding: { kind: KIND, namespace: 'default', name: 'web', uid: 'uid-of-web', resourceVersion: '1' },
         type: 'Warning',
         reason: 'InvalidSpec',
         action: 'park',
