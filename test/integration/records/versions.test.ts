@@ -206,7 +206,7 @@ describe('a rolling update', () => {
     const hasWritten = ({ metadata }: VirtualServer): boolean =>
       Object.keys(written.get(metadata.name) ?? {}).length > 1;
     await until((object) => condition(object, 'Ready')?.status === 'True' && hasWritten(object), 'all servers');
-    expect(second.started()).toBe(true);
+    await world.until(() => second.started(), 'the second process');
     const third = world.startOperator({ flags });
     await world.stopJoined();
     await third;
