@@ -5,7 +5,7 @@
 import type { Missing } from './decision/failure.ts';
 import { backoffDelay } from '../base/backoff.ts';
 import { KubeError } from '../kube/error.ts';
-import type { Kube } from '../virtual-server/kube.ts';
+import type { SecretReader } from '../kube/types.ts';
 import type { ApiKey, Provider, Session } from '../provider/types.ts';
 import { parseApiKey } from './api-key.ts';
 import type { Timers } from '../base/timers.ts';
@@ -23,7 +23,7 @@ export interface Use {
 }
 
 export interface CredentialsOptions {
-  kube: Pick<Kube, 'getSecret'>;
+  kube: SecretReader;
   provider: Provider;
   timers: Timers;
   /** How long a key that works is used without reading its Secret again (ms). */

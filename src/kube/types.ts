@@ -25,6 +25,11 @@ export interface ReadSecret {
   resourceVersion: string;
 }
 
+export interface SecretReader {
+  /** Undefined when there is no such Secret; KubeError `Forbidden` where the operator may not read it. */
+  getSecret(namespace: string, name: string): Promise<ReadSecret | undefined>;
+}
+
 /**
  * The deletion of the CustomResourceDefinition deletes every object, without anybody's word on a single one; it may have
  * been allowed by an annotation.

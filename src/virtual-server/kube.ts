@@ -5,17 +5,15 @@ import { readDefinition } from '../kube/definition.ts';
 import { eventCreator, type CreateEvent } from '../kube/events.ts';
 import type { KubeHttp } from '../kube/http.ts';
 import { getSecret } from '../kube/secrets.ts';
-import type { DefinitionState, ReadSecret } from '../kube/types.ts';
+import type { DefinitionState, SecretReader } from '../kube/types.ts';
 import { VIRTUAL_SERVERS } from './resource.ts';
 
 /** Calls throw KubeError (see kube/error.ts); each has a deadline. */
-export interface Kube extends Pick<Client<VirtualServer>, 'patchMetadata' | 'writeStatus'> {
+export interface Kube extends SecretReader, Pick<Client<VirtualServer>, 'patchMetadata' | 'writeStatus'> {
   /** As `Client.get`. */
   getVirtualServer: Client<VirtualServer>['get'];
   /** Read anew each time; KubeError `Forbidden` where the operator may not read it. */
   getDefinition(): Promise<DefinitionState>;
-  /** Undefined when there is no such Secret; KubeError `Forbidden` where the operator may not read it. */
-  getSecret(namespace: string, name: string): Promise<ReadSecret | undefined>;
   createEvent: CreateEvent;
   /** The API server's clock (ms since the epoch), as its last answer showed it; undefined before the first one. */
   serverTime(): number | undefined;
