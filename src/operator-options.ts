@@ -11,7 +11,7 @@ import type { Secrets } from './kube/secrets.ts';
 import type { Provider } from './provider/types.ts';
 import type { ServerInstruments } from './virtual-server/instruments.ts';
 import type { Journal } from './virtual-server/journal/journal.ts';
-import type { ReconcilerRooms } from './virtual-server/visit/reconciler.ts';
+import type { VisitRooms } from './virtual-server/visit/visits.ts';
 
 /** Every method returns at once and never throws. */
 export interface Instruments extends ServerInstruments {
@@ -19,7 +19,7 @@ export interface Instruments extends ServerInstruments {
   loop(name: string): LoopInstruments;
 }
 
-export interface OperatorOptions extends Pick<ReconcilerRooms, 'probe'> {
+export interface OperatorOptions extends Pick<VisitRooms, 'probe'> {
   kube: Kube;
   /** Of VirtualServers; started and stopped by the operator. */
   servers: Informer<VirtualServer>;

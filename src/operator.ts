@@ -21,12 +21,12 @@ import { Losses } from './virtual-server/fleet/losses.ts';
 import { Objects, ownRecord } from './virtual-server/fleet/objects.ts';
 import { Pace } from './virtual-server/fleet/pace.ts';
 import { pollLagMs } from './virtual-server/fleet/poll-lag.ts';
-import { Places } from './virtual-server/fleet/server-quota.ts';
+import { ServerQuota } from './virtual-server/fleet/server-quota.ts';
 import { spread } from './virtual-server/fleet/spread.ts';
 import { Unrecorded } from './virtual-server/fleet/unrecorded.ts';
 import { VirtualServerReconciler } from './virtual-server/reconciler.ts';
 import { longestStepMs } from './virtual-server/visit/longest-step.ts';
-import { Reconciler as Visits } from './virtual-server/visit/reconciler.ts';
+import { Visits } from './virtual-server/visit/visits.ts';
 
 export type { OperatorOptions } from './operator-options.ts';
 
@@ -92,15 +92,15 @@ export class Operator {
       onStretch: (factors) => log.warn({ factors }, '--provider-qps is too small: intervals are stretched'),
     });
     const holders = new Holders((namespace, secret) => credentials.acceptedAccount(namespace, secret));
-    const places = new Places(options.maxServersPerNamespace);
-    const objects = new Objects(servers, holders, places);
+    const quota = new ServerQuota(options.maxServersPerNamespace);
+    const objects = new Objects(servers, holders, quota);
     const progress = new Progress(timers);
     const visits = new Visits({
       kube,
       journal,
       holders,
       limit: new CreateLimit(options.maxCreatesPerHour),
-      places,
+      quota,
       leads,
       probe: options.probe,
       connections: new ConnectionSecrets({ secrets: options.secrets, kube, leads, log }),
@@ -117,7 +117,7 @@ export class Operator {
     this.#objects = objects;
     this.#visits = visits;
     this.#losses = new Losses(journal, log, leads, instruments);
-    this.#unrecorded = new Unrecorded({ kube, journal, log, objects, reconciler: visits });
+    this.#unrecorded = new Unrecorded({ kube, journal, log, objects, visits });
     const reconciler = new VirtualServerReconciler({
       informer: servers,
       objects,

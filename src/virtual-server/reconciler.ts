@@ -7,7 +7,7 @@ import { keyOf } from '../kube/resource.ts';
 import type { Losses } from './fleet/losses.ts';
 import type { Objects } from './fleet/objects.ts';
 import type { Journal } from './journal/journal.ts';
-import type { Reconciler as Visits } from './visit/reconciler.ts';
+import type { Visits } from './visit/visits.ts';
 
 export interface VirtualServerReconcilerOptions {
   informer: Pick<Informer<VirtualServer>, 'list'>;

@@ -457,7 +457,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'a claim that met a conflict is forgotten, although it may have been applied',
-    file: 'src/virtual-server/visit/reconciler.ts',
+    file: 'src/virtual-server/visit/visits.ts',
     find: 'if (refused && next.claimed !== undefined) limit.giveBack(namespace, uid);',
     replace: 'if (refused && next.claimed !== undefined) await this.#rooms.journal.settle(uid, next.claimed);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/visit/claim-conflict.test.ts'],
@@ -492,7 +492,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'a retained server no longer counts for its namespace',
-    file: 'src/virtual-server/visit/reconciler.ts',
+    file: 'src/virtual-server/visit/visits.ts',
     find: "action.why === 'retained' ? action.record?.identifier : undefined",
     replace: "action.why === 'foreign' ? action.record?.identifier : undefined",
     tests: ['test/integration/orders/server-limit.test.ts'],
@@ -500,7 +500,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'an adopted server counts twice',
     file: 'src/virtual-server/fleet/objects.ts',
-    find: 'if (held?.identifier !== undefined) this.#places.held(held.identifier);',
+    find: 'if (held?.identifier !== undefined) this.#quota.held(held.identifier);',
     replace: '',
     tests: ['--project', 'unit', 'test/unit/virtual-server/fleet/objects.test.ts'],
   },
@@ -794,7 +794,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'a write that met an object which nobody here has seen is the end of the visit',
-    file: 'src/virtual-server/visit/reconciler.ts',
+    file: 'src/virtual-server/visit/visits.ts',
     find: 'if (!next.again && isSeen) return',
     replace: 'if (!next.again) return',
     tests: ['--project', 'unit', 'test/unit/virtual-server/visit/unseen-version.test.ts'],

@@ -11,12 +11,12 @@ import type { Informer } from '../../kube/types.ts';
 import { isLetGo } from '../decision/running.ts';
 import type { Holders, Holding } from './holders.ts';
 import { holdingOf } from './holding.ts';
-import type { Places } from './server-quota.ts';
+import type { ServerQuota } from './server-quota.ts';
 
 export class Objects implements ObjectStore<VirtualServer> {
   readonly #cache: Pick<Informer<VirtualServer>, 'get'>;
   readonly #holders: Holders;
-  readonly #places: Places;
+  readonly #quota: ServerQuota;
   readonly #writes: OwnWrites<VirtualServer>;
   readonly #memos = new Map<string, Memo>();
   /** By key: objects that are gone and were not looked at since. */
@@ -24,10 +24,10 @@ export class Objects implements ObjectStore<VirtualServer> {
   /** Uids whose finalizer this process took off itself, with the server that lives on, until that is counted. */
   readonly #released = new Map<string, string | undefined>();
 
-  constructor(cache: Pick<Informer<VirtualServer>, 'get'>, holders: Holders, places: Places) {
+  constructor(cache: Pick<Informer<VirtualServer>, 'get'>, holders: Holders, quota: ServerQuota) {
     this.#cache = cache;
     this.#holders = holders;
-    this.#places = places;
+    this.#quota = quota;
     this.#writes = new OwnWrites(cache);
   }
 
@@ -83,7 +83,7 @@ export class Objects implements ObjectStore<VirtualServer> {
     const { uid } = last.metadata;
     this.#holders.endReservation(uid);
     this.#holders.set(uid, undefined);
-    this.#places.set(last.metadata.namespace, uid, false);
+    this.#quota.set(last.metadata.namespace, uid, false);
     this.#countLeft(last);
     this.#gone.set(key, [...(this.#gone.get(key) ?? []), this.#writes.newestOf(last)]);
   }
@@ -98,7 +98,7 @@ export class Objects implements ObjectStore<VirtualServer> {
       this.#memos.delete(uid);
       // The answer to our last write may have come after the watch told of the end.
       this.#holders.set(uid, undefined);
-      this.#places.set(object.metadata.namespace, uid, false);
+      this.#quota.set(object.metadata.namespace, uid, false);
       return { object, released: this.#released.delete(uid) };
     });
   }
@@ -117,7 +117,7 @@ export class Objects implements ObjectStore<VirtualServer> {
     if (cached?.metadata.uid === uid) this.#index(cached);
     else {
       this.#holders.set(uid, undefined);
-      this.#places.set(namespace, uid, false);
+      this.#quota.set(namespace, uid, false);
     }
   }
 
@@ -140,8 +140,8 @@ export class Objects implements ObjectStore<VirtualServer> {
     const { namespace, uid } = object.metadata;
     const held = heldRecord(object);
     this.#holders.set(uid, holdingOf(object, held));
-    this.#places.set(namespace, uid, held !== undefined && (holdsSomething(held) || isTooNew(object)));
-    if (held?.identifier !== undefined) this.#places.held(held.identifier);
+    this.#quota.set(namespace, uid, held !== undefined && (holdsSomething(held) || isTooNew(object)));
+    if (held?.identifier !== undefined) this.#quota.held(held.identifier);
     if (isLetGo(object)) this.#countLeft(object);
   }
 
@@ -150,7 +150,7 @@ export class Objects implements ObjectStore<VirtualServer> {
     const left = this.#released.get(uid);
     if (left === undefined) return;
     this.#released.set(uid, undefined);
-    if (this.#holders.others(uid).withServer(left, {}).length === 0) this.#places.left(namespace, left);
+    if (this.#holders.others(uid).withServer(left, {}).length === 0) this.#quota.left(namespace, left);
   }
 }
 

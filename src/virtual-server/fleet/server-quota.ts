@@ -1,6 +1,6 @@
 /** How many servers each namespace has, or is about to order: the measure of `--max-servers-per-namespace`. */
 
-export class Places {
+export class ServerQuota {
   readonly #perNamespace: number;
   /** Namespace -> uids of the objects that hold a server or may come to hold one. */
   readonly #taken = new Map<string, Set<string>>();

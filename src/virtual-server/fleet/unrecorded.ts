@@ -3,14 +3,14 @@ import type { Kube } from '../kube.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { Journal } from '../journal/journal.ts';
 import { ownRecord, type Objects } from './objects.ts';
-import type { Reconciler } from '../visit/reconciler.ts';
+import type { Visits } from '../visit/visits.ts';
 
 export interface UnrecordedOptions {
   kube: Pick<Kube, 'getVirtualServer'>;
   journal: Journal;
   log: Logger;
   objects: Objects;
-  reconciler: Reconciler;
+  visits: Visits;
 }
 
 export class Unrecorded {
@@ -61,7 +61,7 @@ export class Unrecorded {
   async #recordTask(namespace: string, name: string, uid: string): Promise<void> {
     try {
       const live = await this.#options.kube.getVirtualServer(namespace, name);
-      if (live?.metadata.uid === uid) await this.#options.reconciler.restore(live);
+      if (live?.metadata.uid === uid) await this.#options.visits.restore(live);
       else await this.#giveUp(namespace, name, uid);
     } catch (error) {
       this.#options.log.warn({ namespace, name, uid, err: error }, 'task not recorded');

@@ -13,7 +13,7 @@ import type { Session } from '../../provider/types.ts';
 import type { CreateLimit } from '../fleet/create-limit.ts';
 import type { Objects } from '../fleet/objects.ts';
 import type { Credentials } from '../../accounts/credentials.ts';
-import type { Places } from '../fleet/server-quota.ts';
+import type { ServerQuota } from '../fleet/server-quota.ts';
 import { parsePublicKeys } from './public-keys.ts';
 import { readServer } from './reads.ts';
 import type { Timers } from '../../base/timers.ts';
@@ -25,7 +25,7 @@ export interface GatherRooms {
   kube: Pick<Kube, 'getSecret' | 'getVirtualServer' | 'getDefinition'>;
   credentials: Credentials;
   limit: CreateLimit;
-  places: Places;
+  quota: ServerQuota;
   timers: Timers;
   objects: Pick<Objects, 'saw'>;
 }
@@ -55,7 +55,7 @@ export async function gather(
       into.catalog = await readCatalog(sessionOf(into), CATALOG_AGE_MS);
       break;
     case 'place':
-      into.place = { free: room.places.reserve(namespace, uid), limit: room.places.perNamespace };
+      into.place = { free: room.quota.reserve(namespace, uid), limit: room.quota.perNamespace };
       break;
     case 'createDelay':
       into.createDelayMs = room.limit.reserve(namespace, uid, room.timers.monotonic());

@@ -7,8 +7,8 @@ import { Credentials } from '../../../src/accounts/credentials.ts';
 import { Holders } from '../../../src/virtual-server/fleet/holders.ts';
 import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
 import { Objects } from '../../../src/virtual-server/fleet/objects.ts';
-import { Places } from '../../../src/virtual-server/fleet/server-quota.ts';
-import { Reconciler } from '../../../src/virtual-server/visit/reconciler.ts';
+import { ServerQuota } from '../../../src/virtual-server/fleet/server-quota.ts';
+import { Visits } from '../../../src/virtual-server/visit/visits.ts';
 import { Recorder } from '../../../src/controller/event-recorder.ts';
 import { createLogger } from '../../../src/base/logger.ts';
 import { fakeKube, fakeSession } from '../../gen/doubles.ts';
@@ -16,7 +16,7 @@ import { CATALOG, TIMING, web } from '../../gen/decision.ts';
 import { fakeProvider } from '../../gen/provider.ts';
 import { FakeTimers } from '../../gen/timers.ts';
 
-/** A reconciler whose first write of metadata, the claim, is answered when the test says so. */
+/** A visits whose first write of metadata, the claim, is answered when the test says so. */
 async function setUp() {
   const claimed = Promise.withResolvers<undefined>();
   const answer = Promise.withResolvers<undefined>();
@@ -56,12 +56,12 @@ async function setUp() {
   const log = createLogger({ level: 'silent' });
   const holders = new Holders(() => undefined);
   const provider = fakeProvider(() => session);
-  const reconciler = new Reconciler({
+  const visits = new Visits({
     kube,
     journal: await openJournal({ dir: undefined }),
     holders,
     limit: new CreateLimit(0),
-    places: new Places(0),
+    quota: new ServerQuota(0),
     mint: () => 'a1',
     leads: () => true,
     credentials: new Credentials({
@@ -73,23 +73,23 @@ async function setUp() {
       onChange: () => undefined,
     }),
     timers,
-    objects: new Objects({ get: () => object }, holders, new Places(0)),
-    pace: { timing: () => TIMING } as unknown as ConstructorParameters<typeof Reconciler>[0]['pace'],
+    objects: new Objects({ get: () => object }, holders, new ServerQuota(0)),
+    pace: { timing: () => TIMING } as unknown as ConstructorParameters<typeof Visits>[0]['pace'],
     recorder: new Recorder(kube, timers, log),
     log,
     probe: () => Promise.reject(new Error('nothing asks for an SSH server here')),
     connections: new ConnectionSecrets({ secrets: undefined, kube, leads: () => true, log }),
   });
-  return { reconciler, object, claimed: claimed.promise, answer, records, creates: () => creates };
+  return { visits, object, claimed: claimed.promise, answer, records, creates: () => creates };
 }
 
 describe('drain', () => {
   it('waits for a visit whose claim is still being written, its create and its record', async () => {
-    const { reconciler, object, claimed, answer, records, creates } = await setUp();
-    const visit = reconciler.visit(object);
+    const { visits, object, claimed, answer, records, creates } = await setUp();
+    const visit = visits.visit(object);
     await claimed;
     let drained = false;
-    const drain = reconciler.drain().then(() => (drained = true));
+    const drain = visits.drain().then(() => (drained = true));
     // A timer runs after every promise that could be settled was.
     await new Promise((resolve) => setImmediate(resolve));
     expect(drained).toBe(false);
@@ -101,9 +101,9 @@ describe('drain', () => {
   });
 
   it('lets no visit claim any more', async () => {
-    const { reconciler, object, records, creates } = await setUp();
-    await reconciler.drain();
-    expect(await reconciler.visit(object)).toBeUndefined();
+    const { visits, object, records, creates } = await setUp();
+    await visits.drain();
+    expect(await visits.visit(object)).toBeUndefined();
     expect(records).toEqual([]);
     expect(creates()).toBe(0);
   });

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { FINALIZER, PAUSED_ANNOTATION } from '../../../../src/api/names.ts';
 import type { Condition, VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { Holders } from '../../../../src/virtual-server/fleet/holders.ts';
-import { Places } from '../../../../src/virtual-server/fleet/server-quota.ts';
+import { ServerQuota } from '../../../../src/virtual-server/fleet/server-quota.ts';
 import { Objects, ownRecord } from '../../../../src/virtual-server/fleet/objects.ts';
 import { keyOf } from '../../../../src/kube/resource.ts';
 import type { Others } from '../../../../src/virtual-server/decision/types.ts';
@@ -21,10 +21,10 @@ import {
 
 const KEY = 'default/web';
 
-function setUp(places = new Places(0)) {
+function setUp(quota = new ServerQuota(0)) {
   const cache = new Map<string, VirtualServer>();
   const holders = new Holders(() => ACCOUNT);
-  const objects = new Objects({ get: (key) => cache.get(key) }, holders, places);
+  const objects = new Objects({ get: (key) => cache.get(key) }, holders, quota);
   const put = (object: VirtualServer): void => {
     const previous = cache.get(KEY);
     cache.set(KEY, object);
@@ -234,10 +234,10 @@ describe('an object whose record a newer version has written', () => {
   });
 
   it('takes a place, also where nothing of the record can be read', () => {
-    const places = new Places(1);
-    const { put } = setUp(places);
+    const quota = new ServerQuota(1);
+    const { put } = setUp(quota);
     put(web({ annotated: record({ format: 2 }) }));
-    expect(places.reserve('default', 'asking')).toBe(false);
+    expect(quota.reserve('default', 'asking')).toBe(false);
   });
 });
 
@@ -247,11 +247,11 @@ describe('a server that an object was let go without', () => {
   adopter.metadata = { ...adopter.metadata, uid: 'other-uid', name: 'adopter', namespace: 'elsewhere' };
 
   function setUpHeld() {
-    const places = new Places(1);
-    const { objects, put } = setUp(places);
+    const quota = new ServerQuota(1);
+    const { objects, put } = setUp(quota);
     const isFull = (namespace = 'default'): boolean => {
-      const free = places.reserve(namespace, 'asking');
-      places.endReservation('asking');
+      const free = quota.reserve(namespace, 'asking');
+      quota.endReservation('asking');
       return !free;
     };
     put(at('9', webWith(HELD)));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
 import { RECONCILE_AT_ANNOTATION } from '../../../../src/api/names.ts';
-import { Places } from '../../../../src/virtual-server/fleet/server-quota.ts';
+import { ServerQuota } from '../../../../src/virtual-server/fleet/server-quota.ts';
 import { CreateLimit } from '../../../../src/virtual-server/fleet/create-limit.ts';
 import { Credentials } from '../../../../src/accounts/credentials.ts';
 import { gather, type VisitFacts } from '../../../../src/virtual-server/visit/gather.ts';
@@ -46,7 +46,7 @@ function setUp(session: Partial<Session> = {}) {
     kube: { ...kube, getVirtualServer: none, getDefinition: none },
     credentials,
     limit: new CreateLimit(1),
-    places: new Places(0),
+    quota: new ServerQuota(0),
     timers,
     objects: { saw: () => undefined },
   };

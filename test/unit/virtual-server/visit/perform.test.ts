@@ -7,7 +7,7 @@ import { Holders } from '../../../../src/virtual-server/fleet/holders.ts';
 import { openJournal } from '../../../../src/virtual-server/journal/journal.ts';
 import { choose } from '../../../../src/virtual-server/visit/choose.ts';
 import type { GatherRooms, VisitFacts } from '../../../../src/virtual-server/visit/gather.ts';
-import { Places } from '../../../../src/virtual-server/fleet/server-quota.ts';
+import { ServerQuota } from '../../../../src/virtual-server/fleet/server-quota.ts';
 import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
 import { perform } from '../../../../src/virtual-server/visit/perform.ts';
 import type { Condition, VirtualServer } from '../../../../src/api/virtual-server.ts';
@@ -90,7 +90,7 @@ async function run(action: Action, answers: Answers, holders = new Holders(() =>
   const room = {
     kube,
     objects: { saw: () => undefined },
-    places: new Places(0),
+    quota: new ServerQuota(0),
     journal: await openJournal({ dir: undefined }),
     holders,
     limit: new CreateLimit(0),

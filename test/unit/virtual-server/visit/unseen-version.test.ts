@@ -7,8 +7,8 @@ import { Credentials } from '../../../../src/accounts/credentials.ts';
 import { Holders } from '../../../../src/virtual-server/fleet/holders.ts';
 import { openJournal } from '../../../../src/virtual-server/journal/journal.ts';
 import { Objects } from '../../../../src/virtual-server/fleet/objects.ts';
-import { Places } from '../../../../src/virtual-server/fleet/server-quota.ts';
-import { Reconciler } from '../../../../src/virtual-server/visit/reconciler.ts';
+import { ServerQuota } from '../../../../src/virtual-server/fleet/server-quota.ts';
+import { Visits } from '../../../../src/virtual-server/visit/visits.ts';
 import { Recorder } from '../../../../src/controller/event-recorder.ts';
 import { createLogger } from '../../../../src/base/logger.ts';
 import { fakeKube } from '../../../gen/doubles.ts';
@@ -40,24 +40,24 @@ async function reasonsOf(annotations: Record<string, string>): Promise<(string |
     throw new Error('there is no key to call the provider with');
   });
   const onChange = (): void => undefined;
-  const reconciler = new Reconciler({
+  const visits = new Visits({
     kube,
     journal: await openJournal({ dir: undefined }),
     holders,
     limit: new CreateLimit(0),
-    places: new Places(0),
+    quota: new ServerQuota(0),
     mint: () => 'a1',
     leads: () => true,
     credentials: new Credentials({ kube, provider, timers, refreshMs: 1_000, operatorNamespace: undefined, onChange }),
     timers,
-    objects: new Objects({ get: () => object }, holders, new Places(0)),
-    pace: { timing: () => TIMING } as unknown as ConstructorParameters<typeof Reconciler>[0]['pace'],
+    objects: new Objects({ get: () => object }, holders, new ServerQuota(0)),
+    pace: { timing: () => TIMING } as unknown as ConstructorParameters<typeof Visits>[0]['pace'],
     recorder: new Recorder(kube, timers, log),
     log,
     probe: () => Promise.reject(new Error('nothing asks for an SSH server here')),
     connections: new ConnectionSecrets({ secrets: undefined, kube, leads: () => true, log }),
   });
-  await reconciler.visit(object);
+  await visits.visit(object);
   return reasons;
 }
 

@@ -1,4 +1,4 @@
-/** One visit to one object: decide, perform, settle, write, until nothing more can be done at once. */
+/** The visits to VirtualServers, each to one object: decide, perform, settle, write, until nothing more can be done at once. */
 import { KIND } from '../../api/names.ts';
 import { currentReason } from '../../controller/conditions.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../api/virtual-server.ts';
@@ -23,7 +23,7 @@ import type { Progress } from '../../controller/progress.ts';
 import type { Recorder } from '../../controller/event-recorder.ts';
 import { write } from './write.ts';
 
-export interface ReconcilerRooms extends PerformRooms, GatherRooms {
+export interface VisitRooms extends PerformRooms, GatherRooms {
   kube: Kube;
   objects: Objects;
   pace: Pace;
@@ -50,13 +50,13 @@ interface Visit {
   ended?: () => void;
 }
 
-export class Reconciler {
-  readonly #rooms: ReconcilerRooms;
+export class Visits {
+  readonly #rooms: VisitRooms;
   /** Visits that are about to claim an attempt, or have, and have not yet written what came of it. */
   readonly #creating = new Set<Promise<undefined>>();
   #draining = false;
 
-  constructor(rooms: ReconcilerRooms) {
+  constructor(rooms: VisitRooms) {
     this.#rooms = rooms;
   }
 
@@ -86,7 +86,7 @@ export class Reconciler {
     } finally {
       visit.ended?.();
       this.#rooms.holders.endReservation(uid, this.#rooms.objects.holding(uid, `${namespace}/${name}`));
-      this.#rooms.places.endReservation(uid);
+      this.#rooms.quota.endReservation(uid);
     }
   }
 
