@@ -320,6 +320,13 @@ describe('a cancellation', () => {
     expect(calls).toEqual(['read', 'live']);
   });
 
+  it('sends no DELETE for a server that is not shown where the live record is of another account', async () => {
+    const live = doomed({ ...HELD, account: OTHER_KEY });
+    const { outcome, calls } = await run(unseen, { object: doomed(HELD), removed: 'cancelled', live });
+    expect(outcome).toMatchObject({ type: 'serverNotFound', counts: true });
+    expect(calls).toEqual(['read', 'products', 'read', 'live']);
+  });
+
   it('reads the server anew where the live record names another one', async () => {
     const live = doomed({ ...KNOWN, identifier: 'srv2' });
     const { calls } = await run(cancel, { servers: [SERVER], removed: 'cancelled', live });
