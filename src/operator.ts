@@ -156,6 +156,7 @@ export class Operator {
     await this.#servers.controller.start();
     // Where the kind is not installed yet, the operator does its other work; a stop ends the wait.
     void this.#catalogs?.controller.start().catch(() => undefined);
+    if (this.#stopping.signal.aborted) return;
     this.#keys.start();
     this.#phase = 'running';
     log.info({ objects: objects.length }, 'operator runs');

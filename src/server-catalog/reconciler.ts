@@ -53,6 +53,8 @@ export class CatalogReconciler implements Reconciler<ServerCatalog> {
   readonly #options: CatalogReconcilerOptions;
   /** By uid. */
   readonly #plans = new Map<string, Plan>();
+  /** Uids of those whose Secret has another key since they were last read. */
+  readonly #woken = new Set<string>();
 
   constructor(options: CatalogReconcilerOptions) {
     this.#options = options;
@@ -65,7 +67,7 @@ export class CatalogReconciler implements Reconciler<ServerCatalog> {
     const { timers } = this.#options;
     const plan = this.#plans.get(uid) ?? this.#firstPlan(catalog);
     const left = plan.at - timers.monotonic();
-    if (plan.generation === generation && !isRequested(catalog) && left > 0) {
+    if (plan.generation === generation && !isRequested(catalog) && left > 0 && !this.#woken.has(uid)) {
       this.#plans.set(uid, plan);
       return { requeueAfterMs: left };
     }
@@ -78,8 +80,7 @@ export class CatalogReconciler implements Reconciler<ServerCatalog> {
     return this.#options.informer.list().flatMap((catalog) => {
       const { metadata, spec } = catalog;
       if (metadata.namespace !== namespace || spec.apiKeySecretRef.name !== secret) return [];
-      const plan = this.#plans.get(metadata.uid);
-      if (plan !== undefined) this.#plans.set(metadata.uid, { ...plan, at: -Infinity });
+      this.#woken.add(metadata.uid);
       return [keyOf(catalog)];
     });
   }
@@ -97,13 +98,16 @@ export class CatalogReconciler implements Reconciler<ServerCatalog> {
 
   #forgetGone(): void {
     const present = new Set(this.#options.informer.list().map(({ metadata }) => metadata.uid));
-    for (const uid of this.#plans.keys()) if (!present.has(uid)) this.#plans.delete(uid);
+    for (const known of [this.#plans, this.#woken])
+      for (const uid of known.keys()) if (!present.has(uid)) known.delete(uid);
   }
 
   /** Reads the lists and writes them down; resolves with the pause until the next time (ms). */
   async #refresh(catalog: ServerCatalog, failuresBefore: number): Promise<number> {
     const { log, timers, stopping } = this.#options;
     const { uid, generation } = catalog.metadata;
+    // Before the key is asked for: a key that changes meanwhile has the lists read once more.
+    this.#woken.delete(uid);
     // After a failure only a new answer proves that it is over.
     const anew = isRequested(catalog) || failuresBefore > 0;
     const lists = await this.#read(catalog, anew ? 0 : SHARED_AGE_MS);

@@ -328,6 +328,13 @@ export const MUTANTS: Mutant[] = [
     replace: "if (spec.product === '') return 'spec.deletionProtection is true';",
   },
   {
+    name: 'a key that changes while the lists are read leaves them as they are',
+    file: 'src/server-catalog/reconciler.ts',
+    find: ' && !this.#woken.has(uid)',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/server-catalog/reconciler.test.ts'],
+  },
+  {
     name: 'a Secret that changed wakes no catalog',
     file: 'src/server-catalog/reconciler.ts',
     find: 'if (metadata.namespace !== namespace || spec.apiKeySecretRef.name !== secret) return [];',
@@ -344,8 +351,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'a request for a reading of a catalog is missed',
     file: 'src/server-catalog/reconciler.ts',
-    find: 'if (plan.generation === generation && !isRequested(catalog) && left > 0) {',
-    replace: 'if (plan.generation === generation && left > 0) {',
+    find: 'if (plan.generation === generation && !isRequested(catalog) && left > 0 && !this.#woken.has(uid)) {',
+    replace: 'if (plan.generation === generation && left > 0 && !this.#woken.has(uid)) {',
     tests: ['test/integration/server-catalog/catalog.test.ts'],
   },
   {

@@ -2,6 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../src/api/names.ts';
 import type { ServerCatalog } from '../../../src/api/server-catalog.ts';
 import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
+import { Credentials } from '../../../src/accounts/credentials.ts';
+import { Recorder } from '../../../src/controller/event-recorder.ts';
+import { CatalogReconciler } from '../../../src/server-catalog/reconciler.ts';
 import { Operator } from '../../../src/operator.ts';
 import type { Catalog } from '../../../src/provider/types.ts';
 import { fakeKube, fakeSession } from '../../gen/doubles.ts';
@@ -106,5 +109,48 @@ describe('a catalog', () => {
     expect(products('c')).toEqual(['c']);
     await change({ generation: 2 }, 'e');
     expect(products('c')).toEqual(['e']);
+  });
+
+  it('is read once more when its Secret gets another key while the lists are being read', async () => {
+    const catalog = storedCatalog('c');
+    const shelf = feedOf(catalog);
+    const reads: string[] = [];
+    let meanwhile = (): void => undefined;
+    const session = fakeSession({
+      catalog: () => {
+        reads.push('lists');
+        meanwhile();
+        return Promise.resolve({ products: [], images: [], diskSizes: {} });
+      },
+    });
+    const timers = new FakeTimers();
+    const kube = fakeKube({
+      getSecret: () => Promise.resolve({ data: { keyId: 'k', secret: 's' }, resourceVersion: '1' }),
+    });
+    const reconciler = new CatalogReconciler({
+      informer: shelf.informer,
+      client: { writeStatus: (_version, _previous, status) => Promise.resolve({ ...catalog, status }) },
+      wrote: () => undefined,
+      credentials: new Credentials({
+        kube,
+        provider: fakeProvider(() => session),
+        timers,
+        refreshMs: HOUR_MS,
+        operatorNamespace: undefined,
+        onChange: () => undefined,
+      }),
+      recorder: new Recorder(kube, timers, OPERATOR.log),
+      timers,
+      log: OPERATOR.log,
+      stopping: new AbortController().signal,
+    });
+    meanwhile = () => {
+      meanwhile = () => undefined;
+      reconciler.wake('default', catalog.spec.apiKeySecretRef.name);
+    };
+    await reconciler.reconcile('default/c', catalog);
+    await reconciler.reconcile('default/c', catalog);
+    await reconciler.reconcile('default/c', catalog);
+    expect(reads).toEqual(['lists', 'lists']);
   });
 });
