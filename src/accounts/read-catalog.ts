@@ -3,7 +3,7 @@ import { missing, reasonOf, type Missing } from './decision/failure.ts';
 import { ProviderError } from '../provider/errors/provider-error.ts';
 import type { Catalog, Session } from '../provider/types.ts';
 
-/** A token in hand and the lists just answered: a service that is down costs no claim. */
+/** A token in hand and the lists just answered: a provider that is down costs no claim. */
 export async function readCatalog(
   session: Session,
   maxAgeMs: number,

@@ -50,3 +50,21 @@ export function feedOf<T extends KubeObject>(...first: T[]): Feed<T> {
   };
   return feed;
 }
+
+/** An informer of one object, which a test keeps itself; `tell` says that it has changed. */
+export function informerOfOne<T extends KubeObject>(object: () => T): Informer<T> & { tell(previous?: T): void } {
+  const handlers: InformerHandler<T>[] = [];
+  const tell = (previous?: T): void => {
+    for (const handler of handlers) handler.onUpsert(keyOf(object()), object(), previous);
+  };
+  return {
+    tell,
+    subscribe: (handler) => void handlers.push(handler),
+    start: () => tell(),
+    synced: () => Promise.resolve(),
+    get: object,
+    list: () => [object()],
+    silentForMs: () => 0,
+    stop: () => Promise.resolve(),
+  };
+}

@@ -3,10 +3,10 @@ import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
 import { Operator } from '../../../src/operator.ts';
-import type { Informer, InformerHandler } from '../../../src/kube/types.ts';
 import type { CreateOutcome } from '../../../src/provider/types.ts';
 import { fakeKube, fakeSession } from '../../gen/doubles.ts';
 import { CATALOG, web } from '../../gen/decision.ts';
+import { informerOfOne } from '../../gen/feed.ts';
 import { OPERATOR } from '../../gen/operator.ts';
 import { fakeProvider } from '../../gen/provider.ts';
 import { FakeTimers } from '../../gen/timers.ts';
@@ -16,7 +16,6 @@ const CREATE_TIMEOUT_MS = 120_000;
 /** A running operator whose only create is out and answered when the test says so. */
 async function setUp() {
   let object = web();
-  const key = `${object.metadata.namespace}/${object.metadata.name}`;
   const write = (changes: Partial<VirtualServer>): Promise<VirtualServer> => {
     const resourceVersion = String(Number(object.metadata.resourceVersion) + 1);
     object = { ...object, ...changes, metadata: { ...object.metadata, ...changes.metadata, resourceVersion } };
@@ -40,16 +39,7 @@ async function setUp() {
       return answer.promise;
     },
   });
-  let handler: InformerHandler<VirtualServer> | undefined;
-  const servers: Informer<VirtualServer> = {
-    subscribe: (given) => void (handler = given),
-    start: () => handler?.onUpsert(key, object, undefined),
-    synced: () => Promise.resolve(),
-    get: () => object,
-    list: () => [object],
-    silentForMs: () => 0,
-    stop: () => Promise.resolve(),
-  };
+  const servers = informerOfOne(() => object);
   const timers = new FakeTimers();
   const operator = new Operator({
     ...OPERATOR,

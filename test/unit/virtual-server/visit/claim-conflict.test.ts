@@ -6,19 +6,17 @@ import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { openJournal } from '../../../../src/virtual-server/journal/journal.ts';
 import { Operator } from '../../../../src/operator.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
-import type { Informer, InformerHandler } from '../../../../src/kube/types.ts';
 import { fakeKube, fakeSession } from '../../../gen/doubles.ts';
 import { CATALOG, UID, web } from '../../../gen/decision.ts';
+import { informerOfOne } from '../../../gen/feed.ts';
 import { OPERATOR } from '../../../gen/operator.ts';
 import { fakeProvider } from '../../../gen/provider.ts';
 import { FakeTimers } from '../../../gen/timers.ts';
 
-const KEY = 'default/web';
-
 /** A running operator whose first metadata write is applied, or is not, and is answered with 409. */
 async function setUp(firstWrite: 'applied' | 'refused') {
   let object = web();
-  let handler: InformerHandler<VirtualServer> | undefined;
+  const servers = informerOfOne(() => object);
   let isFirst = true;
   const reasons = new Set<string | undefined>();
   const write = (changes: Partial<VirtualServer>): VirtualServer => {
@@ -26,7 +24,7 @@ async function setUp(firstWrite: 'applied' | 'refused') {
     const previous = object;
     object = { ...object, ...changes, metadata: { ...object.metadata, ...changes.metadata, resourceVersion } };
     reasons.add(currentReason(object.status?.conditions));
-    handler?.onUpsert(KEY, object, previous);
+    servers.tell(previous);
     return object;
   };
   const conflict = new KubeError('Conflict', 'the object has been modified', { status: 409 });
@@ -51,15 +49,6 @@ async function setUp(firstWrite: 'applied' | 'refused') {
     catalog: () => Promise.resolve(CATALOG),
     createServer,
   });
-  const servers: Informer<VirtualServer> = {
-    subscribe: (given) => void (handler = given),
-    start: () => handler?.onUpsert(KEY, object, undefined),
-    synced: () => Promise.resolve(),
-    get: () => object,
-    list: () => [object],
-    silentForMs: () => 0,
-    stop: () => Promise.resolve(),
-  };
   const timers = new FakeTimers();
   const journal = await openJournal({ dir: undefined });
   const operator = new Operator({
