@@ -19,7 +19,7 @@ export type ServerChange = Change<VirtualServer>;
 /** A Lease as it lies in the API. */
 export interface StoredLease {
   metadata: { name: string; namespace: string; resourceVersion: string };
-  spec: object;
+  spec: { holderIdentity?: string };
 }
 
 /** What a backup of etcd holds besides the VirtualServers. */

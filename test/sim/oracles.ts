@@ -4,6 +4,7 @@ import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { expiryOf } from '../../src/virtual-server/decision/expiry.ts';
 import type { EventInput } from '../../src/kube/events.ts';
 import type { KubeObject } from '../../src/kube/resource.ts';
+import type { Exchange } from '../../src/provider/transport.ts';
 import type { ServerLife, Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer } from './api-server.ts';
 import { ELSEWHERE } from './misfortunes.ts';
@@ -73,6 +74,15 @@ function releasedJustNow(
     const isAsked = object.spec.deletionPolicy === 'Delete' && !object.spec.deletionProtection;
     return isSetToRetain || (isAsked && abandonedServers.has(serial));
   });
+}
+
+/** An order or a cancellation that leaves a process while another one holds the lease. A restore of etcd changes the holder. */
+export function sentByAnother({ operation }: Exchange, identity: string, { lease, restores }: ApiServer): string[] {
+  const holder = lease?.spec.holderIdentity;
+  const isActed = operation === 'createServer' || operation === 'deleteServer';
+  return isActed && holder !== identity && restores === 0
+    ? [`${operation} left ${identity} while ${holder ?? 'nobody'} held the lease`]
+    : [];
 }
 
 /** An Event that says a server was cancelled, while the provider still has it. */

@@ -10,6 +10,7 @@ import type { KubeObject } from '../../src/kube/resource.ts';
 import { createSecrets } from '../../src/kube/secrets.ts';
 import { Operator, type OperatorOptions } from '../../src/operator.ts';
 import { createProvider } from '../../src/provider/index.ts';
+import type { Exchange } from '../../src/provider/transport.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import type { ProbeResult } from '../../src/virtual-server/decision/reach.ts';
 import { SERVER_CATALOGS } from '../../src/server-catalog/resource.ts';
@@ -42,6 +43,8 @@ export interface ProcessParts {
   connectionSecrets: boolean;
   /** How far the process's wall clock is off (ms). */
   skewMs: number;
+  /** Called with each request to the provider at the moment it leaves. */
+  onExchange: (exchange: Exchange) => void;
   /** Called with each confirmed step that the journal lost. */
   onLoss: (what: string) => void;
   /** Called when the process cannot start. */
@@ -168,7 +171,7 @@ export class SimProcess {
       createTimeoutMs: FLAGS.createTimeoutMs,
       qps: setting.flags.providerQps,
       timers,
-      transport: new SimWire(network, service, owner),
+      transport: new SimWire(network, service, owner, parts.onExchange),
     });
     const leases = createLeases(http, OPERATOR_NAMESPACE, 'vps-operator');
     const elector = election && new LeaderElection({ leases, leaseDurationMs: LEASE_MS, timers, log, ...election });

@@ -8,6 +8,7 @@ import {
   falselyReported,
   notAtRest,
   orderedTwice,
+  sentByAnother,
   tellsPasswords,
   unaccounted,
   wronglyCached,
@@ -192,6 +193,9 @@ class SimWorld {
       connectionSecrets: this.#random.chance(this.#flagged),
       verbose: this.#tracing || this.#seed % LOGGED === 0,
       onLog: (line) => this.#hear({ replica: identity, ...line }),
+      onExchange: (exchange) => {
+        if (name !== 'alone') this.#violations.push(...sentByAnother(exchange, identity, this.#api));
+      },
       onLoss: (what) => this.#violations.push(what),
       onFailedStart: (error) => this.#startAgain(replica as Replica, process, error),
       ...(name !== 'alone' && { election: { identity, onLost: () => this.#lost(replica as Replica) } }),

@@ -10,11 +10,14 @@ export class SimWire implements Wire {
   readonly #network: Network;
   readonly #service: Simulation;
   readonly #owner: object;
+  /** Told of each exchange at the moment it leaves. */
+  readonly #leaves: (exchange: Exchange) => void;
 
-  constructor(network: Network, service: Simulation, owner: object) {
+  constructor(network: Network, service: Simulation, owner: object, leaves: (exchange: Exchange) => void) {
     this.#network = network;
     this.#service = service;
     this.#owner = owner;
+    this.#leaves = leaves;
   }
 
   send(exchange: Exchange): Promise<Answer> {
@@ -50,6 +53,7 @@ export class SimWire implements Wire {
 
   #exchange(exchange: Exchange, signal: AbortSignal): Promise<Answer> {
     const { scheduler, random, service } = this.#network;
+    this.#leaves(exchange);
     return new Promise((resolve, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
       const isLost = random.chance(service.lost);
