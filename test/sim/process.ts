@@ -51,7 +51,6 @@ export interface ProcessParts {
   onFailedStart: (error: Error) => void;
 }
 
-const LEASE_MS = 15_000;
 const OPERATOR_NAMESPACE = 'vps-operator';
 
 const FLAGS = {
@@ -72,6 +71,8 @@ export interface Setting {
     'maxConcurrentReconciles' | 'providerQps' | 'maxCreatesPerHour' | 'maxServersPerNamespace'
   >;
   tuning: Required<Pick<ReflectorTuning, 'pageSize' | 'pageBytes' | 'objectBytes'>>;
+  /** Of the leader election. */
+  leaseMs: number;
   /** Size from which on the journal is compacted. */
   compactBytes: number;
 }
@@ -92,6 +93,8 @@ export function drawSetting(random: Random): Setting {
       pageBytes: random.pick([4 * KIB, 12 * KIB, 8 * KIB * KIB]),
       objectBytes: random.pick([24 * KIB, 16 * KIB * KIB]),
     },
+    // Renewals of short leases are most of what happens in a world.
+    leaseMs: random.pick([15_000, 60_000, 120_000]),
     compactBytes: random.pick([0, 500, 4 * KIB * KIB]),
   };
 }
@@ -174,12 +177,13 @@ export class SimProcess {
       transport: new SimWire(network, service, owner, parts.onExchange),
     });
     const leases = createLeases(http, OPERATOR_NAMESPACE, 'vps-operator');
-    const elector = election && new LeaderElection({ leases, leaseDurationMs: LEASE_MS, timers, log, ...election });
+    const elector =
+      election && new LeaderElection({ leases, leaseDurationMs: setting.leaseMs, timers, log, ...election });
     const following = { http, namespaces: 'all', log, timers, ...setting.tuning } as const;
     const operator = new Operator({
       ...FLAGS,
       ...setting.flags,
-      ...(elector && { leads: () => elector.held(), leaseDurationMs: LEASE_MS }),
+      ...(elector && { leads: () => elector.held(), leaseDurationMs: setting.leaseMs }),
       kube: createKube(http, () => new Date(timers.now())),
       ...(parts.connectionSecrets && { secrets: createSecrets(http) }),
       servers: createInformer(VIRTUAL_SERVERS, following),
