@@ -18,7 +18,8 @@ import { ConnectionSecrets } from './virtual-server/connection-secret/connection
 import { CreateLimit } from './virtual-server/fleet/create-limit.ts';
 import { Holders } from './virtual-server/fleet/holders.ts';
 import { Losses } from './virtual-server/fleet/losses.ts';
-import { Objects, ownRecord } from './virtual-server/fleet/objects.ts';
+import { knownRecord } from './virtual-server/decision/record.ts';
+import { Objects } from './virtual-server/fleet/objects.ts';
 import { Pace } from './virtual-server/fleet/pace.ts';
 import { pollLagMs } from './virtual-server/fleet/poll-lag.ts';
 import { ServerQuota } from './virtual-server/fleet/server-quota.ts';
@@ -151,7 +152,7 @@ export class Operator {
     await servers.synced();
     const objects = servers.list();
     spread(objects, this.#objects, this.#timers, resyncIntervalMs);
-    await this.#keys.prefetch(objects.filter((object) => ownRecord(object) !== undefined).map(secretOf));
+    await this.#keys.prefetch(objects.filter((object) => knownRecord(object) !== undefined).map(secretOf));
     this.#losses.reportUnseen(objects);
     await this.#servers.controller.start();
     // Where the kind is not installed yet, the operator does its other work; a stop ends the wait.

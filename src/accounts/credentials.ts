@@ -46,7 +46,7 @@ interface Entry {
   fruitless: number;
   /** Before that the Secret is not read again (ms). */
   notBefore: number;
-  /** The service refused the key: read the Secret again as soon as the pause allows. */
+  /** The provider refused the key: read the Secret again as soon as the pause allows. */
   suspect: boolean;
   reading?: Promise<void> | undefined;
 }
@@ -89,7 +89,7 @@ export class Credentials {
     return sessions.find((session) => session.isAccepted)?.account;
   }
 
-  /** The service refused the key of this Secret, or of the one that stands in for it. */
+  /** The provider refused the key of this Secret, or of the one that stands in for it. */
   suspect(namespace: string, name: string): void {
     const { operatorNamespace = '' } = this.#options;
     for (const id of [`${namespace}/${name}`, `${operatorNamespace}/${namespace}.${name}`]) {

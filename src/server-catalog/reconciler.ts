@@ -33,7 +33,7 @@ export interface CatalogReconcilerOptions {
   stopping: AbortSignal;
 }
 
-type Lists = { ok: true; catalog: Catalog } | Missing;
+type Reading = { ok: true; catalog: Catalog } | Missing;
 
 /** What is planned for a catalog that nobody has changed since. */
 interface Plan {
@@ -132,7 +132,7 @@ export class CatalogReconciler implements Reconciler<ServerCatalog> {
     recorder.record(CATALOG_KIND, written, 'ReadCatalog', transitions(catalog.status?.conditions, status.conditions));
   }
 
-  async #read(catalog: ServerCatalog, maxAgeMs: number): Promise<Lists> {
+  async #read(catalog: ServerCatalog, maxAgeMs: number): Promise<Reading> {
     const { credentials } = this.#options;
     const { metadata, spec } = catalog;
     const { name } = spec.apiKeySecretRef;
@@ -146,11 +146,11 @@ export class CatalogReconciler implements Reconciler<ServerCatalog> {
   }
 
   /** Until the next reading (ms): the interval, spread over its last tenth, or a growing pause after a failure. */
-  #pauseAfter(catalog: ServerCatalog, lists: Lists, failures: number): number {
+  #pauseAfter(catalog: ServerCatalog, reading: Reading, failures: number): number {
     const { timers } = this.#options;
-    if (lists.ok) return refreshMs(catalog) * (0.9 + 0.1 * timers.random());
-    const isKey = hasTrait(lists.reason, 'aboutKey');
-    const pauseMs = (isKey ? keyPauseMs : backoffMs)(failures, timers.random(), lists.retryAfterMs);
+    if (reading.ok) return refreshMs(catalog) * (0.9 + 0.1 * timers.random());
+    const isKey = hasTrait(reading.reason, 'aboutKey');
+    const pauseMs = (isKey ? keyPauseMs : backoffMs)(failures, timers.random(), reading.retryAfterMs);
     return isKey ? Math.min(LONGEST_KEY_PAUSE_MS, pauseMs) : pauseMs;
   }
 }

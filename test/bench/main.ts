@@ -83,7 +83,7 @@ async function bench({ options, folder, controlPlane, simulator, bare }: Parts):
     const { ledger } = simulator;
     const creates = ledger.creates().length;
     report('API server', `${connections.seen()} connections`);
-    report('service', `${creates} creates, ${ledger.connections().length - creates} connections besides`);
+    report('provider', `${creates} creates, ${ledger.connections().length - creates} connections besides`);
     if (creates !== count || simulator.aliveServers().length > 0) throw new Error('not one server an object');
   } finally {
     connections.stop();

@@ -24,7 +24,7 @@ export interface Arena {
   /** To the API server, past every proxy, as an administrator. */
   readonly http: KubeHttp;
   readonly kube: Upstream;
-  readonly service: Upstream['dispatcher'];
+  readonly provider: Upstream['dispatcher'];
   readonly tls: { key: string; cert: string };
   readonly ca: string;
   /** The bundled operator. */
@@ -55,7 +55,7 @@ export async function openArena(kubeconfigPath: string): Promise<Arena> {
   const http = createKubeHttp({ cluster, timeoutMs: 30_000 });
   const dispatcher = new Agent({ connect: { ...tls }, connections: null, allowH2: false });
   // Each request on a connection of its own: none can die because the simulator closes an idle one.
-  const service = new Agent({ pipelining: 0 });
+  const provider = new Agent({ pipelining: 0 });
   const followers = new Map<string, Follower>();
   const informer = createInformer(VIRTUAL_SERVERS, {
     http,
@@ -70,7 +70,7 @@ export async function openArena(kubeconfigPath: string): Promise<Arena> {
   return {
     http,
     kube: { origin: cluster.server, dispatcher },
-    service,
+    provider,
     tls: { key: serving.keyPem, cert: serving.certPem },
     ca: ca.certificatePem,
     program: join(folder, 'dist/operator.js'),
@@ -83,7 +83,7 @@ export async function openArena(kubeconfigPath: string): Promise<Arena> {
     async close() {
       await informer.stop();
       await http.close();
-      await Promise.all([dispatcher.destroy(), service.destroy()]);
+      await Promise.all([dispatcher.destroy(), provider.destroy()]);
       await rm(folder, { recursive: true, force: true });
       watchdog.dismiss();
     },

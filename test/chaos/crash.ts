@@ -38,8 +38,8 @@ async function run(scenario: Scenario, point: Point | undefined, arena: Arena, n
     }).finally(() => (state = 'struck'));
     return true;
   };
-  const { service, flags } = scenario;
-  const unusual = { ...(service && { service }), ...(flags && { flags }) };
+  const { provider, flags } = scenario;
+  const unusual = { ...(provider && { provider }), ...(flags && { flags }) };
   const stage = await Stage.open({ arena, name, boundMs: BOUND_MS, intercept, ...unusual });
   // A process that lived through the fault is started anew as well: what it knows of it must not be lost with it.
   stage.tend = async () => {

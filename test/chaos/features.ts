@@ -59,7 +59,7 @@ export const FEATURES: Readonly<Record<string, Scenario>> = {
     },
   },
   reachable: {
-    service: behindSshHost,
+    provider: behindSshHost,
     async act(stage) {
       stage.sshHost.answers = false;
       await begin(stage);

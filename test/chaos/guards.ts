@@ -4,7 +4,7 @@ import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { expiryOf } from '../../src/virtual-server/decision/expiry.ts';
 import type { Simulator } from '../../src/simulator/index.ts';
 import type { Request } from './labels.ts';
-import { recordOf } from './objects.ts';
+import { recordOf } from '../gen/records.ts';
 import { checkConnectionWrite } from './secret-calls.ts';
 
 interface Patch {

@@ -92,12 +92,12 @@ export function serviceLabel({ method, path, body }: Request, world: World): str
     const name = path.split('/').at(-1) ?? '';
     if (method === 'POST' && name === 'servers') {
       const { ssh_keys } = JSON.parse(body) as { ssh_keys?: unknown };
-      return `service:POST-servers:${stateOf(world.ordering(ssh_keys))}`;
+      return `provider:POST-servers:${stateOf(world.ordering(ssh_keys))}`;
     }
-    return `service:${method}-${name}${beside(world)}`;
+    return `provider:${method}-${name}${beside(world)}`;
   }
-  if (kind === undefined) return `service:GET-task:${stateOf(world.holder({ task: Number(id) }))}`;
-  return `service:${method}-server:${stateOf(world.holder({ identifier: decodeURIComponent(id) }))}`;
+  if (kind === undefined) return `provider:GET-task:${stateOf(world.holder({ task: Number(id) }))}`;
+  return `provider:${method}-server:${stateOf(world.holder({ identifier: decodeURIComponent(id) }))}`;
 }
 
 function eventReason(body: string): string {

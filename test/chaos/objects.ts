@@ -1,21 +1,11 @@
 /** The newest version known of every object of one namespace, and of its catalog: told by a watch, by answers to the operator and to people. */
 import { currentReason } from '../../src/controller/conditions.ts';
-import { RECORD_ANNOTATION } from '../../src/api/names.ts';
-import { parseRecord, type ServerRecord } from '../../src/api/record.ts';
 import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { KubeObject } from '../../src/kube/resource.ts';
 import type { Simulator } from '../../src/simulator/index.ts';
 import type { World } from './labels.ts';
-
-/** The object's own record, from the annotation or its mirror. */
-export function recordOf(object: VirtualServer): ServerRecord | undefined {
-  const { uid, annotations } = object.metadata;
-  const parsed = parseRecord(annotations?.[RECORD_ANNOTATION]);
-  const own = parsed.ok && parsed.record?.owner === uid ? parsed.record : undefined;
-  const mirror = object.status?.record?.owner === uid ? object.status.record : undefined;
-  return own ?? mirror;
-}
+import { recordOf } from '../gen/records.ts';
 
 export class KnownObjects implements World {
   /** The one that was written last; no scenario has more than one. */

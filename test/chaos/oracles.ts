@@ -3,7 +3,7 @@ import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { Simulator } from '../../src/simulator/index.ts';
 import { shows, type Lists } from './catalogs.ts';
-import { recordOf } from './objects.ts';
+import { recordOf } from '../gen/records.ts';
 import type { Replica } from './replica.ts';
 
 interface Ending {

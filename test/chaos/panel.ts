@@ -2,7 +2,7 @@
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { DEFAULT_KEY, type Simulator } from '../../src/simulator/index.ts';
 import type { Lists } from './catalogs.ts';
-import { recordOf } from './objects.ts';
+import { recordOf } from '../gen/records.ts';
 
 /** Enough that the second poll meets an object that knows its identifier. */
 const POLLS = 2;

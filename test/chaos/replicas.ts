@@ -2,7 +2,7 @@
 import { NOT_CREATED_ANNOTATION } from '../../src/api/names.ts';
 import type { Arena } from './arena.ts';
 import type { Passing } from './exchange.ts';
-import { recordOf } from './objects.ts';
+import { recordOf } from '../gen/records.ts';
 import type { Part, Result } from './plan.ts';
 import type { Replica } from './replica.ts';
 import { SCENARIOS, type Scenario } from './scenarios.ts';
@@ -53,7 +53,7 @@ export const replicas: Part = {
     const trouble = point && TROUBLES[point.fault];
     if (scenario === undefined || (point !== undefined && trouble === undefined)) return undefined;
     // A false word about a create whose answer says nothing is believed: nobody could know better.
-    const isTrustworthy = point?.label === 'service:POST-servers:attempt' && scenario.service === undefined;
+    const isTrustworthy = point?.label === 'provider:POST-servers:attempt' && scenario.provider === undefined;
     if (trouble?.earlyWord === true && !isTrustworthy) return undefined;
     const feature = FEATURES.includes(name) ? name.split('-', 1)[0] : undefined;
     if (feature !== undefined && point?.label.includes(feature) === false) return undefined;
@@ -80,7 +80,7 @@ class ReplicaPlan {
   }
 
   async run(arena: Arena, name: string): Promise<Result> {
-    const { service, flags = [] } = this.#scenario;
+    const { provider, flags = [] } = this.#scenario;
     const { skewMs = 0, earlyWord } = this.#trouble ?? {};
     const intercept: Interceptor = (label, exchange, sender) => this.#meet(label, exchange, sender);
     const stage = await Stage.open({
@@ -89,7 +89,7 @@ class ReplicaPlan {
       boundMs: BOUND_MS,
       skews: [0, skewMs],
       intercept,
-      ...(service && { service }),
+      ...(provider && { provider }),
       flags: [...flags, ...(earlyWord ? [PATIENT_CREATE] : [])],
     });
     stage.tend = () => this.#tend(stage);

@@ -5,13 +5,13 @@ import { begin, isCreate, removed } from './acts.ts';
 import { CONNECTIONS } from './connections.ts';
 import { jsonAnswer, type Answer, type Exchange } from './exchange.ts';
 import { FEATURES } from './features.ts';
-import { recordOf } from './objects.ts';
+import { recordOf } from '../gen/records.ts';
 import type { Stage } from './stage.ts';
 import { WORSE } from './worse.ts';
 
 export interface Scenario {
   /** What the provider does otherwise than usual: its answer to a request; `forward` lets it act as usual. */
-  service?: Unusual;
+  provider?: Unusual;
   /** Flags of the operator besides the usual ones. */
   flags?: string[];
   act: (stage: Stage) => Promise<void>;
@@ -104,7 +104,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     },
   },
   'refused-then-mended': {
-    service: soldOut,
+    provider: soldOut,
     async act(stage) {
       await begin(stage);
       await stage.people.apply('web', { product: 'vps-2gb' });
@@ -115,7 +115,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     },
   },
   'unknown-and-created': {
-    service: firstCreateFails(true),
+    provider: firstCreateFails(true),
     async act(stage) {
       await unknown(stage);
       stage.peopleLook = true;
@@ -125,7 +125,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     },
   },
   'unknown-and-not-created': {
-    service: firstCreateFails(false),
+    provider: firstCreateFails(false),
     async act(stage) {
       await unknown(stage);
       stage.peopleLook = true;
@@ -135,7 +135,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     },
   },
   'unknown-then-deleted': {
-    service: firstCreateFails(true),
+    provider: firstCreateFails(true),
     async act(stage) {
       await unknown(stage);
       await stage.people.remove('web');
@@ -144,7 +144,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     },
   },
   'unknown-then-deleted-not-created': {
-    service: firstCreateFails(false),
+    provider: firstCreateFails(false),
     async act(stage) {
       await unknown(stage);
       await stage.people.remove('web');
@@ -162,13 +162,13 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     },
   },
   'retained-during-task': {
-    service: namelessAtFirst,
+    provider: namelessAtFirst,
     async act(stage) {
       stage.tasksEnd = false;
       await begin(stage);
       await stage.people.apply('web', { deletionPolicy: 'Retain' });
       // A process that was killed in between polls first and says so afterwards.
-      const isPolled = (): boolean => stage.traffic.labels.some((label) => label.startsWith('service:GET-task'));
+      const isPolled = (): boolean => stage.traffic.labels.some((label) => label.startsWith('provider:GET-task'));
       const reasons = ['Creating', 'Available'];
       await stage.until('the task to be known', () => reasons.includes(stage.reason('web') ?? '') || isPolled());
       stage.retained.add(stage.objects.object('web')?.spec.sshKeys?.join('\n'));

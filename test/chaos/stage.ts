@@ -29,7 +29,7 @@ interface StageOptions {
   /** The fault of the plan. */
   intercept?: Interceptor;
   /** What the provider of the scenario does otherwise than usual. */
-  service?: Unusual;
+  provider?: Unusual;
   flags?: string[];
   /** One operator, or several that elect a leader; each entry is by how much its clock is wrong (ms). */
   skews?: readonly number[];
@@ -37,7 +37,7 @@ interface StageOptions {
 
 interface Surroundings {
   simulator: Simulator;
-  service: Proxy;
+  provider: Proxy;
   /** All that the provider has given out. */
   tokens: readonly string[];
   sshHost: SshHost;
@@ -71,14 +71,14 @@ export class Stage {
   /** What to make of a process that ended and was not asked to. */
   onEnd: (replica: Replica, code: number | null) => void;
   readonly #options: StageOptions;
-  readonly #service: Proxy;
+  readonly #provider: Proxy;
   readonly #tokens: readonly string[];
   readonly #deadline: number;
 
-  private constructor(options: StageOptions, { simulator, service, tokens, sshHost }: Surroundings) {
-    const { arena, name, boundMs, intercept, service: unusual } = options;
+  private constructor(options: StageOptions, { simulator, provider, tokens, sshHost }: Surroundings) {
+    const { arena, name, boundMs, intercept, provider: unusual } = options;
     this.#options = options;
-    this.#service = service;
+    this.#provider = provider;
     this.#tokens = tokens;
     this.#deadline = Date.now() + boundMs;
     this.simulator = simulator;
@@ -95,7 +95,7 @@ export class Stage {
       elects: options.skews !== undefined,
       violated,
       ...(intercept && { intercept }),
-      ...(unusual && { service: (exchange, forward) => unusual(exchange, forward, this) }),
+      ...(unusual && { provider: (exchange, forward) => unusual(exchange, forward, this) }),
     });
     this.calm = new Calm(this.objects, this.panel, this.traffic);
     const { objects, panel, people, traffic } = this;
@@ -107,11 +107,11 @@ export class Stage {
     const tokens: string[] = [];
     const newToken = (): string => tokens[tokens.push(randomUUID()) - 1] ?? '';
     const simulator = await startSimulator({ taskDurationMs: Infinity, newToken });
-    const upstream = { origin: simulator.baseUrl, dispatcher: options.arena.service };
-    const service = await startProxy({ upstream, onExchange: (exchange) => stage.traffic.toService(exchange) });
-    simulator.setOrigin(service.origin);
+    const upstream = { origin: simulator.baseUrl, dispatcher: options.arena.provider };
+    const provider = await startProxy({ upstream, onExchange: (exchange) => stage.traffic.toProvider(exchange) });
+    simulator.setOrigin(provider.origin);
     const sshHost = await SshHost.open((visit) => stage.traffic.toSshHost(visit, 'web'));
-    const stage = new Stage(options, { simulator, service, tokens, sshHost });
+    const stage = new Stage(options, { simulator, provider, tokens, sshHost });
     await stage.#open();
     return stage;
   }
@@ -243,7 +243,7 @@ export class Stage {
 
   async #close(): Promise<void> {
     await Promise.all(this.replicas.map((replica) => replica.close()));
-    await Promise.all([this.#service.close(), this.sshHost.close()]);
+    await Promise.all([this.#provider.close(), this.sshHost.close()]);
     await this.simulator.close();
     this.#options.arena.unfollow(this.#options.name);
     await this.people.removeAll();

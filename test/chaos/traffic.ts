@@ -26,7 +26,7 @@ interface TrafficOptions {
   /** The fault of the plan. */
   intercept?: Interceptor;
   /** What the provider answers. */
-  service?: (exchange: Exchange, forward: () => Promise<Answer>) => Promise<Answer>;
+  provider?: (exchange: Exchange, forward: () => Promise<Answer>) => Promise<Answer>;
 }
 
 const LAST_WORDS_MS = 50;
@@ -94,15 +94,15 @@ export class Traffic {
     await this.#deal(kubeLabel(exchange, this.#options.objects), exchange, sender);
   }
 
-  async toService(exchange: Exchange): Promise<void> {
+  async toProvider(exchange: Exchange): Promise<void> {
     await this.#still;
-    const { objects, list, simulator, violated, leader, service } = this.#options;
+    const { objects, list, simulator, violated, leader, provider } = this.#options;
     exchange.onForward(async (forward) => {
       // What is true at the very moment at which the provider acts.
       if (exchange.method !== 'GET') violated(checkServiceCall(exchange, (await list()).items, simulator));
       return forward();
     });
-    if (service !== undefined) exchange.onForward((forward) => service(exchange, forward));
+    if (provider !== undefined) exchange.onForward((forward) => provider(exchange, forward));
     const sshKeys = orderedBy(exchange);
     const count = (by: 1 | -1): void => {
       if (sshKeys !== undefined) this.#onTheirWay.set(sshKeys, (this.#onTheirWay.get(sshKeys) ?? 0) + by);

@@ -102,8 +102,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'the owner of a record is not looked at',
     file: 'src/virtual-server/decision/record.ts',
-    find: 'const own = annotated?.owner === uid ? annotated : undefined;',
-    replace: 'const own = annotated;',
+    find: 'const own = parsed.ok && parsed.record?.owner === uid ? parsed.record : undefined;',
+    replace: 'const own = parsed.ok ? parsed.record : undefined;',
   },
   {
     name: 'an accepted task is forgotten when its record meets a conflict',
@@ -141,7 +141,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'the mirror is not looked at',
     file: 'src/virtual-server/decision/record.ts',
-    find: 'const mirror = object.status?.record?.owner === uid ? object.status.record : undefined;',
+    find: 'const mirror = status?.record?.owner === uid ? status.record : undefined;',
     replace: 'const mirror = undefined as ServerRecord | undefined;',
   },
   {
@@ -167,7 +167,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: "a server in a record of a newer format counts as nobody's",
-    file: 'src/virtual-server/fleet/objects.ts',
+    file: 'src/virtual-server/decision/record.ts',
     find: "if (view.kind === 'tooNew') return view.held;",
     replace: "if (view.kind === 'tooNew') return undefined;",
     tests: ['test/integration/records/versions.test.ts'],
@@ -221,14 +221,14 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/fleet/holders.ts',
     find: 'this.#isOwner(other, holding) && concerns(holding) ?',
     replace: 'this.#isOwner(other, holding) && concerns(holding) && holding.name === "" ?',
-    tests: ['test/integration/adoption'],
+    tests: ['test/integration/orders/adoption.test.ts'],
   },
   {
     name: 'the live read before a DELETE is left out, in real processes',
     file: 'src/virtual-server/visit/gather.ts',
     find: 'const live = await room.kube.getVirtualServer(namespace, name);',
     replace: 'const live = view.object as VirtualServer | undefined;',
-    plan: 'stale/retained-while-deleting/service:GET-task:attempt+task+identifier+deleting+shown/frozen',
+    plan: 'stale/retained-while-deleting/provider:GET-task:attempt+task+identifier+deleting+shown/frozen',
   },
   {
     name: 'a status is written without resourceVersion',
@@ -249,7 +249,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/server-catalog/reconciler.ts',
     find: "const isInOrder = currentReason(status?.conditions) === 'Available';",
     replace: 'const isInOrder = currentReason(status?.conditions) !== undefined;',
-    plan: 'crash/catalog/service:GET-products:catalog+ready+asked/error',
+    plan: 'crash/catalog/provider:GET-products:catalog+ready+asked/error',
   },
   {
     name: 'the plugin says its word without the attempt',
@@ -284,7 +284,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/wiring.ts',
     find: 'await election?.acquire();',
     replace: 'void election?.acquire();',
-    plan: 'replicas/life/service:GET-products/kill-before',
+    plan: 'replicas/life/provider:GET-products/kill-before',
   },
   {
     name: 'that a server was cancelled at its end is not written down',
@@ -851,7 +851,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'a confirmed holder under another key of the same base URL does not count',
     file: 'src/virtual-server/fleet/holders.ts',
-    find: 'isConfirmed === true && isSameService(account, other);',
+    find: 'isConfirmed === true && isSameProvider(account, other);',
     replace: 'isConfirmed === true && isSameAccount(account, other);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/fleet/holders.test.ts'],
   },

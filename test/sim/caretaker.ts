@@ -1,4 +1,4 @@
-/** The person who looks after parked objects in the simulation, and says truthfully what the service shows. */
+/** The person who looks after parked objects in the simulation, and says truthfully what the provider shows. */
 import { currentReason } from '../../src/controller/conditions.ts';
 import {
   ACCEPT_SERVER_ANNOTATION,
@@ -13,7 +13,8 @@ import { orphanName } from '../../src/virtual-server/decision/inputs.ts';
 import type { AliveServer, Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer } from './api-server.ts';
 import { OTHER_ACCOUNT } from './misfortunes.ts';
-import { identifierOf, isAlive, isSame, recordOf, type Ownership } from './ownership.ts';
+import { identifierOf, isAlive, isSame, type Ownership } from './ownership.ts';
+import { recordOf } from '../gen/records.ts';
 
 /** Names of the Secrets with the keys of the two accounts. */
 export const KEY_SECRET = 'vps-api-key';
@@ -37,7 +38,7 @@ const BLIND = new Set(['ServerNotVisible', 'IdentityUnproven', 'TaskNotFound']);
 
 export interface CaretakerParts {
   api: ApiServer;
-  service: Simulation;
+  simulation: Simulation;
   truth: Truth;
   ownership: Ownership;
   now: () => number;
@@ -71,15 +72,15 @@ export function abandon(object: VirtualServer, { abandoned, abandonedServers }: 
 
 export class Caretaker {
   readonly #api: ApiServer;
-  readonly #service: Simulation;
+  readonly #simulation: Simulation;
   readonly #truth: Truth;
   readonly #ownership: Ownership;
   readonly #now: () => number;
   readonly #tell: (what: string) => void;
 
-  constructor({ api, service, truth, ownership, now, tell }: CaretakerParts) {
+  constructor({ api, simulation, truth, ownership, now, tell }: CaretakerParts) {
     this.#api = api;
-    this.#service = service;
+    this.#simulation = simulation;
     this.#truth = truth;
     this.#ownership = ownership;
     this.#now = now;
@@ -90,7 +91,7 @@ export class Caretaker {
   resolve(object: VirtualServer): void {
     const reason = currentReason(object.status?.conditions);
     const { attempt, attemptedAt, identifier, orphans } = recordOf(object) ?? {};
-    // A request that was cut off may arrive later than its sender knows: whoever looks at the service waits a little.
+    // A request that was cut off may arrive later than its sender knows: whoever looks at the provider waits a little.
     if (attemptedAt !== undefined && this.#now() - Date.parse(attemptedAt) < PATIENCE_MS) return;
     if (reason === undefined) return;
     if (reason === 'RecordMismatch') this.#annotate(object, { [START_ANEW_ANNOTATION]: object.metadata.uid });
@@ -197,7 +198,7 @@ export class Caretaker {
 
   #excuse({ spec }: VirtualServer, attempt: string): void {
     const key = spec.sshKeys?.[0];
-    if (!this.#service.ledger.creates().some(({ body }) => body.ssh_keys === key)) return;
+    if (!this.#simulation.ledger.creates().some(({ body }) => body.ssh_keys === key)) return;
     this.#truth.again.set(key, (this.#truth.again.get(key) ?? new Set()).add(attempt));
   }
 
@@ -206,13 +207,13 @@ export class Caretaker {
     const held = new Set(this.#api.servers.list().map((other) => this.#ownership.serverOf(other)?.serial));
     for (const { identifier } of this.#serversOf(object).filter(({ serial }) => !held.has(serial))) {
       this.#tell(`remove server ${identifier}, which nobody holds`);
-      this.#service.fleet.removeServer(identifier);
+      this.#simulation.fleet.removeServer(identifier);
     }
   }
 
   /** Those that were ordered for this object and are alive, or will be when their task ends. */
   #serversOf(object: VirtualServer): AliveServer[] {
     const own = this.#ownership.orderedFor(object);
-    return this.#service.aliveServers().filter(({ serial }) => own.has(serial));
+    return this.#simulation.aliveServers().filter(({ serial }) => own.has(serial));
   }
 }

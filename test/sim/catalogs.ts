@@ -20,7 +20,7 @@ const MISSING_SECRET = 'no-such-secret';
 
 export interface CatalogParts {
   api: ApiServer;
-  service: Simulation;
+  simulation: Simulation;
   random: Random;
   namespaces: readonly string[];
   tell: (what: string) => void;
@@ -32,7 +32,7 @@ export class CatalogPeople {
 
   constructor(parts: CatalogParts) {
     this.#parts = parts;
-    parts.service.provider.setCatalog(this.#offer);
+    parts.simulation.provider.setCatalog(this.#offer);
   }
 
   /** One random action; the API server refuses some. */
@@ -98,13 +98,13 @@ export class CatalogPeople {
   }
 
   #offerOtherwise(): void {
-    const { random, service, tell } = this.#parts;
+    const { random, simulation, tell } = this.#parts;
     this.#offer = {
       products: random.chance(0.5) ? PRODUCTS : [...PRODUCTS, ...MORE_PRODUCTS],
       images: random.chance(0.5) ? IMAGES : [...IMAGES, ...MORE_IMAGES],
       diskSizes: DISK_SIZES,
     };
-    service.provider.setCatalog(this.#offer);
+    simulation.provider.setCatalog(this.#offer);
     tell(`the provider offers ${this.#offer.products.length} products, ${this.#offer.images.length} images`);
   }
 }

@@ -13,7 +13,7 @@ const SHARED = 'connection';
 
 export interface Surroundings {
   api: ApiServer;
-  service: Simulation;
+  simulation: Simulation;
   random: Random;
   truth: Truth;
   ownership: Ownership;
@@ -109,14 +109,14 @@ export class Connections {
 
   /** Somebody changes a server in the customer panel. */
   #changeServer(): void {
-    const { service, random, tell } = this.#around;
-    const alive = service.aliveServers();
+    const { simulation, random, tell } = this.#around;
+    const alive = simulation.aliveServers();
     if (alive.length === 0) return;
     const { identifier } = random.pick(alive);
-    const server = service.fleet.find('default', identifier)?.object;
+    const server = simulation.fleet.find('default', identifier)?.object;
     if (server === undefined) return;
     const change = ++this.#changes;
-    service.fleet.updateServer(
+    simulation.fleet.updateServer(
       identifier,
       random.pick([
         { vnc: { ...server.vnc, mode: 'enabled', password: `vnc-password-new-${change}` } },
@@ -127,6 +127,6 @@ export class Connections {
         { admin_console: { ...server.admin_console, username: `admin-${change}` } },
       ]),
     );
-    tell(`server ${identifier} changes at the service`);
+    tell(`server ${identifier} changes at the provider`);
   }
 }

@@ -22,7 +22,7 @@ export function drawProvider(random: Random): Pick<SimulationOptions, 'taskNumbe
 }
 
 export interface MisfortuneParts {
-  service: Simulation;
+  simulation: Simulation;
   random: Random;
   now: () => number;
   tell: (what: string) => void;
@@ -33,7 +33,7 @@ export interface MisfortuneParts {
 }
 
 export class Misfortunes {
-  readonly #service: Simulation;
+  readonly #simulation: Simulation;
   readonly #givenBack = new Set<string>();
   readonly #isRecognized: (serial: number) => boolean;
   readonly #areAllNamed: () => boolean;
@@ -43,9 +43,9 @@ export class Misfortunes {
   /** ms since the epoch. */
   #absenceAgainAt = -Infinity;
 
-  constructor({ service, random, now, tell, isRecognized, areAllNamed }: MisfortuneParts) {
+  constructor({ simulation, random, now, tell, isRecognized, areAllNamed }: MisfortuneParts) {
     this.#areAllNamed = areAllNamed;
-    this.#service = service;
+    this.#simulation = simulation;
     this.#isRecognized = isRecognized;
     this.#random = random;
     this.#now = now;
@@ -73,21 +73,21 @@ export class Misfortunes {
       () => this.#renumber(),
       () => this.#orderElsewhere(),
       () => this.#restartCounter(),
-      () => this.#service.fleet.setIdentifierFrom(random.pick(['start', 'end'])),
-      () => this.#service.fleet.setAddresses(random.pick(['all', 'all', 'no-macs', 'none'])),
+      () => this.#simulation.fleet.setIdentifierFrom(random.pick(['start', 'end'])),
+      () => this.#simulation.fleet.setAddresses(random.pick(['all', 'all', 'no-macs', 'none'])),
     ];
     random.pick(acts)();
   }
 
   /** Everything is told as it is from now on; what has happened stays. */
   end(): void {
-    const { provider, accounts, fleet } = this.#service;
+    const { provider, accounts, fleet } = this.#simulation;
     provider.endLies();
     provider.setCreateAnswer({ status: 202, body: true, location: true });
     fleet.setLag({ taskMs: 0, serverMs: 0, cancelMs: 0 });
     fleet.setIdentifierFrom('start');
     fleet.setAddresses('all');
-    for (const { identifier } of this.#service.aliveServers()) fleet.showAddresses(identifier, 'all');
+    for (const { identifier } of this.#simulation.aliveServers()) fleet.showAddresses(identifier, 'all');
     for (const account of [OWN_ACCOUNT, OTHER_ACCOUNT]) if (accounts.suspension(account)) accounts.resume(account);
   }
 
@@ -99,7 +99,7 @@ export class Misfortunes {
       cancelMs: random.pick([0, 5_000, MINUTE]),
       cancelAgain: random.pick([200, 404] as const),
     };
-    this.#service.fleet.setLag(lag);
+    this.#simulation.fleet.setLag(lag);
     this.#tell(`the provider lags: ${JSON.stringify(lag)}`);
   }
 
@@ -110,9 +110,9 @@ export class Misfortunes {
     const untilMs = this.#now() + random.int(1_000, LONGEST_ABSENCE_MS);
     this.#absenceAgainAt = untilMs + BETWEEN_ABSENCES_MS;
     const route = random.pick(['/beta/vps/servers/{identifier}', '/beta/queue/vps/{task}'] as const);
-    this.#service.provider.falsify({ route, status: 404, untilMs });
+    this.#simulation.provider.falsify({ route, status: 404, untilMs });
     if (random.chance(0.3))
-      this.#service.provider.falsify({ route: '/beta/vps/servers/{identifier}', status: 404, untilMs });
+      this.#simulation.provider.falsify({ route: '/beta/vps/servers/{identifier}', status: 404, untilMs });
     this.#tell(`404 for ${route} until ${new Date(untilMs).toISOString()}`);
   }
 
@@ -128,8 +128,8 @@ export class Misfortunes {
     ] as const);
     const status = random.pick([401, 401, 403, 500] as const);
     const untilMs = this.#now() + random.int(100, 10 * MINUTE);
-    this.#service.provider.falsify({ route, status, untilMs });
-    if (random.chance(0.5)) this.#service.accounts.forgetTokens();
+    this.#simulation.provider.falsify({ route, status, untilMs });
+    if (random.chance(0.5)) this.#simulation.accounts.forgetTokens();
     this.#tell(`${status} for ${route} until ${new Date(untilMs).toISOString()}`);
   }
 
@@ -138,18 +138,18 @@ export class Misfortunes {
     const list = random.pick(['products', 'images', 'disk-sizes'] as const);
     const keep = random.pick([0, 0, 1]);
     const untilMs = this.#now() + random.int(1_000, 10 * MINUTE);
-    this.#service.provider.shorten({ list, keep, untilMs });
+    this.#simulation.provider.shorten({ list, keep, untilMs });
     this.#tell(`${list} shows ${keep} entries until ${new Date(untilMs).toISOString()}`);
   }
 
   #fail(): void {
     const random = this.#random;
-    const creating = this.#service
+    const creating = this.#simulation
       .aliveServers()
       .filter(({ state, account }) => state === 'creating' && account !== OTHER_ACCOUNT);
     if (creating.length === 0) return;
     const { task, serial, account } = random.pick(creating);
-    const newest = this.#service.ledger.creates({ account }).findLast((create) => create.task === task);
+    const newest = this.#simulation.ledger.creates({ account }).findLast((create) => create.task === task);
     // A number that was given out again means a later task.
     if (task === undefined || newest?.serial !== serial) return;
     const options = {
@@ -157,12 +157,12 @@ export class Misfortunes {
       text: random.pick(['Failed: no space left', 'Installing OS, 3% complete']),
       identifier: random.chance(0.5),
     };
-    this.#service.fleet.failTask(task, options);
+    this.#simulation.fleet.failTask(task, options);
     this.#tell(`task ${task} fails: ${JSON.stringify(options)}`);
   }
 
   #suspend(): void {
-    const { accounts } = this.#service;
+    const { accounts } = this.#simulation;
     if (accounts.suspension(OWN_ACCOUNT) !== undefined) {
       accounts.resume(OWN_ACCOUNT);
       this.#tell('the account is active again');
@@ -182,15 +182,15 @@ export class Misfortunes {
       { status: 200, body: true, location: false } as const,
       { status: 202, body: false, location: true } as const,
     ]);
-    this.#service.provider.setCreateAnswer(answer);
+    this.#simulation.provider.setCreateAnswer(answer);
     this.#tell(`creates are answered with ${JSON.stringify(answer)}`);
   }
 
   /** The identifier of a server that is gone names another one. */
   #giveBack(): void {
     const random = this.#random;
-    const { fleet } = this.#service;
-    const alive = new Set(this.#service.aliveServers().map(({ identifier }) => identifier));
+    const { fleet } = this.#simulation;
+    const alive = new Set(this.#simulation.aliveServers().map(({ identifier }) => identifier));
     // Before anybody has read a server, nothing tells it from the next one of its name: a documented limit.
     const gone = fleet
       .history()
@@ -206,21 +206,21 @@ export class Misfortunes {
   }
 
   #renumber(): void {
-    const alive = this.#service.aliveServers();
+    const alive = this.#simulation.aliveServers();
     if (alive.length === 0) return;
     const { identifier } = this.#random.pick(alive);
-    this.#service.fleet.renumber(identifier);
+    this.#simulation.fleet.renumber(identifier);
     this.#tell(`server ${identifier} gets other IPv6 addresses`);
   }
 
   /** Of two orders with one number nothing tells which is whose before both are named: a documented limit. */
   #restartCounter(): void {
     if (!this.#areAllNamed()) return;
-    this.#service.fleet.restartTaskCounter();
+    this.#simulation.fleet.restartTaskCounter();
     this.#tell('the counter of tasks begins again');
   }
 
   #orderElsewhere(): void {
-    this.#service.fleet.create(OTHER_ACCOUNT, PRODUCT, 10, { ssh_keys: ELSEWHERE });
+    this.#simulation.fleet.create(OTHER_ACCOUNT, PRODUCT, 10, { ssh_keys: ELSEWHERE });
   }
 }

@@ -8,8 +8,8 @@ export interface Network {
   random: Random;
   /** Between operator and API server. */
   kube: Weather;
-  /** Between operator and service. */
-  service: Weather;
+  /** Between operator and provider. */
+  provider: Weather;
   /** How often SSH servers do not answer. */
   silentSsh: number;
   /** Whether the disks of the journals take no line at present. */

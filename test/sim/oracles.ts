@@ -8,7 +8,8 @@ import type { Exchange } from '../../src/provider/transport.ts';
 import type { ServerLife, Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer } from './api-server.ts';
 import { ELSEWHERE } from './misfortunes.ts';
-import { identifierOf, isAlive, recordOf, type Ownership } from './ownership.ts';
+import { identifierOf, isAlive, type Ownership } from './ownership.ts';
+import { recordOf } from '../gen/records.ts';
 import { keyOf } from './object-store.ts';
 import type { People } from './people.ts';
 import type { SimProcess } from './process.ts';
@@ -17,9 +18,9 @@ import type { SimProcess } from './process.ts';
 const FINAL = new Set(['Available', 'ServerMissing', 'InvalidSpec', 'Expired']);
 
 /** No object may have had two creates accepted: people here say `not-created` only where nothing was created. */
-export function orderedTwice(service: Simulation, { truth }: People): string[] {
+export function orderedTwice(simulation: Simulation, { truth }: People): string[] {
   const byKey = new Map<unknown, number>();
-  const ours = service.ledger.creates().filter(({ body }) => body.ssh_keys !== ELSEWHERE);
+  const ours = simulation.ledger.creates().filter(({ body }) => body.ssh_keys !== ELSEWHERE);
   for (const { body } of ours) byKey.set(body.ssh_keys, (byKey.get(body.ssh_keys) ?? 0) + 1);
   const excess = [...byKey].filter(([key, count]) => count > 1 + (truth.again.get(key)?.size ?? 0));
   return excess.map(([key, count]) => `${String(key)} was ordered ${count} times`);
@@ -90,7 +91,7 @@ export function falselyReported(
   event: EventInput,
   api: ApiServer,
   { truth, ownership }: People,
-  service: Simulation,
+  simulation: Simulation,
 ): string[] {
   if (event.reason !== 'ServerCancelled' && event.reason !== 'ServerGone') return [];
   const object = api.servers.changes.findLast(
@@ -98,7 +99,7 @@ export function falselyReported(
   )?.object;
   if (object === undefined || truth.abandoned.has(object.spec.sshKeys?.[0])) return [];
   const own = ownership.ownedBy(object);
-  const alive = service
+  const alive = simulation
     .aliveServers()
     .filter(({ serial, identifier }) => own.has(serial) && names(event.note, identifier));
   return alive.map(({ identifier }) => `an Event says "${event.note}", and server ${identifier} lives`);
@@ -142,7 +143,7 @@ function placesTaken({ metadata: { namespace, uid } }: VirtualServer, api: ApiSe
 }
 
 /** Every server that lives is held by exactly one object, or was to be retained; of one that is gone its object says so. */
-export function unaccounted(api: ApiServer, service: Simulation, { truth, ownership }: People): string[] {
+export function unaccounted(api: ApiServer, simulation: Simulation, { truth, ownership }: People): string[] {
   const held = new Map<number, VirtualServer>();
   const violations: string[] = [];
   for (const object of api.servers.list()) {
@@ -166,8 +167,8 @@ export function unaccounted(api: ApiServer, service: Simulation, { truth, owners
   }
   const retained = serversLeft(api, ownership);
   const keys = new Set<unknown>(api.servers.changes.map(({ object }) => object.spec.sshKeys?.[0]));
-  const keyOfOrder = new Map(service.ledger.creates().map(({ serial, body }) => [serial, body.ssh_keys]));
-  for (const { serial, identifier } of service.aliveServers()) {
+  const keyOfOrder = new Map(simulation.ledger.creates().map(({ serial, body }) => [serial, body.ssh_keys]));
+  for (const { serial, identifier } of simulation.aliveServers()) {
     const key = keyOfOrder.get(serial);
     const isStranger = !keys.has(key) && !ownership.isAdopted(serial);
     const isGivenUp = truth.abandoned.has(key) || truth.abandonedServers.has(serial) || ownership.misled.has(key);

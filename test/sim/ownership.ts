@@ -1,19 +1,10 @@
 /** Whose a server is, as the provider's ledger and the people know it: by serial, since identifiers can come back. */
-import { ADOPT_ANNOTATION, RECORD_ANNOTATION } from '../../src/api/names.ts';
-import { parseRecord, type ServerRecord } from '../../src/api/record.ts';
+import { ADOPT_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { holdingOf } from '../../src/virtual-server/fleet/holding.ts';
 import type { ServerLife, Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer } from './api-server.ts';
-
-/** What annotation or mirror say, where they were written for this object. */
-export function recordOf(object: VirtualServer): ServerRecord | undefined {
-  const parsed = parseRecord(object.metadata.annotations?.[RECORD_ANNOTATION]);
-  const own = parsed.ok && parsed.record?.owner === object.metadata.uid ? parsed.record : undefined;
-  const mirror = object.status?.record?.owner === object.metadata.uid ? object.status.record : undefined;
-  if (own === undefined || mirror === undefined) return own ?? mirror;
-  return { ...mirror, ...own };
-}
+import { recordOf } from '../gen/records.ts';
 
 /** The server that the object holds; one that was cancelled at its end is held no more. */
 export function identifierOf(object: VirtualServer): string | undefined {
@@ -44,7 +35,7 @@ export function isContested(object: VirtualServer, objects: readonly VirtualServ
 
 export class Ownership {
   readonly #api: ApiServer;
-  readonly #service: Simulation;
+  readonly #simulation: Simulation;
   /** SSH keys of objects that took over another server than the one that was ordered for them: somebody named it. */
   readonly misled = new Set<unknown>();
   /** By uid: serials of servers that the object took over. */
@@ -56,15 +47,15 @@ export class Ownership {
   readonly #read = new Set<number>();
   #seen = 0;
 
-  constructor(api: ApiServer, service: Simulation) {
+  constructor(api: ApiServer, simulation: Simulation) {
     this.#api = api;
-    this.#service = service;
+    this.#simulation = simulation;
     api.servers.listeners.add(() => this.#follow());
   }
 
   /** Serials of the servers that were ordered for the object: its SSH key is its own. */
   orderedFor({ spec }: VirtualServer): Set<number> {
-    const creates = this.#service.ledger.creates().filter(({ body }) => body.ssh_keys === spec.sshKeys?.[0]);
+    const creates = this.#simulation.ledger.creates().filter(({ body }) => body.ssh_keys === spec.sshKeys?.[0]);
     return new Set(creates.map(({ serial }) => serial));
   }
 
@@ -78,14 +69,14 @@ export class Ownership {
     const identifier = identifierOf(object);
     if (identifier === undefined) return undefined;
     const own = this.ownedBy(object);
-    const lives = this.#service.fleet.history();
+    const lives = this.#simulation.fleet.history();
     return lives.findLast((life) => own.has(life.serial) && isSame(life.identifier, identifier));
   }
 
   /** Whether every server that is being created is known, by its identifier, to the object that it was ordered for. */
   areAllNamed(): boolean {
     const named = new Set(this.#api.servers.list().map((object) => this.serverOf(object)?.serial));
-    const creating = this.#service.aliveServers().filter(({ state }) => state === 'creating');
+    const creating = this.#simulation.aliveServers().filter(({ state }) => state === 'creating');
     const knowsItsIdentifier = (object: VirtualServer) => {
       const record = recordOf(object);
       return record?.attempt === undefined || record.identifier !== undefined;
@@ -116,7 +107,7 @@ export class Ownership {
       // Only the first time: later its identifier may be that of another server.
       if (this.#asked.has(`${uid} ${identifier}`)) continue;
       this.#asked.add(`${uid} ${identifier}`);
-      const life = this.#service.fleet.history().findLast((one) => isSame(one.identifier, identifier));
+      const life = this.#simulation.fleet.history().findLast((one) => isSame(one.identifier, identifier));
       if (life === undefined) continue;
       if (!isAlive(life)) this.#adoptedTooLate.add(`${uid} ${life.serial}`);
       const ordered = this.orderedFor(object);

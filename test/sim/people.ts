@@ -43,28 +43,28 @@ export class People {
   readonly #restorer: Restorer;
   readonly #connections: Connections;
   readonly #api: ApiServer;
-  readonly #service: Simulation;
+  readonly #simulation: Simulation;
   readonly #random: Random;
   readonly #now: () => number;
   readonly #tell: (what: string) => void;
   #secretVersion = 0;
   #keyId: (typeof KEY_IDS)[number] = 'key';
 
-  constructor(api: ApiServer, service: Simulation, random: Random, now: () => number, tell: (what: string) => void) {
+  constructor(api: ApiServer, simulation: Simulation, random: Random, now: () => number, tell: (what: string) => void) {
     this.#api = api;
-    this.#service = service;
+    this.#simulation = simulation;
     this.#random = random;
     this.#now = now;
     this.#tell = tell;
-    this.ownership = new Ownership(api, service);
+    this.ownership = new Ownership(api, simulation);
     const { truth, ownership } = this;
-    this.#caretaker = new Caretaker({ api, service, truth, ownership, now, tell });
+    this.#caretaker = new Caretaker({ api, simulation, truth, ownership, now, tell });
     const any = (): VirtualServer | undefined => this.#any();
-    const around = { api, service, random, truth, ownership, now, any, tell };
+    const around = { api, simulation, random, truth, ownership, now, any, tell };
     this.#restorer = new Restorer(around);
     this.#connections = new Connections(around);
     this.#slips = new Slips(around);
-    this.catalogs = new CatalogPeople({ api, service, random, namespaces: NAMESPACES, tell });
+    this.catalogs = new CatalogPeople({ api, simulation, random, namespaces: NAMESPACES, tell });
     for (const namespace of NAMESPACES) {
       this.#putSecret(namespace);
       this.#putSecret(namespace, OTHER_KEY_SECRET, OTHER_KEY);
@@ -147,7 +147,7 @@ export class People {
       withSpec({
         product: random.chance(0.1) ? 'vps-9gb' : random.pick(PRODUCTS),
         diskSize: random.pick([10, 20, 40]),
-        // Tells in the service's ledger which object a server was ordered for.
+        // Tells in the provider's ledger which object a server was ordered for.
         sshKeys: [`ssh-ed25519 AAAA serial-${this.lives + 1}`],
         deletionPolicy: random.chance(0.1) ? 'Retain' : 'Delete',
         deletionProtection: random.chance(0.05),
@@ -160,7 +160,7 @@ export class People {
     // Some take over a server that was ordered before there was an operator.
     const held = random.chance(0.02) ? this.#any() : undefined;
     const elsewhere = random.chance(0.05)
-      ? this.#service.fleet.addServer(OWN_ACCOUNT).identifier
+      ? this.#simulation.fleet.addServer(OWN_ACCOUNT).identifier
       : held && !isUnconfirmed(held)
         ? identifierOf(held)
         : undefined;
@@ -266,7 +266,7 @@ export class People {
   /** Both keys work for a moment, as they do for a careful person. */
   #rotateKey(): void {
     this.#secretVersion += 1;
-    for (const keyId of KEY_IDS) this.#service.accounts.rotateKey(keyId, this.#key().secret);
+    for (const keyId of KEY_IDS) this.#simulation.accounts.rotateKey(keyId, this.#key().secret);
     for (const namespace of NAMESPACES) this.#putSecret(namespace);
     this.#tell('rotate key');
   }
@@ -302,10 +302,10 @@ export class People {
 
   /** Somebody cancels a server in the customer panel. */
   #removeServer(): void {
-    const alive = this.#service.aliveServers();
+    const alive = this.#simulation.aliveServers();
     if (alive.length === 0 || this.#random.chance(0.7)) return;
     const { identifier } = this.#random.pick(alive);
-    this.#service.fleet.removeServer(identifier);
-    this.#tell(`remove server ${identifier} at the service`);
+    this.#simulation.fleet.removeServer(identifier);
+    this.#tell(`remove server ${identifier} at the provider`);
   }
 }

@@ -28,7 +28,7 @@ import { SimWire } from './wire.ts';
 export interface ProcessParts {
   network: Network;
   api: ApiServer;
-  service: Simulation;
+  simulation: Simulation;
   disk: SimDisk;
   setting: Setting;
   /** Tell of every step, not just of errors. */
@@ -141,7 +141,16 @@ export class SimProcess {
   }
 
   /** Same steps as wiring.ts. */
-  async #start({ network, service, disk, setting, onLog, verbose, election, ...parts }: ProcessParts): Promise<void> {
+  async #start({
+    network,
+    simulation,
+    disk,
+    setting,
+    onLog,
+    verbose,
+    election,
+    ...parts
+  }: ProcessParts): Promise<void> {
     const { scheduler, random } = network;
     const { http } = this;
     const owner = this.#owner;
@@ -169,12 +178,12 @@ export class SimProcess {
     for (const what of disk.watch.forgotten(opened)) parts.onLoss(what);
     const journal = disk.watch.watched(opened);
     const provider = createProvider({
-      baseUrl: service.baseUrl,
-      authUrl: service.authUrl,
+      baseUrl: simulation.baseUrl,
+      authUrl: simulation.authUrl,
       createTimeoutMs: FLAGS.createTimeoutMs,
       qps: setting.flags.providerQps,
       timers,
-      transport: new SimWire(network, service, owner, parts.onExchange),
+      transport: new SimWire(network, simulation, owner, parts.onExchange),
     });
     const leases = createLeases(http, OPERATOR_NAMESPACE, 'vps-operator');
     const elector =

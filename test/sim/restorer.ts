@@ -8,7 +8,8 @@ import { virtualServer, withAnnotations, withSpec } from '../gen/virtual-server.
 import type { ApiServer } from './api-server.ts';
 import { abandon } from './caretaker.ts';
 import type { Surroundings } from './connections.ts';
-import { isContested, isUnconfirmed, recordOf } from './ownership.ts';
+import { isContested, isUnconfirmed } from './ownership.ts';
+import { recordOf } from '../gen/records.ts';
 import type { Random } from './random.ts';
 
 /** How many changes a backup of etcd misses at most. */
@@ -118,7 +119,7 @@ export class Restorer {
     if (then.identifier !== undefined || then.attempt === undefined) return then.identifier === last.identifier;
     // Its task can tell of the server, again perhaps, where it is the only one of its number.
     if (then.task === undefined) return last.identifier === undefined;
-    const { ledger } = this.#parts.service;
+    const { ledger } = this.#parts.simulation;
     return ledger.creates().filter(({ task }) => task === then.task).length === 1;
   }
 }

@@ -69,7 +69,7 @@ class SimWorld {
   readonly #scheduler = new Scheduler(START);
   readonly #network: Network;
   readonly #api: ApiServer;
-  readonly #service: Simulation;
+  readonly #simulation: Simulation;
   readonly #setting: Setting;
   readonly #people: People;
   readonly #misfortunes: Misfortunes;
@@ -95,11 +95,11 @@ class SimWorld {
     this.#isWorse = this.#random.chance(0.75);
     this.#setting = drawSetting(this.#random);
     const scheduler = this.#scheduler;
-    this.#network = { scheduler, random: this.#random, kube: { ...CALM }, service: { ...CALM }, silentSsh: 0 };
+    this.#network = { scheduler, random: this.#random, kube: { ...CALM }, provider: { ...CALM }, silentSsh: 0 };
     this.#api = new ApiServer(() => scheduler.now);
-    this.#service = new Simulation({
+    this.#simulation = new Simulation({
       clock: { now: () => scheduler.now, sleep: () => Promise.reject(new Error('no faults are ordered here')) },
-      origin: 'http://service.example',
+      origin: 'http://provider.example',
       accounts: [
         { name: OWN_ACCOUNT, keys: ['key', 'key-2'].map((keyId) => ({ keyId, secret: 'secret-0' })) },
         { name: OTHER_ACCOUNT, keys: [OTHER_KEY] },
@@ -109,9 +109,9 @@ class SimWorld {
       recordRequests: false,
     });
     const tell = (what: string): void => this.#tell(what);
-    this.#people = new People(this.#api, this.#service, this.#random, () => scheduler.now, tell);
+    this.#people = new People(this.#api, this.#simulation, this.#random, () => scheduler.now, tell);
     this.#misfortunes = new Misfortunes({
-      service: this.#service,
+      simulation: this.#simulation,
       random: this.#random,
       now: () => scheduler.now,
       tell,
@@ -140,7 +140,7 @@ class SimWorld {
   /** Faults stop; whatever can be resolved is; then nothing may move any more. */
   async settle(): Promise<void> {
     this.#network.kube = { ...CALM };
-    this.#network.service = { ...CALM };
+    this.#network.provider = { ...CALM };
     this.#network.silentSsh = 0;
     this.#network.diskFull = false;
     this.#misfortunes.end();
@@ -153,8 +153,8 @@ class SimWorld {
     }
     const { maxServersPerNamespace } = this.#setting.flags;
     this.#violations.push(...notAtRest(this.#api, this.#people.ownership, maxServersPerNamespace));
-    this.#violations.push(...unaccounted(this.#api, this.#service, this.#people), ...this.#people.catalogs.atRest());
-    this.#violations.push(...this.#secrets.atRest(this.#service, isOn), ...tellsPasswords(this.#api));
+    this.#violations.push(...unaccounted(this.#api, this.#simulation, this.#people), ...this.#people.catalogs.atRest());
+    this.#violations.push(...this.#secrets.atRest(this.#simulation, isOn), ...tellsPasswords(this.#api));
     const [changes, read] = [this.#api.servers.changes.length, this.#api.catalogs.changes.length];
     const { writes } = this.#secrets;
     await this.#pass(35 * MINUTE);
@@ -164,14 +164,14 @@ class SimWorld {
     for (const { process } of this.#replicas) this.#violations.push(...wronglyCached(process, this.#api));
     if (this.#api.catalogs.changes.length > read) this.#violations.push('a catalog was written while nothing happened');
     if (this.#secrets.writes > writes) this.#violations.push('a Secret was written while nothing happened');
-    this.#violations.push(...orderedTwice(this.#service, this.#people), ...this.#secrets.violations);
+    this.#violations.push(...orderedTwice(this.#simulation, this.#people), ...this.#secrets.violations);
   }
 
   result(): RunResult {
     return {
       seed: this.#seed,
       lives: this.#people.lives,
-      creates: this.#service.ledger.creates().length,
+      creates: this.#simulation.ledger.creates().length,
       crashes: this.#crashes,
       events: this.#scheduler.fired,
       violations: [...new Set(this.#violations)],
@@ -185,7 +185,7 @@ class SimWorld {
     const process: SimProcess = new SimProcess({
       network: this.#network,
       api: this.#api,
-      service: this.#service,
+      simulation: this.#simulation,
       disk,
       setting: this.#setting,
       staleBy,
@@ -246,16 +246,16 @@ class SimWorld {
   }
 
   #watchCancels(): void {
-    const cancels = this.#service.ledger.cancels();
+    const cancels = this.#simulation.ledger.cancels();
     for (const cancel of cancels.slice(this.#cancels)) {
-      this.#tell(`the service cancelled ${cancel.identifier} (serial ${cancel.serial})`);
+      this.#tell(`the provider cancelled ${cancel.identifier} (serial ${cancel.serial})`);
       const violation = wronglyCancelled(cancel, this.#api, this.#people, this.#scheduler.now);
       if (violation !== undefined) this.#violations.push(violation);
     }
     this.#cancels = cancels.length;
     const { events } = this.#api;
     for (const event of events.slice(this.#events))
-      this.#violations.push(...falselyReported(event, this.#api, this.#people, this.#service));
+      this.#violations.push(...falselyReported(event, this.#api, this.#people, this.#simulation));
     this.#events = events.length;
   }
 
@@ -265,8 +265,8 @@ class SimWorld {
     this.#network.silentSsh = random.pick([0, 0.3, 1]);
     this.#network.diskFull = random.chance(0.3);
     if (random.chance(0.5)) this.#network.kube = drawWeather(random);
-    else this.#network.service = drawWeather(random);
-    this.#tell(`weather: ${JSON.stringify({ kube: this.#network.kube, service: this.#network.service })}`);
+    else this.#network.provider = drawWeather(random);
+    this.#tell(`weather: ${JSON.stringify({ kube: this.#network.kube, provider: this.#network.provider })}`);
   }
 
   #strike(): void {

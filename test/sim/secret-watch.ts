@@ -65,9 +65,9 @@ export class SecretWatch {
   }
 
   /** When all is calm; `isOn`: whether the processes that run now have the flag. */
-  atRest(service: Simulation, isOn: boolean): string[] {
+  atRest(simulation: Simulation, isOn: boolean): string[] {
     return [
-      ...this.#api.servers.list().flatMap((object) => this.#unlikeService(object, service, isOn)),
+      ...this.#api.servers.list().flatMap((object) => this.#unlikeProvider(object, simulation, isOn)),
       ...[...this.#expired.values()]
         .filter((past) => this.#holdsData(past))
         .map(({ name }) => `Secret ${name} holds data of a server that has expired`),
@@ -203,7 +203,7 @@ export class SecretWatch {
   }
 
   /** What is wrong with the Secret of an object that is Ready, or with what its condition says of it. */
-  #unlikeService(object: VirtualServer, service: Simulation, isOn: boolean): string[] {
+  #unlikeProvider(object: VirtualServer, simulation: Simulation, isOn: boolean): string[] {
     const { metadata, spec, status } = object;
     const { uid, namespace } = metadata;
     if (currentReason(status?.conditions) !== 'Available') return [];
@@ -220,10 +220,10 @@ export class SecretWatch {
     if (reason !== 'ConnectionSecretWritten') return says(`has a Secret ${name}`);
     if (isBound(own, uid) !== (deletionPolicy === 'Delete'))
       return says(`has a Secret that goes otherwise than ${deletionPolicy}`);
-    const expected = expectedData(service, status?.identifier ?? '');
+    const expected = expectedData(simulation, status?.identifier ?? '');
     const different = CONNECTION_KEYS.filter((key) => own.data[key] !== expected[key]);
     return different.flatMap((key) =>
-      says(`has ${key} "${own.data[key] ?? ''}" in its Secret, the service says "${expected[key] ?? ''}"`),
+      says(`has ${key} "${own.data[key] ?? ''}" in its Secret, the provider says "${expected[key] ?? ''}"`),
     );
   }
 }

@@ -9,7 +9,8 @@ import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { abandon } from './caretaker.ts';
 import type { Surroundings } from './connections.ts';
 import { OWN_ACCOUNT } from './misfortunes.ts';
-import { identifierOf, isUnconfirmed, recordOf } from './ownership.ts';
+import { identifierOf, isUnconfirmed } from './ownership.ts';
+import { recordOf } from '../gen/records.ts';
 
 export class Slips {
   readonly #parts: Surroundings;
@@ -37,7 +38,7 @@ export class Slips {
 
   /** While the outcome of its order is open: a name that nothing has, that of another object's server, or a stranger's. */
   #adoptWrongly(object: VirtualServer): void {
-    const { api, service, random } = this.#parts;
+    const { api, simulation, random } = this.#parts;
     const record = recordOf(object);
     if (record?.attempt === undefined || record.identifier !== undefined) return;
     const held = api.servers
@@ -49,7 +50,7 @@ export class Slips {
     const name = random.pick(['vs-nowhere', 'vs-nowhere', ...held.slice(0, 4)]);
     const stranger = random.chance(0.1);
     if (stranger) this.#abandon(object);
-    this.#annotate(object, ADOPT_ANNOTATION, stranger ? service.fleet.addServer(OWN_ACCOUNT).identifier : name);
+    this.#annotate(object, ADOPT_ANNOTATION, stranger ? simulation.fleet.addServer(OWN_ACCOUNT).identifier : name);
   }
 
   #mistypeAttempt(object: VirtualServer): void {

@@ -1,4 +1,4 @@
-/** The provider's transport, straight into the simulator of the service, over a network that delays, loses and cuts. */
+/** The provider's transport, straight into the simulator of the provider, over a network that delays, loses and cuts. */
 import { ProviderError } from '../../src/provider/errors/provider-error.ts';
 import type { Answer, Exchange, Wire } from '../../src/provider/transport.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
@@ -8,14 +8,14 @@ const TIMEOUT_MS = 30_000;
 
 export class SimWire implements Wire {
   readonly #network: Network;
-  readonly #service: Simulation;
+  readonly #simulation: Simulation;
   readonly #owner: object;
   /** Told of each exchange at the moment it leaves. */
   readonly #leaves: (exchange: Exchange) => void;
 
-  constructor(network: Network, service: Simulation, owner: object, leaves: (exchange: Exchange) => void) {
+  constructor(network: Network, simulation: Simulation, owner: object, leaves: (exchange: Exchange) => void) {
     this.#network = network;
-    this.#service = service;
+    this.#simulation = simulation;
     this.#owner = owner;
     this.#leaves = leaves;
   }
@@ -25,9 +25,9 @@ export class SimWire implements Wire {
   }
 
   async sendFresh(exchange: Exchange, signal: AbortSignal, connected: () => void): Promise<Answer> {
-    const { scheduler, random, service } = this.#network;
-    await new Promise<void>((resolve) => void scheduler.after(random.int(0, service.delayMs), resolve, this.#owner));
-    if (random.chance(service.lost / 2)) throw new ProviderError('PROVIDER_UNREACHABLE', 'connection refused');
+    const { scheduler, random, provider } = this.#network;
+    await new Promise<void>((resolve) => void scheduler.after(random.int(0, provider.delayMs), resolve, this.#owner));
+    if (random.chance(provider.lost / 2)) throw new ProviderError('PROVIDER_UNREACHABLE', 'connection refused');
     connected();
     return this.#exchange(exchange, signal);
   }
@@ -52,17 +52,17 @@ export class SimWire implements Wire {
   }
 
   #exchange(exchange: Exchange, signal: AbortSignal): Promise<Answer> {
-    const { scheduler, random, service } = this.#network;
+    const { scheduler, random, provider } = this.#network;
     this.#leaves(exchange);
     return new Promise((resolve, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-      const isLost = random.chance(service.lost);
+      const isLost = random.chance(provider.lost);
       const cut = (): void => reject(new ProviderError('PROVIDER_UNREACHABLE', 'connection reset'));
       // A request that hangs may still arrive, late; never after the deadline of a create, when nobody waits any more.
       if (isLost && random.chance(0.5)) scheduler.after(random.int(1, 50), cut, this.#owner);
       if (isLost && random.chance(0.5)) return;
-      const answer = random.chance(service.error) ? random.pick([429, 500, 502, 503]) : undefined;
-      scheduler.after(isLost ? random.int(0, TIMEOUT_MS) : random.int(0, service.delayMs), () => {
+      const answer = random.chance(provider.error) ? random.pick([429, 500, 502, 503]) : undefined;
+      scheduler.after(isLost ? random.int(0, TIMEOUT_MS) : random.int(0, provider.delayMs), () => {
         const before = answer !== undefined && (answer === 429 || random.chance(0.5));
         if (before) {
           this.#answer({ status: answer, headers: {}, body: '' }, isLost, resolve);
@@ -77,12 +77,12 @@ export class SimWire implements Wire {
   }
 
   #answer(answer: Answer, isLost: boolean, resolve: (answer: Answer) => void): void {
-    const { scheduler, random, service } = this.#network;
-    if (!isLost) scheduler.after(random.int(0, service.delayMs), () => resolve(answer), this.#owner);
+    const { scheduler, random, provider } = this.#network;
+    if (!isLost) scheduler.after(random.int(0, provider.delayMs), () => resolve(answer), this.#owner);
   }
 
   async #process({ method, target, headers, body }: Exchange): Promise<Answer> {
-    const delivery = await this.#service.exchange({
+    const delivery = await this.#simulation.exchange({
       method,
       path: target.path,
       authorization: headers.authorization,

@@ -1,5 +1,5 @@
 /** Holds the mutants against the source: one whose line has changed would break nothing, and prove nothing. */
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { MUTANTS } from '../mutants/mutants.ts';
@@ -10,6 +10,14 @@ it.each(MUTANTS)('finds the line of the mutant "$name" exactly once', ({ file, f
   const source = readFileSync(join(ROOT, file), 'utf8');
   expect(source.split(find)).toHaveLength(2);
   expect(replace).not.toBe(find);
+});
+
+it.each(
+  MUTANTS.flatMap(({ name, tests = [] }) =>
+    tests.filter((word) => word.startsWith('test/')).map((path) => ({ name, path })),
+  ),
+)('finds the tests of the mutant "$name": $path', ({ path }) => {
+  expect(existsSync(join(ROOT, path))).toBe(true);
 });
 
 it('has at least 15 mutants, of different names', () => {

@@ -1,18 +1,16 @@
 /** What the operator wrote down about an object, and whether you can say what became of its order. Pure. */
 import { hasTrait } from '../../api/conditions.ts';
-import { ADOPT_ANNOTATION, RECORD_ANNOTATION } from '../../api/names.ts';
-import { parseRecord, type ServerRecord } from '../../api/record.ts';
+import { ADOPT_ANNOTATION } from '../../api/names.ts';
+import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { viewRecord } from '../../virtual-server/decision/record.ts';
+import { knownRecord, viewRecord } from '../../virtual-server/decision/record.ts';
 import { isOverdue } from '../../virtual-server/decision/view.ts';
 import { verdict } from './readiness.ts';
 
-/** What the operator wrote down about the server; the annotation counts, the mirror in status where it is lost. */
+/** What the operator wrote down about the server, or what another object's record says that was copied here. */
 export function recordOf(object: VirtualServer): ServerRecord | undefined {
   const view = viewRecord(object, []);
-  if (view.kind === 'tooNew') return view.held;
-  const parsed = parseRecord(object.metadata.annotations?.[RECORD_ANNOTATION]);
-  return (parsed.ok ? parsed.record : undefined) ?? object.status?.record;
+  return view.kind === 'foreign' ? view.record : knownRecord(object);
 }
 
 /** The server that the object itself holds. */

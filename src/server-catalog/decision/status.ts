@@ -15,7 +15,7 @@ import type { Catalog } from '../../provider/types.ts';
 import { durationMs } from '../../base/duration.ts';
 import { cut } from '../../base/text.ts';
 
-type Lists = {
+type CatalogLists = {
   [K in 'products' | 'images' | 'diskSizes' | 'counts']: NonNullable<ServerCatalogStatus[K]>;
 };
 
@@ -79,7 +79,7 @@ function textOf({ products = [], images = [], diskSizes = [], counts }: ServerCa
   ]);
 }
 
-function listsIn({ products, images, diskSizes, counts }: ServerCatalogStatus): Partial<Lists> {
+function listsIn({ products, images, diskSizes, counts }: ServerCatalogStatus): Partial<CatalogLists> {
   return {
     ...(products && { products }),
     ...(images && { images }),
@@ -92,7 +92,7 @@ function listsIn({ products, images, diskSizes, counts }: ServerCatalogStatus): 
  * Sorted, so that a provider that lists the same in another order changes nothing, and that the same entries stand here
  * when there are too many. What could not be stored as it is could not be ordered by it either, and is left out.
  */
-function listsOf(catalog: Catalog): Lists {
+function listsOf(catalog: Catalog): CatalogLists {
   const products = catalog.products
     .filter(({ code }) => isName(code))
     .map(({ code, ram }) => ({ code, ...(ram !== undefined && { ram }) }))
@@ -119,7 +119,7 @@ function listsOf(catalog: Catalog): Lists {
 }
 
 /** What the message of Ready says: how many there are, and how many of them stand here where that is fewer. */
-function summary({ products, images, diskSizes, counts }: Lists): string {
+function summary({ products, images, diskSizes, counts }: CatalogLists): string {
   const part = (what: string, total: number, here: number): string =>
     `${total} ${what}${here < total ? ` (cut: the first ${here} stand here)` : ''}`;
   return [

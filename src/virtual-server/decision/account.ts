@@ -10,7 +10,7 @@ export function isSameAccount(a: string | undefined, b: string | undefined): boo
 }
 
 /** True when both were used at one base URL, whatever the key ID. A name without its first part tells only its account. */
-export function isSameService(a: string | undefined, b: string | undefined): boolean {
+export function isSameProvider(a: string | undefined, b: string | undefined): boolean {
   if (a === undefined || b === undefined) return false;
   return isSameAccount(a, b) || (serviceOf(a) !== undefined && serviceOf(a) === serviceOf(b));
 }

@@ -13,7 +13,7 @@ import { ownersMessage } from './words.ts';
 
 export interface Parts {
   record: ServerRecord | undefined;
-  /** Fields of the service; left out: those of the present status. */
+  /** Fields of the provider; left out: those of the present status. */
   fields?: VirtualServerStatus;
   /** Left out: the present one is kept, or Pending where there is none. */
   verdict?: Verdict | undefined;

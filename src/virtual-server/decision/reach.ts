@@ -25,7 +25,7 @@ const isIPv6 = (text: string): boolean => text.includes(':') && /^[0-9A-Fa-f:.]+
 
 export const isRunning = (status: string | undefined): boolean => status?.trim().toLowerCase() === 'running';
 
-/** Undefined: there is nothing to ask, or nobody has asked for it. Of the service's words only status's are used. */
+/** Undefined: there is nothing to ask, or nobody has asked for it. Of the provider's words only status's are used. */
 export function sshTarget({ spec, metadata }: VirtualServer, server: Server): SshEndpoint | undefined {
   if (metadata.deletionTimestamp !== undefined || !isRunning(server.status)) return undefined;
   const { sshProxy, ipv6 = [] } = serverFields(server);
@@ -47,7 +47,7 @@ export function reach(
   const target = sshTarget(object, server);
   if (target === undefined || probed === undefined) {
     const missing = sshCheck === 'Proxy' ? 'SSH proxy' : 'IPv6 address';
-    const message = `server ${server.identifier} runs, the service shows no ${missing} of it yet, which sshCheck: ${sshCheck} needs`;
+    const message = `server ${server.identifier} runs, the provider shows no ${missing} of it yet, which sshCheck: ${sshCheck} needs`;
     return { verdict: { reason: 'AddressPending', message } };
   }
   const host = isIPv6(target.host) ? `[${target.host}]` : target.host;

@@ -36,9 +36,7 @@ export function holdsSomething(record: ServerRecord): boolean {
 /** What is known of the server of this object, from every place that keeps it. */
 export function viewRecord(object: VirtualServer, notes: readonly AttemptNote[]): RecordView {
   const { uid, annotations, finalizers } = object.metadata;
-  const text = annotations?.[RECORD_ANNOTATION];
-  const parsed = parseRecord(text);
-  const mirror = object.status?.record?.owner === uid ? object.status.record : undefined;
+  const { parsed, own, mirror } = read(object);
   const newer = (parsed.ok ? undefined : parsed.newer) ?? newerRecord(mirror);
   if (newer !== undefined) {
     const held = heldInAny(uid, mirror, parsed.ok ? parsed.record : parsed.newer?.held);
@@ -49,7 +47,6 @@ export function viewRecord(object: VirtualServer, notes: readonly AttemptNote[])
     return { kind: 'invalid', problem: parsed.problem, isAlone: mirror === undefined && sent.length === 0 };
   }
   const annotated = parsed.record;
-  const own = annotated?.owner === uid ? annotated : undefined;
 
   if (own === undefined && mirror === undefined && sent.length === 0) {
     if (annotated !== undefined) {
@@ -63,6 +60,23 @@ export function viewRecord(object: VirtualServer, notes: readonly AttemptNote[])
   // Another order of the keys is no other record: two versions that run in turn must not rewrite it for that.
   const isWritten = own !== undefined && formatRecord(merged) === formatRecord(own);
   return { kind: 'own', record: merged, stale: !isWritten || !held || isOutlived(mirror, merged) };
+}
+
+/** As much of the object's own record as can be read, even where annotation and mirror contradict each other. */
+export function knownRecord(object: VirtualServer): ServerRecord | undefined {
+  const view = viewRecord(object, []);
+  if (view.kind === 'own') return view.record;
+  if (view.kind === 'tooNew') return view.held;
+  const { own, mirror } = read(object);
+  return own?.identifier === undefined ? (mirror ?? own) : own;
+}
+
+/** The record's two places, as far as they speak of this object. */
+function read({ metadata: { uid, annotations }, status }: VirtualServer) {
+  const parsed = parseRecord(annotations?.[RECORD_ANNOTATION]);
+  const own = parsed.ok && parsed.record?.owner === uid ? parsed.record : undefined;
+  const mirror = status?.record?.owner === uid ? status.record : undefined;
+  return { parsed, own, mirror };
 }
 
 /** Later records win; those of other objects do not count. */

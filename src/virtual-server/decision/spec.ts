@@ -1,4 +1,4 @@
-/** Compares a spec with the service's own lists. Pure. */
+/** Compares a spec with the provider's own lists. Pure. */
 import { distance } from 'fastest-levenshtein';
 import type { VirtualServerSpec } from '../../api/virtual-server.ts';
 import type { Catalog } from '../../provider/types.ts';
@@ -6,7 +6,7 @@ import { cut } from '../../base/text.ts';
 
 const NEAREST = 5;
 
-/** What the service does not offer, with the field and the nearest valid values; undefined when all is offered. */
+/** What the provider does not offer, with the field and the nearest valid values; undefined when all is offered. */
 export function specProblem(spec: VirtualServerSpec, catalog: Catalog): string | undefined {
   const products = catalog.products.map((product) => product.code);
   const images = catalog.images.map((image) => image.name);
@@ -33,7 +33,7 @@ function unknownSize(field: string, value: number, offered: readonly number[]): 
 }
 
 function describe(field: string, value: string, nearest: readonly string[]): string {
-  if (nearest.length === 0) return `${field} ${value} is not offered: the service's list is empty`;
+  if (nearest.length === 0) return `${field} ${value} is not offered: the provider's list is empty`;
   const shown = nearest.slice(0, NEAREST).map((text) => cut(text, 64));
   const more = nearest.length > shown.length ? ` and ${nearest.length - shown.length} more` : '';
   return `${field} ${value} is not offered; nearest valid values: ${shown.join(', ')}${more}`;

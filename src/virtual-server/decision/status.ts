@@ -1,10 +1,10 @@
-/** Turns what the service said into fields of status, clamped to the bounds of the schema. Pure. */
+/** Turns what the provider said into fields of status, clamped to the bounds of the schema. Pure. */
 import { BOUNDS, type VirtualServerSpec, type VirtualServerStatus } from '../../api/virtual-server.ts';
 import type { Server } from '../../provider/types.ts';
-import { readProgress } from './progress.ts';
+import { readProgress } from './task-text.ts';
 import { cut } from '../../base/text.ts';
 
-/** Who logs in over SSH: the service authorises the keys for root. */
+/** Who logs in over SSH: the provider authorises the keys for root. */
 export const SSH_USER = 'root';
 /** Where an SSH server listens that is not behind the proxy. */
 export const SSH_PORT = 22;
@@ -56,7 +56,7 @@ export const isPort = (port: number): boolean => Number.isInteger(port) && port 
 /** Text that ssh may be given as an argument, or that may be connected to: no shell or ssh reads it as something else. */
 export const isHost = (host: string): boolean => /^[A-Za-z0-9]([A-Za-z0-9.:_-]*[A-Za-z0-9])?$/.test(host);
 
-/** Where `ssh` logs in; without a port at SSH_PORT. Undefined while the service shows nothing that ssh can be given. */
+/** Where `ssh` logs in; without a port at SSH_PORT. Undefined while the provider shows nothing that ssh can be given. */
 export function sshEndpoint({ sshProxy, ipv6 = [] }: VirtualServerStatus): { host: string; port?: number } | undefined {
   if (sshProxy !== undefined && isHost(sshProxy.hostname)) return { host: sshProxy.hostname, port: sshProxy.port };
   const [address] = ipv6;

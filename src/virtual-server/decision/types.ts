@@ -38,7 +38,7 @@ export interface Memo {
    * clock stands before `from`, when this was planned: it was set back, and `at` may be any time away.
    */
   next?: { action: Action['type']; from: number; at: number; inputs: string };
-  /** Consecutive failures of calls to the service. */
+  /** Consecutive failures of calls to the provider. */
   failures: number;
   /** When an attempt of another process was first seen here (ms), and which. */
   foreignAttempt?: { attempt: string; since: number };

@@ -5,7 +5,7 @@
  * record names the account of that key.
  */
 import type { ServerRecord } from '../../api/record.ts';
-import { isSameAccount, isSameService } from '../decision/account.ts';
+import { isSameAccount, isSameProvider } from '../decision/account.ts';
 import { isOtherFingerprint, isSameFingerprint } from '../decision/identity.ts';
 import type { Others } from '../decision/types.ts';
 
@@ -74,7 +74,7 @@ export class Holders {
       account === undefined || isSameAccount(account, holding.account);
     // Another key may be one of the same account; what the provider has confirmed is then the same server.
     const isMaybe = (account: string | undefined, { account: other, isConfirmed }: Holding): boolean =>
-      isConfirmed === true && isSameService(account, other);
+      isConfirmed === true && isSameProvider(account, other);
     return {
       withServer: (identifier, { account, fingerprint, held }) =>
         named(
@@ -89,7 +89,7 @@ export class Holders {
         ),
       withTask: (task, account) => named(this.#byTask.of(task), (holding) => isOf(account, holding)),
       ordering: (account) =>
-        named(this.#ordering, (holding) => isOf(account, holding) || isSameService(account, holding.account)),
+        named(this.#ordering, (holding) => isOf(account, holding) || isSameProvider(account, holding.account)),
     };
   }
 

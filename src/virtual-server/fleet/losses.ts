@@ -1,11 +1,10 @@
 /** Says aloud what may have been left behind where nobody can hold it any more. */
 import { FINALIZER, RECORD_ANNOTATION } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { holdsSomething } from '../decision/record.ts';
+import { holdsSomething, knownRecord } from '../decision/record.ts';
 import type { Logger } from '../../base/logger.ts';
 import type { ServerInstruments } from '../instruments.ts';
 import type { Journal } from '../journal/journal.ts';
-import { ownRecord } from './objects.ts';
 
 export class Losses {
   readonly #journal: Journal;
@@ -29,7 +28,7 @@ export class Losses {
     const { namespace, name, uid, finalizers, annotations } = object.metadata;
     // What only an earlier process knew of may have been released by it in good order.
     const note = this.#journal.entries(uid).findLast((entry) => entry.own && entry.state !== 'minted');
-    const record = annotations?.[RECORD_ANNOTATION] === undefined ? undefined : ownRecord(object);
+    const record = annotations?.[RECORD_ANNOTATION] === undefined ? undefined : knownRecord(object);
     const left = record !== undefined && holdsSomething(record) ? record : note;
     if (left === undefined || record?.expiredAt !== undefined) return;
     const { attempt, task } = left;

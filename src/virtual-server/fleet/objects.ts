@@ -1,10 +1,9 @@
 /** The newest version of every object that the process knows, and what it remembers of each between visits. */
-import { RECORD_ANNOTATION } from '../../api/names.ts';
-import { parseRecord, type ServerRecord } from '../../api/record.ts';
+import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { ObjectStore } from '../../controller/controller.ts';
 import { isNewer, OwnWrites } from '../../controller/own-writes.ts';
-import { holdsSomething, viewRecord } from '../decision/record.ts';
+import { holdsSomething, knownRecord, viewRecord } from '../decision/record.ts';
 import type { Memo } from '../decision/types.ts';
 import { keyOf } from '../../kube/resource.ts';
 import type { Informer } from '../../kube/types.ts';
@@ -156,7 +155,7 @@ export class Objects implements ObjectStore<VirtualServer> {
 
 /** The record of an object that still holds what it speaks of. */
 function heldRecord(object: VirtualServer): ServerRecord | undefined {
-  const record = isLetGo(object) ? undefined : ownRecord(object);
+  const record = isLetGo(object) ? undefined : knownRecord(object);
   // A server that was cancelled at its end is held no more.
   return record?.expiredAt === undefined ? record : undefined;
 }
@@ -164,16 +163,4 @@ function heldRecord(object: VirtualServer): ServerRecord | undefined {
 /** What such an object holds may stand where this version does not read it. */
 function isTooNew(object: VirtualServer): boolean {
   return viewRecord(object, []).kind === 'tooNew';
-}
-
-/** What annotation or mirror say, where they were written for this object. */
-export function ownRecord(object: VirtualServer): ServerRecord | undefined {
-  const view = viewRecord(object, []);
-  if (view.kind === 'own') return view.record;
-  if (view.kind === 'tooNew') return view.held;
-  const { uid, annotations } = object.metadata;
-  const parsed = parseRecord(annotations?.[RECORD_ANNOTATION]);
-  const own = parsed.ok && parsed.record?.owner === uid ? parsed.record : undefined;
-  const mirror = object.status?.record?.owner === uid ? object.status.record : undefined;
-  return own?.identifier === undefined ? (mirror ?? own) : own;
 }

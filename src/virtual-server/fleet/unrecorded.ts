@@ -1,8 +1,9 @@
 /** Creates that were accepted and whose task does not stand in the object yet, when the process is about to end. */
 import type { Kube } from '../kube.ts';
 import type { Logger } from '../../base/logger.ts';
+import { knownRecord } from '../decision/record.ts';
 import type { Journal } from '../journal/journal.ts';
-import { ownRecord, type Objects } from './objects.ts';
+import type { Objects } from './objects.ts';
 import type { Visits } from '../visit/visits.ts';
 
 export interface UnrecordedOptions {
@@ -54,7 +55,7 @@ export class Unrecorded {
   }): boolean {
     const object = this.#options.objects.newest(`${namespace}/${name}`);
     if (object?.metadata.uid !== uid) return true;
-    const record = ownRecord(object);
+    const record = knownRecord(object);
     return record?.task === task || record?.orphans?.some((orphan) => orphan.task === task) === true;
   }
 

@@ -44,7 +44,7 @@ export interface Journal {
   minted(attempt: NewAttempt): Promise<void>;
   /** The create is about to be sent, which nobody may do unless this resolved. Once only, by the process that minted. */
   sending(uid: string, attempt: string): Promise<void>;
-  /** The service accepted the create. The entry keeps the task even if the disk refuses it. */
+  /** The provider accepted the create. The entry keeps the task even if the disk refuses it. */
   task(uid: string, attempt: string, task: number): Promise<void>;
   /** A definite answer: the attempt created nothing. It stands as `minted` again, which proves as much after a crash. */
   createdNothing(uid: string, attempt: string): Promise<void>;
@@ -164,7 +164,7 @@ class AttemptJournal implements Journal {
 
   async createdNothing(uid: string, attempt: string): Promise<void> {
     const before = this.#known(uid, attempt);
-    if (before.state === 'task') throw wrongStep(attempt, 'was accepted by the service');
+    if (before.state === 'task') throw wrongStep(attempt, 'was accepted by the provider');
     const entry: JournalEntry = { ...before, state: 'minted' };
     await this.#advance(entry, entry);
   }

@@ -9,7 +9,7 @@ const TRIES = 2;
 
 /**
  * For `net.connect`. `dns.lookup` keeps a thread for as long as a silent name server makes it wait, of two that all
- * look-ups of the process share: those of the service and of the API server would queue behind. So the name servers are
+ * look-ups of the process share: those of the provider and of the API server would queue behind. So the name servers are
  * asked first, which takes none. What they do not know may stand in the hosts file or be short for a name in a search
  * domain: then `dns.lookup` is quick too, as it is where there is no name server. `servers` is given by tests only.
  */

@@ -18,7 +18,7 @@ import { parsePublicKeys } from './public-keys.ts';
 import { readServer } from './reads.ts';
 import type { Timers } from '../../base/timers.ts';
 
-/** How old the service's lists may be when a create is decided on them (ms). */
+/** How old the provider's lists may be when a create is decided on them (ms). */
 const CATALOG_AGE_MS = 5_000;
 
 export interface GatherRooms {

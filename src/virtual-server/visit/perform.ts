@@ -80,7 +80,7 @@ async function call(action: Action, target: PerformTarget, room: PerformRooms): 
 }
 
 function sessionOf({ session }: PerformTarget): Session {
-  if (session === undefined) throw new Error('an action that calls the service was decided without credentials');
+  if (session === undefined) throw new Error('an action that calls the provider was decided without credentials');
   return session;
 }
 

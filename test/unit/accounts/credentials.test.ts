@@ -147,7 +147,7 @@ describe('a Secret', () => {
   });
 });
 
-describe('a key that the service refused', () => {
+describe('a key that the provider refused', () => {
   it('is read again at once, then with growing pauses, also after long good times', async () => {
     const { secrets, credentials, account, timers, reads } = setUp();
     secrets.set('ns/vps-api-key', KEY);

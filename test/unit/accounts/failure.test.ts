@@ -25,7 +25,7 @@ describe('backoffMs', () => {
     { failures: 1, jitter: 0, atLeast: 0, ms: 900, reason: 'jitter takes a tenth' },
     { failures: 4, jitter: 0.5, atLeast: 0, ms: 8_000, reason: 'each failure doubles it' },
     { failures: 99_999, jitter: 0.5, atLeast: 0, ms: 600_000, reason: 'ten minutes bound it' },
-    { failures: 1, jitter: 0.5, atLeast: 3_600_000, ms: 3_600_000, reason: 'what the service asks for is obeyed' },
+    { failures: 1, jitter: 0.5, atLeast: 3_600_000, ms: 3_600_000, reason: 'what the provider asks for is obeyed' },
   ])('is $ms ms after $failures failures: $reason', ({ failures, jitter, atLeast, ms }) => {
     expect(backoffMs(failures, jitter, atLeast)).toBe(ms);
   });

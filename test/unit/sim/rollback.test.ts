@@ -19,7 +19,7 @@ function setUp() {
   const scheduler = new Scheduler(0);
   const random = new Random(1);
   const api = new ApiServer(() => scheduler.now);
-  const network = { scheduler, random, kube: { ...CALM }, service: { ...CALM }, silentSsh: 0 };
+  const network = { scheduler, random, kube: { ...CALM }, provider: { ...CALM }, silentSsh: 0 };
   const told: string[] = [];
   const timers: Timers = {
     now: () => scheduler.now,

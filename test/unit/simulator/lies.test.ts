@@ -16,14 +16,14 @@ async function world() {
   const { simulation, clock, call } = parts;
   const token = await parts.login();
   const status = async (path: string, method = 'GET') => (await call(path, { token, method })).status;
-  return { ...parts, token, status, service: simulation.provider, in: (ms: number) => clock.now() + ms };
+  return { ...parts, token, status, provider: simulation.provider, in: (ms: number) => clock.now() + ms };
 }
 
 describe('a false answer', () => {
   it('is given in its window, and the server lives on', async () => {
-    const { status, clock, simulation, service, in: at } = await world();
+    const { status, clock, simulation, provider, in: at } = await world();
     const path = `${SERVERS}/${simulation.fleet.addServer('default').identifier}`;
-    service.falsify({ route: SERVER, status: 404, fromMs: at(1_000), untilMs: at(3_000) });
+    provider.falsify({ route: SERVER, status: 404, fromMs: at(1_000), untilMs: at(3_000) });
     expect(await status(path)).toBe(200);
     clock.advance(1_000);
     expect(await status(path)).toBe(404);
@@ -47,22 +47,22 @@ describe('a false answer', () => {
     [SERVER, `${SERVERS}/none`, 404],
     [PRODUCTS, '/none', 401],
   ])('looks like a true one of %s', async (route, path, trueStatus) => {
-    const { call, token, simulation, service, create } = await world();
+    const { call, token, simulation, provider, create } = await world();
     const task = await create(token);
     const { identifier } = simulation.fleet.addServer('default');
     const real = trueStatus === 401 ? await call(PRODUCTS, { token: 'made-up' }) : await call(path, { token });
     const known = { [TASK]: `/beta/queue/vps/${task}`, [SERVER]: `${SERVERS}/${identifier}` }[route as string] ?? route;
-    service.falsify({ route, status: trueStatus as 401 | 404 });
+    provider.falsify({ route, status: trueStatus as 401 | 404 });
     expect(await call(known, { token })).toEqual(real);
   });
 
   it('is for one method, parameter or account, where told so', async () => {
-    const { status, call, login, simulation, service } = await world();
+    const { status, call, login, simulation, provider } = await world();
     simulation.accounts.addKey('other', OTHER);
     const token = await login(OTHER);
     const [first, second] = ['a', 'b'].map((identifier) => simulation.fleet.addServer('default', { identifier }));
-    service.falsify({ route: SERVER, method: 'GET', param: first?.identifier ?? '', status: 500 });
-    service.falsify({ route: PRODUCTS, account: 'other', status: 403 });
+    provider.falsify({ route: SERVER, method: 'GET', param: first?.identifier ?? '', status: 500 });
+    provider.falsify({ route: PRODUCTS, account: 'other', status: 403 });
     expect(await status(`${SERVERS}/a`)).toBe(500);
     expect(await status(`${SERVERS}/${second?.identifier}`)).toBe(200);
     expect(await status(`${SERVERS}/a`, 'DELETE')).toBe(200);
@@ -71,8 +71,8 @@ describe('a false answer', () => {
   });
 
   it('to a create orders nothing', async () => {
-    const { call, token, simulation, service } = await world();
-    const lie = service.falsify({ route: SERVERS, status: 404 });
+    const { call, token, simulation, provider } = await world();
+    const lie = provider.falsify({ route: SERVERS, status: 404 });
     expect((await call(SERVERS, { method: 'POST', token, json: CREATE })).status).toBe(404);
     expect(simulation.ledger.creates()).toEqual([]);
     expect(lie.count).toBe(1);
@@ -85,49 +85,49 @@ describe('a false answer', () => {
     [404, 'invalid_client'],
     [500, 'server_error'],
   ] as const)('to a login with good credentials: %i %s', async (status, error) => {
-    const { send, simulation, service } = await world();
-    service.falsify({ route: '/login', account: 'default', status });
+    const { send, simulation, provider } = await world();
+    provider.falsify({ route: '/login', account: 'default', status });
     expect(await send(loginRequest(simulation.authUrl))).toMatchObject({ status, json: { error } });
     expect(simulation.ledger.logins({ ok: false })).toMatchObject([{ account: 'default' }]);
-    service.endLies();
+    provider.endLies();
     expect((await send(loginRequest(simulation.authUrl))).status).toBe(200);
   });
 
   it('is given as often as chance will have it', async () => {
-    const { status, service } = await world();
+    const { status, provider } = await world();
     const drawn = [0.1, 0.9, 0.4];
-    service.falsify({ route: PRODUCTS, status: 500, probability: 0.5, random: () => drawn.shift() ?? 1 });
+    provider.falsify({ route: PRODUCTS, status: 500, probability: 0.5, random: () => drawn.shift() ?? 1 });
     expect([await status(PRODUCTS), await status(PRODUCTS), await status(PRODUCTS)]).toEqual([500, 200, 500]);
-    expect(() => service.falsify({ route: PRODUCTS, status: 500, probability: 0.5 })).toThrow('random');
+    expect(() => provider.falsify({ route: PRODUCTS, status: 500, probability: 0.5 })).toThrow('random');
   });
 });
 
 describe('a short list', () => {
   it('is empty or cut in its window, and what it hides can be ordered', async () => {
-    const { call, token, clock, service, in: at } = await world();
+    const { call, token, clock, provider, in: at } = await world();
     const list = async (path: string) => (await call(path, { token })).json;
     const whole = [await list(PRODUCTS), await list(IMAGES), await list(DISK_SIZES)] as unknown[][];
     const untilMs = at(1_000);
-    service.shorten({ list: 'products', keep: 0, untilMs });
-    service.shorten({ list: 'images', keep: 1, untilMs });
-    service.shorten({ list: 'disk-sizes', keep: 2, untilMs });
+    provider.shorten({ list: 'products', keep: 0, untilMs });
+    provider.shorten({ list: 'images', keep: 1, untilMs });
+    provider.shorten({ list: 'disk-sizes', keep: 2, untilMs });
     expect(await list(PRODUCTS)).toEqual([]);
     expect(await list(IMAGES)).toEqual(whole[1]?.slice(0, 1));
     expect(await list(DISK_SIZES)).toEqual({ ssd: [10, 20] });
-    service.shorten({ list: 'disk-sizes', keep: 0, untilMs });
+    provider.shorten({ list: 'disk-sizes', keep: 0, untilMs });
     expect((await call(SERVERS, { method: 'POST', token, json: CREATE })).status).toBe(202);
     clock.advance(1_000);
     expect([await list(PRODUCTS), await list(IMAGES), await list(DISK_SIZES)]).toEqual(whole);
-    service.shorten({ list: 'disk-sizes', keep: 0 });
+    provider.shorten({ list: 'disk-sizes', keep: 0 });
     expect(await list(DISK_SIZES)).toEqual({});
-    service.endLies();
+    provider.endLies();
     expect(await list(DISK_SIZES)).toEqual(whole[2]);
   });
 
   it('is shown to one account, where told so', async () => {
-    const { call, token, login, simulation, service } = await world();
+    const { call, token, login, simulation, provider } = await world();
     simulation.accounts.addKey('other', OTHER);
-    service.shorten({ list: 'products', keep: 0, account: 'other' });
+    provider.shorten({ list: 'products', keep: 0, account: 'other' });
     expect((await call(PRODUCTS, { token })).json).not.toEqual([]);
     expect((await call(PRODUCTS, { token: await login(OTHER) })).json).toEqual([]);
   });

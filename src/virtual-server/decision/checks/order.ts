@@ -3,7 +3,7 @@ import { currentReason } from '../../../controller/conditions.ts';
 import { hasTrait } from '../../../api/conditions.ts';
 import type { VirtualServer } from '../../../api/virtual-server.ts';
 import type { ServerRecord } from '../../../api/record.ts';
-import { isSameAccount, isSameService } from '../account.ts';
+import { isSameAccount, isSameProvider } from '../account.ts';
 import { isAcceptedWord } from '../identity.ts';
 import type { Action } from '../types.ts';
 import { namesOf, taskInUse, unknownMessage, unprovenTask } from '../words.ts';
@@ -84,7 +84,7 @@ export function taskRuns(view: OwnView): Action | undefined {
 function taskOfAnotherAccount({ facts, object, own }: OwnView): Action | undefined {
   const account = accountOf(facts);
   if (own.account === undefined || isSameAccount(own.account, account)) return undefined;
-  if (own.identifier !== undefined && isSameService(own.account, account)) return undefined;
+  if (own.identifier !== undefined && isSameProvider(own.account, account)) return undefined;
   const word = `task-${own.task ?? ''}@${account ?? ''}`;
   if (isAcceptedWord(object, word)) return undefined;
   const why = 'the API key or the base URL is not the one that the server was ordered with';

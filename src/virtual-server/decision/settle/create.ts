@@ -30,7 +30,7 @@ export function settleCreate(at: View, record: ServerRecord, result: CreateOutco
       const left = withoutAttempt(record);
       const hourly = result.status === 402 || result.status === 403;
       const message =
-        `the service refused to create the server (HTTP ${result.status}): ${result.error.message}. ` +
+        `the provider refused to create the server (HTTP ${result.status}): ${result.error.message}. ` +
         `A changed spec is tried at once${hourly ? ', an unchanged one hourly' : ''}`;
       const afterMs = hourly ? jittered(HOUR_MS, facts) : Infinity;
       const parts = { record: left, fields: {}, verdict: { reason: 'CreateRejected', message } as const };

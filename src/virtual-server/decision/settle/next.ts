@@ -52,7 +52,7 @@ export function goOn(memo: Memo, more: Pick<Next, 'record' | 'claimed'> = {}): N
   return { memo, events: [], again: true, ...more };
 }
 
-/** A step that failed is tried again after a growing pause, or after what the service asks for. */
+/** A step that failed is tried again after a growing pause, or after what the provider asks for. */
 export function retryLater(at: View, action: Action['type'], parts: Parts, atLeastMs = 0, record?: ServerRecord): Next {
   const { memo, jitter, timing } = at.facts;
   const failures = memo.failures + 1;

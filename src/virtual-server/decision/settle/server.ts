@@ -117,10 +117,10 @@ function verdictOf(server: Server): Verdict {
   const { identifier, status = '' } = server;
   if (!isRunning(server.status)) {
     const words = status === '' ? 'no status' : `status "${cut(status, 128)}"`;
-    return { reason: 'ServerNotRunning', message: `server ${identifier} exists, the service reports ${words}` };
+    return { reason: 'ServerNotRunning', message: `server ${identifier} exists, the provider reports ${words}` };
   }
   if (server.ipv6.length === 0 && server.ipv4.length === 0 && server.sshProxy === undefined) {
-    return { reason: 'AddressPending', message: `server ${identifier} runs, the service shows no address of it yet` };
+    return { reason: 'AddressPending', message: `server ${identifier} runs, the provider shows no address of it yet` };
   }
   return { reason: 'Available', message: `server ${identifier} runs` };
 }

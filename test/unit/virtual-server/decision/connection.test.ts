@@ -75,7 +75,7 @@ describe('the data of a connection', () => {
     ['VNC', { vnc: undefined }, ['vncMode', 'vncPassword', 'vncPort', 'vncDisplay', 'vncIPv4', 'vncIPv6']],
     ['a password of a length that anybody can use', { vnc: { password: 'x'.repeat(1025) } }, ['vncPassword']],
     ['a password that is text', { vnc: { password: '\ud800' } }, ['vncPassword']],
-  ])('leave out what the service does not show: %s', (_what, changes, absent) => {
+  ])('leave out what the provider does not show: %s', (_what, changes, absent) => {
     const data = connectionData({ ...FULL, ...changes });
     for (const key of absent) expect(data).not.toHaveProperty(key);
     expect(data.identifier).toBe('srv1');

@@ -105,7 +105,7 @@ describe('a server that is read with sshCheck', () => {
     }
   });
 
-  it('keeps what was found while the service is away', () => {
+  it('keeps what was found while the provider is away', () => {
     const ready = after(checked('Proxy'), seen(checked('Proxy'), ANSWERS));
     const next = settle(
       ready,

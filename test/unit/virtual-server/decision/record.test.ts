@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { FINALIZER, START_ANEW_ANNOTATION } from '../../../../src/api/names.ts';
 import type { ServerRecord } from '../../../../src/api/record.ts';
-import { viewRecord, type RecordView } from '../../../../src/virtual-server/decision/record.ts';
+import { knownRecord, viewRecord, type RecordView } from '../../../../src/virtual-server/decision/record.ts';
 import type { AttemptNote } from '../../../../src/virtual-server/decision/types.ts';
 import { ACCOUNT, ATTEMPTED, HELD, record, TASKED, UID, web, type Shape } from '../../../gen/decision.ts';
 
@@ -322,5 +322,30 @@ describe('viewRecord', () => {
       );
       expect(after).toEqual(own(view.record, false));
     }
+  });
+});
+
+describe('knownRecord', () => {
+  const refused = record({ account: ACCOUNT });
+  it.each<{ reason: string; shape: Shape; is: unknown }>([
+    { reason: 'none', shape: {}, is: undefined },
+    { reason: 'the annotation alone', shape: { annotated: HELD }, is: HELD },
+    { reason: 'the mirror alone', shape: { mirror: HELD }, is: HELD },
+    { reason: 'the mirror of a broken annotation', shape: { annotated: '{', mirror: HELD }, is: HELD },
+    {
+      reason: 'what can be read of a newer format',
+      shape: { annotated: JSON.stringify({ ...HELD, format: 2, task: 'T-7' }), mirror: ATTEMPTED },
+      is: record({ format: 1, account: ACCOUNT, attempt: 'a1', identifier: 'srv1' }),
+    },
+    { reason: "nothing of another object's", shape: { annotated: foreign, mirror: foreign }, is: undefined },
+    { reason: 'the task that the mirror does not have yet', shape: { annotated: TASKED, mirror: refused }, is: TASKED },
+    { reason: 'what a rolled back annotation lost', shape: { annotated: ATTEMPTED, mirror: HELD }, is: HELD },
+    {
+      reason: 'the annotation where the two contradict each other',
+      shape: { annotated: HELD, mirror: { ...HELD, identifier: 'srv2' } },
+      is: HELD,
+    },
+  ])('is $reason', ({ shape, is }) => {
+    expect(knownRecord(web(shape))).toEqual(is);
   });
 });

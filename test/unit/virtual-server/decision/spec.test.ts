@@ -38,9 +38,9 @@ describe('specProblem', () => {
     expect(problem.length).toBeLessThan(500);
   });
 
-  it('says so when the service offers nothing', () => {
+  it('says so when the provider offers nothing', () => {
     expect(specProblem(spec, { ...CATALOG, diskSizes: {} })).toBe(
-      "spec.diskSize 20 is not offered: the service's list is empty",
+      "spec.diskSize 20 is not offered: the provider's list is empty",
     );
   });
 });

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { statusSchema } from '../../../../src/api/virtual-server.ts';
-import { readProgress } from '../../../../src/virtual-server/decision/progress.ts';
+import { readProgress } from '../../../../src/virtual-server/decision/task-text.ts';
 import { drift, serverFields } from '../../../../src/virtual-server/decision/status.ts';
 import { cut } from '../../../../src/base/text.ts';
 import type { Server } from '../../../../src/provider/types.ts';
 import { ACCOUNT, HELD, SERVER, TASKED, facts, web, webWith, settle } from '../../../gen/decision.ts';
 
 describe('the fields of a server', () => {
-  it('are those that the service shows, and how to reach it', () => {
+  it('are those that the provider shows, and how to reach it', () => {
     expect(serverFields(SERVER)).toEqual({
       identifier: 'srv1',
       ipv6: ['2001:db8::1'],
@@ -63,7 +63,7 @@ describe('text that is cut', () => {
   });
 });
 
-describe('a status of whatever the service says', () => {
+describe('a status of whatever the provider says', () => {
   const PIECES = [
     '',
     'a',
@@ -164,7 +164,7 @@ describe('drift', () => {
       status: { product: 'vps-1gb', specs: { diskSize: 20, diskType: 'ssd' } },
       words: undefined,
     },
-    { reason: 'what the service does not show cannot differ', status: {}, words: undefined },
+    { reason: 'what the provider does not show cannot differ', status: {}, words: undefined },
     { reason: 'the product', status: { product: 'vps-2gb' }, words: 'product is vps-2gb, spec asks for vps-1gb' },
     {
       reason: 'disk size and type',

@@ -3,7 +3,7 @@ import { FINALIZER, PAUSED_ANNOTATION } from '../../../../src/api/names.ts';
 import type { Condition, VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { Holders } from '../../../../src/virtual-server/fleet/holders.ts';
 import { ServerQuota } from '../../../../src/virtual-server/fleet/server-quota.ts';
-import { Objects, ownRecord } from '../../../../src/virtual-server/fleet/objects.ts';
+import { Objects } from '../../../../src/virtual-server/fleet/objects.ts';
 import { keyOf } from '../../../../src/kube/resource.ts';
 import type { Others } from '../../../../src/virtual-server/decision/types.ts';
 import {
@@ -301,32 +301,6 @@ describe('a server that an object was let go without', () => {
     objects.released(UID);
     objects.saw(letGo);
     expect(isFull()).toBe(false);
-  });
-});
-
-describe('ownRecord', () => {
-  const foreign = { ...HELD, owner: 'another-uid' };
-  const refused = record({ account: ACCOUNT });
-  it.each<{ reason: string; shape: Shape; is: unknown }>([
-    { reason: 'none', shape: {}, is: undefined },
-    { reason: 'the annotation alone', shape: { annotated: HELD }, is: HELD },
-    { reason: 'the mirror alone', shape: { mirror: HELD }, is: HELD },
-    { reason: 'the mirror of a broken annotation', shape: { annotated: '{', mirror: HELD }, is: HELD },
-    {
-      reason: 'what can be read of a newer format',
-      shape: { annotated: JSON.stringify({ ...HELD, format: 2, task: 'T-7' }), mirror: ATTEMPTED },
-      is: record({ format: 1, account: ACCOUNT, attempt: 'a1', identifier: 'srv1' }),
-    },
-    { reason: "nothing of another object's", shape: { annotated: foreign, mirror: foreign }, is: undefined },
-    { reason: 'the task that the mirror does not have yet', shape: { annotated: TASKED, mirror: refused }, is: TASKED },
-    { reason: 'what a rolled back annotation lost', shape: { annotated: ATTEMPTED, mirror: HELD }, is: HELD },
-    {
-      reason: 'the annotation where the two contradict each other',
-      shape: { annotated: HELD, mirror: { ...HELD, identifier: 'srv2' } },
-      is: HELD,
-    },
-  ])('is $reason', ({ shape, is }) => {
-    expect(ownRecord(web(shape))).toEqual(is);
   });
 });
 

@@ -124,7 +124,7 @@ describe('gathering SSH keys', () => {
   });
 });
 
-describe('gathering the lists of the service', () => {
+describe('gathering the lists of the provider', () => {
   it('takes them with a token in hand', async () => {
     const { run } = setUp({ catalog: () => Promise.resolve(CATALOG) });
     expect((await run(['credentials', 'catalog'])).catalog).toEqual({ ok: true, catalog: CATALOG });
@@ -146,7 +146,7 @@ describe('gathering the lists of the service', () => {
     expect((await refused.run(['credentials', 'catalog'])).catalog).toMatchObject({ reason: 'InvalidCredentials' });
   });
 
-  it('passes a bug on instead of taking it for a fault of the service', async () => {
+  it('passes a bug on instead of taking it for a fault of the provider', async () => {
     const { run } = setUp({ catalog: () => Promise.reject(new RangeError('a bug')) });
     await expect(run(['credentials', 'catalog'])).rejects.toThrow('a bug');
     await expect(run(['catalog'])).rejects.toThrow('before the credentials');

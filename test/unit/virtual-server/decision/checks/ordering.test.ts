@@ -282,7 +282,7 @@ const cases: CheckCase[] = [
   },
   {
     check: 'serverIsToBeOrdered',
-    reason: "then the service's lists",
+    reason: "then the provider's lists",
     object: fresh,
     given: facts({ credentials, sshKeys: { ok: true, text: SSH_KEY } }),
     action: { type: 'gather', what: 'catalog' },
@@ -306,14 +306,14 @@ const cases: CheckCase[] = [
   },
   {
     check: 'serverIsToBeOrdered',
-    reason: 'a service that is down costs no claim',
+    reason: 'a provider that is down costs no claim',
     object: fresh,
     given: gathered({ catalog: { ok: false, reason: 'ProviderUnavailable', message: 'down', retryAfterMs: 7 } }),
     action: park('ProviderUnavailable', { retry: 'gather', atLeastMs: 7 }),
   },
   {
     check: 'serverIsToBeOrdered',
-    reason: 'what the service does not offer is not ordered',
+    reason: 'what the provider does not offer is not ordered',
     object: web({ spec: { product: 'vps-3gb' } }),
     given: gathered(),
     action: park('InvalidSpec', { retry: 'gather', afterMs: TIMING.resyncMs }),

@@ -25,7 +25,7 @@ const create: Action = {
   attempt: 'a1',
   request: { product: 'vps-1gb', image: 'debian-13.qcow2/minimal', diskSize: 20, sshKeys: '' },
 };
-const error = new ResponseError(500, 'the words of the service', {});
+const error = new ResponseError(500, 'the words of the provider', {});
 const after = (result: CreateOutcome) =>
   settle(
     web({ annotated: ATTEMPTED }),
@@ -71,7 +71,7 @@ describe('settling a create', () => {
     expect(next.memo.next).toMatchObject({ action: 'gather', at: Infinity });
     expect(next).not.toHaveProperty('requeueAfterMs');
     expect(conditionsOf(next)).toEqual({ Ready: 'False CreateRejected', Stalled: 'True CreateRejected' });
-    expect(next.status?.conditions?.[0]?.message).toContain(`HTTP ${status}): the words of the service`);
+    expect(next.status?.conditions?.[0]?.message).toContain(`HTTP ${status}): the words of the provider`);
   });
 
   it.each([402, 403])('tries hourly after %i', (status) => {
@@ -90,7 +90,7 @@ describe('settling a create', () => {
     });
     const message = next.status?.conditions?.[0]?.message;
     expect(message).toContain('vps-operator.dev/not-created=a1');
-    expect(message).toContain('the words of the service');
+    expect(message).toContain('the words of the provider');
   });
 
   it('writes down and names the task that an unknown outcome hints at, and never follows it', () => {

@@ -1,4 +1,4 @@
-/** Reads percent and seconds out of a task's status text. The service's wording is not specified: what does not match is left out. */
+/** Reads percent and seconds out of a task's status text. The provider's wording is not specified: what does not match is left out. */
 
 export interface TaskProgress {
   percent?: number;

@@ -1,0 +1,13 @@
+/** What an object's record says, read without the operator's own merge. */
+import { RECORD_ANNOTATION } from '../../src/api/names.ts';
+import { parseRecord, type ServerRecord } from '../../src/api/record.ts';
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
+
+/** What annotation or mirror say, where they were written for this object. */
+export function recordOf({ metadata: { uid, annotations }, status }: VirtualServer): ServerRecord | undefined {
+  const parsed = parseRecord(annotations?.[RECORD_ANNOTATION]);
+  const own = parsed.ok && parsed.record?.owner === uid ? parsed.record : undefined;
+  const mirror = status?.record?.owner === uid ? status.record : undefined;
+  if (own === undefined || mirror === undefined) return own ?? mirror;
+  return { ...mirror, ...own };
+}
