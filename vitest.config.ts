@@ -1,6 +1,7 @@
 /**
  * Three projects: `unit` needs nothing, `integration` shares one real API server between its files, and so does
  * `exhaustive`, which looks at every case where the other two look at the telling ones; only `.ci/run` runs it.
+ * `isolate: false`: files that share a worker share its modules, which cost more to load than most files to run.
  */
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
@@ -17,13 +18,13 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        // Files that share a worker share its modules: loading them anew for each file took half of all the time.
-        test: { name: 'unit', include: ['test/unit/**/*.test.ts'], isolate: false },
+        test: { name: 'unit', isolate: false, include: ['test/unit/**/*.test.ts'] },
       },
       {
         extends: true,
         test: {
           name: 'integration',
+          isolate: false,
           include: ['test/integration/**/*.test.ts'],
           globalSetup: ['test/integration/global-setup.ts'],
         },
@@ -32,6 +33,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'exhaustive',
+          isolate: false,
           include: ['test/exhaustive/**/*.test.ts'],
           globalSetup: ['test/integration/global-setup.ts'],
           // A test goes through very many cases.
