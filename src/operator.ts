@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { Credentials } from './accounts/credentials.ts';
 import { KeyKeeper, type SecretName } from './accounts/key-keeper.ts';
-import { CATALOG_SINGULAR, SINGULAR } from './api/names.ts';
+import { CATALOG_SINGULAR, SERVER_SINGULAR } from './api/names.ts';
 import type { ServerCatalog } from './api/server-catalog.ts';
 import type { VirtualServer } from './api/virtual-server.ts';
 import { realTimers, type Timers } from './base/timers.ts';
@@ -11,6 +11,7 @@ import { Recorder } from './controller/event-recorder.ts';
 import { noLoopInstruments } from './controller/instruments.ts';
 import { OwnWrites } from './controller/own-writes.ts';
 import { Progress } from './controller/progress.ts';
+import type { KubeObject } from './kube/resource.ts';
 import type { Vitals } from './observability/vitals.ts';
 import type { Instruments, OperatorOptions } from './operator-options.ts';
 import { CatalogReconciler, CATALOG_WORKERS } from './server-catalog/reconciler.ts';
@@ -26,7 +27,7 @@ import { ServerQuota } from './virtual-server/fleet/server-quota.ts';
 import { spread } from './virtual-server/fleet/spread.ts';
 import { Unrecorded } from './virtual-server/fleet/unrecorded.ts';
 import { VirtualServerReconciler } from './virtual-server/reconciler.ts';
-import { longestStepMs } from './virtual-server/visit/longest-step.ts';
+import { longestStepMs } from './longest-step.ts';
 import { Visits } from './virtual-server/visit/visits.ts';
 
 export type { OperatorOptions } from './operator-options.ts';
@@ -44,9 +45,10 @@ const noInstruments: Instruments = {
 };
 
 interface Loop {
-  controller: Pick<Controller<VirtualServer>, 'start' | 'stop' | 'enqueue' | 'vitals'>;
-  /** The keys of the objects that use this Secret and wait for it. */
-  wake: (namespace: string, secret: string) => readonly string[];
+  name: string;
+  controller: Pick<Controller<KubeObject>, 'start' | 'stop' | 'enqueue' | 'vitals'>;
+  /** The keys of the objects that use this Secret and wait for it, where the kind uses Secrets. */
+  wake?: (namespace: string, secret: string) => readonly string[];
 }
 
 export class Operator {
@@ -77,7 +79,8 @@ export class Operator {
       refreshMs: Math.min(LONGEST_KEY_AGE_MS, options.resyncIntervalMs),
       operatorNamespace,
       onChange: (namespace, name) => {
-        for (const { controller, wake } of this.#loops) wake(namespace, name).forEach((key) => controller.enqueue(key));
+        for (const { controller, wake } of this.#loops)
+          wake?.(namespace, name).forEach((key) => controller.enqueue(key));
       },
     });
     const credentials = this.#credentials;
@@ -128,8 +131,9 @@ export class Operator {
       log,
     });
     this.#servers = {
+      name: SERVER_SINGULAR,
       controller: new Controller({
-        name: SINGULAR,
+        name: SERVER_SINGULAR,
         informer: servers,
         objects,
         reconciler,
@@ -137,7 +141,7 @@ export class Operator {
         progress,
         timers,
         log,
-        instruments: instruments.loop(SINGULAR),
+        instruments: instruments.loop(SERVER_SINGULAR),
       }),
       wake: (...secret) => reconciler.wake(...secret),
     };
@@ -172,10 +176,7 @@ export class Operator {
       phase: this.#phase,
       objects: list,
       catalogs: () => catalogs?.informer.list() ?? [],
-      loops: {
-        [SINGULAR]: this.#servers.controller.vitals(),
-        ...(this.#catalogs && { [CATALOG_SINGULAR]: this.#catalogs.controller.vitals() }),
-      },
+      loops: Object.fromEntries(this.#loops.map(({ name, controller }) => [name, controller.vitals()])),
       longestStepMs: longestStepMs({ ...this.#options, workers }),
       pollLagMs: () => pollLagMs(list(), (uid) => this.#objects.memo(uid), this.#timers.now()),
       stretch: () => this.#pace.factors(this.#timers.monotonic()),
@@ -224,7 +225,7 @@ export class Operator {
       log,
       instruments: instruments.loop(CATALOG_SINGULAR),
     });
-    return { controller, wake: (...secret) => reconciler.wake(...secret) };
+    return { name: CATALOG_SINGULAR, controller, wake: (...secret) => reconciler.wake(...secret) };
   }
 
   #secretsInUse(): SecretName[] {

@@ -2,12 +2,12 @@
 import { writeFileSync } from 'node:fs';
 import { stringify } from 'yaml';
 import { serverCatalogCrd, virtualServerCrd } from '../src/api/crd.ts';
-import { CATALOG_PLURAL, GROUP, PLURAL } from '../src/api/names.ts';
+import { CATALOG_PLURAL, GROUP, SERVER_PLURAL } from '../src/api/names.ts';
 
 const fileOf = (plural: string): URL => new URL(`../deploy/crds/${GROUP}_${plural}.yaml`, import.meta.url);
 
 /** That of VirtualServer. */
-export const CRD_FILE = fileOf(PLURAL);
+export const CRD_FILE = fileOf(SERVER_PLURAL);
 export const CATALOG_CRD_FILE = fileOf(CATALOG_PLURAL);
 
 export function crdYaml(definition: object): string {

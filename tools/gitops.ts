@@ -2,14 +2,14 @@
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { stringify } from 'yaml';
-import { GROUP, KIND } from '../src/api/names.ts';
+import { GROUP, SERVER_KIND } from '../src/api/names.ts';
 import type { VirtualServer } from '../src/api/virtual-server.ts';
 import { states } from '../test/gen/states.ts';
 import { VERDICTS, type Verdict } from '../test/gen/verdicts.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 /** Laid out as the folder of one kind in Argo CD's own repository. */
-export const CUSTOMIZATION = join(ROOT, 'deploy/argocd/resource_customizations', GROUP, KIND);
+export const CUSTOMIZATION = join(ROOT, 'deploy/argocd/resource_customizations', GROUP, SERVER_KIND);
 const TESTDATA = join(CUSTOMIZATION, 'testdata');
 const CONFIG_MAP = join(ROOT, 'examples/argocd/argocd-cm.yaml');
 
@@ -50,7 +50,7 @@ function configMap(script: string): string {
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: { name: 'argocd-cm', namespace: 'argocd' },
-    data: { [`resource.customizations.health.${GROUP}_${KIND}`]: script },
+    data: { [`resource.customizations.health.${GROUP}_${SERVER_KIND}`]: script },
   };
   return `${NOTE}${how.join('\n')}\n${stringify(object, { lineWidth: 0 })}`;
 }

@@ -59,7 +59,7 @@ const hiccup = row({ ready: 'False', phase: 'reconciling', keepsReady: true });
 const unclear = row({ ready: 'Unknown', phase: 'stalled' });
 
 /** Never a reason of Ready: one of another condition, or of Events alone. */
-const aside = {};
+const aside = (...traits: Trait[]): Pick<Meaning, 'traits'> => ({ traits });
 
 /** docs/operations.md has a paragraph for each (a test compares). */
 export const REASONS = {
@@ -106,21 +106,21 @@ export const REASONS = {
   IdentifierInUse: blind('noCalls', 'hopeless'),
   AdoptInvalid: stuck(),
   OrphanedServer: stuck('noCalls'),
-  Reachable: aside,
-  ConnectionSecretWritten: aside,
-  ConnectionSecretsDisabled: aside,
-  ConnectionSecretTaken: aside,
-  ConnectionSecretFailed: aside,
-  ExpiresSoon: aside,
-  ExpiryBlocked: aside,
-  HasOwners: aside,
-  Drifted: aside,
-  Paused: aside,
-  AdoptIgnored: aside,
-  RetainedServer: aside,
-  ServerCancelled: aside,
-  ServerGone: aside,
-  ServerAdopted: aside,
+  Reachable: aside(),
+  ConnectionSecretWritten: aside('calm'),
+  ConnectionSecretsDisabled: aside(),
+  ConnectionSecretTaken: aside(),
+  ConnectionSecretFailed: aside(),
+  ExpiresSoon: aside(),
+  ExpiryBlocked: aside(),
+  HasOwners: aside(),
+  Drifted: aside(),
+  Paused: aside(),
+  AdoptIgnored: aside(),
+  RetainedServer: aside(),
+  ServerCancelled: aside(),
+  ServerGone: aside(),
+  ServerAdopted: aside(),
 };
 export type Reason = keyof typeof REASONS;
 /** Reasons that Ready can have. */

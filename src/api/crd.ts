@@ -5,10 +5,10 @@ import {
   CATALOG_SHORT_NAME,
   CATALOG_SINGULAR,
   GROUP,
-  KIND,
-  PLURAL,
-  SHORT_NAME,
-  SINGULAR,
+  SERVER_KIND,
+  SERVER_PLURAL,
+  SERVER_SHORT_NAME,
+  SERVER_SINGULAR,
   VERSION,
 } from './names.ts';
 import { catalogSpecSchema, catalogStatusSchema } from './server-catalog.ts';
@@ -16,7 +16,7 @@ import { structuralSchema, type StructuralSchema, type ValidationRule } from './
 import { specSchema, statusSchema } from './virtual-server.ts';
 
 /** What the create sends. Once it may have been sent, another value would be a lie about the server. */
-const LOCKED_FIELDS = ['product', 'image', 'diskSize', 'sshKeys', 'sshKeysFrom'] as const;
+export const LOCKED_FIELDS = ['product', 'image', 'diskSize', 'sshKeys', 'sshKeysFrom'] as const;
 
 /** Rules see no annotations, hence the record's mirror in status. */
 const NOT_ATTEMPTED = '!has(oldSelf.status) || !has(oldSelf.status.record) || !has(oldSelf.status.record.attempt)';
@@ -88,10 +88,15 @@ export function virtualServerCrd(): object {
   const spec = structuralSchema(specSchema);
   const description =
     'A VirtualServer is a paid virtual server: applying it orders one, deleting it cancels the server.';
-  const root = rootSchema(KIND, description, spec, structuralSchema(statusSchema));
+  const root = rootSchema(SERVER_KIND, description, spec, structuralSchema(statusSchema));
   const isRequired = (field: string): boolean => spec.required?.includes(field) === true;
   const rules = LOCKED_FIELDS.map((field) => lockRule(field, isRequired(field)));
-  const names = { kind: KIND, plural: PLURAL, singular: SINGULAR, shortNames: [SHORT_NAME] };
+  const names = {
+    kind: SERVER_KIND,
+    plural: SERVER_PLURAL,
+    singular: SERVER_SINGULAR,
+    shortNames: [SERVER_SHORT_NAME],
+  };
   return definition(names, { ...root, 'x-kubernetes-validations': rules }, COLUMNS);
 }
 

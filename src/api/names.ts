@@ -1,19 +1,19 @@
-/** Every name under our API group: the kind, the finalizer, the annotations. Nothing else in the code spells them out. */
+/** Every name under our API group: the kinds, the finalizer, the annotations. Nothing else in the code spells them out. */
 
 export const GROUP = 'vps-operator.dev';
 export const VERSION = 'v1alpha1';
 export const API_VERSION = `${GROUP}/${VERSION}`;
-export const KIND = 'VirtualServer';
-export const PLURAL = 'virtualservers';
-export const SINGULAR = 'virtualserver';
+export const SERVER_KIND = 'VirtualServer';
+export const SERVER_PLURAL = 'virtualservers';
+export const SERVER_SINGULAR = 'virtualserver';
 
 /** Name of the CustomResourceDefinition. */
-export const DEFINITION = `${PLURAL}.${GROUP}`;
+export const SERVER_DEFINITION = `${SERVER_PLURAL}.${GROUP}`;
 /** On the CustomResourceDefinition: its deletion is meant, and that of all servers with it. */
 export const ALLOW_DELETION_ANNOTATION = `${GROUP}/allow-deletion`;
 
 /** Not `vs`, which is VolumeSnapshot's. */
-export const SHORT_NAME = 'vps';
+export const SERVER_SHORT_NAME = 'vps';
 
 /** Held from the claim until the outcome for the server is known. */
 export const FINALIZER = `${GROUP}/virtualserver`;

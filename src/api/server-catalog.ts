@@ -1,7 +1,7 @@
 /** ServerCatalog: what the provider offers, as an object; types and CustomResourceDefinition come from these schemas. */
 import * as z from 'zod';
 import { DEFAULT_API_KEY_SECRET, RECONCILE_AT_ANNOTATION } from './names.ts';
-import { conditionsSchema, secretName, type ObjectMeta } from './virtual-server.ts';
+import { conditionsSchema, secretName, type ObjectMeta } from './meta.ts';
 
 /** Entries of a list that are kept; more would make an object that nobody reads. */
 export const MAX_ENTRIES = 500;

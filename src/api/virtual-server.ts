@@ -3,7 +3,7 @@
  * Every string, list and number is bounded: a status over its bounds is refused whole, and CEL's cost limit needs bounds.
  */
 import * as z from 'zod';
-import { CONDITION_TYPES } from './conditions.ts';
+import { conditionsSchema, secretName, type ObjectMeta } from './meta.ts';
 import { DEFAULT_API_KEY_SECRET } from './names.ts';
 import { MAX_IDENTIFIER, recordSchema } from './record.ts';
 import { matching, ruled } from './rules.ts';
@@ -14,18 +14,12 @@ export const BOUNDS = {
   addresses: 16,
   hostname: 253,
   identifier: MAX_IDENTIFIER,
-  message: 1024,
   text: 256,
 } as const;
 
 /** Above 0 where it also has another digit than 0. */
 const DURATION = '^([0-9]{1,6}(h|m|s))+$';
 
-export const secretName = z
-  .string()
-  .min(1)
-  .max(253)
-  .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/);
 const text = z.string().max(BOUNDS.text);
 const port = z.int().min(1).max(65535);
 const count = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
@@ -133,32 +127,6 @@ export const specSchema = ruled(
   },
 ).describe('The server that is wanted.');
 
-const conditionSchema = z.object({
-  type: z
-    .string()
-    .min(1)
-    .max(64)
-    .describe(`One of ${CONDITION_TYPES.join(', ')}.`),
-  status: z.enum(['True', 'False', 'Unknown']).describe('Whether the condition holds.'),
-  reason: z
-    .string()
-    .min(1)
-    .max(128)
-    .regex(/^[A-Za-z]+$/)
-    .describe('One CamelCase word for why.'),
-  message: z.string().max(BOUNDS.message).describe('The same for people, with what to do.'),
-  lastTransitionTime: z.iso.datetime().max(64).describe('When status last changed.'),
-  observedGeneration: z.int().min(-1).optional().describe('The generation that the condition speaks of.'),
-});
-
-/** One of each type, which the API server merges by. */
-export const conditionsSchema = z
-  .array(conditionSchema)
-  .max(16)
-  .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
-  .optional()
-  .describe('Conditions, after kstatus.');
-
 export const statusSchema = z
   .object({
     identifier: z.string().max(BOUNDS.identifier).optional().describe("The provider's identifier of the server."),
@@ -209,22 +177,6 @@ export const statusSchema = z
 
 export type VirtualServerSpec = z.infer<typeof specSchema>;
 export type VirtualServerStatus = z.infer<typeof statusSchema>;
-export type Condition = z.infer<typeof conditionSchema>;
-
-/** The part of Kubernetes' ObjectMeta that the operator uses; timestamps are RFC 3339. */
-export interface ObjectMeta {
-  name: string;
-  namespace: string;
-  uid: string;
-  resourceVersion: string;
-  generation: number;
-  creationTimestamp: string;
-  deletionTimestamp?: string;
-  finalizers?: string[];
-  annotations?: Record<string, string>;
-  /** The first few owners; what else an entry has is dropped. */
-  ownerReferences?: { kind: string; name: string }[];
-}
 
 /** An object as the API server returns it: defaults are filled in, the schema has been enforced. */
 export interface VirtualServer {

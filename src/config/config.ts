@@ -1,4 +1,4 @@
-/** Flags and environment of the operator, parsed once; nothing else reads them. */
+/** Flags of the operator and the environment variables that stand for them, parsed once. */
 import { distance } from 'fastest-levenshtein';
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';

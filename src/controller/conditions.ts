@@ -1,6 +1,7 @@
 /** Conditions of any kind: the three that a verdict sets, after kstatus, and others beside them. Pure. */
 import { REASONS, hasTrait, type Meaning, type ReadyReason, type Reason } from '../api/conditions.ts';
-import { BOUNDS, type Condition } from '../api/virtual-server.ts';
+import { MAX_MESSAGE } from '../api/meta.ts';
+import { type Condition } from '../api/meta.ts';
 import { cut } from '../base/text.ts';
 import { timestamp } from '../base/timestamp.ts';
 
@@ -57,7 +58,7 @@ function condition(
 ): Condition {
   const before = previous.find((other) => other.type === next.type);
   const since = before?.status === next.status ? before.lastTransitionTime : timestamp(now);
-  const message = cut(next.message, BOUNDS.message);
+  const message = cut(next.message, MAX_MESSAGE);
   return { ...next, message, lastTransitionTime: since, observedGeneration: generation };
 }
 
@@ -83,18 +84,17 @@ export function transitions(
   const reason = currentReason(after);
   if (reason !== undefined && reason !== currentReason(before)) {
     const condition = after?.find((other) => other.reason === reason);
-    events.push({
-      type: hasTrait(reason, 'calm') ? 'Normal' : 'Warning',
-      reason: reason as Reason,
-      note: condition?.message ?? '',
-    });
+    events.push(eventOf({ reason, message: condition?.message ?? '' }));
   }
   for (const name of types) {
     const condition = after?.find(({ type }) => type === name);
     const known = before?.some(({ type, reason }) => type === name && reason === condition?.reason);
     if (condition === undefined || known === true) continue;
-    const type = condition.reason === 'ConnectionSecretWritten' ? 'Normal' : 'Warning';
-    events.push({ type, reason: condition.reason as Reason, note: condition.message });
+    events.push(eventOf(condition));
   }
   return events;
+}
+
+function eventOf({ reason, message }: Pick<Condition, 'reason' | 'message'>): EventNote {
+  return { type: hasTrait(reason, 'calm') ? 'Normal' : 'Warning', reason: reason as Reason, note: message };
 }

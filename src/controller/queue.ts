@@ -29,6 +29,7 @@ export interface WorkQueueOptions extends Partial<Backoff> {
   instruments?: LoopInstruments | undefined;
 }
 
+/** After a visit that throws. One that a failed call to the provider ends says itself when the next is due. */
 const DEFAULT_BACKOFF: Backoff = { baseMs: 500, maxMs: 300_000 };
 
 export class WorkQueue {

@@ -1,5 +1,5 @@
-/** The CustomResourceDefinition of VirtualServers, as far as a cancellation depends on it. */
-import { ALLOW_DELETION_ANNOTATION, DEFINITION } from '../api/names.ts';
+/** A CustomResourceDefinition, as far as it matters to what is done for objects of its kind. */
+import { ALLOW_DELETION_ANNOTATION } from '../api/names.ts';
 import { KubeError } from './error.ts';
 import type { KubeHttp } from './http.ts';
 import type { DefinitionState } from './types.ts';
@@ -11,10 +11,10 @@ interface PartialDefinition {
   metadata?: { name?: string; deletionTimestamp?: string; annotations?: Record<string, string> };
 }
 
-export async function readDefinition(http: KubeHttp): Promise<DefinitionState> {
-  const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${DEFINITION}`;
+export async function readDefinition(http: KubeHttp, name: string): Promise<DefinitionState> {
+  const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`;
   const { metadata } = ((await http.call({ path, accept: METADATA_ONLY })) ?? {}) as PartialDefinition;
-  if (metadata?.name !== DEFINITION) throw new KubeError('BadResponse', `the answer is not ${DEFINITION}`);
+  if (metadata?.name !== name) throw new KubeError('BadResponse', `the answer is not ${name}`);
   if (metadata.deletionTimestamp === undefined) return 'kept';
   return metadata.annotations?.[ALLOW_DELETION_ANNOTATION] === 'true' ? 'deletionAllowed' : 'deleting';
 }

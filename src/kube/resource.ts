@@ -1,6 +1,6 @@
 /** A kind as the API server serves it: where its objects lie, and the check of what comes back. */
 import { GROUP } from '../api/names.ts';
-import type { ObjectMeta } from '../api/virtual-server.ts';
+import type { ObjectMeta } from '../api/meta.ts';
 import { KubeError } from './error.ts';
 
 export interface KubeObject {
@@ -86,7 +86,9 @@ function kept(metadata: ObjectMeta, bounds: KeptAnnotations): ObjectMeta {
     ...(deletionTimestamp !== undefined && { deletionTimestamp }),
     ...(finalizers !== undefined && { finalizers }),
     ...(ownerReferences.length > 0 && {
-      ownerReferences: ownerReferences.slice(0, MAX_OWNERS).map((owner) => ({ kind: owner.kind, name: owner.name })),
+      ownerReferences: ownerReferences
+        .slice(0, MAX_OWNERS)
+        .map(({ kind, name, uid, controller }) => ({ kind, name, uid, ...(controller === true && { controller }) })),
     }),
     ...(ours.length + mistyped.length > 0 && { annotations: Object.fromEntries([...ours, ...mistyped]) }),
   };

@@ -1,7 +1,8 @@
 /** The VirtualServers in numbers, counted anew from the cache each time, so that no number can drift. Pure. */
 import { currentReason } from '../controller/conditions.ts';
 import { REASONS, hasTrait } from '../api/conditions.ts';
-import type { Condition, VirtualServer } from '../api/virtual-server.ts';
+import type { VirtualServer } from '../api/virtual-server.ts';
+import type { Condition } from '../api/meta.ts';
 import { hasRunningServer, isLetGo } from '../virtual-server/decision/running.ts';
 
 /** Objects of one kind with the same status of Ready and the same reason. */

@@ -1,5 +1,5 @@
 /** The metrics of the process: counts what the rooms tell of, and looks at the rest when it is asked. */
-import { CATALOG_SINGULAR, SINGULAR } from '../api/names.ts';
+import { CATALOG_SINGULAR, SERVER_SINGULAR } from '../api/names.ts';
 import type { LoopInstruments } from '../controller/instruments.ts';
 import type { LoopVitals } from '../controller/vitals.ts';
 import type { KubeRequestInfo } from '../kube/http.ts';
@@ -25,7 +25,7 @@ export interface Observed {
   now: number;
 }
 
-const LOOPS = [SINGULAR, CATALOG_SINGULAR];
+const LOOPS = [SERVER_SINGULAR, CATALOG_SINGULAR];
 const LEASE = { name: 'vps-operator' };
 const VISIT_RESULTS = ['success', 'error', 'requeue', 'requeue_after'] as const;
 const LOGIN_RESULTS: readonly LoginResult[] = ['success', 'refused', 'error'];

@@ -2,7 +2,8 @@
 import type { ServerCatalog, ServerCatalogStatus } from '../api/server-catalog.ts';
 import { CATALOG_KIND } from '../api/names.ts';
 import type { Credentials } from '../accounts/credentials.ts';
-import { backoffMs, keyPauseMs, type Missing } from '../accounts/decision/failure.ts';
+import type { Missing } from '../accounts/decision/failure.ts';
+import { backoffMs, keyPauseMs } from '../accounts/decision/pause.ts';
 import { readCatalog } from '../accounts/read-catalog.ts';
 import { hasTrait } from '../api/conditions.ts';
 import { currentReason, transitions } from '../controller/conditions.ts';

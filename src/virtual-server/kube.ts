@@ -1,4 +1,5 @@
 /** The calls to the API server that VirtualServers need. */
+import { SERVER_DEFINITION } from '../api/names.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { createClient, type Client } from '../kube/client.ts';
 import { readDefinition } from '../kube/definition.ts';
@@ -25,7 +26,7 @@ export function createKube(http: KubeHttp, now?: () => Date): Kube {
   return {
     ...client,
     getVirtualServer: (namespace, name) => client.get(namespace, name),
-    getDefinition: () => readDefinition(http),
+    getDefinition: () => readDefinition(http, SERVER_DEFINITION),
     async getSecret(namespace, name) {
       const secret = await getSecret(http, namespace, name);
       return secret && { data: secret.data, resourceVersion: secret.metadata.resourceVersion };

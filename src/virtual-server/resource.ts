@@ -1,6 +1,6 @@
 /** VirtualServers as the API server serves them. */
 import { INPUT_ANNOTATIONS } from '../api/annotations.ts';
-import { API_VERSION, KIND, PLURAL, RECORD_ANNOTATION } from '../api/names.ts';
+import { API_VERSION, SERVER_KIND, SERVER_PLURAL, RECORD_ANNOTATION } from '../api/names.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { resource } from '../kube/resource.ts';
 
@@ -9,6 +9,6 @@ const RECORD_LENGTH = 40_000;
 const INPUT_LENGTH = 4_096;
 
 export const VIRTUAL_SERVERS = resource<VirtualServer>(
-  { apiVersion: API_VERSION, kind: KIND, plural: PLURAL },
+  { apiVersion: API_VERSION, kind: SERVER_KIND, plural: SERVER_PLURAL },
   { [RECORD_ANNOTATION]: RECORD_LENGTH, ...Object.fromEntries(INPUT_ANNOTATIONS.map((name) => [name, INPUT_LENGTH])) },
 );

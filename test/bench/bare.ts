@@ -1,6 +1,6 @@
 /** A bare client of the API server: what the bench itself writes, and the measure that the operator is held against. */
 import { Agent } from 'undici';
-import { API_VERSION, FINALIZER, KIND, PLURAL } from '../../src/api/names.ts';
+import { API_VERSION, FINALIZER, SERVER_KIND, SERVER_PLURAL } from '../../src/api/names.ts';
 import { loadCluster } from '../../src/kube/config.ts';
 
 const IN_FLIGHT = 32;
@@ -41,7 +41,8 @@ export async function createBare(kubeconfigPath: string): Promise<Bare> {
   };
 }
 
-export const collection = (namespace: string): string => `/apis/${API_VERSION}/namespaces/${namespace}/${PLURAL}`;
+export const collection = (namespace: string): string =>
+  `/apis/${API_VERSION}/namespaces/${namespace}/${SERVER_PLURAL}`;
 
 export function manifest(name: string): object {
   const spec = {
@@ -50,7 +51,7 @@ export function manifest(name: string): object {
     diskSize: 20,
     sshKeys: ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJd me@example.org'],
   };
-  return { apiVersion: API_VERSION, kind: KIND, metadata: { name }, spec };
+  return { apiVersion: API_VERSION, kind: SERVER_KIND, metadata: { name }, spec };
 }
 
 /**

@@ -1,5 +1,5 @@
 /** What must hold of single requests at the moment when they arrive. Each violation is a sentence. */
-import { CATALOG_PLURAL, PAUSED_ANNOTATION, PLURAL, RECORD_ANNOTATION } from '../../src/api/names.ts';
+import { CATALOG_PLURAL, PAUSED_ANNOTATION, SERVER_PLURAL, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { expiryOf } from '../../src/virtual-server/decision/expiry.ts';
 import type { Simulator } from '../../src/simulator/index.ts';
@@ -21,7 +21,7 @@ export function checkWrite(request: Request): string[] {
     return metadata?.resourceVersion === undefined ? [`${method} ${path} carries no resourceVersion`] : [];
   }
   const isOfCatalog = path.includes(`/${CATALOG_PLURAL}/`);
-  if ((!path.includes(`/${PLURAL}/`) && !isOfCatalog) || method === 'GET') return [];
+  if ((!path.includes(`/${SERVER_PLURAL}/`) && !isOfCatalog) || method === 'GET') return [];
   const isStatus = path.split('?')[0]?.endsWith('/status') === true;
   if (method !== 'PATCH' || (isOfCatalog && !isStatus)) return [`the operator sent ${method} ${path}`];
   const patch = JSON.parse(body) as Patch;

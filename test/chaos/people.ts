@@ -1,6 +1,12 @@
 /** What people do to the objects and Secrets of one namespace, past every proxy. */
 import { randomUUID } from 'node:crypto';
-import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL, DEFAULT_API_KEY_SECRET, PLURAL } from '../../src/api/names.ts';
+import {
+  API_VERSION,
+  CATALOG_KIND,
+  CATALOG_PLURAL,
+  DEFAULT_API_KEY_SECRET,
+  SERVER_PLURAL,
+} from '../../src/api/names.ts';
 import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { KubeHttp } from '../../src/kube/http.ts';
@@ -117,6 +123,6 @@ export class People {
   }
 
   #path(name = ''): string {
-    return `/apis/${API_VERSION}/namespaces/${this.#namespace}/${PLURAL}${name && `/${name}`}`;
+    return `/apis/${API_VERSION}/namespaces/${this.#namespace}/${SERVER_PLURAL}${name && `/${name}`}`;
   }
 }

@@ -1,5 +1,5 @@
 /** All requests of the operators of one plan: named, checked, met by the fault of the plan or passed on. */
-import { CATALOG_PLURAL, PLURAL } from '../../src/api/names.ts';
+import { CATALOG_PLURAL, SERVER_PLURAL } from '../../src/api/names.ts';
 import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { Simulator } from '../../src/simulator/index.ts';
@@ -140,7 +140,7 @@ export class Traffic {
   /** A process that has not led yet neither lists nor watches objects. */
   async #checkStandby(exchange: Exchange, { name, pid }: Replica): Promise<void> {
     const kind = exchange.path.split('?')[0]?.split('/').at(-1) ?? '';
-    const isInforming = exchange.method === 'GET' && [PLURAL, CATALOG_PLURAL].includes(kind);
+    const isInforming = exchange.method === 'GET' && [SERVER_PLURAL, CATALOG_PLURAL].includes(kind);
     if (!this.#options.elects || !isInforming || pid === undefined || this.#led.has(pid)) return;
     // The last words of a process may arrive when its successor is there already; their connection is closed then.
     await new Promise((resolve) => setTimeout(resolve, LAST_WORDS_MS));
@@ -150,7 +150,7 @@ export class Traffic {
   #learn({ method, path }: Exchange, { status, body }: Answer, sender: Replica): void {
     if (status >= 300 || method === 'GET') return;
     const { objects } = this.#options;
-    if (path.includes(`/${PLURAL}/`)) objects.saw(JSON.parse(body.toString()) as VirtualServer);
+    if (path.includes(`/${SERVER_PLURAL}/`)) objects.saw(JSON.parse(body.toString()) as VirtualServer);
     if (path.includes(`/${CATALOG_PLURAL}/`)) objects.sawCatalog(JSON.parse(body.toString()) as ServerCatalog);
     if (path.includes('/leases')) {
       const { spec } = JSON.parse(body.toString()) as { spec?: { holderIdentity?: string } };

@@ -1,6 +1,6 @@
 /** `npm run test:e2e -- --measure`: memory and CPU of the operator in its pod, idle and while many servers are ordered. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { API_VERSION, PLURAL } from '../../src/api/names.ts';
+import { API_VERSION, SERVER_PLURAL } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { apply, connect, kubectl, until } from './support/cluster.ts';
 import { inPod, install, NAMESPACE, ready, theLeader, type Pod } from './support/operator.ts';
@@ -78,7 +78,7 @@ async function order(count: number): Promise<void> {
   const [before, started] = [await usage(pod), performance.now()];
   const names = Array.from({ length: count }, (_, index) => `web-${index}`);
   await servers.apply(...names);
-  const path = `/apis/${API_VERSION}/namespaces/${servers.namespace}/${PLURAL}`;
+  const path = `/apis/${API_VERSION}/namespaces/${servers.namespace}/${SERVER_PLURAL}`;
   await until(
     `${count} servers to be Ready`,
     async () => {

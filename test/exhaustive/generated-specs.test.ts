@@ -4,7 +4,7 @@
  * GENERATED_SPECS_SEED replays a run, GENERATED_SPECS says how many walks it makes.
  */
 import { describe, expect, it } from 'vitest';
-import { API_VERSION, KIND, PLURAL } from '../../src/api/names.ts';
+import { API_VERSION, SERVER_KIND, SERVER_PLURAL } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { KubeError } from '../../src/kube/error.ts';
 import { goodSpec, invalidSpecs, isOffered, mergePatch, validSpecs, type Spec } from '../gen/specs.ts';
@@ -17,7 +17,12 @@ const AT_ONCE = 12;
 /** Reasons that are on the way to another one. */
 const PASSING = ['Pending', 'Creating'];
 
-const manifest = (name: string, spec: Spec) => ({ apiVersion: API_VERSION, kind: KIND, metadata: { name }, spec });
+const manifest = (name: string, spec: Spec) => ({
+  apiVersion: API_VERSION,
+  kind: SERVER_KIND,
+  metadata: { name },
+  spec,
+});
 const newWorld = () => createWorld({ simulator: { taskDurationMs: 100 }, flags: ['--max-creates-per-hour=0'] });
 
 /** Runs some at the same time, in the order of the list. */
@@ -122,7 +127,7 @@ describe('a spec out of the schema', () => {
 
   it('with a field that the schema lacks is refused where kubectl asks for it, and loses the field elsewhere', async () => {
     const world = await newWorld();
-    const path = `/apis/${API_VERSION}/namespaces/${world.namespace}/${PLURAL}`;
+    const path = `/apis/${API_VERSION}/namespaces/${world.namespace}/${SERVER_PLURAL}`;
     const spec = { ...goodSpec(), surprise: 7, apiKeySecretRef: { name: 'vps-api-key', namespace: 'other' } };
     const call = { method: 'POST', path, query: { fieldValidation: 'Strict' } } as const;
     const words = await refusal(world.http.call({ ...call, body: manifest('web', spec) }));

@@ -151,7 +151,10 @@ export function states(): Record<string, State> {
   const polled = { pollTask: pending };
   const doomed = edited(ready, { deleting: true });
   const guarded = edited(ready, { spec: { deletionProtection: true } });
-  const owned = { ...guarded, metadata: { ...guarded.metadata, ownerReferences: [{ kind: 'Shop', name: 'web' }] } };
+  const owned = {
+    ...guarded,
+    metadata: { ...guarded.metadata, ownerReferences: [{ kind: 'Shop', name: 'web', uid: 'uid-of-shop' }] },
+  };
   const paused = { [PAUSED_ANNOTATION]: 'true' };
   const invalid = seen('InvalidSpec', web({ spec: { diskSize: 15 } }));
   const orphaned: ServerRecord = { ...HELD, orphans: [{ attempt: 'a0', task: 6 }] };

@@ -1,11 +1,7 @@
 /** VirtualServers for tests: `virtualServer('web', withSpec({...}), withAnnotations({...}))`. */
-import { API_VERSION, KIND } from '../../src/api/names.ts';
-import type {
-  ObjectMeta,
-  VirtualServer,
-  VirtualServerSpec,
-  VirtualServerStatus,
-} from '../../src/api/virtual-server.ts';
+import { API_VERSION, SERVER_KIND } from '../../src/api/names.ts';
+import type { VirtualServer, VirtualServerSpec, VirtualServerStatus } from '../../src/api/virtual-server.ts';
+import type { ObjectMeta } from '../../src/api/meta.ts';
 
 export const SSH_KEY =
   'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJdTYs0rmVsWT1a8iSZmDU4YzKNWQTbAwbmuxGrBWxyz me@example.org';
@@ -24,7 +20,7 @@ export type Modifier<T> = (object: T) => T;
 export function virtualServer(name: string, ...modifiers: Modifier<Manifest>[]): Manifest {
   const manifest: Manifest = {
     apiVersion: API_VERSION,
-    kind: KIND,
+    kind: SERVER_KIND,
     metadata: { name },
     spec: { product: 'vps-1gb', image: 'debian-13.qcow2/minimal', diskSize: 20, sshKeys: [SSH_KEY] },
   };
@@ -47,7 +43,7 @@ export function stored(name: string, ...modifiers: Modifier<VirtualServer>[]): V
   const { metadata, spec } = virtualServer(name);
   const object: VirtualServer = {
     apiVersion: API_VERSION,
-    kind: KIND,
+    kind: SERVER_KIND,
     metadata: {
       ...metadata,
       namespace: 'default',

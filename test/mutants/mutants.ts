@@ -187,14 +187,14 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'an attempt of another process is not waited for',
-    file: 'src/virtual-server/decision/checks/order.ts',
+    file: 'src/virtual-server/decision/checks/attempt.ts',
     find: 'return facts.now - firstSeen(own.attempt, facts) < facts.timing.takeoverMs;',
     replace: 'return false;',
     tests: ['test/integration/orders/crash.test.ts'],
   },
   {
     name: 'an attempt may be sent by another visit than the one that claimed it',
-    file: 'src/virtual-server/decision/checks/order.ts',
+    file: 'src/virtual-server/decision/checks/attempt.ts',
     find: 'facts.claimed !== own.attempt) return undefined;',
     replace: 'own.task !== undefined) return undefined;',
   },
@@ -752,7 +752,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'a task is polled under another account',
-    file: 'src/virtual-server/decision/checks/order.ts',
+    file: 'src/virtual-server/decision/checks/attempt.ts',
     find: 'if (own.account === undefined || isSameAccount(own.account, account)) return undefined;',
     replace: "if (own.account !== '' || isSameAccount(own.account, account)) return undefined;",
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/checks/server.test.ts'],
@@ -808,7 +808,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'a task held twice is followed',
-    file: 'src/virtual-server/decision/checks/order.ts',
+    file: 'src/virtual-server/decision/checks/attempt.ts',
     find: 'const holders = facts.others.withTask(own.task, own.account);',
     replace: 'const holders = facts.others.withTask(-1, own.account);',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/checks/record.test.ts'],
@@ -928,7 +928,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'not-created is never obeyed while another object follows the task',
-    file: 'src/virtual-server/decision/checks/order.ts',
+    file: 'src/virtual-server/decision/checks/attempt.ts',
     find: "    retry: 'pollTask',\n    afterMs: facts.timing.pollMs,\n  });\n}\n\nexport function taskRuns",
     replace: '    afterMs: facts.timing.pollMs,\n  });\n}\n\nexport function taskRuns',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/settle/absence.test.ts'],

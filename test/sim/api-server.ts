@@ -2,7 +2,8 @@
  * A model of the API server's memory, as far as the operator can tell: the objects of our kinds, Secrets, the Lease, Events,
  * the CRD, and etcd, which can be restored. test/integration/test-tools/sim-model.test.ts holds it against the real one.
  */
-import { CATALOG_PLURAL, PLURAL } from '../../src/api/names.ts';
+import { LOCKED_FIELDS } from '../../src/api/crd.ts';
+import { CATALOG_PLURAL, SERVER_PLURAL } from '../../src/api/names.ts';
 import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { KubeError } from '../../src/kube/error.ts';
@@ -31,8 +32,6 @@ interface Backup {
   definition: DefinitionState;
 }
 
-const LOCKED = ['product', 'image', 'diskSize', 'sshKeys', 'sshKeysFrom'] as const;
-
 const FIRST_VERSION = 100;
 
 export class ApiServer {
@@ -53,7 +52,7 @@ export class ApiServer {
   constructor(now: () => number) {
     const newVersion = (): string => this.newVersion();
     const newUid = (): string => `uid-${++this.#uids}`;
-    const kindOfServers = { plural: PLURAL, admit: () => this.#admit(), validate };
+    const kindOfServers = { plural: SERVER_PLURAL, admit: () => this.#admit(), validate };
     this.servers = new ObjectStore(kindOfServers, newVersion, newUid, now);
     this.catalogs = new ObjectStore({ plural: CATALOG_PLURAL }, newVersion, newUid, now);
     this.secrets = new SecretStore(newVersion);
@@ -160,6 +159,6 @@ export class ApiServer {
 /** The CRD's rule locks fields once there is an attempt. */
 function validate(before: VirtualServer, { spec }: VirtualServer): void {
   if (before.status?.record?.attempt === undefined) return;
-  if (LOCKED.some((field) => JSON.stringify(spec[field]) !== JSON.stringify(before.spec[field])))
+  if (LOCKED_FIELDS.some((field) => JSON.stringify(spec[field]) !== JSON.stringify(before.spec[field])))
     throw invalid('locked');
 }

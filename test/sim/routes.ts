@@ -2,7 +2,13 @@
  * The HTTP interface of the modeled API server: paths, pages, tables and merge patches, as the operator's client uses
  * them. test/integration/test-tools/sim-model.test.ts holds it against the real one.
  */
-import { ALLOW_DELETION_ANNOTATION, API_VERSION, CATALOG_PLURAL, DEFINITION, PLURAL } from '../../src/api/names.ts';
+import {
+  ALLOW_DELETION_ANNOTATION,
+  API_VERSION,
+  CATALOG_PLURAL,
+  SERVER_DEFINITION,
+  SERVER_PLURAL,
+} from '../../src/api/names.ts';
 import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import { KubeError } from '../../src/kube/error.ts';
 import type { CallOptions, KubeHttp } from '../../src/kube/http.ts';
@@ -56,7 +62,7 @@ export class Routes {
     if (kind === 'secrets') return this.#secret(namespace, name, request);
     if (kind === 'leases') return this.#lease(name, request);
     if (kind === 'events') return this.#api.events.push(body as EventInput);
-    if (path.endsWith(`/customresourcedefinitions/${DEFINITION}`)) return this.#definition();
+    if (path.endsWith(`/customresourcedefinitions/${SERVER_DEFINITION}`)) return this.#definition();
     throw new Error(`the model knows no ${path}`);
   }
 
@@ -66,7 +72,7 @@ export class Routes {
     const namespace = parts[0] === 'namespaces' ? parts.splice(0, 2)[1] : undefined;
     const [plural = '', name, part] = parts;
     const { servers, catalogs } = this.#api;
-    const stores: Partial<Record<string, unknown>> = { [PLURAL]: servers, [CATALOG_PLURAL]: catalogs };
+    const stores: Partial<Record<string, unknown>> = { [SERVER_PLURAL]: servers, [CATALOG_PLURAL]: catalogs };
     return { store: stores[plural] as ObjectStore<Stored>, namespace, name, part };
   }
 
@@ -85,7 +91,7 @@ export class Routes {
   }
 
   #create({ plural }: ObjectStore<Stored>, namespace: string, body: object | undefined): unknown {
-    if (plural === PLURAL) return this.#api.create(namespace, body as Manifest);
+    if (plural === SERVER_PLURAL) return this.#api.create(namespace, body as Manifest);
     const { metadata, spec } = body as ServerCatalog;
     return this.#api.createCatalog(namespace, metadata.name, spec);
   }
@@ -166,7 +172,7 @@ export class Routes {
     const allowed = { annotations: { [ALLOW_DELETION_ANNOTATION]: 'true' } };
     return {
       metadata: {
-        name: DEFINITION,
+        name: SERVER_DEFINITION,
         ...(definition !== 'kept' && deletion),
         ...(definition === 'deletionAllowed' && allowed),
       },

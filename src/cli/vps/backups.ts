@@ -3,7 +3,7 @@ import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { parseAllDocuments } from 'yaml';
-import { GROUP, KIND, RECORD_ANNOTATION } from '../../api/names.ts';
+import { GROUP, SERVER_KIND, RECORD_ANNOTATION } from '../../api/names.ts';
 import { parseRecord, recordSchema, type ServerRecord } from '../../api/record.ts';
 import { CommandError, EXIT } from './failure.ts';
 
@@ -31,7 +31,7 @@ export async function readBackups(file: string, input: NodeJS.ReadableStream): P
   const texts = await failing(file, () => (file === '-' ? stdin(input) : files(file)));
   const backups = texts.flatMap(([name, content]) => objectsOf(name, content).flatMap((each) => asBackup(each, name)));
   if (backups.length > 0) return backups;
-  throw new CommandError(EXIT.usage, `--filename ${file} holds no ${KIND}`);
+  throw new CommandError(EXIT.usage, `--filename ${file} holds no ${SERVER_KIND}`);
 }
 
 type Content = [name: string, text: string];
@@ -86,10 +86,10 @@ function listed(value: Loose | null): Loose[] {
 }
 
 function asBackup({ apiVersion, kind, metadata, status }: Loose, file: string): Backup[] {
-  if (kind !== KIND || typeof apiVersion !== 'string' || !apiVersion.startsWith(`${GROUP}/`)) return [];
+  if (kind !== SERVER_KIND || typeof apiVersion !== 'string' || !apiVersion.startsWith(`${GROUP}/`)) return [];
   const { name, namespace, annotations } = metadata ?? {};
   if (typeof name !== 'string') {
-    throw new CommandError(EXIT.usage, `--filename ${file}: a ${KIND} has no metadata.name`);
+    throw new CommandError(EXIT.usage, `--filename ${file}: a ${SERVER_KIND} has no metadata.name`);
   }
   const annotation = annotations?.[RECORD_ANNOTATION];
   const parsed = parseRecord(typeof annotation === 'string' ? annotation : undefined);

@@ -1,7 +1,8 @@
 /** What the conditions of an object say, in the form that the commands ask for. Pure. */
 import { currentReason } from '../../controller/conditions.ts';
 import { viewRecord } from '../../virtual-server/decision/record.ts';
-import type { Condition, VirtualServer } from '../../api/virtual-server.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import type { Condition } from '../../api/meta.ts';
 
 interface Readiness {
   status: Condition['status'];

@@ -1,6 +1,6 @@
 /** Annotations under our prefix that mean nothing to the operator: most are mistyped. Pure. */
 import * as names from '../../api/names.ts';
-import type { ObjectMeta } from '../../api/virtual-server.ts';
+import type { ObjectMeta } from '../../api/meta.ts';
 import { similarTo } from '../../base/similar.ts';
 
 const PREFIX = `${names.GROUP}/`;

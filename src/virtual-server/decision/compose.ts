@@ -3,7 +3,8 @@ import { withCondition, withVerdict, type Verdict, transitions, type EventNote }
 import type { Reason } from '../../api/conditions.ts';
 import { ADOPT_ANNOTATION, PAUSED_ANNOTATION } from '../../api/names.ts';
 import { newerRecord, type ServerRecord } from '../../api/record.ts';
-import type { Condition, VirtualServer, VirtualServerStatus } from '../../api/virtual-server.ts';
+import type { VirtualServer, VirtualServerStatus } from '../../api/virtual-server.ts';
+import type { Condition } from '../../api/meta.ts';
 import { expiring } from './expiry.ts';
 import { adoptionOf, isPaused, orphanMessage } from './inputs.ts';
 import type { ConnectionCondition } from './connection.ts';

@@ -1,5 +1,5 @@
 /** The connection Secret (`spec.connectionSecretName`): what it holds, whose it is, and what has to be written. Pure. */
-import { API_VERSION, CONNECTION_SECRET_TYPE, KIND, OWNER_ANNOTATION } from '../../api/names.ts';
+import { API_VERSION, CONNECTION_SECRET_TYPE, SERVER_KIND, OWNER_ANNOTATION } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { NewSecret, OwnerReference, SecretChanges, SecretObject } from '../../kube/secrets.ts';
 import type { Server } from '../../provider/types.ts';
@@ -118,7 +118,7 @@ function newSecret(object: VirtualServer, name: string, data: ConnectionData): N
 
 /** Without blockOwnerDeletion, which needs a right of its own. */
 function ownerReference({ metadata: { name, uid } }: VirtualServer): OwnerReference {
-  return { apiVersion: API_VERSION, kind: KIND, name, uid };
+  return { apiVersion: API_VERSION, kind: SERVER_KIND, name, uid };
 }
 
 function differences(present: Record<string, string>, data: ConnectionData): Record<string, string | null> {

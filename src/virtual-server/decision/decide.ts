@@ -2,7 +2,7 @@
 import { adoptionIsAsked } from './checks/adoption.ts';
 import * as deleting from './checks/deleting.ts';
 import * as living from './checks/living.ts';
-import * as order from './checks/order.ts';
+import * as attempt from './checks/attempt.ts';
 import * as ordering from './checks/ordering.ts';
 import * as own from './checks/own.ts';
 import * as record from './checks/record.ts';
@@ -60,12 +60,12 @@ export const CHAINS = {
   living: chain(
     (view): view is OwnView => !view.deleting && holds(view),
     [
-      order.attemptWasClaimedJustNow,
-      order.createIsInFlight,
+      attempt.attemptWasClaimedJustNow,
+      attempt.createIsInFlight,
       adoptionIsAsked,
-      order.createOutcomeIsUnknown,
-      order.taskIsHeldTwice,
-      order.taskRuns,
+      attempt.createOutcomeIsUnknown,
+      attempt.taskIsHeldTwice,
+      attempt.taskRuns,
       living.serverIsToExpire,
       living.serverIsHeld,
     ],
@@ -73,14 +73,14 @@ export const CHAINS = {
   deleting: chain(
     (view): view is OwnView => view.deleting && holds(view),
     [
-      order.attemptWasClaimedJustNow,
-      order.createIsInFlight,
+      attempt.attemptWasClaimedJustNow,
+      attempt.createIsInFlight,
       deleting.serverIsRetained,
       deleting.serverIsProtected,
       adoptionIsAsked,
-      order.createOutcomeIsUnknown,
-      order.taskIsHeldTwice,
-      order.taskRuns,
+      attempt.createOutcomeIsUnknown,
+      attempt.taskIsHeldTwice,
+      attempt.taskRuns,
       deleting.serverIsToBeCancelled,
     ],
   ),

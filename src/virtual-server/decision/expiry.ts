@@ -2,7 +2,8 @@
 import { timestamp } from '../../base/timestamp.ts';
 import type { Reason } from '../../api/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
-import type { Condition, VirtualServer } from '../../api/virtual-server.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import type { Condition } from '../../api/meta.ts';
 import { cancelIsForbidden } from './view.ts';
 import { UNITS_MS, durationMs } from '../../base/duration.ts';
 import type { Facts } from './types.ts';

@@ -3,7 +3,7 @@ import {
   ACCEPT_SERVER_ANNOTATION,
   ADOPT_ANNOTATION,
   ALLOW_DELETION_ANNOTATION,
-  DEFINITION,
+  SERVER_DEFINITION,
   NOT_CREATED_ANNOTATION,
   SERVER_GONE_ANNOTATION,
 } from '../../api/names.ts';
@@ -76,7 +76,7 @@ export function unprovenServer(identifier: string, why: string, word: string): s
 
 export function definitionDeleting(identifier: string): string {
   return (
-    `Server ${identifier} is not cancelled: the CustomResourceDefinition ${DEFINITION} is being deleted, and every ` +
+    `Server ${identifier} is not cancelled: the CustomResourceDefinition ${SERVER_DEFINITION} is being deleted, and every ` +
     'VirtualServer with it. To keep the server, set deletionPolicy: Retain, and adopt the server with a new object when the ' +
     `definition is installed again. To cancel the servers, annotate the definition ${ALLOW_DELETION_ANNOTATION}=true`
   );
@@ -84,7 +84,7 @@ export function definitionDeleting(identifier: string): string {
 
 export function definitionForbidden(identifier: string): string {
   return (
-    `Server ${identifier} is not cancelled: the operator may not read the CustomResourceDefinition ${DEFINITION}, so it ` +
+    `Server ${identifier} is not cancelled: the operator may not read the CustomResourceDefinition ${SERVER_DEFINITION}, so it ` +
     'cannot tell whether all VirtualServers are being deleted by mistake. Apply the ClusterRole vps-operator-definition'
   );
 }

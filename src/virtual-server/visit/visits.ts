@@ -1,5 +1,5 @@
 /** The visits to VirtualServers, each to one object: decide, perform, settle, write, until nothing more can be done at once. */
-import { KIND } from '../../api/names.ts';
+import { SERVER_KIND } from '../../api/names.ts';
 import { currentReason } from '../../controller/conditions.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../api/virtual-server.ts';
 import { decide } from '../decision/decide.ts';
@@ -133,7 +133,7 @@ export class Visits {
     if (next.status !== undefined) this.#observeProvisioned(object.status, next.status);
     if (next.claimed === undefined) delete visit.claimed;
     else visit.claimed = next.claimed;
-    recorder.record(KIND, object, action.type, next.events);
+    recorder.record(SERVER_KIND, object, action.type, next.events);
     this.#log(written, action, outcome, next, timers.monotonic() - startedAt);
     return { next, object: written };
   }

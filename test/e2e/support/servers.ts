@@ -1,6 +1,6 @@
 /** A namespace of a test with an API key, and the VirtualServers in it. */
 import { onTestFinished } from 'vitest';
-import { API_VERSION, PLURAL } from '../../../src/api/names.ts';
+import { API_VERSION, SERVER_PLURAL } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import type { KubeHttp } from '../../../src/kube/http.ts';
 import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
@@ -74,7 +74,7 @@ export class Servers {
   }
 
   #path(name: string): string {
-    return `/apis/${API_VERSION}/namespaces/${this.namespace}/${PLURAL}/${name}`;
+    return `/apis/${API_VERSION}/namespaces/${this.namespace}/${SERVER_PLURAL}/${name}`;
   }
 }
 

@@ -18,9 +18,8 @@ interface Herd extends KubeObject {
 }
 const HERDS = resource<Herd>({ apiVersion: 'toys.example.org/v1', kind: 'Herd', plural: 'herds' });
 const CONFIG_MAPS = resource<KubeObject>({ apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps' });
-const isOf = ({ metadata }: Herd, animal: KubeObject): boolean =>
-  animal.metadata.namespace === metadata.namespace &&
-  animal.metadata.ownerReferences?.some(({ kind, name }) => kind === 'Herd' && name === metadata.name) === true;
+const isOf = (herd: Herd, animal: KubeObject): boolean =>
+  animal.metadata.ownerReferences?.some(({ uid }) => uid === herd.metadata.uid) === true;
 
 class HerdReconciler implements Reconciler<Herd> {
   readonly #http: KubeHttp;

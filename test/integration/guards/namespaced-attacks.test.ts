@@ -1,6 +1,6 @@
 /** The overlay `namespaced` under attack: by those who own other namespaces, and by forged objects in its own. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { API_VERSION, FINALIZER, PLURAL, RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import { API_VERSION, FINALIZER, SERVER_PLURAL, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import { formatRecord } from '../../../src/api/record.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
 import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
@@ -11,7 +11,7 @@ import type { World } from '../support/world.ts';
 
 /** A namespace that the operator does not watch. */
 const OTHER = 'other-team';
-const OTHERS = `/apis/${API_VERSION}/namespaces/${OTHER}/${PLURAL}`;
+const OTHERS = `/apis/${API_VERSION}/namespaces/${OTHER}/${SERVER_PLURAL}`;
 
 let cluster: GuardedCluster;
 let operator: KubeHttp;
@@ -52,7 +52,7 @@ describe('what the operator may not do in other namespaces', () => {
     ['list Secrets', { path: `/api/v1/namespaces/${OTHER}/secrets` }],
     ['read a Secret of the cluster', { path: '/api/v1/namespaces/kube-system/secrets/any' }],
     ['list VirtualServers', { path: OTHERS }],
-    ['list VirtualServers of all namespaces', { path: `/apis/${API_VERSION}/${PLURAL}` }],
+    ['list VirtualServers of all namespaces', { path: `/apis/${API_VERSION}/${SERVER_PLURAL}` }],
     ['take a finalizer off', { method: 'PATCH', path: `${OTHERS}/web`, body: { metadata: { finalizers: null } } }],
     ['write a status', { method: 'PATCH', path: `${OTHERS}/web/status`, body: { status: null } }],
   ] as const)('%s', async (_what, call) => {

@@ -1,7 +1,7 @@
 /** Guards: of all Secrets the operator writes connection Secrets only, whatever its rights are; others are not asked. */
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { API_VERSION, CONNECTION_SECRET_TYPE, KIND, OWNER_ANNOTATION } from '../../../src/api/names.ts';
+import { API_VERSION, CONNECTION_SECRET_TYPE, SERVER_KIND, OWNER_ANNOTATION } from '../../../src/api/names.ts';
 import { CONNECTION_KEYS } from '../../../src/virtual-server/decision/connection.ts';
 import type { OwnerReference } from '../../../src/kube/secrets.ts';
 import { useGuards } from '../support/guarded-objects.ts';
@@ -28,7 +28,7 @@ let another: OwnerReference;
 beforeAll(async () => {
   const reference = async (name: string): Promise<OwnerReference> => {
     await objects.create(name);
-    return { apiVersion: API_VERSION, kind: KIND, name, uid: (await objects.read(name)).metadata.uid };
+    return { apiVersion: API_VERSION, kind: SERVER_KIND, name, uid: (await objects.read(name)).metadata.uid };
   };
   own = await reference('web');
   another = await reference('db');

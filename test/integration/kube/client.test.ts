@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it, onTestFinished } from 'vitest';
-import { FINALIZER, KIND, PAUSED_ANNOTATION, RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import { FINALIZER, SERVER_KIND, PAUSED_ANNOTATION, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServerStatus } from '../../../src/api/virtual-server.ts';
 import { createKube, type Kube } from '../../../src/virtual-server/kube.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
@@ -264,7 +264,7 @@ describe('createEvent', () => {
   it('creates an Event on the object that kubectl shows', async () => {
     const object = await createOne();
     await kube.createEvent({
-      regarding: { kind: KIND, ...versionOf(object) },
+      regarding: { kind: SERVER_KIND, ...versionOf(object) },
       type: 'Warning',
       reason: 'CreateRejected',
       action: 'CreateServer',

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { inject } from 'vitest';
-import { API_VERSION, KIND } from '../../../src/api/names.ts';
+import { API_VERSION, SERVER_KIND } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
 import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
@@ -33,7 +33,7 @@ export async function createNamespace(http: KubeHttp): Promise<string> {
 export function manifest(name: string, spec: Record<string, unknown> = {}) {
   return {
     apiVersion: API_VERSION,
-    kind: KIND,
+    kind: SERVER_KIND,
     metadata: { name },
     spec: { product: 'small', image: 'debian-12/minimal', diskSize: 10, sshKeys: [SSH_KEY], ...spec },
   };

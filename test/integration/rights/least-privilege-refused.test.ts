@@ -1,6 +1,6 @@
 /** What the API server refuses to the operator's own token, and what the roles for people give. */
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { API_VERSION, PLURAL } from '../../../src/api/names.ts';
+import { API_VERSION, SERVER_PLURAL } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
 import { createKubeHttp, type CallOptions, type KubeHttp } from '../../../src/kube/http.ts';
@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([operator.close(), http.close()]));
 
-const SERVERS = `/apis/${API_VERSION}/namespaces/team/${PLURAL}`;
+const SERVERS = `/apis/${API_VERSION}/namespaces/team/${SERVER_PLURAL}`;
 const SYSTEM = '/api/v1/namespaces/vps-operator-system';
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces';

@@ -1,8 +1,9 @@
 /** What tests of creates ask of an object and of the provider. */
 import { expect } from 'vitest';
-import { API_VERSION, PLURAL, RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import { API_VERSION, SERVER_PLURAL, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { ServerRecord } from '../../../src/api/record.ts';
-import type { Condition, VirtualServer } from '../../../src/api/virtual-server.ts';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import type { Condition } from '../../../src/api/meta.ts';
 import { KubeError } from '../../../src/kube/error.ts';
 import type { RequestEntry } from '../../../src/simulator/index.ts';
 import { virtualServer } from '../../gen/virtual-server.ts';
@@ -38,7 +39,7 @@ export function attemptOf(object: VirtualServer): string | undefined {
 
 /** Whether the API server would take another product; nothing is changed. */
 export async function isEditable(world: World, name: string): Promise<boolean> {
-  const path = `/apis/${API_VERSION}/namespaces/${world.namespace}/${PLURAL}/${name}`;
+  const path = `/apis/${API_VERSION}/namespaces/${world.namespace}/${SERVER_PLURAL}/${name}`;
   const body = { spec: { product: 'vps-8gb' } };
   const patch = {
     method: 'PATCH',

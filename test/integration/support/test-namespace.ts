@@ -1,5 +1,5 @@
 /** One namespace of the real API server, as the people of a test use it: its objects, Secrets and Events, and waits for them. */
-import { API_VERSION, FINALIZER, PLURAL } from '../../../src/api/names.ts';
+import { API_VERSION, FINALIZER, SERVER_PLURAL } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import type { KubeHttp } from '../../../src/kube/http.ts';
 import type { Manifest } from '../../gen/virtual-server.ts';
@@ -29,7 +29,7 @@ export class TestNamespace {
   // --- objects
 
   #path(name = ''): string {
-    return `/apis/${API_VERSION}/namespaces/${this.namespace}/${PLURAL}${name && `/${name}`}`;
+    return `/apis/${API_VERSION}/namespaces/${this.namespace}/${SERVER_PLURAL}${name && `/${name}`}`;
   }
 
   /** Creates the object as `kubectl create` would. */

@@ -1,6 +1,6 @@
 /** Holds the simulation's model of the API server against the real one: the same random sequences on both. */
 import { expect, inject, it, onTestFinished } from 'vitest';
-import { API_VERSION, FINALIZER, PLURAL, RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import { API_VERSION, FINALIZER, SERVER_PLURAL, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../../src/api/virtual-server.ts';
 import { createKube } from '../../../src/virtual-server/kube.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
@@ -39,7 +39,8 @@ async function real(namespace: string): Promise<KubeHttp> {
 
 function serverAt(http: KubeHttp, namespace: string): Server {
   const kube = createKube(http);
-  const path = (name = ''): string => `/apis/${API_VERSION}/namespaces/${namespace}/${PLURAL}${name && `/${name}`}`;
+  const path = (name = ''): string =>
+    `/apis/${API_VERSION}/namespaces/${namespace}/${SERVER_PLURAL}${name && `/${name}`}`;
   const contentType = 'application/merge-patch+json';
   return {
     create: async (body) => (await http.call({ method: 'POST', path: path(), body })) as VirtualServer,

@@ -1,6 +1,6 @@
 /** Holds the simulation's model of Secrets against the real API server: the same random sequences on both. */
 import { expect, inject, it, onTestFinished } from 'vitest';
-import { API_VERSION, KIND, OWNER_ANNOTATION } from '../../../src/api/names.ts';
+import { API_VERSION, SERVER_KIND, OWNER_ANNOTATION } from '../../../src/api/names.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
 import { KubeError } from '../../../src/kube/error.ts';
 import { createKubeHttp } from '../../../src/kube/http.ts';
@@ -56,7 +56,7 @@ async function real(namespace: string): Promise<Server> {
 /** By name: the versions with different contents, oldest first. */
 type Versions = Map<string, { content: string; version: ObjectVersion }[]>;
 
-const owner = (uid: string) => ({ apiVersion: API_VERSION, kind: KIND, name: uid, uid });
+const owner = (uid: string) => ({ apiVersion: API_VERSION, kind: SERVER_KIND, name: uid, uid });
 
 /** One random step, decided by `random` and by what is there; the same random numbers give the same step on both. */
 async function step(server: Server, random: Random, versions: Versions, namespace: string): Promise<unknown> {

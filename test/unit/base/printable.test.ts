@@ -1,7 +1,7 @@
 /** Whatever a record, an annotation or the provider says: what people read of it can be shown. */
 import { ProviderError } from '../../../src/provider/errors/provider-error.ts';
 import { expect, it } from 'vitest';
-import { KIND } from '../../../src/api/names.ts';
+import { SERVER_KIND } from '../../../src/api/names.ts';
 import { INPUT_ANNOTATIONS } from '../../../src/api/annotations.ts';
 import type { ServerRecord } from '../../../src/api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../../src/api/virtual-server.ts';
@@ -178,7 +178,7 @@ it('holds for conditions, fields, Events and log lines of random objects', async
       shown(next.status ?? {}).filter((text) => UNPRINTABLE.test(text)),
       `seed ${seed}`,
     ).toEqual([]);
-    recorder.record(KIND, object, action.type, next.events);
+    recorder.record(SERVER_KIND, object, action.type, next.events);
     log.info({ ...object.metadata, record: next.record, events: next.events, now: NOW }, chance.text());
   }
   await recorder.flush();

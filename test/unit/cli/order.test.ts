@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { ADOPT_ANNOTATION, FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import { formatRecord, type ServerRecord } from '../../../src/api/record.ts';
-import type { Condition, VirtualServer } from '../../../src/api/virtual-server.ts';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import type { Condition } from '../../../src/api/meta.ts';
 import { nextSteps } from '../../../src/cli/vps/next-steps.ts';
 import { orderOf, unseenServer } from '../../../src/cli/vps/order.ts';
 import { stored, storedWith } from '../../gen/virtual-server.ts';

@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { API_VERSION, FINALIZER, KIND, RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import { API_VERSION, FINALIZER, SERVER_KIND, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import { formatRecord, type ServerRecord } from '../../../src/api/record.ts';
-import type { ObjectMeta, VirtualServer, VirtualServerSpec } from '../../../src/api/virtual-server.ts';
+import type { VirtualServer, VirtualServerSpec } from '../../../src/api/virtual-server.ts';
+import type { ObjectMeta } from '../../../src/api/meta.ts';
 import { readBackups, type Backup } from '../../../src/cli/vps/backups.ts';
 import { planOf, type Step } from '../../../src/cli/vps/restored.ts';
 import { stored, storedWith } from '../../gen/virtual-server.ts';
@@ -284,7 +285,7 @@ describe('a backup', () => {
 
   const object = (name: string, more: object = {}) => ({
     apiVersion: API_VERSION,
-    kind: KIND,
+    kind: SERVER_KIND,
     metadata: { name, namespace: 'team', annotations: { [RECORD_ANNOTATION]: formatRecord(record('before')) } },
     ...more,
   });
@@ -304,7 +305,7 @@ describe('a backup', () => {
       'a list among other kinds',
       JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [{ kind: 'Secret' }, null, object('web')] }),
     ],
-    ['a list of its kind', stringify({ apiVersion: API_VERSION, kind: `${KIND}List`, items: [object('web')] })],
+    ['a list of its kind', stringify({ apiVersion: API_VERSION, kind: `${SERVER_KIND}List`, items: [object('web')] })],
   ])('is read as %s', async (_form, text) => {
     expect(brief(await read(text))).toEqual([['web', 'team', ['vs1']]]);
   });
@@ -337,8 +338,8 @@ describe('a backup', () => {
   it.each([
     ['{', 'is neither YAML nor JSON: '],
     ['a: &a [*a, *a]\n'.repeat(2), 'is neither YAML nor JSON: '],
-    ['kind: Secret\n', `holds no ${KIND}`],
-    [stringify(object('web', { apiVersion: 'other/v1' })), `holds no ${KIND}`],
+    ['kind: Secret\n', `holds no ${SERVER_KIND}`],
+    [stringify(object('web', { apiVersion: 'other/v1' })), `holds no ${SERVER_KIND}`],
     [stringify(object('web', { metadata: {} })), 'has no metadata.name'],
   ])('that is %j is refused', async (text, why) => {
     await expect(read(text)).rejects.toThrow(why);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { BOUNDS, type Condition } from '../../../src/api/virtual-server.ts';
+import { MAX_MESSAGE, type Condition } from '../../../src/api/meta.ts';
 import { timestamp } from '../../../src/base/timestamp.ts';
 import { currentReason, withCondition, withVerdict } from '../../../src/controller/conditions.ts';
 import { NOW } from '../../gen/decision.ts';
@@ -59,8 +59,8 @@ describe('withVerdict', () => {
   });
 
   it('cuts a message to the bound of the schema', () => {
-    const [condition] = withVerdict([], { reason: 'Pending', message: `${'x'.repeat(BOUNDS.message - 1)}😀` }, 1, NOW);
-    expect(condition?.message).toBe('x'.repeat(BOUNDS.message - 1));
+    const [condition] = withVerdict([], { reason: 'Pending', message: `${'x'.repeat(MAX_MESSAGE - 1)}😀` }, 1, NOW);
+    expect(condition?.message).toBe('x'.repeat(MAX_MESSAGE - 1));
   });
 
   it('writes times in whole seconds, as metav1.Time is', () => {

@@ -10,7 +10,7 @@ import { FakeTimers } from '../../gen/timers.ts';
 
 function thing(name: string, owner?: string): KubeObject {
   const metadata = { name, namespace: 'default', uid: `uid-of-${name}`, resourceVersion: '1', generation: 1 };
-  const ownerReferences = owner === undefined ? [] : [{ kind: 'Thing', name: owner }];
+  const ownerReferences = owner === undefined ? [] : [{ kind: 'Thing', name: owner, uid: `uid-of-${owner}` }];
   return { metadata: { ...metadata, creationTimestamp: '2026-01-01T00:00:00Z', ownerReferences } };
 }
 

@@ -1,4 +1,4 @@
-import { KIND } from '../../../src/api/names.ts';
+import { SERVER_KIND } from '../../../src/api/names.ts';
 import type { EventNote } from '../../../src/controller/conditions.ts';
 import { describe, expect, it } from 'vitest';
 import { Recorder } from '../../../src/controller/event-recorder.ts';
@@ -26,10 +26,10 @@ function setUp(answer: () => Promise<void> = () => Promise.resolve()) {
 describe('Recorder', () => {
   it('writes an Event about the object', () => {
     const { recorder, events } = setUp();
-    recorder.record(KIND, web(), 'park', [note]);
+    recorder.record(SERVER_KIND, web(), 'park', [note]);
     expect(events).toEqual([
       {
-        regarding: { kind: KIND, namespace: 'default', name: 'web', uid: 'uid-of-web', resourceVersion: '1' },
+        regarding: { kind: SERVER_KIND, namespace: 'default', name: 'web', uid: 'uid-of-web', resourceVersion: '1' },
         type: 'Warning',
         reason: 'InvalidSpec',
         action: 'park',
@@ -40,14 +40,14 @@ describe('Recorder', () => {
 
   it('writes a line that can be shown, whatever the note quotes', () => {
     const { recorder, events } = setUp();
-    recorder.record(KIND, web(), 'park', [{ ...note, note: 'a\u001b[2J\nb\u202e' }]);
+    recorder.record(SERVER_KIND, web(), 'park', [{ ...note, note: 'a\u001b[2J\nb\u202e' }]);
     expect(events.map((event) => event.note)).toEqual(['a [2J b ']);
   });
 
   it('does not repeat one within ten minutes, and says it again after that, however often it came', () => {
     const { recorder, timers, events } = setUp();
     for (let minute = 0; minute <= 10; minute++) {
-      recorder.record(KIND, web(), 'park', [note]);
+      recorder.record(SERVER_KIND, web(), 'park', [note]);
       expect(events).toHaveLength(minute < 10 ? 1 : 2);
       timers.advance(MINUTE_MS);
     }
@@ -57,27 +57,29 @@ describe('Recorder', () => {
     const { recorder, events } = setUp();
     const other = web();
     other.metadata.uid = 'another';
-    recorder.record(KIND, web(), 'park', [note, { ...note, note: 'else' }]);
-    recorder.record(KIND, other, 'park', [note]);
+    recorder.record(SERVER_KIND, web(), 'park', [note, { ...note, note: 'else' }]);
+    recorder.record(SERVER_KIND, other, 'park', [note]);
     expect(events).toHaveLength(3);
   });
 
   it('remembers a bounded number', async () => {
     const { recorder, events } = setUp();
-    recorder.record(KIND, web(), 'park', [note]);
-    for (let index = 0; index < 10_000; index++) recorder.record(KIND, web(), 'park', [{ ...note, note: `${index}` }]);
-    recorder.record(KIND, web(), 'park', [{ ...note, note: '9999' }]);
+    recorder.record(SERVER_KIND, web(), 'park', [note]);
+    for (let index = 0; index < 10_000; index++)
+      recorder.record(SERVER_KIND, web(), 'park', [{ ...note, note: `${index}` }]);
+    recorder.record(SERVER_KIND, web(), 'park', [{ ...note, note: '9999' }]);
     await recorder.flush();
     expect(events).toHaveLength(10_001);
     // The first was forgotten to make room.
-    recorder.record(KIND, web(), 'park', [note]);
+    recorder.record(SERVER_KIND, web(), 'park', [note]);
     expect(events).toHaveLength(10_002);
   });
 
   it('leaves connections to the writes of objects: few Events are on their way at once, and none is lost', async () => {
     const answers: (() => void)[] = [];
     const { recorder, events } = setUp(() => new Promise((resolve) => answers.push(resolve)));
-    for (let index = 0; index < 20; index++) recorder.record(KIND, web(), 'park', [{ ...note, note: `${index}` }]);
+    for (let index = 0; index < 20; index++)
+      recorder.record(SERVER_KIND, web(), 'park', [{ ...note, note: `${index}` }]);
     expect(events).toHaveLength(3);
     const flushed = recorder.flush();
     while (events.length < 20 || answers.length > 0) {
@@ -91,7 +93,7 @@ describe('Recorder', () => {
 
   it('goes on when an Event is refused, as in a namespace that is being deleted', async () => {
     const { recorder, lines } = setUp(() => Promise.reject(new KubeError('Forbidden', 'namespace is terminating')));
-    recorder.record(KIND, web(), 'park', [note]);
+    recorder.record(SERVER_KIND, web(), 'park', [note]);
     await recorder.flush();
     expect(lines.join()).toContain('event not written');
   });
@@ -99,7 +101,7 @@ describe('Recorder', () => {
   it('flushes when every Event was answered', async () => {
     const answers: (() => void)[] = [];
     const { recorder } = setUp(() => new Promise((resolve) => answers.push(resolve)));
-    recorder.record(KIND, web(), 'park', [note]);
+    recorder.record(SERVER_KIND, web(), 'park', [note]);
     let flushed = false;
     const flush = recorder.flush().then(() => (flushed = true));
     await Promise.resolve();

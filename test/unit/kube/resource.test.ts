@@ -52,7 +52,8 @@ describe('what is kept of an object', () => {
   it('is of the owners who the first few are', () => {
     const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'shop', uid: 'u', controller: true };
     const kept = parsed({}, { ownerReferences: Array(10).fill(owner) });
-    expect(kept.metadata.ownerReferences).toEqual(Array(3).fill({ kind: 'ConfigMap', name: 'shop' }));
+    const { apiVersion: _apiVersion, ...used } = owner;
+    expect(kept.metadata.ownerReferences).toEqual(Array(3).fill(used));
   });
 
   it('is the longest record that there can be, whole', () => {

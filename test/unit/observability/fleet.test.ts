@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { FINALIZER } from '../../../src/api/names.ts';
-import type { Condition, VirtualServerStatus } from '../../../src/api/virtual-server.ts';
+import type { VirtualServerStatus } from '../../../src/api/virtual-server.ts';
+import type { Condition } from '../../../src/api/meta.ts';
 import { countFleet } from '../../../src/observability/fleet.ts';
 import { stored, storedWith } from '../../gen/virtual-server.ts';
 

@@ -5,7 +5,7 @@ import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
 import { Operator } from '../../../src/operator.ts';
 import { parseConfig } from '../../../src/config/config.ts';
 import { CATALOG_WORKERS } from '../../../src/server-catalog/reconciler.ts';
-import { longestStepMs } from '../../../src/virtual-server/visit/longest-step.ts';
+import { longestStepMs } from '../../../src/longest-step.ts';
 import type { Vitals } from '../../../src/observability/vitals.ts';
 import { KubeError } from '../../../src/kube/error.ts';
 import { longestSilenceMs } from '../../../src/controller/reflector.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Condition } from '../../../src/api/virtual-server.ts';
+import type { Condition } from '../../../src/api/meta.ts';
 import type { Vitals } from '../../../src/observability/vitals.ts';
 import { Metrics } from '../../../src/observability/metrics.ts';
 import { storedCatalog } from '../../gen/server-catalog.ts';

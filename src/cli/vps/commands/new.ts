@@ -1,5 +1,5 @@
 /** `kubectl vps new`: writes a manifest from flags, or from questions that the catalog answers; it never applies it. */
-import { ADOPT_ANNOTATION, API_VERSION, DEFAULT_API_KEY_SECRET, KIND } from '../../../api/names.ts';
+import { ADOPT_ANNOTATION, API_VERSION, DEFAULT_API_KEY_SECRET, SERVER_KIND } from '../../../api/names.ts';
 import { specSchema } from '../../../api/virtual-server.ts';
 import type { ServerCatalog } from '../../../api/server-catalog.ts';
 import { findCatalog } from '../catalogs.ts';
@@ -51,7 +51,7 @@ export async function writeManifest(context: Context, name: string, options: New
   checkSpec(spec);
   const { namespace } = context.cluster;
   const annotations = options.adopt === undefined ? {} : { annotations: { [ADOPT_ANNOTATION]: options.adopt } };
-  const manifest = { apiVersion: API_VERSION, kind: KIND, metadata: { name, namespace, ...annotations }, spec };
+  const manifest = { apiVersion: API_VERSION, kind: SERVER_KIND, metadata: { name, namespace, ...annotations }, spec };
   context.terminal.out.write(data(manifest, context.format === 'json' ? 'json' : 'yaml'));
 }
 

@@ -2,7 +2,7 @@
 import { currentReason } from '../../../controller/conditions.ts';
 import { hasTrait } from '../../../api/conditions.ts';
 import { ADOPT_ANNOTATION } from '../../../api/names.ts';
-import { isHopeless } from './order.ts';
+import { isHopeless } from './attempt.ts';
 import type { Action } from '../types.ts';
 import { namesOf, resolveAdvice } from '../words.ts';
 import { accountOf, isOverdue, notYet, park, type View } from '../view.ts';

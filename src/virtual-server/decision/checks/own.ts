@@ -1,5 +1,5 @@
 /** What is settled of a record of the object's own before anything is called, whether the object is deleted or not. */
-import { isHopeless, mayBeInFlight } from './order.ts';
+import { isHopeless, mayBeInFlight } from './attempt.ts';
 import { namesAsGone, orphanMessage, saysNotCreated, withoutHandledOrphans } from '../inputs.ts';
 import { settledWith, withoutAttempt, withoutServer } from '../record.ts';
 import type { Action } from '../types.ts';

@@ -2,7 +2,8 @@ import { withVerdict } from '../../../../src/controller/conditions.ts';
 import type { ReadyReason } from '../../../../src/api/conditions.ts';
 import { describe, expect, it } from 'vitest';
 import { FINALIZER, PAUSED_ANNOTATION } from '../../../../src/api/names.ts';
-import type { Condition, VirtualServerStatus } from '../../../../src/api/virtual-server.ts';
+import type { VirtualServerStatus } from '../../../../src/api/virtual-server.ts';
+import type { Condition } from '../../../../src/api/meta.ts';
 import { callsOf, type Calls } from '../../../../src/virtual-server/decision/calls.ts';
 import { ATTEMPTED, HELD, NOW, TASKED, web, webWith, type Shape } from '../../../gen/decision.ts';
 

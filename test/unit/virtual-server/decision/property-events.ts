@@ -9,7 +9,8 @@ import {
   SERVER_GONE_ANNOTATION,
 } from '../../../../src/api/names.ts';
 import { formatRecord, parseRecord, type ServerRecord } from '../../../../src/api/record.ts';
-import type { ObjectMeta, VirtualServer, VirtualServerStatus } from '../../../../src/api/virtual-server.ts';
+import type { VirtualServer, VirtualServerStatus } from '../../../../src/api/virtual-server.ts';
+import type { ObjectMeta } from '../../../../src/api/meta.ts';
 import type { AttemptNote } from '../../../../src/virtual-server/decision/types.ts';
 
 export interface Stage {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { FINALIZER, PAUSED_ANNOTATION } from '../../../../src/api/names.ts';
-import type { Condition, VirtualServer } from '../../../../src/api/virtual-server.ts';
+import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
+import type { Condition } from '../../../../src/api/meta.ts';
 import { Holders } from '../../../../src/virtual-server/fleet/holders.ts';
 import { ServerQuota } from '../../../../src/virtual-server/fleet/server-quota.ts';
 import { Objects } from '../../../../src/virtual-server/fleet/objects.ts';

@@ -10,7 +10,8 @@ import type { GatherRooms, VisitFacts } from '../../../../src/virtual-server/vis
 import { ServerQuota } from '../../../../src/virtual-server/fleet/server-quota.ts';
 import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
 import { perform } from '../../../../src/virtual-server/visit/perform.ts';
-import type { Condition, VirtualServer } from '../../../../src/api/virtual-server.ts';
+import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
+import type { Condition } from '../../../../src/api/meta.ts';
 import type { Action, CancellationFacts, Facts, Memo, Outcome } from '../../../../src/virtual-server/decision/types.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
 import type { DefinitionState } from '../../../../src/kube/types.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Condition } from '../../../../../src/api/virtual-server.ts';
+import type { Condition } from '../../../../../src/api/meta.ts';
 import type { Facts } from '../../../../../src/virtual-server/decision/types.ts';
 import {
   ACCOUNT,

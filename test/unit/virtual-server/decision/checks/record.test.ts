@@ -5,7 +5,8 @@ import {
   PAUSED_ANNOTATION,
   START_ANEW_ANNOTATION,
 } from '../../../../../src/api/names.ts';
-import type { Condition, VirtualServer } from '../../../../../src/api/virtual-server.ts';
+import type { VirtualServer } from '../../../../../src/api/virtual-server.ts';
+import type { Condition } from '../../../../../src/api/meta.ts';
 import { inputsOf } from '../../../../../src/virtual-server/decision/inputs.ts';
 import type { Facts } from '../../../../../src/virtual-server/decision/types.ts';
 import {

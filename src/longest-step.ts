@@ -1,5 +1,5 @@
 /** How long one step of a visit may last; what is longer is stuck (controller/progress.ts). */
-import { PROBE_MS } from '../ssh/probe.ts';
+import { PROBE_MS } from './virtual-server/ssh/probe.ts';
 
 export interface StepBounds {
   /** Of all loops that share the token bucket. */

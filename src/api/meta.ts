@@ -1,0 +1,55 @@
+/** What objects of every kind have: metadata, conditions, references to Secrets. */
+import * as z from 'zod';
+import { CONDITION_TYPES } from './conditions.ts';
+
+/** Longest message of a condition, in characters. */
+export const MAX_MESSAGE = 1024;
+
+export const secretName = z
+  .string()
+  .min(1)
+  .max(253)
+  .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/);
+
+const conditionSchema = z.object({
+  type: z
+    .string()
+    .min(1)
+    .max(64)
+    .describe(`One of ${CONDITION_TYPES.join(', ')}.`),
+  status: z.enum(['True', 'False', 'Unknown']).describe('Whether the condition holds.'),
+  reason: z
+    .string()
+    .min(1)
+    .max(128)
+    .regex(/^[A-Za-z]+$/)
+    .describe('One CamelCase word for why.'),
+  message: z.string().max(MAX_MESSAGE).describe('The same for people, with what to do.'),
+  lastTransitionTime: z.iso.datetime().max(64).describe('When status last changed.'),
+  observedGeneration: z.int().min(-1).optional().describe('The generation that the condition speaks of.'),
+});
+
+/** One of each type, which the API server merges by. */
+export const conditionsSchema = z
+  .array(conditionSchema)
+  .max(16)
+  .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
+  .optional()
+  .describe('Conditions, after kstatus.');
+
+export type Condition = z.infer<typeof conditionSchema>;
+
+/** The part of Kubernetes' ObjectMeta that the operator uses; timestamps are RFC 3339. */
+export interface ObjectMeta {
+  name: string;
+  namespace: string;
+  uid: string;
+  resourceVersion: string;
+  generation: number;
+  creationTimestamp: string;
+  deletionTimestamp?: string;
+  finalizers?: string[];
+  annotations?: Record<string, string>;
+  /** The first few owners; what else an entry has is dropped. */
+  ownerReferences?: { kind: string; name: string; uid: string; controller?: boolean }[];
+}
