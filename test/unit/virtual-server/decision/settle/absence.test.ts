@@ -240,6 +240,14 @@ describe('a 404 for the server of a deleted object', () => {
     expect(found.memo).not.toHaveProperty('denials');
   });
 
+  it('is struck from the record and its mirror at once when a reading shows the server', () => {
+    const sealed = { ...KNOWN, missingAt: '2026-01-01T12:00:00Z' };
+    const found = settle(deleted(sealed, { mirror: sealed }), readOf(sealed), seen(), at(200_000, memo({})));
+    expect(found).toMatchObject({ record: { identifier: 'srv1' }, status: { record: { identifier: 'srv1' } } });
+    expect(found.record).not.toHaveProperty('missingAt');
+    expect(found.status?.record).not.toHaveProperty('missingAt');
+  });
+
   it('lets the object go once a cancellation has succeeded after all', () => {
     const before = deniedAt(deleted(), cancelOf(KNOWN), [0, 150_000]).memo;
     const now = NOW + 310_000;
