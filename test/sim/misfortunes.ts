@@ -30,6 +30,8 @@ export interface MisfortuneParts {
   isRecognized: (serial: number) => boolean;
   /** Whether every server that is being created is known to its object. */
   areAllNamed: () => boolean;
+  /** Called when task numbers begin again. */
+  onNumbersRepeat: () => void;
 }
 
 export class Misfortunes {
@@ -37,14 +39,16 @@ export class Misfortunes {
   readonly #givenBack = new Set<string>();
   readonly #isRecognized: (serial: number) => boolean;
   readonly #areAllNamed: () => boolean;
+  readonly #onNumbersRepeat: () => void;
   readonly #random: Random;
   readonly #now: () => number;
   readonly #tell: (what: string) => void;
   /** ms since the epoch. */
   #absenceAgainAt = -Infinity;
 
-  constructor({ simulation, random, now, tell, isRecognized, areAllNamed }: MisfortuneParts) {
+  constructor({ simulation, random, now, tell, isRecognized, areAllNamed, onNumbersRepeat }: MisfortuneParts) {
     this.#areAllNamed = areAllNamed;
+    this.#onNumbersRepeat = onNumbersRepeat;
     this.#simulation = simulation;
     this.#isRecognized = isRecognized;
     this.#random = random;
@@ -217,6 +221,7 @@ export class Misfortunes {
   #restartCounter(): void {
     if (!this.#areAllNamed()) return;
     this.#simulation.fleet.restartTaskCounter();
+    this.#onNumbersRepeat();
     this.#tell('the counter of tasks begins again');
   }
 

@@ -34,6 +34,8 @@ export function isContested(object: VirtualServer, objects: readonly VirtualServ
 }
 
 export class Ownership {
+  /** Whether the provider has begun to count its tasks anew: a number without an identifier may be another order's. */
+  numbersRepeat = false;
   readonly #api: ApiServer;
   readonly #simulation: Simulation;
   /** SSH keys of objects that took over another server than the one that was ordered for them: somebody named it. */

@@ -36,6 +36,9 @@ export class Restorer {
     const annotated = parseRecord(object?.metadata.annotations?.[RECORD_ANNOTATION]);
     if (object === undefined || !annotated.ok || annotated.record === undefined || !holdsSomething(annotated.record))
       return;
+    // Without the identifier the task has to tell of the server.
+    const isNamed = annotated.record.identifier !== undefined || object.status?.record?.identifier === undefined;
+    if (this.#parts.ownership.numbersRepeat && !isNamed) return;
     // Without its status the record is documented not to keep others off the server.
     if (isContested(object, this.#api.servers.list())) return;
     this.#tell(`wipe status of ${object.metadata.namespace}/${object.metadata.name}`);
@@ -117,10 +120,11 @@ export class Restorer {
     // Without it the server counts as never read.
     if (!isDeepEqual(then.fingerprint, last.fingerprint)) return false;
     if (then.identifier !== undefined || then.attempt === undefined) return then.identifier === last.identifier;
-    // Its task can tell of the server, again perhaps, where it is the only one of its number.
+    // Its task can tell of the server, again perhaps, where it is the only one of its number, and stays so.
     if (then.task === undefined) return last.identifier === undefined;
-    const { ledger } = this.#parts.simulation;
-    return ledger.creates().filter(({ task }) => task === then.task).length === 1;
+    const { simulation, ownership } = this.#parts;
+    if (ownership.numbersRepeat) return last.identifier === undefined;
+    return simulation.ledger.creates().filter(({ task }) => task === then.task).length === 1;
   }
 }
 

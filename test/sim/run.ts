@@ -117,6 +117,7 @@ class SimWorld {
       tell,
       isRecognized: (serial) => this.#people.ownership.isRecognized(serial),
       areAllNamed: () => this.#people.ownership.areAllNamed(),
+      onNumbersRepeat: () => (this.#people.ownership.numbersRepeat = true),
     });
     this.#flagged = this.#random.pick([1, 1, 1, 0.5, 0]);
     this.#secrets = new SecretWatch(this.#api, () => scheduler.now, this.#flagged === 1);
