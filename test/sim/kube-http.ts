@@ -25,6 +25,8 @@ export class SimKubeHttp implements KubeHttp {
   /** Number of etcd restores at the last list of a kind. */
   readonly #restores = new Map<object, number>();
   readonly #listening = new Map<ObjectStore<Stored>, () => void>();
+  /** Take the listeners of requests on their way off their signals, which Node would keep for ever. */
+  readonly #forget = new Set<() => void>();
   #staleBy: number;
   #frozenUntil = 0;
   /** The API server's clock, in whole seconds, less ours. */
@@ -72,6 +74,8 @@ export class SimKubeHttp implements KubeHttp {
   /** The process is dead. */
   end(): void {
     for (const [store, listener] of this.#listening) store.listeners.delete(listener);
+    for (const forget of this.#forget) forget();
+    for (const stream of this.#streams.keys()) stream.forget();
   }
 
   #process(options: CallOptions): unknown {
@@ -124,6 +128,8 @@ export class SimKubeHttp implements KubeHttp {
       frozenUntil: () => this.#frozenUntil,
       ended: (ended) => this.#streams.delete(ended),
     });
+    // The request of a dead process arrives all the same.
+    if (network.scheduler.isDead(owner)) stream.forget();
     if (!signal.aborted) this.#streams.set(stream, store);
     this.#listen(store);
     return stream;
@@ -146,12 +152,20 @@ export class SimKubeHttp implements KubeHttp {
     const { network, owner } = this.#parts;
     const { scheduler, random, kube } = network;
     return new Promise((resolve, reject) => {
-      const unreachable = (): void => reject(new KubeError('Unreachable', 'no answer from the API server'));
+      const forget = (): void => {
+        signal?.removeEventListener('abort', unreachable);
+        this.#forget.delete(forget);
+      };
+      const unreachable = (): void => {
+        forget();
+        reject(new KubeError('Unreachable', 'no answer from the API server'));
+      };
       if (signal?.aborted === true) {
         unreachable();
         return;
       }
       signal?.addEventListener('abort', unreachable, { once: true });
+      this.#forget.add(forget);
       const isLost = random.chance(kube.lost);
       const arrives = !isLost || random.chance(0.5);
       if (isLost) scheduler.after(random.chance(0.3) ? DEADLINE_MS : random.int(1, 50), unreachable, owner);
@@ -162,7 +176,7 @@ export class SimKubeHttp implements KubeHttp {
         const answeredAt = scheduler.now;
         const failed = random.chance(kube.error);
         const deliver = (): void => {
-          signal?.removeEventListener('abort', unreachable);
+          forget();
           this.#clockOffset = Math.floor(answeredAt / 1000) * 1000 - scheduler.now;
           if (failed) reject(new KubeError('ServerError', answer.ok ? quote : 'internal error', { status: 500 }));
           else if (answer.ok) resolve(answer.value);

@@ -60,7 +60,7 @@ export async function run({ seed, trace = false, actions = 66 }: RunOptions): Pr
   const world = new SimWorld(seed, trace);
   await world.storm(actions);
   await world.settle();
-  return world.result();
+  return world.end();
 }
 
 class SimWorld {
@@ -168,7 +168,8 @@ class SimWorld {
     this.#violations.push(...orderedTwice(this.#simulation, this.#people), ...this.#secrets.violations);
   }
 
-  result(): RunResult {
+  end(): RunResult {
+    for (const { process } of this.#replicas) process.kill();
     return {
       seed: this.#seed,
       lives: this.#people.lives,

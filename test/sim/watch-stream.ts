@@ -45,6 +45,11 @@ export class WatchStream implements AsyncIterable<Buffer> {
   /** After a restore. */
   #fate: 'silent' | 'breaks' | 'tells' | undefined;
 
+  readonly #abort = (): void => {
+    this.#chunks = [];
+    this.#finish(new DOMException('This operation was aborted', 'AbortError'));
+  };
+
   constructor(parts: WatchParts) {
     this.#parts = parts;
     const { store, from, signal, timeoutMs, network, owner } = parts;
@@ -52,7 +57,7 @@ export class WatchStream implements AsyncIterable<Buffer> {
     const { changes, history } = store;
     const first = changes.findIndex((change, index) => index >= history.index && versionOf(change) > from);
     this.#seen = first === -1 ? changes.length : first;
-    signal.addEventListener('abort', () => this.#abort(), { once: true });
+    signal.addEventListener('abort', this.#abort, { once: true });
     if (signal.aborted) this.#abort();
     network.scheduler.after(timeoutMs, () => this.#close(), owner);
     this.#bookmarkLater();
@@ -92,6 +97,11 @@ export class WatchStream implements AsyncIterable<Buffer> {
   expire(): void {
     this.#say('ERROR', { kind: 'Status', code: 410, reason: 'Expired', message: 'too old resource version' });
     this.#finish();
+  }
+
+  /** Nobody hears of an abort any more. */
+  forget(): void {
+    this.#parts.signal.removeEventListener('abort', this.#abort);
   }
 
   #look(): void {
@@ -185,14 +195,10 @@ export class WatchStream implements AsyncIterable<Buffer> {
     this.#finish(Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' }));
   }
 
-  #abort(): void {
-    this.#chunks = [];
-    this.#finish(new DOMException('This operation was aborted', 'AbortError'));
-  }
-
   #finish(error?: Error): void {
     if (this.#end !== undefined) return;
     this.#end = { ...(error && { error }) };
+    this.forget();
     this.#parts.ended(this);
     this.#wake();
   }
