@@ -1007,7 +1007,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/kube/kubeconfig.ts',
     find: "merged.currentContext ||= file['current-context'];",
     replace: "merged.currentContext = file['current-context'] || merged.currentContext;",
-    tests: ['--project', 'integration', 'test/integration/kube/kubeconfig.test.ts'],
+    tests: ['--project', 'exhaustive', 'test/exhaustive/kubeconfig.test.ts'],
   },
   {
     name: 'the kubeconfig is asked before the flag which user to impersonate',

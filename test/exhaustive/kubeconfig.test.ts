@@ -6,8 +6,8 @@ import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from 'vitest';
 import { stringify } from 'yaml';
-import { loadCluster } from '../../../src/kube/config.ts';
-import { Random } from '../../sim/random.ts';
+import { loadCluster } from '../../src/kube/config.ts';
+import { Random } from '../sim/random.ts';
 
 const SETS = 120;
 const SEED = 20_261_122;
