@@ -370,7 +370,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'an object is let go without a look at its connection Secret',
     file: 'src/virtual-server/visit/perform.ts',
-    find: 'await room.connections.letGo(target.view.object);',
+    find: "await room.connections.letGo(target.view.object, action.why === 'cancelled' || action.why === 'gone');",
     replace: '',
   },
   {
@@ -741,6 +741,13 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/visit/perform.ts',
     find: 'if (error instanceof ProviderError && mayHaveActed(error))',
     replace: 'if (error instanceof ProviderError)',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/visit/perform.test.ts'],
+  },
+  {
+    name: 'the connection Secret of a server that is gone keeps its data when its object goes',
+    file: 'src/virtual-server/visit/perform.ts',
+    find: "action.why === 'cancelled' || action.why === 'gone'",
+    replace: 'false',
     tests: ['--project', 'unit', 'test/unit/virtual-server/visit/perform.test.ts'],
   },
   {

@@ -49,12 +49,13 @@ export class ConnectionSecrets {
   }
 
   /**
-   * The object is about to go: with or without its Secret, as deletionPolicy says. Throws KubeError where another try may
-   * help.
+   * The object is about to go: with or without its Secret, as deletionPolicy says. A Secret that stays must not hold the data
+   * of a server that is gone. Throws KubeError where another try may help.
    */
-  async letGo(object: VirtualServer): Promise<void> {
+  async letGo(object: VirtualServer, isServerGone: boolean): Promise<void> {
+    const stays = object.spec.deletionPolicy === 'Retain';
     try {
-      await this.#bring(object, undefined);
+      await this.#bring(object, stays && isServerGone ? {} : undefined);
     } catch (error) {
       const isFinal = error instanceof KubeError && FINAL.has(error.code) && error.status !== UNAUTHORIZED;
       if (!isFinal) throw error;

@@ -60,7 +60,7 @@ async function call(action: Action, target: PerformTarget, room: PerformRooms): 
       return { type: 'done', ...(connection && { connection }) };
     }
     case 'release':
-      await room.connections.letGo(target.view.object);
+      await room.connections.letGo(target.view.object, action.why === 'cancelled' || action.why === 'gone');
       return { type: 'done' };
     case 'claim':
       return mint(action, target, room);

@@ -81,7 +81,7 @@ describe('a connection Secret that cannot be written', () => {
     expect(await writer(refusal).empty(object)).toEqual({ state: 'failed', why });
     const fault = new KubeError('ServerError', quoting, { status: 500, reason: PASSWORD, retryAfterMs: 7 });
     const message = `the API server answered 500, ${by}`;
-    await expect(writer(fault).letGo(object)).rejects.toMatchObject({ code: 'ServerError', message, retryAfterMs: 7 });
+    await expect(writer(fault).letGo(object, false)).rejects.toMatchObject({ code: 'ServerError', message, retryAfterMs: 7 });
   });
 
   it.each<[string, Now]>([
@@ -98,14 +98,14 @@ describe('a connection Secret that cannot be written', () => {
   ])('is not touched %s', async (_, now) => {
     const asked = writer(new TypeError('a write was asked for'), now);
     await expect(asked.write(object, WITH_VNC)).rejects.toMatchObject({ code: 'Conflict' });
-    await expect(asked.letGo(object)).rejects.toMatchObject({ code: 'Conflict' });
+    await expect(asked.letGo(object, false)).rejects.toMatchObject({ code: 'Conflict' });
     await expect(asked.empty(object)).rejects.toMatchObject({ code: 'Conflict' });
   });
 
   it('is looked at again at once when it was changed or deleted since it was read', async () => {
     for (const refusal of [answer('Conflict', 409, 'stale'), answer('NotFound', 404, 'gone')]) {
       await expect(writer(refusal).write(object, WITH_VNC)).rejects.toMatchObject({ code: 'Conflict' });
-      await expect(writer(refusal).letGo(object)).rejects.toMatchObject({ code: 'Conflict' });
+      await expect(writer(refusal).letGo(object, false)).rejects.toMatchObject({ code: 'Conflict' });
     }
   });
 
@@ -118,7 +118,7 @@ describe('a connection Secret that cannot be written', () => {
     ['Invalid', 422],
     ['Rejected', 400],
   ])('does not keep its object when another try would bring the same answer: %s', async (code, status) => {
-    await writer(answer(code, status, 'no')).letGo(object);
+    await writer(answer(code, status, 'no')).letGo(object, false);
   });
 
   it.each<[KubeErrorCode, number | undefined]>([
@@ -128,7 +128,7 @@ describe('a connection Secret that cannot be written', () => {
     ['TooManyRequests', 429],
     ['BadResponse', 200],
   ])('is tried again before its object is let go, after the answer %s %s', async (code, status) => {
-    await expect(writer(new KubeError(code, 'no', { status })).letGo(object)).rejects.toMatchObject({ code });
+    await expect(writer(new KubeError(code, 'no', { status })).letGo(object, false)).rejects.toMatchObject({ code });
   });
 
   it('is written no more once its object is being deleted', async () => {

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { CONNECTION_SECRET_TYPE, OWNER_ANNOTATION } from '../../../../src/api/names.ts';
+import type { SecretChanges, Secrets } from '../../../../src/kube/secrets.ts';
 import { ACCEPT_SERVER_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../../src/api/names.ts';
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import { ConnectionSecrets } from '../../../../src/virtual-server/connection-secret/connection-secrets.ts';
@@ -58,6 +60,7 @@ interface Answers {
   /** How long a DELETE waits for its turn (ms), and whether this process leads by then. */
   waits?: number;
   leads?: boolean;
+  secrets?: Secrets;
 }
 
 /** Carries an action out with a provider that answers like this; `calls`: what it was asked, in order. */
@@ -100,7 +103,7 @@ async function run(action: Action, answers: Answers, holders = new Holders(() =>
     timers,
     probe: () => Promise.reject(new Error('nothing asks for an SSH server here')),
     connections: new ConnectionSecrets({
-      secrets: undefined,
+      secrets: answers.secrets,
       kube,
       leads: () => true,
       log: createLogger({ level: 'silent' }),
@@ -397,5 +400,36 @@ describe('an adoption', () => {
     const earlier = new Holders(() => ACCOUNT);
     earlier.reserve('another', other);
     expect((await run(adopt, { servers: [SERVER] }, earlier)).outcome).toMatchObject({ type: 'held' });
+  });
+});
+
+describe('a release', () => {
+  const letGo = async (why: 'cancelled' | 'gone' | 'retained', deletionPolicy: 'Delete' | 'Retain') => {
+    const object = webWith(KNOWN, { deleting: true, spec: { connectionSecretName: 'web-connection', deletionPolicy } });
+    const metadata = { namespace: 'default', name: 'web-connection', uid: 'uid-of-secret', resourceVersion: '7' };
+    const data: Record<string, string | null> = { vncPassword: 'a password' };
+    const secrets = {
+      get: () =>
+        Promise.resolve({
+          metadata: { ...metadata, annotations: { [OWNER_ANNOTATION]: UID } },
+          type: CONNECTION_SECRET_TYPE,
+          data,
+        }),
+      patch: (_metadata: unknown, changes: SecretChanges) => Promise.resolve(Object.assign(data, changes.data)),
+    } as unknown as Secrets;
+    await run({ type: 'release', why, record: KNOWN }, { object, secrets });
+    return data.vncPassword;
+  };
+
+  it.each(['cancelled', 'gone'] as const)(
+    'empties a Secret that outlives its object when the server is %s',
+    async (why) => {
+      expect(await letGo(why, 'Retain')).toBeNull();
+    },
+  );
+
+  it('leaves the Secret of a retained server as it is, and one that goes with its object', async () => {
+    expect(await letGo('retained', 'Retain')).toBe('a password');
+    expect(await letGo('cancelled', 'Delete')).toBe('a password');
   });
 });
