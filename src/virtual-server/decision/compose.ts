@@ -61,15 +61,13 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
     ...fields,
     ...(identifier !== undefined && { identifier }),
     ...(record !== undefined && { record }),
-    // While paused, the operator has not looked at the new spec.
+    // While paused, the operator has not checked the new spec.
     observedGeneration: paused ? (observedGeneration ?? -1) : generation,
     conditions,
   };
 }
 
-/**
- * Kept conditions also get the present generation, since the operator has just looked at the spec; not while paused.
- */
+/** Kept conditions also get the present generation, since the operator has just checked the spec; not while paused. */
 function current(generation: number, paused: boolean) {
   return <T extends object>(condition: T): T => (paused ? condition : { ...condition, observedGeneration: generation });
 }

@@ -23,7 +23,7 @@ export function settle(at: View, action: Action, outcome: Outcome): Next {
   const { object, facts, inputs: looked } = at;
   const about = action.type === 'park' ? action.retry : action.type;
   if (!LOOKS.has(about)) return next;
-  // A `not-created` annotation waits until the operator has asked the provider once more, and no longer.
+  // A `not-created` annotation waits until the operator has asked the provider again, and no longer.
   const { record } = object.status ?? {};
   const again = next.again || (facts.memo.looked !== looked && record !== undefined && saysNotCreated(object, record));
   return { ...next, again, memo: { ...next.memo, looked } };

@@ -70,7 +70,8 @@ function notRecognized(
   const identifier = record.identifier ?? '';
   const at = withMemo(before, { ...before.facts.memo, unrecognized: identifier });
   const { object, facts, deleting } = at;
-  // Either the object's server had counted as gone and another server got its identifier, or your annotation says so.
+  // Either the object's server had counted as gone and another server got its identifier, or your annotation says that
+  // it is gone.
   const isGone = (record.missingAt !== undefined && isOther) || saysGone(object, record);
   if (isGone && (deleting || isToExpire(object, record, facts))) return goOn({ ...facts.memo, gone: identifier });
   const pause = isProvisioned(object.status) ? facts.timing.resyncMs : facts.timing.pollMs;

@@ -436,7 +436,7 @@ describe('a disk that refuses', () => {
       expect(await readFile(file, 'utf8')).toBe(
         ['minted', 'sending'].map((state) => `${JSON.stringify({ ...attempt('u', 'a'), state })}\n`).join(''),
       );
-      expect(told).toEqual(['journal: it can be written again']);
+      expect(told).toEqual(['journal: writable again']);
     },
   );
 
