@@ -112,7 +112,8 @@ async function patch(secrets: Secrets, { metadata }: SecretObject, changes: Secr
   try {
     await secrets.patch(metadata, changes);
   } catch (error) {
-    if (error instanceof KubeError && error.code === 'NotFound') throw conflict('the Secret was deleted after it was read');
+    if (error instanceof KubeError && error.code === 'NotFound')
+      throw conflict('the Secret was deleted after it was read');
     throw error;
   }
 }

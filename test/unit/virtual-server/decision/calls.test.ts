@@ -13,7 +13,7 @@ const status = (reason: ReadyReason, more: VirtualServerStatus = {}): VirtualSer
 });
 const running = (reason: ReadyReason): Shape => ({ status: status(reason, { serverStatus: 'running' }) });
 
-describe('how often an object makes the operator call', () => {
+describe('how often an object makes the operator call the provider', () => {
   it.each<{ what: string; object: ReturnType<typeof web>; calls: Calls }>([
     { what: 'an object without a status', object: web(), calls: 'none' },
     { what: 'an object that waits for its order', object: web({ status: status('ServerLimit') }), calls: 'none' },

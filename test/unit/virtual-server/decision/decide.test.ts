@@ -46,7 +46,7 @@ function designed(): [string, string[]][] {
 }
 
 describe('the chains of checks', () => {
-  it('stand in the order of the design', () => {
+  it('match the design document in name and order', () => {
     const chains = Object.entries(CHAINS).map(([name, { checks }]) => [name, checks.map((check) => check.name)]);
     expect(chains).toEqual(designed());
   });
@@ -58,7 +58,7 @@ describe('the chains of checks', () => {
     ['deleting', webWith(HELD, { deleting: true })],
     ['leaving', web({ deleting: true })],
     ['leaving', webWith(record(), { deleting: true })],
-  ])('come to an end in exactly one: %s', (name, object) => {
+  ])('decide in exactly one of the last four chains: %s', (name, object) => {
     const view = lookAt(object, facts());
     const { record: _record, own: _own, ...last } = CHAINS;
     expect(Object.entries(last).flatMap(([chain, { admits }]) => (admits(view) ? [chain] : []))).toEqual([name]);
@@ -69,7 +69,7 @@ const READY = { serverStatus: 'running' };
 const foreign = { ...HELD, owner: 'another-uid' };
 const note = { attempt: 'a1', state: 'sending' } as const;
 
-/** The action of all checks together, where their order decides. */
+/** The decision of all checks together, where their order matters. */
 describe('decide', () => {
   const vanished: VirtualServerStatus = {
     conditions: [

@@ -27,7 +27,7 @@ describe('the fingerprint', () => {
     expect(fingerprintOf(of)).toEqual(is);
   });
 
-  it('fits a record, however much is shown', () => {
+  it('fits into a record, however much the server shows', () => {
     const many = Array.from({ length: 100 }, (_, n) => `${n}`.padStart(64, '0'));
     for (const of of [shown(many), shown([], many)]) {
       const fingerprint = fingerprintOf(of);
@@ -37,7 +37,7 @@ describe('the fingerprint', () => {
   });
 });
 
-describe('a comparison', () => {
+describe('comparing fingerprints', () => {
   it.each<{ known: Fingerprint | undefined; of: ReturnType<typeof shown>; is: string }>([
     { known: { macs: [MAC] }, of: shown([MAC]), is: 'same' },
     { known: { macs: [MAC] }, of: shown(['00-00-5E-00-53-01']), is: 'same' },
@@ -50,7 +50,7 @@ describe('a comparison', () => {
     { known: { ipv6: [IPV6] }, of: shown([], ['2001:db8::2']), is: 'unknown' },
     { known: {}, of: shown([MAC]), is: 'unknown' },
     { known: undefined, of: shown([MAC]), is: 'unknown' },
-  ])('of $known with $of is $is', ({ known, of, is }) => {
+  ])('finds $known and $of to be $is', ({ known, of, is }) => {
     expect(compare(known, of)).toBe(is);
   });
 
@@ -108,7 +108,7 @@ describe('recognizing a server', () => {
       account: OTHER_KEY,
       becomes: record({ identifier: 'srv1', fingerprint: { macs: [MAC] }, account: OTHER_KEY }),
     },
-  ])('takes $reason for its own', ({ own, changes = {}, account, becomes }) => {
+  ])('accepts $reason', ({ own, changes = {}, account, becomes }) => {
     expect(known(own, changes, account)).toEqual({ ok: true, record: becomes });
   });
 
@@ -116,7 +116,7 @@ describe('recognizing a server', () => {
     { reason: 'unchanged', changes: {} },
     { reason: 'shown with a second hardware address', changes: { macs: [OTHER_MAC, MAC] } },
     { reason: 'shown with other IPv6 addresses', changes: { ipv6: ['2001:db8::2'] } },
-  ])('leaves the record of a server $reason as it is', ({ changes }) => {
+  ])('leaves the record of a server $reason unchanged', ({ changes }) => {
     for (const purpose of ['look', 'doubt', 'cancel'] as const) {
       const result = known(KNOWN, changes, ACCOUNT, web(), purpose);
       expect(result.ok && result.record).toBe(KNOWN);
@@ -134,7 +134,7 @@ describe('recognizing a server', () => {
     { reason: 'known IPv6 addresses, and others shown', own: addressed, changes: moved, enoughFor: ['look'] },
     { reason: 'known IPv6 addresses that are not shown', own: addressed, changes: blank, enoughFor: ['look'] },
     { reason: 'another hardware address', own: KNOWN, changes: other, enoughFor: [] },
-  ])('takes identifier and account with $reason as enough for: $enoughFor', ({ own, changes, enoughFor }) => {
+  ])('accepts identifier and account with $reason for: $enoughFor', ({ own, changes, enoughFor }) => {
     const purposes: Purpose[] = ['look', 'doubt', 'cancel'];
     const enough = purposes.filter((purpose) => known(own, changes, ACCOUNT, web(), purpose).ok);
     expect(enough).toEqual(enoughFor);
@@ -182,7 +182,7 @@ describe('recognizing a server', () => {
     },
   );
 
-  it('gives a word that accepts one server only', () => {
+  it('gives a word that accepts only one server', () => {
     const refused = known(KNOWN, other);
     const word = refused.ok ? '' : refused.word;
     expect(word).toBe(`srv1@${OTHER_MAC}`);

@@ -312,7 +312,7 @@ describe('viewRecord', () => {
     expect(viewRecord(web(shape), notes)).toEqual(view);
   });
 
-  it('is at rest once what it says was written down', () => {
+  it('needs no further write once the merged record is written', () => {
     for (const { shape, notes = [] } of cases) {
       const view = viewRecord(web(shape), notes);
       if (view.kind !== 'own') continue;

@@ -7,7 +7,7 @@ import type { Server } from '../../../../src/provider/types.ts';
 import { ACCOUNT, HELD, SERVER, TASKED, facts, web, webWith, settle } from '../../../gen/decision.ts';
 
 describe('the fields of a server', () => {
-  it('are those that the provider shows, and how to reach it', () => {
+  it('show what the provider shows, and how to reach the server', () => {
     expect(serverFields(SERVER)).toEqual({
       identifier: 'srv1',
       ipv6: ['2001:db8::1'],
@@ -39,7 +39,7 @@ describe('the fields of a server', () => {
       changes: { sshProxy: { hostname: 'h', port: 0 }, ipv6: [] },
       ssh: undefined,
     },
-  ])('say how to reach it: $reason', ({ changes, ssh }) => {
+  ])('show how to reach the server: $reason', ({ changes, ssh }) => {
     expect(serverFields({ ...SERVER, ...changes }).ssh).toBe(ssh);
   });
 
@@ -50,7 +50,7 @@ describe('the fields of a server', () => {
   });
 });
 
-describe('text that is cut', () => {
+describe('cutting a text', () => {
   it.each([
     { text: 'abc', bound: 3, result: 'abc' },
     { text: 'abcd', bound: 3, result: 'abc' },
@@ -58,12 +58,12 @@ describe('text that is cut', () => {
     { text: 'ab😀', bound: 4, result: 'ab😀' },
     { text: 'a\ud83db', bound: 3, result: 'a\ufffdb' },
     { text: 'a\u001b[2J\r\n\u2028\u202e\u200bb', bound: 7, result: 'a [2J b' },
-  ])('$text at $bound is $result: whole characters, all of which can be shown', ({ text, bound, result }) => {
+  ])('cuts $text at $bound to $result: only whole, printable characters', ({ text, bound, result }) => {
     expect(cut(text, bound)).toBe(result);
   });
 });
 
-describe('a status of whatever the provider says', () => {
+describe('a status from random answers of the provider', () => {
   const PIECES = [
     '',
     'a',
@@ -107,7 +107,7 @@ describe('a status of whatever the provider says', () => {
   });
 });
 
-/** A server with any of its fields missing, huge or strange. */
+/** A server whose fields may each be missing, huge or strange. */
 function anything(seed: number, pieces: readonly string[]): { server: Server; message: string } {
   let state = seed;
   const random = (below: number): number => {
@@ -151,7 +151,7 @@ describe('readProgress', () => {
     { text: '1.5 seconds', progress: {} },
     { text: '12345678901 seconds', progress: {} },
     { text: 'sda1s4 of 3 steps', progress: {} },
-  ])('of $text is $progress', ({ text, progress }) => {
+  ])('reads $text as $progress', ({ text, progress }) => {
     expect(readProgress(text)).toEqual(progress);
   });
 });
@@ -171,7 +171,7 @@ describe('drift', () => {
       status: { specs: { diskSize: 40, diskType: 'hdd' } },
       words: 'disk size is 40, spec asks for 20; disk type is hdd, spec asks for ssd',
     },
-  ])('names what differs: $reason', ({ status, words }) => {
+  ])('names each difference: $reason', ({ status, words }) => {
     expect(drift(spec, status)).toBe(words);
   });
 });

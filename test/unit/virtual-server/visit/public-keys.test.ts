@@ -24,7 +24,7 @@ describe('the public keys in a text', () => {
     expect(parsePublicKeys(line(type, ' a comment'))).toEqual({ ok: true, keys: [line(type, ' a comment')] });
   });
 
-  it('come without comments, blank lines and the ends of lines', () => {
+  it('may have comments, blank lines and any line ends', () => {
     expect(parsePublicKeys(`# s3cr3t\r\n\n  ${ED}\r\n\t# of the team\n${RSA}\n`)).toEqual({
       ok: true,
       keys: [ED, RSA],
@@ -45,7 +45,7 @@ describe('the public keys in a text', () => {
     { what: 'options', text: `command="s3cr3t" ${ED}`, problem: 'line 1 is not' },
     { what: 'a type with options in it', text: `ssh-"s3cr3t ${ED}`, problem: 'line 1 is not' },
     { what: 'a private key', text: `${ED}\n-----BEGIN OPENSSH PRIVATE KEY-----\ns3cr3t`, problem: 'a private key' },
-  ])('are not $what, and the problem does not quote it', ({ text, problem }) => {
+  ])('must not be $what, and the problem does not quote it', ({ text, problem }) => {
     const parsed = parsePublicKeys(text);
     expect(parsed).toMatchObject({ ok: false, problem: expect.stringContaining(problem) as string });
     expect(JSON.stringify(parsed)).not.toContain('s3cr3t');

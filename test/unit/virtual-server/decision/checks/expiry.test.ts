@@ -147,7 +147,7 @@ describe('an expired server', () => {
     ['a lost mirror', web({ annotated: EXPIRED })],
     ['an annotation of an earlier time', web({ annotated: HELD, mirror: EXPIRED })],
     ['an adopted one of an earlier time', web({ annotated: { ...HELD, mode: 'adopt' }, mirror: EXPIRED })],
-  ])('is never ordered or called again, whatever is changed: %s', (_what, object) => {
+  ])('is never ordered or called again, whatever changes: %s', (_what, object) => {
     const action = decide(object, gathered({ notes: [{ attempt: 'a1', state: 'task', task: 7 }] }));
     expect(['park', 'record']).toContain(action.type);
     if (action.type === 'record')
@@ -155,12 +155,12 @@ describe('an expired server', () => {
   });
 });
 
-describe('the end of a server', () => {
+describe('the expiry of a server', () => {
   it.each([
     ['1h30m', 90 * 60_000],
     ['72h', 72 * HOUR_MS],
     ['45s', 45_000],
-  ])('lies %s after it was ready', (ttl, ms) => {
+  ])('is %s after it was ready', (ttl, ms) => {
     expect(expiryOf(web({ spec: { ttl } }), record({ readyAt: at(0) }))).toBe(NOW + ms);
   });
 
@@ -172,7 +172,7 @@ describe('the end of a server', () => {
     ['2026-01-01T19:30:00-04:30', 0],
     ['2026-01-03T00:00:00+24:00', 0],
     ['2026-01-01T00:59:00-23:60', 59 * 60_000],
-  ])('is what the API server takes %s for', (expiresAt, ms) => {
+  ])('reads %s as the API server does', (expiresAt, ms) => {
     expect(expiryOf(web({ spec: { expiresAt } }), undefined)).toBe(NOW + ms);
   });
 

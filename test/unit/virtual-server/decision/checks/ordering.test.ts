@@ -349,7 +349,7 @@ describe('serverIsToBeOrdered', () => {
     { reason: 'a task', object: webWith(TASKED) },
     { reason: 'a server', object: webWith(HELD) },
     { reason: 'its deletion', object: web({ deleting: true }) },
-  ])('refuses an object with $reason: it is the last line of defence', ({ object }) => {
+  ])('refuses an object with $reason: it is the last line of defense', ({ object }) => {
     expect(() => serverIsToBeOrdered(lookAt(object, gathered()))).toThrow('no create');
   });
 });

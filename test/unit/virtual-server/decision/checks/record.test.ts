@@ -45,7 +45,7 @@ const TIME = '2026-01-01T00:00:00Z';
 const said = { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' } };
 const saidNothing = { annotations: { [NOT_CREATED_ANNOTATION]: UID }, deleting: true };
 const released = { type: 'release', why: 'nothingCreated', record: undefined };
-/** The provider was asked after the word, and has denied `of`. */
+/** The provider was asked after the annotation was set, and has denied `of`. */
 const asked = (object: VirtualServer, of?: string): Facts =>
   facts({ memo: memo({ looked: inputsOf(object), ...(of !== undefined && { denials: denials(of) }) }) });
 const vanished = webWith({ ...KNOWN, readyAt: TIME }, { ...said, status: stalled('TaskNotFound') });
