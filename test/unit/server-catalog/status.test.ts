@@ -98,7 +98,7 @@ describe('a request for a read', () => {
     storedCatalog('c', { annotations: { 'vps-operator.dev/reconcile-at': value }, ...(status && { status }) });
 
   it.each([['lists', lists()] as const, ['a failure', failing('ProviderUnavailable')] as const])(
-    'is met once, by %s',
+    'is handled once, by %s',
     (_what, reading) => {
       expect(isRequested(object())).toBe(false);
       expect(isRequested(asking('1'))).toBe(true);
@@ -117,7 +117,7 @@ describe('a request for a read', () => {
     expect(isRequested(asking('1', later))).toBe(false);
   });
 
-  it('is met however long it is', () => {
+  it('is handled however long it is', () => {
     const long = 'a'.repeat(300);
     const status = catalogStatus(asking(long), lists(), NOW);
     expect(status.lastHandledReconcileAt).toBe('a'.repeat(256));
@@ -136,7 +136,7 @@ describe('a failure', () => {
   });
 
   it.each(['InvalidCredentials', 'Unauthorized', 'SecretNotFound'] as const)(
-    'of the key (%s) keeps the lists and ends Ready, from then on',
+    'of the key (%s) keeps the lists and ends Ready',
     (reason) => {
       const status = catalogStatus(object(ready), failing(reason), LATER);
       expect(status.products).toEqual(ready.products);

@@ -88,16 +88,13 @@ describe('a connection Secret that cannot be written', () => {
   });
 
   it.each<[string, Now]>([
-    ['for the sake of an object that is gone meanwhile', { live: undefined }],
+    ['if the object no longer exists', { live: undefined }],
+    ['if the object has changed', { live: { ...object, metadata: { ...object.metadata, resourceVersion: '999' } } }],
     [
-      'for the sake of an object that was changed meanwhile',
-      { live: { ...object, metadata: { ...object.metadata, resourceVersion: '999' } } },
-    ],
-    [
-      'for the sake of an object that was made anew meanwhile',
+      'if the object was created again',
       { live: { ...object, metadata: { ...object.metadata, uid: 'uid-of-another' } } },
     ],
-    ['by a process that leads no more', { leads: false }],
+    ['by a deposed leader', { leads: false }],
   ])('is not touched %s', async (_, now) => {
     const asked = writer(new TypeError('a write was asked for'), now);
     await expect(asked.write(object, WITH_VNC)).rejects.toMatchObject({ code: 'Conflict' });
@@ -105,7 +102,7 @@ describe('a connection Secret that cannot be written', () => {
     await expect(asked.empty(object)).rejects.toMatchObject({ code: 'Conflict' });
   });
 
-  it('makes the visit repeat at once if it was changed or deleted since it was read', async () => {
+  it('throws Conflict if it was changed or deleted since it was read', async () => {
     for (const refusal of [answer('Conflict', 409, 'stale'), answer('NotFound', 404, 'gone')]) {
       await expect(writer(refusal).write(object, WITH_VNC)).rejects.toMatchObject({ code: 'Conflict' });
       await expect(writer(refusal).letGo(object)).rejects.toMatchObject({ code: 'Conflict' });

@@ -98,7 +98,7 @@ describe('the grace period', () => {
   it.each([
     { reason: 'a server that was read', object: webWith(KNOWN), own: KNOWN, periods: 1 },
     {
-      reason: 'a server that shows nothing of itself',
+      reason: 'a server without any addresses',
       object: webWith(HELD),
       own: { ...HELD, fingerprint: {} },
       periods: 1,
@@ -112,20 +112,20 @@ describe('the grace period', () => {
     },
     { reason: 'a server that was never read', object: webWith(HELD), own: HELD, periods: 12 },
     {
-      reason: 'a server beside the status of another one',
+      reason: 'a server next to the status of another one',
       object: web({ annotated: HELD, mirror: copied, status: { serverStatus: 'running' } }),
       own: HELD,
       periods: 12,
     },
     {
-      reason: 'a server never read whose DELETE has lost its answer',
+      reason: 'a server that was never read, after a DELETE whose answer was lost',
       object: webWith(HELD),
       own: HELD,
       held: memo({ cancelAsked: 'srv1' }),
       periods: 1,
     },
     {
-      reason: 'a server never read while another one was to be cancelled',
+      reason: 'a server that was never read, after a DELETE for another one',
       object: webWith(HELD),
       own: HELD,
       held: memo({ cancelAsked: 'srv0' }),
@@ -139,11 +139,11 @@ describe('the grace period', () => {
 describe('the next check', () => {
   it.each([
     { reason: 'the poll interval', timing: TIMING, now: 0, pause: 60_000 },
-    { reason: 'half the period where polls are rare', timing: { ...TIMING, pollMs: 900_000 }, now: 0, pause: 150_000 },
-    { reason: 'the end of the period where that is sooner', timing: TIMING, now: GRACE - 10, pause: 10 },
-    { reason: 'the poll interval once the period is over', timing: TIMING, now: GRACE, pause: 60_000 },
+    { reason: 'half the period if polls are rare', timing: { ...TIMING, pollMs: 900_000 }, now: 0, pause: 150_000 },
+    { reason: 'the end of the period if that is sooner', timing: TIMING, now: GRACE - 10, pause: 10 },
+    { reason: 'the poll interval once the period has passed', timing: TIMING, now: GRACE, pause: 60_000 },
     { reason: 'an eighth of the time since the first denial', timing: TIMING, now: 800_000, pause: 100_000 },
-    { reason: 'half the period at most, so that the count goes on', timing: TIMING, now: 86_400_000, pause: 150_000 },
+    { reason: 'half the period at most, so that the count continues', timing: TIMING, now: 86_400_000, pause: 150_000 },
   ])('comes after $reason', ({ timing, now, pause }) => {
     expect(pauseOf(after(0), GRACE, { ...at(now), timing })).toBe(pause);
   });

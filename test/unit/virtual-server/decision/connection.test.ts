@@ -70,10 +70,10 @@ describe('the connection data', () => {
   it.each<[string, Partial<Server>, string[]]>([
     ['addresses', { ipv4: [], ipv6: [] }, ['ipv4', 'ipv6']],
     ['a way in', { ipv6: [], sshProxy: undefined }, ['sshHost', 'sshPort', 'sshUser']],
-    ['an SSH proxy that ssh may be given', { ipv6: [], sshProxy: { hostname: '-oX', port: 1 } }, ['sshHost']],
+    ['an SSH proxy that is safe for ssh', { ipv6: [], sshProxy: { hostname: '-oX', port: 1 } }, ['sshHost']],
     ['an admin console', { adminConsole: undefined }, ['adminConsoleHost', 'adminConsoleUser']],
     ['VNC', { vnc: undefined }, ['vncMode', 'vncPassword', 'vncPort', 'vncDisplay', 'vncIPv4', 'vncIPv6']],
-    ['a password of a length that anybody can use', { vnc: { password: 'x'.repeat(1025) } }, ['vncPassword']],
+    ['a password of a usable length', { vnc: { password: 'x'.repeat(1025) } }, ['vncPassword']],
     ['a password that is text', { vnc: { password: '\ud800' } }, ['vncPassword']],
   ])('leaves out what the provider does not show: %s', (_what, changes, absent) => {
     const data = connectionData({ ...FULL, ...changes });
@@ -106,7 +106,7 @@ describe('the write of a connection Secret', () => {
     });
   });
 
-  it('creates a Secret without an owner reference if the server is to be retained', () => {
+  it('creates a Secret without an owner reference for Retain', () => {
     const write = connectionWrite(asking({ deletionPolicy: 'Retain' }), NAME, undefined, data);
     expect(write).toMatchObject({ create: { metadata: { annotations: { [OWNER_ANNOTATION]: UID } } } });
     expect(JSON.stringify(write)).not.toContain('ownerReferences');

@@ -17,12 +17,16 @@ const shown = (macs: string[], ipv6: string[] = []) => ({ macs, ipv6 });
 
 describe('the fingerprint', () => {
   it.each<{ reason: string; of: ReturnType<typeof shown>; is: Fingerprint }>([
-    { reason: 'hardware addresses where there are any', of: shown([MAC], [IPV6]), is: { macs: [MAC] } },
+    { reason: 'hardware addresses if there are any', of: shown([MAC], [IPV6]), is: { macs: [MAC] } },
     { reason: 'IPv6 addresses otherwise', of: shown([], [IPV6]), is: { ipv6: [IPV6] } },
-    { reason: 'nothing where nothing is shown', of: shown([]), is: {} },
+    { reason: 'empty if nothing is shown', of: shown([]), is: {} },
     { reason: 'the same for every spelling', of: shown([' 00-00-5E-00-53-01', MAC, '']), is: { macs: [MAC] } },
     { reason: 'the same in any order', of: shown([OTHER_MAC, MAC]), is: { macs: [MAC, OTHER_MAC] } },
-    { reason: 'without what no field could hold', of: shown(['x'.repeat(65), '\ud800'], [IPV6]), is: { ipv6: [IPV6] } },
+    {
+      reason: 'without values that no field could hold',
+      of: shown(['x'.repeat(65), '\ud800'], [IPV6]),
+      is: { ipv6: [IPV6] },
+    },
   ])('is $reason', ({ of, is }) => {
     expect(fingerprintOf(of)).toEqual(is);
   });
@@ -77,9 +81,9 @@ describe('recognizing a server', () => {
   ): ReturnType<typeof recognize> => recognize(object, own, { ...SERVER, ...changes }, account, purpose);
 
   it.each<{ reason: string; own: ServerRecord; changes?: object; account?: string; becomes: ServerRecord }>([
-    { reason: 'the first server that is seen', own: HELD, becomes: KNOWN },
+    { reason: 'the first server that it sees', own: HELD, becomes: KNOWN },
     {
-      reason: 'a server that shows nothing of itself',
+      reason: 'a server without any addresses',
       own: HELD,
       changes: blank,
       becomes: { ...HELD, fingerprint: {} },
@@ -96,9 +100,13 @@ describe('recognizing a server', () => {
       account: ELSEWHERE,
       becomes: { ...KNOWN, account: ELSEWHERE },
     },
-    { reason: 'the same hardware address after it had counted as gone', own: { ...KNOWN, missingAt }, becomes: KNOWN },
     {
-      reason: 'a server whose hardware address shows later than its IPv6 address',
+      reason: 'the same hardware address after the server had counted as gone',
+      own: { ...KNOWN, missingAt },
+      becomes: KNOWN,
+    },
+    {
+      reason: 'a server whose hardware address appears later than its IPv6 address',
       own: { ...HELD, fingerprint: { ipv6: [IPV6] } },
       becomes: KNOWN,
     },
@@ -127,11 +135,11 @@ describe('recognizing a server', () => {
   const addressed = { ...HELD, fingerprint: { ipv6: [IPV6] } };
   const moved = { macs: [], ipv6: ['2001:db8::2'] };
   it.each<{ reason: string; own: ServerRecord; changes: object; enoughFor: Purpose[] }>([
-    { reason: 'no earlier reading', own: HELD, changes: {}, enoughFor: ['look', 'doubt', 'cancel'] },
-    { reason: 'a first reading that showed nothing', own: bare, changes: {}, enoughFor: ['look', 'cancel'] },
-    { reason: 'no reading that shows anything', own: bare, changes: blank, enoughFor: ['look', 'cancel'] },
+    { reason: 'no earlier read', own: HELD, changes: {}, enoughFor: ['look', 'doubt', 'cancel'] },
+    { reason: 'a first read that showed nothing', own: bare, changes: {}, enoughFor: ['look', 'cancel'] },
+    { reason: 'no read that showed anything', own: bare, changes: blank, enoughFor: ['look', 'cancel'] },
     { reason: 'a known hardware address that is not shown', own: KNOWN, changes: blank, enoughFor: ['look'] },
-    { reason: 'known IPv6 addresses, and others shown', own: addressed, changes: moved, enoughFor: ['look'] },
+    { reason: 'known IPv6 addresses, while others are shown', own: addressed, changes: moved, enoughFor: ['look'] },
     { reason: 'known IPv6 addresses that are not shown', own: addressed, changes: blank, enoughFor: ['look'] },
     { reason: 'another hardware address', own: KNOWN, changes: other, enoughFor: [] },
   ])('accepts identifier and account with $reason for: $enoughFor', ({ own, changes, enoughFor }) => {
@@ -166,21 +174,18 @@ describe('recognizing a server', () => {
       changes: other,
       isOther: true,
     },
-  ])(
-    'does not take $reason for its own, until you accept the word that it gives',
-    ({ own, changes = {}, account, isOther }) => {
-      const refused = known(own, changes, account);
-      expect(refused).toMatchObject({ ok: false, isOther });
-      const word = refused.ok ? '' : refused.word;
-      const accepted = known(own, changes, account, accepts(word));
-      expect(accepted.ok && accepted.record).toEqual({
-        ...HELD,
-        account: account ?? ACCOUNT,
-        fingerprint: fingerprintOf({ ...SERVER, ...changes }),
-      });
-      expect(known(own, changes, account, accepts('srv1')).ok).toBe(false);
-    },
-  );
+  ])('rejects $reason until you accept the word that it gives', ({ own, changes = {}, account, isOther }) => {
+    const refused = known(own, changes, account);
+    expect(refused).toMatchObject({ ok: false, isOther });
+    const word = refused.ok ? '' : refused.word;
+    const accepted = known(own, changes, account, accepts(word));
+    expect(accepted.ok && accepted.record).toEqual({
+      ...HELD,
+      account: account ?? ACCOUNT,
+      fingerprint: fingerprintOf({ ...SERVER, ...changes }),
+    });
+    expect(known(own, changes, account, accepts('srv1')).ok).toBe(false);
+  });
 
   it('gives a word that accepts only one server', () => {
     const refused = known(KNOWN, other);

@@ -34,7 +34,7 @@ describe('the target of the SSH check', () => {
     { what: 'the first IPv6 address', sshCheck: 'Direct', target: { host: '2001:db8::1', port: 22 } },
     { what: 'no proxy yet', sshCheck: 'Proxy', server: { sshProxy: undefined }, target: undefined },
     { what: 'no address yet', sshCheck: 'Direct', server: { ipv6: [] }, target: undefined },
-    { what: 'a server that is stopped', sshCheck: 'Proxy', server: { status: 'stopped' }, target: undefined },
+    { what: 'a stopped server', sshCheck: 'Proxy', server: { status: 'stopped' }, target: undefined },
     ...['-oProxyCommand=x', 'a b', 'http://x/', 'x;y', '', 'x'.repeat(254)].map((hostname) => ({
       what: `a proxy named ${JSON.stringify(hostname.slice(0, 20))}`,
       sshCheck: 'Proxy' as const,

@@ -198,10 +198,10 @@ describe('a record that a newer version has written in a newer format', () => {
   ] as const;
 
   it.each([
-    ['as it is', {}],
+    ['without changes', {}],
     ['while the object is deleted', { deleting: true }],
-    ['with every word', { annotations: WORDS }],
-    ['after the end of the server', { spec: { expiresAt: '2026-01-01T00:00:00Z' } }],
+    ['with every annotation', { annotations: WORDS }],
+    ['after the expiry of the server', { spec: { expiresAt: '2026-01-01T00:00:00Z' } }],
   ])('is kept unchanged, and so are its conditions, %s', (_, shape) => {
     const text = JSON.stringify(strange);
     const mirror = strange as unknown as ServerRecord;

@@ -6,7 +6,7 @@ const { spec } = web();
 
 describe('specProblem', () => {
   it.each([
-    { reason: 'all is offered', changes: {}, problem: undefined },
+    { reason: 'everything is offered', changes: {}, problem: undefined },
     {
       reason: 'a typo in the product',
       changes: { product: 'VPS-2GB' },

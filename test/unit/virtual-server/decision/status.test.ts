@@ -27,15 +27,15 @@ describe('the fields of a server', () => {
   });
 
   it.each<{ reason: string; changes: Partial<Server>; ssh: string | undefined }>([
-    { reason: 'without a proxy by its address', changes: { sshProxy: undefined }, ssh: 'root@2001:db8::1' },
-    { reason: 'not at all without either', changes: { sshProxy: undefined, ipv6: [] }, ssh: undefined },
+    { reason: 'by its address if there is no proxy', changes: { sshProxy: undefined }, ssh: 'root@2001:db8::1' },
+    { reason: 'not at all if there is neither', changes: { sshProxy: undefined, ipv6: [] }, ssh: undefined },
     {
-      reason: 'never by a name that ssh or a shell would read as something else',
+      reason: 'never by a name that ssh or a shell would misread',
       changes: { sshProxy: { hostname: '-oProxyCommand=x', port: 22 }, ipv6: ['$(x)'] },
       ssh: undefined,
     },
     {
-      reason: 'not by a port that is none',
+      reason: 'not by an invalid port',
       changes: { sshProxy: { hostname: 'h', port: 0 }, ipv6: [] },
       ssh: undefined,
     },
@@ -160,7 +160,7 @@ describe('drift', () => {
   const { spec } = web();
   it.each([
     {
-      reason: 'the server is as asked for',
+      reason: 'the server matches the spec',
       status: { product: 'vps-1gb', specs: { diskSize: 20, diskType: 'ssd' } },
       words: undefined,
     },

@@ -100,7 +100,7 @@ describe('Holders', () => {
   });
 
   it.each([undefined, 'service-other'])(
-    'counts an object that the provider has confirmed, whatever its key (%s)',
+    'counts an object whose record the provider has confirmed, whatever its key (%s)',
     (own) => {
       const { holders, withServer } = setUp(() => own);
       holders.set('u1', holds('ns/a', 'srv1', { isConfirmed: true }));

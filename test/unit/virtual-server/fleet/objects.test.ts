@@ -96,9 +96,9 @@ describe('Objects', () => {
   });
 
   it.each<{ reason: string; shape: Shape; held: boolean }>([
-    { reason: 'deleted, our finalizer gone', shape: { deleting: true, finalizers: ['example.org/x'] }, held: false },
-    { reason: 'deleted, our finalizer there', shape: { deleting: true, finalizers: [FINALIZER] }, held: true },
-    { reason: 'our finalizer lost, not deleted', shape: { finalizers: [] }, held: true },
+    { reason: 'deleted, finalizer gone', shape: { deleting: true, finalizers: ['example.org/x'] }, held: false },
+    { reason: 'deleted, finalizer there', shape: { deleting: true, finalizers: [FINALIZER] }, held: true },
+    { reason: 'finalizer lost, not deleted', shape: { finalizers: [] }, held: true },
   ])('knows whether an object still holds its server: $reason', ({ shape, held }) => {
     const { put, isHeld } = setUp();
     put(webWith(HELD, shape));
@@ -195,8 +195,8 @@ describe('Objects after etcd was restored from a backup', () => {
   });
 
   it.each([
-    ['a write that is void', false],
-    ['a version that the watch told of', true],
+    ['a write that was lost', false],
+    ['a version that the watch reported', true],
   ])('visits an object that had a plan for %s at once', (_, isTold) => {
     const { objects, put } = setUp();
     put(at('9', web()));
@@ -324,7 +324,7 @@ describe('what an object holds', () => {
       follows: false,
     },
     {
-      reason: 'a task beside the status of another server',
+      reason: 'a task next to the status of another server',
       shape: {
         annotated: HELD,
         mirror: { ...HELD, owner: 'another-uid', identifier: 'srv9' },
@@ -339,9 +339,13 @@ describe('what an object holds', () => {
   });
 
   it.each<{ reason: string; shape: Shape; ordering: boolean }>([
-    { reason: 'a create on its way', shape: { annotated: ATTEMPTED }, ordering: true },
+    { reason: 'a create in flight', shape: { annotated: ATTEMPTED }, ordering: true },
     { reason: 'a task that runs', shape: { annotated: TASKED, mirror: TASKED, ...creating }, ordering: true },
-    { reason: 'a server that has a name', shape: { annotated: HELD, mirror: HELD, ...creating }, ordering: false },
+    {
+      reason: 'a server with a known identifier',
+      shape: { annotated: HELD, mirror: HELD, ...creating },
+      ordering: false,
+    },
     { reason: 'nothing', shape: { annotated: record({ account: ACCOUNT }) }, ordering: false },
     {
       reason: 'an order whose outcome is unknown',
@@ -359,7 +363,7 @@ describe('what an object holds', () => {
       ordering: false,
     },
     {
-      reason: 'an order that is to be resolved by an adoption, which waits for other orders itself',
+      reason: 'an order that an adoption resolves, which waits for other orders itself',
       shape: {
         annotated: ATTEMPTED,
         mirror: ATTEMPTED,
@@ -369,22 +373,22 @@ describe('what an object holds', () => {
       ordering: false,
     },
     {
-      reason: 'a task that runs although an adoption is asked for',
+      reason: 'a running task although an adoption is requested',
       shape: { annotated: TASKED, mirror: TASKED, ...adopting('srv1'), ...creating },
       ordering: true,
     },
     {
-      reason: 'an object that is paused',
+      reason: 'a paused object',
       shape: { annotated: TASKED, mirror: TASKED, annotations: { [PAUSED_ANNOTATION]: 'true' }, ...creating },
       ordering: false,
     },
     {
-      reason: 'a task that runs while the provider refuses the key',
+      reason: 'a running task while the provider refuses the key',
       shape: { annotated: TASKED, mirror: TASKED, status: conditions('InvalidCredentials') },
       ordering: true,
     },
     {
-      reason: 'a create on its way beside a status from before it',
+      reason: 'a create in flight next to an older status',
       shape: { annotated: ATTEMPTED, mirror: record({ account: ACCOUNT }), status: conditions('InvalidSpec') },
       ordering: true,
     },

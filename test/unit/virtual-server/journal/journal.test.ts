@@ -285,7 +285,7 @@ describe('the file', () => {
   it.each([
     { torn: task.slice(0, -3), reason: 'cut within the line' },
     { torn: '{', reason: 'cut after its first byte' },
-    { torn: '\0'.repeat(100), reason: 'length on the disk, content not' },
+    { torn: '\0'.repeat(100), reason: 'length on the disk, but not the content' },
   ])('loses a torn last line ($reason) and reports it', async ({ torn }) => {
     await (await open()).close();
     await writeFile(file, `${sending}\n${torn}`);
@@ -420,7 +420,7 @@ describe('a journal on a disk that refuses writes', () => {
   });
 
   it.each([{ bytes: 0 }, { bytes: 1 }, { bytes: 40 }])(
-    'is written to again once it has room, without the line that it tore after $bytes bytes',
+    'accepts writes again once it has room, without the line that was torn after $bytes bytes',
     async ({ bytes }) => {
       const journal = await openHere();
       await journal.minted(attempt('u', 'a'));

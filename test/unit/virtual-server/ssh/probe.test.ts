@@ -69,7 +69,7 @@ describe('the probe', () => {
 
   it.each([
     ['a line of another protocol', '220 mail.example.com ESMTP\r\n', 'no SSH version line within 1 s, but "220 mail'],
-    ['a version line inside of a line', 'HTTP/1.1 400 SSH-2.0-x\r\n', 'but "HTTP/1.1 400 SSH-2.0-x"'],
+    ['a version line inside another line', 'HTTP/1.1 400 SSH-2.0-x\r\n', 'but "HTTP/1.1 400 SSH-2.0-x"'],
     ['half a version line', 'SSH-2.0-x', 'no SSH version line within 1 s'],
     ['a version line of 256 characters', `SSH-2.0-${'x'.repeat(246)}\r\n`, 'an SSH version line without an end'],
     ['a banner of 1 MB', 'x'.repeat(2 ** 20), 'a line without an end: "xxx'],

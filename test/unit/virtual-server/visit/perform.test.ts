@@ -140,14 +140,11 @@ describe('a 404', () => {
       calls: ['read', 'products', 'read', 'live', 'definition', 'delete'],
       type: 'serverNotFound',
     },
-  ])(
-    'for a $what is asked about twice, with a look at the lists in between',
-    async ({ action, calls: asked, type }) => {
-      const { outcome, calls } = await run(action, {});
-      expect(outcome).toMatchObject({ type, counts: true });
-      expect(calls).toEqual(asked);
-    },
-  );
+  ])('for a $what is checked by a second call, after reading the lists', async ({ action, calls: asked, type }) => {
+    const { outcome, calls } = await run(action, {});
+    expect(outcome).toMatchObject({ type, counts: true });
+    expect(calls).toEqual(asked);
+  });
 
   it.each([
     { reason: 'the list of products is empty', products: [] },
@@ -199,15 +196,15 @@ describe('a cancellation', () => {
   });
 
   it.each([
-    { reason: 'nothing known of it, since it was never read', own: HELD },
-    { reason: 'nothing known of it, since its first reading showed nothing', own: bare },
+    { reason: 'nothing known about it, since it was never read', own: HELD },
+    { reason: 'nothing known about it, since its first read showed nothing', own: bare },
     { reason: 'the same hardware address under another key', own: KNOWN, account: OTHER_KEY, server: SERVER },
     { reason: 'the same hardware address at another base URL', own: KNOWN, account: ELSEWHERE, server: SERVER },
-    { reason: 'the same hardware address after it had counted as gone', own: SEALED, server: SERVER },
+    { reason: 'the same hardware address after the server had counted as gone', own: SEALED, server: SERVER },
     { reason: 'the same hardware address after denials', own: KNOWN, held: { denials: DENIALS }, server: SERVER },
     { reason: 'doubts that this process has settled', own: bare, said: UNPROVEN, held: { taskComplete: 'srv1' } },
     { reason: 'a task that names it under another key', own: HELD, account: OTHER_KEY, held: { vouched: VOUCHED } },
-    { reason: 'your word that it is the one', own: KNOWN, server: stranger, accepts: 'srv1@00:00:5e:00:53:ff' },
+    { reason: 'your annotation that accepts it', own: KNOWN, server: stranger, accepts: 'srv1@00:00:5e:00:53:ff' },
   ])('cancels a server with $reason', async ({ own, account, server = blank, held, said, accepts }) => {
     const words = accepts === undefined ? {} : { [ACCEPT_SERVER_ANNOTATION]: accepts };
     const object = doomed(own, said, words);
@@ -225,8 +222,8 @@ describe('a cancellation', () => {
 
   it.each([
     { reason: 'shows another hardware address', own: KNOWN, server: stranger },
-    { reason: 'shows nothing of what it showed', own: KNOWN, server: blank },
-    { reason: 'shows nothing under another key', own: KNOWN, account: OTHER_KEY, server: blank },
+    { reason: 'shows none of its known addresses', own: KNOWN, server: blank },
+    { reason: 'shows no addresses under another key', own: KNOWN, account: OTHER_KEY, server: blank },
     { reason: 'was never read, under another key', own: HELD, account: OTHER_KEY, server: SERVER },
     {
       reason: 'its task named under a third key',
@@ -237,7 +234,7 @@ describe('a cancellation', () => {
     },
     { reason: 'was never read, at another base URL', own: HELD, account: ELSEWHERE, server: SERVER },
     { reason: 'had counted as gone and was never compared', own: { ...HELD, missingAt: TIME }, server: SERVER },
-    { reason: 'was denied and never showed anything', own: bare, server: SERVER, held: { denials: DENIALS } },
+    { reason: 'was denied and never showed an address', own: bare, server: SERVER, held: { denials: DENIALS } },
     { reason: 'was not recognized by this process', own: bare, server: SERVER, held: { unrecognized: 'srv1' } },
     { reason: 'was not recognized by an earlier process', own: bare, server: SERVER, said: UNPROVEN },
     { reason: 'was denied to an earlier process', own: bare, server: SERVER, said: 'AbsenceUnproven' as const },
@@ -336,7 +333,7 @@ describe('a cancellation', () => {
 
   it.each([
     { reason: 'the live read is 30 seconds old', changes: { waits: 30_000 } },
-    { reason: 'another process may lead', changes: { leads: false } },
+    { reason: 'another process may be the leader', changes: { leads: false } },
   ])('sends no DELETE if $reason by the time it would be sent', async ({ changes }) => {
     const { outcome, calls } = await run(cancel, { servers: [SERVER], removed: 'cancelled', ...changes });
     expect(outcome).toEqual({ type: 'failed', error: withheldError() });

@@ -134,7 +134,7 @@ describe('a 404 for the server of a living object', () => {
 
   it.each([
     { reason: 'a server that was never read', own: HELD },
-    { reason: 'an adopted one', own: record({ mode: 'adopt', account: ACCOUNT, identifier: 'srv1' }) },
+    { reason: 'an adopted server', own: record({ mode: 'adopt', account: ACCOUNT, identifier: 'srv1' }) },
   ])('marks $reason as missing after its own period', ({ own }) => {
     const hour = Array.from({ length: 13 }, (_, n) => n * 300_000);
     const proving = own === HELD ? hour : PROVING;
@@ -464,7 +464,7 @@ describe('your annotation that nothing was created', () => {
 
   it.each<{ why: string; given: Partial<Facts> }>([
     { why: 'another object follows the task too', given: { others: others({ withTask: () => ['default/other'] }) } },
-    { why: 'the key is that of another account', given: { credentials: { ok: true, account: OTHER_KEY } } },
+    { why: 'the key belongs to another account', given: { credentials: { ok: true, account: OTHER_KEY } } },
   ])('is obeyed if the provider is not asked: $why', ({ given }) => {
     const object = webWith(TASKED, { deleting: true, annotations: { 'vps-operator.dev/not-created': 'a1' } });
     expect(visit(object, given).object).toBeUndefined();

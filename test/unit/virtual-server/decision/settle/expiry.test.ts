@@ -62,7 +62,7 @@ describe('settling an object that expires', () => {
     },
     { what: 'a plan for later', action: { type: 'wait', afterMs: 600_000 }, outcome: { type: 'done' } },
     { what: 'a pause without an end', action: { type: 'wait' }, outcome: { type: 'done' } },
-    { what: 'a server that is missing', action: read, outcome: { type: 'serverNotFound', counts: true, detail: '' } },
+    { what: 'a missing server', action: read, outcome: { type: 'serverNotFound', counts: true, detail: '' } },
   ])('comes back in time after $what', ({ action, outcome }) => {
     const failing = facts({ memo: memo({ failures: 20 }) });
     const next = settled(webWith(HELD, { status: READY, spec: { expiresAt: at(10_000) } }), action, outcome, failing);

@@ -189,7 +189,7 @@ describe('a task under another account', () => {
   it.each([
     { what: 'another identifier', outcome: pending('srv2') },
     { what: 'none', outcome: pending() },
-    { what: 'another one at its end', outcome: { type: 'complete', identifier: 'srv2' } as const },
+    { what: 'another one when complete', outcome: { type: 'complete', identifier: 'srv2' } as const },
   ])('proves nothing when it names $what', ({ outcome }) => {
     const next = settle(webWith(HELD), poll(HELD), outcome, withKey(OTHER_KEY));
     expect(conditionsOf(next).Stalled).toBe('True IdentityUnproven');
@@ -231,7 +231,7 @@ describe('a task whose text reports a failure', () => {
   const poll: Action = { type: 'pollTask', record: TASKED, task: 7 };
 
   it.each(['Failed', 'error: no space', 'installation aborted', 'cancelled', 'Canceled by admin', 'FAILURE 3'])(
-    'is TaskFailed, and is polled on: %s',
+    'is TaskFailed, and is still polled: %s',
     (status) => {
       const next = settled(webWith(TASKED), poll, { type: 'pending', status });
       expect(conditionsOf(next)).toEqual({ Ready: 'False TaskFailed', Stalled: 'True TaskFailed' });

@@ -70,10 +70,10 @@ describe('settling a poll', () => {
   });
 
   it.each<{ outcome: Outcome; reason: string }>([
-    { outcome: pending('srv2'), reason: 'another one than before' },
+    { outcome: pending('srv2'), reason: 'another server' },
     {
       outcome: { type: 'complete', identifier: 'srv2' },
-      reason: 'another one at the end',
+      reason: 'another server when complete',
     },
   ])('keeps its identifier and reads its own server when the task names $reason', ({ outcome }) => {
     const next = settled(webWith(HELD), pollHeld, outcome);
