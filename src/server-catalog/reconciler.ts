@@ -1,4 +1,4 @@
-/** Reads the provider's lists now and then, and writes them into the status of a ServerCatalog where they changed. */
+/** Reads the provider's lists periodically, and writes them into the status of a ServerCatalog if they changed. */
 import type { ServerCatalog, ServerCatalogStatus } from '../api/server-catalog.ts';
 import { CATALOG_KIND } from '../api/names.ts';
 import type { Credentials } from '../accounts/credentials.ts';
@@ -24,37 +24,37 @@ export const CATALOG_WORKERS = 4;
 export interface CatalogReconcilerOptions {
   informer: Pick<Informer<ServerCatalog>, 'list'>;
   client: Pick<Client<ServerCatalog>, 'writeStatus'>;
-  /** Told of every version that a write returned. */
+  /** Called with every version that a write returned. */
   wrote: (catalog: ServerCatalog) => void;
   credentials: Credentials;
   recorder: Recorder;
   timers: Timers;
   log: Logger;
-  /** From when it fires nothing is written any more. */
+  /** Once it fires, nothing is written anymore. */
   stopping: AbortSignal;
 }
 
 type Reading = { ok: true; catalog: Catalog } | Missing;
 
-/** What is planned for a catalog that nobody has changed since. */
+/** The plan for a catalog that has not changed since. */
 interface Plan {
   generation: number;
-  /** When the lists are to be read again, on the monotonic clock (ms). */
+  /** When to read the lists again, on the monotonic clock (ms). */
   at: number;
-  /** Reads in a row that failed. */
+  /** Consecutive reads that failed. */
   failures: number;
 }
 
-/** How old lists may be that another catalog, or the check of a VirtualServer, has just asked for with the same key (ms). */
+/** How old lists may be that another catalog, or the check of a VirtualServer, has just read with the same key (ms). */
 const SHARED_AGE_MS = 60_000;
-/** A key that was mended should not have to wait for the longest pause (ms). */
+/** After you fix a key, the catalog should not have to wait for the longest pause (ms). */
 const LONGEST_KEY_PAUSE_MS = 60_000;
 
 export class CatalogReconciler implements Reconciler<ServerCatalog> {
   readonly #options: CatalogReconcilerOptions;
   /** By uid. */
   readonly #plans = new Map<string, Plan>();
-  /** Uids of those whose Secret has another key since they were last read. */
+  /** Uids of catalogs whose Secret has a new key since their last read. */
   readonly #woken = new Set<string>();
 
   constructor(options: CatalogReconcilerOptions) {
@@ -76,7 +76,7 @@ export class CatalogReconciler implements Reconciler<ServerCatalog> {
     return { requeueAfterMs };
   }
 
-  /** Another key was read from this Secret: the keys of the catalogs that use it, all to be read now. */
+  /** After a new key was read from this Secret: the keys of the catalogs that use it, so that all are read now. */
   wake(namespace: string, secret: string): string[] {
     return this.#options.informer.list().flatMap((catalog) => {
       const { metadata, spec } = catalog;
@@ -86,11 +86,11 @@ export class CatalogReconciler implements Reconciler<ServerCatalog> {
     });
   }
 
-  /** After a start those that are in order are read within one interval, not all at once. */
+  /** After a start, healthy catalogs are read spread over one interval, not all at once. */
   #firstPlan(catalog: ServerCatalog): Plan {
     const { metadata, status } = catalog;
     const { timers } = this.#options;
-    // One whose last reading failed may still be Ready.
+    // A catalog whose last read failed may still be Ready.
     const isInOrder = currentReason(status?.conditions) === 'Available';
     const isCurrent = isInOrder && status?.observedGeneration === metadata.generation;
     const at = isCurrent ? timers.monotonic() + timers.random() * refreshMs(catalog) : -Infinity;
@@ -103,13 +103,13 @@ export class CatalogReconciler implements Reconciler<ServerCatalog> {
       for (const uid of known.keys()) if (!present.has(uid)) known.delete(uid);
   }
 
-  /** Reads the lists and writes them down; resolves with the pause until the next time (ms). */
+  /** Reads the lists and writes them to status; resolves with the pause until the next read (ms). */
   async #refresh(catalog: ServerCatalog, failuresBefore: number): Promise<number> {
     const { log, timers, stopping } = this.#options;
     const { uid, generation } = catalog.metadata;
-    // Before the key is asked for: a key that changes meanwhile has the lists read once more.
+    // Do this before asking for the key: if the key changes during the read, the lists are read again.
     this.#woken.delete(uid);
-    // After a failure only a new answer proves that it is over.
+    // After a failure, only a fresh answer proves that the failure has ended.
     const anew = isRequested(catalog) || failuresBefore > 0;
     const lists = await this.#read(catalog, anew ? 0 : SHARED_AGE_MS);
     if (stopping.aborted) return 0;
@@ -146,7 +146,9 @@ export class CatalogReconciler implements Reconciler<ServerCatalog> {
     return lists;
   }
 
-  /** Until the next reading (ms): the interval, spread over its last tenth, or a growing pause after a failure. */
+  /**
+   * The pause until the next read (ms): the interval, spread over its last tenth, or a growing pause after a failure.
+   */
   #pauseAfter(catalog: ServerCatalog, reading: Reading, failures: number): number {
     const { timers } = this.#options;
     if (reading.ok) return refreshMs(catalog) * (0.9 + 0.1 * timers.random());

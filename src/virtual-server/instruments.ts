@@ -1,9 +1,9 @@
-/** What the visits to VirtualServers tell of themselves; metrics are made of it. */
+/** What visits to VirtualServers report for metrics. */
 
 /** Every method returns at once and never throws. */
 export interface ServerInstruments {
-  /** A server that was ordered was read for the first time, so long after its order was written down (ms). */
+  /** An ordered server was read for the first time, this long after its order was recorded (ms). */
   provisioned(durationMs: number): void;
-  /** A finalizer was taken off by force while there may have been a server. */
+  /** A finalizer was removed by force while a server may have existed. */
   serverLost(): void;
 }

@@ -11,16 +11,16 @@ import { VIRTUAL_SERVERS } from './resource.ts';
 
 /** Calls throw KubeError (see kube/error.ts); each has a deadline. */
 export interface Kube extends SecretReader, Pick<Client<VirtualServer>, 'patchMetadata' | 'writeStatus'> {
-  /** As `Client.get`. */
+  /** Like `Client.get`. */
   getVirtualServer: Client<VirtualServer>['get'];
-  /** Read anew each time; KubeError `Forbidden` where the operator may not read it. */
+  /** Reads it every time; KubeError `Forbidden` if the operator may not read it. */
   getDefinition(): Promise<DefinitionState>;
   createEvent: CreateEvent;
-  /** The API server's clock (ms since the epoch), as its last answer showed it; undefined before the first one. */
+  /** The API server's clock (ms since the epoch) according to its last answer; undefined before the first one. */
   serverTime(): number | undefined;
 }
 
-/** `now` is for the times of Events. */
+/** `now` sets the times of Events. */
 export function createKube(http: KubeHttp, now?: () => Date): Kube {
   const client = createClient(http, VIRTUAL_SERVERS);
   return {

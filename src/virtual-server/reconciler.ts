@@ -1,4 +1,4 @@
-/** What the controller of VirtualServers does with a key: a visit to the object, and the end of those that are gone. */
+/** Reconciles a key of the VirtualServer controller: visits the object, and cleans up after objects that are gone. */
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Reconciler } from '../controller/controller.ts';
@@ -33,7 +33,7 @@ export class VirtualServerReconciler implements Reconciler<VirtualServer> {
     }
   }
 
-  /** A Secret was mended: the keys of the objects that use it and failed, all to be looked at now. */
+  /** After a Secret was fixed: the keys of the objects that use it and failed, so that all are visited now. */
   wake(namespace: string, secret: string): string[] {
     const { informer, objects } = this.#options;
     return informer.list().flatMap((object) => {
@@ -46,7 +46,7 @@ export class VirtualServerReconciler implements Reconciler<VirtualServer> {
     });
   }
 
-  /** What is left of objects that are gone: nothing, or the trace of a finalizer that was taken off by force. */
+  /** Cleans up after objects that are gone, and reports those whose finalizer was removed by force. */
   async #endGone(key: string): Promise<void> {
     const { objects, losses, journal, log } = this.#options;
     for (const { object, released } of objects.takeGone(key)) {

@@ -1,4 +1,4 @@
-/** Turns the provider's lists, or why they could not be had, into the status of a ServerCatalog. Pure. */
+/** Turns the provider's lists, or the reason why they are missing, into the status of a ServerCatalog. Pure. */
 import type { Missing } from '../../accounts/decision/failure.ts';
 import { timestamp } from '../../base/timestamp.ts';
 import { withVerdict } from '../../controller/conditions.ts';
@@ -41,9 +41,10 @@ export function catalogStatus(
       conditions: withVerdict(conditions, { reason: 'Available', message: summary(lists) }, generation, now),
     };
   }
-  // Lists speak of the spec that they were read for: another one may name another account.
+  // Lists belong to the spec that they were read for: another spec may name another account.
   const current = present.observedGeneration === generation;
-  // While the provider is away what it last listed is still the best that is known; a key that fails is another matter.
+  // While the provider is unreachable, its last lists are still the best that is known. A failing key is another
+  // matter.
   const keepsReady = current && !hasTrait(reading.reason, 'aboutKey') && reading.reason !== 'Unauthorized';
   const before = keepsReady
     ? conditions
@@ -57,19 +58,19 @@ export function catalogStatus(
   };
 }
 
-/** Whether somebody has asked for a reading that nobody has made since, before a restart or after it. */
+/** True if you requested a read that has not been made since, before or after a restart. */
 export function isRequested(object: ServerCatalog): boolean {
   const request = requestOf(object);
   return request !== undefined && request !== object.status?.lastHandledReconcileAt;
 }
 
-/** As it stands in status once it is handled; undefined: nobody asks. */
+/** The request as status stores it once handled; undefined if there is none. */
 function requestOf({ metadata }: ServerCatalog): string | undefined {
   const value = metadata.annotations?.[RECONCILE_AT_ANNOTATION];
   return value === undefined ? undefined : cut(value, CATALOG_BOUNDS.text);
 }
 
-/** Equal for equal lists; the API server returns fields in an order of its own. */
+/** Equal for equal lists; the API server returns fields in a different order. */
 function textOf({ products = [], images = [], diskSizes = [], counts }: ServerCatalogStatus): string {
   return JSON.stringify([
     products.map(({ code, ram }) => [code, ram]),
@@ -89,8 +90,8 @@ function listsIn({ products, images, diskSizes, counts }: ServerCatalogStatus): 
 }
 
 /**
- * Sorted, so that a provider that lists the same in another order changes nothing, and that the same entries stand here
- * when there are too many. What could not be stored as it is could not be ordered by it either, and is left out.
+ * Sorts the lists, so that a provider that reorders them changes nothing, and so that the same entries are kept when
+ * there are too many. Leaves out entries that cannot be stored unchanged, since they could not be ordered either.
  */
 function listsOf(catalog: Catalog): CatalogLists {
   const products = catalog.products
@@ -118,7 +119,7 @@ function listsOf(catalog: Catalog): CatalogLists {
   };
 }
 
-/** What the message of Ready says: how many there are, and how many of them stand here where that is fewer. */
+/** The message of Ready: how many entries there are, and how many of them are in status if those are fewer. */
 function summary({ products, images, diskSizes, counts }: CatalogLists): string {
   const part = (what: string, total: number, here: number): string =>
     `${total} ${what}${here < total ? ` (cut: the first ${here} stand here)` : ''}`;
@@ -134,7 +135,7 @@ const sizesIn = (types: readonly { sizes: readonly number[] }[]): number =>
 
 const isName = (text: string, bound: number = CATALOG_BOUNDS.text): boolean => text !== '' && cut(text, bound) === text;
 
-/** By code units: the order must not depend on where the operator runs. */
+/** Compares code units: the order must not depend on where the operator runs. */
 function byText(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;
@@ -142,7 +143,7 @@ function byText(a: string, b: string): number {
 
 const SHORTEST_MS = 5 * 60_000;
 
-/** spec.refreshInterval in ms; the CRD has checked its form and its least value. */
+/** spec.refreshInterval in ms; the CRD has checked its format and its minimum. */
 export function refreshMs({ spec }: ServerCatalog): number {
   return Math.max(SHORTEST_MS, durationMs(spec.refreshInterval));
 }

@@ -1,4 +1,4 @@
-/** Writes connection Secrets, so that each says what its server was last seen with. Touches none that is not its object's. */
+/** Writes connection Secrets, so that each shows its server as last seen. Never touches a Secret of another object. */
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import {
   connectionData,
@@ -17,16 +17,19 @@ export interface ConnectionSecretsOptions {
   /** Undefined: `--connection-secrets` was not given, and nothing is written. */
   secrets: Secrets | undefined;
   kube: Pick<Kube, 'getVirtualServer'>;
-  /** True while no other process can be the active one; asked right before a write. */
+  /** True while no other process can be the active one; checked right before a write. */
   leads: () => boolean;
   log: Logger;
 }
 
-/** Answers that another try would bring again: no object waits for them. */
+/** Errors that a retry would repeat, so no object waits for them. */
 const FINAL: ReadonlySet<KubeErrorCode> = new Set(['Forbidden', 'Invalid', 'NotFound', 'Rejected']);
 const UNAUTHORIZED = 401;
 
-/** Of KubeErrors `write` and `empty` throw `Conflict` only, which means what it means of every write: look again. */
+/**
+ * The only KubeError that `write` and `empty` throw is `Conflict`. As with any write, the caller then has to look
+ * again.
+ */
 export class ConnectionSecrets {
   readonly #options: ConnectionSecretsOptions;
 
@@ -34,14 +37,17 @@ export class ConnectionSecrets {
     this.#options = options;
   }
 
-  /** Undefined where the object asks for no Secret, or is being deleted. */
+  /** Undefined if the object asks for no Secret or is being deleted. */
   async write(object: VirtualServer, server: Server): Promise<ConnectionSecretState | undefined> {
     if (object.spec.connectionSecretName === undefined || object.metadata.deletionTimestamp !== undefined)
       return undefined;
     return this.#tried(object, connectionData(server));
   }
 
-  /** The server is no more, the object stays. Undefined where nothing is left in the Secret, or it is not the object's. */
+  /**
+   * The server no longer exists, but the object stays. Undefined if the Secret has nothing left, or belongs to another
+   * object.
+   */
   async empty(object: VirtualServer): Promise<ConnectionSecretState | undefined> {
     if (object.spec.connectionSecretName === undefined) return undefined;
     const connection = await this.#tried(object, {});
@@ -49,8 +55,8 @@ export class ConnectionSecrets {
   }
 
   /**
-   * The object is about to go: with or without its Secret, as deletionPolicy says. A Secret that stays must not hold the data
-   * of a server that is gone. Throws KubeError where another try may help.
+   * The object is about to go; deletionPolicy decides whether its Secret goes too. A Secret that stays must not hold the data
+   * of a server that is gone. Throws KubeError if a retry may help.
    */
   async letGo(object: VirtualServer, isServerGone: boolean): Promise<void> {
     const stays = object.spec.deletionPolicy === 'Retain';
@@ -92,13 +98,13 @@ export class ConnectionSecrets {
   }
 
   /**
-   * A cache may show an object that was deleted long ago: its Secret, kept with `Retain`, would be bound to it once more,
-   * and go. Throws KubeError `Conflict` where a write of the object would fail, too.
+   * A cache may show an object that was deleted long ago. Its Secret, kept with `Retain`, would be bound to it again
+   * and be deleted. Throws KubeError `Conflict` if a write of the object would fail, too.
    */
   async #confirm({ metadata: { namespace, name, uid, resourceVersion } }: VirtualServer): Promise<void> {
     const live = await this.#options.kube.getVirtualServer(namespace, name);
     if (live?.metadata.uid !== uid || live.metadata.resourceVersion !== resourceVersion)
-      throw conflict(`VirtualServer ${name} has changed meanwhile`);
+      throw conflict(`VirtualServer ${name} has changed since it was read`);
     if (!this.#options.leads()) throw conflict('another process leads');
   }
 }
@@ -107,7 +113,8 @@ async function patch(secrets: Secrets, { metadata }: SecretObject, changes: Secr
   try {
     await secrets.patch(metadata, changes);
   } catch (error) {
-    if (error instanceof KubeError && error.code === 'NotFound') throw conflict('the Secret was deleted meanwhile');
+    if (error instanceof KubeError && error.code === 'NotFound')
+      throw conflict('the Secret was deleted after it was read');
     throw error;
   }
 }
@@ -117,8 +124,8 @@ function conflict(message: string): KubeError {
 }
 
 /**
- * A webhook or a policy may quote in its answer the Secret that it was asked about, in any form: of the answers to a write
- * only those keep their words that are given before anybody looks at the Secret.
+ * A webhook or a policy may quote the Secret in its answer, in any form. So only answers that the API server gives
+ * before anything inspects the Secret keep their text.
  */
 function withoutData(error: KubeError): KubeError {
   const { code, status, retryAfterMs, message } = error;

@@ -1,7 +1,7 @@
 /**
- * When a 404 is believed. One alone proves nothing: a read replica may lag, an endpoint may err. Absence needs several
- * denials spread over a grace period, with the account of the record, lists that are not empty, and no 200 in between.
- * They are counted in memory: a restart begins again, which only takes longer. Pure.
+ * Decides when a 404 is believed. A single 404 proves nothing: a read replica may lag, an endpoint may err. Absence
+ * needs several denials spread over a grace period, with the account of the record, non-empty lists, and no 200 in
+ * between. The counts live in memory: a restart begins again, which only takes longer. Pure.
  */
 import { timestamp } from '../../base/timestamp.ts';
 import type { Verdict } from '../../controller/conditions.ts';
@@ -13,12 +13,12 @@ import type { Denials, Facts, Memo } from './types.ts';
 import { durationText } from '../../base/duration.ts';
 
 const NEEDED = 3;
-/** A server that was never read with 200 may be slow to appear: it needs so many grace periods. */
+/** A server that was never read with 200 may be slow to appear, so it needs this many grace periods. */
 const UNSEEN_PERIODS = 12;
 
 /**
- * What the memo says of `what`, a server or a task, with one more denial. Those that come too fast count as one; after a
- * gap as long as the grace period the count begins again, since there may have been a 200 that nothing asked for.
+ * Adds one denial of `what` (a server or a task) to the denials in the memo. Denials that come too fast count as one. A
+ * gap longer than the grace period restarts the count, since it may hide a 200.
  */
 export function denied({ memo, monotonic, timing }: Facts, what: string): Denials {
   const before = memo.denials?.of === what ? memo.denials : undefined;
@@ -29,12 +29,12 @@ export function denied({ memo, monotonic, timing }: Facts, what: string): Denial
   return { ...before, counted: before.counted + 1, countedAt: monotonic, lastAt };
 }
 
-/** How long the denials of the record's server have to go on (ms). */
+/** How long the denials of the record's server have to last (ms). */
 export function graceOf(object: VirtualServer, record: ServerRecord, { memo, timing }: Facts): number {
   const mirror = object.status?.record;
   const isMirrored = mirror?.identifier === record.identifier && isProvisioned(object.status);
   const wasRead = record.fingerprint !== undefined || record.mode === 'adopt' || isMirrored;
-  // A DELETE whose answer was lost explains that the server is gone.
+  // A DELETE whose answer was lost explains why the server is gone.
   const isExplained = record.identifier !== undefined && memo.cancelAsked === record.identifier;
   return timing.absenceMs * (wasRead || isExplained ? 1 : UNSEEN_PERIODS);
 }
@@ -43,15 +43,15 @@ export function isProven({ counted, since }: Denials, graceMs: number, { monoton
   return counted >= NEEDED && monotonic - since >= graceMs;
 }
 
-/** How long until the next look (ms). */
+/** How long until the next check (ms). */
 export function pauseOf({ since }: Denials, graceMs: number, { monotonic, timing }: Facts): number {
   const left = since + graceMs - monotonic;
-  // Longer and longer, but short enough that no gap makes the count begin again.
+  // The pause grows, but stays short enough that no gap restarts the count.
   const pause = Math.min(Math.max(timing.pollMs, (monotonic - since) / 8), timing.absenceMs / 2);
   return left > 0 ? Math.min(left, pause) : pause;
 }
 
-/** What the condition says while it is not proven. `pauseMs`: until the next look. */
+/** The verdict while the absence is unproven. `pauseMs`: until the next check. */
 export function unprovenVerdict(
   { counted, since }: Denials,
   what: string,
@@ -73,7 +73,7 @@ export function unprovenVerdict(
 
 const wordOf = (what: string): string => `${SERVER_GONE_ANNOTATION}=${what.slice('server '.length)}`;
 
-/** The memo of a process that has just seen what was denied. */
+/** The memo once the process has seen the server or task that was denied. */
 export function withoutDenials({ denials: _denials, ...memo }: Memo): Memo {
   return memo;
 }

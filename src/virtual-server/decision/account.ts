@@ -1,15 +1,17 @@
-/** How two names of accounts compare; provider/account.ts makes them. Pure. */
+/** Compares account names, which provider/account.ts creates. Pure. */
 
-/** Separates the hash of the base URL from the hash of both; names of earlier versions have only the second one. */
+/** Separates the hash of the base URL from the hash of both; names from earlier versions have only the second one. */
 const SEPARATOR = '-';
 
-/** True when both name one key ID at one base URL. An unknown account is the same as no other. */
+/** True if both name the same key ID at the same base URL. An unknown account equals no other. */
 export function isSameAccount(a: string | undefined, b: string | undefined): boolean {
   if (a === undefined || b === undefined) return false;
   return a === b || ((serviceOf(a) === undefined || serviceOf(b) === undefined) && keyOf(a) === keyOf(b));
 }
 
-/** True when both were used at one base URL, whatever the key ID. A name without its first part tells only its account. */
+/**
+ * True if both used the same base URL, whatever the key ID. A name without its first part identifies only its account.
+ */
 export function isSameProvider(a: string | undefined, b: string | undefined): boolean {
   if (a === undefined || b === undefined) return false;
   return isSameAccount(a, b) || (serviceOf(a) !== undefined && serviceOf(a) === serviceOf(b));

@@ -1,16 +1,16 @@
-/** Annotations under our prefix that mean nothing to the operator: most are mistyped. Pure. */
+/** Finds annotations with the operator's prefix that the operator does not know; most are typos. Pure. */
 import * as names from '../../api/names.ts';
 import type { ObjectMeta } from '../../api/meta.ts';
 import { similarTo } from '../../base/similar.ts';
 
 const PREFIX = `${names.GROUP}/`;
 
-/** Every annotation of a VirtualServer that names.ts knows; that of connection Secrets is none. */
+/** Every annotation of a VirtualServer in names.ts; the owner annotation belongs to connection Secrets instead. */
 const KNOWN: readonly string[] = Object.entries(names)
   .filter(([constant]) => constant.endsWith('_ANNOTATION') && constant !== 'OWNER_ANNOTATION')
   .map(([, name]) => name);
 
-/** A sentence for each unknown annotation, with the one that was probably meant. */
+/** One sentence for each unknown annotation, with the annotation that was probably meant. */
 export function unknownAnnotations({ annotations = {} }: Pick<ObjectMeta, 'annotations'>): string[] {
   return Object.keys(annotations)
     .filter((name) => name.startsWith(PREFIX) && !KNOWN.includes(name))

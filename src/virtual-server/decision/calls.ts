@@ -6,7 +6,7 @@ import { isPaused } from './inputs.ts';
 import { isLetGo } from './running.ts';
 import { isProvisioned } from './status.ts';
 
-/** At every poll interval, at every resync interval, or not at all but for single calls. */
+/** At every poll interval, at every resync interval, or never except for single calls. */
 export type Calls = 'poll' | 'resync' | 'none';
 
 export function callsOf(object: VirtualServer): Calls {
@@ -16,7 +16,7 @@ export function callsOf(object: VirtualServer): Calls {
   const { record } = status ?? {};
   if (record?.owner !== metadata.uid || record.expiredAt !== undefined) return 'none';
   if (record.task !== undefined && !isProvisioned(status)) return 'poll';
-  // A cancellation is retried after growing pauses until it succeeds.
+  // The operator retries a cancellation with growing pauses until it succeeds.
   if (record.identifier === undefined || metadata.deletionTimestamp !== undefined) return 'none';
   const unwritten = status?.conditions?.some((condition) => condition.reason === 'ConnectionSecretFailed') === true;
   return unwritten || hasTrait(reason, 'readAtPoll') ? 'poll' : 'resync';

@@ -1,4 +1,4 @@
-/** Puts a whole status together: fields, the mirror of the record, and the conditions. Pure. */
+/** Builds a whole status: fields, the mirror of the record, and the conditions. Pure. */
 import { withCondition, withVerdict, type Verdict, transitions, type EventNote } from '../../controller/conditions.ts';
 import type { Reason } from '../../api/conditions.ts';
 import { ADOPT_ANNOTATION, PAUSED_ANNOTATION } from '../../api/names.ts';
@@ -14,13 +14,13 @@ import { ownersMessage } from './words.ts';
 
 export interface Parts {
   record: ServerRecord | undefined;
-  /** Fields of the provider; left out: those of the present status. */
+  /** Fields that come from the provider. Default: those of the present status. */
   fields?: VirtualServerStatus;
-  /** Left out: the present one is kept, or Pending where there is none. */
+  /** Default: the present verdict, or Pending if there is none. */
   verdict?: Verdict | undefined;
-  /** What was found by asking; counts only with new fields, else the present condition is kept. */
+  /** The result of the SSH check. Counts only together with new fields; otherwise the present condition is kept. */
   reachable?: Reachable | undefined;
-  /** What came of writing the connection Secret; as `reachable`. */
+  /** The result of writing the connection Secret; counts as `reachable` does. */
   connection?: ConnectionCondition | undefined;
 }
 
@@ -30,7 +30,7 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
   const { generation } = object.metadata;
   const paused = isPaused(object);
   const { record: before, observedGeneration, conditions: present = [], ...kept } = object.status ?? {};
-  // Fields that were copied with another object are not those of this one's server, and must not stand beside its record.
+  // Fields copied from another object describe another server, so they must not appear next to this object's record.
   const isCopied = before !== undefined && before.owner !== parts.record?.owner;
   const fields = parts.fields ?? (isCopied ? {} : kept);
   const verdict = parts.verdict ?? (present.some(({ type }) => type === 'Ready') ? undefined : PENDING);
@@ -40,7 +40,7 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
       : withVerdict(present, withNotice(object, parts, verdict), generation, now);
   const differs = isProvisioned(fields) ? drift(object.spec, fields) : undefined;
   const { record } = parts;
-  // What a newer version has written is kept, and so is what was said of it: this version may misread it.
+  // If a newer version wrote the record, keep it and its conditions: this version may misread it.
   const isReadable = newerRecord(record) === undefined;
   const others: [string, { reason: Reason; message: string } | undefined][] = [
     ['Drifted', differs === undefined ? undefined : { reason: 'Drifted', message: differs }],
@@ -61,18 +61,18 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
     ...fields,
     ...(identifier !== undefined && { identifier }),
     ...(record !== undefined && { record }),
-    // While paused nothing has looked at the new spec.
+    // While paused, the operator has not checked the new spec.
     observedGeneration: paused ? (observedGeneration ?? -1) : generation,
     conditions,
   };
 }
 
-/** Conditions that are kept speak of the present spec too, since it was just looked at. */
+/** Kept conditions also get the present generation, since the operator has just checked the spec; not while paused. */
 function current(generation: number, paused: boolean) {
   return <T extends object>(condition: T): T => (paused ? condition : { ...condition, observedGeneration: generation });
 }
 
-/** What was found when the server was last read; nothing is said of what nobody asks for any more. */
+/** Conditions found when the server was last read. A condition that the spec no longer asks for is removed. */
 function withFindings(object: VirtualServer, parts: Parts, conditions: Condition[], now: number): Condition[] {
   const { sshCheck, connectionSecretName } = object.spec;
   const findings = [
@@ -87,7 +87,10 @@ function withFindings(object: VirtualServer, parts: Parts, conditions: Condition
   }, conditions);
 }
 
-/** Whether an owner still exists is not for the operator to read; the garbage collector may be waiting for the protection to go. */
+/**
+ * The operator may not read owners, so it cannot tell whether one still exists. The garbage collector may be waiting
+ * for the protection to be lifted.
+ */
 function collectible(object: VirtualServer): { reason: Reason; message: string } | undefined {
   const { metadata, spec } = object;
   const isHeld =
@@ -96,7 +99,7 @@ function collectible(object: VirtualServer): { reason: Reason; message: string }
   return { reason: 'HasOwners', message: ownersMessage(object) };
 }
 
-/** An adoption that comes too late is said wherever the object says something. */
+/** Appends a notice to every verdict while an adoption comes too late. */
 function withNotice(object: VirtualServer, { record }: Parts, verdict: Verdict): Verdict {
   const adoption = adoptionOf(object);
   if (adoption?.ok !== true || record?.identifier === undefined || adoption.identifier === record.identifier)
@@ -105,7 +108,7 @@ function withNotice(object: VirtualServer, { record }: Parts, verdict: Verdict):
   return { ...verdict, message: `${verdict.message}; ${notice}` };
 }
 
-/** Conditions whose beginning, or new reason, is worth an Event of its own. */
+/** Conditions that get an Event when they begin or change their reason. */
 const TOLD = ['Drifted', 'OrphanedServer', 'Expiring', 'ConnectionSecret'];
 
 export function eventsOf(before: VirtualServerStatus | undefined, after: VirtualServerStatus): EventNote[] {

@@ -1,11 +1,14 @@
-/** The connection Secret (`spec.connectionSecretName`): what it holds, whose it is, and what has to be written. Pure. */
+/** The connection Secret (`spec.connectionSecretName`): its content, its owner, and what to write. Pure. */
 import { API_VERSION, CONNECTION_SECRET_TYPE, SERVER_KIND, OWNER_ANNOTATION } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { NewSecret, OwnerReference, SecretChanges, SecretObject } from '../../kube/secrets.ts';
 import type { Server } from '../../provider/types.ts';
 import { serverFields, sshEndpoint, SSH_PORT, SSH_USER } from './status.ts';
 
-/** Every key that the operator writes; others in the Secret are left alone. docs/connection-secret.md says what each is. */
+/**
+ * Every key that the operator writes; it leaves other keys of the Secret alone. docs/connection-secret.md describes
+ * each.
+ */
 export const CONNECTION_KEYS = [
   'identifier',
   'ipv6',
@@ -23,10 +26,10 @@ export const CONNECTION_KEYS = [
   'vncIPv6',
 ] as const;
 
-/** A key that is left out is not in the Secret. */
+/** The Secret does not have keys that are left out here. */
 export type ConnectionData = Partial<Record<(typeof CONNECTION_KEYS)[number], string>>;
 
-/** What came of writing the Secret. */
+/** The result of writing the Secret. */
 export type ConnectionSecretState = { state: 'written' | 'disabled' | 'taken' } | { state: 'failed'; why: string };
 
 /** The condition ConnectionSecret. */
@@ -36,10 +39,10 @@ export interface ConnectionCondition {
   message: string;
 }
 
-/** A longer text is left out: a part of a password is none. */
+/** Longer texts are left out, since part of a password is useless. */
 const MAX_TEXT = 1024;
 
-/** Of the server as it was just read. */
+/** The data for a server that was just read. */
 export function connectionData(server: Server): ConnectionData {
   const fields = serverFields(server);
   const { ipv6 = [], ipv4 = [], adminConsole } = fields;
@@ -71,8 +74,8 @@ const isStorable = (value: string | undefined): boolean =>
   value !== undefined && value.length <= MAX_TEXT && value.isWellFormed();
 
 /**
- * What makes the Secret hold `data` (left out: what it holds stays) and go or stay with its object, as deletionPolicy
- * says. `taken`: there is a Secret of this name that was not made for this object.
+ * What to write so that the Secret holds `data` (left out: keep its data) and is deleted or kept with its object,
+ * following deletionPolicy. `taken`: a Secret of this name exists that was not created for this object.
  */
 export function connectionWrite(
   object: VirtualServer,
@@ -94,7 +97,10 @@ export function connectionWrite(
   return Object.keys(patch).length === 0 ? 'same' : { patch };
 }
 
-/** The uid, not the reference, says whose it is: with `Retain` there is no reference, which would be its end. */
+/**
+ * The uid annotation decides the owner, not the owner reference: with `Retain` there is no reference, since the garbage
+ * collector would delete the Secret with the object.
+ */
 function isOwn({ metadata: { uid } }: VirtualServer, { type, metadata }: SecretObject): boolean {
   return type === CONNECTION_SECRET_TYPE && metadata.annotations?.[OWNER_ANNOTATION] === uid;
 }
@@ -116,7 +122,7 @@ function newSecret(object: VirtualServer, name: string, data: ConnectionData): N
   };
 }
 
-/** Without blockOwnerDeletion, which needs a right of its own. */
+/** Without blockOwnerDeletion, which needs a separate permission. */
 function ownerReference({ metadata: { name, uid } }: VirtualServer): OwnerReference {
   return { apiVersion: API_VERSION, kind: SERVER_KIND, name, uid };
 }
@@ -126,7 +132,7 @@ function differences(present: Record<string, string>, data: ConnectionData): Rec
   return Object.fromEntries(different.map((key) => [key, data[key] ?? null]));
 }
 
-/** What people read of it, with what to do; undefined where no Secret is asked for, or nothing was done. */
+/** The condition, with what to do about it; undefined if the spec names no Secret, or if nothing was done. */
 export function connectionCondition(
   { spec: { connectionSecretName: name } }: VirtualServer,
   connection: ConnectionSecretState | undefined,

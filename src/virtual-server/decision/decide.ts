@@ -1,4 +1,7 @@
-/** What to do next for one object: the first check that has an answer. The order of the chains is part of the design. */
+/**
+ * Decides what to do next for one object: the first check with an answer wins. The order of the chains is part of the
+ * design.
+ */
 import { adoptionIsAsked } from './checks/adoption.ts';
 import * as deleting from './checks/deleting.ts';
 import * as living from './checks/living.ts';
@@ -13,12 +16,12 @@ import type { OwnView, View } from './view.ts';
 export type Check<V extends View = View> = (view: V) => Action | undefined;
 
 export interface Chain {
-  /** Whether the checks, which rely on it, are asked at all. */
+  /** Whether the checks run at all; they rely on this. */
   admits: (view: View) => boolean;
   checks: readonly Check[];
 }
 
-/** No check is asked about a view that `admits` does not let in, so each may rely on what a guard of types has found. */
+/** `decide` runs no check on a view that `admits` rejects, so each check may rely on what a type guard has found. */
 function chain<V extends View>(admits: (view: View) => view is V, checks: readonly Check<V>[]): Chain;
 function chain(admits: (view: View) => boolean, checks: readonly Check[]): Chain;
 function chain(admits: (view: View) => boolean, checks: readonly Check<never>[]): Chain {
@@ -29,8 +32,8 @@ const isOwn = (view: View): view is OwnView => view.own !== undefined;
 const holds = (view: View): view is OwnView => view.own !== undefined && holdsSomething(view.own);
 
 /**
- * Asked in this order: `record` of every object, `own` of one with a record of its own, then the one of the other four
- * that fits. docs/design.md lists them; test/unit/virtual-server/decision/decide.test.ts compares.
+ * `decide` asks in this order: `record` for every object, `own` for an object with its own record, then whichever of
+ * the other four fits. docs/design.md lists them; test/unit/virtual-server/decision/decide.test.ts compares.
  */
 export const CHAINS = {
   record: chain(

@@ -1,4 +1,4 @@
-/** Whether there is a reason to doubt that the server of this name is still that of the object. Pure. */
+/** Whether there is a reason to doubt that the server with this identifier is still the object's server. Pure. */
 import { currentReason } from '../../controller/conditions.ts';
 import { hasTrait } from '../../api/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
@@ -7,16 +7,16 @@ import { asVouched, recognize, type Recognition } from './identity.ts';
 import type { Memo, Outcome } from './types.ts';
 import type { View } from './view.ts';
 
-/** After a denial, and after a reading that was not recognized; what an earlier process met stands in status. */
+/** True after a denial, and after a read that was not recognized. The status tells what an earlier process found. */
 export function isInDoubt(object: VirtualServer, { denials, unrecognized, taskComplete }: Memo): boolean {
   const identifier = object.status?.record?.identifier;
   if (denials?.of.startsWith('server ') === true || unrecognized !== undefined) return true;
-  // This process has recognized it since.
+  // This process has recognized the server since.
   if (identifier !== undefined && taskComplete === identifier) return false;
   return hasTrait(currentReason(object.status?.conditions), 'doubt');
 }
 
-/** Whether a server that was just read is that of the record. `use`: what for, where nothing speaks against it. */
+/** Whether a server that was just read is the one in the record. `use`: the purpose, unless there is doubt. */
 export function recognizeFor(
   use: 'cancel' | 'look',
   { object, facts: { memo } }: View,

@@ -1,4 +1,4 @@
-/** When a server's time is over, from `spec.expiresAt` or `spec.ttl`. Pure. */
+/** When a server expires, from `spec.expiresAt` or `spec.ttl`. Pure. */
 import { timestamp } from '../../base/timestamp.ts';
 import type { Reason } from '../../api/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
@@ -8,10 +8,10 @@ import { cancelIsForbidden } from './view.ts';
 import { UNITS_MS, durationMs } from '../../base/duration.ts';
 import type { Facts } from './types.ts';
 
-/** How long before the end it is said (ms). */
+/** How long before its expiry the object announces it (ms). */
 const NOTICE_MS = 24 * UNITS_MS.h;
 
-/** ms since the epoch; undefined: never, or not known before the server was ready for the first time. */
+/** ms since the epoch; undefined: never, or not yet known because the server was never ready. */
 export function expiryOf({ spec }: VirtualServer, record: ServerRecord | undefined): number | undefined {
   if (spec.expiresAt !== undefined) return timeOf(spec.expiresAt);
   if (spec.ttl === undefined || record?.readyAt === undefined) return undefined;
@@ -22,8 +22,8 @@ export function expiryOf({ spec }: VirtualServer, record: ServerRecord | undefin
 const TIME = /^([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8})(?:[.,]([0-9]+))?(?:Z|([+-])([0-9]{2}):([0-9]{2}))$/;
 
 /**
- * ms since the epoch of what the API server takes for a time: Go's RFC 3339, which knows a comma and offsets of 24 hours
- * that `Date.parse` does not. Undefined for anything else: an end that nobody understands must not cancel a server.
+ * ms since the epoch, for every time that the API server accepts: Go's RFC 3339 allows a comma and offsets of 24 hours,
+ * and `Date.parse` does not. Undefined for anything else: a time that cannot be parsed must not cancel a server.
  */
 function timeOf(text: string): number | undefined {
   const [, local = '', fraction = '0', sign, hours = '0', minutes = '0'] = TIME.exec(text) ?? [];
@@ -33,29 +33,29 @@ function timeOf(text: string): number | undefined {
 }
 
 /**
- * The time by which an end is judged (ms): the earlier of this machine's and the API server's, so that one clock that
- * jumps ahead cancels nothing.
+ * The time that decides about expiry (ms): the earlier of this machine's clock and the API server's, so that one clock
+ * that jumps ahead cancels nothing.
  */
 export function clockOf({ now, apiServerNow }: Facts): number {
   return Math.min(now, apiServerNow ?? now);
 }
 
-/** True when the server's time is over and nothing forbids that it is cancelled. */
+/** True if the server has expired and nothing forbids cancelling it. */
 export function isToExpire(object: VirtualServer, record: ServerRecord, facts: Facts): boolean {
   const at = expiryOf(object, record);
   return at !== undefined && clockOf(facts) >= at && cancelIsForbidden(object) === undefined;
 }
 
-/** ms; Infinity where the end is not ahead: once it is past, other things than time decide. */
+/** ms until the expiry; Infinity if there is none, or if it has passed: from then on other things than time decide. */
 export function untilExpiry(object: VirtualServer, record: ServerRecord | undefined, facts: Facts): number {
   const left = (expiryOf(object, record) ?? Infinity) - clockOf(facts);
   return left > 0 ? left : Infinity;
 }
 
 /**
- * The record with the moment from which `ttl` counts: the server was ready for the first time since it is asked for.
- * The later of what two clocks say, and never before the API server made the object: a clock that was behind in that
- * moment must not shorten the time of a server.
+ * Adds `readyAt`, from which `ttl` counts: when the server became ready, recorded when it is first seen ready with a
+ * `ttl`. Takes the later of both clocks, and never a time before the API server created the object: a clock that was
+ * behind must not shorten the life of a server.
  */
 export function withReadyAt(object: VirtualServer, record: ServerRecord, { now, apiServerNow }: Facts): ServerRecord {
   const { spec, status, metadata } = object;
@@ -66,7 +66,7 @@ export function withReadyAt(object: VirtualServer, record: ServerRecord, { now, 
   return { ...record, readyAt: timestamp(Math.max(since ?? Math.max(now, apiServerNow ?? now), made)) };
 }
 
-/** What the condition Expiring says; undefined where the end is not near. `now` in ms since the epoch. */
+/** The condition Expiring; undefined if the expiry is not near. `now` in ms since the epoch. */
 export function expiring(
   object: VirtualServer,
   record: ServerRecord | undefined,

@@ -1,4 +1,4 @@
-/** Whether what the provider shows is the server of this object. Pure. */
+/** Whether the server that the provider shows is the server of this object. Pure. */
 import { ACCEPT_SERVER_ANNOTATION } from '../../api/names.ts';
 import { MAX_FINGERPRINT, type Fingerprint, type ServerRecord } from '../../api/record.ts';
 import { BOUNDS, type VirtualServer } from '../../api/virtual-server.ts';
@@ -13,7 +13,7 @@ const normal = (values: readonly string[]): string[] =>
     .filter((value) => value !== '' && value.length <= BOUNDS.address && value.isWellFormed())
     .sort();
 
-/** Hardware addresses where there are any, else IPv6 addresses, which may change during the life of a server. */
+/** Hardware addresses if there are any, else IPv6 addresses, which may change during the life of a server. */
 export function fingerprintOf({ macs, ipv6 }: Addresses): Fingerprint {
   const hardware = normal(macs).slice(0, MAX_FINGERPRINT);
   if (hardware.length > 0) return { macs: hardware };
@@ -21,7 +21,7 @@ export function fingerprintOf({ macs, ipv6 }: Addresses): Fingerprint {
   return addresses.length > 0 ? { ipv6: addresses } : {};
 }
 
-/** `unknown`: one side shows too little, or IPv6 addresses alone, which another one proves nothing against. */
+/** `unknown`: one side shows too little, or both show only IPv6 addresses and none in common, which proves nothing. */
 export function compare(known: Fingerprint | undefined, shown: Addresses): 'same' | 'different' | 'unknown' {
   const meets = (values: readonly string[], others: readonly string[]): boolean =>
     values.some((value) => others.includes(value));
@@ -30,35 +30,38 @@ export function compare(known: Fingerprint | undefined, shown: Addresses): 'same
   return known?.ipv6 !== undefined && meets(known.ipv6, normal(shown.ipv6)) ? 'same' : 'unknown';
 }
 
-/** True where two records speak of one server, as far as their fingerprints can tell. */
+/** True if two records describe the same server, as far as their fingerprints can tell. */
 export function isSameFingerprint(a: Fingerprint | undefined, b: Fingerprint | undefined): boolean {
   return b !== undefined && compare(a, { macs: b.macs ?? [], ipv6: b.ipv6 ?? [] }) === 'same';
 }
 
-/** True where two records certainly speak of different servers, though these have or had one identifier. */
+/** True if two records certainly describe different servers, though these have or had the same identifier. */
 export function isOtherFingerprint(a: Fingerprint | undefined, b: Fingerprint | undefined): boolean {
   return b !== undefined && compare(a, { macs: b.macs ?? [], ipv6: b.ipv6 ?? [] }) === 'different';
 }
 
-/** The record as of the account under which its task has named its server: to be shown the server there is then enough. */
+/**
+ * The record with the account under which its task has named its server: that account then only has to show the server.
+ */
 export function asVouched(record: ServerRecord, account: string, { vouched }: Memo): ServerRecord {
   const isVouched = vouched?.identifier === record.identifier && vouched?.account === account;
   return isVouched && record.fingerprint === undefined ? { ...record, account } : record;
 }
 
 export type Recognition =
-  /** The server of the record; `record` knows it as it was just seen. */
+  /** The server of the record; `record` describes it as it was just seen. */
   | { ok: true; record: ServerRecord }
-  /** `isOther`: certainly another server with the same identifier. `word`: what a person annotates to accept it. */
+  /** `isOther`: certainly another server with the same identifier. `word`: the annotation value that accepts it. */
   | { ok: false; isOther: boolean; why: string; word: string };
 
-/** What a reading is for: to cancel the server, to believe in it again after doubts, or only to look at it. */
+/** The purpose of a read: cancel the server, trust it again after doubts, or only look at it. */
 export type Purpose = 'cancel' | 'doubt' | 'look';
 
 /**
- * Whether a server that was just read is that of the record. The fingerprint has to agree after a change of the key, for a
- * server that had counted as gone or was denied, and before a DELETE; or a person says so. Where the first reading showed
- * nothing to compare, or there was none, the identifier and the account have to do, unless the server counted as gone.
+ * Whether a server that was just read is the one in the record. The fingerprint must match after a change of the key,
+ * before a DELETE, and for a server that had counted as gone or was denied; your annotation replaces the match. If the
+ * first read showed nothing to compare, or there was none, identifier and account are enough, unless the server counted
+ * as gone.
  */
 export function recognize(
   object: VirtualServer,
@@ -90,13 +93,13 @@ export function recognize(
   return { ok: false, isOther: false, why, word };
 }
 
-/** Whether identifier and account are enough where nothing can be compared. */
+/** Whether identifier and account are enough when nothing can be compared. */
 function isEnough(known: Fingerprint | undefined, purpose: Purpose): boolean {
   if (known === undefined || purpose === 'look') return true;
   return purpose === 'cancel' && known.macs === undefined && known.ipv6 === undefined;
 }
 
-/** True when a person has accepted exactly this. */
+/** True if the annotation accepts exactly this word. */
 export function isAcceptedWord(object: VirtualServer, word: string): boolean {
   return object.metadata.annotations?.[ACCEPT_SERVER_ANNOTATION] === word;
 }

@@ -1,4 +1,4 @@
-/** What people say of one object besides its spec: the annotations that the operator reads. Pure. */
+/** What you tell the operator about one object besides its spec: the annotations that it reads. Pure. */
 import { INPUT_ANNOTATIONS } from '../../api/annotations.ts';
 import { identifierProblem } from '../../api/identifier.ts';
 import {
@@ -11,7 +11,7 @@ import {
 import type { Orphan, ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 
-/** One text for all that people can change; another text means: look at once, whatever was planned. */
+/** All that you can change, as one text. When the text changes, the operator acts at once, whatever was planned. */
 export function inputsOf(object: VirtualServer): string {
   const { generation, deletionTimestamp, annotations } = object.metadata;
   return JSON.stringify([
@@ -28,7 +28,7 @@ export function isPaused(object: VirtualServer): boolean {
 
 export type Adoption = { ok: true; identifier: string } | { ok: false; message: string } | undefined;
 
-/** The server that a person names; undefined where none is named. */
+/** The server that the annotation names; undefined if there is no annotation. */
 export function adoptionOf(object: VirtualServer): Adoption {
   const value = object.metadata.annotations?.[ADOPT_ANNOTATION];
   if (value === undefined) return undefined;
@@ -37,39 +37,39 @@ export function adoptionOf(object: VirtualServer): Adoption {
   return { ok: false, message: `annotation ${ADOPT_ANNOTATION} does not name a server: ${problem}` };
 }
 
-/** True when a person says that this attempt created nothing. */
+/** True if the annotation says that this attempt created nothing. */
 export function saysNotCreated(object: VirtualServer, record: ServerRecord): boolean {
   const value = object.metadata.annotations?.[NOT_CREATED_ANNOTATION];
   return value !== undefined && value === record.attempt;
 }
 
-/** True when you say that nothing was created for this object, of which no record is left. */
+/** True if the annotation says that nothing was created for this object, which has no record left. */
 export function saysNothingCreated({ metadata: { annotations, uid } }: VirtualServer): boolean {
   return annotations?.[NOT_CREATED_ANNOTATION] === uid;
 }
 
-/** True while an annotation says that this server no longer exists, be it true or not. */
+/** True while an annotation says that this server no longer exists, whether that is true or not. */
 export function namesAsGone(object: VirtualServer, { identifier }: Pick<ServerRecord, 'identifier'>): boolean {
   return identifier !== undefined && object.metadata.annotations?.[SERVER_GONE_ANNOTATION] === identifier;
 }
 
-/** True when you say that this server no longer exists, and it was not seen since. */
+/** True if the annotation says that this server no longer exists, and the server was not seen since. */
 export function saysGone(object: VirtualServer, record: Pick<ServerRecord, 'identifier' | 'goneRefuted'>): boolean {
   return namesAsGone(object, record) && record.goneRefuted === undefined;
 }
 
-/** The record of a server that was just seen: a word that it is gone is void until it is said again. */
+/** The record of a server that was just seen: an annotation that says it is gone is void until you set it again. */
 export function withRefuted(object: VirtualServer, record: ServerRecord): ServerRecord {
   if (!namesAsGone(object, record) || record.goneRefuted === true) return record;
   return { ...record, goneRefuted: true };
 }
 
-/** What a person calls an orphan: its task where one is known. */
+/** The name of an orphan in annotations: its task if known. */
 export function orphanName(orphan: Orphan): string {
   return String(orphan.task ?? orphan.attempt ?? orphan.identifier ?? '');
 }
 
-/** The record without the orphans that a person has dealt with; the same record where there is none. */
+/** The record without the orphans that the annotation names; the same record if it names none of them. */
 export function withoutHandledOrphans(object: VirtualServer, record: ServerRecord): ServerRecord {
   const handled = object.metadata.annotations?.[ORPHAN_HANDLED_ANNOTATION]?.split(',').map((name) => name.trim());
   if (handled === undefined || record.orphans === undefined) return record;
@@ -79,7 +79,7 @@ export function withoutHandledOrphans(object: VirtualServer, record: ServerRecor
   return left.length === 0 ? rest : { ...rest, orphans: left };
 }
 
-/** What a person has to do about orphans. */
+/** What you have to do about orphans. */
 export function orphanMessage({ orphans = [], identifier }: Pick<ServerRecord, 'orphans' | 'identifier'>): string {
   const names = orphans.map(orphanName).join(',');
   const own = identifier === undefined ? '' : ` Keep server ${identifier}, which this object holds.`;

@@ -5,12 +5,12 @@ import type { Server } from '../../provider/types.ts';
 import { isHost, serverFields, SSH_PORT } from './status.ts';
 
 export interface SshEndpoint {
-  /** A name or an address, nothing that could be read as something else. */
+  /** A host name or an address, never text that could be read as something else. */
   host: string;
   port: number;
 }
 
-/** What came of asking; `banner` and `why` are short and printable. */
+/** The result of the SSH check; `banner` and `why` are short and printable. */
 export type ProbeResult = { ok: true; banner: string } | { ok: false; why: string };
 
 /** The condition Reachable. */
@@ -20,12 +20,12 @@ export interface Reachable {
   message: string;
 }
 
-/** Of its form; what else is wrong with it shows when it is connected to. */
+/** Checks only the form; any other mistake in the address shows when the check connects. */
 const isIPv6 = (text: string): boolean => text.includes(':') && /^[0-9A-Fa-f:.]+$/.test(text);
 
 export const isRunning = (status: string | undefined): boolean => status?.trim().toLowerCase() === 'running';
 
-/** Undefined: there is nothing to ask, or nobody has asked for it. Of the provider's words only status's are used. */
+/** Undefined if there is nothing to check or the spec asks for no check. Uses only values that are fit for status. */
 export function sshTarget({ spec, metadata }: VirtualServer, server: Server): SshEndpoint | undefined {
   if (metadata.deletionTimestamp !== undefined || !isRunning(server.status)) return undefined;
   const { sshProxy, ipv6 = [] } = serverFields(server);
@@ -36,7 +36,7 @@ export function sshTarget({ spec, metadata }: VirtualServer, server: Server): Ss
   return undefined;
 }
 
-/** For a server that runs; undefined where `sshCheck` asks for nothing. */
+/** For a running server; undefined if `sshCheck` asks for nothing. */
 export function reach(
   object: VirtualServer,
   server: Server,

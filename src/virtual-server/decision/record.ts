@@ -1,4 +1,4 @@
-/** Makes one record out of the annotation, its mirror in status, and what journal and memory know. Pure. */
+/** Builds one record from the annotation, its mirror in status, the journal and memory. Pure. */
 import { FINALIZER, RECORD_ANNOTATION, START_ANEW_ANNOTATION } from '../../api/names.ts';
 import {
   MAX_SETTLED,
@@ -17,23 +17,25 @@ import type { Action, AttemptNote } from './types.ts';
 export type RecordView =
   /** Nothing was ever attempted for this object. */
   | { kind: 'none' }
-  /** `stale`: annotation, finalizer or mirror have to be written to say the same. */
+  /** `stale`: annotation, finalizer or mirror must be written so that they agree. */
   | { kind: 'own'; record: ServerRecord; stale: boolean }
-  /** The record was written for another object. `startAnew`: a person said that this object begins afresh. */
+  /**
+   * The record was written for another object. `startAnew`: an annotation tells this object to start with a new record.
+   */
   | { kind: 'foreign'; record: ServerRecord; startAnew: boolean }
-  /** `isAlone`: neither the mirror nor the journal knows of a record. */
+  /** `isAlone`: neither the mirror nor the journal has a record. */
   | { kind: 'invalid'; problem: string; isAlone: boolean }
-  /** A newer version of the operator wrote it. `held`: what the object holds, as far as this version can read that. */
+  /** A newer version of the operator wrote it. `held`: what the object holds, as far as this version can read it. */
   | { kind: 'tooNew'; unknown: string; held: ServerRecord }
   | { kind: 'missing' }
   | { kind: 'conflict'; problem: string };
 
-/** True while the record speaks of a server, or of something that may become one. */
+/** True while the record names a server, or something that may become one. */
 export function holdsSomething(record: ServerRecord): boolean {
   return record.attempt !== undefined || record.task !== undefined || record.identifier !== undefined;
 }
 
-/** What is known of the server of this object, from every place that keeps it. */
+/** What is known about this object's server, from every place that stores it. */
 export function viewRecord(object: VirtualServer, notes: readonly AttemptNote[]): RecordView {
   const { uid, annotations, finalizers } = object.metadata;
   const { parsed, own, mirror } = read(object);
@@ -57,12 +59,12 @@ export function viewRecord(object: VirtualServer, notes: readonly AttemptNote[])
   const merged = withNotes(mergeRecords(own, mirror), notes, uid);
   if ('problem' in merged) return { kind: 'conflict', problem: merged.problem };
   const held = finalizers?.includes(FINALIZER) === true || object.metadata.deletionTimestamp !== undefined;
-  // Another order of the keys is no other record: two versions that run in turn must not rewrite it for that.
+  // A different key order is not a change, or two versions that run in turn would keep rewriting the record.
   const isWritten = own !== undefined && formatRecord(merged) === formatRecord(own);
   return { kind: 'own', record: merged, stale: !isWritten || !held || isOutlived(mirror, merged) };
 }
 
-/** As much of the object's own record as can be read, even where annotation and mirror contradict each other. */
+/** As much of the object's own record as can be read, even if annotation and mirror contradict each other. */
 export function knownRecord(object: VirtualServer): ServerRecord | undefined {
   const view = viewRecord(object, []);
   if (view.kind === 'own') return view.record;
@@ -71,7 +73,7 @@ export function knownRecord(object: VirtualServer): ServerRecord | undefined {
   return own?.identifier === undefined ? (mirror ?? own) : own;
 }
 
-/** The record's two places, as far as they speak of this object. */
+/** The record from its two places, if it belongs to this object. */
 function read({ metadata: { uid, annotations }, status }: VirtualServer) {
   const parsed = parseRecord(annotations?.[RECORD_ANNOTATION]);
   const own = parsed.ok && parsed.record?.owner === uid ? parsed.record : undefined;
@@ -79,18 +81,18 @@ function read({ metadata: { uid, annotations }, status }: VirtualServer) {
   return { parsed, own, mirror };
 }
 
-/** Later records win; those of other objects do not count. */
+/** Later records win; records of other objects do not count. */
 function heldInAny(uid: string, ...records: (object | undefined)[]): ServerRecord {
   const own = records.map((record) => heldIn(record ?? {})).filter(({ owner }) => owner === uid);
   return own.reduce<ServerRecord>((held, fields) => ({ ...held, ...fields }), newRecord(uid));
 }
 
-/** The record of an object that has had none. */
+/** The record of an object that had none. */
 export function newRecord(uid: string): ServerRecord {
   return { format: RECORD_FORMAT, owner: uid, mode: 'create' };
 }
 
-/** True for a mirror that names an attempt which is resolved: a new one must never be claimed beside it. */
+/** True if the mirror names a resolved attempt: the operator must never claim a new attempt next to it. */
 function isOutlived(mirror: ServerRecord | undefined, record: ServerRecord): boolean {
   return mirror?.attempt !== undefined && mirror.attempt !== record.attempt;
 }
@@ -98,9 +100,9 @@ function isOutlived(mirror: ServerRecord | undefined, record: ServerRecord): boo
 type MergeResult = ServerRecord | { problem: string };
 
 /**
- * The annotation is always written before its mirror, so the mirror normally lags; a restored backup or a forced apply
- * can make the annotation lag instead. Either way the later one has what the earlier has and more; anything else is a
- * contradiction that only a person can settle.
+ * The operator always writes the annotation before its mirror, so the mirror normally lags. After a restored backup or
+ * a forced apply, the annotation may lag instead. Either way the later one has everything that the earlier one has, and
+ * more. Anything else is a contradiction that only you can resolve.
  */
 function mergeRecords(annotated: ServerRecord | undefined, mirror: ServerRecord | undefined): MergeResult | undefined {
   if (annotated === undefined || mirror === undefined) return annotated ?? mirror;
@@ -113,11 +115,11 @@ function mergeRecords(annotated: ServerRecord | undefined, mirror: ServerRecord 
   const orphans = mergeOrphans(annotated.orphans, mirror.orphans);
   const settled = mergeSettled(annotated.settled, mirror.settled);
   const lists = { ...(orphans && { orphans }), ...(settled && { settled }) };
-  // What has happened to a server stays true, whichever side still knows of it.
+  // What has happened to a server stays true, whichever side still records it.
   const [readyAt, expiredAt] = (['readyAt', 'expiredAt'] as const).map((end) => annotated[end] ?? mirror[end]);
   const ends = { ...(readyAt !== undefined && { readyAt }), ...(expiredAt !== undefined && { expiredAt }) };
   const adopted = [annotated, mirror].find((record) => record.mode === 'adopt' && record.identifier !== undefined);
-  // Adopting resolves an attempt: the side that does not know of it yet still carries the attempt.
+  // Adopting resolves an attempt: the side that lags behind the adoption still carries the attempt.
   if (adopted !== undefined) return { ...unknownIn(mirror), ...unknownIn(annotated), ...adopted, ...ends, ...lists };
   const later = annotated.identifier === undefined && mirror.identifier !== undefined ? mirror : annotated;
   return { ...mirror, ...annotated, ...definedOf(later), ...ends, ...lists };
@@ -127,7 +129,7 @@ function definedOf(record: ServerRecord): ServerRecord {
   return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== undefined)) as ServerRecord;
 }
 
-/** Orphans of both lists, each once. */
+/** Orphans from all lists, without duplicates. */
 export function mergeOrphans(...lists: (readonly Orphan[] | undefined)[]): Orphan[] | undefined {
   const byText = new Map<string, Orphan>();
   for (const orphan of lists.flatMap((list) => list ?? [])) {
@@ -137,13 +139,13 @@ export function mergeOrphans(...lists: (readonly Orphan[] | undefined)[]): Orpha
   return byText.size === 0 ? undefined : [...byText.values()];
 }
 
-/** Attempts of both lists, each once; the newest ones, which stand last. */
+/** Attempts from all lists, without duplicates; keeps only the newest ones, which come last. */
 function mergeSettled(...lists: (readonly string[] | undefined)[]): string[] | undefined {
   const attempts = [...new Set(lists.flatMap((list) => list ?? []))];
   return attempts.length === 0 ? undefined : attempts.slice(-MAX_SETTLED);
 }
 
-/** Adds what journal and memory know: a task is never dropped, an attempt that may have been sent never forgotten. */
+/** Adds what journal and memory know. Never drops a task, never forgets an attempt that may have been sent. */
 function withNotes(merged: MergeResult | undefined, notes: readonly AttemptNote[], uid: string): MergeResult {
   if (merged !== undefined && 'problem' in merged) return merged;
   let record = merged ?? newRecord(uid);
@@ -173,14 +175,16 @@ function withNote(record: ServerRecord, note: AttemptNote): MergeResult {
       ...(task !== undefined && { task }),
     };
   }
-  // Resolved by you, who had looked at the provider; this process did not hear of it. A later attempt alone proves nothing:
-  // an etcd that was rolled back may have lost the earlier one.
+  // You resolved it after checking with the provider, and this process did not notice. A later attempt alone proves
+  // nothing: a rolled-back etcd may have lost the earlier one.
   if (task === undefined && (record.mode === 'adopt' || record.settled?.includes(attempt) === true)) return record;
   const orphans = mergeOrphans(record.orphans, [{ attempt, ...(task !== undefined && { task }) }]);
   return { ...record, ...(orphans && { orphans }) };
 }
 
-/** True where the step has settled what became of every attempt that its new record does not name; by a word, or an end. */
+/**
+ * True if the step has resolved every attempt that its new record does not name, by your annotation or by an expiry.
+ */
 export function resolvesAttempts(action: Action): boolean {
   return action.type === 'record' && action.why !== 'restored';
 }
@@ -191,7 +195,7 @@ export function withoutAttempt(record: ServerRecord): ServerRecord {
   return rest;
 }
 
-/** The record without all that was known of its server. */
+/** The record without anything about its server. */
 export function withoutServer(record: ServerRecord): ServerRecord {
   const {
     identifier: _identifier,
@@ -204,7 +208,7 @@ export function withoutServer(record: ServerRecord): ServerRecord {
   return rest;
 }
 
-/** The attempts that you have resolved, with that of the record among them; for the record that follows on it. */
+/** The attempts that you have resolved, including the one in the record; for the record that follows. */
 export function settledWith({ settled, attempt }: ServerRecord): Pick<ServerRecord, 'settled'> {
   const all = mergeSettled(settled, attempt === undefined ? undefined : [attempt]);
   return { ...(all && { settled: all }) };

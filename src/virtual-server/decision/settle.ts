@@ -1,4 +1,4 @@
-/** What an outcome means for one object: record, status, Events, and when to look again. Pure. */
+/** What an outcome means for one object: record, status, Events, and when to check again. Pure. */
 import { timestamp } from '../../base/timestamp.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import { SERVER_GONE_ANNOTATION } from '../../api/names.ts';
@@ -17,19 +17,19 @@ import type { Action, Memo, Next, Outcome, RecordChange } from './types.ts';
 import { firstSeen, isOverdue, withMemo, type View } from './view.ts';
 import { resolveAdvice } from './words.ts';
 
-/** `at`: the version of the object that the action was decided on, with the facts of now. */
+/** `at`: the version of the object that the action was decided on, with the current facts. */
 export function settle(at: View, action: Action, outcome: Outcome): Next {
   const next = settleOne(at, action, outcome);
   const { object, facts, inputs: looked } = at;
   const about = action.type === 'park' ? action.retry : action.type;
   if (!LOOKS.has(about)) return next;
-  // A word that nothing was created waits for a look at the provider after it, and no longer.
+  // A `not-created` annotation waits until the operator has asked the provider again, and no longer.
   const { record } = object.status ?? {};
   const again = next.again || (facts.memo.looked !== looked && record !== undefined && saysNotCreated(object, record));
   return { ...next, again, memo: { ...next.memo, looked } };
 }
 
-/** Actions that ask the provider about a task or a server; a park in their place had nothing to ask with. */
+/** Actions that ask the provider about a task or a server. A park in place of one had no key to ask with. */
 const LOOKS = new Set<Action['type'] | undefined>(['pollTask', 'readServer', 'deleteServer']);
 
 function settleOne(at: View, action: Action, outcome: Outcome): Next {
@@ -63,7 +63,7 @@ function settleOne(at: View, action: Action, outcome: Outcome): Next {
   throw new Error(`outcome ${outcome.type} does not belong to action ${action.type}`);
 }
 
-/** The record to mirror: the object's own, or what the mirror already says where the two cannot be brought together. */
+/** The record to mirror: the object's own, or the present mirror if annotation and mirror cannot be merged. */
 function recordOf({ object, own }: View): ServerRecord | undefined {
   return own ?? object.status?.record;
 }
@@ -80,7 +80,7 @@ function failed(at: View, action: Action, { error, cancelAsked }: Extract<Outcom
   return retryLater(withMemo(at, memo), action.type, { record, verdict }, error.retryAfterMs);
 }
 
-/** What you can do when a call fails and does not stop failing. */
+/** What you can do if a call keeps failing. */
 function adviceOf({ facts, deleting }: View, action: Action, record: ServerRecord | undefined): string {
   if (record === undefined) return '';
   if (action.type === 'pollTask' && isOverdue(record, facts.now)) return `. ${resolveAdvice(record)}`;
@@ -111,7 +111,7 @@ function settlePark(at: View, action: Extract<Action, { type: 'park' }>, outcome
   if (connection !== undefined) return retryLater(at, 'park', parts);
   if (retry !== undefined && afterMs === undefined) return retryLater(at, retry, parts, atLeastMs);
   const next = rest(at, parts, retry === undefined || afterMs === undefined ? undefined : { action: retry, afterMs });
-  // What is proven of a server has to be proven again when the object stays for another reason.
+  // If the object stays for another reason, the absence of its server has to be proven again.
   const { gone: _gone, ...rested } = next.memo;
   const memo = rememberForeign(rested, at, verdict);
   return {
@@ -121,7 +121,7 @@ function settlePark(at: View, action: Extract<Action, { type: 'park' }>, outcome
   };
 }
 
-/** The wait for another process's create counts from when its attempt was first seen here. */
+/** The wait for another process's create starts when its attempt was first seen here. */
 function rememberForeign(memo: Memo, at: View, verdict: Verdict): Memo {
   const attempt = recordOf(at)?.attempt;
   if (verdict.reason !== 'CreateInFlight' || attempt === undefined) return memo;
@@ -130,10 +130,10 @@ function rememberForeign(memo: Memo, at: View, verdict: Verdict): Memo {
 
 function settleRecord({ object, facts }: View, record: ServerRecord, why: RecordChange): Next {
   const { next: _next, ...memo } = facts.memo;
-  // The mirror follows in the same step: a new attempt must never meet the mirror of an older one.
+  // Write the mirror in the same step: a new attempt must never meet the mirror of an older one.
   const mirrored = object.status?.record === undefined ? {} : { status: compose(object, { record }, facts.now) };
   if (why === 'expired') {
-    // The addresses may be given to somebody else from now on.
+    // From now on the provider may give the addresses to another customer.
     const isCancelled = facts.memo.cancelled === record.identifier;
     const message = `The server has expired: it ${isCancelled ? 'was cancelled' : 'no longer exists at the provider'}`;
     const verdict = { reason: 'Expired' as const, message };

@@ -6,7 +6,7 @@ import { cut } from '../../base/text.ts';
 
 const NEAREST = 5;
 
-/** What the provider does not offer, with the field and the nearest valid values; undefined when all is offered. */
+/** What the provider does not offer, with the field and the nearest valid values; undefined if it offers everything. */
 export function specProblem(spec: VirtualServerSpec, catalog: Catalog): string | undefined {
   const products = catalog.products.map((product) => product.code);
   const images = catalog.images.map((image) => image.name);

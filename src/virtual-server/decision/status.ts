@@ -1,19 +1,19 @@
-/** Turns what the provider said into fields of status, clamped to the bounds of the schema. Pure. */
+/** Turns the provider's answers into status fields, clamped to the bounds of the schema. Pure. */
 import { BOUNDS, type VirtualServerSpec, type VirtualServerStatus } from '../../api/virtual-server.ts';
 import type { Server } from '../../provider/types.ts';
 import { readProgress } from './task-text.ts';
 import { cut } from '../../base/text.ts';
 
-/** Who logs in over SSH: the provider authorises the keys for root. */
+/** The SSH user: the provider authorizes the keys for root. */
 export const SSH_USER = 'root';
-/** Where an SSH server listens that is not behind the proxy. */
+/** The port of an SSH server that is not behind the proxy. */
 export const SSH_PORT = 22;
 
 const clamp = (text: string | undefined, bound: number): string | undefined =>
   text === undefined ? undefined : cut(text, bound);
 const whole = (value: number | undefined): number | undefined =>
   value !== undefined && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
-/** Text that would have to be changed to be stored is no address any more: it is left out. */
+/** Leaves out text that would need changes to be stored: the result would not be an address. */
 const isAddress = (value: string): boolean => cut(value, BOUNDS.address) === value;
 const list = (values: readonly string[]): string[] => values.filter(isAddress).slice(0, BOUNDS.addresses);
 
@@ -22,7 +22,7 @@ function defined<T extends object>(value: { [K in keyof T]: T[K] | undefined }):
   return Object.fromEntries(Object.entries(value).filter(([, entry]) => entry !== undefined)) as T;
 }
 
-/** The fields that come from reading the server; they replace all earlier ones, the task is over. */
+/** The fields from a read of the server. They replace all earlier fields, since the task has ended. */
 export function serverFields(server: Server): VirtualServerStatus {
   const { zone, specs, sshProxy, adminConsole } = server;
   const proxy = sshProxy !== undefined && fits(sshProxy.hostname) && isPort(sshProxy.port) ? sshProxy : undefined;
@@ -53,10 +53,12 @@ export function serverFields(server: Server): VirtualServerStatus {
 
 const fits = (hostname: string): boolean => hostname !== '' && cut(hostname, BOUNDS.hostname) === hostname;
 export const isPort = (port: number): boolean => Number.isInteger(port) && port >= 1 && port <= 65535;
-/** Text that ssh may be given as an argument, or that may be connected to: no shell or ssh reads it as something else. */
+/**
+ * Text that is safe as an argument of ssh or as a host to connect to: no shell and no ssh reads it as anything else.
+ */
 export const isHost = (host: string): boolean => /^[A-Za-z0-9]([A-Za-z0-9.:_-]*[A-Za-z0-9])?$/.test(host);
 
-/** Where `ssh` logs in; without a port at SSH_PORT. Undefined while the provider shows nothing that ssh can be given. */
+/** Where `ssh` logs in; the default port is SSH_PORT. Undefined while the provider shows nothing that ssh can use. */
 export function sshEndpoint({ sshProxy, ipv6 = [] }: VirtualServerStatus): { host: string; port?: number } | undefined {
   if (sshProxy !== undefined && isHost(sshProxy.hostname)) return { host: sshProxy.hostname, port: sshProxy.port };
   const [address] = ipv6;
@@ -74,7 +76,7 @@ export function taskField(task: number, message: string | undefined): NonNullabl
   return defined({ id: task, message: clamp(message, BOUNDS.text), ...readProgress(message) });
 }
 
-/** In what the server differs from spec, in words; undefined: in nothing that can be compared. */
+/** How the server differs from the spec, in words; undefined if nothing that can be compared differs. */
 export function drift(spec: VirtualServerSpec, status: VirtualServerStatus): string | undefined {
   const differences: string[] = [];
   const compare = (field: string, wanted: string | number, found: string | number | undefined): void => {
@@ -86,7 +88,7 @@ export function drift(spec: VirtualServerSpec, status: VirtualServerStatus): str
   return differences.length === 0 ? undefined : differences.join('; ');
 }
 
-/** True once the server was read: its task is over. */
+/** True once the server was read; its task has ended then. */
 export function isProvisioned(status: VirtualServerStatus | undefined): boolean {
   return status?.serverStatus !== undefined;
 }

@@ -1,4 +1,7 @@
-/** Reads percent and seconds out of a task's status text. The provider's wording is not specified: what does not match is left out. */
+/**
+ * Reads percent and seconds from a task's status text. The provider does not specify the wording; unmatched text is
+ * ignored.
+ */
 
 export interface TaskProgress {
   percent?: number;

@@ -1,4 +1,4 @@
-/** One object and all that is known of it, as the checks see it; and the small questions that several checks ask. */
+/** One object and everything known about it, as the checks see it, with small questions that several checks share. */
 import type { ReadyReason } from '../../api/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
@@ -11,19 +11,19 @@ export interface View {
   object: VirtualServer;
   facts: Facts;
   record: RecordView;
-  /** The object's own record; undefined where it has none (fresh, or told to start anew). */
+  /** The object's own record; undefined if it has none, e.g. if it is new or a copy. */
   own: ServerRecord | undefined;
   deleting: boolean;
   inputs: string;
   adoption: Adoption;
 }
 
-/** Of an object with a record of its own. */
+/** For an object with its own record. */
 export interface OwnView extends View {
   own: ServerRecord;
 }
 
-/** The same version of the object, with what is known of it by now. */
+/** The same version of the object, with a newer memo. */
 export function withMemo<V extends View>(view: V, memo: Memo): V {
   return { ...view, facts: { ...view.facts, memo } };
 }
@@ -49,7 +49,7 @@ export function park(
   return { type: 'park', verdict: { reason, message }, ...more };
 }
 
-/** `wait` while this kind of action is planned for later and nobody has changed anything since. */
+/** `wait` while this kind of action is planned for later and the inputs have not changed since. */
 export function notDue(view: View, action: Action['type']): Action | undefined {
   const { memo, now } = view.facts;
   if (memo.next?.action !== action || memo.next.inputs !== view.inputs) return undefined;
@@ -58,7 +58,7 @@ export function notDue(view: View, action: Action['type']): Action | undefined {
   return Number.isFinite(at) ? { type: 'wait', afterMs: at - now } : { type: 'wait' };
 }
 
-/** The action that has to come first so that calls can be made at all; undefined when they can. */
+/** The action that must come first before calls can be made; undefined if calls can be made. */
 export function withoutCredentials(view: View, action: Action['type']): Action | undefined {
   const { credentials } = view.facts;
   if (credentials === undefined) return { type: 'gather', what: 'credentials' };
@@ -67,12 +67,12 @@ export function withoutCredentials(view: View, action: Action['type']): Action |
   return park(reason, message, { retry: action, ...(retryAfterMs !== undefined && { afterMs: retryAfterMs }) });
 }
 
-/** What has to come before this call; undefined: it can be made now. */
+/** The action that must come before this call; undefined if the call can be made now. */
 export function notYet(view: View, action: Action['type']): Action | undefined {
   return notDue(view, action) ?? withoutCredentials(view, action);
 }
 
-/** As `notYet`; where no key is left to ask the provider with, your word that the server is gone is enough. */
+/** Like `notYet`; but if no key is left to ask the provider with, your annotation that the server is gone is enough. */
 export function notYetOrGone(view: OwnView, action: Action['type']): Action | undefined {
   const { object, facts, own, deleting } = view;
   const first = notYet(view, action);
@@ -82,8 +82,8 @@ export function notYetOrGone(view: OwnView, action: Action['type']): Action | un
 }
 
 /**
- * True once the task is over: it answered 303, or this very server was read, or counts as gone. Fields of a status that was copied or
- * restored from another object prove nothing, so the mirror beside them has to name the same server.
+ * True once the task has ended: it answered 303, or this very server was read, or counts as gone. Status fields that
+ * were copied or restored from another object prove nothing, so the mirror next to them must name the same server.
  */
 export function taskIsOver({ object, own, facts }: OwnView): boolean {
   if (own.identifier === undefined) return false;
@@ -93,17 +93,17 @@ export function taskIsOver({ object, own, facts }: OwnView): boolean {
   return wasRead || facts.memo.taskComplete === own.identifier;
 }
 
-/** The account of the key that is in use; undefined: there is none. */
+/** The account of the key in use; undefined if there is no key. */
 export const accountOf = ({ credentials }: Facts): string | undefined =>
   credentials?.ok === true ? credentials.account : undefined;
 
-/** Why the server may not be cancelled before its object is deleted; undefined where it may. */
+/** Why the server may not be cancelled before its object is deleted; undefined if it may. */
 export function cancelIsForbidden({ spec }: VirtualServer): string | undefined {
   if (spec.deletionProtection) return 'spec.deletionProtection is true';
   return spec.deletionPolicy === 'Retain' ? 'spec.deletionPolicy is Retain' : undefined;
 }
 
-/** When an attempt of another process was first seen here (ms): now, where the clock was set back since. */
+/** When an attempt of another process was first seen here (ms); now if the clock was set back since. */
 export function firstSeen(attempt: string, { memo, now }: Facts): number {
   const seen = memo.foreignAttempt;
   return seen?.attempt === attempt && seen.since <= now ? seen.since : now;
@@ -111,7 +111,7 @@ export function firstSeen(attempt: string, { memo, now }: Facts): number {
 
 const OVERDUE_MS = 60 * 60_000;
 
-/** True when the task of this record has run for more than an hour. */
+/** True if the task of this record has run for more than an hour. */
 export function isOverdue(record: ServerRecord, now: number): boolean {
   return record.attemptedAt !== undefined && now - Date.parse(record.attemptedAt) > OVERDUE_MS;
 }

@@ -1,4 +1,4 @@
-/** Messages that several places give: what is the case, and what you can do. Pure. */
+/** Messages that several places share: what is the case, and what you can do. Pure. */
 import {
   ACCEPT_SERVER_ANNOTATION,
   ADOPT_ANNOTATION,
@@ -10,7 +10,7 @@ import {
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 
-/** Objects, as `namespace/name`, as another object may speak of them: names of other namespaces are nobody's business. */
+/** Formats objects (`namespace/name`) for a message of another object. It never reveals names from other namespaces. */
 export function namesOf(holders: readonly string[], { metadata: { namespace } }: VirtualServer): string {
   const own = holders.filter((holder) => holder.startsWith(`${namespace}/`));
   const others = holders.length - own.length;
@@ -19,14 +19,14 @@ export function namesOf(holders: readonly string[], { metadata: { namespace } }:
   return [...own, elsewhere].join(', ');
 }
 
-/** Of a server that several objects hold. Whoever sees one of them alone must not give the server away. */
+/** For a server that several objects hold. Anyone who can see only one of them must not give the server away. */
 export function heldTwiceAdvice(holders: readonly string[], { metadata: { namespace } }: VirtualServer): string {
   return holders.every((holder) => holder.startsWith(`${namespace}/`))
     ? 'Set deletionPolicy: Retain on the objects that are not to keep it, then delete those'
     : 'Ask an administrator of the cluster which object is to keep it, and to have it taken from the others';
 }
 
-/** What you can do about an open attempt; none of it lets the object go. */
+/** What you can do about an open attempt; none of it releases the object. */
 export function resolveAdvice({ attempt, identifier }: Pick<ServerRecord, 'attempt' | 'identifier'>): string {
   if (identifier !== undefined) {
     return `If the provider shows that no server came of it, annotate ${NOT_CREATED_ANNOTATION}=${attempt ?? ''}`;
@@ -37,7 +37,7 @@ export function resolveAdvice({ attempt, identifier }: Pick<ServerRecord, 'attem
   );
 }
 
-/** How an object of which no record is left goes without a call to the provider. */
+/** How to release an object without any record, with no call to the provider. */
 export function letGoAdvice({ metadata: { uid, deletionTimestamp } }: VirtualServer): string {
   const remove = deletionTimestamp === undefined ? ' and delete the object' : ' to let the object go';
   return `annotate ${NOT_CREATED_ANNOTATION}=${uid}${remove}`;
@@ -57,7 +57,7 @@ export function taskInUse(record: ServerRecord, what: string): string {
 }
 
 export function unprovenTask(record: ServerRecord, why: string, word: string): string {
-  // Of a server that the task has named nobody is asked here, so no word about it would count.
+  // If the task has named a server, the operator does not ask the provider here, so no annotation about it would count.
   const open = record.identifier === undefined ? `. ${resolveAdvice(record)}` : '';
   return (
     `Task ${record.task ?? ''} cannot be proven to be the one of this order: ${why}. ` +
@@ -65,7 +65,7 @@ export function unprovenTask(record: ServerRecord, why: string, word: string): s
   );
 }
 
-/** `word`: what accepts the server that is shown. */
+/** `word`: the annotation value that accepts the server that the provider shows. */
 export function unprovenServer(identifier: string, why: string, word: string): string {
   return (
     `A server ${identifier} exists, but it cannot be proven to be the server of this object: ${why}. ` +

@@ -1,4 +1,4 @@
-/** The brake on runaway loops: how many creates a namespace may have in an hour. Held in memory; a restart begins anew. */
+/** Stops runaway loops: limits the creates of a namespace per hour. Held in memory; a restart begins at zero. */
 
 const HOUR_MS = 60 * 60_000;
 
@@ -13,8 +13,8 @@ export class CreateLimit {
   }
 
   /**
-   * Reserves one create for the object; returns 0, or without reserving the ms until one is free. `now` is in ms of a
-   * clock that only goes forward.
+   * Reserves one create for the object and returns 0, or reserves nothing and returns the ms until one is free. `now`
+   * is in ms on a clock that only moves forward.
    */
   reserve(namespace: string, uid: string, now: number): number {
     if (this.#perHour === 0) return 0;
@@ -23,13 +23,13 @@ export class CreateLimit {
     for (const [holder, at] of stamps) if (now - at >= HOUR_MS || holder === uid) stamps.delete(holder);
     const oldest = stamps.values().next().value;
     if (stamps.size >= this.#perHour && oldest !== undefined) return oldest + HOUR_MS - now;
-    // The namespace that reserved last stands last.
+    // Keep the namespace with the latest reservation last.
     this.#reserved.delete(namespace);
     this.#reserved.set(namespace, stamps.set(uid, now));
     return 0;
   }
 
-  /** Namespaces come and go; one without a reservation in the last hour is forgotten. */
+  /** Namespaces come and go, so one without a reservation in the last hour is forgotten. */
   #forgetIdle(now: number): void {
     for (const [namespace, stamps] of this.#reserved) {
       const last = [...stamps.values()].at(-1);
@@ -38,7 +38,7 @@ export class CreateLimit {
     }
   }
 
-  /** The create came to nothing and does not count. */
+  /** The create made no server and does not count. */
   giveBack(namespace: string, uid: string): void {
     this.#reserved.get(namespace)?.delete(uid);
   }

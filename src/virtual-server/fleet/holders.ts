@@ -1,8 +1,8 @@
 /**
- * Which object holds which server, follows which task, and has an order on its way: an index over every object that the
- * process sees, fed by the informer and by own writes. Annotations can be forged where the guards are not installed: an object
- * counts if the provider has confirmed its record, as its status says, or if the provider has accepted its API key and the
- * record names the account of that key.
+ * Indexes which object holds which server, follows which task, and has an open order. Covers every object that the
+ * process sees, from the informer and from its own writes. Without the admission policies, annotations can be forged.
+ * So an object counts only if its status shows that the provider has confirmed its record, or if the provider has
+ * accepted its API key and the record names the account of that key.
  */
 import type { ServerRecord } from '../../api/record.ts';
 import { isSameAccount, isSameProvider } from '../decision/account.ts';
@@ -12,26 +12,29 @@ import type { Others } from '../decision/types.ts';
 export interface Holding {
   namespace: string;
   name: string;
-  /** Name of the Secret with the API key. */
+  /** Name of the Secret that contains the API key. */
   secret: string;
   account?: string | undefined;
   identifier?: string | undefined;
   fingerprint?: ServerRecord['fingerprint'];
-  /** The provider has shown the server, or the task that names it, for this object: status says so, which tenants cannot write. */
+  /**
+   * The provider has shown the server, or the task that names it, for this object: status shows it, and tenants cannot
+   * write status.
+   */
   isConfirmed?: boolean;
   /** The task that is followed and has not ended. */
   task?: number | undefined;
-  /** A server is on its way, and its identifier will be known. */
+  /** A server is on its way, and its identifier will become known. */
   isOrdering?: boolean;
 }
 
-/** The account of the key of a Secret, where the provider has accepted that key. */
+/** The account of the key in a Secret, if the provider has accepted that key. */
 export type AccountOf = (namespace: string, secret: string) => string | undefined;
 
 export class Holders {
   readonly #accountOf: AccountOf;
   readonly #byUid = new Map<string, Holding>();
-  /** Uids by what they hold; identifiers are host labels, which ignore case. */
+  /** Uids by what they hold. Identifiers are host labels, so case does not matter. */
   readonly #byIdentifier = new Index<string>();
   readonly #byTask = new Index<number>();
   readonly #ordering = new Set<string>();
@@ -41,25 +44,28 @@ export class Holders {
     this.#accountOf = accountOf;
   }
 
-  /** What the newest version of the object holds; undefined: nothing. A reservation stays until it is ended. */
+  /**
+   * What the newest version of the object holds; undefined: nothing. A reservation lasts until it ends explicitly or
+   * becomes a hold.
+   */
   set(uid: string, holding: Holding | undefined): void {
     if (holding?.identifier !== undefined) this.#reserved.delete(uid);
     else if (this.#reserved.has(uid)) return;
     this.#put(uid, holding);
   }
 
-  /** The object is about to take the server over. */
+  /** The object is about to adopt the server. */
   reserve(uid: string, holding: Holding): void {
     this.#reserved.add(uid);
     this.#put(uid, holding);
   }
 
-  /** Ends a reservation that did not become a hold; `holding` is what the object holds without it. */
+  /** Ends a reservation that did not become a hold; `holding`: what the object holds without it. */
   endReservation(uid: string, holding?: Holding): void {
     if (this.#reserved.delete(uid)) this.#put(uid, holding);
   }
 
-  /** What the others hold, as the object `uid` may ask. */
+  /** What other objects hold, for questions of the object `uid`. */
   others(uid: string): Others {
     const named = (uids: Iterable<string>, concerns: (holding: Holding) => boolean): string[] =>
       [...uids]
@@ -72,7 +78,7 @@ export class Holders {
         .sort();
     const isOf = (account: string | undefined, holding: Holding): boolean =>
       account === undefined || isSameAccount(account, holding.account);
-    // Another key may be one of the same account; what the provider has confirmed is then the same server.
+    // Another key may belong to the same account; if the provider has confirmed the holding, it is the same server.
     const isMaybe = (account: string | undefined, { account: other, isConfirmed }: Holding): boolean =>
       isConfirmed === true && isSameProvider(account, other);
     return {
@@ -96,7 +102,7 @@ export class Holders {
   #isOwner(uid: string, { namespace, secret, account, isConfirmed }: Holding): boolean {
     return (
       isConfirmed === true ||
-      // For the time of a visit.
+      // Only while a visit lasts.
       this.#reserved.has(uid) ||
       isSameAccount(this.#accountOf(namespace, secret), account)
     );

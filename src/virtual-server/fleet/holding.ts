@@ -1,4 +1,4 @@
-/** What one object holds or orders, as its record and its status say. */
+/** What one object holds or orders, according to its record and its status. */
 import { currentReason } from '../../controller/conditions.ts';
 import { hasTrait } from '../../api/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
@@ -11,7 +11,7 @@ export function holdingOf(object: VirtualServer, record: ServerRecord | undefine
   if (record === undefined) return undefined;
   const { metadata, spec, status } = object;
   const { account, fingerprint, attempt, task } = record;
-  // One that counts as gone does not keep the next server of its name from others.
+  // A server that counts as gone must not keep others from the next server with its identifier.
   const identifier = record.missingAt === undefined ? record.identifier : undefined;
   const isMirrored = identifier !== undefined && status?.record?.identifier === identifier;
   const isRead = isMirrored && isProvisioned(status);
@@ -28,11 +28,13 @@ export function holdingOf(object: VirtualServer, record: ServerRecord | undefine
   };
 }
 
-/** Whether the order of the record will not tell of a server by itself; an earlier order may have left the conditions. */
+/**
+ * True if waiting for the record's order will not reveal its server. Conditions left by an earlier order do not count.
+ */
 function isStuck(object: VirtualServer, { attempt, task }: ServerRecord): boolean {
-  // Nothing is asked while it is paused, and others must not wait for that.
+  // A paused object makes no calls, and others must not wait for it.
   if (isPaused(object)) return true;
-  // An order without a task that you resolve by an adoption: two such objects would wait for each other.
+  // You resolve this order without a task by an adoption; two such objects would wait for each other.
   if (task === undefined && adoptionOf(object) !== undefined) return true;
   const { record: mirror, conditions } = object.status ?? {};
   if (mirror?.attempt !== attempt || mirror?.task !== task) return false;

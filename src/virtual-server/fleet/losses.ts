@@ -1,4 +1,4 @@
-/** Says aloud what may have been left behind where nobody can hold it any more. */
+/** Reports servers that may be left behind without an object that can hold them. */
 import { FINALIZER, RECORD_ANNOTATION } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { holdsSomething, knownRecord } from '../decision/record.ts';
@@ -11,7 +11,7 @@ export class Losses {
   readonly #log: Logger;
   readonly #leads: () => boolean;
   readonly #instruments: Pick<ServerInstruments, 'serverLost'>;
-  /** Finalizers that somebody else took off while a server may have been there. */
+  /** Finalizers that others removed while a server may have existed. */
   #forced = 0;
 
   constructor(journal: Journal, log: Logger, leads: () => boolean, instruments: Pick<ServerInstruments, 'serverLost'>) {
@@ -21,12 +21,12 @@ export class Losses {
     this.#instruments = instruments;
   }
 
-  /** The operator takes the record off together with the finalizer: who leaves the record took the finalizer off by force. */
+  /** The operator removes the record together with the finalizer, so a record that is left means a removal by force. */
   report(object: VirtualServer): void {
-    // Whom another process has replaced meanwhile cannot tell what that one has released.
+    // A deposed leader cannot know what its successor released.
     if (!this.#leads()) return;
     const { namespace, name, uid, finalizers, annotations } = object.metadata;
-    // What only an earlier process knew of may have been released by it in good order.
+    // An earlier process may have released what only it knew about, so only entries of this process count.
     const note = this.#journal.entries(uid).findLast((entry) => entry.own && entry.state !== 'minted');
     const record = annotations?.[RECORD_ANNOTATION] === undefined ? undefined : knownRecord(object);
     const left = record !== undefined && holdsSomething(record) ? record : note;
@@ -36,13 +36,13 @@ export class Losses {
     this.#forced += 1;
     this.#instruments.serverLost();
     const fields = { namespace, name, uid, identifier, task, attempt, total: this.#forced };
-    // Where ours was the last finalizer, the watch shows the object as it was before somebody took it off.
+    // If the operator's finalizer was the last one, the watch shows only the version before its removal.
     const seen = finalizers?.includes(FINALIZER) !== true;
     const what = seen ? 'finalizer was removed by force' : 'object is gone and was not released by this process';
     this.#log.error(fields, `${what}: a server may be left that no object refers to`);
   }
 
-  /** Attempts of an earlier process whose objects went away while nobody looked. */
+  /** Reports attempts of an earlier process whose objects disappeared while no operator was watching. */
   reportUnseen(objects: readonly VirtualServer[]): void {
     const present = new Set(objects.map((object) => object.metadata.uid));
     for (const uid of this.#journal.uids()) {
@@ -51,7 +51,7 @@ export class Losses {
         if (state === 'minted') continue;
         this.#log.error(
           { namespace, name, uid, attempt, task },
-          'journal knows of an attempt whose object is not to be seen',
+          'the journal has an attempt whose object does not exist',
         );
       }
     }

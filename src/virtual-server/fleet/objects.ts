@@ -1,4 +1,4 @@
-/** The newest version of every object that the process knows, and what it remembers of each between visits. */
+/** The newest version of every object that the process knows, and what it remembers about each between visits. */
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { ObjectStore } from '../../controller/controller.ts';
@@ -18,9 +18,9 @@ export class Objects implements ObjectStore<VirtualServer> {
   readonly #quota: ServerQuota;
   readonly #writes: OwnWrites<VirtualServer>;
   readonly #memos = new Map<string, Memo>();
-  /** By key: objects that are gone and were not looked at since. */
+  /** By key: objects that are gone and not yet taken by `takeGone`. */
   readonly #gone = new Map<string, VirtualServer[]>();
-  /** Uids whose finalizer this process took off itself, with the server that lives on, until that is counted. */
+  /** Uids whose finalizer this process removed itself, with the server that lives on, until that server is counted. */
   readonly #released = new Map<string, string | undefined>();
 
   constructor(cache: Pick<Informer<VirtualServer>, 'get'>, holders: Holders, quota: ServerQuota) {
@@ -30,7 +30,7 @@ export class Objects implements ObjectStore<VirtualServer> {
     this.#writes = new OwnWrites(cache);
   }
 
-  /** The newest version known here; undefined when the object does not exist. */
+  /** The newest version that this process knows; undefined if the object does not exist. */
   newest(key: string): VirtualServer | undefined {
     return this.#writes.newest(key);
   }
@@ -40,7 +40,7 @@ export class Objects implements ObjectStore<VirtualServer> {
     if (this.#writes.saw(object)) this.#index(object);
   }
 
-  /** The informer has told of this version. */
+  /** The informer has reported this version. */
   told(object: VirtualServer, previous: VirtualServer | undefined): void {
     const { uid } = object.metadata;
     this.#isThereAgain(keyOf(object), uid);
@@ -49,7 +49,7 @@ export class Objects implements ObjectStore<VirtualServer> {
     if (this.#writes.newestOf(object) === object) this.#index(object);
   }
 
-  /** As `OwnWrites.onList`. */
+  /** Like `OwnWrites.onList`. */
   onList(): (resourceVersion: string, listed: readonly VirtualServer[]) => VirtualServer[] {
     const listed = this.#writes.onList();
     return (...answer) => {
@@ -59,7 +59,7 @@ export class Objects implements ObjectStore<VirtualServer> {
     };
   }
 
-  /** As `OwnWrites.catchUp`. */
+  /** Like `OwnWrites.catchUp`. */
   catchUp(key: string, known: VirtualServer | undefined): boolean {
     return this.#writes.catchUp(key, known);
   }
@@ -72,7 +72,7 @@ export class Objects implements ObjectStore<VirtualServer> {
     this.#memos.set(uid, memo);
   }
 
-  /** The finalizer is about to be taken off; `left`: the server that lives on without the object. */
+  /** The finalizer is about to be removed; `left`: the server that lives on without the object. */
   released(uid: string, left?: string): void {
     this.#released.set(uid, left);
   }
@@ -87,7 +87,7 @@ export class Objects implements ObjectStore<VirtualServer> {
     this.#gone.set(key, [...(this.#gone.get(key) ?? []), this.#writes.newestOf(last)]);
   }
 
-  /** Forgets the objects of this name that are gone; returns those whose finalizer somebody else took off. */
+  /** Forgets the objects of this name that are gone. Returns them; `released`: this process removed the finalizer. */
   takeGone(key: string): { object: VirtualServer; released: boolean }[] {
     const gone = this.#gone.get(key) ?? [];
     this.#gone.delete(key);
@@ -95,7 +95,7 @@ export class Objects implements ObjectStore<VirtualServer> {
       const { uid } = object.metadata;
       this.#writes.gone(object);
       this.#memos.delete(uid);
-      // The answer to our last write may have come after the watch told of the end.
+      // The answer to the last write may have arrived after the watch reported the deletion.
       this.#holders.set(uid, undefined);
       this.#quota.set(object.metadata.namespace, uid, false);
       return { object, released: this.#released.delete(uid) };
@@ -108,7 +108,7 @@ export class Objects implements ObjectStore<VirtualServer> {
     return object?.metadata.uid === uid ? holdingOf(object, heldRecord(object)) : undefined;
   }
 
-  /** The API server no longer has what this write of ours has written. */
+  /** The API server has lost what this process wrote to the object. */
   #undone(object: VirtualServer): void {
     const { uid, namespace } = object.metadata;
     const cached = this.#cache.get(keyOf(object));
@@ -120,7 +120,7 @@ export class Objects implements ObjectStore<VirtualServer> {
     }
   }
 
-  /** A plan for a version that no longer exists does not hold for the present one. */
+  /** A plan for a version that no longer exists does not apply to the present one. */
   #forgetPlan(uid: string): void {
     const { next: _next, ...memo } = this.memo(uid);
     this.remember(uid, memo);
@@ -144,7 +144,7 @@ export class Objects implements ObjectStore<VirtualServer> {
     if (isLetGo(object)) this.#countLeft(object);
   }
 
-  /** A server that an object was let go without keeps its place, unless another object holds it. */
+  /** A server that was left without its object keeps its place in the quota, unless another object holds it. */
   #countLeft({ metadata: { namespace, uid } }: VirtualServer): void {
     const left = this.#released.get(uid);
     if (left === undefined) return;
@@ -153,14 +153,14 @@ export class Objects implements ObjectStore<VirtualServer> {
   }
 }
 
-/** The record of an object that still holds what it speaks of. */
+/** The record of an object that still holds what the record names. */
 function heldRecord(object: VirtualServer): ServerRecord | undefined {
   const record = isLetGo(object) ? undefined : knownRecord(object);
-  // A server that was cancelled at its end is held no more.
+  // An expired server was cancelled, so the object no longer holds it.
   return record?.expiredAt === undefined ? record : undefined;
 }
 
-/** What such an object holds may stand where this version does not read it. */
+/** Such an object may hold something in a field that this version does not read. */
 function isTooNew(object: VirtualServer): boolean {
   return viewRecord(object, []).kind === 'tooNew';
 }

@@ -1,12 +1,12 @@
 /**
- * Stretches poll and resync intervals when the token bucket is too small for the number of objects, so that calls which
- * are only repeated leave room for all others. A namespace with too many objects stretches its own intervals alone.
+ * Stretches poll and resync intervals when the token bucket is too small for the number of objects, so that repeated
+ * calls leave room for all others. A namespace with too many objects stretches only its own intervals.
  */
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { callsOf } from '../decision/calls.ts';
 import type { Timing } from '../decision/types.ts';
 
-/** Share of the bucket that polling tasks, and reading Ready servers again, may take; the rest is for everything else. */
+/** Share of the bucket for polling tasks, and for reading Ready servers again; the rest is for everything else. */
 const POLL_SHARE = 0.6;
 const RESYNC_SHARE = 0.2;
 const COUNT_EVERY_MS = 5_000;
@@ -18,14 +18,14 @@ export interface PaceOptions {
   absenceMs: number;
   qps: number;
   list: () => readonly VirtualServer[];
-  /** Told when the largest factor by which an interval is stretched changes by more than a tenth. */
+  /** Called when the largest factor by which an interval is stretched changes by more than a tenth. */
   onStretch: (factors: { poll: number; resync: number }) => void;
 }
 
 export class Pace {
   readonly #options: PaceOptions;
   #countedAt = -Infinity;
-  /** Namespace -> factor, where that is above 1. */
+  /** Namespace -> factor, only if above 1. */
   #poll: ReadonlyMap<string, number> = new Map();
   #resync: ReadonlyMap<string, number> = new Map();
   #told = { poll: 1, resync: 1 };
@@ -45,7 +45,7 @@ export class Pace {
     };
   }
 
-  /** By how much the intervals are stretched in the namespaces where they are stretched most; 1: not at all. */
+  /** The factors of the namespaces whose intervals are stretched most; 1: not at all. */
   factors(now: number): { poll: number; resync: number } {
     this.#countNowAndThen(now);
     return { poll: Math.max(1, ...this.#poll.values()), resync: Math.max(1, ...this.#resync.values()) };
@@ -75,7 +75,7 @@ export class Pace {
   }
 }
 
-/** The factors of the namespaces with more calls in an interval than their fair share of `capacity`. */
+/** The factors of namespaces that make more calls per interval than their fair share of `capacity`. */
 function stretched(calls: ReadonlyMap<string, number>, capacity: number): Map<string, number> {
   const share = fairShare([...calls.values()], capacity);
   return new Map(
@@ -83,7 +83,7 @@ function stretched(calls: ReadonlyMap<string, number>, capacity: number): Map<st
   );
 }
 
-/** How much of `capacity` each may have at most, where those who need less leave the rest to the others. */
+/** The maximum for each namespace; namespaces that need less leave their rest to the others. */
 function fairShare(needs: number[], capacity: number): number {
   let left = capacity;
   for (const [index, need] of needs.sort((a, b) => a - b).entries()) {

@@ -1,10 +1,10 @@
-/** How late the looks at tasks and servers are. */
+/** How late reads of tasks and servers are. */
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isPaused } from '../decision/inputs.ts';
 import { isLetGo } from '../decision/running.ts';
 import type { Memo } from '../decision/types.ts';
 
-/** How late the most overdue look at a task or a server is (ms); 0 when none is. `now` is in ms since the epoch. */
+/** How late the most overdue read of a task or a server is (ms); 0 if none is late. `now` is in ms since the epoch. */
 export function pollLagMs(objects: readonly VirtualServer[], memo: (uid: string) => Memo, now: number): number {
   let lag = 0;
   for (const object of objects) {

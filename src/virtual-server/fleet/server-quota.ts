@@ -1,10 +1,10 @@
-/** How many servers each namespace has, or is about to order: the measure of `--max-servers-per-namespace`. */
+/** Counts the servers that each namespace has or is about to order, for `--max-servers-per-namespace`. */
 
 export class ServerQuota {
   readonly #perNamespace: number;
-  /** Namespace -> uids of the objects that hold a server or may come to hold one. */
+  /** Namespace -> uids of objects that hold a server or may come to hold one. */
   readonly #taken = new Map<string, Set<string>>();
-  /** Uids whose visit is about to order; a hold makes a reservation lasting. */
+  /** Uid -> namespace of objects whose visit is about to order. A reservation lasts once the object holds something. */
   readonly #reserved = new Map<string, string>();
   /** Identifiers of servers that live on without an object -> the namespace that ordered or adopted them. */
   readonly #left = new Map<string, string>();
@@ -14,7 +14,7 @@ export class ServerQuota {
     this.#perNamespace = perNamespace;
   }
 
-  /** Whether the object takes a place, as its newest version says. */
+  /** Whether the newest version of the object takes a place. */
   set(namespace: string, uid: string, takes: boolean): void {
     if (this.#perNamespace === 0) return;
     const taken = this.#taken.get(namespace) ?? new Set<string>();
@@ -22,17 +22,20 @@ export class ServerQuota {
     else if (taken.delete(uid) && taken.size === 0) this.#taken.delete(namespace);
   }
 
-  /** An object of the namespace was let go without its server, which keeps its place until an object holds it again. */
+  /**
+   * An object of the namespace was released without its server. The server keeps its place until an object holds it
+   * again.
+   */
   left(namespace: string, identifier: string): void {
     if (this.#perNamespace > 0) this.#left.set(identifier, namespace);
   }
 
-  /** An object holds this server, and takes the place for it. */
+  /** An object holds this server and takes its place. */
   held(identifier: string): void {
     this.#left.delete(identifier);
   }
 
-  /** Takes a place for the object; false, without taking one, where none is left. */
+  /** Takes a place for the object; false, without taking one, if none is left. */
   reserve(namespace: string, uid: string): boolean {
     if (this.#perNamespace === 0) return true;
     const reserved = [...this.#reserved].filter(([, other]) => other === namespace).map(([holder]) => holder);
@@ -44,7 +47,7 @@ export class ServerQuota {
     return true;
   }
 
-  /** The visit has ended: what it claimed counts by itself from now on. */
+  /** The visit has ended: from now on, what it claimed counts as the object's own. */
   endReservation(uid: string): void {
     this.#reserved.delete(uid);
   }

@@ -1,4 +1,4 @@
-/** Ready servers are read again within one resync interval, not all at once after a start. */
+/** After a start, spreads the reads of Ready servers over one resync interval. */
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { inputsOf } from '../decision/inputs.ts';
 import type { Objects } from './objects.ts';
@@ -9,7 +9,7 @@ export function spread(listed: readonly VirtualServer[], objects: Objects, timer
     const { metadata, status } = object;
     if (status?.conditions?.some((condition) => condition.type === 'Ready' && condition.status === 'True') !== true)
       continue;
-    // Edited while no operator ran: what that asks for is not put off.
+    // Edited while no operator was running: act on the edit without delay.
     if (status.observedGeneration !== metadata.generation) continue;
     const from = timers.now();
     const at = from + timers.random() * intervalMs;

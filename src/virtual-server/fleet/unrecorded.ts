@@ -1,4 +1,4 @@
-/** Creates that were accepted and whose task does not stand in the object yet, when the process is about to end. */
+/** Accepted creates whose task is not in the object's record yet, when the process is about to end. */
 import type { Kube } from '../kube.ts';
 import type { Logger } from '../../base/logger.ts';
 import { knownRecord } from '../decision/record.ts';
@@ -26,12 +26,12 @@ export class Unrecorded {
     const left = this.#left();
     if (left.length === 0) return true;
     const objects = left.map(({ namespace, name }) => `${namespace}/${name}`);
-    this.#options.log.error({ objects }, 'tasks are not recorded yet: trying on');
+    this.#options.log.error({ objects }, 'tasks are not recorded yet: retrying');
     for (const { namespace, name, uid } of left) await this.#recordTask(namespace, name, uid);
     return this.#left().length === 0;
   }
 
-  /** Accepted creates whose task does not stand in the object yet. */
+  /** Accepted creates whose task is not in the object's record yet. */
   #left(): { namespace: string; name: string; uid: string }[] {
     const { journal } = this.#options;
     return journal.uids().flatMap((uid) => {
@@ -69,7 +69,7 @@ export class Unrecorded {
     }
   }
 
-  /** The object is gone, so nothing can hold the task any more: the log has to. */
+  /** The object is gone and cannot record the task, so the log must. */
   async #giveUp(namespace: string, name: string, uid: string): Promise<void> {
     const { journal, log } = this.#options;
     for (const { attempt, task } of journal.entries(uid)) {

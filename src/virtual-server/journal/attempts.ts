@@ -7,12 +7,12 @@ export interface JournalEntry {
   readonly attempt: string;
   /** `minted`: certainly not sent. `sending`: may have been sent. `task`: accepted, with `task`. */
   readonly state: 'minted' | 'sending' | 'task';
-  /** When the attempt was named, RFC 3339. */
+  /** When the attempt was minted, RFC 3339. */
   readonly mintedAt?: string;
   readonly task?: number;
   /** Hash of base URL and key ID that the attempt was minted for. */
   readonly account?: string;
-  /** Minted by this process; false: read from the file of an earlier one. */
+  /** True if minted by this process; false if read from the file of an earlier one. */
   readonly own: boolean;
 }
 
@@ -35,7 +35,7 @@ export class Attempts {
     return this.#byUid.get(uid)?.get(attempt);
   }
 
-  /** Adds the entry, or puts it in the place of the one with the same uid and attempt. */
+  /** Adds the entry, or replaces the one with the same uid and attempt. */
   put(entry: JournalEntry): void {
     const entries = this.#byUid.get(entry.uid);
     if (entries === undefined) this.#byUid.set(entry.uid, new Map([[entry.attempt, entry]]));

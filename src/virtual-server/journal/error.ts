@@ -3,7 +3,7 @@
 export type JournalErrorCode =
   | 'InUse' // another process holds the folder
   | 'Corrupt' // a line of the file cannot be understood
-  | 'Failed' // a write failed: the journal takes no more until its file could be written anew
+  | 'Failed' // a write failed: the journal accepts nothing more until it has rewritten its file
   | 'Closed' // the journal was closed
   | 'WrongStep'; // the attempt is not in the state that the step asks for
 

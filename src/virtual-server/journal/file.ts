@@ -1,4 +1,4 @@
-/** The file under the journal: lines appended so that they survive a crash, and compacted when it has grown. */
+/** The file under the journal: appends lines so that they survive a crash, and compacts the file when it has grown. */
 import { dirname } from 'node:path';
 import { JournalError } from './error.ts';
 import type { Timers } from '../../base/timers.ts';
@@ -23,17 +23,19 @@ export interface OpenFile {
 
 interface Append {
   line: string;
-  /** Called before anything else happens to the file, unlike what awaits the promise. */
+  /** Called before anything else happens to the file; code that awaits the promise runs later. */
   written: () => void;
   reject: (error: JournalError) => void;
 }
 
-/** Compacted when it has passed both `compactBytes` and this multiple of its size after the last compaction. */
+/**
+ * The file is compacted once it exceeds both `compactBytes` and this multiple of its size after the last compaction.
+ */
 const COMPACT_FACTOR = 4;
-/** Pause before a file that could not be written is written anew (ms). */
+/** Pause before the next try to rewrite a file that could not be written (ms). */
 const RETRY_MS = 5_000;
 
-/** Makes the folder and its missing parents (mode 0700) and sees to it that they are still there after a crash. */
+/** Creates the folder and its missing parents (mode 0700), and syncs them so that they survive a crash. */
 export async function makeFolder(files: FileSystem, dir: string): Promise<void> {
   const first = await files.mkdir(dir, { recursive: true, mode: 0o700 });
   if (first === undefined) return;
@@ -44,11 +46,11 @@ export async function makeFolder(files: FileSystem, dir: string): Promise<void> 
 export interface JournalFileOptions {
   files: FileSystem;
   path: string;
-  /** All lines that the file has to hold. */
+  /** All lines that the file must contain. */
   snapshot: () => Iterable<string>;
   compactBytes: number;
   timers: Pick<Timers, 'set' | 'clear'>;
-  /** Told when the file can be written again. */
+  /** Called when the file can be written again. */
   recovered: () => void;
 }
 
@@ -73,19 +75,19 @@ export class JournalFile {
     return file;
   }
 
-  /** Why nothing can be appended at present; undefined where it can. */
+  /** Why nothing can be appended at present; undefined if it can. */
   get problem(): string | undefined {
     return this.#failure?.code === 'Failed' ? wordsOf(this.#failure.cause) : undefined;
   }
 
   /**
-   * Resolves when the line, with its line end, is on the disk. Lines that come while a write is under way share the next.
-   * After a failure every append rejects until the whole file could be written anew, which is tried every few seconds:
-   * what the disk holds of the failed lines is not known.
-   * `apply` makes the snapshot follow a line that it must not show earlier; it runs before the next compaction.
+   * Resolves when the line, which includes its line end, is on disk. Lines that arrive during a write share the next
+   * one. After a failure the disk content of the failed lines is unknown, so every append rejects until the whole file
+   * has been rewritten, which is retried every few seconds. `apply` adds to the snapshot what it must not show earlier;
+   * it runs before the next compaction.
    */
   append(line: string, apply: () => void): Promise<void> {
-    // While the file is written anew lines wait for that: its snapshot may have been taken before them.
+    // While the file is being rewritten, lines wait: its snapshot may be older than they are.
     if (this.#failure !== undefined && this.#running === undefined) return Promise.reject(this.#failure);
     return new Promise((resolve, reject) => {
       const written = (): void => {
@@ -97,7 +99,7 @@ export class JournalFile {
     });
   }
 
-  /** Resolves when everything appended before is on the disk or has failed. */
+  /** Resolves when everything appended before is on disk or has failed. */
   async close(): Promise<void> {
     await this.#running;
     this.#options.timers.clear(this.#retry);
@@ -107,7 +109,7 @@ export class JournalFile {
   }
 
   async #run(): Promise<void> {
-    // Lets lines of the same tick share the first write.
+    // Let lines of the same tick share the first write.
     await Promise.resolve();
     let batch: Append[] = [];
     try {
@@ -163,7 +165,7 @@ export class JournalFile {
       await syncFolder(files, dirname(path));
     } catch (error) {
       await handle.close();
-      // A full disk needs the room.
+      // A full disk needs the space.
       await files.rm(temporary, { force: true });
       throw error;
     }
@@ -175,7 +177,7 @@ export class JournalFile {
   }
 }
 
-/** Without the code, the call and the path that Node puts around what the system says. */
+/** The system's words, without the code, the call and the path that Node adds. */
 function wordsOf(cause: unknown): string {
   const { message } = cause instanceof Error ? cause : new Error(String(cause));
   return /^E[A-Z0-9]+: (.+), \w+/.exec(message)?.[1] ?? message;
@@ -189,7 +191,7 @@ async function writeAll(handle: OpenFile, text: string): Promise<void> {
   }
 }
 
-/** A new name in a folder survives a crash only after this. */
+/** A new name in a folder survives a crash only after this sync. */
 async function syncFolder(files: FileSystem, dir: string): Promise<void> {
   const handle = await files.open(dir, 'r');
   try {

@@ -1,8 +1,8 @@
 /**
- * The journal: what this process, and earlier ones on the same folder, know of every attempt to create a server.
- * It outlives the process, so that a task that was accepted just before a crash is found again. That an attempt is not
- * in it proves nothing; that one stands in it as `minted` proves that nothing was sent for it.
- * Its folder must not be shared between pods, nor come from a snapshot.
+ * The journal: what this process, and earlier ones with the same folder, know about every attempt to create a server.
+ * It outlives the process, so that a task accepted just before a crash is found again. A missing attempt proves
+ * nothing; an attempt recorded as `minted` proves that nothing was sent for it. Do not share the folder between pods,
+ * and do not restore it from a snapshot.
  */
 import * as realFiles from 'node:fs/promises';
 import { join, resolve } from 'node:path';
@@ -20,52 +20,58 @@ export interface NewAttempt {
   name: string;
   uid: string;
   attempt: string;
-  /** Hash of base URL and key ID; no secret is part of it. */
+  /** Hash of base URL and key ID; contains no secret. */
   account: string;
   /** RFC 3339. */
   mintedAt?: string;
 }
 
 /**
- * The steps resolve when they are on the disk and survive a crash. They reject with a JournalError: `WrongStep` for an
- * attempt in another state, `Failed` when the disk refused; after one `Failed` every later step is refused as well, until
- * the journal could write its whole file anew, which it tries by itself every few seconds.
- * A step that speaks of more to worry about shows in the entries from the call on, one of less when the disk answered. A
- * definite answer and a forgotten attempt hold here even where the disk refused them: a crash only brings the worry back.
+ * The steps resolve when they are on disk and survive a crash. They reject with a JournalError: `WrongStep` for an
+ * attempt in another state, `Failed` if the disk refused. After a `Failed`, every later step is refused too, until the
+ * journal has rewritten its whole file, which it retries every few seconds. A step that adds a risk shows in the
+ * entries from the call on; a step that removes one shows when the disk has answered. A definite answer and a forgotten
+ * attempt apply in memory even if the disk refused them: a crash only brings the risk back.
  */
 export interface Journal {
-  /** Why the disk takes no line, so that no create can be sent; undefined where it does. */
+  /** Why the disk accepts no line, so that no create can be sent; undefined if it does. */
   readonly problem: string | undefined;
   /** The attempts of an object, in order of minting. */
   entries(uid: string): readonly JournalEntry[];
   /** The uids of all objects with attempts. */
   uids(): string[];
-  /** A new attempt, not sent yet; to be called before the claim. */
+  /** A new attempt, not sent yet; call it before the claim. */
   minted(attempt: NewAttempt): Promise<void>;
-  /** The create is about to be sent, which nobody may do unless this resolved. Once only, by the process that minted. */
+  /**
+   * The create is about to be sent; send it only after this resolved. Once only, by the process that minted the
+   * attempt.
+   */
   sending(uid: string, attempt: string): Promise<void>;
   /** The provider accepted the create. The entry keeps the task even if the disk refuses it. */
   task(uid: string, attempt: string, task: number): Promise<void>;
-  /** A definite answer: the attempt created nothing. It stands as `minted` again, which proves as much after a crash. */
+  /**
+   * A definite answer: the attempt created nothing. Its entry becomes `minted` again, which proves the same after a
+   * crash.
+   */
   createdNothing(uid: string, attempt: string): Promise<void>;
-  /** The attempt definitely created nothing, or a person has resolved it: forget it. */
+  /** The attempt definitely created nothing, or you have resolved it: forget it. */
   settle(uid: string, attempt: string): Promise<void>;
-  /** The object is gone and nothing is owed: forget its attempts. */
+  /** The object is gone and has nothing left to resolve: forget its attempts. */
   drop(uid: string): Promise<void>;
-  /** Resolves when the file is closed and the folder free for another process. */
+  /** Resolves when the file is closed and the folder is free for another process. */
   close(): Promise<void>;
 }
 
 export interface JournalOptions {
-  /** Folder of the file; made when it is missing. Undefined: the journal lives in memory only. */
+  /** Folder of the file; created if missing. Undefined: the journal lives in memory only. */
   dir: string | undefined;
-  /** The file is not compacted while it is smaller, in bytes. */
+  /** The file is not compacted while it is smaller (bytes). */
   compactBytes?: number;
   timers?: Pick<Timers, 'set' | 'clear'>;
   files?: FileSystem;
   /** Resolves with the function that unlocks the folder. */
   lock?: (dir: string) => Promise<() => Promise<void>>;
-  /** Told of what was found and repaired. */
+  /** Called with what was found and repaired. */
   warn?: (message: string, fields: Record<string, unknown>) => void;
 }
 
@@ -73,8 +79,8 @@ const FILE = 'journal.jsonl';
 const COMPACT_BYTES = 4 * 1024 * 1024;
 
 /**
- * Opens the journal. Throws a JournalError `InUse` when another process has the folder, `Corrupt` when a line other than
- * a torn last one cannot be read, and the system's error when folder or file cannot be read or written.
+ * Opens the journal. Throws a JournalError `InUse` if another process uses the folder, `Corrupt` if a line other than a
+ * torn last one cannot be read, and the system's error if folder or file cannot be read or written.
  */
 export async function openJournal(options: JournalOptions): Promise<Journal> {
   if (options.dir === undefined) return new AttemptJournal(new Attempts(), undefined, () => Promise.resolve());
@@ -92,7 +98,7 @@ export async function openJournal(options: JournalOptions): Promise<Journal> {
       snapshot: () => lines(attempts),
       compactBytes: options.compactBytes ?? COMPACT_BYTES,
       timers: options.timers ?? realTimers,
-      recovered: () => options.warn?.('journal: it can be written again', { file: path }),
+      recovered: () => options.warn?.('journal: writable again', { file: path }),
     });
     return new AttemptJournal(attempts, file, unlock);
   } catch (error) {
@@ -191,7 +197,9 @@ class AttemptJournal implements Journal {
     return entry;
   }
 
-  /** Shows `entry` at once, and `fallback` where the disk refuses it: nothing was done on the strength of the entry then. */
+  /**
+   * Shows `entry` at once. If the disk refuses it, shows `fallback`, since the caller has not acted on the entry then.
+   */
   async #advance(entry: JournalEntry, fallback: JournalEntry | undefined): Promise<void> {
     this.#attempts.put(entry);
     try {
@@ -207,7 +215,7 @@ class AttemptJournal implements Journal {
 
   async #forget(entry: JournalEntry): Promise<void> {
     const apply = (): void => {
-      // A step that came after this one stands behind it in the file, too.
+      // A later step of the attempt comes after this line in the file, too.
       if (this.#isCurrent(entry)) this.#attempts.delete(entry.uid, entry.attempt);
     };
     try {

@@ -1,6 +1,6 @@
 /**
- * The lines of the journal's file: one JSON object each, either the whole of an entry as it is from now on, or an
- * attempt to forget. Every line stands for itself, so their order never makes a file unreadable.
+ * The lines of the journal's file, one JSON object each: either a whole entry in its new state, or an attempt to
+ * forget. Each line is complete without the others, so their order never makes a file unreadable.
  */
 import * as z from 'zod';
 import { Attempts, type JournalEntry } from './attempts.ts';
@@ -8,7 +8,7 @@ import { JournalError } from './error.ts';
 
 const word = z.string().min(1);
 
-// Strict: a line with more in it comes from another version, and rewriting the file would lose the rest.
+// Strict: a line with more fields comes from another version, and rewriting the file would lose them.
 const entryLine = z
   .strictObject({
     namespace: word,
@@ -38,11 +38,14 @@ export function formatForget(entry: JournalEntry): string {
 
 export interface Replay {
   attempts: Attempts;
-  /** Length of a last line that a crash cut short; its write was never confirmed, so nothing was done on its strength. */
+  /** Length of a last line that a crash cut short. Its write was never confirmed, so nothing was done because of it. */
   tornLength: number;
 }
 
-/** Reads the text of a journal file; throws a JournalError `Corrupt` that names the line (`file` is for the message). */
+/**
+ * Reads the text of a journal file. Throws a JournalError `Corrupt` that names the line; `file` is only for its
+ * message.
+ */
 export function replay(text: string, file: string): Replay {
   const attempts = new Attempts();
   const lines = text.split('\n');
@@ -53,7 +56,7 @@ export function replay(text: string, file: string): Replay {
     apply(attempts, parsed.line);
   }
   if (last === '') return { attempts, tornLength: 0 };
-  // Cut between the line and its end the line is whole: what it knows is kept.
+  // If only the line end is missing, the line is complete and counts.
   const parsed = parseLine(last);
   if (!parsed.ok) return { attempts, tornLength: last.length };
   apply(attempts, parsed.line);
@@ -61,7 +64,7 @@ export function replay(text: string, file: string): Replay {
 }
 
 function parseLine(line: string): { ok: true; line: JournalLine } | { ok: false; problem: string } {
-  // Bytes that are not UTF-8 have been read as this character; none of our words contains it.
+  // Bytes that are not UTF-8 decode to this character, which no valid line contains.
   if (line.includes('\uFFFD')) return { ok: false, problem: 'it is not UTF-8' };
   let value: unknown;
   try {

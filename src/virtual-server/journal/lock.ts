@@ -1,15 +1,15 @@
 /**
- * The lock on the journal's folder: a socket that listens as long as the process lives.
- * On Linux its name is abstract, so that the kernel takes and releases it at once and a dead process leaves nothing
- * behind. Abstract names belong to a network namespace: two pods that share a folder are not kept apart.
- * Elsewhere (on developers' machines) it is a socket file in the folder, which a later process removes when nobody answers.
+ * The lock on the journal's folder: a socket that listens as long as the process lives. On Linux its name is abstract:
+ * the kernel takes and releases it at once, and a dead process leaves nothing behind. Abstract names belong to a
+ * network namespace, so the lock does not separate two pods that share a folder. Elsewhere (on developers' machines) it
+ * is a socket file in the folder; a later process removes it if no process answers.
  */
 import { stat, rm } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { JournalError } from './error.ts';
 
-/** Resolves with what releases the lock; throws a JournalError `InUse` while another holder lives. */
+/** Resolves with the function that releases the lock; throws a JournalError `InUse` while another process holds it. */
 export async function lockFolder(dir: string): Promise<() => Promise<void>> {
   if (process.platform === 'linux') {
     const { dev, ino } = await stat(dir, { bigint: true });
@@ -29,7 +29,7 @@ async function listen(name: string, dir: string): Promise<() => Promise<void>> {
     });
     server.listen(name, resolve);
   });
-  // The lock lives as long as the process; it must not be what keeps the process alive.
+  // The lock lives as long as the process, but must not keep the process alive.
   server.unref();
   return () => new Promise((resolve) => server.close(() => resolve()));
 }

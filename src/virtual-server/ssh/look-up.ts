@@ -1,17 +1,18 @@
-/** Looks names up without a thread, for whoever connects to hosts that somebody else names. */
+/** Looks up names without a thread, for connections to hosts that others choose. */
 import { lookup } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
 import type { LookupFunction } from 'node:net';
 
-/** Of the first try (ms); the second takes twice as long. */
+/** Timeout of the first try (ms); the second takes twice as long. */
 const TRY_MS = 1_000;
 const TRIES = 2;
 
 /**
- * For `net.connect`. `dns.lookup` keeps a thread for as long as a silent name server makes it wait, of two that all
- * look-ups of the process share: those of the provider and of the API server would queue behind. So the name servers are
- * asked first, which takes none. What they do not know may stand in the hosts file or be short for a name in a search
- * domain: then `dns.lookup` is quick too, as it is where there is no name server. `servers` is given by tests only.
+ * For `net.connect`. `dns.lookup` blocks a thread while a silent name server makes it wait, and all look-ups of the
+ * process share two such threads: those of the provider and of the API server would queue behind it. So this asks the
+ * name servers directly first, which needs no thread. A name that they do not know may be in the hosts file or be short
+ * for a name in a search domain. Then `dns.lookup` is quick too, and also if there is no name server. Only tests pass
+ * `servers`.
  */
 export function createLookUp(servers?: readonly string[]): LookupFunction {
   const resolver = new Resolver({ timeout: TRY_MS, tries: TRIES });
@@ -34,13 +35,13 @@ function addresses(answered: Answered, family: 4 | 6) {
   return answered.status === 'fulfilled' ? answered.value.map((address) => ({ address, family })) : [];
 }
 
-/** Not so is an answer of failure: who gives it has waited for somebody else. */
+/** A failure such as SERVFAIL is no answer: the name server that reports it has itself waited for another one. */
 function isAnswered(answered: Answered): boolean {
   const { code = '' } = answered.status === 'rejected' ? (answered.reason as NodeJS.ErrnoException) : {};
   return ['ENOTFOUND', 'ENODATA', 'ECONNREFUSED'].includes(code);
 }
 
-/** As `dns.lookup` would say it. */
+/** The error that `dns.lookup` would report. */
 function unanswered(hostname: string): NodeJS.ErrnoException {
   return Object.assign(new Error(`no name server has an answer for ${hostname}`), { code: 'EAI_AGAIN' });
 }

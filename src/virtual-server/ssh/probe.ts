@@ -1,25 +1,25 @@
-/** Asks whether an SSH server answers: connects, reads its version line, sends nothing, and closes at once. */
+/** Checks whether an SSH server answers: connects, reads its version line, sends nothing, and closes at once. */
 import { connect, type LookupFunction } from 'node:net';
 import { FairLine } from '../../controller/fair-line.ts';
 import { createLookUp } from './look-up.ts';
 import type { ProbeResult, SshEndpoint } from '../decision/reach.ts';
 
-/** Resolves with what came; never rejects. `namespace`: that of the object which asks. */
+/** Resolves with the result; never rejects. `namespace`: the namespace of the object to check. */
 export type SshProbe = (target: SshEndpoint, namespace: string) => Promise<ProbeResult>;
 
-/** Of the look-up of the name, the connection and the answer together (ms). */
+/** Timeout for name look-up, connection and answer together (ms). */
 export const PROBE_MS = 5_000;
 /**
- * Further ones wait for their turn; half of the default number of workers, so that other work continues meanwhile. The
- * namespaces share these places as they share the workers: in one common line the probes of other namespaces would wait
- * for every silent host of the busiest one.
+ * Further probes wait. The limit is half of the default number of workers, so that other work continues. The namespaces
+ * share the places as they share the workers: in one common queue, the probes of other namespaces would wait for every
+ * silent host of the busiest one.
  */
 const PROBES_AT_ONCE = 16;
 
-/** RFC 4253, 4.2: the version line has at most 255 characters with its end; other lines may come before it. */
+/** RFC 4253, 4.2: the version line has at most 255 characters including its end; other lines may come before it. */
 const MAX_LINE = 255;
 const MAX_BYTES = 4_096;
-/** Of what came, this much is shown. */
+/** How many characters of the answer are shown. */
 const SHOWN = 60;
 
 const WORDS: Record<string, string> = {
@@ -32,7 +32,7 @@ const WORDS: Record<string, string> = {
   ETIMEDOUT: 'no answer to the connection',
 };
 
-/** The options are given by tests only. */
+/** Only tests pass options. */
 export function createSshProbe({
   timeoutMs = PROBE_MS,
   atOnce = PROBES_AT_ONCE,
@@ -83,12 +83,12 @@ function ask({ host, port }: SshEndpoint, timeoutMs: number, lookup: LookupFunct
       const said = received.length === 0 ? 'says nothing' : `says ${show(received)}`;
       fail(`it accepts the connection, ${said} and closes it`);
     });
-    // A later error of a socket that is done with must not end the process.
+    // A late error of a finished socket must not end the process.
     socket.on('error', ({ code = 'failed' }: NodeJS.ErrnoException) => fail(WORDS[code] ?? `error ${code}`));
   });
 }
 
-/** Undefined: not enough has come yet. */
+/** Undefined if not enough data has arrived yet. */
 function judge(received: Buffer): ProbeResult | undefined {
   let from = 0;
   for (;;) {
@@ -108,7 +108,7 @@ function judge(received: Buffer): ProbeResult | undefined {
   return { ok: false, why: `it sends no SSH version line in ${MAX_BYTES} bytes, but ${show(received)}` };
 }
 
-/** The first line in quotes. */
+/** The first line, in quotes. */
 function show(received: Buffer): string {
   const end = received.indexOf('\n');
   return JSON.stringify(printable(received.subarray(0, end === -1 ? undefined : end)));

@@ -1,4 +1,4 @@
-/** Decides on an object: gathers what the decision asks for until there is an action that can be performed. */
+/** Decides on an object: gathers the facts that the decision asks for until there is an action to perform. */
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { Progress } from '../../controller/progress.ts';
 import { decide } from '../decision/decide.ts';
@@ -6,7 +6,7 @@ import type { Action, Facts } from '../decision/types.ts';
 import { lookAt, type View } from '../decision/view.ts';
 import { gather, type GatherRooms, type VisitFacts } from './gather.ts';
 
-/** No action needs more facts; one that does has found a loop, which is a bug. */
+/** No action needs more facts than this; exceeding it means a loop, which is a bug. */
 const MAX_FACTS = 24;
 
 export interface Choice {
@@ -15,8 +15,8 @@ export interface Choice {
 }
 
 /**
- * `into`: what the visit has gathered; what was read for one cancellation is no reason for another. `factsOf`: all that is
- * known now, with what was gathered. Resolves with undefined when the object is gone.
+ * `into`: what the visit has gathered; facts read for one cancellation never count for another. `factsOf`: all current
+ * facts, with what was gathered. Resolves with undefined if the object is gone.
  */
 export async function choose(
   first: VirtualServer,

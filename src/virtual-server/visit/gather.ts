@@ -18,7 +18,7 @@ import { parsePublicKeys } from './public-keys.ts';
 import { readServer } from './reads.ts';
 import type { Timers } from '../../base/timers.ts';
 
-/** How old the provider's lists may be when a create is decided on them (ms). */
+/** How old the provider's lists may be when the operator decides on a create (ms). */
 const CATALOG_AGE_MS = 5_000;
 
 export interface GatherRooms {
@@ -30,12 +30,12 @@ export interface GatherRooms {
   objects: Pick<Objects, 'saw'>;
 }
 
-/** The facts of one visit; `session` is what the credentials stand for. */
+/** The facts of one visit; `session` belongs to the credentials. */
 export interface VisitFacts extends GatheredFacts {
   session?: Session;
 }
 
-/** Resolves with the object to decide on next; undefined: it is gone. */
+/** Resolves with the object to decide on next; undefined if it is gone. */
 export async function gather(
   what: GatherKind,
   view: View,
@@ -80,7 +80,7 @@ function sessionOf({ session }: VisitFacts): Session {
 
 async function gatherCredentials({ object, own, inputs, deleting, facts }: View, into: VisitFacts, room: GatherRooms) {
   const { next } = facts.memo;
-  // What was planned for an object counts no more when a person has changed something since, the annotation above all.
+  // A plan no longer counts once you have changed something, above all the annotation.
   const asked = next !== undefined && next.inputs !== inputs;
   const use = { held: own !== undefined && holdsSomething(own), deleting, asked };
   const found = await room.credentials.get(object.metadata.namespace, object.spec.apiKeySecretRef.name, use);
@@ -93,7 +93,7 @@ async function gatherCredentials({ object, own, inputs, deleting, facts }: View,
   into.credentials = { ok: true, account: session.account, ...(note !== undefined && { note }) };
 }
 
-/** What a read of the server comes to that may have to be cancelled; whatever was read for a DELETE before is void. */
+/** Reads the server that may have to be cancelled. Discards what was read for an earlier DELETE. */
 async function showServer({ object, own }: View, session: Session): Promise<CancellationFacts> {
   if (own?.identifier === undefined) throw new Error('no server is known that could be cancelled');
   const { identifier, account } = own;
@@ -105,7 +105,7 @@ async function showServer({ object, own }: View, session: Session): Promise<Canc
   }
 }
 
-/** Where you have changed the object since, the server is read again as well: all is decided from the start. */
+/** If you have changed the object since, the server is read again too: the decision starts over. */
 async function readLive(view: View, into: VisitFacts, room: GatherRooms): Promise<VirtualServer | undefined> {
   const { namespace, name, uid } = view.object.metadata;
   const { cancellation } = into;
@@ -119,7 +119,9 @@ async function readLive(view: View, into: VisitFacts, room: GatherRooms): Promis
   return live;
 }
 
-/** Read it after the object: the API server marks the definition for deletion before it deletes any object. */
+/**
+ * Call this after reading the object: the API server marks the definition for deletion before it deletes any object.
+ */
 async function definitionOf(kube: Pick<Kube, 'getDefinition'>): Promise<NonNullable<CancellationFacts['definition']>> {
   try {
     return await kube.getDefinition();
@@ -129,7 +131,7 @@ async function definitionOf(kube: Pick<Kube, 'getDefinition'>): Promise<NonNulla
   }
 }
 
-/** Inline keys first, then those of Secrets, one a line. */
+/** Inline keys first, then keys from Secrets, one per line. */
 async function readSshKeys(
   object: VirtualServer,
   kube: Pick<Kube, 'getSecret'>,

@@ -1,6 +1,6 @@
 /**
- * Carries out one action: calls of the provider, notes in the journal, the connection Secret, the SSH check. Of the object
- * itself it writes nothing. Each outcome is plain data; what an action needs to know was gathered before.
+ * Carries out one action: provider calls, journal entries, the connection Secret, the SSH check. Never writes the
+ * object itself. Outcomes are plain data; everything that an action needs to know was gathered before.
  */
 import type { ServerRecord } from '../../api/record.ts';
 import { recognizeFor } from '../decision/doubt.ts';
@@ -19,23 +19,23 @@ import type { Journal } from '../journal/journal.ts';
 import type { SshProbe } from '../ssh/probe.ts';
 import type { Timers } from '../../base/timers.ts';
 
-/** How long a live read may be the reason for a DELETE (ms). */
+/** How long a live read may justify a DELETE (ms). */
 const LIVE_READ_MS = 30_000;
 
 export interface PerformRooms {
   journal: Journal;
   holders: Holders;
   limit: CreateLimit;
-  /** A new name for an attempt. */
+  /** Returns a new name for an attempt. */
   mint: () => string;
-  /** True while no other process can be the active one; asked in the moment in which a create or a DELETE is sent. */
+  /** True while no other process can be the active one; checked at the moment a create or a DELETE is sent. */
   leads: () => boolean;
   timers: Timers;
   probe: SshProbe;
   connections: ConnectionSecrets;
 }
 
-/** What the action was decided on; `session`: what the credentials in its facts stand for. */
+/** What the action was decided on; `session` belongs to the credentials in its facts. */
 export interface PerformTarget {
   view: View;
   session: Session | undefined;
@@ -117,7 +117,7 @@ async function create(
   return { type: 'sent', result };
 }
 
-/** The identifier is reserved until the visit ends, so that of two adopters only one comes to hold it. */
+/** Reserves the identifier until the visit ends, so that only one of two adopters gets to hold it. */
 async function adopt(
   action: Extract<Action, { type: 'adopt' }>,
   target: PerformTarget,
@@ -132,17 +132,18 @@ async function adopt(
   const holding = { namespace, name, secret: spec.apiKeySecretRef.name, account, identifier };
   if (before.length === 0) room.holders.reserve(uid, holding);
   const found = await read(identifier, undefined, target);
-  // Only who can read the server is told whether others hold it.
+  // Only an object whose key can read the server learns whether others hold it.
   if (found.type !== 'server') return found;
-  // Another key of the same account has another name: that it is one server shows only now. Who came later gives way.
+  // Another key of the same account has another account name, so only the read shows that it is the same server. The
+  // later object gives way.
   const fingerprint = fingerprintOf(found.server);
   const holders = before.length > 0 ? before : others.withServer(identifier, { account, fingerprint, held: true });
   return holders.length === 0 ? found : { type: 'held', holders };
 }
 
 /**
- * A server that was read: its SSH server is asked, and its connection Secret written, where spec wants that. Not for a server
- * that may be another one: its password is not for this object.
+ * For a server that was read: checks its SSH server and writes its connection Secret, if the spec asks for that. Skips
+ * a server that may be another one, since its password does not belong to this object.
  */
 async function lookedAt(outcome: Outcome, record: ServerRecord, view: View, room: PerformRooms): Promise<Outcome> {
   if (outcome.type !== 'server' || !recognizeFor('look', view, record, outcome).ok) return outcome;
@@ -153,7 +154,7 @@ async function lookedAt(outcome: Outcome, record: ServerRecord, view: View, room
   return { ...outcome, ...(probed && { probed }), ...(connection && { connection }) };
 }
 
-/** Everything that a DELETE needs was looked at before: see `cancellation` in decision/checks/deleting.ts. */
+/** Everything that a DELETE needs was checked before: see `cancellation` in decision/checks/deleting.ts. */
 async function deleteServer(
   { identifier, leave }: Extract<Action, { type: 'deleteServer' }>,
   session: Session,
@@ -162,7 +163,7 @@ async function deleteServer(
   if (!leave.ok) return leave.outcome;
   const { shown, liveAt } = leave;
   try {
-    // A process that was suspended since must not act on what was true before.
+    // A process that was suspended since the live read must not act on outdated facts.
     const maySend = (): boolean => room.leads() && room.timers.monotonic() - liveAt < LIVE_READ_MS;
     await session.deleteServer(identifier, maySend);
     return { type: 'cancelled' };
@@ -176,11 +177,11 @@ async function deleteServer(
   }
 }
 
-/** The DELETE has left, and no answer of the provider says that it was refused. */
+/** True if the DELETE was sent and no answer of the provider refuses it. */
 function mayHaveActed(error: ProviderError): boolean {
   const isAnswered = error instanceof ResponseError && error.status < 500;
   return !isAnswered && !isProviderError(error, 'PROVIDER_WITHHELD') && !REFUSED.has(error.code);
 }
 
-/** Codes of errors that come before a DELETE leaves, or that refuse it. */
+/** Codes of errors that occur before a DELETE is sent, or that refuse it. */
 const REFUSED = new Set(['PROVIDER_INVALID_CREDENTIALS', 'PROVIDER_UNAUTHORIZED', 'PROVIDER_RATE_LIMITED']);

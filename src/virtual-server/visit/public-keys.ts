@@ -1,9 +1,9 @@
 /**
- * The SSH public keys in a text of several lines, as in authorized_keys. What a Secret holds goes to the provider only
- * where each line is a public key by its structure: anything else could be another secret.
+ * Parses the SSH public keys in a text of several lines, as in authorized_keys. The content of a Secret goes to the
+ * provider only if every line has the structure of a public key: anything else could be another secret.
  */
 
-/** Type, base64 body, and a comment that may follow. Options before the type are not allowed. */
+/** Type, base64 body, and an optional comment. Options before the type are not allowed. */
 const KEY_LINE = /^((?:ssh|ecdsa|sk)-[^\s"]+)[ \t]+(AAAA[A-Za-z0-9+/]+={0,2})(?:[ \t].*)?$/;
 
 /** `problem` never quotes the text. */
@@ -25,7 +25,7 @@ function refused(problem: string): PublicKeys {
   return { ok: false, problem };
 }
 
-/** RFC 4253, 6.6: the body begins with the length and the name of its type, and the key follows. */
+/** RFC 4253, 6.6: the body starts with the length and the name of its type, then comes the key. */
 function isPublicKey(line: string): boolean {
   const [, type = '', body = ''] = KEY_LINE.exec(line) ?? [];
   const bytes = Buffer.from(body, 'base64');

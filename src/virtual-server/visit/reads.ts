@@ -1,4 +1,4 @@
-/** Reads tasks and servers, and whether a 404 of the provider says anything of what was asked for. */
+/** Reads tasks and servers, and tells whether a 404 of the provider proves anything. */
 import { isProviderError } from '../../provider/errors/provider-error.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isSameAccount } from '../decision/account.ts';
@@ -17,16 +17,16 @@ export async function pollTask(task: number, account: string | undefined, sessio
   return 'detail' in asked ? { type: 'taskNotFound', ...asked } : asked.found;
 }
 
-/** `account`: the one of the record that names the server, where there is one. */
+/** `account`: the account in the record that names the server, if any. */
 export async function readServer(
   identifier: string,
   account: string | undefined,
   session: Session,
   { metadata, status }: VirtualServer,
 ): Promise<Outcome> {
-  // A server that was read before is only looked at again, unless it is to be cancelled.
+  // Reading a server again has low priority, unless the server is about to be cancelled.
   const priority = metadata.deletionTimestamp !== undefined ? 'high' : isProvisioned(status) ? 'low' : 'normal';
-  // The spelling that works in calls is kept, however the provider spells it.
+  // Keep the spelling that works in calls, however the provider spells it.
   const read = async (): Promise<Outcome> => ({
     type: 'server',
     server: { ...(await session.readServer(identifier, priority)), identifier },
@@ -36,12 +36,12 @@ export async function readServer(
   return 'detail' in asked ? { type: 'serverNotFound', ...asked } : asked.found;
 }
 
-/** What was found, or that it was denied twice: whether that counts as a hint that it is gone, and why not. */
+/** What was found, or a double denial: whether it counts as a hint that the server or task is gone, and why not. */
 type Answer<T> = { found: T } | { counts: boolean; detail: string };
 
 /**
- * Asks once more after a look at what a 404 may come from otherwise: a fault may be over by then. `problem`: why a denial
- * proves nothing; undefined: it counts.
+ * After a 404, checks for other causes, then asks once again, since a fault may have ended by then. `problem`: why a
+ * denial proves nothing; undefined if it counts.
  */
 async function unlessDenied<T>(ask: () => Promise<T>, problem: () => Promise<string | undefined>): Promise<Answer<T>> {
   const attempt = async (): Promise<T | undefined> => {
@@ -65,7 +65,7 @@ async function problemOf(session: Session, account: string | undefined): Promise
   return isOther ? 'the API key or the base URL differs from the one it was last seen with' : listsProblem(session);
 }
 
-/** A key that sees no product may be one of a suspended account, and the provider be in trouble. */
+/** A key that sees no products may belong to a suspended account, or the provider may be in trouble. */
 async function listsProblem(session: Session): Promise<string | undefined> {
   try {
     return (await session.products()).length === 0 ? 'the provider lists no products either' : undefined;

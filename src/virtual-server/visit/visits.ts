@@ -1,4 +1,7 @@
-/** The visits to VirtualServers, each to one object: decide, perform, settle, write, until nothing more can be done at once. */
+/**
+ * Visits VirtualServers, one object at a time: decide, perform, settle and write until nothing more can be done at
+ * once.
+ */
 import { SERVER_KIND } from '../../api/names.ts';
 import { currentReason } from '../../controller/conditions.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../api/virtual-server.ts';
@@ -34,25 +37,25 @@ export interface VisitRooms extends PerformRooms, GatherRooms {
   instruments?: Pick<ServerInstruments, 'provisioned'>;
 }
 
-/** No visit needs more; one that does has found a loop, which is a bug. */
+/** No visit needs more steps than this; exceeding it means a loop, which is a bug. */
 const MAX_STEPS = 24;
 
 interface StepResult {
   next: Next;
-  /** The newest version. */
+  /** The newest version of the object. */
   object: VirtualServer;
 }
 
 interface Visit {
   gathered: VisitFacts;
   claimed?: string;
-  /** To be called when a visit that claims has ended. */
+  /** Call it when a visit that claims has ended. */
   ended?: () => void;
 }
 
 export class Visits {
   readonly #rooms: VisitRooms;
-  /** Visits that are about to claim an attempt, or have, and have not yet written what came of it. */
+  /** Visits that claim an attempt and have not yet recorded its result. */
   readonly #creating = new Set<Promise<undefined>>();
   #draining = false;
 
@@ -60,7 +63,10 @@ export class Visits {
     this.#rooms = rooms;
   }
 
-  /** Resolves with the ms until the next visit; undefined: when something changes. Throws what made a step fail. */
+  /**
+   * Resolves with the ms until the next visit; undefined: when something changes. Throws the error of a step that
+   * failed.
+   */
   async visit(first: VirtualServer): Promise<number | undefined> {
     const { namespace, name, uid } = first.metadata;
     const visit: Visit = { gathered: {} };
@@ -75,9 +81,9 @@ export class Visits {
           visit.ended ??= this.#creates();
         }
         const { next, object: newest }: StepResult = await this.#step(view, action, visit);
-        // What follows on an order can be done by the next process as well.
+        // Everything after an order can be done by the next process too.
         if (action.type === 'create') visit.ended?.();
-        // Versions come again after a restore of etcd: a write may meet an object that this process has not seen.
+        // Versions repeat after a restore of etcd, so a write may hit an object that this process has not seen.
         const isSeen = inputsOf(newest) === view.inputs;
         if (!next.again && isSeen) return next.requeueAfterMs;
         object = newest;
@@ -90,13 +96,13 @@ export class Visits {
     }
   }
 
-  /** Begins nothing new; resolves when every create in flight is answered and written down. */
+  /** Starts nothing new; resolves when every create in flight is answered and recorded. */
   async drain(): Promise<void> {
     this.#draining = true;
     await Promise.all(this.#creating);
   }
 
-  /** Writes down what the journal knows and the object does not say yet; calls nothing. */
+  /** Records what the journal knows and the object does not have yet; makes no calls to the provider. */
   async restore(object: VirtualServer): Promise<void> {
     const visit: Visit = { gathered: {} };
     const view = lookAt(object, this.#facts(object, visit));
@@ -105,7 +111,7 @@ export class Visits {
     else this.#rooms.objects.saw(object);
   }
 
-  /** `drain` waits for this visit from now on, until the returned function is called. */
+  /** Makes `drain` wait for this visit until the returned function is called. */
   #creates(): () => void {
     const { promise, resolve } = Promise.withResolvers<undefined>();
     this.#creating.add(promise);
@@ -125,7 +131,7 @@ export class Visits {
     if (action.type === 'release') {
       objects.released(object.metadata.uid, action.why === 'retained' ? action.record?.identifier : undefined);
     }
-    // What was learnt is remembered even when the write fails; what was planned holds only once it is written.
+    // Findings are remembered even if the write fails; a plan holds only once it is written.
     const { next: planned } = objects.memo(object.metadata.uid);
     objects.remember(object.metadata.uid, { ...next.memo, ...(planned && { next: planned }) });
     const written = await this.#write(object, action, next);
@@ -147,13 +153,14 @@ export class Visits {
       return written;
     } catch (error) {
       const refused = error instanceof KubeError && error.code === 'Conflict';
-      // The journal keeps the attempt: a proxy may answer 409 to an applied claim, and the note proves that nothing was sent.
+      // The journal keeps the attempt: a proxy may answer 409 to an applied claim, and the entry proves that nothing
+      // was sent.
       if (refused && next.claimed !== undefined) limit.giveBack(namespace, uid);
       throw error;
     }
   }
 
-  /** Forgets the attempts that the record no longer names and that a definite answer, or a person, has resolved. */
+  /** Forgets attempts that the record no longer names and that a definite answer, or you, have resolved. */
   async #forgetResolved(uid: string, action: Action, attempt: string | undefined): Promise<void> {
     const { journal } = this.#rooms;
     const isResolved = resolvesAttempts(action);
@@ -174,7 +181,7 @@ export class Visits {
       monotonic: timers.monotonic(),
       ...(apiServerNow !== undefined && { apiServerNow }),
       memo: objects.memo(uid),
-      // That the attempt of this very visit was not sent yet is no reason to drop it.
+      // The attempt of this visit was not sent yet, which is no reason to drop it.
       notes: journal.entries(uid).filter((note) => note.attempt !== claimed || note.state !== 'minted'),
       others: holders.others(uid),
       timing: pace.timing(object.metadata.namespace, timers.monotonic()),
@@ -185,7 +192,9 @@ export class Visits {
     };
   }
 
-  /** The key was refused, or sees nothing of what is held: the Secret is read again before it is used once more. */
+  /**
+   * If the key was refused, or cannot see what the object holds, the Secret is read again before the key's next use.
+   */
   #suspect(object: VirtualServer, action: Action, outcome: Outcome): void {
     const reason =
       outcome.type === 'failed' ? reasonOf(outcome.error) : action.type === 'park' && action.verdict.reason;
@@ -195,7 +204,7 @@ export class Visits {
     this.#rooms.credentials.suspect(object.metadata.namespace, object.spec.apiKeySecretRef.name);
   }
 
-  /** A server whose task was followed here, and that this step has read for the first time. */
+  /** Counts a server whose task was followed here and that this step has read for the first time. */
   #observeProvisioned(before: VirtualServerStatus | undefined, after: VirtualServerStatus): void {
     const { attemptedAt, mode } = after.record ?? {};
     if (before?.task === undefined || isProvisioned(before) || !isProvisioned(after)) return;

@@ -1,4 +1,6 @@
-/** Writes what a step changed: at most one metadata write and one status write, each bound to the version that was read. */
+/**
+ * Writes what a step changed: at most one metadata write and one status write, each bound to the version that was read.
+ */
 import { isDeepStrictEqual } from 'node:util';
 import { FINALIZER, RECORD_ANNOTATION } from '../../api/names.ts';
 import { formatRecord, type ServerRecord } from '../../api/record.ts';
@@ -9,11 +11,11 @@ import type { Kube } from '../kube.ts';
 
 export interface WriteRooms {
   kube: Pick<Kube, 'patchMetadata' | 'writeStatus'>;
-  /** Told of every version that a write returned, at once. */
+  /** Called at once with every version that a write returned. */
   wrote: (object: VirtualServer) => void;
 }
 
-/** Returns the newest version. Throws KubeError; what was written before the error stays written. */
+/** Returns the newest version. Throws KubeError; whatever was written before the error stays written. */
 export async function write(
   object: VirtualServer,
   next: Pick<Next, 'record' | 'status'>,
@@ -32,7 +34,7 @@ export async function write(
   return newest;
 }
 
-/** Undefined where metadata says it already. A deleting object takes no new finalizer. */
+/** Undefined if metadata already matches. An object that is being deleted cannot get a new finalizer. */
 function metadataPatch(object: VirtualServer, record: ServerRecord | null): MetadataPatch | undefined {
   const { finalizers = [], annotations, deletionTimestamp } = object.metadata;
   const present = finalizers.includes(FINALIZER);

@@ -125,7 +125,7 @@ describe('a task that was accepted and not yet recorded', () => {
     detour.cut();
     hang.release();
     operator.terminate();
-    const says = ({ msg }: Record<string, unknown>): boolean => msg === 'tasks are not recorded yet: trying on';
+    const says = ({ msg }: Record<string, unknown>): boolean => msg === 'tasks are not recorded yet: retrying';
     await world.until(() => world.log.filter(says).length >= 2, 'two tries in vain');
     expect(world.log.find(says)).toMatchObject({ level: 'error', objects: [`${world.namespace}/web`] });
     detour.restore();

@@ -17,7 +17,7 @@ import { stored, storedWith } from '../../gen/virtual-server.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** Lets everything happen that need not wait for a clock. */
+/** Runs everything that does not have to wait for a clock. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
@@ -70,7 +70,7 @@ async function running(catalogs: ServerCatalog[], product = 'a') {
 }
 
 describe('the key of a catalog', () => {
-  it('is kept while one uses it, though no server does, and forgotten within a minute when it is gone', async () => {
+  it('is kept while a catalog uses it, even if no server does, and forgotten within a minute after the catalog is gone', async () => {
     const leaving = storedCatalog('leaving', { secret: 'old' });
     const { shelf, keys, pass } = await running([storedCatalog('staying', { secret: 'used' }), leaving]);
     expect([...keys].sort()).toEqual(['old', 'used']);
@@ -83,7 +83,7 @@ describe('the key of a catalog', () => {
 describe('a catalog', () => {
   const asked = { annotations: { [RECONCILE_AT_ANNOTATION]: 'now' } };
 
-  it('that was read for the last request is left alone after a start until its interval is over', async () => {
+  it('that was read for the last request is not read after a start until its interval has passed', async () => {
     const before = await running([storedCatalog('c', asked)], 'a');
     const { status } = before.shelf.get('c') ?? {};
     const { products, pass } = await running([storedCatalog('c', { ...asked, ...(status && { status }) })], 'b');
@@ -111,7 +111,7 @@ describe('a catalog', () => {
     expect(products('c')).toEqual(['e']);
   });
 
-  it('is read once more when its Secret gets another key while the lists are being read', async () => {
+  it('is read again when its Secret gets another key while the lists are being read', async () => {
     const catalog = storedCatalog('c');
     const shelf = feedOf(catalog);
     const reads: string[] = [];

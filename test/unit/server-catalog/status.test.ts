@@ -28,7 +28,7 @@ const condition = ({ conditions }: ServerCatalogStatus, type: string) =>
   conditions?.find((other) => other.type === type);
 
 describe('lists', () => {
-  it('stand in an order of their own, with counts', () => {
+  it('are sorted, with counts', () => {
     const status = catalogStatus(object(), lists(), NOW);
     expect(status).toMatchObject({
       products: [
@@ -47,7 +47,7 @@ describe('lists', () => {
     expect(condition(status, 'Ready')).toMatchObject({ status: 'True', message: '2 products, 1 images, 3 disk sizes' });
   });
 
-  it('that come in another order are the same', () => {
+  it('that arrive in another order are the same', () => {
     const status = catalogStatus(object(), lists(), NOW);
     const turned = lists({
       products: [...lists().catalog.products].reverse(),
@@ -56,13 +56,13 @@ describe('lists', () => {
     expect(catalogStatus(object(status), turned, LATER)).toEqual(status);
   });
 
-  it('that changed move observedAt', () => {
+  it('that have changed move observedAt', () => {
     const status = catalogStatus(object(), lists(), NOW);
     const changed = catalogStatus(object(status), lists({ products: [] }), LATER);
     expect(changed).toMatchObject({ products: [], observedAt: '2026-01-01T13:00:00Z' });
   });
 
-  it('are cut at 500 entries, which is said', () => {
+  it('are cut at 500 entries, which Ready reports', () => {
     const sizes = Array.from({ length: 501 }, (_, index) => index + 1);
     const products = sizes.map((size) => ({ code: `p${size}` }));
     const images = sizes.map((size) => ({ name: `i${size}` }));
@@ -76,7 +76,7 @@ describe('lists', () => {
     );
   });
 
-  it('leave out what could not be stored as it is, and what is no size', () => {
+  it('omit entries that cannot be stored unchanged, and invalid sizes', () => {
     const odd = ['', 'x'.repeat(257), 'a\u0007b', 'half \ud800'];
     const status = catalogStatus(
       object(),
@@ -93,12 +93,12 @@ describe('lists', () => {
   });
 });
 
-describe('a request for a reading', () => {
+describe('a request for a read', () => {
   const asking = (value: string, status?: ServerCatalogStatus): ServerCatalog =>
     storedCatalog('c', { annotations: { 'vps-operator.dev/reconcile-at': value }, ...(status && { status }) });
 
   it.each([['lists', lists()] as const, ['a failure', failing('ProviderUnavailable')] as const])(
-    'is met once, by %s',
+    'is handled once, by %s',
     (_what, reading) => {
       expect(isRequested(object())).toBe(false);
       expect(isRequested(asking('1'))).toBe(true);
@@ -109,7 +109,7 @@ describe('a request for a reading', () => {
     },
   );
 
-  it('is none when the annotation goes, and none when the same comes back', () => {
+  it('is absent when the annotation is removed, or when the same value returns', () => {
     const met = catalogStatus(asking('1'), lists(), NOW);
     expect(isRequested(object(met))).toBe(false);
     const later = catalogStatus(object(met), lists(), LATER);
@@ -117,7 +117,7 @@ describe('a request for a reading', () => {
     expect(isRequested(asking('1', later))).toBe(false);
   });
 
-  it('is met however long it is', () => {
+  it('is handled however long it is', () => {
     const long = 'a'.repeat(300);
     const status = catalogStatus(asking(long), lists(), NOW);
     expect(status.lastHandledReconcileAt).toBe('a'.repeat(256));
@@ -136,7 +136,7 @@ describe('a failure', () => {
   });
 
   it.each(['InvalidCredentials', 'Unauthorized', 'SecretNotFound'] as const)(
-    'of the key (%s) keeps the lists and ends Ready, from then on',
+    'of the key (%s) keeps the lists and ends Ready',
     (reason) => {
       const status = catalogStatus(object(ready), failing(reason), LATER);
       expect(status.products).toEqual(ready.products);
@@ -150,7 +150,7 @@ describe('a failure', () => {
     },
   );
 
-  it('for another spec drops the lists: they may be those of another account', () => {
+  it('for another spec drops the lists, which may belong to another account', () => {
     const status = catalogStatus(object(ready, 2), failing('ProviderUnavailable'), LATER);
     expect(status).not.toHaveProperty('products');
     expect(status).not.toHaveProperty('observedAt');

@@ -1,4 +1,4 @@
-/** The server that the annotation `adopt` names. */
+/** Adopts the server that the annotation `adopt` names. */
 import { currentReason } from '../../../controller/conditions.ts';
 import { hasTrait } from '../../../api/conditions.ts';
 import { ADOPT_ANNOTATION } from '../../../api/names.ts';
@@ -7,7 +7,7 @@ import type { Action } from '../types.ts';
 import { namesOf, resolveAdvice } from '../words.ts';
 import { accountOf, isOverdue, notYet, park, type View } from '../view.ts';
 
-/** The task named a server that nobody has ever seen, and names another one now, or none. */
+/** True if the task named a server that was never seen, and now names another one or none. */
 function isReplaceable({ own, adoption, object }: View): boolean {
   if (own?.mode !== 'create' || own.fingerprint !== undefined || own.task === undefined) return false;
   const isOther = adoption?.ok === true && adoption.identifier.toLowerCase() !== own.identifier?.toLowerCase();
@@ -17,18 +17,18 @@ function isReplaceable({ own, adoption, object }: View): boolean {
 export function adoptionIsAsked(view: View): Action | undefined {
   const { own, adoption, facts, object } = view;
   if (adoption === undefined || (own?.identifier !== undefined && !isReplaceable(view))) return undefined;
-  // A task that runs tells which server is its own; adopted before, that server would be called an orphan.
+  // A running task will name its own server. Adopting that server earlier would make the task look like an orphan.
   const isRefused = currentReason(object.status?.conditions) === 'AdoptInvalid';
   if (own?.task !== undefined && !isRefused && !isHopeless(view, own)) return undefined;
   if (!adoption.ok) return park('AdoptInvalid', adoption.message);
   const { identifier } = adoption;
-  // Without a key of the account nothing is said of what others hold.
+  // Require a key of the account first: without one, the message must not tell what other objects hold.
   const first = notYet(view, 'adopt');
   if (first !== undefined) return first;
   const ordering = facts.others.ordering(accountOf(facts));
   if (ordering.length > 0) {
     const message = `Server ${identifier} is adopted as soon as it is known which server ${namesOf(ordering, object)} has ordered`;
-    // Two overdue orders would wait for each other: a reason that says so lets the other one go first (see isStuck).
+    // Two overdue orders would wait for each other: the reason TaskOverdue lets the other one go first (see isStuck).
     const isLate = own?.task !== undefined && isOverdue(own, facts.now);
     return park(isLate ? 'TaskOverdue' : 'Pending', message, {
       afterMs: Math.min(facts.timing.pollMs, ORDERING_RECHECK_MS),
@@ -39,7 +39,7 @@ export function adoptionIsAsked(view: View): Action | undefined {
 
 const ORDERING_RECHECK_MS = 5_000;
 
-/** While an attempt is open no advice may end in a release. */
+/** While an attempt is open, no advice may lead to a release. */
 export function heldMessage({ own, object }: View, identifier: string, holders: readonly string[]): string {
   const open = own?.attempt === undefined ? '' : ` ${resolveAdvice(own)}`;
   return `Server ${identifier}, named by annotation ${ADOPT_ANNOTATION}, is held by ${namesOf(holders, object)}. Correct the annotation.${open}`;

@@ -1,4 +1,4 @@
-/** An attempt to order a server, its outcome, and the task that follows on it. */
+/** An attempt to order a server, its outcome, and the task that results from it. */
 import { currentReason } from '../../../controller/conditions.ts';
 import { hasTrait } from '../../../api/conditions.ts';
 import type { VirtualServer } from '../../../api/virtual-server.ts';
@@ -35,7 +35,9 @@ export function mayBeInFlight({ own, facts }: OwnView): boolean {
   return facts.now - firstSeen(own.attempt, facts) < facts.timing.takeoverMs;
 }
 
-/** Nothing will be heard of the task by itself, or has been heard for an hour. */
+/**
+ * True if waiting will not resolve the order (the reason is `hopeless`), or if its task has run for more than an hour.
+ */
 export function isHopeless({ object, facts }: View, own: ServerRecord): boolean {
   return hasTrait(currentReason(object.status?.conditions), 'hopeless') || isOverdue(own, facts.now);
 }
@@ -45,15 +47,15 @@ export function createOutcomeIsUnknown({ own, object }: OwnView): Action | undef
   return park('CreateOutcomeUnknown', fullerMessage(object, own) ?? unknownMessage(own));
 }
 
-/** What happened was known to the visit that sent the create alone; the condition of this order still says it. */
+/** Only the visit that sent the create knows what happened; the condition of this order still contains it. */
 function fullerMessage({ status }: VirtualServer, { attempt, hintedTask }: ServerRecord): string | undefined {
   if (status?.record?.attempt !== attempt || status?.record?.hintedTask !== hintedTask) return undefined;
   return status?.conditions?.find(({ reason }) => reason === 'CreateOutcomeUnknown')?.message;
 }
 
 /**
- * The counter of the provider has started again: following the task could lead both to one server. An object that knows
- * its server can tell when the task speaks of another one.
+ * The provider has restarted its task numbers, so following this task could lead both objects to one server. An object
+ * that already knows its server can tell when the task names another one.
  */
 export function taskIsHeldTwice(view: OwnView): Action | undefined {
   const { own, facts, object } = view;
@@ -78,8 +80,8 @@ export function taskRuns(view: OwnView): Action | undefined {
 }
 
 /**
- * Task numbers are those of an account. Under another key of the same base URL the identifier that the task named before
- * can prove that it is the same one; without it the task may be anybody's.
+ * Each account counts its own tasks. Under another key of the same base URL, the identifier that the task named before
+ * can prove that it is the same task. Without an identifier, the task may belong to any other order.
  */
 function taskOfAnotherAccount({ facts, object, own }: OwnView): Action | undefined {
   const account = accountOf(facts);

@@ -1,18 +1,21 @@
-/** What becomes of the server of an object that is being deleted. */
+/** What happens to the server of an object that is being deleted. */
 import { isSameAccount } from '../account.ts';
 import { isInDoubt, recognizeFor } from '../doubt.ts';
 import { orphanMessage } from '../inputs.ts';
 import type { Action, Outcome } from '../types.ts';
 import { accountOf, notYetOrGone, park, type OwnView, type View } from '../view.ts';
 
-/** No credentials are needed where nothing was created. */
+/** If nothing was created, no credentials are needed. */
 export function nothingIsOwed({ own, record, adoption }: View): Action | undefined {
   if (record.kind === 'missing' && adoption !== undefined) return undefined;
   if (own?.orphans !== undefined) return park('OrphanedServer', orphanMessage(own));
   return { type: 'release', why: 'nothingCreated', record: own };
 }
 
-/** What is left behind has to have a name: until then the order is followed, or waits for a word about its outcome. */
+/**
+ * A retained server must have an identifier. Until then the operator follows the order, or waits until you resolve its
+ * outcome.
+ */
 export function serverIsRetained({ own, object }: OwnView): Action | undefined {
   if (object.spec.deletionPolicy !== 'Retain' || own.identifier === undefined) return undefined;
   return { type: 'release', why: 'retained', record: own };
@@ -32,7 +35,7 @@ export function serverIsToBeCancelled(view: OwnView): Action | undefined {
   if (own.identifier === undefined) return undefined;
   const isCancelled = facts.memo.cancelled === own.identifier;
   if (isCancelled || facts.memo.gone === own.identifier) {
-    // Its own server is no more: nothing of it is to be kept.
+    // The object's own server no longer exists, so the message must not advise to keep it.
     if (own.orphans !== undefined) return park('OrphanedServer', orphanMessage({ orphans: own.orphans }));
     return { type: 'release', why: isCancelled ? 'cancelled' : 'gone', record: own };
   }
@@ -40,9 +43,9 @@ export function serverIsToBeCancelled(view: OwnView): Action | undefined {
 }
 
 /**
- * The server is read and recognized first: it may be another one that was given the identifier. Then the object is read
- * live and decided on from the start, since nothing is cancelled on the word of a cache. The definition comes last: the API
- * server marks it for deletion before it deletes any object.
+ * The operator reads and recognizes the server first, since another server may have got the identifier. It then reads
+ * the object live and decides again from the start, so that no cached state cancels a server. It reads the definition
+ * last: the API server marks the definition for deletion before it deletes any object.
  */
 export function cancellation(view: OwnView, identifier: string): Action {
   const first = notYetOrGone(view, 'deleteServer');
@@ -65,8 +68,8 @@ function isRecognized(view: OwnView, shown: Outcome): boolean {
 }
 
 /**
- * A DELETE may find a server that reads do not show yet. Not one that was read before: its identifier may have become another
- * server's since.
+ * A DELETE may find a server that reads do not show yet. This does not apply to a server that was read before: another
+ * server may have got its identifier since.
  */
 function mayBeUnseen({ object, own, facts }: OwnView, shown: Outcome): boolean {
   const { account, fingerprint, mode, missingAt } = own;

@@ -1,4 +1,4 @@
-/** The server of an object that is not being deleted: it is kept an eye on, and cancelled at its end. */
+/** Watches the server of an object that is not being deleted, and cancels it when it expires. */
 import { timestamp } from '../../../base/timestamp.ts';
 import { cancellation } from './deleting.ts';
 import { isToExpire } from '../expiry.ts';
@@ -19,7 +19,7 @@ export function serverIsToExpire(view: OwnView): Action | undefined {
 export function serverIsHeld(view: OwnView): Action | undefined {
   const { own, facts, object } = view;
   if (own.identifier === undefined) return undefined;
-  // A wiped status is filled in at once, unless the last call failed.
+  // Fill in a wiped status at once, unless the last call failed.
   const known = isProvisioned(object.status) || facts.memo.failures > 0;
   const first = known ? notYet(view, 'readServer') : withoutCredentials(view, 'readServer');
   return first ?? { type: 'readServer', record: own, identifier: own.identifier };

@@ -1,4 +1,4 @@
-/** What has to be in order before a server is ordered. */
+/** What must be in order before the operator orders a server. */
 import type { Missing } from '../../../accounts/decision/failure.ts';
 import { clockOf, expiryOf } from '../expiry.ts';
 import { holdsSomething } from '../record.ts';
@@ -6,7 +6,7 @@ import { specProblem } from '../spec.ts';
 import type { Action, Facts, GatherKind } from '../types.ts';
 import { notDue, park, withoutCredentials, type View } from '../view.ts';
 
-/** Nothing is ordered, and nothing adopted, only to be cancelled at once. */
+/** The operator orders and adopts nothing that it would have to cancel at once. */
 export function timeIsOver({ own, object, facts }: View): Action | undefined {
   const at = expiryOf(object, own);
   if (at === undefined || clockOf(facts) < at) return undefined;
@@ -17,7 +17,7 @@ const RECHECK_MS = 60_000;
 
 export function serverIsToBeOrdered(view: View): Action | undefined {
   const { facts, object, own, deleting } = view;
-  // The last line of defence against a second create: no check before this one may let such an object through.
+  // The last line of defense against a second order: no earlier check may let such an object through.
   if (deleting || (own !== undefined && holdsSomething(own))) throw new Error('a server is held, or may be: no create');
   const first = notDue(view, 'gather') ?? journalIsUnavailable(facts) ?? withoutCredentials(view, 'gather');
   if (first !== undefined) return first;
@@ -46,7 +46,7 @@ export function serverIsToBeOrdered(view: View): Action | undefined {
   return { type: 'claim', record: own, account: facts.credentials.account };
 }
 
-/** Nothing is claimed that could not be sent. */
+/** The operator claims nothing that it could not send. */
 function journalIsUnavailable({ journalProblem, timing }: Facts): Action | undefined {
   if (journalProblem === undefined) return undefined;
   const message =

@@ -1,4 +1,4 @@
-/** What is settled of a record of the object's own before anything is called, whether the object is deleted or not. */
+/** What the object's own record settles before any call, whether the object is being deleted or not. */
 import { isHopeless, mayBeInFlight } from './attempt.ts';
 import { namesAsGone, orphanMessage, saysNotCreated, withoutHandledOrphans } from '../inputs.ts';
 import { settledWith, withoutAttempt, withoutServer } from '../record.ts';
@@ -7,9 +7,9 @@ import { heldTwiceAdvice, namesOf } from '../words.ts';
 import { park, taskIsOver, type OwnView } from '../view.ts';
 
 /**
- * A person has looked and found nothing: obeyed only when no create can be on its way any more. Of a task the provider has
- * to have no news, or none for an hour, when it is asked after the word; and where it named a server, that server has to be
- * denied.
+ * You say that the attempt created nothing. The operator obeys once no create can be in flight. If there is a task, the
+ * operator must have asked the provider after your annotation, and the task must be hopeless or overdue. If the task
+ * has named a server, the provider must have denied that server.
  */
 export function attemptCreatedNothing(view: OwnView): Action | undefined {
   const { own, object, facts, inputs } = view;
@@ -28,21 +28,24 @@ export function orphanIsHandled({ own, object }: OwnView): Action | undefined {
   return record === own ? undefined : { type: 'record', record, why: 'orphanHandled' };
 }
 
-/** A word that turned out to be untrue counts again once it has been taken back and said anew. */
+/** A `server-gone` annotation that proved untrue counts again after you remove it and set it again. */
 export function wordIsTakenBack({ own, object }: OwnView): Action | undefined {
   if (own.goneRefuted === undefined || namesAsGone(object, own)) return undefined;
   const { goneRefuted: _goneRefuted, ...record } = own;
   return { type: 'record', record, why: 'wordTakenBack' };
 }
 
-/** Its server was cancelled. Nothing is ordered again, or a GitOps tool that keeps the object would pay for ever. */
+/**
+ * The server was cancelled. The operator orders no other one, or a GitOps tool that keeps the object would cost money
+ * forever.
+ */
 export function serverHasExpired({ own, deleting }: OwnView): Action | undefined {
   if (own.expiredAt === undefined) return undefined;
   if (!deleting) {
     const message =
       `Server ${own.identifier ?? ''} expired at ${own.expiredAt}: it no longer exists. The operator does not order another ` +
       'one. Delete this object, and create a new one if you want another server';
-    // Its addresses may be given to somebody else from now on.
+    // From now on the provider may give its addresses to another customer.
     return park('Expired', message, { empties: true });
   }
   if (own.orphans !== undefined) return park('OrphanedServer', orphanMessage({ orphans: own.orphans }));
@@ -52,7 +55,7 @@ export function serverHasExpired({ own, deleting }: OwnView): Action | undefined
 export function identifierIsHeldTwice({ own, facts, object, deleting }: OwnView): Action | undefined {
   if (own.identifier === undefined || (deleting && object.spec.deletionPolicy === 'Retain')) return undefined;
   const { account, fingerprint } = own;
-  // Who is only about to take it over finds this object there.
+  // An object that is only about to adopt the server is left out: it will see this object as the holder.
   const holders = facts.others.withServer(own.identifier, { account, fingerprint, held: true });
   if (holders.length === 0) return undefined;
   return park(

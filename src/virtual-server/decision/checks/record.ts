@@ -1,4 +1,4 @@
-/** What can be read of the record, of every object; and whether anything may be done with it at all. */
+/** What can be read of any object's record, and whether the operator may act on it at all. */
 import { ADOPT_ANNOTATION, RECORD_ANNOTATION, START_ANEW_ANNOTATION } from '../../../api/names.ts';
 import { RECORD_FORMAT, RECORD_MODES } from '../../../api/record.ts';
 import { isPaused, saysNothingCreated } from '../inputs.ts';
@@ -7,12 +7,12 @@ import type { Action } from '../types.ts';
 import { letGoAdvice } from '../words.ts';
 import { park, type View } from '../view.ts';
 
-/** Somebody else's finalizer keeps the object: nothing is owed any more. */
+/** Only finalizers of others keep the object; the operator is done with it. */
 export function finalizerIsGone({ object }: View): Action | undefined {
   return isLetGo(object) ? { type: 'wait' } : undefined;
 }
 
-/** Before everything that reads the record: this version may misread what a newer one has written. */
+/** Comes before every check that reads the record, since this version may misread what a newer version wrote. */
 export function recordIsTooNew({ record }: View): Action | undefined {
   if (record.kind !== 'tooNew') return undefined;
   return park(
@@ -24,8 +24,8 @@ export function recordIsTooNew({ record }: View): Action | undefined {
 }
 
 /**
- * No record is left, and you say that there is no server either. The word counts only for an object that is being deleted:
- * one that lives on could lose its next record too, and the word would still be there.
+ * No record is left, and your annotation says that there is no server. It counts only for an object that is being
+ * deleted: a living object could lose its next record too, while the annotation is still there.
  */
 function goneWithoutServer({ object, deleting }: View): Action | undefined {
   if (!deleting || !saysNothingCreated(object)) return undefined;
@@ -82,7 +82,7 @@ export function recordIsInConflict({ record }: View): Action | undefined {
   );
 }
 
-/** Comes before `objectIsPaused`: what is known is written down even then. */
+/** Comes before `objectIsPaused`, since known facts are recorded even while the object is paused. */
 export function recordIsStale({ record }: View): Action | undefined {
   if (record.kind !== 'own' || !record.stale) return undefined;
   return { type: 'record', record: record.record, why: 'restored' };

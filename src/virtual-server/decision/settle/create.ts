@@ -1,4 +1,4 @@
-/** What the answer to a create means for its object (design.md, "What an answer to the create means"). Pure. */
+/** What the answer to an order means for its object (design.md, "What an answer to the order means"). Pure. */
 import type { ServerRecord } from '../../../api/record.ts';
 import type { CreateOutcome } from '../../../provider/types.ts';
 import { compose, eventsOf } from '../compose.ts';
@@ -12,7 +12,7 @@ import { unknownMessage } from '../words.ts';
 
 const HOUR_MS = 60 * 60_000;
 
-/** Whatever fields the status had were those of no server of this object. */
+/** Any fields that the status had do not describe a server of this object. */
 export function settleCreate(at: View, record: ServerRecord, result: CreateOutcome): Next {
   const { facts } = at;
   switch (result.kind) {
@@ -45,7 +45,7 @@ export function settleCreate(at: View, record: ServerRecord, result: CreateOutco
   }
 }
 
-/** The task is asked at once: the sooner the identifier is known, the less can be mistaken for it. */
+/** Polls the task at once: the sooner the identifier is known, the less can be mistaken for the server. */
 function created({ object, facts }: View, record: ServerRecord, task: number): Next {
   const { next: _next, failures: _failures, ...memo } = facts.memo;
   const goes = goOn({ ...memo, failures: 0 }, { record });

@@ -1,4 +1,4 @@
-/** A server that counts as gone: by proof, or by your word. Pure. */
+/** A server that counts as gone, by proof or by your annotation. Pure. */
 import { timestamp } from '../../../base/timestamp.ts';
 import type { Verdict } from '../../../controller/conditions.ts';
 import type { ServerRecord } from '../../../api/record.ts';
@@ -8,7 +8,7 @@ import { goOn, jittered, rest } from './next.ts';
 import type { Next } from '../types.ts';
 import type { View } from '../view.ts';
 
-/** Your word where the provider does not show the server; undefined where you say nothing of it. */
+/** Applies your annotation when the provider does not show the server; undefined if there is none for this server. */
 export function goneByWord(at: View, record: ServerRecord): Next | undefined {
   const { object, facts } = at;
   const { identifier } = record;
@@ -17,7 +17,7 @@ export function goneByWord(at: View, record: ServerRecord): Next | undefined {
   return goes ? goOn({ ...facts.memo, gone: identifier }) : sealed(at, record, jittered(facts.timing.resyncMs, facts));
 }
 
-/** The absence of the server is written down, so that another one with its identifier is not taken for it later. */
+/** Records the absence of the server, so that another server with its identifier is not mistaken for it later. */
 export function sealed(at: View, record: ServerRecord, afterMs: number): Next {
   const gone = record.missingAt === undefined ? { ...record, missingAt: timestamp(at.facts.now) } : record;
   const plan = { action: 'readServer', afterMs } as const;

@@ -1,4 +1,4 @@
-/** The three ways in which a step ends: at rest until a time, on to the next step, or tried again later. Pure. */
+/** The three ways a step ends: wait until a time, continue with the next step, or retry later. Pure. */
 import { hasTrait } from '../../../api/conditions.ts';
 import type { ServerRecord } from '../../../api/record.ts';
 import { compose, eventsOf, type Parts } from '../compose.ts';
@@ -9,8 +9,8 @@ import type { Action, Facts, Memo, Next } from '../types.ts';
 import type { View } from '../view.ts';
 
 /**
- * A visit that ends here: the status says `verdict`, the next call of this kind is due after `afterMs`. The next visit is
- * then, or at the end of the server's time.
+ * Ends the visit: the status shows `verdict`, and the next call of this kind is due after `afterMs`. The next visit
+ * comes then, or when the server expires.
  */
 export function rest(
   { object, facts }: View,
@@ -36,27 +36,27 @@ export function rest(
   };
 }
 
-/** That another key than the Secret's is in use has to be known: it will not do for long. */
+/** Adds a note to the verdict while a key other than the Secret's is in use, since that cannot last. */
 function withKeyNote(parts: Parts, { credentials }: Facts): Parts {
   if (parts.verdict === undefined || credentials?.ok !== true || credentials.note === undefined) return parts;
   return { ...parts, verdict: { ...parts.verdict, message: `${parts.verdict.message}; ${credentials.note}` } };
 }
 
-/** Spreads a pause over its last tenth, so that objects that were made together are not visited together for ever. */
+/** Spreads a pause over its last tenth, so that objects created together do not stay in step. */
 export function jittered(ms: number, { jitter }: Facts): number {
   return Math.round(ms * (0.9 + 0.1 * jitter));
 }
 
-/** Another step follows at once; nothing is said in status yet. */
+/** Continues with another step at once; the status does not change yet. */
 export function goOn(memo: Memo, more: Pick<Next, 'record' | 'claimed'> = {}): Next {
   return { memo, events: [], again: true, ...more };
 }
 
-/** A step that failed is tried again after a growing pause, or after what the provider asks for. */
+/** Retries a failed step after a growing pause, or after the time that the provider asks for. */
 export function retryLater(at: View, action: Action['type'], parts: Parts, atLeastMs = 0, record?: ServerRecord): Next {
   const { memo, jitter, timing } = at.facts;
   const failures = memo.failures + 1;
-  // A Secret that was mended should not have to wait for the longest pause.
+  // After you fix a Secret, the operator should not wait for the longest pause.
   const afterMs = hasTrait(parts.verdict?.reason, 'aboutKey')
     ? Math.min(timing.pollMs, keyPauseMs(failures, jitter, atLeastMs))
     : backoffMs(failures, jitter, atLeastMs);

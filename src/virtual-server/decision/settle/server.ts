@@ -49,18 +49,18 @@ export function settleServer(at: View, action: Extract<Action, { type: 'readServ
   }
 }
 
-/** In the mirror in the same step: what the mirror still says of a server that counted as gone would come back from there. */
+/** Writes the mirror in the same step, or an outdated absence in the mirror would return to the record. */
 function inBoth({ object, facts }: View, record: ServerRecord): Pick<Next, 'record' | 'status'> {
   return { record, ...(object.status?.record && { status: compose(object, { record }, facts.now) }) };
 }
 
-/** What is remembered of a server that is there: nothing of its absence, or of another one in its place. */
+/** The memo for a server that exists: without its absence, and without another server in its place. */
 function recognized(memo: Memo): Memo {
   const { readInstead: _readInstead, gone: _gone, unrecognized: _unrecognized, ...rest } = withoutDenials(memo);
   return rest;
 }
 
-/** Nothing of a server that may be another one is shown or used. */
+/** The operator shows and uses nothing of a server that may be another one. */
 function notRecognized(
   before: View,
   record: ServerRecord,
@@ -70,7 +70,8 @@ function notRecognized(
   const identifier = record.identifier ?? '';
   const at = withMemo(before, { ...before.facts.memo, unrecognized: identifier });
   const { object, facts, deleting } = at;
-  // The server of the object had counted as gone, and its identifier has been given to another one; or you say so.
+  // Either the object's server had counted as gone and another server got its identifier, or your annotation says that
+  // it is gone.
   const isGone = (record.missingAt !== undefined && isOther) || saysGone(object, record);
   if (isGone && (deleting || isToExpire(object, record, facts))) return goOn({ ...facts.memo, gone: identifier });
   const pause = isProvisioned(object.status) ? facts.timing.resyncMs : facts.timing.pollMs;
@@ -83,7 +84,7 @@ function notRecognized(
   return rest(at, { record, verdict }, plan, memo);
 }
 
-/** Both begin with a look at the server. */
+/** Both start by reading the server. */
 type LookAction = 'readServer' | 'deleteServer';
 
 function seen(at: View, known: ServerRecord, current: ServerRecord, found: Extract<Outcome, { type: 'server' }>): Next {
@@ -126,8 +127,8 @@ function verdictOf(server: Server): Verdict {
 }
 
 /**
- * A 404 for the server, to a read or to a DELETE: a hint, and with enough others proof. What you say is proof as well,
- * since only you can look at the provider with other eyes.
+ * A 404 for the server, from a read or a DELETE: one hint, and proof together with enough others. Your annotation is
+ * proof as well, since only you can check with the provider in another way.
  */
 function absent(
   at: View,
@@ -168,13 +169,13 @@ function notVisible(identifier: string, detail: string): Verdict {
   };
 }
 
-/** The record comes first: nothing of the server is shown or written anywhere until this object holds it. */
+/** The record comes first: the operator shows and writes nothing about the server until this object holds it. */
 export function settleAdoption(at: View, action: Extract<Action, { type: 'adopt' }>, outcome: Outcome): Next {
   const { object, facts } = at;
   const { identifier, record: known } = action;
   if (outcome.type === 'server') {
     const { task, attempt, orphans: others } = known ?? {};
-    // A number that another object follows too says nothing of a server that nobody holds.
+    // If another object follows the same task, its number does not prove that a server is orphaned.
     const isShared = task !== undefined && facts.others.withTask(task, known?.account).length > 0;
     const orphan = task === undefined || isShared ? undefined : [{ task, ...(attempt !== undefined && { attempt }) }];
     const orphans = mergeOrphans(others, orphan);

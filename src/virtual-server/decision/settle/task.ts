@@ -41,10 +41,12 @@ export function settleTask(asked: View, record: ServerRecord, outcome: Outcome):
   }
 }
 
-/** `isOther`: the task names another server than before, since the provider has given its number to another order. */
+/**
+ * `isOther`: the task names another server than before, because the provider has reused its number for another order.
+ */
 type NamedServer = ServerRecord | { problem: string } | { verdict: Verdict } | { isOther: true };
 
-/** The record with the server that the task names, where that can be the server of this object. */
+/** Adds the server that the task names to the record, if it can be the server of this object. */
 function withIdentifier(at: View, record: ServerRecord, identifier: string | undefined): NamedServer {
   const { object, facts } = at;
   const account = accountOf(facts);
@@ -53,7 +55,8 @@ function withIdentifier(at: View, record: ServerRecord, identifier: string | und
   const isKnown = identifier !== undefined && identifier.toLowerCase() === record.identifier?.toLowerCase();
   const word = `task-${record.task ?? ''}@${account ?? ''}`;
   const isAccepted = isOwnAccount || isAcceptedWord(object, word);
-  // Number and identifier may be those of an order of the other account: its 404 must not count before it shows the server.
+  // Number and identifier may belong to an order of the other account. Keep the record's account, so that a 404 of the
+  // other account does not count before that account shows the server.
   if (isKnown) return isAccepted ? current : record;
   if (!isAccepted) {
     const why = 'with the present API key it does not name the server that it named before';
@@ -72,7 +75,7 @@ function withIdentifier(at: View, record: ServerRecord, identifier: string | und
   return { verdict: { reason: 'TaskInUse', message: taskInUse(record, what) } };
 }
 
-/** What is remembered of a task that has named a server. */
+/** The memo after a task has named a server. */
 function vouchedBy({ facts }: View, { identifier }: ServerRecord): Memo {
   const account = accountOf(facts);
   if (identifier === undefined || account === undefined) return facts.memo;
@@ -96,7 +99,7 @@ function pending(at: View, record: ServerRecord, message: string | undefined, is
   const task = record.task ?? 0;
   const overdue = isOverdue(record, facts.now);
   const failed = saysFailure(message);
-  // The task may never end, or its number may be that of another order now: the server itself can tell.
+  // The task may never end, or its number may belong to another order now. Reading the server itself can tell.
   if ((overdue || failed) && record.identifier !== undefined && facts.memo.readInstead === undefined) {
     return goOn({ ...facts.memo, readInstead: { why: 'overdue', message } }, isNew ? { record } : {});
   }
@@ -114,12 +117,12 @@ function pending(at: View, record: ServerRecord, message: string | undefined, is
   return rest(settling, parts, plan, { ...facts.memo, failures: 0 }, isNew ? record : undefined);
 }
 
-/** Denials of its server outlive an answer of the task, since they are what makes a word about the attempt count. */
+/** Keeps denials of the server when the task answers: a `not-created` annotation counts only with them. */
 function withoutTaskDenials(memo: Memo): Memo {
   return memo.denials?.of.startsWith('task ') === true ? withoutDenials(memo) : memo;
 }
 
-/** Forms of failure are not documented: such words only let you resolve the order earlier. */
+/** The provider does not document failures, so such words only let you resolve the order earlier. */
 function saysFailure(message: string | undefined): boolean {
   return message !== undefined && /\b(fail(s|ed|ure)?|errors?|abort(s|ed)?|cancell?ed)\b/i.test(message);
 }
@@ -159,7 +162,9 @@ export function unseen(at: View, record: ServerRecord, message: string | undefin
   return askedInVain(withMemo(at, memo), record, verdict, { task: taskField(task, message) });
 }
 
-/** The task, or the server in its place, is not shown, for a reason that says nothing of the two. */
+/**
+ * The provider does not show the task, or the server read in its place, for a reason that proves nothing about either.
+ */
 export function invisible(at: View, record: ServerRecord, detail: string): Next {
   const message =
     `Task ${record.task ?? ''} is not visible with this API key, which proves nothing: ${detail}. ` +
@@ -168,7 +173,7 @@ export function invisible(at: View, record: ServerRecord, detail: string): Next 
   return askedInVain(at, record, { reason: 'ServerNotVisible', message });
 }
 
-/** The task names another server than before, and the provider does not show the one of before. */
+/** The task names another server than before, and the provider does not show the earlier one. */
 export function renamed(at: View, record: ServerRecord, named: string): Next {
   const { identifier = '' } = record;
   const memo = { ...at.facts.memo, denials: denied(at.facts, `server ${identifier}`) };
@@ -179,7 +184,7 @@ export function renamed(at: View, record: ServerRecord, named: string): Next {
   return askedInVain(withMemo(at, memo), record, { reason: 'TaskInUse', message });
 }
 
-/** The provider denies the task and, where its identifier is known, the server. */
+/** The provider denies the task and, if its identifier is known, the server. */
 export function vanished(at: View, record: ServerRecord): Next {
   const { task = 0, identifier } = record;
   const what = identifier === undefined ? `task ${task}` : `server ${identifier}`;
@@ -204,7 +209,7 @@ export function vanished(at: View, record: ServerRecord): Next {
   return rest(settling, parts, { action: 'pollTask', afterMs }, { ...memo, failures: 0 });
 }
 
-/** The server was asked for in place of its task, and the task is asked again. */
+/** The server was read in place of its task, without success. The operator polls the task again. */
 function askedInVain(at: View, record: ServerRecord, verdict: Verdict, fields?: VirtualServerStatus): Next {
   const { readInstead: _readInstead, ...memo } = at.facts.memo;
   const parts = { record, verdict, ...(fields && { fields }) };

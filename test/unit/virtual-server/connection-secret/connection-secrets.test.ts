@@ -1,4 +1,7 @@
-/** What the writer of connection Secrets does when the API server says no. What it writes: test/integration/connection-secret/connection-secret.test.ts. */
+/**
+ * How the writer of connection Secrets handles errors of the API server. What it writes:
+ * test/integration/connection-secret/connection-secret.test.ts.
+ */
 import { describe, expect, it } from 'vitest';
 import { CONNECTION_SECRET_TYPE, OWNER_ANNOTATION } from '../../../../src/api/names.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
@@ -16,7 +19,7 @@ const WITH_VNC: Server = { ...SERVER, vnc: { password: PASSWORD } };
 const log = createLogger({ level: 'silent' });
 const object = webWith(HELD, { spec: { connectionSecretName: 'web-connection' } });
 
-/** An API server that has a Secret of the object, without its reference, and answers every write with an error. */
+/** An API server that has the object's Secret, without its owner reference, and answers every write with an error. */
 const refusing = (error: Error): Secrets => ({
   get: (namespace, name) =>
     Promise.resolve({
@@ -34,7 +37,7 @@ const refusing = (error: Error): Secrets => ({
   patch: () => Promise.reject(error),
 });
 interface Now {
-  /** The object as the API server has it. */
+  /** The object on the API server. */
   live?: VirtualServer | undefined;
   leads?: boolean;
 }
@@ -57,13 +60,13 @@ describe('a connection Secret that cannot be written', () => {
     ['Invalid', 422],
     ['ServerError', 500],
     ['TooManyRequests', 429],
-  ])('is said, and holds nothing up, after the answer %s', async (code, status) => {
+  ])('is reported, and delays nothing, after the answer %s', async (code, status) => {
     const failed = { state: 'failed', why: `the API server answered ${status}` };
     expect(await writer(answer(code, status, 'no')).write(object, WITH_VNC)).toEqual(failed);
     expect(await writer(answer(code, status, 'no')).empty(object)).toEqual(failed);
   });
 
-  it('is said with the words of the network, and of who looks at rights before he looks at the Secret', async () => {
+  it('is reported with the words of the network, or of the authorizer, which never sees the Secret', async () => {
     const why = 'secrets "web-connection" is forbidden: User "operator" cannot patch resource "secrets"';
     expect(await writer(answer('Forbidden', 403, why)).write(object, WITH_VNC)).toEqual({ state: 'failed', why });
     const silence = new KubeError('Unreachable', 'PATCH: no answer within 15000 ms');
@@ -73,7 +76,7 @@ describe('a connection Secret that cannot be written', () => {
   it.each([
     ['admission webhook "guard.example.org" denied the request: it holds', 'admission webhook "guard.example.org"'],
     [`secrets "x" is forbidden: ValidatingAdmissionPolicy 'guard' denied it:`, `ValidatingAdmissionPolicy 'guard'`],
-  ])('is said without the data that an answer quotes, and with who gave it: %s', async (words, by) => {
+  ])('is reported without the data that an answer quotes, and with the source of the answer: %s', async (words, by) => {
     const quoting = `${words} ${PASSWORD} ${OLD_PASSWORD} ${JSON.stringify(PASSWORD).slice(0, 5)}`;
     const why = `the API server answered 403, ${by}`;
     const refusal = answer('Forbidden', 403, quoting);
@@ -85,16 +88,13 @@ describe('a connection Secret that cannot be written', () => {
   });
 
   it.each<[string, Now]>([
-    ['for the sake of an object that is gone meanwhile', { live: undefined }],
+    ['if the object no longer exists', { live: undefined }],
+    ['if the object has changed', { live: { ...object, metadata: { ...object.metadata, resourceVersion: '999' } } }],
     [
-      'for the sake of an object that was changed meanwhile',
-      { live: { ...object, metadata: { ...object.metadata, resourceVersion: '999' } } },
-    ],
-    [
-      'for the sake of an object that was made anew meanwhile',
+      'if the object was created again',
       { live: { ...object, metadata: { ...object.metadata, uid: 'uid-of-another' } } },
     ],
-    ['by a process that leads no more', { leads: false }],
+    ['by a deposed leader', { leads: false }],
   ])('is not touched %s', async (_, now) => {
     const asked = writer(new TypeError('a write was asked for'), now);
     await expect(asked.write(object, WITH_VNC)).rejects.toMatchObject({ code: 'Conflict' });
@@ -102,14 +102,14 @@ describe('a connection Secret that cannot be written', () => {
     await expect(asked.empty(object)).rejects.toMatchObject({ code: 'Conflict' });
   });
 
-  it('is looked at again at once when it was changed or deleted since it was read', async () => {
+  it('throws Conflict if it was changed or deleted since it was read', async () => {
     for (const refusal of [answer('Conflict', 409, 'stale'), answer('NotFound', 404, 'gone')]) {
       await expect(writer(refusal).write(object, WITH_VNC)).rejects.toMatchObject({ code: 'Conflict' });
       await expect(writer(refusal).letGo(object, false)).rejects.toMatchObject({ code: 'Conflict' });
     }
   });
 
-  it('is a bug when the error is none of the API server', async () => {
+  it('is a bug if the error does not come from the API server', async () => {
     await expect(writer(new TypeError('x')).write(object, WITH_VNC)).rejects.toThrow(TypeError);
   });
 
@@ -117,7 +117,7 @@ describe('a connection Secret that cannot be written', () => {
     ['Forbidden', 403],
     ['Invalid', 422],
     ['Rejected', 400],
-  ])('does not keep its object when another try would bring the same answer: %s', async (code, status) => {
+  ])('does not keep its object if a retry would bring the same answer: %s', async (code, status) => {
     await writer(answer(code, status, 'no')).letGo(object, false);
   });
 
@@ -127,11 +127,11 @@ describe('a connection Secret that cannot be written', () => {
     ['ServerError', 500],
     ['TooManyRequests', 429],
     ['BadResponse', 200],
-  ])('is tried again before its object is let go, after the answer %s %s', async (code, status) => {
+  ])('is retried before its object is released, after the answer %s %s', async (code, status) => {
     await expect(writer(new KubeError(code, 'no', { status })).letGo(object, false)).rejects.toMatchObject({ code });
   });
 
-  it('is written no more once its object is being deleted', async () => {
+  it('is no longer written once its object is being deleted', async () => {
     const deleting = webWith(HELD, { deleting: true, spec: { connectionSecretName: 'web-connection' } });
     expect(await writer(new KubeError('Forbidden', 'asked')).write(deleting, WITH_VNC)).toBeUndefined();
   });

@@ -12,10 +12,10 @@ import { HELD, KNOWN, TIMING, denials, facts, memo, record, web, webWith } from 
 
 const WHAT = 'server srv1';
 const GRACE = TIMING.absenceMs;
-/** `monotonic` alone moves: the wall clock may be set. */
+/** Only `monotonic` moves, since the wall clock may be changed. */
 const at = (monotonic: number, held: Memo = memo({})): Facts => facts({ monotonic, memo: held });
 
-/** The denials after one at each of these moments. */
+/** The denials after one at each of these times. */
 function after(...moments: number[]): Denials {
   let held = memo({});
   for (const moment of moments) held = memo({ denials: denied(at(moment, held), WHAT) });
@@ -23,11 +23,11 @@ function after(...moments: number[]): Denials {
 }
 
 describe('counting denials', () => {
-  it('begins with the first one', () => {
+  it('starts with the first denial', () => {
     expect(denied(at(5_000), WHAT)).toEqual({ of: WHAT, since: 5_000, counted: 1, countedAt: 5_000, lastAt: 5_000 });
   });
 
-  it('takes any number within a quarter of the grace period for one', () => {
+  it('counts all denials within a quarter of the grace period as one', () => {
     expect(after(0, 1, 10, 1_000, GRACE / 4 - 1)).toEqual({
       of: WHAT,
       since: 0,
@@ -38,7 +38,7 @@ describe('counting denials', () => {
     expect(after(0, GRACE / 4).counted).toBe(2);
   });
 
-  it('measures from the last one that counted, so that frequent denials still count', () => {
+  it('measures from the last counted denial, so that frequent denials still count', () => {
     expect(after(0, 50_000, 80_000, 130_000, 160_000)).toEqual({
       of: WHAT,
       since: 0,
@@ -48,22 +48,22 @@ describe('counting denials', () => {
     });
   });
 
-  it('begins again after a gap longer than the grace period, in which a 200 may have been missed', () => {
+  it('restarts after a gap longer than the grace period, which may hide a 200', () => {
     expect(after(0, 150_000, 150_000 + GRACE)).toMatchObject({ counted: 3, since: 0 });
     const now = 150_001 + GRACE;
     expect(after(0, 150_000, now)).toEqual({ of: WHAT, since: now, counted: 1, countedAt: now, lastAt: now });
   });
 
-  it('measures the gap from the last denial of all, whether that one counted or not', () => {
+  it('measures the gap from the last denial of all, counted or not', () => {
     expect(after(0, GRACE / 4 - 1, GRACE / 4 - 1 + GRACE)).toMatchObject({ counted: 2, since: 0 });
   });
 
-  it('begins again for another server or task', () => {
+  it('restarts for another server or task', () => {
     const held = memo({ denials: denials('task 7') });
     expect(denied(at(0, held), WHAT)).toMatchObject({ of: WHAT, counted: 1, since: 0 });
   });
 
-  it('is forgotten with everything else kept', () => {
+  it('can be forgotten without losing the rest of the memo', () => {
     expect(withoutDenials(memo({ denials: denials(WHAT), cancelAsked: 'srv1' }))).toEqual(
       memo({ cancelAsked: 'srv1' }),
     );
@@ -87,7 +87,7 @@ describe('proof of absence', () => {
     expect(isProven(after(...moments), GRACE, at(now))).toBe(proven);
   });
 
-  it('does not follow a wall clock that was set forward', () => {
+  it('ignores a wall clock that was set forward', () => {
     const jumped = facts({ now: Date.UTC(2030, 0, 1), monotonic: 1_000 });
     expect(isProven(after(0, 100_000, 200_000), GRACE, jumped)).toBe(false);
   });
@@ -98,7 +98,7 @@ describe('the grace period', () => {
   it.each([
     { reason: 'a server that was read', object: webWith(KNOWN), own: KNOWN, periods: 1 },
     {
-      reason: 'a server that shows nothing of itself',
+      reason: 'a server without any addresses',
       object: webWith(HELD),
       own: { ...HELD, fingerprint: {} },
       periods: 1,
@@ -112,20 +112,20 @@ describe('the grace period', () => {
     },
     { reason: 'a server that was never read', object: webWith(HELD), own: HELD, periods: 12 },
     {
-      reason: 'a server beside the status of another one',
+      reason: 'a server next to the status of another one',
       object: web({ annotated: HELD, mirror: copied, status: { serverStatus: 'running' } }),
       own: HELD,
       periods: 12,
     },
     {
-      reason: 'a server never read whose DELETE has lost its answer',
+      reason: 'a server that was never read, after a DELETE whose answer was lost',
       object: webWith(HELD),
       own: HELD,
       held: memo({ cancelAsked: 'srv1' }),
       periods: 1,
     },
     {
-      reason: 'a server never read while another one was to be cancelled',
+      reason: 'a server that was never read, after a DELETE for another one',
       object: webWith(HELD),
       own: HELD,
       held: memo({ cancelAsked: 'srv0' }),
@@ -136,19 +136,19 @@ describe('the grace period', () => {
   });
 });
 
-describe('the next look', () => {
+describe('the next check', () => {
   it.each([
     { reason: 'the poll interval', timing: TIMING, now: 0, pause: 60_000 },
-    { reason: 'half the period where polls are rare', timing: { ...TIMING, pollMs: 900_000 }, now: 0, pause: 150_000 },
-    { reason: 'the end of the period where that is sooner', timing: TIMING, now: GRACE - 10, pause: 10 },
-    { reason: 'the poll interval once the period is over', timing: TIMING, now: GRACE, pause: 60_000 },
+    { reason: 'half the period if polls are rare', timing: { ...TIMING, pollMs: 900_000 }, now: 0, pause: 150_000 },
+    { reason: 'the end of the period if that is sooner', timing: TIMING, now: GRACE - 10, pause: 10 },
+    { reason: 'the poll interval once the period has passed', timing: TIMING, now: GRACE, pause: 60_000 },
     { reason: 'an eighth of the time since the first denial', timing: TIMING, now: 800_000, pause: 100_000 },
-    { reason: 'half the period at most, so that the count goes on', timing: TIMING, now: 86_400_000, pause: 150_000 },
+    { reason: 'half the period at most, so that the count continues', timing: TIMING, now: 86_400_000, pause: 150_000 },
   ])('comes after $reason', ({ timing, now, pause }) => {
     expect(pauseOf(after(0), GRACE, { ...at(now), timing })).toBe(pause);
   });
 
-  it('proves an absence within the period and one look more', () => {
+  it('proves an absence within the grace period plus one check', () => {
     let held = memo({});
     let now = 0;
     for (let looks = 0; looks < 100; looks += 1) {
@@ -161,8 +161,8 @@ describe('the next look', () => {
   });
 });
 
-describe('what is said meanwhile', () => {
-  it('names the count, the earliest end, the next look and the word that ends it', () => {
+describe('the verdict before the proof', () => {
+  it('names the count, the earliest end, the next check, and the annotation that ends it', () => {
     const { reason, message } = unprovenVerdict(
       after(0, 80_000),
       WHAT,
@@ -177,7 +177,7 @@ describe('what is said meanwhile', () => {
     expect(message).toContain('annotate vps-operator.dev/server-gone=srv1');
   });
 
-  it('offers no such word for a task', () => {
+  it('suggests no such annotation for a task', () => {
     expect(unprovenVerdict(after(0), 'task 7', GRACE, 60_000, at(0)).message).not.toContain('server-gone');
   });
 });

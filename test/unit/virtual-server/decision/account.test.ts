@@ -7,7 +7,7 @@ const BASE = 'https://api.example.org/x';
 const own = accountOf(BASE, 'key-1');
 const otherKey = accountOf(BASE, 'key-2');
 const elsewhere = accountOf('https://api.example.org/y', 'key-1');
-/** As versions before the hash of the base URL came first have written it. */
+/** The format of versions that did not yet put the hash of the base URL first. */
 const legacy = createHash('sha256').update(`${BASE}\0key-1`).digest('hex').slice(0, 16);
 
 it.each([

@@ -5,7 +5,7 @@ import { similarTo } from '../../../../src/base/similar.ts';
 const said = (...names: string[]): string[] =>
   unknownAnnotations({ annotations: Object.fromEntries(names.map((name) => [name, ''])) });
 
-describe('annotations under our prefix', () => {
+describe("annotations with the operator's prefix", () => {
   it.each([
     ['adpot', 'adopt'],
     ['Adopt', 'adopt'],
@@ -13,31 +13,31 @@ describe('annotations under our prefix', () => {
     ['pause', 'paused'],
     ['reconcile', 'reconcile-at'],
     ['servergone', 'server-gone'],
-  ])('are corrected where they are mistyped: %s', (typed, meant) => {
+  ])('get a correction for a typo: %s', (typed, meant) => {
     expect(said(`vps-operator.dev/${typed}`)).toEqual([
       `Unknown annotation vps-operator.dev/${typed}; did you mean vps-operator.dev/${meant}?`,
     ]);
   });
 
-  it('are only called unknown where nothing is similar', () => {
+  it('are only called unknown if nothing is similar', () => {
     expect(said('vps-operator.dev/team')).toEqual([
       'Unknown annotation vps-operator.dev/team; the operator ignores it',
     ]);
   });
 
-  it('are known where the operator reads or writes them', () => {
+  it('are known if the operator reads or writes them', () => {
     const names = ['adopt', 'not-created', 'start-anew', 'paused', 'orphan-handled', 'server-gone', 'reconcile-at'];
     expect(said(...[...names, 'record'].map((name) => `vps-operator.dev/${name}`))).toEqual([]);
     expect(said('vps-operator.dev/owner')).toHaveLength(1);
   });
 
-  it('are no others', () => {
+  it('ignores annotations with other prefixes', () => {
     expect(said('kubectl.kubernetes.io/last-applied-configuration', 'example.org/adpot', 'adpot')).toEqual([]);
     expect(unknownAnnotations({})).toEqual([]);
   });
 });
 
-describe('a similar word', () => {
+describe('the most similar word', () => {
   it.each([
     ['stats', 'status'],
     ['consol', 'console'],
@@ -46,9 +46,9 @@ describe('a similar word', () => {
     ['list', undefined],
     ['get', undefined],
     ['', undefined],
-  ])('of %j is %s', (word, expected) => {
+  ])('for %j is %s', (word, expected) => {
     expect(similarTo(word, ['cost', 'status', 'new', 'console', 'adopt'])).toBe(expected);
   });
 
-  it('is none of no words', () => expect(similarTo('a', [])).toBeUndefined());
+  it('does not exist without words', () => expect(similarTo('a', [])).toBeUndefined());
 });

@@ -13,7 +13,7 @@ const status = (reason: ReadyReason, more: VirtualServerStatus = {}): VirtualSer
 });
 const running = (reason: ReadyReason): Shape => ({ status: status(reason, { serverStatus: 'running' }) });
 
-describe('how often an object makes the operator call', () => {
+describe('how often an object makes the operator call the provider', () => {
   it.each<{ what: string; object: ReturnType<typeof web>; calls: Calls }>([
     { what: 'an object without a status', object: web(), calls: 'none' },
     { what: 'an object that waits for its order', object: web({ status: status('ServerLimit') }), calls: 'none' },
@@ -22,8 +22,12 @@ describe('how often an object makes the operator call', () => {
     { what: 'a lost answer', object: webWith(ATTEMPTED, { status: status('CreateOutcomeUnknown') }), calls: 'none' },
     { what: 'a task', object: webWith(TASKED, { status: status('Creating') }), calls: 'poll' },
     { what: 'a task with an identifier', object: webWith(HELD, { status: status('Creating') }), calls: 'poll' },
-    { what: 'a task of an hour', object: webWith(HELD, { status: status('TaskOverdue') }), calls: 'poll' },
-    { what: 'a task that vanished', object: webWith(TASKED, { status: status('TaskNotFound') }), calls: 'poll' },
+    {
+      what: 'a task that has run for an hour',
+      object: webWith(HELD, { status: status('TaskOverdue') }),
+      calls: 'poll',
+    },
+    { what: 'a task that has vanished', object: webWith(TASKED, { status: status('TaskNotFound') }), calls: 'poll' },
     { what: 'a Ready server', object: webWith(HELD, running('Available')), calls: 'resync' },
     { what: 'a server in an outage', object: webWith(HELD, running('ProviderUnavailable')), calls: 'resync' },
     { what: 'a missing server', object: webWith(HELD, running('ServerMissing')), calls: 'resync' },
@@ -34,7 +38,7 @@ describe('how often an object makes the operator call', () => {
     { what: 'a server held twice', object: webWith(HELD, running('IdentifierInUse')), calls: 'none' },
     { what: 'a record in conflict', object: webWith(HELD, running('RecordConflict')), calls: 'none' },
     {
-      what: 'a server that is over',
+      what: 'an expired server',
       object: webWith({ ...HELD, expiredAt: '2026-01-01T00:00:00Z' }, { status: status('Expired') }),
       calls: 'none',
     },
@@ -54,12 +58,12 @@ describe('how often an object makes the operator call', () => {
       calls: 'none',
     },
     {
-      what: 'a task whose server is to be cancelled',
+      what: 'a task whose server will be cancelled',
       object: webWith(HELD, { deleting: true, status: status('Deleting') }),
       calls: 'poll',
     },
     {
-      what: 'an object that was let go',
+      what: 'a released object',
       object: webWith(TASKED, { deleting: true, finalizers: ['example.org/x'], status: status('Deleting') }),
       calls: 'none',
     },
@@ -69,12 +73,12 @@ describe('how often an object makes the operator call', () => {
       calls: 'none',
     },
     {
-      what: 'an object that is no more paused',
+      what: 'an object that is no longer paused',
       object: webWith(HELD, { annotations: { [PAUSED_ANNOTATION]: 'false' }, ...running('Available') }),
       calls: 'resync',
     },
     {
-      what: 'a deletion with our finalizer in place',
+      what: "a deletion with the operator's finalizer in place",
       object: webWith(TASKED, { deleting: true, finalizers: [FINALIZER], status: status('Deleting') }),
       calls: 'poll',
     },

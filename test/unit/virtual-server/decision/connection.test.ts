@@ -1,4 +1,4 @@
-/** What a connection Secret holds, whose it is, and what has to be written. */
+/** The connection Secret: its content, its owner, and what to write. */
 import { describe, expect, it } from 'vitest';
 import { CONNECTION_SECRET_TYPE, OWNER_ANNOTATION } from '../../../../src/api/names.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
@@ -24,7 +24,7 @@ const asking = (spec: Partial<VirtualServerSpec> = {}): VirtualServer =>
 const reference = { apiVersion: 'vps-operator.dev/v1alpha1', kind: 'VirtualServer', name: 'web', uid: UID };
 const other = { apiVersion: 'v1', kind: 'ConfigMap', name: 'x', uid: 'uid-of-x' };
 
-/** The Secret as the operator has made it for `web`. */
+/** The Secret that the operator created for `web`. */
 function own(data: ConnectionData, metadata: Partial<SecretObject['metadata']> = {}): SecretObject {
   return {
     metadata: {
@@ -41,8 +41,8 @@ function own(data: ConnectionData, metadata: Partial<SecretObject['metadata']> =
   };
 }
 
-describe('the data of a connection', () => {
-  it('are identifier, addresses, SSH through the proxy, admin console and VNC', () => {
+describe('the connection data', () => {
+  it('has identifier, addresses, SSH through the proxy, admin console and VNC', () => {
     const data = connectionData(FULL);
     expect(data).toEqual({
       identifier: 'srv1',
@@ -63,34 +63,34 @@ describe('the data of a connection', () => {
     expect(Object.keys(data)).toEqual([...CONNECTION_KEYS]);
   });
 
-  it('have the first IPv6 address and port 22 where there is no proxy', () => {
+  it('uses the first IPv6 address and port 22 if there is no proxy', () => {
     expect(connectionData({ ...FULL, sshProxy: undefined })).toMatchObject({ sshHost: '2001:db8::1', sshPort: '22' });
   });
 
   it.each<[string, Partial<Server>, string[]]>([
     ['addresses', { ipv4: [], ipv6: [] }, ['ipv4', 'ipv6']],
     ['a way in', { ipv6: [], sshProxy: undefined }, ['sshHost', 'sshPort', 'sshUser']],
-    ['an SSH proxy that ssh may be given', { ipv6: [], sshProxy: { hostname: '-oX', port: 1 } }, ['sshHost']],
+    ['an SSH proxy that is safe for ssh', { ipv6: [], sshProxy: { hostname: '-oX', port: 1 } }, ['sshHost']],
     ['an admin console', { adminConsole: undefined }, ['adminConsoleHost', 'adminConsoleUser']],
     ['VNC', { vnc: undefined }, ['vncMode', 'vncPassword', 'vncPort', 'vncDisplay', 'vncIPv4', 'vncIPv6']],
-    ['a password of a length that anybody can use', { vnc: { password: 'x'.repeat(1025) } }, ['vncPassword']],
+    ['a password of a usable length', { vnc: { password: 'x'.repeat(1025) } }, ['vncPassword']],
     ['a password that is text', { vnc: { password: '\ud800' } }, ['vncPassword']],
-  ])('leave out what the provider does not show: %s', (_what, changes, absent) => {
+  ])('leaves out what the provider does not show: %s', (_what, changes, absent) => {
     const data = connectionData({ ...FULL, ...changes });
     for (const key of absent) expect(data).not.toHaveProperty(key);
     expect(data.identifier).toBe('srv1');
   });
 
-  it('keep a password of 1024 characters as it is', () => {
+  it('keeps a password of 1024 characters unchanged', () => {
     const password = '€"\n '.repeat(256);
     expect(connectionData({ ...FULL, vnc: { password } }).vncPassword).toBe(password);
   });
 });
 
-describe('what is written', () => {
+describe('the write of a connection Secret', () => {
   const data = connectionData(FULL);
 
-  it('is a Secret that goes with its object, where there is none', () => {
+  it('creates a Secret that is deleted with its object if there is none', () => {
     expect(connectionWrite(asking(), NAME, undefined, data)).toEqual({
       create: {
         metadata: {
@@ -106,17 +106,17 @@ describe('what is written', () => {
     });
   });
 
-  it('is one without a reference to its object, where the server is to outlive it', () => {
+  it('creates a Secret without an owner reference for Retain', () => {
     const write = connectionWrite(asking({ deletionPolicy: 'Retain' }), NAME, undefined, data);
     expect(write).toMatchObject({ create: { metadata: { annotations: { [OWNER_ANNOTATION]: UID } } } });
     expect(JSON.stringify(write)).not.toContain('ownerReferences');
   });
 
-  it('is nothing where the Secret says the same', () => {
+  it('changes nothing if the Secret is up to date', () => {
     expect(connectionWrite(asking(), NAME, own(data), data)).toBe('same');
   });
 
-  it('is what differs, and nothing of what others have put there', () => {
+  it('patches only the keys that differ, and no keys of others', () => {
     const present = own(data);
     present.data = { ...present.data, vncPassword: 'old', vncIPv4: '', mine: 'kept' };
     expect(connectionWrite(asking(), NAME, present, connectionData({ ...FULL, adminConsole: undefined }))).toEqual({
@@ -124,7 +124,7 @@ describe('what is written', () => {
     });
   });
 
-  it('is all of our keys taken out, once there is no server', () => {
+  it('removes all keys of the operator once there is no server', () => {
     const taken = Object.fromEntries(CONNECTION_KEYS.map((key) => [key, null]));
     expect(connectionWrite(asking(), NAME, own(data), {})).toEqual({ patch: { data: taken } });
     expect(connectionWrite(asking(), NAME, own({}), {})).toBe('same');
@@ -135,7 +135,7 @@ describe('what is written', () => {
     { policy: 'Delete', before: [other], after: [other, reference] },
     { policy: 'Retain', before: [reference], after: [] },
     { policy: 'Retain', before: [reference, other], after: [other] },
-  ] as const)('with $policy are its owners, beside those that others have set: $after.length', (given) => {
+  ] as const)('sets the owner references for $policy and keeps those of others: $after.length', (given) => {
     const object = asking({ deletionPolicy: given.policy });
     const bound = own(data, { ownerReferences: [...given.before] });
     for (const wanted of [data, undefined]) {
@@ -144,7 +144,7 @@ describe('what is written', () => {
     }
   });
 
-  it('is nothing for an object that goes, or whose server is no more, and has no Secret', () => {
+  it('creates no Secret if there is no data', () => {
     for (const none of [undefined, {}]) expect(connectionWrite(asking(), NAME, undefined, none)).toBe('same');
   });
 
@@ -152,7 +152,7 @@ describe('what is written', () => {
     ['of another type', { ...own(data), type: 'Opaque' }],
     ['of another object', own(data, { annotations: { [OWNER_ANNOTATION]: 'uid-of-another' } })],
     ['that only refers to the object', { ...own(data), metadata: { ...own(data).metadata, annotations: {} } }],
-  ])('is nothing to a Secret %s', (_what, present) => {
+  ])('never touches a Secret %s', (_what, present) => {
     for (const wanted of [data, {}, undefined]) expect(connectionWrite(asking(), NAME, present, wanted)).toBe('taken');
   });
 });
@@ -204,7 +204,7 @@ describe('a server that is read with connectionSecretName', () => {
       event: 'Warning',
       again: TIMING.pollMs,
     },
-  ])('is Ready all the same, and says $reason', ({ connection, status, reason, words, event, again }) => {
+  ])('is Ready regardless, and reports $reason', ({ connection, status, reason, words, event, again }) => {
     const next = seen(asking(), connection);
     expect(conditionsOf(next)).toMatchObject({ Ready: 'True Available' });
     expect(found(next)).toMatchObject({ status, reason });
@@ -213,19 +213,19 @@ describe('a server that is read with connectionSecretName', () => {
     expect(next.requeueAfterMs).toBeLessThanOrEqual(again);
     expect(next.requeueAfterMs).toBeGreaterThanOrEqual(again * 0.9);
     expect(JSON.stringify(next)).not.toContain(VNC.password);
-    // Once it is written nothing changes any more.
+    // The second read changes nothing.
     const second = seen(after(asking(), next), connection);
     expect(second.status).toEqual(next.status);
     expect(second.events).toEqual([]);
   });
 
-  it('says nothing any more once nobody asks for a Secret', () => {
+  it('removes the condition once the spec names no Secret', () => {
     const before = after(asking(), seen(asking(), { state: 'taken' }));
     const { connectionSecretName: _name, ...spec } = before.spec;
     expect(found(seen({ ...before, spec }))).toBeUndefined();
   });
 
-  it('keeps what it said while the server cannot be read', () => {
+  it('keeps the condition while the server cannot be read', () => {
     const before = after(asking(), seen(asking(), { state: 'written' }));
     const missing = settled(before, read, { type: 'serverNotFound', counts: true, detail: '' });
     expect(found(missing)).toMatchObject({ status: 'True' });
@@ -239,13 +239,13 @@ describe('a server that has expired', () => {
   const parked = (connection?: ConnectionSecretState): Next =>
     settled(expired, action, { type: 'done', ...(connection && { connection }) });
 
-  it('has its Secret emptied at every look', () => {
+  it('has its Secret emptied at every visit', () => {
     expect(action).toMatchObject({ type: 'park', empties: true });
     expect(conditionsOf(parked())).not.toHaveProperty('ConnectionSecret');
     expect(parked().requeueAfterMs).toBeUndefined();
   });
 
-  it('says so when that fails, and tries again', () => {
+  it('reports that emptying the Secret failed, and retries', () => {
     const next = parked({ state: 'failed', why: 'secrets is forbidden' });
     expect(conditionsOf(next)).toMatchObject({
       ConnectionSecret: 'False ConnectionSecretFailed',

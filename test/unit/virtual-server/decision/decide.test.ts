@@ -46,7 +46,7 @@ function designed(): [string, string[]][] {
 }
 
 describe('the chains of checks', () => {
-  it('stand in the order of the design', () => {
+  it('match the design document in name and order', () => {
     const chains = Object.entries(CHAINS).map(([name, { checks }]) => [name, checks.map((check) => check.name)]);
     expect(chains).toEqual(designed());
   });
@@ -58,7 +58,7 @@ describe('the chains of checks', () => {
     ['deleting', webWith(HELD, { deleting: true })],
     ['leaving', web({ deleting: true })],
     ['leaving', webWith(record(), { deleting: true })],
-  ])('come to an end in exactly one: %s', (name, object) => {
+  ])('decide in exactly one of the last four chains: %s', (name, object) => {
     const view = lookAt(object, facts());
     const { record: _record, own: _own, ...last } = CHAINS;
     expect(Object.entries(last).flatMap(([chain, { admits }]) => (admits(view) ? [chain] : []))).toEqual([name]);
@@ -69,7 +69,7 @@ const READY = { serverStatus: 'running' };
 const foreign = { ...HELD, owner: 'another-uid' };
 const note = { attempt: 'a1', state: 'sending' } as const;
 
-/** The action of all checks together, where their order decides. */
+/** The decision of all checks together, where their order matters. */
 describe('decide', () => {
   const vanished: VirtualServerStatus = {
     conditions: [
@@ -86,7 +86,7 @@ describe('decide', () => {
 
   it.each<{ reason: string; object: VirtualServer; given?: Facts; action: unknown }>([
     {
-      reason: 'what is known is written down even while paused',
+      reason: 'known facts are recorded even while paused',
       object: web({ mirror: HELD, annotations: { [PAUSED_ANNOTATION]: 'true' } }),
       action: { type: 'record', record: HELD, why: 'restored' },
     },
@@ -96,36 +96,36 @@ describe('decide', () => {
       action: { type: 'wait' },
     },
     {
-      reason: 'a word about an attempt is not obeyed while its create may be on its way',
+      reason: 'not-created is not obeyed while the create may be in flight',
       object: webWith(ATTEMPTED, { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' } }),
       given: gathered(),
       action: park('CreateInFlight'),
     },
     {
-      reason: 'an adoption waits while the create may be on its way',
+      reason: 'an adoption waits while the create may be in flight',
       object: webWith(ATTEMPTED, adopting('srv1')),
       given: gathered(),
       action: park('CreateInFlight'),
     },
     {
-      reason: 'Retain waits while the create may be on its way',
+      reason: 'Retain waits while the create may be in flight',
       object: webWith(ATTEMPTED, { deleting: true, spec: { deletionPolicy: 'Retain' } }),
       action: park('CreateInFlight'),
     },
     {
-      reason: 'a task that vanished and that a person says created nothing is forgotten with its identifier',
+      reason: 'a vanished task that you say created nothing is forgotten with its identifier',
       object: forgotten,
       given: facts({ memo: memo({ denials: denials('server srv1'), looked: inputsOf(forgotten) }) }),
       action: { type: 'record', record: record({ account: ACCOUNT, settled: ['a1'] }), why: 'notCreated' },
     },
     {
-      reason: 'Retain waits for a word about an attempt whose outcome is unknown',
+      reason: 'Retain waits until you resolve an attempt whose outcome is unknown',
       object: webWith(ATTEMPTED, { deleting: true, spec: { deletionPolicy: 'Retain' } }),
       given: gathered({ notes: [note] }),
       action: park('CreateOutcomeUnknown'),
     },
     {
-      reason: 'a word that the order created nothing lets a retained object go',
+      reason: 'not-created releases a retained object',
       object: webWith(ATTEMPTED, {
         deleting: true,
         spec: { deletionPolicy: 'Retain' },
@@ -141,7 +141,7 @@ describe('decide', () => {
       action: park('TaskInUse', { afterMs: TIMING.pollMs }),
     },
     {
-      reason: 'a deleted object whose outcome is unknown is held',
+      reason: 'a deleted object is kept while the outcome of its order is unknown',
       object: webWith(ATTEMPTED, { deleting: true }),
       given: gathered({ notes: [note] }),
       action: park('CreateOutcomeUnknown'),
@@ -159,13 +159,13 @@ describe('decide', () => {
       action: park('DeletionProtected'),
     },
     {
-      reason: 'an object that was told to start anew orders',
+      reason: 'an object with start-anew orders',
       object: web({ annotated: foreign, annotations: { [START_ANEW_ANNOTATION]: UID } }),
       given: gathered(),
       action: { type: 'claim', record: undefined, account: ACCOUNT },
     },
     {
-      reason: 'adopt on a lost record takes the server over',
+      reason: 'adopt on a lost record adopts the server',
       object: web({ finalizers: [FINALIZER], ...adopting('srv1') }),
       given: gathered(),
       action: { type: 'adopt', record: undefined, identifier: 'srv1' },
@@ -177,7 +177,7 @@ describe('decide', () => {
       action: park('AdoptInvalid'),
     },
     {
-      reason: 'a copied status beside the record of an own task does not end the task, nor order anew',
+      reason: 'a copied status next to the record of an own task neither ends the task nor orders again',
       object: web({ annotated: TASKED, mirror: foreign, status: READY }),
       given: gathered(),
       action: { type: 'pollTask', record: TASKED, task: 7 },

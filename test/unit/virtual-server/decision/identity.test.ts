@@ -17,17 +17,21 @@ const shown = (macs: string[], ipv6: string[] = []) => ({ macs, ipv6 });
 
 describe('the fingerprint', () => {
   it.each<{ reason: string; of: ReturnType<typeof shown>; is: Fingerprint }>([
-    { reason: 'hardware addresses where there are any', of: shown([MAC], [IPV6]), is: { macs: [MAC] } },
+    { reason: 'hardware addresses if there are any', of: shown([MAC], [IPV6]), is: { macs: [MAC] } },
     { reason: 'IPv6 addresses otherwise', of: shown([], [IPV6]), is: { ipv6: [IPV6] } },
-    { reason: 'nothing where nothing is shown', of: shown([]), is: {} },
+    { reason: 'empty if nothing is shown', of: shown([]), is: {} },
     { reason: 'the same for every spelling', of: shown([' 00-00-5E-00-53-01', MAC, '']), is: { macs: [MAC] } },
     { reason: 'the same in any order', of: shown([OTHER_MAC, MAC]), is: { macs: [MAC, OTHER_MAC] } },
-    { reason: 'without what no field could hold', of: shown(['x'.repeat(65), '\ud800'], [IPV6]), is: { ipv6: [IPV6] } },
+    {
+      reason: 'without values that no field could hold',
+      of: shown(['x'.repeat(65), '\ud800'], [IPV6]),
+      is: { ipv6: [IPV6] },
+    },
   ])('is $reason', ({ of, is }) => {
     expect(fingerprintOf(of)).toEqual(is);
   });
 
-  it('fits a record, however much is shown', () => {
+  it('fits into a record, however much the server shows', () => {
     const many = Array.from({ length: 100 }, (_, n) => `${n}`.padStart(64, '0'));
     for (const of of [shown(many), shown([], many)]) {
       const fingerprint = fingerprintOf(of);
@@ -37,7 +41,7 @@ describe('the fingerprint', () => {
   });
 });
 
-describe('a comparison', () => {
+describe('comparing fingerprints', () => {
   it.each<{ known: Fingerprint | undefined; of: ReturnType<typeof shown>; is: string }>([
     { known: { macs: [MAC] }, of: shown([MAC]), is: 'same' },
     { known: { macs: [MAC] }, of: shown(['00-00-5E-00-53-01']), is: 'same' },
@@ -50,7 +54,7 @@ describe('a comparison', () => {
     { known: { ipv6: [IPV6] }, of: shown([], ['2001:db8::2']), is: 'unknown' },
     { known: {}, of: shown([MAC]), is: 'unknown' },
     { known: undefined, of: shown([MAC]), is: 'unknown' },
-  ])('of $known with $of is $is', ({ known, of, is }) => {
+  ])('finds $known and $of to be $is', ({ known, of, is }) => {
     expect(compare(known, of)).toBe(is);
   });
 
@@ -77,9 +81,9 @@ describe('recognizing a server', () => {
   ): ReturnType<typeof recognize> => recognize(object, own, { ...SERVER, ...changes }, account, purpose);
 
   it.each<{ reason: string; own: ServerRecord; changes?: object; account?: string; becomes: ServerRecord }>([
-    { reason: 'the first server that is seen', own: HELD, becomes: KNOWN },
+    { reason: 'the first server that it sees', own: HELD, becomes: KNOWN },
     {
-      reason: 'a server that shows nothing of itself',
+      reason: 'a server without any addresses',
       own: HELD,
       changes: blank,
       becomes: { ...HELD, fingerprint: {} },
@@ -96,9 +100,13 @@ describe('recognizing a server', () => {
       account: ELSEWHERE,
       becomes: { ...KNOWN, account: ELSEWHERE },
     },
-    { reason: 'the same hardware address after it had counted as gone', own: { ...KNOWN, missingAt }, becomes: KNOWN },
     {
-      reason: 'a server whose hardware address shows later than its IPv6 address',
+      reason: 'the same hardware address after the server had counted as gone',
+      own: { ...KNOWN, missingAt },
+      becomes: KNOWN,
+    },
+    {
+      reason: 'a server whose hardware address appears later than its IPv6 address',
       own: { ...HELD, fingerprint: { ipv6: [IPV6] } },
       becomes: KNOWN,
     },
@@ -108,7 +116,7 @@ describe('recognizing a server', () => {
       account: OTHER_KEY,
       becomes: record({ identifier: 'srv1', fingerprint: { macs: [MAC] }, account: OTHER_KEY }),
     },
-  ])('takes $reason for its own', ({ own, changes = {}, account, becomes }) => {
+  ])('accepts $reason', ({ own, changes = {}, account, becomes }) => {
     expect(known(own, changes, account)).toEqual({ ok: true, record: becomes });
   });
 
@@ -116,7 +124,7 @@ describe('recognizing a server', () => {
     { reason: 'unchanged', changes: {} },
     { reason: 'shown with a second hardware address', changes: { macs: [OTHER_MAC, MAC] } },
     { reason: 'shown with other IPv6 addresses', changes: { ipv6: ['2001:db8::2'] } },
-  ])('leaves the record of a server $reason as it is', ({ changes }) => {
+  ])('leaves the record of a server $reason unchanged', ({ changes }) => {
     for (const purpose of ['look', 'doubt', 'cancel'] as const) {
       const result = known(KNOWN, changes, ACCOUNT, web(), purpose);
       expect(result.ok && result.record).toBe(KNOWN);
@@ -127,14 +135,14 @@ describe('recognizing a server', () => {
   const addressed = { ...HELD, fingerprint: { ipv6: [IPV6] } };
   const moved = { macs: [], ipv6: ['2001:db8::2'] };
   it.each<{ reason: string; own: ServerRecord; changes: object; enoughFor: Purpose[] }>([
-    { reason: 'no earlier reading', own: HELD, changes: {}, enoughFor: ['look', 'doubt', 'cancel'] },
-    { reason: 'a first reading that showed nothing', own: bare, changes: {}, enoughFor: ['look', 'cancel'] },
-    { reason: 'no reading that shows anything', own: bare, changes: blank, enoughFor: ['look', 'cancel'] },
+    { reason: 'no earlier read', own: HELD, changes: {}, enoughFor: ['look', 'doubt', 'cancel'] },
+    { reason: 'a first read that showed nothing', own: bare, changes: {}, enoughFor: ['look', 'cancel'] },
+    { reason: 'no read that showed anything', own: bare, changes: blank, enoughFor: ['look', 'cancel'] },
     { reason: 'a known hardware address that is not shown', own: KNOWN, changes: blank, enoughFor: ['look'] },
-    { reason: 'known IPv6 addresses, and others shown', own: addressed, changes: moved, enoughFor: ['look'] },
+    { reason: 'known IPv6 addresses, while others are shown', own: addressed, changes: moved, enoughFor: ['look'] },
     { reason: 'known IPv6 addresses that are not shown', own: addressed, changes: blank, enoughFor: ['look'] },
     { reason: 'another hardware address', own: KNOWN, changes: other, enoughFor: [] },
-  ])('takes identifier and account with $reason as enough for: $enoughFor', ({ own, changes, enoughFor }) => {
+  ])('accepts identifier and account with $reason for: $enoughFor', ({ own, changes, enoughFor }) => {
     const purposes: Purpose[] = ['look', 'doubt', 'cancel'];
     const enough = purposes.filter((purpose) => known(own, changes, ACCOUNT, web(), purpose).ok);
     expect(enough).toEqual(enoughFor);
@@ -166,23 +174,20 @@ describe('recognizing a server', () => {
       changes: other,
       isOther: true,
     },
-  ])(
-    'does not take $reason for its own, until you accept the word that it gives',
-    ({ own, changes = {}, account, isOther }) => {
-      const refused = known(own, changes, account);
-      expect(refused).toMatchObject({ ok: false, isOther });
-      const word = refused.ok ? '' : refused.word;
-      const accepted = known(own, changes, account, accepts(word));
-      expect(accepted.ok && accepted.record).toEqual({
-        ...HELD,
-        account: account ?? ACCOUNT,
-        fingerprint: fingerprintOf({ ...SERVER, ...changes }),
-      });
-      expect(known(own, changes, account, accepts('srv1')).ok).toBe(false);
-    },
-  );
+  ])('rejects $reason until you accept the word that it gives', ({ own, changes = {}, account, isOther }) => {
+    const refused = known(own, changes, account);
+    expect(refused).toMatchObject({ ok: false, isOther });
+    const word = refused.ok ? '' : refused.word;
+    const accepted = known(own, changes, account, accepts(word));
+    expect(accepted.ok && accepted.record).toEqual({
+      ...HELD,
+      account: account ?? ACCOUNT,
+      fingerprint: fingerprintOf({ ...SERVER, ...changes }),
+    });
+    expect(known(own, changes, account, accepts('srv1')).ok).toBe(false);
+  });
 
-  it('gives a word that accepts one server only', () => {
+  it('gives a word that accepts only one server', () => {
     const refused = known(KNOWN, other);
     const word = refused.ok ? '' : refused.word;
     expect(word).toBe(`srv1@${OTHER_MAC}`);

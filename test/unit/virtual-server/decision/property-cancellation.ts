@@ -1,4 +1,4 @@
-/** A cancellation as the operator performs it: the real one, with a provider and an API server that answer as they are told. */
+/** A cancellation as the operator performs it: the real code, with a scripted provider and API server. */
 import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
 import { choose, type Choice } from '../../../../src/virtual-server/visit/choose.ts';
 import type { GatherRooms, VisitFacts } from '../../../../src/virtual-server/visit/gather.ts';
@@ -15,15 +15,15 @@ export interface Scene {
   live: VirtualServer | undefined;
   facts: Facts;
   account: string;
-  /** What a read of the server comes to. */
+  /** The outcome of reading the server. */
   shown: Outcome;
-  /** Called when a DELETE is sent; what the DELETE comes to. */
+  /** Called when a DELETE is sent; returns its outcome. */
   remove: () => Outcome;
 }
 
 /**
- * The journal and all else that a cancellation has no use for is left out. Resolves with what was chosen after a look at all
- * that it needs, and with what came of that; undefined: the object is gone.
+ * Leaves out the journal and everything else that a cancellation does not use. Resolves with the choice, made after all
+ * reads that it needs, and with its outcome; undefined if the object is gone.
  */
 export async function cancel(scene: Scene): Promise<(Choice & { outcome: Outcome }) | undefined> {
   const { object, live, facts, account, shown, remove } = scene;

@@ -1,4 +1,4 @@
-/** What may happen to an object between two visits: crashes, losses, restored backups, and what people do. */
+/** What may happen to an object between two visits: crashes, losses, restored backups, and what you do. */
 import {
   ACCEPT_SERVER_ANNOTATION,
   ADOPT_ANNOTATION,
@@ -15,7 +15,7 @@ import type { AttemptNote } from '../../../../src/virtual-server/decision/types.
 
 export interface Stage {
   object: VirtualServer;
-  /** What is known of the object's server from every place. */
+  /** What every place together knows about the object's server. */
   own: ServerRecord | undefined;
   notes: readonly AttemptNote[];
   /** The newest attempt. */
@@ -44,27 +44,27 @@ const withStatus = (object: VirtualServer, status: VirtualServerStatus): Virtual
 const wiped = (object: VirtualServer): VirtualServer => withStatus(object, { observedGeneration: -1 });
 const without = (object: VirtualServer): VirtualServer => annotated(object, { [RECORD_ANNOTATION]: undefined });
 
-/** True when the annotation alone says all that is known. */
+/** True if the annotation alone contains all that is known. */
 function isAnnotated({ object, own }: Stage): boolean {
   const parsed = parseRecord(object.metadata.annotations?.[RECORD_ANNOTATION]);
   const record = parsed.ok ? parsed.record : undefined;
   return own !== undefined && record !== undefined && formatRecord(record) === formatRecord(own);
 }
 
-/** True when the mirror alone says all that is known. */
+/** True if the mirror alone contains all that is known. */
 function isMirrored({ object, own }: Stage): boolean {
   const mirror = object.status?.record;
   return own !== undefined && mirror !== undefined && formatRecord(mirror) === formatRecord(own);
 }
 
-/** The status of the object that this one was copied from, as a backup brings it back. */
+/** The status of the object that this one was copied from, as a backup restores it. */
 const restored = (own: ServerRecord): VirtualServerStatus => ({
   serverStatus: 'running',
   identifier: 'srv-of-another',
   record: { ...own, owner: 'another-uid', identifier: 'srv-of-another' },
 });
 
-/** Only what another place knows as well is lost: the rest is the documented limit. */
+/** Only facts that another place also knows are lost: any other loss is the documented limit. */
 const losses: Record<string, (stage: Stage) => Change> = {
   crash: () => ({ crash: true }),
   'lose annotation': (stage) => (isMirrored(stage) ? { object: without(stage.object) } : {}),
@@ -74,7 +74,7 @@ const losses: Record<string, (stage: Stage) => Change> = {
     const known =
       own?.mode === 'create' &&
       own.orphans === undefined &&
-      // That the server counted as gone stands nowhere else.
+      // No other place records that the server counted as gone.
       own.missingAt === undefined &&
       notes.some((note) => note.attempt === own.attempt);
     return known ? { object: wiped(without(object)) } : {};
@@ -93,7 +93,7 @@ const losses: Record<string, (stage: Stage) => Change> = {
   },
 };
 
-/** The word that the status gives for what the operator does not recognize. */
+/** The annotation value that the status gives for a server or task that the operator does not recognize. */
 function wordIn({ status }: VirtualServer): string | undefined {
   const texts = status?.conditions?.map(({ message }) => message) ?? [];
   return texts.map((text) => /accept-server=(\S*[^\s.])/.exec(text)?.[1]).find((word) => word !== undefined);

@@ -1,7 +1,7 @@
 /**
- * One object under random events, with an API server and a journal that are as simple as can be, and a provider that errs
- * (property-world.ts). It throws when a promise is broken. What design.md calls a documented limit (record, mirror and journal all lost at once) is not
- * brought about.
+ * One object under random events, with a minimal API server and journal, and a provider that errs (property-world.ts).
+ * Throws when the operator breaks a promise. Leaves out what design.md calls a documented limit: losing record, mirror
+ * and journal all at once.
  */
 import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
 import {
@@ -26,7 +26,7 @@ import { cancel } from './property-cancellation.ts';
 import { World, type Asking } from './property-world.ts';
 
 const error = new ProviderError('PROVIDER_UNREACHABLE', 'no way');
-/** More than any visit takes that comes to an end. */
+/** More steps than any terminating visit takes. */
 const MAX_STEPS = 20;
 
 const isAccepted = (
@@ -40,22 +40,22 @@ export class Life {
   readonly actions: Action['type'][] = [];
   #object: VirtualServer = web();
   #memo: Memo = { failures: 0 };
-  /** This process's journal, kept over a crash. */
+  /** This process's journal, which survives a crash. */
   #notes: AttemptNote[] = [];
   #claimed: string | undefined;
   #now = NOW;
-  /** By how much the wall clock is wrong (ms). */
+  /** The error of the wall clock (ms). */
   #skew = 0;
-  /** Another object holds, follows or orders the same. */
+  /** Another object holds, follows or orders the same server. */
   #isShared = false;
-  /** Steps since the operator last came to rest. */
+  /** Steps since the operator last had nothing to do. */
   #restless = 0;
   #seed: number;
   #world = new World(() => this.#random());
   #minted = 0;
-  /** Attempts that were sent and of which nobody has proved that they created nothing. */
+  /** Attempts that were sent and are not proven to have created nothing. */
   readonly #open = new Set<string>();
-  /** Identifiers of servers that a person has called gone. */
+  /** Identifiers of servers that you have called gone. */
   readonly #saidGone = new Set<string>();
 
   constructor(seed: number) {
@@ -78,7 +78,7 @@ export class Life {
     return values[Math.floor(this.#random() * values.length)] ?? values[0];
   }
 
-  /** One event from outside, or one step of the operator. */
+  /** One external event, or one step of the operator. */
   async step(): Promise<void> {
     if (this.#claimed === undefined && this.#chance(0.3)) this.#event();
     else await this.#visit();
@@ -88,7 +88,7 @@ export class Life {
   async #visit(): Promise<void> {
     const view = lookAt(this.#object, this.#facts());
     const first = decide(view);
-    // Nothing else is left to gather: a server is about to be cancelled.
+    // Only a cancellation has something left to gather here.
     const cancelled = first.type === 'gather' ? await this.#cancel(view) : undefined;
     if (first.type === 'gather' && cancelled === undefined) return;
     const action = cancelled?.action ?? first;
@@ -109,7 +109,7 @@ export class Life {
     this.#judgeRecord();
   }
 
-  /** What a person has named or accepted is the server of the object from now on. */
+  /** A server that you have named or accepted belongs to the object from now on. */
   #obey(action: Action, outcome: Outcome): void {
     const word = this.#object.metadata.annotations?.[ACCEPT_SERVER_ANNOTATION];
     if (action.type === 'adopt' && outcome.type === 'server') this.#world.take(action.identifier);
@@ -135,7 +135,7 @@ export class Life {
     });
   }
 
-  /** The promises, held against what is about to be done. */
+  /** Checks the promises against the next action. */
   #judge(action: Action): void {
     const own = this.#own();
     const said = this.#object.metadata.annotations?.[SERVER_GONE_ANNOTATION];
@@ -176,7 +176,7 @@ export class Life {
     return state === 'gone' || state === 'reused';
   }
 
-  /** What the record says after a write: the object holds its own server, or one that a person has named. */
+  /** Checks the record after a write: the object holds its own server, or one that you have named. */
   #judgeRecord(): void {
     const own = this.#own();
     const state = own === undefined ? undefined : this.#world.stateOf(own);
@@ -190,7 +190,7 @@ export class Life {
     return view.kind === 'own' ? view.record : undefined;
   }
 
-  /** Undefined: the process dies on the way. */
+  /** Undefined: the process dies before it has an outcome. */
   #perform(action: Action): Outcome | undefined {
     switch (action.type) {
       case 'claim':
@@ -226,7 +226,7 @@ export class Life {
       remove: () => {
         this.#tell('  DELETE');
         this.#judgeCancellation(identifier, this.#own());
-        // The server that a person has accepted was that of the object, whatever the record still says of its account.
+        // The server that you have accepted belonged to the object, whatever account the record still names.
         if (isTaken) this.#world.replace(record);
         return this.#world.delete(identifier, asking);
       },
@@ -269,7 +269,7 @@ export class Life {
     this.#notes = [...others, note];
   }
 
-  /** Metadata first, then status; the process may die, or the API server fail, before each of them. */
+  /** Writes metadata first, then status; the process may die, or the API server fail, before each. */
   #write(action: Action, next: Next): void {
     if (this.#chance(0.1)) {
       this.#crash();
@@ -296,20 +296,20 @@ export class Life {
     this.#claimed = next.claimed;
   }
 
-  /** As the reconciler does it. */
+  /** Does what the reconciler does. */
   #settleJournal(action: Action, attempt: string | undefined): void {
     const isResolved = resolvesAttempts(action);
     if (isResolved) this.#resolve(action);
     this.#notes = this.#notes.filter((note) => note.attempt === attempt || !(isResolved || note.state === 'minted'));
   }
 
-  /** A person said that the attempt created nothing; it is the one thing besides an answer that may say so. */
+  /** You said that the attempt created nothing; only that and an answer of the provider may resolve an attempt. */
   #resolve(action: Action): void {
     const word = this.#object.metadata.annotations?.[NOT_CREATED_ANNOTATION];
     if (action.type === 'record' && action.why === 'notCreated' && word !== undefined) this.#open.delete(word);
   }
 
-  /** The object is gone; another one with another life begins. */
+  /** The object is gone; another one starts a new life. */
   #begin(): void {
     this.#tell('  gone');
     this.#object = web();

@@ -3,7 +3,10 @@ import { Life } from './property-life.ts';
 
 const STEPS = 100;
 
-/** Resolves with how many lives met each action. Rejects with the story of the life in which a promise did not hold. */
+/**
+ * Resolves with the number of lives that met each action. Rejects with the story of the first life that breaks a
+ * promise.
+ */
 export async function live(first: number, runs: number): Promise<Map<string, number>> {
   const seen = new Map<string, number>();
   for (let seed = first; seed < first + runs; seed++) {

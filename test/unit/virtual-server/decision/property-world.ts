@@ -1,27 +1,27 @@
 /**
- * What is true at the provider, as the operator cannot know it: which servers there are, whose they are, and which 404 is
- * a fault. A fault ends before it is as long as the grace period, or is seen twice at most before the server is shown.
+ * The truth at the provider, which the operator cannot know: which servers exist, who owns them, and which 404 is a
+ * fault. A fault ends before it lasts as long as the grace period, or is seen at most twice before the server is shown.
  */
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import type { Outcome } from '../../../../src/virtual-server/decision/types.ts';
 import { ProviderError, withheldError } from '../../../../src/provider/errors/provider-error.ts';
 import { ACCOUNT, ELSEWHERE, OTHER_KEY, SERVER, TIMING } from '../../../gen/decision.ts';
 
-/** `reused`: the server of the object is gone, and its identifier was given to another one. */
+/** `reused`: the object's server is gone, and its identifier was given to another server. */
 type State = 'runs' | 'gone' | 'reused';
 
 const failed: Outcome = { type: 'failed', error: new ProviderError('PROVIDER_UNREACHABLE', 'no way') };
 const withheld: Outcome = { type: 'failed', error: withheldError() };
-/** Periods for which a server that was never read may be slow to appear. */
+/** Grace periods for which a server that was never read may be slow to appear. */
 const UNSEEN_PERIODS = 12;
 
 export class World {
   /** The account of the present key. */
   key = ACCOUNT;
   readonly #random: () => number;
-  /** Whether the second key belongs to the account of the first one, or to that of another user. */
+  /** Whether the second key belongs to the account of the first one, or to another user's account. */
   readonly #isRotated: boolean;
-  /** Servers of the object by realm and identifier. A realm is what the provider calls an account. */
+  /** The object's servers by realm and identifier. A realm is what the provider calls an account. */
   readonly #servers = new Map<string, { mac: string; state: State }>();
   readonly #tasks = new Set<string>();
   /** False denials since the server was last shown. */
@@ -45,12 +45,12 @@ export class World {
     return this.#servers.get(`${this.#realm(account)}/${identifier}`);
   }
 
-  /** Undefined: the object has nothing to do with what may be there. */
+  /** Undefined: whatever exists there does not belong to the object. */
   stateOf({ identifier = '', account = ACCOUNT }: Pick<ServerRecord, 'identifier' | 'account'>): State | undefined {
     return this.#server(identifier, account)?.state;
   }
 
-  /** A person has named the server, or has accepted the one that is shown. */
+  /** You have named the server, or accepted the one that is shown. */
   take(identifier: string): void {
     const known = this.#server(identifier);
     const mac = known === undefined ? this.#stranger(identifier) : known.state === 'reused' ? SUCCESSOR : known.mac;
@@ -58,7 +58,7 @@ export class World {
     this.#fault = undefined;
   }
 
-  /** A person has accepted a server of the present key in place of this one, under another account. */
+  /** You have accepted a server under the present key in place of this one, which is in another account. */
   replace({ identifier = '', account = ACCOUNT }: Pick<ServerRecord, 'identifier' | 'account'>): void {
     if (this.#realm(account) === this.#realm(this.key)) return;
     this.#servers.set(`${this.#realm(account)}/${identifier}`, { mac: '', state: 'gone' });
@@ -68,7 +68,7 @@ export class World {
     this.#tasks.add(`${this.#realm(this.key)}/${task}`);
   }
 
-  /** Something that no one tells the operator. */
+  /** A change that the operator is not told about. */
   happen(own: ServerRecord | undefined): string {
     if (this.#chance(0.5)) {
       this.key = [OTHER_KEY, ELSEWHERE][Math.floor(this.#random() * 8)] ?? ACCOUNT;
@@ -76,7 +76,8 @@ export class World {
     }
     const server = own?.identifier === undefined ? undefined : this.#server(own.identifier, own.account);
     if (server?.state === 'runs') server.state = this.#chance(0.3) ? 'gone' : 'runs';
-    // Before the operator has noticed, another server with the identifier looks like that of the object.
+    // Only after the operator has noticed the absence: before that, a server with the same identifier would pass for
+    // the object's.
     else if (server?.state === 'gone' && own?.missingAt !== undefined) server.state = 'reused';
     return `server ${server?.state ?? 'none'}`;
   }
@@ -125,7 +126,7 @@ export class World {
     return { type: 'cancelled' };
   }
 
-  /** The hardware address of a server that is none of the object. */
+  /** The hardware address of a server that does not belong to the object. */
   #stranger(identifier: string): string {
     return `ee:${this.#realm(this.key)}:${identifier.replaceAll('-', '')}`;
   }
@@ -148,7 +149,7 @@ export class World {
 /** Who asks, and when. */
 export interface Asking {
   now: number;
-  /** The key is of the account that the record names. */
+  /** The key belongs to the account that the record names. */
   isOwnAccount: boolean;
   /** The server was read before, or a DELETE for it was sent. */
   wasRead: boolean;

@@ -1,8 +1,8 @@
-/** Random lives of one object: whatever is lost, forgotten or answered, what the operator promises holds. */
+/** Random lives of one object: the operator keeps its promises, whatever is lost, forgotten or answered. */
 import { describe, expect, it } from 'vitest';
 import { ACTIONS, live } from './property-lives.ts';
 
-/** test/exhaustive lives the others. */
+/** test/exhaustive runs the other lives. */
 const RUNS = 200;
 
 describe('the promises', () => {

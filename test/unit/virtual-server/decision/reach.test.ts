@@ -1,4 +1,4 @@
-/** What spec.sshCheck asks for, and what the answer does to conditions. */
+/** What spec.sshCheck asks for, and how the result changes the conditions. */
 import { describe, expect, it } from 'vitest';
 import type { VirtualServer, VirtualServerSpec } from '../../../../src/api/virtual-server.ts';
 import { sshTarget, type ProbeResult } from '../../../../src/virtual-server/decision/reach.ts';
@@ -15,7 +15,7 @@ const ANSWERS: ProbeResult = { ok: true, banner: 'SSH-2.0-OpenSSH_10.0' };
 const REFUSES: ProbeResult = { ok: false, why: 'connection refused' };
 
 const checked = (sshCheck: SshCheck): VirtualServer => webWith(HELD, { spec: { sshCheck } });
-/** The object once `next` is written. */
+/** The object after `next` is written. */
 const after = (object: VirtualServer, { status }: Next): VirtualServer => ({ ...object, ...(status && { status }) });
 const seen = (object: VirtualServer, probed?: ProbeResult, changes: Partial<Server> = {}): Next =>
   settled(object, read, {
@@ -27,14 +27,14 @@ const seen = (object: VirtualServer, probed?: ProbeResult, changes: Partial<Serv
 const messageOf = (next: Next, type: string): string =>
   next.status?.conditions?.find((condition) => condition.type === type)?.message ?? '';
 
-describe('where an SSH server is asked for', () => {
+describe('the target of the SSH check', () => {
   it.each<{ sshCheck: SshCheck; server?: Partial<Server>; target: unknown; what: string }>([
     { what: 'nowhere', sshCheck: 'None', target: undefined },
     { what: 'the proxy', sshCheck: 'Proxy', target: { host: 'proxy.example.com', port: 20001 } },
     { what: 'the first IPv6 address', sshCheck: 'Direct', target: { host: '2001:db8::1', port: 22 } },
     { what: 'no proxy yet', sshCheck: 'Proxy', server: { sshProxy: undefined }, target: undefined },
     { what: 'no address yet', sshCheck: 'Direct', server: { ipv6: [] }, target: undefined },
-    { what: 'a server that is stopped', sshCheck: 'Proxy', server: { status: 'stopped' }, target: undefined },
+    { what: 'a stopped server', sshCheck: 'Proxy', server: { status: 'stopped' }, target: undefined },
     ...['-oProxyCommand=x', 'a b', 'http://x/', 'x;y', '', 'x'.repeat(254)].map((hostname) => ({
       what: `a proxy named ${JSON.stringify(hostname.slice(0, 20))}`,
       sshCheck: 'Proxy' as const,
@@ -51,13 +51,13 @@ describe('where an SSH server is asked for', () => {
     expect(sshTarget(checked(sshCheck), { ...SERVER, ...server })).toEqual(target);
   });
 
-  it('an object that is being deleted asks nobody', () => {
+  it('has no SSH check while it is being deleted', () => {
     expect(sshTarget(webWith(HELD, { deleting: true, spec: { sshCheck: 'Proxy' } }), SERVER)).toBeUndefined();
   });
 });
 
 describe('a server that is read with sshCheck', () => {
-  it('is Ready when an SSH server answers, and says where and what', () => {
+  it('is Ready when an SSH server answers, and reports where and what', () => {
     const next = seen(checked('Proxy'), ANSWERS);
     expect(conditionsOf(next)).toEqual({ Ready: 'True Available', Reachable: 'True Reachable' });
     expect(messageOf(next, 'Reachable')).toBe('an SSH server answers at proxy.example.com:20001: SSH-2.0-OpenSSH_10.0');
@@ -65,7 +65,7 @@ describe('a server that is read with sshCheck', () => {
     expect(messageOf(seen(checked('Direct'), ANSWERS), 'Reachable')).toContain('[2001:db8::1]:22');
   });
 
-  it('is not Ready when none answers, is asked again soon, and comes back by itself', () => {
+  it('is not Ready when no SSH server answers, is checked again soon, and recovers on its own', () => {
     const ready = after(checked('Proxy'), seen(checked('Proxy'), ANSWERS));
     const gone = seen(ready, REFUSES);
     expect(conditionsOf(gone)).toEqual({
@@ -80,32 +80,32 @@ describe('a server that is read with sshCheck', () => {
     expect(conditionsOf(back)).toEqual({ Ready: 'True Available', Reachable: 'True Reachable' });
   });
 
-  it('starts its ttl only when it answers', () => {
+  it('starts its ttl only once SSH answers', () => {
     const object = webWith(HELD, { spec: { sshCheck: 'Proxy', ttl: '1h' } });
     expect(seen(object, REFUSES).record?.readyAt).toBeUndefined();
     expect(seen(object, ANSWERS).record?.readyAt).toBeDefined();
   });
 
-  it('waits for an address, and says which one', () => {
+  it('waits for an address, and reports which kind', () => {
     const next = seen(checked('Proxy'), undefined, { sshProxy: undefined });
     expect(conditionsOf(next)).toEqual({ Ready: 'False AddressPending', Reconciling: 'True AddressPending' });
     expect(messageOf(next, 'Ready')).toContain('no SSH proxy');
     expect(messageOf(seen(checked('Direct'), undefined, { ipv6: [] }), 'Ready')).toContain('no IPv6 address');
   });
 
-  it('says nothing of SSH when it is stopped', () => {
+  it('reports nothing about SSH while it is stopped', () => {
     const ready = after(checked('Proxy'), seen(checked('Proxy'), ANSWERS));
     expect(conditionsOf(seen(ready, undefined, { status: 'stopped' }))).not.toHaveProperty('Reachable');
   });
 
-  it('writes the same status when the same is found', () => {
+  it('writes the same status when nothing has changed', () => {
     for (const probed of [ANSWERS, REFUSES]) {
       const first = seen(checked('Proxy'), probed, { product: 'vps-2gb' });
       expect(seen(after(checked('Proxy'), first), probed, { product: 'vps-2gb' }).status).toEqual(first.status);
     }
   });
 
-  it('keeps what was found while the provider is away', () => {
+  it('keeps the condition while the provider is unreachable', () => {
     const ready = after(checked('Proxy'), seen(checked('Proxy'), ANSWERS));
     const next = settle(
       ready,
@@ -116,7 +116,7 @@ describe('a server that is read with sshCheck', () => {
     expect(conditionsOf(next)).toMatchObject({ Ready: 'True Available', Reachable: 'True Reachable' });
   });
 
-  it('loses the condition as soon as nobody asks for it', () => {
+  it('loses the condition as soon as the spec no longer asks for the check', () => {
     const { status } = seen(checked('Proxy'), REFUSES);
     const object = webWith(HELD, { spec: { sshCheck: 'None' }, ...(status && { status }) });
     expect(conditionsOf(seen(object))).toEqual({ Ready: 'True Available' });

@@ -1,4 +1,4 @@
-/** Visits of this version in turn with those of a newer one, which adds keys to the record: none of them is lost. */
+/** Alternates visits of this version with visits of a newer one that adds keys to the record: no key is lost. */
 import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
 import { describe, expect, it } from 'vitest';
 import {
@@ -32,7 +32,7 @@ class Life {
   #object: VirtualServer | undefined = web();
   #memo: Memo = { failures: 0 };
   #now = NOW;
-  /** What the newer version has written. */
+  /** The keys that the newer version has written. */
   readonly #keys: Record<string, unknown> = {};
 
   constructor(seed: number) {
@@ -73,7 +73,7 @@ class Life {
     };
   }
 
-  /** You say something or delete the object, or a place that keeps the record is lost while the other one is whole. */
+  /** You set an annotation or delete the object, or one copy of the record is lost while the other one is intact. */
   #change(object: VirtualServer): void {
     const { metadata, status } = object;
     const [word, value] = this.#random.pick(Object.entries(WORDS));
@@ -91,7 +91,7 @@ class Life {
     };
   }
 
-  /** False for a visit that a crash has ended. */
+  /** False if a crash ended the visit. */
   #visit(object: VirtualServer): boolean {
     this.#now += this.#random.pick([0, 60_000, 400_000]);
     const attempt = record(object)?.attempt;
@@ -198,11 +198,11 @@ describe('a record that a newer version has written in a newer format', () => {
   ] as const;
 
   it.each([
-    ['as it is', {}],
+    ['without changes', {}],
     ['while the object is deleted', { deleting: true }],
-    ['with every word', { annotations: WORDS }],
-    ['after the end of the server', { spec: { expiresAt: '2026-01-01T00:00:00Z' } }],
-  ])('is kept to the letter, and so is what was said of it, %s', (_, shape) => {
+    ['with every annotation', { annotations: WORDS }],
+    ['after the expiry of the server', { spec: { expiresAt: '2026-01-01T00:00:00Z' } }],
+  ])('is kept unchanged, and so are its conditions, %s', (_, shape) => {
     const text = JSON.stringify(strange);
     const mirror = strange as unknown as ServerRecord;
     const status = { identifier: 'srv1', conditions: [...conditions] };

@@ -30,17 +30,17 @@ const cases: Case[] = [
   { reason: 'nothing anywhere means never attempted', shape: {}, view: { kind: 'none' } },
   { reason: 'an attempt that was only minted sent nothing', shape: {}, notes: [minted], view: { kind: 'none' } },
   {
-    reason: 'a finalizer of ours without any record is a loss',
+    reason: "the operator's finalizer without a record is a loss",
     shape: { finalizers: [FINALIZER] },
     view: { kind: 'missing' },
   },
   {
-    reason: "somebody else's finalizer is no sign of ours",
+    reason: 'another finalizer means nothing',
     shape: { finalizers: ['example.org/other'] },
     view: { kind: 'none' },
   },
   {
-    reason: 'text that is no JSON is invalid, whatever the mirror says',
+    reason: 'text that is not JSON is invalid, whatever the mirror contains',
     shape: { annotated: '{', mirror: HELD },
     view: { kind: 'invalid', problem: 'it is not JSON', isAlone: false },
   },
@@ -55,12 +55,12 @@ const cases: Case[] = [
     view: { kind: 'foreign', record: foreign, startAnew: true },
   },
   {
-    reason: 'start-anew of another object, as a copy carries it, says nothing here',
+    reason: 'start-anew of another object, as on a copy, has no effect',
     shape: { annotated: foreign, annotations: { [START_ANEW_ANNOTATION]: 'another-uid' } },
     view: { kind: 'foreign', record: foreign, startAnew: false },
   },
   {
-    reason: 'a mirror of another object alone counts for nothing',
+    reason: 'a mirror of another object alone does not count',
     shape: { mirror: foreign, finalizers: [] },
     view: { kind: 'none' },
   },
@@ -69,25 +69,25 @@ const cases: Case[] = [
     shape: { annotated: HELD },
     view: own(HELD, false),
   },
-  { reason: 'a lost annotation comes back from the mirror', shape: { mirror: HELD }, view: own(HELD, true) },
+  { reason: 'a lost annotation is restored from the mirror', shape: { mirror: HELD }, view: own(HELD, true) },
   {
     reason: "another object's annotation is replaced by what the own mirror says",
     shape: { annotated: foreign, mirror: HELD },
     view: own(HELD, true),
   },
   {
-    reason: 'a lost finalizer is put back',
+    reason: 'a lost finalizer is restored',
     shape: { annotated: HELD, mirror: HELD, finalizers: [] },
     view: own(HELD, true),
   },
   {
-    reason: 'a deleting object takes no new finalizer',
+    reason: 'an object that is being deleted gets no new finalizer',
     shape: { annotated: HELD, mirror: HELD, finalizers: ['example.org/other'], deleting: true },
     view: own(HELD, false),
   },
   { reason: 'the mirror may lag', shape: { annotated: HELD, mirror: ATTEMPTED }, view: own(HELD, false) },
   {
-    reason: 'an annotation that was rolled back is brought forward',
+    reason: 'an annotation that was rolled back is updated',
     shape: { annotated: ATTEMPTED, mirror: HELD },
     view: own(HELD, true),
   },
@@ -112,7 +112,7 @@ const cases: Case[] = [
     view: problem('attempt is a1'),
   },
   {
-    reason: 'an adoption resolves the attempt that the mirror still carries, which is then written',
+    reason: 'an adoption resolves the attempt that the mirror still has, which is then written',
     shape: { annotated: adopted, mirror: ATTEMPTED },
     view: own(adopted, true),
   },
@@ -122,7 +122,7 @@ const cases: Case[] = [
     view: own(adopted, true),
   },
   {
-    reason: 'orphans of both sides are kept, each once',
+    reason: 'orphans of both sides are kept, without duplicates',
     shape: {
       annotated: { ...HELD, orphans: [{ task: 1 }] },
       mirror: { ...HELD, orphans: [{ task: 1 }, { task: 2 }] },
@@ -130,25 +130,25 @@ const cases: Case[] = [
     view: own({ ...HELD, orphans: [{ task: 1 }, { task: 2 }] }, true),
   },
   {
-    reason: 'what was sent comes back from the journal',
+    reason: 'an attempt that was sent returns from the journal',
     shape: {},
     notes: [sending],
     view: own(record({ format: 1, attempt: 'a1', account: ACCOUNT }), true),
   },
   {
-    reason: 'the time of an order comes back from the journal',
+    reason: 'the time of an order returns from the journal',
     shape: {},
     notes: [{ ...accepted, mintedAt: '2026-01-01T23:59:00.000Z' }],
     view: own({ ...TASKED, format: 1, attemptedAt: '2026-01-01T23:59:00.000Z' }, true),
   },
   {
-    reason: 'what was accepted comes back from the journal',
+    reason: 'an accepted task returns from the journal',
     shape: {},
     notes: [accepted],
     view: own(record({ format: 1, attempt: 'a1', account: ACCOUNT, task: 7 }), true),
   },
   {
-    reason: 'what was sent wins over a record of another object',
+    reason: 'an attempt that was sent wins over a record of another object',
     shape: { annotated: foreign },
     notes: [sending],
     view: own(record({ format: 1, attempt: 'a1', account: ACCOUNT }), true),
@@ -178,7 +178,7 @@ const cases: Case[] = [
     view: own(ATTEMPTED, false),
   },
   {
-    reason: 'record and journal name two tasks of one attempt',
+    reason: 'record and journal name different tasks for one attempt',
     shape: { annotated: TASKED },
     notes: [{ ...accepted, task: 8 }],
     view: problem('task is 7 in the record and 8 in the journal'),
@@ -196,19 +196,19 @@ const cases: Case[] = [
     view: own({ ...HELD, settled: ['a0'] }, false),
   },
   {
-    reason: 'a later attempt alone does not resolve an earlier one, which an etcd that was rolled back may have lost',
+    reason: 'a later attempt alone does not resolve an earlier one, which a rolled-back etcd may have lost',
     shape: { annotated: { ...HELD, attemptedAt: '2026-01-01T00:10:00Z' } },
     notes: [{ attempt: 'a0', state: 'sending', mintedAt: '2026-01-01T00:00:00.000Z' }],
     view: own({ ...HELD, attemptedAt: '2026-01-01T00:10:00Z', orphans: [{ attempt: 'a0' }] }, true),
   },
   {
-    reason: 'a task that was accepted stays owed although you have resolved its attempt',
+    reason: 'an accepted task stays unresolved although you have resolved its attempt',
     shape: { annotated: { ...HELD, settled: ['a0'] } },
     notes: [{ attempt: 'a0', state: 'task', task: 3 }],
     view: own({ ...HELD, settled: ['a0'], orphans: [{ attempt: 'a0', task: 3 }] }, true),
   },
   {
-    reason: 'resolved attempts of both sides are kept, each once',
+    reason: 'resolved attempts of both sides are kept, without duplicates',
     shape: { annotated: { ...HELD, settled: ['a0', 'b0'] }, mirror: { ...HELD, settled: ['a0', 'c0'] } },
     view: own({ ...HELD, settled: ['a0', 'b0', 'c0'] }, true),
   },
@@ -219,13 +219,13 @@ const cases: Case[] = [
     view: own({ ...HELD, orphans: [{ attempt: 'a0' }] }, true),
   },
   {
-    reason: 'who adopts has settled an answer that was lost',
+    reason: 'an adoption resolves a lost answer',
     shape: { annotated: adopted },
     notes: [sending],
     view: own(adopted, false),
   },
   {
-    reason: 'another order of the keys, or white space, is nothing to write',
+    reason: 'another key order or white space needs no write',
     shape: { annotated: `{ "zone": "Z1", "mode": "create", "owner": "${UID}" }`, mirror: record() },
     view: own({ ...record(), ...{ zone: 'Z1' } }, false),
   },
@@ -235,12 +235,12 @@ const cases: Case[] = [
     view: own(unknown({ zone: 'Z1', plan: { of: [1] } }), true),
   },
   {
-    reason: 'of two values of an unknown key that of the annotation counts, which is written first',
+    reason: "of two values of an unknown key, the annotation's counts, since it is written first",
     shape: { annotated: unknown({ zone: 'Z2' }), mirror: unknown({ zone: 'Z1' }) },
     view: own(unknown({ zone: 'Z2' }), false),
   },
   {
-    reason: 'of two values of an unknown key that of the mirror counts where the annotation was rolled back',
+    reason: "of two values of an unknown key, the mirror's counts if the annotation was rolled back",
     shape: { annotated: { ...TASKED, ...{ zone: 'Z1' } }, mirror: unknown({ zone: 'Z2' }) },
     view: own(unknown({ zone: 'Z2' }), true),
   },
@@ -264,7 +264,7 @@ const cases: Case[] = [
     view: own({ ...record({ account: ACCOUNT }), ...{ zone: 'Z1' } }, true),
   },
   {
-    reason: 'a newer format is not understood, and tells what the object holds all the same',
+    reason: 'a newer format is not understood, but still tells what the object holds',
     shape: { annotated: { ...HELD, format: 2, missingAt: '2026-01-01T00:00:00Z' }, mirror: TASKED },
     view: tooNew('format 2', { account: ACCOUNT, attempt: 'a1', task: 7, identifier: 'srv1' }),
   },
@@ -274,7 +274,7 @@ const cases: Case[] = [
     view: tooNew('format 3', { account: ACCOUNT, attempt: 'a1', task: 7, identifier: 'srv1' }),
   },
   {
-    reason: 'fields of a newer format are read where they have the form of this one',
+    reason: 'fields of a newer format are read if they have the known form',
     shape: { annotated: JSON.stringify({ owner: UID, format: 2, task: 'T-7', identifier: 'srv1', orphans: {} }) },
     view: tooNew('format 2', { identifier: 'srv1' }),
   },
@@ -284,23 +284,23 @@ const cases: Case[] = [
     view: tooNew('mode "import"', { account: ACCOUNT, attempt: 'a1', task: 7, identifier: 'srv1' }),
   },
   {
-    reason: 'a newer format is not understood whatever the journal knows',
+    reason: 'a newer format is not understood, whatever the journal knows',
     shape: { annotated: record({ format: 2 }) },
     notes: [accepted],
     view: tooNew('format 2', {}),
   },
   {
-    reason: 'a newer format is not understood in a copy either, which holds nothing',
+    reason: 'a newer format is not understood in a copy either, and the copy holds nothing',
     shape: { annotated: { ...foreign, format: 2 } },
     view: tooNew('format 2', {}),
   },
   {
-    reason: 'a format that is no number of a format makes no record',
+    reason: 'a format that is not a valid number makes the record invalid',
     shape: { annotated: JSON.stringify({ ...HELD, format: '2' }) },
     view: { kind: 'invalid', problem: expect.stringContaining('format') as string, isAlone: true },
   },
   {
-    reason: 'who adopts has not settled a task that was accepted',
+    reason: 'an adoption does not resolve an accepted task',
     shape: { annotated: adopted },
     notes: [accepted],
     view: own({ ...adopted, orphans: [{ attempt: 'a1', task: 7 }] }, true),
@@ -312,7 +312,7 @@ describe('viewRecord', () => {
     expect(viewRecord(web(shape), notes)).toEqual(view);
   });
 
-  it('is at rest once what it says was written down', () => {
+  it('needs no further write once the merged record is written', () => {
     for (const { shape, notes = [] } of cases) {
       const view = viewRecord(web(shape), notes);
       if (view.kind !== 'own') continue;
@@ -333,15 +333,15 @@ describe('knownRecord', () => {
     { reason: 'the mirror alone', shape: { mirror: HELD }, is: HELD },
     { reason: 'the mirror of a broken annotation', shape: { annotated: '{', mirror: HELD }, is: HELD },
     {
-      reason: 'what can be read of a newer format',
+      reason: 'the readable part of a newer format',
       shape: { annotated: JSON.stringify({ ...HELD, format: 2, task: 'T-7' }), mirror: ATTEMPTED },
       is: record({ format: 1, account: ACCOUNT, attempt: 'a1', identifier: 'srv1' }),
     },
     { reason: "nothing of another object's", shape: { annotated: foreign, mirror: foreign }, is: undefined },
     { reason: 'the task that the mirror does not have yet', shape: { annotated: TASKED, mirror: refused }, is: TASKED },
-    { reason: 'what a rolled back annotation lost', shape: { annotated: ATTEMPTED, mirror: HELD }, is: HELD },
+    { reason: 'the facts that a rolled-back annotation lost', shape: { annotated: ATTEMPTED, mirror: HELD }, is: HELD },
     {
-      reason: 'the annotation where the two contradict each other',
+      reason: 'the annotation if the two contradict each other',
       shape: { annotated: HELD, mirror: { ...HELD, identifier: 'srv2' } },
       is: HELD,
     },

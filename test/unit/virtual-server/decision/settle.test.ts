@@ -27,7 +27,7 @@ const done: Outcome = { type: 'done' };
 const failed: Outcome = { type: 'failed', error: new ProviderError('PROVIDER_UNREACHABLE', 'no way', {}) };
 
 describe('settling a wait', () => {
-  it('says on the first visit that the object was seen, and keeps what was planned', () => {
+  it('reports on the first visit that the object was seen, and keeps the plan', () => {
     const next = settle(web(), { type: 'wait', afterMs: 50 }, done, facts({ memo: memo({ cancelled: 'x' }) }));
     expect(next).toMatchObject({ again: false, requeueAfterMs: 50, memo: { cancelled: 'x' } });
     expect(conditionsOf(next)).toEqual({ Ready: 'False Pending', Reconciling: 'True Pending' });
@@ -35,7 +35,7 @@ describe('settling a wait', () => {
     expect(next).not.toHaveProperty('record');
   });
 
-  it('leaves a status that says it already deep-equal, so that nothing is written', () => {
+  it('leaves an up-to-date status deep-equal, so that nothing is written', () => {
     const status = settle(web(), { type: 'wait' }, done, facts()).status;
     const later = settle(web({ status: status ?? {} }), { type: 'wait' }, done, facts({ now: NOW + 99_000 }));
     expect(later.status).toEqual(status);
@@ -43,12 +43,12 @@ describe('settling a wait', () => {
     expect(later).not.toHaveProperty('requeueAfterMs');
   });
 
-  it('writes nothing for a deleted object that nobody holds any more', () => {
+  it('writes nothing for a deleted object without finalizers', () => {
     const gone = web({ deleting: true, finalizers: [] });
     expect(settle(gone, { type: 'wait' }, done, facts())).not.toHaveProperty('status');
   });
 
-  it('shows a pause, keeps Ready and does not claim to have looked at the new spec', () => {
+  it('shows a pause, keeps Ready, and leaves observedGeneration at the old spec', () => {
     const { status = {} } = settled(web(), { type: 'wait' }, done);
     const paused = web({ status: { ...status, observedGeneration: 0 }, annotations: { [PAUSED_ANNOTATION]: 'true' } });
     const next = settle(paused, { type: 'wait' }, done, facts());
@@ -63,7 +63,7 @@ describe('settling a wait', () => {
 describe('settling a park', () => {
   const invalid: Action = { type: 'park', verdict: { reason: 'RecordInvalid', message: 'no JSON' } };
 
-  it('says why and waits for a change where no time is named', () => {
+  it('reports the reason, and waits for a change if no time is given', () => {
     const next = settle(web({ annotated: '{', mirror: HELD }), invalid, done, facts());
     expect(conditionsOf(next)).toEqual({ Ready: 'False RecordInvalid', Stalled: 'True RecordInvalid' });
     expect(next.status?.record).toEqual(HELD);
@@ -72,27 +72,27 @@ describe('settling a park', () => {
     expect(next.events).toEqual([{ type: 'Warning', reason: 'RecordInvalid', note: 'no JSON' }]);
   });
 
-  it('drops the proof that a server is gone, since it may be old at the next visit', () => {
+  it('drops the proof that a server is gone, since it may be outdated at the next visit', () => {
     const action: Action = { type: 'park', verdict: { reason: 'OrphanedServer', message: 'task 3' } };
     const given = facts({ memo: memo({ gone: 'srv1' }) });
     expect(settle(webWith(HELD, { deleting: true }), action, done, given).memo).not.toHaveProperty('gone');
   });
 
-  it('tells of it once', () => {
+  it('sends one Event', () => {
     const { status = {} } = settle(web({ annotated: '{' }), invalid, done, facts());
     const again = settle(web({ annotated: '{', status }), invalid, done, facts({ now: NOW + 5000 }));
     expect(again.events).toEqual([]);
     expect(again.status).toEqual(status);
   });
 
-  it('looks again after the time that is named, without a plan that would keep a call back', () => {
+  it('checks again after the given time, without a plan that would delay a call', () => {
     const action: Action = { type: 'park', verdict: { reason: 'IdentifierInUse', message: 'held' }, afterMs: 60_000 };
     const next = settle(webWith(HELD), action, done, facts());
     expect(next.requeueAfterMs).toBe(60_000);
     expect(next.memo).not.toHaveProperty('next');
   });
 
-  it('plans the next try of the call that has to wait', () => {
+  it('plans the next try of the delayed call', () => {
     const object = web();
     const verdict = { reason: 'CreateLimit', message: 'brake' } as const;
     const next = settle(object, { type: 'park', verdict, retry: 'gather', afterMs: 9 }, done, facts());
@@ -100,7 +100,7 @@ describe('settling a park', () => {
     expect(next.requeueAfterMs).toBe(9);
   });
 
-  it('backs off where no time is named, at most a poll interval for a Secret that somebody may mend', () => {
+  it('backs off if no time is given, at most one poll interval for a missing Secret', () => {
     const verdict = { reason: 'SecretNotFound', message: 'none' } as const;
     const patient = facts({ memo: memo({ failures: 30 }), jitter: 0.5 });
     expect(settle(web(), { type: 'park', verdict, retry: 'gather' }, done, patient)).toMatchObject({
@@ -112,7 +112,7 @@ describe('settling a park', () => {
     expect(next.requeueAfterMs).toBe(600_000);
   });
 
-  it('looks again soon after the next login with a refused key, however often it has failed', () => {
+  it('checks again soon after the next login with a refused key, however often it has failed', () => {
     const verdict = { reason: 'InvalidCredentials', message: 'refused' } as const;
     const pause = (atLeastMs: number, jitter: number, failures = 30): number | undefined => {
       const patient = facts({ memo: memo({ failures }), jitter });
@@ -122,7 +122,7 @@ describe('settling a park', () => {
     expect(pause(20_000, 1)).toBe(22_000);
     expect(pause(3, 0)).toBe(1_000);
     expect(pause(600_000, 0)).toBe(TIMING.pollMs);
-    // The first visits come sooner, for a Secret that is fixed right away.
+    // The first visits come sooner, in case the Secret is fixed right away.
     expect(pause(600_000, 0.5, 0)).toBe(1_000);
     expect(pause(600_000, 0.5, 2)).toBe(4_000);
   });
@@ -139,7 +139,7 @@ describe('settling a park', () => {
 });
 
 describe('settling a record', () => {
-  it('goes on at once; the mirror follows in the same step where there is one', () => {
+  it('continues at once, and updates an existing mirror in the same step', () => {
     const next = settled(
       web({ annotated: ATTEMPTED, mirror: HELD }),
       { type: 'record', record: HELD, why: 'restored' },
@@ -158,7 +158,7 @@ describe('settling a record', () => {
     expect(next).not.toHaveProperty('status');
   });
 
-  it('ends everything that was said of an attempt that created nothing', () => {
+  it('clears everything about an attempt that created nothing', () => {
     const left = record({ account: ACCOUNT });
     const object = webWith(HELD, { status: { identifier: 'srv1', task: { id: 7 } } });
     const next = settled(object, { type: 'record', record: left, why: 'notCreated' }, done);
@@ -168,7 +168,7 @@ describe('settling a record', () => {
     expect(conditionsOf(next)).toEqual({ Ready: 'False Pending', Reconciling: 'True Pending' });
   });
 
-  it('drops what was planned, so that the next step is taken at once', () => {
+  it('drops the plan, so that the next step happens at once', () => {
     const planned = facts({ memo: memo({ next: { action: 'gather', from: 0, at: Infinity, inputs: '' } }) });
     const next = settle(webWith(ATTEMPTED), { type: 'record', record: record(), why: 'notCreated' }, done, planned);
     expect(next.memo).toEqual({ failures: 0 });
@@ -176,7 +176,7 @@ describe('settling a record', () => {
 });
 
 describe('settling a claim', () => {
-  it('writes the attempt for this object, with nothing of an earlier one but its orphans', () => {
+  it('writes a new attempt, and keeps only the orphans of earlier ones', () => {
     const before = record({ account: 'old', orphans: [{ task: 3 }] });
     const action: Action = { type: 'claim', record: before, account: ACCOUNT };
     const next = settled(webWith(before), action, { type: 'minted', attempt: 'a2' });
@@ -213,7 +213,7 @@ describe('settling a release', () => {
       of: HELD,
       events: ['Warning RetainedServer: Server srv1 was left as it is: deletionPolicy is Retain'],
     },
-  ] as const)('takes record and finalizer off ($why) and tells of what is left behind', ({ why, of, events }) => {
+  ] as const)('removes record and finalizer ($why) and reports what is left behind', ({ why, of, events }) => {
     const next = settled(webWith(of, { deleting: true }), { type: 'release', why, record: of }, done);
     expect(next).toMatchObject({ record: null, again: false });
     expect(next).not.toHaveProperty('status');
@@ -235,7 +235,7 @@ describe('settling a failure', () => {
     { type: 'deleteServer', record: HELD, identifier: 'srv1', leave: LEAVE },
   ];
 
-  it.each(actions)('of $type plans the same call again after a growing pause and keeps the record', (action) => {
+  it.each(actions)('plans $type again after a growing pause, and keeps the record', (action) => {
     const object = action.record === undefined ? web({ finalizers: [FINALIZER] }) : webWith(action.record);
     const next = settle(object, action, failed, facts({ memo: memo({ failures: 3 }), jitter: 0.5 }));
     expect(next).not.toHaveProperty('record');
@@ -245,7 +245,7 @@ describe('settling a failure', () => {
     expect(reasons(next)).toContain('ProviderUnavailable');
   });
 
-  it('leaves no field of a server that the object was copied from', () => {
+  it('leaves no status field that was copied from another object', () => {
     const foreign = { ...HELD, owner: 'another-uid', identifier: 'srv9' };
     const copied = web({ annotated: HELD, mirror: foreign, status: { serverStatus: 'running', identifier: 'srv9' } });
     const { status } = settled(copied, { type: 'readServer', record: HELD, identifier: 'srv1' }, failed);
@@ -253,7 +253,7 @@ describe('settling a failure', () => {
     expect(status).not.toHaveProperty('serverStatus');
   });
 
-  it('leaves a Ready server Ready', () => {
+  it('keeps a Ready server Ready', () => {
     const read: Action = { type: 'readServer', record: HELD, identifier: 'srv1' };
     const ready = settled(webWith(HELD), read, { type: 'server', server: SERVER, account: ACCOUNT });
     const next = settled(webWith(HELD, { status: ready.status ?? {} }), read, failed);

@@ -6,7 +6,7 @@ const { spec } = web();
 
 describe('specProblem', () => {
   it.each([
-    { reason: 'all is offered', changes: {}, problem: undefined },
+    { reason: 'everything is offered', changes: {}, problem: undefined },
     {
       reason: 'a typo in the product',
       changes: { product: 'VPS-2GB' },
@@ -22,7 +22,7 @@ describe('specProblem', () => {
       changes: { diskSize: 22 },
       problem: 'spec.diskSize 22 is not offered; nearest valid values: 20, 10, 40',
     },
-  ])('names field and nearest values: $reason', ({ changes, problem }) => {
+  ])('names the field and the nearest valid values: $reason', ({ changes, problem }) => {
     expect(specProblem({ ...spec, ...changes }, CATALOG)).toBe(problem);
   });
 
@@ -31,14 +31,14 @@ describe('specProblem', () => {
     expect(problem?.split('; ').filter((part) => part.startsWith('spec.'))).toHaveLength(3);
   });
 
-  it('shows a few of many values, each cut', () => {
+  it('shows only a few of many values, each cut', () => {
     const products = Array.from({ length: 50 }, (_, index) => ({ code: `${index}${'p'.repeat(500)}` }));
     const problem = specProblem(spec, { ...CATALOG, products }) ?? '';
     expect(problem).toContain('and 45 more');
     expect(problem.length).toBeLessThan(500);
   });
 
-  it('says so when the provider offers nothing', () => {
+  it('reports that the provider offers nothing', () => {
     expect(specProblem(spec, { ...CATALOG, diskSizes: {} })).toBe(
       "spec.diskSize 20 is not offered: the provider's list is empty",
     );

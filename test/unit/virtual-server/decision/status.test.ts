@@ -7,7 +7,7 @@ import type { Server } from '../../../../src/provider/types.ts';
 import { ACCOUNT, HELD, SERVER, TASKED, facts, web, webWith, settle } from '../../../gen/decision.ts';
 
 describe('the fields of a server', () => {
-  it('are those that the provider shows, and how to reach it', () => {
+  it('show what the provider shows, and how to reach the server', () => {
     expect(serverFields(SERVER)).toEqual({
       identifier: 'srv1',
       ipv6: ['2001:db8::1'],
@@ -27,19 +27,19 @@ describe('the fields of a server', () => {
   });
 
   it.each<{ reason: string; changes: Partial<Server>; ssh: string | undefined }>([
-    { reason: 'without a proxy by its address', changes: { sshProxy: undefined }, ssh: 'root@2001:db8::1' },
-    { reason: 'not at all without either', changes: { sshProxy: undefined, ipv6: [] }, ssh: undefined },
+    { reason: 'by its address if there is no proxy', changes: { sshProxy: undefined }, ssh: 'root@2001:db8::1' },
+    { reason: 'not at all if there is neither', changes: { sshProxy: undefined, ipv6: [] }, ssh: undefined },
     {
-      reason: 'never by a name that ssh or a shell would read as something else',
+      reason: 'never by a name that ssh or a shell would misread',
       changes: { sshProxy: { hostname: '-oProxyCommand=x', port: 22 }, ipv6: ['$(x)'] },
       ssh: undefined,
     },
     {
-      reason: 'not by a port that is none',
+      reason: 'not by an invalid port',
       changes: { sshProxy: { hostname: 'h', port: 0 }, ipv6: [] },
       ssh: undefined,
     },
-  ])('say how to reach it: $reason', ({ changes, ssh }) => {
+  ])('show how to reach the server: $reason', ({ changes, ssh }) => {
     expect(serverFields({ ...SERVER, ...changes }).ssh).toBe(ssh);
   });
 
@@ -50,7 +50,7 @@ describe('the fields of a server', () => {
   });
 });
 
-describe('text that is cut', () => {
+describe('cutting a text', () => {
   it.each([
     { text: 'abc', bound: 3, result: 'abc' },
     { text: 'abcd', bound: 3, result: 'abc' },
@@ -58,12 +58,12 @@ describe('text that is cut', () => {
     { text: 'ab😀', bound: 4, result: 'ab😀' },
     { text: 'a\ud83db', bound: 3, result: 'a\ufffdb' },
     { text: 'a\u001b[2J\r\n\u2028\u202e\u200bb', bound: 7, result: 'a [2J b' },
-  ])('$text at $bound is $result: whole characters, all of which can be shown', ({ text, bound, result }) => {
+  ])('cuts $text at $bound to $result: only whole, printable characters', ({ text, bound, result }) => {
     expect(cut(text, bound)).toBe(result);
   });
 });
 
-describe('a status of whatever the provider says', () => {
+describe('a status from random answers of the provider', () => {
   const PIECES = [
     '',
     'a',
@@ -107,7 +107,7 @@ describe('a status of whatever the provider says', () => {
   });
 });
 
-/** A server with any of its fields missing, huge or strange. */
+/** A server whose fields may each be missing, huge or strange. */
 function anything(seed: number, pieces: readonly string[]): { server: Server; message: string } {
   let state = seed;
   const random = (below: number): number => {
@@ -151,7 +151,7 @@ describe('readProgress', () => {
     { text: '1.5 seconds', progress: {} },
     { text: '12345678901 seconds', progress: {} },
     { text: 'sda1s4 of 3 steps', progress: {} },
-  ])('of $text is $progress', ({ text, progress }) => {
+  ])('reads $text as $progress', ({ text, progress }) => {
     expect(readProgress(text)).toEqual(progress);
   });
 });
@@ -160,7 +160,7 @@ describe('drift', () => {
   const { spec } = web();
   it.each([
     {
-      reason: 'the server is as asked for',
+      reason: 'the server matches the spec',
       status: { product: 'vps-1gb', specs: { diskSize: 20, diskType: 'ssd' } },
       words: undefined,
     },
@@ -171,7 +171,7 @@ describe('drift', () => {
       status: { specs: { diskSize: 40, diskType: 'hdd' } },
       words: 'disk size is 40, spec asks for 20; disk type is hdd, spec asks for ssd',
     },
-  ])('names what differs: $reason', ({ status, words }) => {
+  ])('names each difference: $reason', ({ status, words }) => {
     expect(drift(spec, status)).toBe(words);
   });
 });

@@ -8,11 +8,11 @@ it.each([
   { holders: ['other/a'], names: 'an object in another namespace' },
   { holders: ['default-2/a'], names: 'an object in another namespace' },
   { holders: ['other/a', 'default/b', 'third/c'], names: 'default/b, 2 objects in other namespaces' },
-])('names objects of the own namespace alone: $holders', ({ holders, names }) => {
+])("names only objects of the reader's namespace: $holders", ({ holders, names }) => {
   expect(namesOf(holders, web())).toBe(names);
 });
 
-it('names the task that a lost answer hints at, where there was one', () => {
+it('names the task that an unknown outcome hints at, if there was one', () => {
   expect(unknownMessage(ATTEMPTED)).not.toContain('task');
   expect(unknownMessage({ ...ATTEMPTED, hintedTask: 7 })).toContain('The answer named task 7.');
 });

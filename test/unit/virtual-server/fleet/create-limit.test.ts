@@ -4,7 +4,10 @@ import { CreateLimit } from '../../../../src/virtual-server/fleet/create-limit.t
 
 const HOUR_MS = 3_600_000;
 
-/** Runs `work` and says how many more Maps are alive after it: a limit keeps one for each namespace that it remembers. */
+/**
+ * Runs `work` and returns how many more Maps are alive after it: a limit keeps one for each namespace that it
+ * remembers.
+ */
 function mapsKeptBy(work: () => void): number {
   const before = queryObjects(Map, { format: 'count' });
   work();
@@ -12,7 +15,7 @@ function mapsKeptBy(work: () => void): number {
 }
 
 describe('CreateLimit', () => {
-  it('lets so many creates an hour through in each namespace, and says when the next may come', () => {
+  it('allows a number of creates per hour in each namespace, and tells when the next may come', () => {
     const limit = new CreateLimit(2);
     expect(limit.reserve('ns', 'u1', 0)).toBe(0);
     expect(limit.reserve('ns', 'u2', 1_000)).toBe(0);
@@ -29,7 +32,7 @@ describe('CreateLimit', () => {
     expect(limit.reserve('ns', 'u2', 20)).toBe(HOUR_MS - 10);
   });
 
-  it('does not count a create that came to nothing', () => {
+  it('does not count a create that made no server', () => {
     const limit = new CreateLimit(1);
     limit.reserve('ns', 'u1', 0);
     limit.giveBack('ns', 'u1');
@@ -46,14 +49,14 @@ describe('CreateLimit', () => {
     for (let index = 0; index < 1_000; index++) expect(limit.reserve('ns', `u${index}`, 0)).toBe(0);
   });
 
-  it('forgets namespaces in which nothing was created for an hour', () => {
+  it('forgets namespaces without a create in the last hour', () => {
     const limit = new CreateLimit(60);
     const reserveAll = (): void => {
       for (let index = 0; index < 1_000; index++) limit.reserve(`ns${index}`, 'u', index);
       limit.reserve('ns0', 'u', 1_000);
     };
     expect(mapsKeptBy(reserveAll)).toBe(1_000);
-    // What is left: the one of `ns0`, which came last, and the new one.
+    // What remains: the map of `ns0`, which came last, and the new one.
     expect(mapsKeptBy(() => limit.reserve('new', 'u', HOUR_MS + 999))).toBe(2 - 1_000);
   });
 });

@@ -5,7 +5,7 @@ import type { Others } from '../../../../src/virtual-server/decision/types.ts';
 const ACCOUNT = 'service-key';
 const ASKING = { account: ACCOUNT };
 
-/** `ns/name` holds or follows what `changes` say, with the key of the account. */
+/** `ns/name` holds or follows what `changes` contain, with the key of the account. */
 const holding = (key: string, changes: Partial<Holding>): Holding => {
   const [namespace = '', name = ''] = key.split('/');
   return { namespace, name, secret: 'vps-api-key', account: ACCOUNT, ...changes };
@@ -32,7 +32,7 @@ describe('Holders', () => {
     expect(withServer('srv3', 'u1')).toEqual([]);
   });
 
-  it('takes two spellings of an identifier for one server', () => {
+  it('treats two spellings of an identifier as one server', () => {
     const { holders, withServer } = setUp();
     holders.set('u1', holds('ns/a', 'VS1'));
     for (const spelling of ['vs1', 'VS1', 'Vs1']) expect(withServer(spelling, 'u2')).toEqual(['ns/a']);
@@ -48,7 +48,7 @@ describe('Holders', () => {
     expect(withServer('srv2', 'u2')).toEqual([]);
   });
 
-  it('lets only the first of two adopters in', () => {
+  it('admits only the first of two adopters', () => {
     const { holders, withServer } = setUp();
     holders.reserve('u1', holds('ns/a', 'srv1'));
     expect(withServer('srv1', 'u2')).toEqual(['ns/a']);
@@ -69,7 +69,7 @@ describe('Holders', () => {
     expect(withServer('srv1', 'u2')).toEqual(['ns/a']);
   });
 
-  it('ends a reservation that became nothing, and not one that became a hold', () => {
+  it('ends a reservation that became nothing, but not one that became a hold', () => {
     const { holders, withServer } = setUp();
     holders.reserve('u1', holds('ns/a', 'srv1'));
     holders.endReservation('u1');
@@ -80,7 +80,7 @@ describe('Holders', () => {
     expect(withServer('srv1', 'u2')).toEqual(['ns/a']);
   });
 
-  it('still knows of an open order when a reservation ends', () => {
+  it('still knows about an open order when a reservation ends', () => {
     const { holders } = setUp();
     const ordering = holding('ns/a', { isOrdering: true });
     holders.set('u1', ordering);
@@ -100,7 +100,7 @@ describe('Holders', () => {
   });
 
   it.each([undefined, 'service-other'])(
-    'counts an object that the provider has confirmed, whatever its key (%s)',
+    'counts an object whose record the provider has confirmed, whatever its key (%s)',
     (own) => {
       const { holders, withServer } = setUp(() => own);
       holders.set('u1', holds('ns/a', 'srv1', { isConfirmed: true }));
@@ -124,7 +124,7 @@ describe('Holders', () => {
     expect(withServer('srv1', 'u2', { account })).toEqual(counts ? ['ns/a'] : []);
   });
 
-  it('knows identifiers of another account apart, unless the fingerprints agree', () => {
+  it('treats the same identifier in another account as another server, unless the fingerprints match', () => {
     const { holders, withServer } = setUp(() => 'service-other');
     const fingerprint = { macs: ['00:00:5e:00:53:01'] };
     holders.set('u1', holds('ns/a', 'srv1', { account: 'service-other', fingerprint }));
@@ -133,13 +133,13 @@ describe('Holders', () => {
     expect(withServer('srv1', 'u2', { ...ASKING, fingerprint: { macs: ['00:00:5e:00:53:02'] } })).toEqual([]);
   });
 
-  it('tells another key of the same base URL of an open order', () => {
+  it('shows an open order to another key of the same base URL', () => {
     const { holders } = setUp();
     holders.set('u1', holding('ns/a', { isOrdering: true }));
     expect(holders.others('u2').ordering('service-other')).toEqual(['ns/a']);
   });
 
-  it('knows tasks of one account apart from those of another one', () => {
+  it('treats the same task number in another account as another task', () => {
     const { holders } = setUp();
     holders.set('u1', holding('ns/a', { task: 7, isOrdering: true }));
     expect(holders.others('u2').withTask(7, ACCOUNT)).toEqual(['ns/a']);

@@ -41,7 +41,7 @@ function at(resourceVersion: string, object: VirtualServer): VirtualServer {
 }
 
 describe('Objects', () => {
-  it('knows the newest of what the watch told and what our writes returned', () => {
+  it('knows the newest version from the watch and from its own writes', () => {
     const { objects, put } = setUp();
     expect(objects.newest(KEY)).toBeUndefined();
     put(at('9', web()));
@@ -53,7 +53,7 @@ describe('Objects', () => {
     expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('100');
   });
 
-  it('takes nothing of an earlier object of the same name for its own', () => {
+  it('does not mistake an earlier object of the same name for the present one', () => {
     const { objects, put } = setUp();
     objects.saw(at('10', webWith(HELD)));
     objects.remember(UID, { failures: 5, cancelled: 'srv1' });
@@ -64,7 +64,7 @@ describe('Objects', () => {
     expect(objects.memo('new-uid')).toEqual({ failures: 0 });
   });
 
-  it('has no news in its own writes, and has in what others wrote', () => {
+  it('treats only writes of others as news', () => {
     const { objects, put } = setUp();
     put(at('9', web()));
     expect(objects.catchUp(KEY, undefined)).toBe(true);
@@ -76,7 +76,7 @@ describe('Objects', () => {
     expect(objects.catchUp(KEY, undefined)).toBe(true);
   });
 
-  it('keeps a hold that was just written when the watch tells of an older version', () => {
+  it('keeps a hold that was just written when the watch reports an older version', () => {
     const { objects, put, isHeld } = setUp();
     objects.saw(at('10', webWith(HELD)));
     put(at('9', web()));
@@ -85,7 +85,7 @@ describe('Objects', () => {
     expect(isHeld()).toBe(true);
   });
 
-  it('lets a server go with its object, also when the answer to our last write comes after the end', () => {
+  it('drops the hold with its object, even if the answer to the last write comes after the deletion', () => {
     const { objects, put, isHeld } = setUp();
     put(at('9', webWith(HELD)));
     objects.gone(at('9', webWith(HELD)));
@@ -96,16 +96,16 @@ describe('Objects', () => {
   });
 
   it.each<{ reason: string; shape: Shape; held: boolean }>([
-    { reason: 'deleted, our finalizer gone', shape: { deleting: true, finalizers: ['example.org/x'] }, held: false },
-    { reason: 'deleted, our finalizer there', shape: { deleting: true, finalizers: [FINALIZER] }, held: true },
-    { reason: 'our finalizer lost, not deleted', shape: { finalizers: [] }, held: true },
-  ])('tells whether an object still holds its server: $reason', ({ shape, held }) => {
+    { reason: 'deleted, finalizer gone', shape: { deleting: true, finalizers: ['example.org/x'] }, held: false },
+    { reason: 'deleted, finalizer there', shape: { deleting: true, finalizers: [FINALIZER] }, held: true },
+    { reason: 'finalizer lost, not deleted', shape: { finalizers: [] }, held: true },
+  ])('knows whether an object still holds its server: $reason', ({ shape, held }) => {
     const { put, isHeld } = setUp();
     put(webWith(HELD, shape));
     expect(isHeld()).toBe(held);
   });
 
-  it('forgets everything about an object that is gone, and tells who let it go', () => {
+  it('forgets everything about a deleted object, and tells who released it', () => {
     const { objects, put, cache } = setUp();
     put(at('9', webWith(HELD)));
     objects.remember(UID, { failures: 3 });
@@ -121,7 +121,7 @@ describe('Objects', () => {
 });
 
 describe('Objects after etcd was restored from a backup', () => {
-  it('forgets its own writes that a list does not show, and says which objects have to be looked at', () => {
+  it('forgets its own writes that a list does not show, and returns the objects to visit', () => {
     const { objects, put, isHeld } = setUp();
     put(at('9', web()));
     objects.saw(at('10', webWith(HELD)));
@@ -133,7 +133,7 @@ describe('Objects after etcd was restored from a backup', () => {
     expect(objects.onList()('9', [])).toEqual([]);
   });
 
-  it('keeps a write that was answered while the list was under way, until the next list', () => {
+  it('keeps a write that was answered during a list until the next list', () => {
     const { objects, put } = setUp();
     put(at('9', web()));
     const listed = objects.onList();
@@ -144,7 +144,7 @@ describe('Objects after etcd was restored from a backup', () => {
     expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('9');
   });
 
-  it('forgets its own write where the list shows an older version, since versions come again', () => {
+  it('forgets its own write if the list shows an older version, since versions repeat', () => {
     const { objects, put } = setUp();
     put(at('9', web()));
     objects.saw(at('10', webWith(HELD)));
@@ -157,7 +157,7 @@ describe('Objects after etcd was restored from a backup', () => {
     expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('9');
   });
 
-  it('forgets its own write where its version comes again with other contents', () => {
+  it('forgets its own write if its version repeats with other contents', () => {
     const { objects, put } = setUp();
     const mine = at('10', webWith(HELD));
     put(at('9', web()));
@@ -175,7 +175,7 @@ describe('Objects after etcd was restored from a backup', () => {
     expect(objects.memo(UID)).toEqual({ failures: 0 });
   });
 
-  it('forgets a plan for a version that comes again with other contents', () => {
+  it('forgets a plan for a version that repeats with other contents', () => {
     const { objects, put } = setUp();
     put(at('10', webWith(HELD)));
     objects.remember(UID, { failures: 0, next: { action: 'readServer', from: 0, at: Infinity, inputs: '' } });
@@ -183,7 +183,7 @@ describe('Objects after etcd was restored from a backup', () => {
     expect(objects.memo(UID)).toEqual({ failures: 0 });
   });
 
-  it('forgets a write that the watch has told of, too', () => {
+  it('forgets a write that the watch has reported, too', () => {
     const { objects, put } = setUp();
     put(at('9', web()));
     objects.saw(at('10', webWith(HELD)));
@@ -195,9 +195,9 @@ describe('Objects after etcd was restored from a backup', () => {
   });
 
   it.each([
-    ['a write that is void', false],
-    ['a version that the watch told of', true],
-  ])('looks at once at an object that had a plan for %s', (_, isTold) => {
+    ['a write that was lost', false],
+    ['a version that the watch reported', true],
+  ])('visits an object that had a plan for %s at once', (_, isTold) => {
     const { objects, put } = setUp();
     put(at('9', web()));
     if (isTold) put(at('10', webWith(HELD)));
@@ -209,7 +209,7 @@ describe('Objects after etcd was restored from a backup', () => {
     expect(objects.memo(UID)).toEqual({ failures: 0, cancelled: 'srv1' });
   });
 
-  it('does not take an object for gone that is there again', () => {
+  it('does not treat a restored object as gone', () => {
     const { objects, put, cache, isHeld } = setUp();
     put(at('9', webWith(HELD)));
     cache.delete(KEY);
@@ -227,14 +227,14 @@ describe('Objects after etcd was restored from a backup', () => {
 describe('an object whose record a newer version has written', () => {
   const expired = { ...HELD, missingAt: '2026-01-01T00:00:00Z', expiredAt: '2026-01-01T00:00:00Z' };
 
-  it('holds its server and follows its task, whatever else the record says', () => {
+  it('holds its server and follows its task, whatever else the record contains', () => {
     const { put, others, isHeld } = setUp();
     put(web({ annotated: { ...expired, format: 2 }, mirror: TASKED }));
     expect(isHeld()).toBe(true);
     expect(others().withTask(7, ACCOUNT)).toEqual([KEY]);
   });
 
-  it('takes a place, also where nothing of the record can be read', () => {
+  it('takes a place, even if nothing of the record can be read', () => {
     const quota = new ServerQuota(1);
     const { put } = setUp(quota);
     put(web({ annotated: record({ format: 2 }) }));
@@ -242,7 +242,7 @@ describe('an object whose record a newer version has written', () => {
   });
 });
 
-describe('a server that an object was let go without', () => {
+describe('a server that was released without its object', () => {
   const letGo = at('11', web({ deleting: true, finalizers: ['example.org/x'] }));
   const adopter = webWith({ ...HELD, owner: 'other-uid' });
   adopter.metadata = { ...adopter.metadata, uid: 'other-uid', name: 'adopter', namespace: 'elsewhere' };
@@ -260,7 +260,7 @@ describe('a server that an object was let go without', () => {
     return { objects, isFull };
   }
 
-  it('keeps its place when the finalizer is off', () => {
+  it('keeps its place when the finalizer is removed', () => {
     const { objects, isFull } = setUpHeld();
     objects.saw(letGo);
     expect(isFull()).toBe(true);
@@ -281,14 +281,14 @@ describe('a server that an object was let go without', () => {
     expect(isFull('elsewhere')).toBe(true);
   });
 
-  it('is not counted where another object holds it as well', () => {
+  it('is not counted if another object holds it as well', () => {
     const { objects, isFull } = setUpHeld();
     objects.told(adopter, undefined);
     objects.saw(letGo);
     expect(isFull()).toBe(false);
   });
 
-  it('is not counted again by a later event of the object that was let go', () => {
+  it('is not counted again after a later event of the released object', () => {
     const { objects, isFull } = setUpHeld();
     objects.saw(letGo);
     objects.told(adopter, undefined);
@@ -297,7 +297,7 @@ describe('a server that an object was let go without', () => {
     expect(isFull()).toBe(false);
   });
 
-  it('is not counted where the release failed and the server was cancelled after that', () => {
+  it('is not counted if the release failed and the server was cancelled afterwards', () => {
     const { objects, isFull } = setUpHeld();
     objects.released(UID);
     objects.saw(letGo);
@@ -324,7 +324,7 @@ describe('what an object holds', () => {
       follows: false,
     },
     {
-      reason: 'a task beside the status of another server',
+      reason: 'a task next to the status of another server',
       shape: {
         annotated: HELD,
         mirror: { ...HELD, owner: 'another-uid', identifier: 'srv9' },
@@ -339,9 +339,13 @@ describe('what an object holds', () => {
   });
 
   it.each<{ reason: string; shape: Shape; ordering: boolean }>([
-    { reason: 'a create on its way', shape: { annotated: ATTEMPTED }, ordering: true },
+    { reason: 'a create in flight', shape: { annotated: ATTEMPTED }, ordering: true },
     { reason: 'a task that runs', shape: { annotated: TASKED, mirror: TASKED, ...creating }, ordering: true },
-    { reason: 'a server that has a name', shape: { annotated: HELD, mirror: HELD, ...creating }, ordering: false },
+    {
+      reason: 'a server with a known identifier',
+      shape: { annotated: HELD, mirror: HELD, ...creating },
+      ordering: false,
+    },
     { reason: 'nothing', shape: { annotated: record({ account: ACCOUNT }) }, ordering: false },
     {
       reason: 'an order whose outcome is unknown',
@@ -359,7 +363,7 @@ describe('what an object holds', () => {
       ordering: false,
     },
     {
-      reason: 'an order that is to be resolved by an adoption, which waits for other orders itself',
+      reason: 'an order that an adoption resolves, which waits for other orders itself',
       shape: {
         annotated: ATTEMPTED,
         mirror: ATTEMPTED,
@@ -369,26 +373,26 @@ describe('what an object holds', () => {
       ordering: false,
     },
     {
-      reason: 'a task that runs although an adoption is asked for',
+      reason: 'a running task although an adoption is requested',
       shape: { annotated: TASKED, mirror: TASKED, ...adopting('srv1'), ...creating },
       ordering: true,
     },
     {
-      reason: 'an object that is paused',
+      reason: 'a paused object',
       shape: { annotated: TASKED, mirror: TASKED, annotations: { [PAUSED_ANNOTATION]: 'true' }, ...creating },
       ordering: false,
     },
     {
-      reason: 'a task that runs while the provider refuses the key',
+      reason: 'a running task while the provider refuses the key',
       shape: { annotated: TASKED, mirror: TASKED, status: conditions('InvalidCredentials') },
       ordering: true,
     },
     {
-      reason: 'a create on its way beside a status from before it',
+      reason: 'a create in flight next to an older status',
       shape: { annotated: ATTEMPTED, mirror: record({ account: ACCOUNT }), status: conditions('InvalidSpec') },
       ordering: true,
     },
-  ])('lets adoptions of the account wait for $reason: $ordering', ({ shape, ordering }) => {
+  ])('makes adoptions of the account wait for $reason: $ordering', ({ shape, ordering }) => {
     const { put, others } = setUp();
     put(web(shape));
     expect(others().ordering(ACCOUNT)).toEqual(ordering ? [KEY] : []);

@@ -46,12 +46,12 @@ describe('Pace', () => {
     },
   ])('stretches intervals to what the bucket allows: $reason', ({ objects, timing }) => {
     const { pace: made, told } = pace(objects);
-    // How long another process may be sending a create has nothing to do with the bucket.
+    // How long another process may be sending a create does not depend on the bucket.
     expect(made.timing('default', 0)).toEqual({ ...timing, takeoverMs: 180_000, absenceMs: 300_000 });
     expect(told).toHaveLength(objects.length === 100 ? 0 : 1);
   });
 
-  it('counts now and then instead of at every visit, and tells of a change once', () => {
+  it('counts at intervals instead of at every visit, and reports a change once', () => {
     const objects = many(2_400, ready);
     const { pace: made, told, lists } = pace(objects);
     for (let now = 0; now < 5_000; now += 100) made.timing('default', now);
@@ -70,8 +70,8 @@ describe('Pace', () => {
     expect(made.factors(0)).toEqual({ poll: 1, resync: 1 });
   });
 
-  it('stretches the intervals of a namespace with many objects, and not those of the others', () => {
-    // 1,200 reads fit in an interval: 100 are left to the small one, 550 to each of the large ones.
+  it('stretches the intervals of a namespace with many objects, but not those of others', () => {
+    // 1,200 reads fit in an interval: the small namespace gets 100, each of the large ones 550.
     const objects = [
       ...many(100, of('small', ready)),
       ...many(1_100, of('large', ready)),

@@ -13,7 +13,7 @@ const due =
   });
 
 describe('poll lag', () => {
-  it('is that of the most overdue object', () => {
+  it('is the lag of the most overdue object', () => {
     const memos: Record<string, Memo> = {
       'uid-of-a': due(NOW - 200)(),
       'uid-of-b': due(NOW - 700, 'readServer')(),
@@ -23,13 +23,13 @@ describe('poll lag', () => {
     expect(pollLagMs(objects, (uid) => memos[uid] ?? { failures: 0 }, NOW)).toBe(700);
   });
 
-  it('is 0 when nothing is due, and for what is planned for another reason or for never', () => {
+  it('is 0 when nothing is due, and for other or endless plans', () => {
     expect(pollLagMs([stored('a')], () => ({ failures: 0 }), NOW)).toBe(0);
     expect(pollLagMs([stored('a')], due(NOW - 700, 'gather'), NOW)).toBe(0);
     expect(pollLagMs([stored('a')], due(Infinity), NOW)).toBe(0);
   });
 
-  it('does not count objects that are left alone on purpose', () => {
+  it('does not count objects that are skipped on purpose', () => {
     const paused = stored('a', storedWith({ metadata: { annotations: { [PAUSED_ANNOTATION]: 'true' } } }));
     const deletionTimestamp = '2026-01-01T00:00:00Z';
     const letGo = stored('b', storedWith({ metadata: { deletionTimestamp, finalizers: ['other/finalizer'] } }));

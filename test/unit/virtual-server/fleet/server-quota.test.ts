@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ServerQuota } from '../../../../src/virtual-server/fleet/server-quota.ts';
 
 describe('ServerQuota', () => {
-  it('gives each namespace as many places as the limit says', () => {
+  it('gives each namespace as many places as the limit allows', () => {
     const quota = new ServerQuota(2);
     quota.set('ns', 'u1', true);
     expect(quota.reserve('ns', 'u2')).toBe(true);
@@ -19,14 +19,14 @@ describe('ServerQuota', () => {
     expect(quota.reserve('ns', 'u2')).toBe(false);
   });
 
-  it('gives back the place of a visit that ended without an order', () => {
+  it('returns the place of a visit that ended without an order', () => {
     const quota = new ServerQuota(1);
     quota.reserve('ns', 'u1');
     quota.endReservation('u1');
     expect(quota.reserve('ns', 'u2')).toBe(true);
   });
 
-  it('keeps the place of what was ordered, until it is let go', () => {
+  it('keeps the place of an ordered server until it is released', () => {
     const quota = new ServerQuota(1);
     quota.reserve('ns', 'u1');
     quota.set('ns', 'u1', true);

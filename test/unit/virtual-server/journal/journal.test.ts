@@ -50,7 +50,7 @@ function attempt(uid: string, name: string) {
   return { namespace: 'default', name: `web-${uid}`, uid, attempt: name, account: 'acc' };
 }
 
-/** Starts a process of its own on the folder and answers with the line that it prints. */
+/** Starts a separate process on the folder and resolves with the line that it prints. */
 async function startProcess(step: string, limit = ''): Promise<{ child: ChildProcess; answer: unknown }> {
   const script = `${limit} exec "$0" "$@"`;
   const child = spawn('bash', ['-c', script, process.execPath, PROCESS, dir, step], {
@@ -64,7 +64,7 @@ async function startProcess(step: string, limit = ''): Promise<{ child: ChildPro
 describe.each([{ where: 'in memory' }, { where: 'in a folder' }])('a journal $where', ({ where }) => {
   const openHere = () => open(where === 'in memory' ? { dir: undefined } : {});
 
-  it('knows the attempts of an object in order of minting, each with its state', async () => {
+  it('returns the attempts of an object in order of minting, each with its state', async () => {
     const journal = await openHere();
     for (const name of ['a3', 'a1', 'a2']) await journal.minted(attempt('u', name));
     await journal.minted(attempt('v', 'b'));
@@ -80,14 +80,14 @@ describe.each([{ where: 'in memory' }, { where: 'in a folder' }])('a journal $wh
     expect(journal.uids()).toEqual(['u', 'v']);
   });
 
-  it('knows nothing of attempts and objects that nobody minted', async () => {
+  it('knows nothing about attempts and objects that were never minted', async () => {
     const journal = await openHere();
     expect(journal.entries('u')).toEqual([]);
     expect(entryOf(journal, 'u', 'a')).toBeUndefined();
     expect(journal.uids()).toEqual([]);
   });
 
-  it('keeps nothing of an attempt but what belongs to it', async () => {
+  it('keeps nothing of an attempt except its own fields', async () => {
     const journal = await openHere();
     const more = { ...attempt('u', 'a'), secret: 'xyzzy' };
     await journal.minted(more);
@@ -112,7 +112,7 @@ describe.each([{ where: 'in memory' }, { where: 'in a folder' }])('a journal $wh
     expect(journal.uids()).toEqual(['v']);
   });
 
-  it('refuses to send an attempt twice, after it was accepted, or when nobody minted it', async () => {
+  it('refuses to send an attempt twice, after it was accepted, or if it was never minted', async () => {
     const journal = await openHere();
     await journal.minted(attempt('u', 'a'));
     await journal.sending('u', 'a');
@@ -130,7 +130,7 @@ describe.each([{ where: 'in memory' }, { where: 'in a folder' }])('a journal $wh
     expect(results.map((result) => result.status)).toEqual(['fulfilled', 'rejected']);
   });
 
-  it('refuses a second minting and a second task of one attempt, and takes the same task again', async () => {
+  it('refuses a second minting and a second task of one attempt, and accepts the same task again', async () => {
     const journal = await openHere();
     await journal.minted(attempt('u', 'a'));
     await expect(journal.minted(attempt('u', 'a'))).rejects.toMatchObject({ code: 'WrongStep' });
@@ -141,7 +141,7 @@ describe.each([{ where: 'in memory' }, { where: 'in a folder' }])('a journal $wh
     expect(entryOf(journal, 'u', 'a')).toMatchObject({ task: 7 });
   });
 
-  it('takes nothing more once it is closed', async () => {
+  it('accepts nothing more once it is closed', async () => {
     const journal = await openHere();
     await journal.minted(attempt('u', 'a'));
     await journal.close();
@@ -152,8 +152,8 @@ describe.each([{ where: 'in memory' }, { where: 'in a folder' }])('a journal $wh
   });
 });
 
-describe('what a later process finds', () => {
-  it('is every step of the earlier one, marked as not its own', async () => {
+describe('a later process on the same folder', () => {
+  it('finds every step of the earlier one, marked as not its own', async () => {
     const journal = await open();
     for (const name of ['c', 'a', 'b', 'gone']) await journal.minted(attempt('u', name));
     await journal.sending('u', 'a');
@@ -173,7 +173,7 @@ describe('what a later process finds', () => {
     expect((await reopen(later)).entries('u')).toEqual(found);
   });
 
-  it('may be completed and settled by it, but not sent', async () => {
+  it('may complete and settle an attempt, but not send it', async () => {
     const journal = await open();
     await journal.minted(attempt('u', 'a'));
     await journal.minted(attempt('u', 'b'));
@@ -184,14 +184,14 @@ describe('what a later process finds', () => {
     expect((await reopen(later)).entries('u')).toMatchObject([{ attempt: 'a', state: 'task', task: 7 }]);
   });
 
-  it('is there as soon as a step resolved, without a close', async () => {
+  it('finds a step as soon as it resolved, even without a close', async () => {
     const journal = await open();
     await journal.minted(attempt('u', 'a'));
     await journal.sending('u', 'a');
     expect(await readFile(file, 'utf8')).toMatch(/"state":"sending"[^\n]*\n$/);
   });
 
-  it('is the same for steps that were taken at the same time', async () => {
+  it('finds the same after concurrent steps', async () => {
     const journal = await open();
     const uids = Array.from({ length: 200 }, (_, index) => `u${index}`);
     await Promise.all(
@@ -210,7 +210,7 @@ describe('what a later process finds', () => {
     expect(later.uids()).toHaveLength(133);
   });
 
-  it('contains a step that overtook the forgetting of its attempt, in memory as in the file', async () => {
+  it('finds a step that overtook the forgetting of its attempt, in memory as in the file', async () => {
     const journal = await open();
     await journal.minted(attempt('u', 'a'));
     await Promise.all([journal.drop('u'), journal.sending('u', 'a')]);
@@ -220,13 +220,13 @@ describe('what a later process finds', () => {
 });
 
 describe('the file', () => {
-  it('is for its owner alone, as is a folder that had to be made', async () => {
+  it('is readable only by its owner, as is a folder that had to be created', async () => {
     await open();
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect((await stat(dir)).mode & 0o777).toBe(0o700);
   });
 
-  it('holds nothing but what is needed, one JSON object a line', async () => {
+  it('contains only what is needed, one JSON object per line', async () => {
     const journal = await open();
     await journal.minted(attempt('u', 'a'));
     await journal.sending('u', 'a');
@@ -241,7 +241,7 @@ describe('the file', () => {
     expect(await readFile(file, 'utf8')).toBe('');
   });
 
-  it('is compacted while it grows, and loses and revives nothing by that', async () => {
+  it('is compacted while it grows, which loses and revives nothing', async () => {
     const journal = await open({ compactBytes: 1_000 });
     await journal.minted(attempt('kept', 'k'));
     await journal.sending('kept', 'k');
@@ -271,7 +271,7 @@ describe('the file', () => {
     }
   });
 
-  it('survives that a compaction was cut off by a crash', async () => {
+  it('survives a compaction that a crash cut off', async () => {
     const journal = await open();
     await journal.minted(attempt('u', 'a'));
     await journal.close();
@@ -285,8 +285,8 @@ describe('the file', () => {
   it.each([
     { torn: task.slice(0, -3), reason: 'cut within the line' },
     { torn: '{', reason: 'cut after its first byte' },
-    { torn: '\0'.repeat(100), reason: 'length on the disk, content not' },
-  ])('loses a torn last line ($reason) and says so', async ({ torn }) => {
+    { torn: '\0'.repeat(100), reason: 'length on the disk, but not the content' },
+  ])('loses a torn last line ($reason) and reports it', async ({ torn }) => {
     await (await open()).close();
     await writeFile(file, `${sending}\n${torn}`);
     const told: unknown[] = [];
@@ -325,20 +325,20 @@ describe('the file', () => {
     expect((await open()).uids()).toEqual(['u']);
   });
 
-  it('that holds bytes which are no UTF-8 refuses to open', async () => {
+  it('with bytes that are not UTF-8 refuses to open', async () => {
     await (await open()).close();
     await writeFile(file, Buffer.from(`${sending.replace('"n"', '"\xff"')}\n`, 'latin1'));
     await expect(open()).rejects.toThrow('line 1: it is not UTF-8');
   });
 
-  it('cannot be where a file takes the place of the folder', async () => {
+  it('cannot be created if a file is in the place of the folder', async () => {
     const path = join(base, 'not-a-folder');
     await writeFile(path, 'text');
     await expect(open({ dir: path })).rejects.toMatchObject({ code: 'EEXIST' });
     expect(await readFile(path, 'utf8')).toBe('text');
   });
 
-  it('that a full disk refused to extend takes no step until there is room, and loses nothing', async () => {
+  it('that a full disk refused to extend accepts no step until there is room, and loses nothing', async () => {
     const { child, answer } = await startProcess('fill', 'ulimit -S -f 4;');
     const { minted } = answer as { minted: number };
     expect(minted).toBeGreaterThan(5);
@@ -349,7 +349,7 @@ describe('the file', () => {
       sending: 'Failed',
       next: 'Failed',
       task: 'Failed',
-      // An accepted task is known here, whatever the disk says.
+      // An accepted task is known in memory, whatever the disk reports.
       states: ['task', ...Array.from({ length: minted - 1 }, () => 'minted')],
     });
     child.kill('SIGKILL');
@@ -363,7 +363,7 @@ describe('the file', () => {
   });
 });
 
-describe('a disk that refuses', () => {
+describe('a journal on a disk that refuses writes', () => {
   const RETRY_MS = 5_000;
   const FULL = Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' });
   let timers: FakeTimers;
@@ -380,7 +380,7 @@ describe('a disk that refuses', () => {
 
   const openHere = (): Promise<Journal> => open({ timers, warn: (message) => told.push(message) });
 
-  /** From now on a write puts `bytes` of what it is given on the disk and then fails. */
+  /** From now on, a write stores `bytes` of its data on disk and then fails. */
   async function refuse(bytes = 0): Promise<void> {
     const handle = await openFile(join(base, 'probe'), 'w');
     const prototype = Object.getPrototypeOf(handle) as {
@@ -395,7 +395,7 @@ describe('a disk that refuses', () => {
     restore = () => spy.mockRestore();
   }
 
-  /** Lets the journal try once more, and says what is wrong then. */
+  /** Lets the journal retry once; resolves with its problem afterwards. */
   async function retried(journal: Journal): Promise<string | undefined> {
     timers.advance(RETRY_MS);
     await vi.waitFor(() => {
@@ -404,7 +404,7 @@ describe('a disk that refuses', () => {
     return journal.problem;
   }
 
-  it('refuses every step, and says why', async () => {
+  it('refuses every step, and reports why', async () => {
     const journal = await openHere();
     await journal.minted(attempt('u', 'a'));
     expect(journal.problem).toBeUndefined();
@@ -420,7 +420,7 @@ describe('a disk that refuses', () => {
   });
 
   it.each([{ bytes: 0 }, { bytes: 1 }, { bytes: 40 }])(
-    'is written to again once it has room, without the line that it tore after $bytes bytes',
+    'accepts writes again once it has room, without the line that was torn after $bytes bytes',
     async ({ bytes }) => {
       const journal = await openHere();
       await journal.minted(attempt('u', 'a'));
@@ -436,11 +436,11 @@ describe('a disk that refuses', () => {
       expect(await readFile(file, 'utf8')).toBe(
         ['minted', 'sending'].map((state) => `${JSON.stringify({ ...attempt('u', 'a'), state })}\n`).join(''),
       );
-      expect(told).toEqual(['journal: it can be written again']);
+      expect(told).toEqual(['journal: writable again']);
     },
   );
 
-  it('leaves no half of a new file behind', async () => {
+  it('leaves no partial new file behind', async () => {
     const journal = await openHere();
     await journal.minted(attempt('u', 'a'));
     await refuse(10);
@@ -449,7 +449,7 @@ describe('a disk that refuses', () => {
     await vi.waitFor(async () => expect(await readdir(dir)).toEqual(['journal.jsonl']));
   });
 
-  it('gets what was learnt meanwhile with the next file', async () => {
+  it('writes what it learned in the meantime with the next file', async () => {
     const journal = await openHere();
     for (const name of ['accepted', 'refused', 'resolved']) {
       await journal.minted(attempt('u', name));
@@ -469,7 +469,7 @@ describe('a disk that refuses', () => {
     expect((await reopen(journal)).entries('u')).toMatchObject(known);
   });
 
-  it('brings back the worry after a crash: what it refused to forget is there', async () => {
+  it('restores after a crash what the disk refused to forget', async () => {
     const journal = await openHere();
     await journal.minted(attempt('u', 'a'));
     await journal.sending('u', 'a');
@@ -481,7 +481,7 @@ describe('a disk that refuses', () => {
     expect((await open()).entries('u')).toMatchObject([{ attempt: 'a', state: 'sending' }]);
   });
 
-  it('is left alone once the journal is closed', async () => {
+  it('stops retrying once the journal is closed', async () => {
     const journal = await openHere();
     await refuse();
     await expect(journal.minted(attempt('u', 'a'))).rejects.toMatchObject({ code: 'Failed' });
@@ -492,11 +492,11 @@ describe('a disk that refuses', () => {
 });
 
 describe('durability', () => {
-  it('has every step synced to the disk before the step resolves', async () => {
+  it('syncs every step to the disk before the step resolves', async () => {
     const probe = await openFile(join(base, 'probe'), 'w');
     const prototype = Object.getPrototypeOf(probe) as { datasync: () => Promise<void> };
     await probe.close();
-    // That a disk has what it was told to keep can only be seen from what it was told.
+    // Only the calls show whether the disk was told to keep its data.
     const synced = vi.spyOn(prototype, 'datasync');
     try {
       const journal = await open();
@@ -517,7 +517,7 @@ describe('durability', () => {
 });
 
 describe('the lock', () => {
-  it('refuses a second opener in the same process, and lets go on close', async () => {
+  it('refuses a second opener in the same process, and is released on close', async () => {
     const journal = await open();
     await expect(open()).rejects.toMatchObject({
       code: 'InUse',
@@ -543,7 +543,7 @@ describe('the lock', () => {
     expect((await open()).entries('u')).toMatchObject([{ attempt: 'a0', state: 'sending', own: false }]);
   });
 
-  it('of one folder does not concern another one', async () => {
+  it('of one folder does not affect another folder', async () => {
     await open();
     await open({ dir: join(base, 'other') });
     await open({ dir: undefined });

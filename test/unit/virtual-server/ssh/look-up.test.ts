@@ -1,4 +1,4 @@
-/** Looking names up at name servers that answer, do not know, or are silent: real ones on this machine. */
+/** Looks up names with real name servers on this machine that answer, do not know the name, or are silent. */
 import { createSocket } from 'node:dgram';
 import { lookup as systemLookup } from 'node:dns/promises';
 import type { LookupAddress } from 'node:dns';
@@ -7,7 +7,7 @@ import { createLookUp } from '../../../../src/virtual-server/ssh/look-up.ts';
 import { createSshProbe } from '../../../../src/virtual-server/ssh/probe.ts';
 
 const A = 1;
-/** The name of the question, type A, class IN, a minute, four bytes. */
+/** The name of the question, type A, class IN, one minute, four bytes. */
 const ANSWER = Buffer.from([0xc0, 0x0c, 0, A, 0, 1, 0, 0, 0, 60, 0, 4, 192, 0, 2, 7]);
 
 /** A header and one question, without the OPT record that may follow it. */
@@ -47,8 +47,8 @@ function ask(server: string, hostname: string, all = true): Promise<string | Loo
   });
 }
 
-describe('looking a name up', () => {
-  it('gives the addresses that the name server knows, all or the first', async () => {
+describe('looking up a name', () => {
+  it('returns the addresses that the name server knows, all or the first', async () => {
     const server = await nameServer((query) => reply(query, true));
     expect(await ask(server, 'ssh.example.org')).toEqual([{ address: '192.0.2.7', family: 4 }]);
     expect(await ask(server, 'ssh.example.org', false)).toBe('192.0.2.7');
@@ -59,12 +59,12 @@ describe('looking a name up', () => {
     expect(await ask(server, 'localhost')).toEqual(await systemLookup('localhost', { all: true }));
   });
 
-  it('asks nobody else where the name server has waited in vain for another one', async () => {
+  it('asks nothing else if the name server has waited in vain for another one', async () => {
     const server = await nameServer((query) => reply(query, false, FAILED));
     await expect(ask(server, 'localhost')).rejects.toMatchObject({ code: 'EAI_AGAIN' });
   });
 
-  it('holds up no other look-up of the process while the name server is silent', async () => {
+  it('delays no other look-up of the process while the name server is silent', async () => {
     const server = await nameServer(() => undefined);
     let over = 0;
     const silent = Array.from({ length: 20 }, () =>
@@ -78,7 +78,7 @@ describe('looking a name up', () => {
     for (const error of await Promise.all(silent)) expect(error).toMatchObject({ code: 'EAI_AGAIN' });
   });
 
-  it('is what the probe does', async () => {
+  it('is used by the probe', async () => {
     const lookup = createLookUp([await nameServer(() => undefined)]);
     const probe = createSshProbe({ lookup, timeoutMs: 60_000 });
     const answer = await probe({ host: 'ssh.example.org', port: 22 }, 'default');

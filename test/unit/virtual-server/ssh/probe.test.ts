@@ -1,4 +1,4 @@
-/** What an SSH server, and all that is none, answers to the probe: real sockets on this machine. */
+/** How SSH servers and other servers answer the probe: real sockets on this machine. */
 import { createServer as createHttpServer } from 'node:http';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -20,7 +20,7 @@ async function host(answer: (socket: Socket) => void): Promise<Host> {
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('data', (chunk) => (received += chunk.toString('latin1')));
-    // The probe closes in the middle of what is sent.
+    // The probe closes the connection while data is still being sent.
     socket.on('error', () => undefined);
     socket.on('close', () => sockets.delete(socket));
     answer(socket);
@@ -46,13 +46,13 @@ const says = (...pieces: string[]): Promise<Host> =>
     for (const piece of pieces) socket.write(piece);
   });
 
-/** Long enough for whatever answers, short for what does not. */
+/** Long enough for everything that answers, short for everything that does not. */
 const probe = createSshProbe({ timeoutMs: 1000 });
 const patient = createSshProbe();
 const ask = ({ port }: { port: number }, by = patient) => by({ host: '127.0.0.1', port }, 'default');
 
 describe('the probe', () => {
-  it('takes a version line for an SSH server, sends nothing, and closes at once', async () => {
+  it('recognizes an SSH server by its version line, sends nothing, and closes at once', async () => {
     const server = await says('SSH-2.0-OpenSSH_10.0p2 Debian-7\r\n');
     expect(await ask(server)).toEqual({ ok: true, banner: 'SSH-2.0-OpenSSH_10.0p2 Debian-7' });
     await server.idle();
@@ -60,7 +60,7 @@ describe('the probe', () => {
     expect(server.open()).toBe(0);
   });
 
-  it('takes a version line that comes in pieces, and after other lines', async () => {
+  it('recognizes a version line that arrives in pieces, or after other lines', async () => {
     const banner = { ok: true, banner: 'SSH-2.0-x' };
     expect(await ask(await says('SS', 'H-2.0', '-x\r\n'))).toEqual(banner);
     expect(await ask(await says('Authorised users only\r\nSSH is below\r\n', 'SSH-2.0-x\n'))).toEqual(banner);
@@ -69,7 +69,7 @@ describe('the probe', () => {
 
   it.each([
     ['a line of another protocol', '220 mail.example.com ESMTP\r\n', 'no SSH version line within 1 s, but "220 mail'],
-    ['a version line inside of a line', 'HTTP/1.1 400 SSH-2.0-x\r\n', 'but "HTTP/1.1 400 SSH-2.0-x"'],
+    ['a version line inside another line', 'HTTP/1.1 400 SSH-2.0-x\r\n', 'but "HTTP/1.1 400 SSH-2.0-x"'],
     ['half a version line', 'SSH-2.0-x', 'no SSH version line within 1 s'],
     ['a version line of 256 characters', `SSH-2.0-${'x'.repeat(246)}\r\n`, 'an SSH version line without an end'],
     ['a banner of 1 MB', 'x'.repeat(2 ** 20), 'a line without an end: "xxx'],
@@ -77,7 +77,7 @@ describe('the probe', () => {
     ['lines without an end', 'news\r\n'.repeat(2 ** 17), 'no SSH version line in 4096 bytes, but "news"'],
     ['control characters', '\x1b[31mred\x00\xff\r\n', '"?[31mred???"'],
     ['nothing', '', 'accepts the connection and says nothing within 1 s'],
-  ])('does not take %s for one, and says what came', async (_what, text, why) => {
+  ])('does not take %s for an SSH server, and reports what arrived', async (_what, text, why) => {
     const server = await says(text);
     const probed = await ask(server, probe);
     expect(probed).toMatchObject({ ok: false, why: expect.stringContaining(why) as string });
@@ -86,7 +86,7 @@ describe('the probe', () => {
     expect(server.received()).toBe('');
   });
 
-  it('says when the connection is closed, reset or refused', async () => {
+  it('reports when the connection is closed, reset or refused', async () => {
     const closed = await host((socket) => socket.end());
     expect(await ask(closed)).toEqual({ ok: false, why: 'it accepts the connection, says nothing and closes it' });
     const rude = await host((socket) => socket.end('go away\r\n'));
@@ -99,19 +99,19 @@ describe('the probe', () => {
     expect(await ask({ port })).toEqual({ ok: false, why: 'connection refused' });
   });
 
-  it('does not take an HTTP server for one', async () => {
+  it('does not take an HTTP server for an SSH server', async () => {
     const server = createHttpServer();
     const port = await listen(server);
     onTestFinished(() => void server.close());
     expect(await ask({ port }, probe)).toMatchObject({ ok: false });
   });
 
-  it('says when a name is not known', async () => {
+  it('reports when a name is not known', async () => {
     const { why } = (await patient({ host: 'no-such-host.invalid', port: 22 }, 'default')) as { why: string };
     expect(why).toMatch(/name|no connection/);
   });
 
-  it('ends in time when one byte comes after the other', async () => {
+  it('ends in time when bytes arrive one at a time', async () => {
     const slow = await host((socket) => {
       const timer = setInterval(() => socket.write('\n'), 20);
       socket.on('close', () => clearInterval(timer));
@@ -120,7 +120,7 @@ describe('the probe', () => {
     await slow.idle();
   });
 
-  it('asks no more hosts of one namespace at once than its share, and all of them in the end', async () => {
+  it('checks only a limited number of hosts of one namespace at a time, and all of them in the end', async () => {
     const unanswered: Socket[] = [];
     const server = await host((socket) => unanswered.push(socket));
     const few = createSshProbe({ atOnce: 4 });
@@ -132,7 +132,7 @@ describe('the probe', () => {
     expect((await all).every(({ ok }) => ok)).toBe(true);
   });
 
-  it('asks the hosts of other namespaces while those of one namespace stay silent', async () => {
+  it('checks the hosts of other namespaces while those of one namespace stay silent', async () => {
     const silent = await host(() => undefined);
     const answering = await says('SSH-2.0-x\r\n');
     const probe = createSshProbe({ timeoutMs: 600_000 });

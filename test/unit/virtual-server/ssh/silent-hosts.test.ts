@@ -1,4 +1,4 @@
-/** A namespace whose hosts accept SSH connections and say nothing: a real operator over real sockets. */
+/** A namespace whose hosts accept SSH connections and send nothing: a real operator over real sockets. */
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { FINALIZER, RECORD_ANNOTATION } from '../../../../src/api/names.ts';
@@ -17,7 +17,7 @@ import { stored, storedWith } from '../../../gen/virtual-server.ts';
 
 const NEW_SERVER = 'srv-new';
 
-/** A host on this machine; the connections that are open to it. */
+/** A host on this machine, with its open connections. */
 async function host(answer: (socket: Socket) => void): Promise<{ port: number; open: Set<Socket> }> {
   const open = new Set<Socket>();
   const server = createServer((socket) => {
@@ -33,7 +33,7 @@ async function host(answer: (socket: Socket) => void): Promise<{ port: number; o
   return { port: (server.address() as AddressInfo).port, open };
 }
 
-/** An object in `busy` that holds a server which is to be asked for SSH. */
+/** An object in `busy` that holds a server and wants an SSH check. */
 function holding(name: string): VirtualServer {
   const identifier = `srv-${name}`;
   const record: ServerRecord = { owner: `uid-of-${name}`, mode: 'create', account: ACCOUNT, identifier };
@@ -104,6 +104,6 @@ it('keep no worker and no probe from a new object of another namespace', async (
   await vi.waitFor(() => expect(ready()).toMatchObject({ status: 'True' }), { timeout: 10_000 });
   // As many workers as one namespace may have still wait for silent hosts.
   await vi.waitFor(() => expect(busy()).toBe(26), { timeout: 10_000 });
-  // A connection that a worker has begun is counted a moment later.
+  // A connection that a worker has opened is counted a moment later.
   await vi.waitFor(() => expect(silent.open.size).toBe(13), { timeout: 10_000 });
 });

@@ -6,7 +6,7 @@ import type { Session } from '../../../../src/provider/types.ts';
 import { ACCOUNT, KNOWN, SERVER, gathered, webWith } from '../../../gen/decision.ts';
 import { FakeTimers } from '../../../gen/timers.ts';
 
-it('looks at everything anew for each cancellation of a visit', async () => {
+it('reads everything again for each cancellation of a visit', async () => {
   const doomed = webWith(KNOWN, { deleting: true, status: { serverStatus: 'running' } });
   const calls: string[] = [];
   const called = <T>(call: string, value: T): Promise<T> => {
@@ -28,7 +28,7 @@ it('looks at everything anew for each cancellation of a visit', async () => {
   expect(calls).toEqual(['server', 'live', 'definition', 'server', 'live', 'definition']);
 });
 
-it('ends where the object is gone, or another one has its name', async () => {
+it('ends if the object is gone, or if another one has its name', async () => {
   const doomed = webWith(KNOWN, { deleting: true, status: { serverStatus: 'running' } });
   const namesake = { ...doomed, metadata: { ...doomed.metadata, uid: 'another' } };
   for (const live of [undefined, namesake]) {

@@ -13,7 +13,7 @@ import { OPERATOR } from '../../../gen/operator.ts';
 import { fakeProvider } from '../../../gen/provider.ts';
 import { FakeTimers } from '../../../gen/timers.ts';
 
-/** A running operator whose first metadata write is applied, or is not, and is answered with 409. */
+/** A running operator whose first metadata write is answered with 409, and is either applied or not. */
 async function setUp(firstWrite: 'applied' | 'refused') {
   let object = web();
   const servers = informerOfOne(() => object);
@@ -60,7 +60,7 @@ async function setUp(firstWrite: 'applied' | 'refused') {
     timers,
   });
   await operator.start();
-  /** The visit that failed is repeated after a pause. */
+  /** The failed visit is repeated after a pause. */
   const pass = async (): Promise<void> => {
     await new Promise((resolve) => setImmediate(resolve));
     timers.advance(1_000);

@@ -64,7 +64,7 @@ describe('gathering credentials', () => {
     next: { action: 'gather', from: 0, at: Infinity, inputs },
   });
 
-  it('asks for another login where a person has changed the object since its next visit was planned', async () => {
+  it('requests another login if you have changed the object since its next visit was planned', async () => {
     const { run, retried } = setUp();
     const before = web();
     const memo = planned(inputsOf(before));
@@ -75,7 +75,7 @@ describe('gathering credentials', () => {
     expect(retried).toEqual(['k']);
   });
 
-  it('asks for none at the first visit of a process, which may come long after the change', async () => {
+  it('requests none at the first visit of a process, which may come long after the change', async () => {
     const { run, retried } = setUp();
     await run(['credentials'], web({ annotations: { [RECONCILE_AT_ANNOTATION]: 'now' } }));
     expect(retried).toEqual([]);
@@ -87,7 +87,7 @@ describe('gathering SSH keys', () => {
     sshKeysFrom: keys.map((key) => ({ name: 'keys', key })),
   });
 
-  it('puts inline keys first, then those of Secrets, one a line', async () => {
+  it('puts inline keys first, then keys from Secrets, one per line', async () => {
     const { secrets, run } = setUp();
     secrets.set('keys', { one: `${OTHER_KEY}\n`, two: `# mine\n${OTHER_KEY}\n${OTHER_KEY}` });
     const { sshKeys } = await run(['sshKeys'], web({ spec: from('one', 'two') }));
@@ -100,7 +100,7 @@ describe('gathering SSH keys', () => {
     { reason: 'SSHKeyNotFound', data: { one: ' \n' }, words: 'has no key "one"' },
     { reason: 'SSHKeyNotFound', data: { one: 'hello' }, words: 'line 1 is not an SSH public key' },
     { reason: 'SecretForbidden', data: new KubeError('Forbidden', 'not allowed'), words: 'cannot be read' },
-  ])('says what is wrong with a Secret: $words', async ({ reason, data, words }) => {
+  ])('reports what is wrong with a Secret: $words', async ({ reason, data, words }) => {
     const { secrets, run } = setUp();
     if (data !== undefined) secrets.set('keys', data);
     const { sshKeys } = await run(['sshKeys'], web({ spec: from('one') }));
@@ -108,7 +108,7 @@ describe('gathering SSH keys', () => {
     expect(sshKeys?.ok === false ? sshKeys.message : '').toContain(words);
   });
 
-  it('never sends a private key, nor shows it', async () => {
+  it('never sends or shows a private key', async () => {
     const { secrets, run } = setUp();
     const text = `${OTHER_KEY}\n-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk`;
     secrets.set('keys', { one: text });
@@ -125,12 +125,12 @@ describe('gathering SSH keys', () => {
 });
 
 describe('gathering the lists of the provider', () => {
-  it('takes them with a token in hand', async () => {
+  it('reads them once it has a token', async () => {
     const { run } = setUp({ catalog: () => Promise.resolve(CATALOG) });
     expect((await run(['credentials', 'catalog'])).catalog).toEqual({ ok: true, catalog: CATALOG });
   });
 
-  it('says which fault keeps them away', async () => {
+  it('reports which fault prevents it', async () => {
     const down = setUp({
       catalog: () => Promise.reject(new ProviderError('PROVIDER_UNREACHABLE', 'down', { retryAfterMs: 7 })),
     });
@@ -146,7 +146,7 @@ describe('gathering the lists of the provider', () => {
     expect((await refused.run(['credentials', 'catalog'])).catalog).toMatchObject({ reason: 'InvalidCredentials' });
   });
 
-  it('passes a bug on instead of taking it for a fault of the provider', async () => {
+  it('rethrows a bug instead of treating it as a fault of the provider', async () => {
     const { run } = setUp({ catalog: () => Promise.reject(new RangeError('a bug')) });
     await expect(run(['credentials', 'catalog'])).rejects.toThrow('a bug');
     await expect(run(['catalog'])).rejects.toThrow('before the credentials');
@@ -154,11 +154,11 @@ describe('gathering the lists of the provider', () => {
 });
 
 describe('gathering credentials', () => {
-  it('names the account that the key stands for', async () => {
+  it('names the account that the key belongs to', async () => {
     expect(await setUp().run(['credentials'])).toMatchObject({ credentials: { ok: true, account: 'acc' } });
   });
 
-  it('lets the last good key serve an object that holds a server, and no other', async () => {
+  it('uses the last good key for an object that holds a server, and for no other', async () => {
     const { secrets, timers, run } = setUp();
     await run(['credentials']);
     secrets.delete('vps-api-key');
@@ -169,7 +169,7 @@ describe('gathering credentials', () => {
 });
 
 describe('gathering the delay of a create', () => {
-  it('reserves one of the hour, measured on a clock that does not jump', async () => {
+  it('reserves one create of the hour, on a clock that does not jump', async () => {
     const { timers, run } = setUp();
     const other = web();
     other.metadata.uid = 'another';

@@ -44,26 +44,26 @@ const READY = { serverStatus: 'running' };
 const PRODUCTS: Product[] = [{ code: 'vps-1gb' }];
 
 interface Answers {
-  /** What each call answers, one after the other; the last one stays. */
+  /** The answers to successive calls; the last one repeats. */
   servers?: (Server | Error)[];
   tasks?: Error[];
   products?: Product[] | Error;
   account?: string;
-  /** What a DELETE is answered with. */
+  /** The answer to a DELETE. */
   removed?: Error | 'cancelled';
-  /** The object whose server it is, as the cache knows it, and as a live read returns it. */
+  /** The object that holds the server, as the cache knows it and as a live read returns it. */
   object?: VirtualServer;
   live?: VirtualServer;
-  /** What becomes of the CustomResourceDefinition. */
+  /** The state of the CustomResourceDefinition. */
   definition?: DefinitionState | Error;
   held?: Partial<Memo>;
-  /** How long a DELETE waits for its turn (ms), and whether this process leads by then. */
+  /** How long a DELETE waits for its turn (ms), and whether this process still leads by then. */
   waits?: number;
   leads?: boolean;
   secrets?: Secrets;
 }
 
-/** Carries an action out with a provider that answers like this; `calls`: what it was asked, in order. */
+/** Performs an action with a provider that answers like this; `calls`: the calls to the provider, in order. */
 async function run(action: Action, answers: Answers, holders = new Holders(() => ACCOUNT)) {
   const { servers = [denied], tasks = [denied], products = PRODUCTS, account = ACCOUNT, removed = denied } = answers;
   const deleting = action.type === 'deleteServer';
@@ -112,7 +112,7 @@ async function run(action: Action, answers: Answers, holders = new Holders(() =>
   const credentials = { ok: true, account } as const;
   const facts = (cancellation?: CancellationFacts): Facts =>
     gathered({ memo: memo(held), credentials, ...(cancellation && { cancellation }) });
-  // What a DELETE needs is looked at first, as in a visit.
+  // Gather what a DELETE needs first, as in a visit.
   const into: VisitFacts = { session };
   const choice = deleting
     ? await choose(object, into, () => facts(into.cancellation), room as unknown as GatherRooms)
@@ -143,20 +143,17 @@ describe('a 404', () => {
       calls: ['read', 'products', 'read', 'live', 'definition', 'delete'],
       type: 'serverNotFound',
     },
-  ])(
-    'for a $what is asked about twice, with a look at the lists in between',
-    async ({ action, calls: asked, type }) => {
-      const { outcome, calls } = await run(action, {});
-      expect(outcome).toMatchObject({ type, counts: true });
-      expect(calls).toEqual(asked);
-    },
-  );
+  ])('for a $what is checked by a second call, after reading the lists', async ({ action, calls: asked, type }) => {
+    const { outcome, calls } = await run(action, {});
+    expect(outcome).toMatchObject({ type, counts: true });
+    expect(calls).toEqual(asked);
+  });
 
   it.each([
     { reason: 'the list of products is empty', products: [] },
     { reason: 'the list of products is answered with 404', products: new ResponseError(404, 'no such path') },
     { reason: 'the list of products is answered with 403', products: new ResponseError(403, 'no right to it') },
-  ])('does not count where $reason', async ({ products }) => {
+  ])('does not count if $reason', async ({ products }) => {
     expect((await run(read, { products })).outcome).toMatchObject({ type: 'serverNotFound', counts: false });
     expect((await run(poll, { products })).outcome).toMatchObject({ type: 'taskNotFound', counts: false });
   });
@@ -166,17 +163,17 @@ describe('a 404', () => {
     expect((await run(poll, { account })).outcome).toMatchObject({ type: 'taskNotFound', counts: false });
   });
 
-  it('does not count where the provider cannot be asked for its lists', async () => {
+  it('does not count if the provider cannot be asked for its lists', async () => {
     const { outcome } = await run(read, { products: new ResponseError(503, 'down') });
     expect(outcome).toMatchObject({ type: 'failed' });
   });
 
-  it('was a fault where the second answer shows the server', async () => {
+  it('was a fault if the second answer shows the server', async () => {
     const { outcome } = await run(read, { servers: [denied, SERVER] });
     expect(outcome).toMatchObject({ type: 'server', server: SERVER, account: ACCOUNT });
   });
 
-  it('to a DELETE is a fault where the server is shown', async () => {
+  it('is a fault for a DELETE if the server is shown', async () => {
     const { outcome } = await run(cancel, { servers: [SERVER] });
     expect(outcome).toMatchObject({ type: 'failed' });
   });
@@ -202,15 +199,15 @@ describe('a cancellation', () => {
   });
 
   it.each([
-    { reason: 'nothing known of it, since it was never read', own: HELD },
-    { reason: 'nothing known of it, since its first reading showed nothing', own: bare },
+    { reason: 'nothing known about it, since it was never read', own: HELD },
+    { reason: 'nothing known about it, since its first read showed nothing', own: bare },
     { reason: 'the same hardware address under another key', own: KNOWN, account: OTHER_KEY, server: SERVER },
     { reason: 'the same hardware address at another base URL', own: KNOWN, account: ELSEWHERE, server: SERVER },
-    { reason: 'the same hardware address after it had counted as gone', own: SEALED, server: SERVER },
+    { reason: 'the same hardware address after the server had counted as gone', own: SEALED, server: SERVER },
     { reason: 'the same hardware address after denials', own: KNOWN, held: { denials: DENIALS }, server: SERVER },
     { reason: 'doubts that this process has settled', own: bare, said: UNPROVEN, held: { taskComplete: 'srv1' } },
     { reason: 'a task that names it under another key', own: HELD, account: OTHER_KEY, held: { vouched: VOUCHED } },
-    { reason: 'your word that it is the one', own: KNOWN, server: stranger, accepts: 'srv1@00:00:5e:00:53:ff' },
+    { reason: 'your annotation that accepts it', own: KNOWN, server: stranger, accepts: 'srv1@00:00:5e:00:53:ff' },
   ])('cancels a server with $reason', async ({ own, account, server = blank, held, said, accepts }) => {
     const words = accepts === undefined ? {} : { [ACCEPT_SERVER_ANNOTATION]: accepts };
     const object = doomed(own, said, words);
@@ -228,8 +225,8 @@ describe('a cancellation', () => {
 
   it.each([
     { reason: 'shows another hardware address', own: KNOWN, server: stranger },
-    { reason: 'shows nothing of what it showed', own: KNOWN, server: blank },
-    { reason: 'shows nothing under another key', own: KNOWN, account: OTHER_KEY, server: blank },
+    { reason: 'shows none of its known addresses', own: KNOWN, server: blank },
+    { reason: 'shows no addresses under another key', own: KNOWN, account: OTHER_KEY, server: blank },
     { reason: 'was never read, under another key', own: HELD, account: OTHER_KEY, server: SERVER },
     {
       reason: 'its task named under a third key',
@@ -240,7 +237,7 @@ describe('a cancellation', () => {
     },
     { reason: 'was never read, at another base URL', own: HELD, account: ELSEWHERE, server: SERVER },
     { reason: 'had counted as gone and was never compared', own: { ...HELD, missingAt: TIME }, server: SERVER },
-    { reason: 'was denied and never showed anything', own: bare, server: SERVER, held: { denials: DENIALS } },
+    { reason: 'was denied and never showed an address', own: bare, server: SERVER, held: { denials: DENIALS } },
     { reason: 'was not recognized by this process', own: bare, server: SERVER, held: { unrecognized: 'srv1' } },
     { reason: 'was not recognized by an earlier process', own: bare, server: SERVER, said: UNPROVEN },
     { reason: 'was denied to an earlier process', own: bare, server: SERVER, said: 'AbsenceUnproven' as const },
@@ -255,18 +252,18 @@ describe('a cancellation', () => {
   it.each([
     { definition: 'deleting' as const, why: 'deleting' },
     { definition: new KubeError('Forbidden', 'no right', { status: 403 }), why: 'forbidden' },
-  ])('sends no DELETE while all objects may be deleted by mistake ($why)', async ({ definition, why }) => {
+  ])('sends no DELETE while all objects may be being deleted by mistake ($why)', async ({ definition, why }) => {
     const { outcome, calls } = await run(cancel, { servers: [SERVER], removed: 'cancelled', definition });
     expect(outcome).toEqual({ type: 'heldBack', definition: why });
     expect(calls).toEqual(['read', 'live', 'definition']);
   });
 
-  it('sends a DELETE where the deletion of all objects is allowed', async () => {
+  it('sends a DELETE if the deletion of all objects is allowed', async () => {
     const { outcome } = await run(cancel, { servers: [SERVER], removed: 'cancelled', definition: 'deletionAllowed' });
     expect(outcome).toEqual({ type: 'cancelled' });
   });
 
-  it('sends no DELETE where the definition cannot be read', async () => {
+  it('sends no DELETE if the definition cannot be read', async () => {
     const definition = new KubeError('ServerError', 'down', { status: 503 });
     await expect(run(cancel, { servers: [SERVER], removed: 'cancelled', definition })).rejects.toThrow('down');
   });
@@ -290,7 +287,7 @@ describe('a cancellation', () => {
     { reason: 'an earlier process has not recognized it', own: HELD, said: UNPROVEN },
     { reason: 'an earlier process was denied it', own: HELD, said: 'AbsenceUnproven' as const },
     { reason: 'it was missing for an earlier process', own: HELD, said: 'ServerMissing' as const },
-  ])('sends no DELETE for a server that is not shown where $reason', async ({ own, account, held, said, products }) => {
+  ])('sends no DELETE for a server that is not shown if $reason', async ({ own, account, held, said, products }) => {
     const answers = {
       removed: 'cancelled',
       ...(products && { products }),
@@ -303,35 +300,35 @@ describe('a cancellation', () => {
     expect(calls).not.toContain('delete');
   });
 
-  it('sends no DELETE where the object is no longer deleted', async () => {
+  it('sends no DELETE if the object is no longer being deleted', async () => {
     const live = webWith(KNOWN, { status: READY });
     const { action, calls } = await run(cancel, { servers: [SERVER], removed: 'cancelled', live });
     expect(action.type).toBe('readServer');
     expect(calls).toEqual(['read', 'live', 'read']);
   });
 
-  it('begins again with the server where you have changed the object meanwhile', async () => {
+  it('starts over with the server if you have changed the object since', async () => {
     const live = doomed(KNOWN, undefined, { [RECONCILE_AT_ANNOTATION]: 'now' });
     const { outcome, calls } = await run(cancel, { servers: [SERVER], removed: 'cancelled', live });
     expect(outcome).toEqual({ type: 'cancelled' });
     expect(calls).toEqual(['read', 'live', ...sent]);
   });
 
-  it('sends no DELETE for a server that is not the one of the live record', async () => {
+  it('sends no DELETE for a server that is not in the live record', async () => {
     const live = doomed({ ...HELD, fingerprint: { macs: stranger.macs } });
     const { outcome, calls } = await run(cancel, { servers: [SERVER], removed: 'cancelled', live });
     expect(outcome).toMatchObject({ type: 'server', server: SERVER });
     expect(calls).toEqual(['read', 'live']);
   });
 
-  it('sends no DELETE for a server that is not shown where the live record is of another account', async () => {
+  it('sends no DELETE for a server that is not shown if the live record has another account', async () => {
     const live = doomed({ ...HELD, account: OTHER_KEY });
     const { outcome, calls } = await run(unseen, { object: doomed(HELD), removed: 'cancelled', live });
     expect(outcome).toMatchObject({ type: 'serverNotFound', counts: true });
     expect(calls).toEqual(['read', 'products', 'read', 'live']);
   });
 
-  it('reads the server anew where the live record names another one', async () => {
+  it('reads the server again if the live record names another one', async () => {
     const live = doomed({ ...KNOWN, identifier: 'srv2' });
     const { calls } = await run(cancel, { servers: [SERVER], removed: 'cancelled', live });
     expect(calls).toEqual(['read', 'live', ...sent]);
@@ -339,8 +336,8 @@ describe('a cancellation', () => {
 
   it.each([
     { reason: 'the live read is 30 seconds old', changes: { waits: 30_000 } },
-    { reason: 'another process may lead', changes: { leads: false } },
-  ])('sends no DELETE where $reason by the time it would leave', async ({ changes }) => {
+    { reason: 'another process may be the leader', changes: { leads: false } },
+  ])('sends no DELETE if $reason by the time it would be sent', async ({ changes }) => {
     const { outcome, calls } = await run(cancel, { servers: [SERVER], removed: 'cancelled', ...changes });
     expect(outcome).toEqual({ type: 'failed', error: withheldError() });
     expect(calls).toEqual(['read', 'live', 'definition']);
@@ -362,7 +359,7 @@ describe('a cancellation', () => {
     expect(outcome).toEqual({ type: 'failed', error, ...(asked && { cancelAsked: true }) });
   });
 
-  it('was certainly not carried out where the server cannot be read', async () => {
+  it('was certainly not carried out if the server cannot be read', async () => {
     const { outcome, calls } = await run(cancel, {
       servers: [new ProviderError('PROVIDER_UNREACHABLE', 'reset')],
       removed: 'cancelled',
@@ -376,7 +373,7 @@ describe('a cancellation', () => {
 describe('an adoption', () => {
   const adopt: Action = { type: 'adopt', record: undefined, identifier: 'srv1' };
 
-  it('reserves the server before it is read', async () => {
+  it('reserves the server before reading it', async () => {
     const { outcome, holders } = await run(adopt, { servers: [SERVER] });
     expect(outcome).toMatchObject({ type: 'server' });
     expect(holders.others('another').withServer('srv1', { account: ACCOUNT })).toEqual(['default/web']);
@@ -386,7 +383,7 @@ describe('an adoption', () => {
   it.each([
     { shown: true, answers: { servers: [SERVER] }, type: 'held' },
     { shown: false, answers: { servers: [denied] }, type: 'serverNotFound' },
-  ])('is told of a holder only where the server can be read ($shown)', async ({ answers, type }) => {
+  ])('learns of a holder only if the server can be read ($shown)', async ({ answers, type }) => {
     const holders = new Holders(() => ACCOUNT);
     const held = { namespace: 'default', name: 'other', secret: 'key', account: ACCOUNT, identifier: 'srv1' };
     holders.set('another', held);
@@ -395,7 +392,7 @@ describe('an adoption', () => {
     if (outcome.type === 'held') expect(outcome.holders).toEqual(['default/other']);
   });
 
-  it('gives way to an adoption that came before it', async () => {
+  it('gives way to an earlier adoption', async () => {
     const other = { namespace: 'default', name: 'other', secret: 'key', account: ACCOUNT, identifier: 'srv1' };
     const earlier = new Holders(() => ACCOUNT);
     earlier.reserve('another', other);

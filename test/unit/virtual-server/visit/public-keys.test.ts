@@ -24,7 +24,7 @@ describe('the public keys in a text', () => {
     expect(parsePublicKeys(line(type, ' a comment'))).toEqual({ ok: true, keys: [line(type, ' a comment')] });
   });
 
-  it('come without comments, blank lines and the ends of lines', () => {
+  it('may have comments, blank lines and any line ends', () => {
     expect(parsePublicKeys(`# s3cr3t\r\n\n  ${ED}\r\n\t# of the team\n${RSA}\n`)).toEqual({
       ok: true,
       keys: [ED, RSA],
@@ -35,17 +35,17 @@ describe('the public keys in a text', () => {
     { what: 'a comment alone', text: '# s3cr3t', problem: 'it holds no SSH public key' },
     { what: 'nothing', text: '', problem: 'it holds no SSH public key' },
     { what: 'other text', text: 's3cr3t', problem: 'line 1 is not' },
-    { what: 'other text below a key', text: `${ED}\ns3cr3t`, problem: 'line 2 is not' },
+    { what: 'other text after a key', text: `${ED}\ns3cr3t`, problem: 'line 2 is not' },
     { what: 'a type alone', text: 'ssh-ed25519', problem: 'line 1 is not' },
     { what: 'a type before other text', text: 'ssh-s3cr3t abcdef', problem: 'line 1 is not' },
     { what: 'a body without a length', text: 'ssh-ed25519 s3cr3t', problem: 'line 1 is not' },
-    { what: 'a body that only begins like one', text: 'ssh-ed25519 AAAAs3cr3t', problem: 'line 1 is not' },
+    { what: 'a body that only starts like one', text: 'ssh-ed25519 AAAAs3cr3t', problem: 'line 1 is not' },
     { what: 'the body of another type', text: `ssh-s3cr3t ${body('ssh-rsa')}`, problem: 'line 1 is not' },
     { what: 'a type without a key', text: `ssh-rsa ${body('ssh-rsa', '')}`, problem: 'line 1 is not' },
     { what: 'options', text: `command="s3cr3t" ${ED}`, problem: 'line 1 is not' },
     { what: 'a type with options in it', text: `ssh-"s3cr3t ${ED}`, problem: 'line 1 is not' },
     { what: 'a private key', text: `${ED}\n-----BEGIN OPENSSH PRIVATE KEY-----\ns3cr3t`, problem: 'a private key' },
-  ])('are not $what, and the problem does not quote it', ({ text, problem }) => {
+  ])('cannot be $what, and the problem does not quote it', ({ text, problem }) => {
     const parsed = parsePublicKeys(text);
     expect(parsed).toMatchObject({ ok: false, problem: expect.stringContaining(problem) as string });
     expect(JSON.stringify(parsed)).not.toContain('s3cr3t');

@@ -4,7 +4,9 @@ import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
 import type { Server, Session } from '../../../../src/provider/types.ts';
 import { ACCOUNT, KNOWN, SERVER, gathered, webWith } from '../../../gen/decision.ts';
 
-/** Reads a server for an object that wants an SSH check and a connection Secret; resolves with what was done with it. */
+/**
+ * Reads a server for an object with an SSH check and a connection Secret; resolves with what was done with the server.
+ */
 async function uses(server: Server): Promise<string[]> {
   const done: string[] = [];
   const object = webWith(KNOWN, { spec: { sshCheck: 'Proxy', connectionSecretName: 'web-connection' } });
@@ -26,10 +28,10 @@ async function uses(server: Server): Promise<string[]> {
   return done;
 }
 
-it('asks the SSH server and writes the connection Secret of a server that it recognizes', async () => {
+it('checks SSH and writes the connection Secret for a server that it recognizes', async () => {
   expect(await uses(SERVER)).toEqual(['probed', 'written']);
 });
 
-it('neither asks nor writes for another server with the same identifier', async () => {
+it('does neither for another server with the same identifier', async () => {
   expect(await uses({ ...SERVER, macs: ['00:00:5e:00:53:ff'] })).toEqual([]);
 });

@@ -18,7 +18,10 @@ import { FakeTimers } from '../../../gen/timers.ts';
 
 const object = web({ annotated: record({ owner: 'another-uid' }) });
 
-/** Visits a copy of another object. The first write returns it with these annotations; the reasons that are written. */
+/**
+ * Visits a copy of another object. The first write returns it with these annotations; resolves with the reasons
+ * written.
+ */
 async function reasonsOf(annotations: Record<string, string>): Promise<(string | undefined)[]> {
   const reasons: (string | undefined)[] = [];
   const kube = fakeKube({
@@ -61,11 +64,11 @@ async function reasonsOf(annotations: Record<string, string>): Promise<(string |
   return reasons;
 }
 
-// After a restore of etcd a version comes again, and the check of it passes though a person has changed the object.
-it('looks again at an object that its own write shows to be another one than it knew', async () => {
+// After a restore of etcd a version repeats, so its check passes although you have changed the object.
+it('visits again if its own write returns another object than the one it knew', async () => {
   expect(await reasonsOf({ [START_ANEW_ANNOTATION]: UID })).toEqual(['RecordMismatch', 'SecretNotFound']);
 });
 
-it('rests where its own write shows the object that it knew', async () => {
+it('waits if its own write returns the object that it knew', async () => {
   expect(await reasonsOf({})).toEqual(['RecordMismatch']);
 });

@@ -28,11 +28,11 @@ const secretGone = { ok: false, reason: 'SecretNotFound', message: 'no Secret', 
 const cases: CheckCase[] = [
   {
     check: 'finalizerIsGone',
-    reason: 'an object that is kept by others alone is let be',
+    reason: 'the operator ignores an object that only others keep',
     object: web({ mirror: HELD, finalizers: ['example.org/other'], deleting: true }),
     action: { type: 'wait' },
   },
-  { check: 'finalizerIsGone', reason: 'our finalizer is there', object: deletingReady, action: undefined },
+  { check: 'finalizerIsGone', reason: "the operator's finalizer is there", object: deletingReady, action: undefined },
   { check: 'finalizerIsGone', reason: 'the object is not deleted', object: fresh, action: undefined },
   {
     check: 'nothingIsOwed',
@@ -42,37 +42,37 @@ const cases: CheckCase[] = [
   },
   {
     check: 'nothingIsOwed',
-    reason: 'an orphan is owed',
+    reason: 'an orphan is unresolved',
     object: webWith(record({ orphans: [{ attempt: 'a0' }] }), { deleting: true }),
     action: park('OrphanedServer'),
   },
   {
     check: 'nothingIsOwed',
-    reason: 'an attempt is owed',
+    reason: 'an attempt is unresolved',
     object: webWith(ATTEMPTED, { deleting: true }),
     action: undefined,
   },
   {
     check: 'nothingIsOwed',
-    reason: 'the server of a lost record was named, so it is owed',
+    reason: 'the server of a lost record was named, so it must be resolved',
     object: web({ finalizers: [FINALIZER], deleting: true, ...adopting('srv1') }),
     action: undefined,
   },
   {
     check: 'serverIsRetained',
-    reason: 'the server lives on',
+    reason: 'the server is left running',
     object: webWith(HELD, { deleting: true, spec: { deletionPolicy: 'Retain' } }),
     action: { type: 'release', why: 'retained', record: HELD },
   },
   {
     check: 'serverIsRetained',
-    reason: 'an attempt may have created a server that nothing names yet',
+    reason: 'an attempt may have created a server without a known identifier',
     object: webWith(ATTEMPTED, { deleting: true, spec: { deletionPolicy: 'Retain' } }),
     action: undefined,
   },
   {
     check: 'serverIsRetained',
-    reason: 'a task is followed until its server has a name',
+    reason: 'a task is followed until its server is known',
     object: webWith(TASKED, { deleting: true, spec: { deletionPolicy: 'Retain' } }),
     action: undefined,
   },
@@ -85,7 +85,7 @@ const cases: CheckCase[] = [
   },
   {
     check: 'serverIsProtected',
-    reason: 'protection matters to a deletion alone',
+    reason: 'protection matters only for a deletion',
     object: webWith(HELD, { spec: { deletionProtection: true } }),
     action: undefined,
   },
@@ -112,7 +112,7 @@ const cases: CheckCase[] = [
   },
   {
     check: 'serverIsToBeCancelled',
-    reason: 'another one was cancelled, another one is gone',
+    reason: 'another server was cancelled, another one is gone',
     object: deletingReady,
     given: gathered({ memo: memo({ cancelled: 'srv0', gone: 'srv0' }) }),
     action: cancels(HELD),
@@ -126,7 +126,7 @@ const cases: CheckCase[] = [
   },
   {
     check: 'serverIsToBeCancelled',
-    reason: 'its absence is proven, an orphan is owed still',
+    reason: 'its absence is proven, but an orphan is unresolved',
     object: webWith(orphaned, { deleting: true }),
     given: facts({ memo: memo({ gone: 'srv1' }) }),
     action: park('OrphanedServer'),
@@ -140,14 +140,14 @@ const cases: CheckCase[] = [
   },
   {
     check: 'serverIsToBeCancelled',
-    reason: 'a server that was denied is asked for again by the cancellation itself',
+    reason: 'a denied server is read again by the cancellation itself',
     object: deletingReady,
     given: gathered({ memo: memo({ denials: denials('server srv1') }) }),
     action: cancels(HELD),
   },
   {
     check: 'serverIsToBeCancelled',
-    reason: 'the next look at a server that was denied has its time',
+    reason: 'the next read of a denied server waits for its time',
     object: deletingReady,
     given: gathered({
       memo: { ...planned(deletingReady, 'deleteServer', NOW + 50), denials: denials('server srv1') },
@@ -156,19 +156,19 @@ const cases: CheckCase[] = [
   },
   {
     check: 'serverIsToBeCancelled',
-    reason: 'a server that had counted as gone is no more let go by that',
+    reason: 'an earlier absence alone does not release the object',
     object: webWith(MISSING, { status: READY, deleting: true }),
     given: gathered(),
     action: cancels(MISSING),
   },
   {
     check: 'serverIsToBeCancelled',
-    reason: 'it was cancelled, an orphan is owed still',
+    reason: 'it was cancelled, but an orphan is unresolved',
     object: webWith(orphaned, { deleting: true }),
     given: facts({ memo: memo({ cancelled: 'srv1' }) }),
     action: park('OrphanedServer'),
   },
-  { check: 'serverIsToBeCancelled', reason: 'nobody deletes the object', object: ready, action: undefined },
+  { check: 'serverIsToBeCancelled', reason: 'the object is not being deleted', object: ready, action: undefined },
 ];
 
 verifyChecks('checks on an object that is being deleted', cases);

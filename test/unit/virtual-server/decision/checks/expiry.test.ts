@@ -28,40 +28,40 @@ const withKey = facts({ credentials: { ok: true, account: ACCOUNT } });
 const cases: CheckCase[] = [
   {
     check: 'serverHasExpired',
-    reason: 'the object stays, and says so',
+    reason: 'the object stays, and reports it',
     object: webWith(EXPIRED),
     action: park('Expired'),
   },
   {
     check: 'serverHasExpired',
-    reason: 'a deleted object goes without a call, even where its spec protects what is no more',
+    reason: 'a deleted object is released without a call, even if its spec protects the expired server',
     object: webWith(EXPIRED, { deleting: true, spec: { deletionProtection: true } }),
     action: { type: 'release', why: 'cancelled', record: EXPIRED },
   },
   {
     check: 'serverHasExpired',
-    reason: 'an orphan is owed all the same',
+    reason: 'an orphan is still unresolved',
     object: webWith({ ...EXPIRED, orphans: [{ task: 3 }] }, { deleting: true }),
     action: park('OrphanedServer'),
   },
-  { check: 'serverHasExpired', reason: 'the server lives', object: webWith(HELD), action: undefined },
+  { check: 'serverHasExpired', reason: 'the server has not expired', object: webWith(HELD), action: undefined },
   {
     check: 'serverIsToExpire',
-    reason: 'the time is over',
+    reason: "the server's time has passed",
     object: webWith(HELD, { status: READY, spec: over }),
     given: withKey,
     action: cancels(HELD),
   },
   {
     check: 'serverIsToExpire',
-    reason: 'the server was cancelled, which is to be written down',
+    reason: 'the server was cancelled, which must be recorded',
     object: webWith(HELD, { status: READY, spec: over }),
     given: facts({ memo: memo({ cancelled: 'srv1' }) }),
     action: { type: 'record', record: { ...HELD, expiredAt: '2026-01-02T00:00:00Z' }, why: 'expired' },
   },
   {
     check: 'serverIsToExpire',
-    reason: 'the absence of the server is proven, which is to be written down',
+    reason: 'the absence of the server is proven, which must be recorded',
     object: webWith(HELD, { status: READY, spec: over }),
     given: facts({ memo: memo({ gone: 'srv1' }) }),
     action: { type: 'record', record: { ...HELD, expiredAt: '2026-01-02T00:00:00Z' }, why: 'expired' },
@@ -96,21 +96,21 @@ const cases: CheckCase[] = [
   },
   {
     check: 'serverIsToExpire',
-    reason: 'the server is to be retained',
+    reason: 'deletionPolicy is Retain',
     object: webWith(HELD, { status: READY, spec: { ...over, deletionPolicy: 'Retain' } }),
     given: withKey,
     action: undefined,
   },
   {
     check: 'serverIsToExpire',
-    reason: 'ttl counts from the moment in the record',
+    reason: 'ttl counts from the time in the record',
     object: webWith({ ...HELD, readyAt: at(-HOUR_MS) }, { status: READY, spec: { ttl: '1h' } }),
     given: withKey,
     action: cancels({ ...HELD, readyAt: at(-HOUR_MS) }),
   },
   {
     check: 'serverIsToExpire',
-    reason: 'ttl has not begun before the server was ready',
+    reason: 'ttl does not count before the server is ready',
     object: webWith(HELD, { status: READY, spec: { ttl: '1s' } }),
     given: withKey,
     action: undefined,
@@ -130,7 +130,7 @@ const cases: CheckCase[] = [
   { check: 'timeIsOver', reason: 'time is left', object: web({ spec: later }), action: undefined },
   {
     check: 'timeIsOver',
-    reason: 'a server is on its way, and has to be followed',
+    reason: 'a server is on its way and must be followed',
     object: webWith(TASKED, { spec: over }),
     action: undefined,
   },
@@ -145,9 +145,9 @@ describe('an expired server', () => {
     ['adopt', webWith(EXPIRED, adopting('srv2'))],
     ['a lost annotation', web({ mirror: EXPIRED })],
     ['a lost mirror', web({ annotated: EXPIRED })],
-    ['an annotation of an earlier time', web({ annotated: HELD, mirror: EXPIRED })],
-    ['an adopted one of an earlier time', web({ annotated: { ...HELD, mode: 'adopt' }, mirror: EXPIRED })],
-  ])('is never ordered or called again, whatever is changed: %s', (_what, object) => {
+    ['an outdated annotation', web({ annotated: HELD, mirror: EXPIRED })],
+    ['an outdated annotation of an adoption', web({ annotated: { ...HELD, mode: 'adopt' }, mirror: EXPIRED })],
+  ])('is never ordered or called again, whatever changes: %s', (_what, object) => {
     const action = decide(object, gathered({ notes: [{ attempt: 'a1', state: 'task', task: 7 }] }));
     expect(['park', 'record']).toContain(action.type);
     if (action.type === 'record')
@@ -155,12 +155,12 @@ describe('an expired server', () => {
   });
 });
 
-describe('the end of a server', () => {
+describe('the expiry of a server', () => {
   it.each([
     ['1h30m', 90 * 60_000],
     ['72h', 72 * HOUR_MS],
     ['45s', 45_000],
-  ])('lies %s after it was ready', (ttl, ms) => {
+  ])('is %s after it was ready', (ttl, ms) => {
     expect(expiryOf(web({ spec: { ttl } }), record({ readyAt: at(0) }))).toBe(NOW + ms);
   });
 
@@ -172,12 +172,12 @@ describe('the end of a server', () => {
     ['2026-01-01T19:30:00-04:30', 0],
     ['2026-01-03T00:00:00+24:00', 0],
     ['2026-01-01T00:59:00-23:60', 59 * 60_000],
-  ])('is what the API server takes %s for', (expiresAt, ms) => {
+  ])('reads %s as the API server does', (expiresAt, ms) => {
     expect(expiryOf(web({ spec: { expiresAt } }), undefined)).toBe(NOW + ms);
   });
 
   it.each(['', 'soon', '2026-01-02', '2026-01-02T00:00:00', '2026-13-02T00:00:00Z', '2026-01-02T00:00:00;5Z'])(
-    'never comes where it cannot be understood: %s',
+    'never comes if it cannot be parsed: %s',
     (expiresAt) => {
       expect(expiryOf(web({ spec: { expiresAt } }), undefined)).toBeUndefined();
       const object = webWith(HELD, { status: READY, spec: { expiresAt } });

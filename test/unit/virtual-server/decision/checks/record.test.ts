@@ -45,7 +45,7 @@ const TIME = '2026-01-01T00:00:00Z';
 const said = { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' } };
 const saidNothing = { annotations: { [NOT_CREATED_ANNOTATION]: UID }, deleting: true };
 const released = { type: 'release', why: 'nothingCreated', record: undefined };
-/** The provider was asked after the word, and has denied `of`. */
+/** The provider was asked after the annotation was set, and has denied `of`. */
 const asked = (object: VirtualServer, of?: string): Facts =>
   facts({ memo: memo({ looked: inputsOf(object), ...(of !== undefined && { denials: denials(of) }) }) });
 const vanished = webWith({ ...KNOWN, readyAt: TIME }, { ...said, status: stalled('TaskNotFound') });
@@ -86,14 +86,14 @@ const cases: CheckCase[] = [
   },
   {
     check: 'recordIsInvalid',
-    reason: 'nobody guesses what broken text meant',
+    reason: 'the operator does not guess what broken text meant',
     object: web({ annotated: '{', mirror: HELD }),
     action: park('RecordInvalid'),
   },
   { check: 'recordIsInvalid', reason: 'the record is in order', object: ready, action: undefined },
   {
     check: 'recordIsInvalid',
-    reason: 'no copy is left, and the advice is one that an editor can follow',
+    reason: 'no copy is left, and the advice works in an editor',
     object: web({ annotated: '{' }),
     action: saying(`annotate ${NOT_CREATED_ANNOTATION}=${UID} and delete the object`),
   },
@@ -105,13 +105,13 @@ const cases: CheckCase[] = [
   },
   {
     check: 'recordIsInvalid',
-    reason: 'the mirror belies the word that there is no server',
+    reason: 'the mirror contradicts the annotation that there is no server',
     object: web({ annotated: '{', mirror: HELD, ...saidNothing }),
     action: park('RecordInvalid'),
   },
   {
     check: 'recordIsInvalid',
-    reason: 'the journal belies the word that there is no server',
+    reason: 'the journal contradicts the annotation that there is no server',
     object: web({ annotated: '{', ...saidNothing }),
     given: facts({ notes: [note] }),
     action: park('RecordInvalid'),
@@ -124,19 +124,19 @@ const cases: CheckCase[] = [
   },
   {
     check: 'recordIsForeign',
-    reason: 'a copy that is deleted owes nothing',
+    reason: 'a deleted copy is released',
     object: web({ annotated: foreign, deleting: true }),
     action: { type: 'release', why: 'foreign', record: foreign },
   },
   {
     check: 'recordIsForeign',
-    reason: 'a copy that is deleted owes nothing, whatever it was told to adopt',
+    reason: 'a deleted copy is released, whatever it was told to adopt',
     object: web({ annotated: foreign, deleting: true, ...adopting('srv1') }),
     action: { type: 'release', why: 'foreign', record: foreign },
   },
   {
     check: 'recordIsForeign',
-    reason: 'a copy may be told to start anew',
+    reason: 'a copy may be told to start with a new record',
     object: web({ annotated: foreign, annotations: { [START_ANEW_ANNOTATION]: UID } }),
     action: undefined,
   },
@@ -148,13 +148,13 @@ const cases: CheckCase[] = [
   },
   {
     check: 'recordIsMissing',
-    reason: 'a finalizer without a record may stand for a server',
+    reason: 'a finalizer without a record may mean a server',
     object: web({ finalizers: [FINALIZER] }),
     action: park('RecordMissing'),
   },
   {
     check: 'recordIsMissing',
-    reason: 'the advice is one that an editor can follow',
+    reason: 'the advice works in an editor',
     object: web({ finalizers: [FINALIZER], deleting: true }),
     action: saying(`annotate ${NOT_CREATED_ANNOTATION}=${UID} to let the object go`),
   },
@@ -166,25 +166,25 @@ const cases: CheckCase[] = [
   },
   {
     check: 'recordIsMissing',
-    reason: 'the word would outlast the loss of the next record of an object that lives on',
+    reason: 'on a living object, the annotation would still be there when the next record is lost',
     object: web({ finalizers: [FINALIZER], ...saidNothing, deleting: false }),
     action: park('RecordMissing'),
   },
   {
     check: 'recordIsMissing',
-    reason: 'the word is about the object that this one is a copy of',
+    reason: 'the annotation names the object that this one is a copy of',
     object: web({ finalizers: [FINALIZER], annotations: { [NOT_CREATED_ANNOTATION]: 'another-uid' }, deleting: true }),
     action: park('RecordMissing'),
   },
   {
     check: 'recordIsMissing',
-    reason: 'start-anew, which a copy may have been told long ago, lets nothing go and orders nothing',
+    reason: 'an old start-anew annotation of a copy releases nothing and orders nothing',
     object: web({ finalizers: [FINALIZER], annotations: { [START_ANEW_ANNOTATION]: UID }, deleting: true }),
     action: park('RecordMissing'),
   },
   {
     check: 'recordIsMissing',
-    reason: 'of two words the one that names a server counts',
+    reason: 'of two annotations, the one that names a server counts',
     object: web({
       finalizers: [FINALIZER],
       annotations: { ...saidNothing.annotations, ...adopting('srv1').annotations },
@@ -194,24 +194,24 @@ const cases: CheckCase[] = [
   },
   {
     check: 'recordIsMissing',
-    reason: 'somebody names the server',
+    reason: 'you name the server',
     object: web({ finalizers: [FINALIZER], ...adopting('srv1') }),
     action: undefined,
   },
   {
     check: 'recordIsInConflict',
-    reason: 'two identifiers are for a person to settle',
+    reason: 'two identifiers are yours to resolve',
     object: web({ annotated: HELD, mirror: { ...HELD, identifier: 'srv2' } }),
     action: park('RecordConflict'),
   },
-  { check: 'recordIsInConflict', reason: 'both say the same', object: ready, action: undefined },
+  { check: 'recordIsInConflict', reason: 'both agree', object: ready, action: undefined },
   {
     check: 'recordIsStale',
-    reason: 'what the mirror knows is written to the annotation',
+    reason: 'facts in the mirror are written to the annotation',
     object: web({ mirror: HELD }),
     action: { type: 'record', record: HELD, why: 'restored' },
   },
-  { check: 'recordIsStale', reason: 'the annotation says it all', object: ready, action: undefined },
+  { check: 'recordIsStale', reason: 'the annotation is complete', object: ready, action: undefined },
   {
     check: 'objectIsPaused',
     reason: 'any value but false pauses',
@@ -226,21 +226,21 @@ const cases: CheckCase[] = [
   },
   {
     check: 'attemptCreatedNothing',
-    reason: 'a person looked and found nothing',
+    reason: 'you checked and found nothing',
     object: webWith(ATTEMPTED, { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' } }),
     given: facts({ notes: [note] }),
     action: nothing,
   },
   {
     check: 'attemptCreatedNothing',
-    reason: 'all that was known of a server that has vanished is over with it',
+    reason: 'everything about a vanished server is removed with it',
     object: vanished,
     given: asked(vanished, 'server srv1'),
     action: nothing,
   },
   {
     check: 'attemptCreatedNothing',
-    reason: 'a server that counts as gone is missing, and no order of it was in vain',
+    reason: 'a server that counts as gone is missing, so its order did create something',
     object: missing,
     given: asked(missing, 'server srv1'),
     action: undefined,
@@ -305,7 +305,7 @@ const cases: CheckCase[] = [
   }),
   {
     check: 'attemptCreatedNothing',
-    reason: 'another object follows the task too, and nothing has said so yet',
+    reason: 'another object follows the task too, and no condition reports it yet',
     object: webWith(TASKED, { ...said, status: stalled('Creating') }),
     given: facts({ others: others({ withTask: () => ['default/other'] }) }),
     action: undefined,
@@ -319,7 +319,7 @@ const cases: CheckCase[] = [
   },
   {
     check: 'attemptCreatedNothing',
-    reason: 'the word is for another attempt',
+    reason: 'the annotation names another attempt',
     object: webWith(ATTEMPTED, { annotations: { [NOT_CREATED_ANNOTATION]: 'a0' } }),
     given: facts({ notes: [note] }),
     action: undefined,
@@ -332,33 +332,33 @@ const cases: CheckCase[] = [
   },
   {
     check: 'attemptCreatedNothing',
-    reason: 'a task that runs belies it',
+    reason: 'a running task contradicts it',
     object: webWith(TASKED, { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' } }),
     given: facts({ notes: [note] }),
     action: undefined,
   },
   {
     check: 'attemptCreatedNothing',
-    reason: 'a server that is there belies it',
+    reason: 'an existing server contradicts it',
     object: webWith(HELD, { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' }, status: READY }),
     given: facts({ notes: [note] }),
     action: undefined,
   },
   {
     check: 'orphanIsHandled',
-    reason: 'a person dealt with it',
+    reason: 'you have handled it',
     object: webWith(orphaned, { annotations: { [ORPHAN_HANDLED_ANNOTATION]: '9, 3' } }),
     action: { type: 'record', record: HELD, why: 'orphanHandled' },
   },
   {
     check: 'orphanIsHandled',
-    reason: 'a person dealt with another one',
+    reason: 'you have handled another one',
     object: webWith(orphaned, { annotations: { [ORPHAN_HANDLED_ANNOTATION]: '9' } }),
     action: undefined,
   },
   {
     check: 'identifierIsHeldTwice',
-    reason: 'both park, and look again by themselves',
+    reason: 'both park, and check again later',
     object: ready,
     given: facts({ others: busy }),
     action: park('IdentifierInUse', { afterMs: TIMING.pollMs }),
@@ -384,10 +384,10 @@ const cases: CheckCase[] = [
     given: facts({ others: others({ withServer: () => ['default/other', 'secret-project/db'] }) }),
     action: saying('is held by default/other, an object in another namespace too'),
   },
-  { check: 'identifierIsHeldTwice', reason: 'nobody else holds it', object: ready, action: undefined },
+  { check: 'identifierIsHeldTwice', reason: 'no other object holds it', object: ready, action: undefined },
   {
     check: 'taskIsHeldTwice',
-    reason: 'two objects must not come to one server through one task',
+    reason: 'one task must not lead two objects to one server',
     object: webWith(TASKED),
     given: facts({ others: others({ withTask: (task) => (task === 7 ? ['default/other'] : []) }) }),
     action: park('TaskInUse', { afterMs: TIMING.pollMs }),
@@ -401,14 +401,14 @@ const cases: CheckCase[] = [
   },
   {
     check: 'taskIsHeldTwice',
-    reason: 'the account of the record is asked about',
+    reason: 'the check uses the account of the record',
     object: webWith(TASKED),
     given: facts({ others: others({ withTask: (_task, account) => (account === ACCOUNT ? [] : ['default/other']) }) }),
     action: undefined,
   },
   {
     check: 'taskIsHeldTwice',
-    reason: 'an object that knows its server can tell when the task speaks of another one',
+    reason: 'an object that knows its server can tell when the task names another one',
     object: webWith(HELD),
     given: facts({ others: others({ withTask: () => ['default/other'] }) }),
     action: undefined,

@@ -1,4 +1,4 @@
-/** What the tests of the checks share: a case, and what must hold for the cases of every check. */
+/** Helpers for the tests of the checks: a case, and what must hold for the cases of every check. */
 import { describe, expect, it } from 'vitest';
 import type { ServerRecord } from '../../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../../src/api/virtual-server.ts';
@@ -16,7 +16,7 @@ export interface CheckCase {
   action: unknown;
 }
 
-/** The answer of one check alone, whatever those before it say; none where no chain with it admits the object. */
+/** The answer of one check alone, ignoring the checks before it; none if no chain with it admits the object. */
 export function answer(name: string, object: VirtualServer, given: Facts): Action | undefined {
   const view = viewOf(object, given);
   const asked = Object.values(CHAINS).flatMap(({ admits, checks }) =>
@@ -46,7 +46,7 @@ export function verifyChecks(title: string, cases: readonly CheckCase[]): void {
 export const planned = (object: VirtualServer, action: Action['type'], at: number, from = 0): Memo =>
   memo({ next: { action, from, at, inputs: inputsOf(object) } });
 
-/** A park whose message has these words. */
+/** A park whose message contains these words. */
 export const saying = (words: string): unknown =>
   expect.objectContaining({ type: 'park', verdict: expect.objectContaining({ message: has(words) }) as unknown });
 

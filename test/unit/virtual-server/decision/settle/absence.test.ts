@@ -54,7 +54,7 @@ const over: Shape = { spec: { expiresAt: '2026-01-01T00:00:00Z' } };
 const at = (ms: number, held: Memo, changes: Partial<Facts> = {}): Facts =>
   gathered({ now: NOW + ms, memo: held, ...changes });
 
-/** What the last of several denials means, at these moments (ms). */
+/** The result of the last of several denials at these times (ms). */
 function deniedAt(object: VirtualServer, action: Action, moments: number[], held: Memo = memo({})): Next {
   let next: Next = { memo: held, events: [], again: false };
   for (const moment of moments) next = settle(object, action, notFound(), at(moment, next.memo));
@@ -66,7 +66,7 @@ const PROVING = [0, 150_000, 300_000];
 describe('a 404 for the server of a living object', () => {
   const read = readOf(KNOWN);
 
-  it('is a hint: Ready stays, nothing is written down, and the next look is near', () => {
+  it('is a hint: Ready stays, nothing is recorded, and the next check is near', () => {
     const next = settle(living(), read, notFound(), at(0, memo({ failures: 5 })));
     expect(conditionsOf(next)).toEqual({ Ready: 'True Available', Reconciling: 'True AbsenceUnproven' });
     expect(next.status?.serverStatus).toBe('running');
@@ -87,7 +87,7 @@ describe('a 404 for the server of a living object', () => {
     expect(conditionsOf(deniedAt(living(), read, [0, 900_000])).Reconciling).toBe('True AbsenceUnproven');
   });
 
-  it('is proof with enough others over the grace period: the absence is sealed', () => {
+  it('is proof with enough others over the grace period: the absence is recorded', () => {
     const next = deniedAt(living(), read, PROVING);
     const sealed = { ...KNOWN, missingAt: '2026-01-02T00:05:00Z' };
     expect(conditionsOf(next)).toEqual({ Ready: 'False ServerMissing', Stalled: 'True ServerMissing' });
@@ -97,7 +97,7 @@ describe('a 404 for the server of a living object', () => {
     expect(next.requeueAfterMs).toBe(540_000);
   });
 
-  it('begins again after an answer in between', () => {
+  it('counts from one again after the server was read in between', () => {
     const before = deniedAt(living(), read, [0, 150_000]).memo;
     const found = settle(living(), read, seen(), at(200_000, before));
     expect(found.memo).not.toHaveProperty('denials');
@@ -106,13 +106,13 @@ describe('a 404 for the server of a living object', () => {
     expect(next.memo.denials).toMatchObject({ counted: 1, since: 300_000 });
   });
 
-  it('does not begin again after another server has answered', () => {
+  it('keeps its count after another server was read', () => {
     const before = deniedAt(living(), read, [0, 150_000]).memo;
     const other = settle(living(), read, seen({ macs: ['00:00:5e:00:53:ff'] }), at(200_000, before));
     expect(other.memo.denials).toEqual(before.denials);
   });
 
-  it('neither counts nor ends the count with a key that sees nothing', () => {
+  it('neither counts nor resets the count with a key that sees nothing', () => {
     const before = deniedAt(living(), read, [0, 150_000]).memo;
     const blind = settle(living(), read, notFound(false), at(400_000, before));
     expect(conditionsOf(blind).Stalled).toBe('True ServerNotVisible');
@@ -123,7 +123,7 @@ describe('a 404 for the server of a living object', () => {
     expect(settle(living(), read, notFound(false), at(0, late))).not.toHaveProperty('record');
   });
 
-  it('is not sealed again, and stays ServerMissing', () => {
+  it('is not recorded again, and the object stays ServerMissing', () => {
     const sealed = { ...KNOWN, missingAt: '2026-01-01T12:00:00Z' };
     const next = deniedAt(living(sealed), readOf(sealed), PROVING);
     expect(conditionsOf(next).Stalled).toBe('True ServerMissing');
@@ -134,8 +134,8 @@ describe('a 404 for the server of a living object', () => {
 
   it.each([
     { reason: 'a server that was never read', own: HELD },
-    { reason: 'an adopted one', own: record({ mode: 'adopt', account: ACCOUNT, identifier: 'srv1' }) },
-  ])('takes $reason for missing after its own period', ({ own }) => {
+    { reason: 'an adopted server', own: record({ mode: 'adopt', account: ACCOUNT, identifier: 'srv1' }) },
+  ])('marks $reason as missing after its own period', ({ own }) => {
     const hour = Array.from({ length: 13 }, (_, n) => n * 300_000);
     const proving = own === HELD ? hour : PROVING;
     const end = proving.at(-1) ?? 0;
@@ -146,7 +146,7 @@ describe('a 404 for the server of a living object', () => {
   });
 });
 
-describe('a word that the server is gone', () => {
+describe('your annotation that the server is gone', () => {
   it.each([true, false])('makes one 404 enough, whether it counts or not (%s)', (counts) => {
     const next = settle(living(KNOWN, said('srv1')), readOf(KNOWN), notFound(counts), at(0, memo({})));
     expect(next.record).toEqual({ ...KNOWN, missingAt: '2026-01-02T00:00:00Z' });
@@ -163,7 +163,7 @@ describe('a word that the server is gone', () => {
     expect(doomed).toMatchObject({ again: true, memo: { gone: 'srv1' } });
   });
 
-  it('is belied by the server itself', () => {
+  it('has no effect if the provider shows the server', () => {
     const next = settle(living(KNOWN, said('srv1')), readOf(KNOWN), seen(), at(0, memo({})));
     expect(conditionsOf(next)).toEqual({ Ready: 'True Available' });
     const doomed = settle(deleted(KNOWN, said('srv1')), readOf(KNOWN), seen(), at(0, memo({})));
@@ -171,7 +171,7 @@ describe('a word that the server is gone', () => {
     expect(decide(deleted(KNOWN, said('srv1')), at(0, doomed.memo)).type).toBe('deleteServer');
   });
 
-  it('counts for the server that it names alone', () => {
+  it('counts only for the server that it names', () => {
     const next = settle(deleted(KNOWN, said('srv0')), readOf(KNOWN), notFound(), at(0, memo({})));
     expect(next.memo).not.toHaveProperty('gone');
     expect(next).not.toHaveProperty('record');
@@ -179,7 +179,7 @@ describe('a word that the server is gone', () => {
 });
 
 describe('a 404 for the server of a deleted object', () => {
-  it('keeps the finalizer, and the cancellation is tried again later', () => {
+  it('keeps the finalizer, and the cancellation is retried later', () => {
     const next = settle(deleted(), cancelOf(KNOWN), notFound(), at(0, memo({})));
     expect(conditionsOf(next).Reconciling).toBe('True AbsenceUnproven');
     expect(next).toMatchObject({ again: false, requeueAfterMs: 60_000 });
@@ -188,7 +188,7 @@ describe('a 404 for the server of a deleted object', () => {
     expect(decide(deleted(), at(60_000, next.memo)).type).toBe('deleteServer');
   });
 
-  it('releases the object once the absence is proven, and says that the operator did not cancel the server', () => {
+  it('releases the object once the absence is proven, and reports that the operator did not cancel the server', () => {
     const next = deniedAt(deleted(), readOf(KNOWN), PROVING);
     expect(next).toMatchObject({ again: true, memo: { gone: 'srv1' } });
     const action = decide(deleted(), at(300_000, next.memo));
@@ -197,7 +197,7 @@ describe('a 404 for the server of a deleted object', () => {
     expect(events).toMatchObject([{ type: 'Warning', reason: 'ServerGone' }]);
   });
 
-  it('says that the server was cancelled where a DELETE has lost its answer', () => {
+  it('leads to a report of a cancellation if the answer to a DELETE was lost', () => {
     const asked = settle(
       deleted(),
       cancelOf(KNOWN),
@@ -211,7 +211,7 @@ describe('a 404 for the server of a deleted object', () => {
     expect(events).toMatchObject([{ type: 'Normal', reason: 'ServerCancelled' }]);
   });
 
-  it('counts a DELETE that has lost its answer for a server that was never read', () => {
+  it('counts a DELETE whose answer was lost for a server that was never read', () => {
     const doomed = webWith(HELD, { deleting: true });
     expect(deniedAt(doomed, cancelOf(HELD), PROVING).memo).not.toHaveProperty('gone');
     expect(deniedAt(doomed, cancelOf(HELD), PROVING, memo({ cancelAsked: 'srv1' })).memo.gone).toBe('srv1');
@@ -222,25 +222,25 @@ describe('a 404 for the server of a deleted object', () => {
     new ProviderError('PROVIDER_INVALID_CREDENTIALS', 'refused'),
     new ProviderError('PROVIDER_UNAUTHORIZED', 'refused'),
     new ProviderError('PROVIDER_RATE_LIMITED', 'slow down', {}),
-  ])('takes a DELETE that was certainly not carried out for none ($code)', (error) => {
+  ])('does not count a DELETE that was certainly not carried out ($code)', (error) => {
     const next = settle(deleted(), cancelOf(KNOWN), { type: 'failed', error }, at(0, memo({})));
     expect(next.memo).not.toHaveProperty('cancelAsked');
   });
 
-  it('takes a cancellation whose DELETE was never sent for none, whatever failed', () => {
+  it('does not count a cancellation whose DELETE was never sent, whatever failed', () => {
     const failed = { type: 'failed', error: new ProviderError('PROVIDER_UNREACHABLE', 'reset') } as const;
     expect(settle(deleted(), cancelOf(KNOWN), failed, at(0, memo({}))).memo).not.toHaveProperty('cancelAsked');
     expect(settle(deleted(), readOf(KNOWN), failed, at(0, memo({}))).memo).not.toHaveProperty('cancelAsked');
   });
 
-  it('is forgotten when a reading shows the server', () => {
+  it('is forgotten when a read shows the server', () => {
     const before = deniedAt(deleted(), cancelOf(KNOWN), [0, 150_000]).memo;
     const found = settle(deleted(), readOf(KNOWN), seen(), at(200_000, before));
     expect(found).toMatchObject({ again: true, memo: { taskComplete: 'srv1' } });
     expect(found.memo).not.toHaveProperty('denials');
   });
 
-  it('is struck from the record and its mirror at once when a reading shows the server', () => {
+  it('is removed from the record and its mirror at once when a read shows the server', () => {
     const sealed = { ...KNOWN, missingAt: '2026-01-01T12:00:00Z' };
     const found = settle(deleted(sealed, { mirror: sealed }), readOf(sealed), seen(), at(200_000, memo({})));
     expect(found).toMatchObject({ record: { identifier: 'srv1' }, status: { record: { identifier: 'srv1' } } });
@@ -248,7 +248,7 @@ describe('a 404 for the server of a deleted object', () => {
     expect(found.status?.record).not.toHaveProperty('missingAt');
   });
 
-  it('lets the object go once a cancellation has succeeded after all', () => {
+  it('releases the object once a cancellation has succeeded after all', () => {
     const before = deniedAt(deleted(), cancelOf(KNOWN), [0, 150_000]).memo;
     const now = NOW + 310_000;
     const { object, events } = visit(deleted(), {
@@ -260,7 +260,7 @@ describe('a 404 for the server of a deleted object', () => {
     expect(events).toMatchObject([{ type: 'Normal', reason: 'ServerCancelled' }]);
   });
 
-  it('says that the server was cancelled where it had counted as gone before', () => {
+  it('leads to a report of a cancellation even if the server had counted as gone before', () => {
     const sealed = { ...KNOWN, missingAt: '2026-01-01T12:00:00Z' };
     const { object, events } = visit(deleted(sealed), { answers: { deleteServer: { type: 'cancelled' } } });
     expect(object).toBeUndefined();
@@ -268,16 +268,16 @@ describe('a 404 for the server of a deleted object', () => {
   });
 });
 
-describe('a 404 for a server whose time is over', () => {
+describe('a 404 for an expired server', () => {
   const expiring = living(KNOWN, over);
 
-  it('keeps the object as it is until the absence is proven', () => {
+  it('keeps the object unchanged until the absence is proven', () => {
     const next = deniedAt(expiring, cancelOf(KNOWN), [0, 1, 2]);
     expect(conditionsOf(next).Reconciling).toBe('True AbsenceUnproven');
     expect(next.memo).not.toHaveProperty('gone');
   });
 
-  it('is written down as the end once it is proven', () => {
+  it('is recorded as the expiry once it is proven', () => {
     const next = deniedAt(expiring, readOf(KNOWN), PROVING);
     expect(next).toMatchObject({ again: true, memo: { gone: 'srv1' } });
     const action = decide(expiring, at(300_000, next.memo));
@@ -286,7 +286,7 @@ describe('a 404 for a server whose time is over', () => {
     expect(status?.conditions?.[0]?.message).toContain('no longer exists at the provider');
   });
 
-  it('is forgotten when the time is extended and the server answers', () => {
+  it('is forgotten when the expiry is extended and the server answers', () => {
     const { memo: proven } = deniedAt(expiring, readOf(KNOWN), PROVING);
     const found = settle(living(), readOf(KNOWN), seen(), at(300_000, proven));
     expect(decide(deleted(), at(300_000, found.memo)).type).toBe('deleteServer');
@@ -305,14 +305,14 @@ describe('a 404 for a task', () => {
       again: false,
     });
 
-  it('means just after the order that the task does not show yet', () => {
+  it('means right after the order that the task is not visible yet', () => {
     const next = asked(webWith(TASKED), poll, [0]);
     expect(conditionsOf(next)).toEqual({ Ready: 'False Creating', Reconciling: 'True Creating' });
     expect(next.status?.conditions?.[0]?.message).toContain('does not show the task yet');
     expect(next.requeueAfterMs).toBe(60_000);
   });
 
-  it('is a hint later on', () => {
+  it('is a hint later', () => {
     const next = asked(webWith(old), pollOld, [0, 1, 2]);
     expect(conditionsOf(next).Ready).toBe('False AbsenceUnproven');
     expect(next.memo.denials).toMatchObject({ of: 'task 7', counted: 1 });
@@ -331,7 +331,7 @@ describe('a 404 for a task', () => {
     expect(next.memo.next?.action).toBe('pollTask');
   });
 
-  it('does not count either for the server in its place', () => {
+  it('does not count for the server read in its place either', () => {
     const held = memo({ readInstead: { why: 'taskNotFound' } });
     const next = settle(webWith(HELD), readOf(HELD), notFound(false), at(0, held));
     expect(conditionsOf(next).Stalled).toBe('True ServerNotVisible');
@@ -339,7 +339,7 @@ describe('a 404 for a task', () => {
     expect(next.memo).not.toHaveProperty('readInstead');
   });
 
-  it.each([true, false])('is enough with your word that its server is gone (counts: %s)', (counts) => {
+  it.each([true, false])('is enough with your annotation that its server is gone (counts: %s)', (counts) => {
     const held = memo({ readInstead: { why: 'taskNotFound' } });
     const next = settle(webWith(HELD, said('srv1')), readOf(HELD), notFound(counts), at(0, held));
     expect(conditionsOf(next).Stalled).toBe('True ServerMissing');
@@ -350,7 +350,7 @@ describe('a 404 for a task', () => {
     expect(decide(doomed, at(0, goes.memo))).toMatchObject({ type: 'release', why: 'gone' });
   });
 
-  it('is enough with your word where the task itself is not visible', () => {
+  it('is enough with your annotation if the task itself is not visible', () => {
     const invisible: Outcome = { type: 'taskNotFound', counts: false, detail: '' };
     const asks = settle(webWith(HELD, said('srv1')), { ...poll, record: HELD }, invisible, at(0, memo({})));
     expect(asks).toMatchObject({ again: true, memo: { readInstead: { why: 'taskNotFound' } } });
@@ -358,7 +358,7 @@ describe('a 404 for a task', () => {
     expect(conditionsOf(next).Stalled).toBe('True ServerMissing');
   });
 
-  it('begins again after an answer of the task', () => {
+  it('counts from one again after an answer of the task', () => {
     const before = asked(webWith(old), pollOld, [0, 150_000]).memo;
     const found = settle(webWith(old), pollOld, { type: 'pending', status: 'installing' }, at(200_000, before));
     expect(found.memo).not.toHaveProperty('denials');
@@ -366,13 +366,13 @@ describe('a 404 for a task', () => {
     expect(done.memo).not.toHaveProperty('denials');
   });
 
-  it('leaves what is known of the absence of its server', () => {
+  it('keeps the denials of its server', () => {
     const held = memo({ denials: denials('server srv1') });
     const pending: Outcome = { type: 'pending', identifier: 'srv1' };
     expect(settle(webWith(HELD), { ...poll, record: HELD }, pending, at(0, held)).memo.denials).toEqual(held.denials);
   });
 
-  it('needs the absence of the server too, where the task has named one', () => {
+  it('needs the absence of the server too if the task has named one', () => {
     const own = { ...HELD, attemptedAt: old.attemptedAt };
     const vanished = (moments: number[]): Next =>
       moments.reduce<Next>(
@@ -399,14 +399,14 @@ describe('a 404 for a task', () => {
   });
 });
 
-it('is forgotten by another process, which only takes longer', () => {
+it('forgets denials in a new process, which only takes longer', () => {
   expect(settle(deleted(), cancelOf(KNOWN), notFound(), facts({ now: NOW + 86_400_000 })).memo).not.toHaveProperty(
     'gone',
   );
 });
 
-describe('your word that a server is gone', () => {
-  it('is void once the server was seen after it, until it is said again', () => {
+describe('your annotation that a server is gone', () => {
+  it('is void once the server is seen after it, until you set it again', () => {
     const next = settle(living(KNOWN, said('srv1')), readOf(KNOWN), seen(), at(0, memo({})));
     expect(next.record).toEqual({ ...KNOWN, goneRefuted: true });
     const refuted = { ...KNOWN, goneRefuted: true as const };
@@ -427,20 +427,20 @@ describe('your word that a server is gone', () => {
       object: webWith(HELD, { deleting: true, ...said('srv1') }),
       action: { type: 'pollTask', record: HELD, task: 7 } as const,
     },
-  ])('lets a deleted object go when $call fails', ({ object, action }) => {
+  ])('releases a deleted object when $call fails', ({ object, action }) => {
     const failed: Outcome = { type: 'failed', error: new ProviderError('PROVIDER_UNREACHABLE', 'reset') };
     const next = settle(object, action, failed, at(0, memo({})));
     expect(next).toMatchObject({ again: true, memo: { gone: 'srv1' } });
     expect(decide(object, at(0, next.memo))).toMatchObject({ type: 'release', why: 'gone' });
   });
 
-  it('lets no living object go when a call fails', () => {
+  it('does not release a living object when a call fails', () => {
     const failed: Outcome = { type: 'failed', error: new ProviderError('PROVIDER_UNREACHABLE', 'reset') };
     const next = settle(living(KNOWN, said('srv1')), readOf(KNOWN), failed, at(0, memo({})));
     expect(next.memo).not.toHaveProperty('gone');
   });
 
-  it('lets a deleted object go where there is no key, unless an orphan is owed or it was refuted', () => {
+  it('releases a deleted object if there is no key, unless it has an orphan or the annotation was refuted', () => {
     const credentials = { ok: false, reason: 'SecretNotFound', message: 'no Secret' } as const;
     const decided = (own: ServerRecord, shape = said('srv1')): Action =>
       decide(deleted(own, shape), at(0, memo({}), { credentials }));
@@ -452,8 +452,8 @@ describe('your word that a server is gone', () => {
   });
 });
 
-describe('your word that nothing was created', () => {
-  it('makes the visit go on after the first look at the provider since, and only then', () => {
+describe('your annotation that nothing was created', () => {
+  it('continues the visit after the first check with the provider since, and only then', () => {
     const object = webWith(TASKED, { annotations: { 'vps-operator.dev/not-created': 'a1' } });
     const poll: Action = { type: 'pollTask', record: TASKED, task: 7 };
     const first = settle(object, poll, { type: 'pending', status: 'failed' }, at(0, memo({})));
@@ -464,8 +464,8 @@ describe('your word that nothing was created', () => {
 
   it.each<{ why: string; given: Partial<Facts> }>([
     { why: 'another object follows the task too', given: { others: others({ withTask: () => ['default/other'] }) } },
-    { why: 'the key is that of another account', given: { credentials: { ok: true, account: OTHER_KEY } } },
-  ])('is obeyed where the provider is not asked: $why', ({ given }) => {
+    { why: 'the key belongs to another account', given: { credentials: { ok: true, account: OTHER_KEY } } },
+  ])('is obeyed if the provider is not asked: $why', ({ given }) => {
     const object = webWith(TASKED, { deleting: true, annotations: { 'vps-operator.dev/not-created': 'a1' } });
     expect(visit(object, given).object).toBeUndefined();
     const another = webWith(TASKED, { deleting: true, annotations: { 'vps-operator.dev/not-created': 'a0' } });

@@ -1,4 +1,4 @@
-/** When a create that came to nothing is due again, with a clock that stands where the test puts it. */
+/** When a create that made no server is due again, with a clock that the test sets. */
 import { ProviderError } from '../../../../../src/provider/errors/provider-error.ts';
 import { describe, expect, it } from 'vitest';
 import type { Action, Facts, Memo } from '../../../../../src/virtual-server/decision/types.ts';
@@ -18,12 +18,12 @@ function facts(now: number, memo: Memo): Facts {
   return { now, monotonic: now - START, memo, notes: [], others: others(), timing, jitter: 0.5 };
 }
 
-/** What is remembered of the object after this answer at START. */
+/** The memo of the object after this answer at START. */
 function memoAfter(result: CreateOutcome, failures = 0): Memo {
   return settle(stored('web'), CREATE, { type: 'sent', result }, facts(START, { failures })).memo;
 }
 
-/** Whether a visit so many ms later goes on towards another create. */
+/** Whether a visit this many ms later continues towards another create. */
 function isDue(memo: Memo, ms: number, generation = 1): boolean {
   const object = storedWith({ metadata: { generation } })(stored('web'));
   return decide(object, facts(START + ms, memo)).type !== 'wait';
@@ -38,30 +38,30 @@ function rateLimited(retryAfterMs?: number): CreateOutcome {
 }
 
 describe('a create that was refused', () => {
-  it.each([402, 403])('is due again within an hour, and not before 54 minutes, when the answer was %i', (status) => {
+  it.each([402, 403])('is due again within an hour, but not before 54 minutes, after a %i', (status) => {
     const memo = memoAfter(refused(status));
     expect(isDue(memo, 54 * MINUTE - 1)).toBe(false);
     expect(isDue(memo, 60 * MINUTE)).toBe(true);
   });
 
-  it.each([400, 404, 405, 413, 415, 422])('is never due again for the same spec when the answer was %i', (status) => {
+  it.each([400, 404, 405, 413, 415, 422])('is never due again for the same spec after a %i', (status) => {
     const memo = memoAfter(refused(status));
     expect(isDue(memo, 365 * 24 * 60 * MINUTE)).toBe(false);
   });
 
-  it.each([400, 402, 403, 422])('is due at once for a changed spec when the answer was %i', (status) => {
+  it.each([400, 402, 403, 422])('is due at once for a changed spec after a %i', (status) => {
     expect(isDue(memoAfter(refused(status)), 1, 2)).toBe(true);
   });
 });
 
 describe('a create that was answered with 429', () => {
-  it('is due when Retry-After has passed, and not before', () => {
+  it('is due once Retry-After has passed, and not before', () => {
     const memo = memoAfter(rateLimited(7 * MINUTE));
     expect(isDue(memo, 7 * MINUTE - 1)).toBe(false);
     expect(isDue(memo, 7 * MINUTE)).toBe(true);
   });
 
-  it.each([0, undefined])('is due after a pause that doubles when Retry-After is %s', (retryAfterMs) => {
+  it.each([0, undefined])('is due after a pause that doubles if Retry-After is %s', (retryAfterMs) => {
     for (const [failures, seconds] of [
       [0, 1],
       [1, 2],

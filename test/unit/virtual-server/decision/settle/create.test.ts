@@ -46,7 +46,7 @@ describe('settling a create', () => {
     expect(decide(webWith(TASKED), gathered({ memo: next.memo }))).toMatchObject({ type: 'pollTask', task: 7 });
   });
 
-  it('shows the task at once where the status has fields of another server', () => {
+  it('shows the task at once if the status has fields of another server', () => {
     const copied = webWith(ATTEMPTED, { status: { serverStatus: 'running', identifier: 'srv9' } });
     const next = settle(copied, create, { type: 'sent', result: { kind: 'created', task: 7 } }, facts());
     expect(next).toMatchObject({ record: TASKED, again: true, status: { record: TASKED, task: { id: 7 } } });
@@ -54,7 +54,7 @@ describe('settling a create', () => {
     expect(next.events).toMatchObject([{ type: 'Normal', reason: 'Creating' }]);
   });
 
-  it('takes the attempt out of record and mirror when nothing was created, and tries again after what was asked for', () => {
+  it('removes the attempt from record and mirror when nothing was created, and retries after the requested pause', () => {
     const next = after({
       kind: 'notCreated',
       error: new ProviderError('PROVIDER_RATE_LIMITED', 'slow down', { retryAfterMs: 90_000 }),
@@ -65,7 +65,7 @@ describe('settling a create', () => {
     expect(next.memo).toMatchObject({ failures: 3, next: { action: 'gather', at: NOW + 90_000 } });
   });
 
-  it.each([400, 404, 405, 413, 415, 422])('never tries again by itself after %i', (status) => {
+  it.each([400, 404, 405, 413, 415, 422])('never retries an unchanged spec after %i', (status) => {
     const next = after({ kind: 'refused', status, error });
     expect(next.record).toEqual(left);
     expect(next.memo.next).toMatchObject({ action: 'gather', at: Infinity });
@@ -74,7 +74,7 @@ describe('settling a create', () => {
     expect(next.status?.conditions?.[0]?.message).toContain(`HTTP ${status}): the words of the provider`);
   });
 
-  it.each([402, 403])('tries hourly after %i', (status) => {
+  it.each([402, 403])('retries hourly after %i', (status) => {
     expect(after({ kind: 'refused', status, error }).requeueAfterMs).toBe(3_600_000 * 0.95);
   });
 
@@ -93,7 +93,7 @@ describe('settling a create', () => {
     expect(message).toContain('the words of the provider');
   });
 
-  it('writes down and names the task that an unknown outcome hints at, and never follows it', () => {
+  it('records and names the task that an unknown outcome hints at, and never follows it', () => {
     const next = after({ kind: 'unknown', error, task: 7 });
     const hinted = { ...ATTEMPTED, hintedTask: 7 };
     expect(next.record).toEqual(hinted);
@@ -104,14 +104,17 @@ describe('settling a create', () => {
     expect(action).toMatchObject({ verdict: { message: next.status?.conditions?.[0]?.message } });
   });
 
-  it.each(['created', 'notCreated', 'refused', 'unknown'] as const)('%s leaves no field of another server', (kind) => {
-    const copied = webWith(ATTEMPTED, {
-      status: { serverStatus: 'running', ipv6: ['2001:db8::9'], identifier: 'srv9' },
-    });
-    const result = { kind, task: 7, status: 400, error } as CreateOutcome;
-    const { status } = settle(copied, create, { type: 'sent', result }, facts());
-    expect(status).not.toHaveProperty('serverStatus');
-    expect(status).not.toHaveProperty('ipv6');
-    expect(status).not.toHaveProperty('identifier');
-  });
+  it.each(['created', 'notCreated', 'refused', 'unknown'] as const)(
+    'leaves no status field of another server after %s',
+    (kind) => {
+      const copied = webWith(ATTEMPTED, {
+        status: { serverStatus: 'running', ipv6: ['2001:db8::9'], identifier: 'srv9' },
+      });
+      const result = { kind, task: 7, status: 400, error } as CreateOutcome;
+      const { status } = settle(copied, create, { type: 'sent', result }, facts());
+      expect(status).not.toHaveProperty('serverStatus');
+      expect(status).not.toHaveProperty('ipv6');
+      expect(status).not.toHaveProperty('identifier');
+    },
+  );
 });

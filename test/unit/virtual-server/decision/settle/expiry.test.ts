@@ -12,33 +12,33 @@ const EXPIRED = { ...HELD, expiredAt: '2026-01-01T00:00:00Z' };
 const read: Action = { type: 'readServer', record: HELD, identifier: 'srv1' };
 const seen = { type: 'server', server: SERVER, account: ACCOUNT } as const;
 
-describe('settling what ends', () => {
-  it('writes down when the server was first ready, where ttl counts from it, and comes back in time', () => {
+describe('settling an object that expires', () => {
+  it('records when the server was first ready if ttl counts from it, and comes back in time', () => {
     const next = settled(webWith(HELD, { spec: { ttl: '5m' } }), read, seen);
     expect(next.record).toEqual({ ...KNOWN, readyAt: '2026-01-02T00:00:00Z' });
     expect(next.requeueAfterMs).toBe(300_000);
   });
 
-  it('counts ttl from the later of two clocks: one that is behind must not shorten it', () => {
+  it('counts ttl from the later of two clocks: a clock that is behind must not shorten it', () => {
     const ttl = webWith(HELD, { spec: { ttl: '5m' } });
     const readyAt = (apiServerNow: number) => settled(ttl, read, seen, facts({ apiServerNow })).record?.readyAt;
     expect(readyAt(NOW + HOUR_MS)).toBe('2026-01-02T01:00:00Z');
     expect(readyAt(NOW - HOUR_MS)).toBe('2026-01-02T00:00:00Z');
   });
 
-  it('counts ttl from no moment before the object was made', () => {
+  it('never counts ttl from a time before the object was created', () => {
     const behind = facts({ now: Date.parse('2025-12-01T00:00:00Z') });
     const next = settled(webWith(HELD, { spec: { ttl: '5m' } }), read, seen, behind);
     expect(next.record?.readyAt).toBe('2026-01-01T00:00:00Z');
   });
 
-  it('keeps the moment in which ttl began', () => {
+  it('keeps the time from which ttl counts', () => {
     const begun = { ...KNOWN, readyAt: '2026-01-01T23:00:00Z' };
     const next = settled(webWith(begun, { spec: { ttl: '72h' } }), { ...read, record: begun }, seen);
     expect(next).not.toHaveProperty('record');
   });
 
-  it('takes a server that is ready already for ready since then', () => {
+  it('counts the ttl of a Ready server from when it became Ready', () => {
     const ready = {
       type: 'Ready',
       status: 'True',
@@ -62,21 +62,21 @@ describe('settling what ends', () => {
     },
     { what: 'a plan for later', action: { type: 'wait', afterMs: 600_000 }, outcome: { type: 'done' } },
     { what: 'a pause without an end', action: { type: 'wait' }, outcome: { type: 'done' } },
-    { what: 'a server that is missing', action: read, outcome: { type: 'serverNotFound', counts: true, detail: '' } },
+    { what: 'a missing server', action: read, outcome: { type: 'serverNotFound', counts: true, detail: '' } },
   ])('comes back in time after $what', ({ action, outcome }) => {
     const failing = facts({ memo: memo({ failures: 20 }) });
     const next = settled(webWith(HELD, { status: READY, spec: { expiresAt: at(10_000) } }), action, outcome, failing);
     expect(next.requeueAfterMs).toBe(10_000);
   });
 
-  it('does not come back at once for a server that is kept beyond its time', () => {
+  it('does not come back at once for a server that is kept beyond its expiry', () => {
     const next = settled(webWith(HELD, { spec: { ...over, deletionProtection: true } }), read, seen);
     expect(next.requeueAfterMs).toBe(540_000);
     expect(conditionsOf(next)).toMatchObject({ Ready: 'True Available', Expiring: 'True ExpiryBlocked' });
     expect(next.events).toContainEqual(expect.objectContaining({ type: 'Warning', reason: 'ExpiryBlocked' }));
   });
 
-  it('does not wait for a task that does not end', () => {
+  it('does not wait for a task that never ends', () => {
     const held = webWith(HELD, { spec: over });
     const late = facts({ now: NOW + HOUR_MS });
     const poll: Action = { type: 'pollTask', record: HELD, task: 7 };
@@ -100,7 +100,7 @@ describe('settling what ends', () => {
     expect(settled(kept, poll, pending, late).memo.readInstead).toEqual({ why: 'overdue', message: 'waiting' });
   });
 
-  it('warns a day before, once', () => {
+  it('warns once, a day before', () => {
     const near = { spec: { expiresAt: at(23 * HOUR_MS) } };
     const next = settled(webWith(HELD, near), read, seen);
     expect(conditionsOf(next).Expiring).toBe('True ExpiresSoon');
@@ -109,7 +109,7 @@ describe('settling what ends', () => {
     expect(again.events).toEqual([]);
   });
 
-  it('says nothing two days before', () => {
+  it('reports nothing two days before', () => {
     expect(reasons(settled(webWith(HELD, { spec: { expiresAt: at(48 * HOUR_MS) } }), read, seen))).toEqual([
       'Available',
     ]);

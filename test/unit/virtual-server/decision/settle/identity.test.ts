@@ -41,7 +41,7 @@ const message = (next: Next): string => next.status?.conditions?.[0]?.message ??
 const sealed = { ...KNOWN, missingAt: '2026-01-01T12:00:00Z' };
 
 describe('a server that may be another one', () => {
-  it('shows nothing of itself, keeps the record, and says which words end that', () => {
+  it('is not shown, keeps the record, and names the annotations that resolve it', () => {
     const next = settled(living(), readOf(KNOWN), other);
     expect(conditionsOf(next)).toEqual({ Ready: 'Unknown IdentityUnproven', Stalled: 'True IdentityUnproven' });
     expect(next).not.toHaveProperty('record');
@@ -52,14 +52,14 @@ describe('a server that may be another one', () => {
     expect(next.requeueAfterMs).toBe(540_000);
   });
 
-  it('is the server of the object once you accept it', () => {
+  it('becomes the server of the object once you accept it', () => {
     const object = living(KNOWN, accepting(`srv1@${OTHER_MAC}`));
     const next = settled(object, readOf(KNOWN), other);
     expect(conditionsOf(next)).toEqual({ Ready: 'True Available' });
     expect(next.record).toEqual({ ...KNOWN, fingerprint: { macs: [OTHER_MAC] } });
   });
 
-  it('holds a deleted object, and the cancellation is tried again after the pause', () => {
+  it('keeps a deleted object, and the cancellation is retried after the pause', () => {
     const doomed = living(KNOWN, { deleting: true });
     const { object, memo: held } = visit(doomed, { answers: { deleteServer: other } });
     expect(object?.status?.conditions?.[0]).toMatchObject({ reason: 'IdentityUnproven' });
@@ -70,52 +70,52 @@ describe('a server that may be another one', () => {
     expect(decide(object ?? doomed, gathered({ memo: held, now: NOW + 540_000 })).type).toBe('deleteServer');
   });
 
-  it('holds an object whose time is over', () => {
+  it('keeps an expired object', () => {
     const over = living(KNOWN, { spec: { expiresAt: '2026-01-01T00:00:00Z' } });
     const { object } = visit(over, { answers: { deleteServer: other } });
     expect(object?.status?.conditions?.[0]).toMatchObject({ reason: 'IdentityUnproven' });
     expect(object?.status?.record).toEqual(KNOWN);
   });
 
-  it('is never what a cancellation hands back for a server that is recognized', () => {
+  it('must be cancelled at once if it is recognized', () => {
     const doomed = living(KNOWN, { deleting: true });
     expect(() => visit(doomed, { answers: { deleteServer: seen() } })).toThrow('is cancelled at once');
   });
 
-  it('leaves the server missing where that is sealed', () => {
+  it('stays missing once its absence is recorded', () => {
     const next = settled(living(sealed), readOf(sealed), other);
     expect(conditionsOf(next).Stalled).toBe('True ServerMissing');
     expect(message(next)).toContain('it is another one');
     expect(next).not.toHaveProperty('record');
   });
 
-  it('lets a deleted object go where the absence is sealed', () => {
+  it('releases a deleted object if the absence of its server is recorded', () => {
     const doomed = living(sealed, { deleting: true });
     const { object, events } = visit(doomed, { answers: { deleteServer: other } });
     expect(object).toBeUndefined();
     expect(events).toMatchObject([{ type: 'Warning', reason: 'ServerGone' }]);
   });
 
-  it('holds a deleted object where the absence is sealed and nothing tells the two apart', () => {
+  it('keeps a deleted object if the absence is recorded and nothing distinguishes the two servers', () => {
     const doomed = living({ ...HELD, missingAt: sealed.missingAt }, { deleting: true });
     const { object } = visit(doomed, { answers: { deleteServer: seen() } });
     expect(object?.status?.conditions?.[0]?.reason).toBe('IdentityUnproven');
   });
 
-  it('writes the end down for a server whose time is over and whose absence is sealed', () => {
+  it('expires if its time is over and its absence is recorded', () => {
     const over = living(sealed, { spec: { expiresAt: '2026-01-01T00:00:00Z' } });
     const { object } = visit(over, { answers: { deleteServer: other } });
     expect(object?.status?.record).toHaveProperty('expiredAt');
   });
 
-  it('does not end an absence that is sealed by the same account alone', () => {
+  it('does not end a recorded absence by the same account alone', () => {
     const own = { ...HELD, missingAt: sealed.missingAt };
     expect(conditionsOf(settled(living(own), readOf(own), seen())).Stalled).toBe('True IdentityUnproven');
   });
 });
 
 describe('a server that had counted as gone', () => {
-  it('is Ready again where its hardware address proves that it is the same one', () => {
+  it('is Ready again if its hardware address proves that it is the same server', () => {
     const next = settled(living(sealed), readOf(sealed), seen());
     expect(conditionsOf(next)).toEqual({ Ready: 'True Available' });
     expect(next.record).toEqual(KNOWN);
@@ -123,14 +123,14 @@ describe('a server that had counted as gone', () => {
 });
 
 describe('another account', () => {
-  it('is not renewed by a server that proves nothing', () => {
+  it('is not recorded for a server that proves nothing', () => {
     const next = settled(living(HELD), readOf(HELD), seen({}, OTHER_KEY));
     expect(conditionsOf(next).Stalled).toBe('True IdentityUnproven');
     expect(next).not.toHaveProperty('record');
     expect(next.status?.record?.account).toBe(ACCOUNT);
   });
 
-  it.each([OTHER_KEY, ELSEWHERE])('holds a deleted object whose server proves nothing (%s)', (account) => {
+  it.each([OTHER_KEY, ELSEWHERE])('keeps a deleted object whose server proves nothing (%s)', (account) => {
     const doomed = living(KNOWN, { deleting: true });
     const credentials = { ok: true, account } as const;
     const { object } = visit(doomed, { credentials, answers: { deleteServer: seen({ macs: [] }, account) } });
@@ -145,7 +145,7 @@ describe('a task under another account', () => {
 
   const complete = (identifier: string): Outcome => ({ type: 'complete', identifier });
 
-  // The number and the identifier may be those of an order of the other account, whose 404 would count from then on.
+  // Number and identifier may belong to an order of the other account, whose 404 would then count.
   it.each([pending('srv1'), pending('SRV1')])(
     'is followed, but does not renew the account ($identifier)',
     (outcome) => {
@@ -163,20 +163,20 @@ describe('a task under another account', () => {
     expect(object?.status?.record).toEqual({ ...KNOWN, account: OTHER_KEY });
   });
 
-  it('does not vouch for a server once it names another one', () => {
+  it('no longer vouches for a server once it names another one', () => {
     const named = settle(webWith(HELD), poll(HELD), complete('srv1'), withKey(OTHER_KEY));
     expect(named.memo.vouched).toEqual({ identifier: 'srv1', account: OTHER_KEY });
     const facts = { ...withKey(OTHER_KEY), memo: named.memo };
     expect(settle(webWith(HELD), poll(HELD), complete('srv2'), facts).memo).not.toHaveProperty('vouched');
   });
 
-  it('proves nothing of a server that was read before under another account', () => {
+  it('proves nothing about a server that was read before under another account', () => {
     const memoOf = memo({ vouched: { identifier: 'srv1', account: OTHER_KEY } });
     const next = settle(living(), readOf(KNOWN), seen({ macs: [] }, OTHER_KEY), gathered({ memo: memoOf }));
     expect(conditionsOf(next).Stalled).toBe('True IdentityUnproven');
   });
 
-  it('holds a deleted object while that account does not show the server, however often it is denied', () => {
+  it('keeps a deleted object while that account does not show the server, however many denials there are', () => {
     const credentials = { ok: true, account: OTHER_KEY } as const;
     const doomed = webWith(HELD, { deleting: true });
     const denied: Outcome = { type: 'serverNotFound', counts: false, detail: 'another key' };
@@ -189,7 +189,7 @@ describe('a task under another account', () => {
   it.each([
     { what: 'another identifier', outcome: pending('srv2') },
     { what: 'none', outcome: pending() },
-    { what: 'another one at its end', outcome: { type: 'complete', identifier: 'srv2' } as const },
+    { what: 'another one when complete', outcome: { type: 'complete', identifier: 'srv2' } as const },
   ])('proves nothing when it names $what', ({ outcome }) => {
     const next = settle(webWith(HELD), poll(HELD), outcome, withKey(OTHER_KEY));
     expect(conditionsOf(next).Stalled).toBe('True IdentityUnproven');
@@ -199,7 +199,7 @@ describe('a task under another account', () => {
     expect(next.requeueAfterMs).toBeGreaterThanOrEqual(TIMING.pollMs);
   });
 
-  it('is followed where you accept it', () => {
+  it('is followed once you accept it', () => {
     const object = webWith(TASKED, accepting(`task-7@${OTHER_KEY}`));
     const next = settle(object, poll(TASKED), pending('srv1'), withKey(OTHER_KEY));
     expect(next.record).toEqual({ ...HELD, account: OTHER_KEY });
@@ -213,7 +213,7 @@ describe('a task that another object may follow', () => {
   it.each<Outcome>([
     { type: 'pending', identifier: 'srv1' },
     { type: 'complete', identifier: 'srv1' },
-  ])('names no server that another object holds ($type)', (outcome) => {
+  ])('does not lead to a server that another object holds ($type)', (outcome) => {
     const next = settle(webWith(TASKED), poll, outcome, gathered({ others: held }));
     expect(conditionsOf(next).Stalled).toBe('True TaskInUse');
     expect(next).not.toHaveProperty('record');
@@ -221,17 +221,17 @@ describe('a task that another object may follow', () => {
     expect(message(next)).toContain('server srv1 of default/other');
   });
 
-  it('is followed to a server that no other object holds', () => {
+  it('leads to a server that no other object holds', () => {
     const next = settle(webWith(TASKED), poll, { type: 'pending', identifier: 'srv2' }, gathered({ others: held }));
     expect(next.record).toEqual({ ...TASKED, identifier: 'srv2' });
   });
 });
 
-describe('a task whose text says failure', () => {
+describe('a task whose text reports a failure', () => {
   const poll: Action = { type: 'pollTask', record: TASKED, task: 7 };
 
   it.each(['Failed', 'error: no space', 'installation aborted', 'cancelled', 'Canceled by admin', 'FAILURE 3'])(
-    'is TaskFailed, and is polled on: %s',
+    'is TaskFailed, and is still polled: %s',
     (status) => {
       const next = settled(webWith(TASKED), poll, { type: 'pending', status });
       expect(conditionsOf(next)).toEqual({ Ready: 'False TaskFailed', Stalled: 'True TaskFailed' });
@@ -240,12 +240,15 @@ describe('a task whose text says failure', () => {
     },
   );
 
-  it.each(['installing 20 %', 'failover node chosen', 'terrorbird', ''])('runs otherwise: %s', (status) => {
-    const next = settled(webWith(TASKED), poll, { type: 'pending', status });
-    expect(conditionsOf(next).Ready).toBe('False Creating');
-  });
+  it.each(['installing 20 %', 'failover node chosen', 'terrorbird', ''])(
+    'counts as running otherwise: %s',
+    (status) => {
+      const next = settled(webWith(TASKED), poll, { type: 'pending', status });
+      expect(conditionsOf(next).Ready).toBe('False Creating');
+    },
+  );
 
-  it('asks for the server that it named when you say that nothing was created', () => {
+  it('has its server read when you say that nothing was created', () => {
     const object = webWith(HELD, { annotations: { 'vps-operator.dev/not-created': 'a1' } });
     const next = settled(object, { ...poll, record: HELD }, { type: 'pending', identifier: 'srv1', status: 'failed' });
     expect(next).toMatchObject({ again: true, memo: { readInstead: { why: 'overdue', message: 'failed' } } });

@@ -48,7 +48,7 @@ const overdue = facts({ now: NOW + HOUR_MS });
 const message = (next: Next): string => next.status?.conditions?.[0]?.message ?? '';
 
 describe('settling a poll', () => {
-  it('shows the progress and writes no metadata while there is no news of the identifier', () => {
+  it('shows the progress, and writes no metadata while the identifier is unknown', () => {
     const next = settled(webWith(TASKED), poll, pending(undefined, 'installing 20 % complete'));
     expect(next).not.toHaveProperty('record');
     expect(next.status?.task).toEqual({ id: 7, message: 'installing 20 % complete', percent: 20 });
@@ -56,26 +56,26 @@ describe('settling a poll', () => {
     expect(next.requeueAfterMs).toBe(54_000);
   });
 
-  it('leaves no field of a server that the object was copied from', () => {
+  it('leaves no status field that was copied from another object', () => {
     const copied = webWith(TASKED, { status: { serverStatus: 'running', ipv6: ['2001:db8::9'] } });
     const { status } = settled(copied, poll, pending('srv1'));
     expect(status).not.toHaveProperty('serverStatus');
     expect(status).not.toHaveProperty('ipv6');
   });
 
-  it('writes the identifier down with the first poll that shows it', () => {
+  it('records the identifier with the first poll that shows it', () => {
     const next = settled(webWith(TASKED), poll, pending('srv1'));
     expect(next.record).toEqual(HELD);
     expect(next.status).toMatchObject({ identifier: 'srv1', record: HELD });
   });
 
   it.each<{ outcome: Outcome; reason: string }>([
-    { outcome: pending('srv2'), reason: 'another one than before' },
+    { outcome: pending('srv2'), reason: 'another server' },
     {
       outcome: { type: 'complete', identifier: 'srv2' },
-      reason: 'another one at the end',
+      reason: 'another server when complete',
     },
-  ])('keeps its identifier and asks for its own server when the task names $reason', ({ outcome }) => {
+  ])('keeps its identifier and reads its own server when the task names $reason', ({ outcome }) => {
     const next = settled(webWith(HELD), pollHeld, outcome);
     expect(next).not.toHaveProperty('record');
     expect(next).toMatchObject({ again: true, memo: { readInstead: { why: 'renamed', named: 'srv2' } } });
@@ -83,25 +83,25 @@ describe('settling a poll', () => {
     expect(decide(webWith(HELD), gathered({ memo: next.memo }))).toEqual(readFirst);
   });
 
-  it.each(['', 'x'.repeat(254)])('never cuts an identifier that does not fit (%s)', (identifier) => {
+  it.each(['', 'x'.repeat(254)])('never truncates an identifier that is too long or empty (%s)', (identifier) => {
     const next = settled(webWith(TASKED), poll, pending(identifier));
     expect(next).not.toHaveProperty('record');
     expect(conditionsOf(next).Stalled).toBe('True ProviderProtocolError');
   });
 
-  it('goes on to the server when the task is complete, once its identifier is written', () => {
+  it('continues with the server when the task is complete, and records its identifier', () => {
     const next = settled(webWith(TASKED), poll, { type: 'complete', identifier: 'srv1' });
     expect(next).toMatchObject({ again: true, record: HELD, memo: { taskComplete: 'srv1' } });
   });
 
-  it('asks for the server itself when the task vanished', () => {
+  it('reads the server itself when the task has vanished', () => {
     expect(settled(webWith(HELD), pollHeld, { type: 'taskNotFound', counts: true, detail: '' })).toMatchObject({
       again: true,
       memo: { readInstead: { why: 'taskNotFound' } },
     });
   });
 
-  it('keeps asking when the task vanished before it named a server', () => {
+  it('keeps polling when the task has vanished before it named a server', () => {
     const proven = facts({ memo: memo({ denials: denials('task 7') }) });
     const next = settle(webWith(TASKED), poll, { type: 'taskNotFound', counts: true, detail: '' }, proven);
     expect(conditionsOf(next)).toEqual({ Ready: 'False TaskNotFound', Stalled: 'True TaskNotFound' });
@@ -110,7 +110,7 @@ describe('settling a poll', () => {
     expect(next.requeueAfterMs).toBeGreaterThanOrEqual(60_000);
   });
 
-  it('says so when the task runs for more than an hour, and asks less and less often', () => {
+  it('reports a task that runs for more than an hour, and polls less and less often', () => {
     const next = settle(webWith(TASKED), poll, pending(undefined, 'waiting'), {
       ...overdue,
       memo: memo({ failures: 8 }),
@@ -119,12 +119,12 @@ describe('settling a poll', () => {
     expect(next.requeueAfterMs).toBeGreaterThan(200_000);
   });
 
-  it.each([true, false])('asks for the server of an overdue task (object deleted: %s)', (deleting) => {
+  it.each([true, false])('reads the server of an overdue task (object deleted: %s)', (deleting) => {
     const next = settle(webWith(HELD, { deleting }), pollHeld, pending('srv1'), overdue);
     expect(next).toMatchObject({ again: true, memo: { readInstead: { why: 'overdue' } } });
   });
 
-  it('says that the server of a deleted object is cancelled after its task', () => {
+  it('reports that the server of a deleted object is cancelled after its task', () => {
     expect(conditionsOf(settled(webWith(TASKED, { deleting: true }), poll, pending())).Ready).toBe('False Deleting');
   });
 });
@@ -133,7 +133,7 @@ describe('settling a read', () => {
   const provisioned = (): VirtualServer =>
     webWith(KNOWN, { status: settled(webWith(KNOWN), read, seen()).status ?? {} });
 
-  it('is Ready and looks again after the resync interval', () => {
+  it('reports Ready, and reads again after the resync interval', () => {
     const next = settled(webWith(KNOWN, { status: { task: { id: 7 } } }), read, seen());
     expect(conditionsOf(next)).toEqual({ Ready: 'True Available' });
     expect(next.status).not.toHaveProperty('task');
@@ -148,13 +148,13 @@ describe('settling a read', () => {
     expect(next.events).toEqual([]);
   });
 
-  it('writes down with the first answer what tells the server from another one', () => {
+  it('records the fingerprint from the first read', () => {
     const next = settled(webWith(HELD), readFirst, seen());
     expect(next.record).toEqual(KNOWN);
     expect(next.status?.record).toEqual(KNOWN);
   });
 
-  it('renews the account with another key that shows the same server', () => {
+  it('renews the account when another key shows the same server', () => {
     const next = settled(webWith(KNOWN), read, seen({}, OTHER_KEY));
     expect(next.record).toEqual({ ...KNOWN, account: OTHER_KEY });
     expect(next.status?.record?.account).toBe(OTHER_KEY);
@@ -165,26 +165,26 @@ describe('settling a read', () => {
     { reason: 'ServerNotRunning', changes: { status: undefined } },
     { reason: 'AddressPending', changes: { ipv6: [], sshProxy: undefined } },
     { reason: 'Available', changes: { status: ' Running', ipv6: [] } },
-  ])('says $reason and looks again when it should for $changes', ({ reason, changes }) => {
+  ])('reports $reason and reads again after the right pause for $changes', ({ reason, changes }) => {
     const next = settled(webWith(KNOWN), read, seen(changes));
     expect(conditionsOf(next).Ready).toContain(reason);
     expect(next.requeueAfterMs).toBe(reason === 'Available' ? 540_000 : 54_000);
   });
 
-  it('shows in what the server differs from spec', () => {
+  it('shows how the server differs from the spec', () => {
     const next = settled(webWith(KNOWN), read, seen({ product: 'vps-2gb' }));
     expect(conditionsOf(next)).toEqual({ Ready: 'True Available', Drifted: 'True Drifted' });
     expect(next.events.map(({ reason }) => reason)).toEqual(['Available', 'Drifted']);
   });
 
-  it('holds on to a server that this key cannot see', () => {
+  it('keeps a server that this key cannot see', () => {
     const hidden = settled(provisioned(), read, missing(false));
     expect(conditionsOf(hidden)).toEqual({ Ready: 'Unknown ServerNotVisible', Stalled: 'True ServerNotVisible' });
     expect(hidden.status?.record).toEqual(KNOWN);
     expect(hidden).not.toHaveProperty('record');
   });
 
-  it('names both servers when the task names another one and the one of before is not shown', () => {
+  it('names both servers when the task names another one and the earlier one is not visible', () => {
     const renamed = memo({ readInstead: { why: 'renamed', named: 'srv2' } });
     const next = settle(webWith(HELD), readFirst, missing(true), facts({ memo: renamed }));
     expect(conditionsOf(next).Stalled).toBe('True TaskInUse');
@@ -195,7 +195,7 @@ describe('settling a read', () => {
     expect(next.memo.next?.action).toBe('pollTask');
   });
 
-  it('goes back to the task when neither of the two is to be seen', () => {
+  it('polls the task again when neither task nor server is visible', () => {
     const proven = memo({ readInstead: { why: 'taskNotFound' }, denials: denials('server srv1') });
     const next = settle(webWith(HELD), readFirst, missing(true), facts({ memo: proven }));
     expect(conditionsOf(next).Stalled).toBe('True TaskNotFound');
@@ -203,7 +203,7 @@ describe('settling a read', () => {
     expect(next.memo.next?.action).toBe('pollTask');
   });
 
-  it('says wherever it says something that another adoption is ignored', () => {
+  it('adds to every verdict that another adoption is ignored', () => {
     const next = settled(webWith(KNOWN, { annotations: { [ADOPT_ANNOTATION]: 'srv2' } }), read, seen());
     expect(message(next)).toContain('AdoptIgnored');
     expect(next.status?.identifier).toBe('srv1');
@@ -215,7 +215,7 @@ describe('settling an adoption', () => {
   const { fingerprint } = KNOWN;
   const adopted = { format: 1, owner: UID, mode: 'adopt', account: ACCOUNT, identifier: 'srv1', fingerprint };
 
-  it('holds the server from then on, and shows nothing of it before that is written down', () => {
+  it('records the server first, and shows nothing of it until then', () => {
     const next = settled(web(), adopt, seen());
     expect(next.record).toEqual(adopted);
     expect(next).not.toHaveProperty('status');
@@ -223,20 +223,20 @@ describe('settling an adoption', () => {
     expect(next.events.map(({ reason }) => reason)).toEqual(['ServerAdopted']);
   });
 
-  it('resolves an attempt, and keeps a task that was accepted as an orphan', () => {
+  it('resolves an attempt, and keeps its accepted task as an orphan', () => {
     const resolved = { ...adopted, settled: ['a1'] };
     expect(settled(webWith(ATTEMPTED), { ...adopt, record: ATTEMPTED }, seen()).record).toEqual(resolved);
     const next = settled(webWith(TASKED), { ...adopt, record: TASKED }, seen());
     expect(next.record).toEqual({ ...resolved, orphans: [{ attempt: 'a1', task: 7 }] });
   });
 
-  it('leaves no orphan of a task that another object follows too', () => {
+  it('makes no orphan of a task that another object follows too', () => {
     const shared = facts({ others: others({ withTask: () => ['default/other'] }) });
     const next = settle(webWith(TASKED), { ...adopt, record: TASKED }, seen(), shared);
     expect(next.record).toEqual({ ...adopted, settled: ['a1'] });
   });
 
-  it('names no holder of another namespace, and lets no open attempt go', () => {
+  it('names no holder from another namespace, and keeps an open attempt', () => {
     const held: Outcome = { type: 'held', holders: ['secret-project/db'] };
     const next = settled(webWith(ATTEMPTED), { ...adopt, record: ATTEMPTED }, held);
     expect(conditionsOf(next).Stalled).toBe('True IdentifierInUse');
@@ -248,7 +248,7 @@ describe('settling an adoption', () => {
     expect(next.requeueAfterMs).toBeLessThanOrEqual(TIMING.pollMs);
   });
 
-  it('holds nothing while the server is not to be seen', () => {
+  it('holds nothing while the server is not visible', () => {
     const next = settled(webWith(ATTEMPTED), { ...adopt, record: ATTEMPTED }, missing(false));
     expect(next).not.toHaveProperty('record');
     expect(next.status?.record).toEqual(ATTEMPTED);
@@ -260,7 +260,7 @@ describe('settling an adoption', () => {
 describe('settling a cancellation', () => {
   const deleting = webWith(HELD, { deleting: true });
 
-  it('takes the answer to a DELETE for proof at once', () => {
+  it('takes a successful DELETE as proof at once', () => {
     expect(settled(deleting, cancel, { type: 'cancelled' })).toEqual({
       memo: { failures: 0, cancelled: 'srv1', looked: inputsOf(deleting) },
       events: [],
@@ -268,7 +268,7 @@ describe('settling a cancellation', () => {
     });
   });
 
-  it('holds on to a server that this key cannot see', () => {
+  it('keeps a server that this key cannot see', () => {
     const next = settled(deleting, cancel, missing(false));
     expect(next.memo).not.toHaveProperty('cancelled');
     expect(next).not.toHaveProperty('record');
@@ -279,7 +279,7 @@ describe('settling a cancellation', () => {
   it.each([
     { definition: 'deleting' as const, reason: 'CRDDeleting', advice: 'deletionPolicy: Retain' },
     { definition: 'forbidden' as const, reason: 'CRDForbidden', advice: 'ClusterRole vps-operator-definition' },
-  ])('waits while all objects may be deleted by mistake ($reason)', ({ definition, reason, advice }) => {
+  ])('waits while all objects may be being deleted by mistake ($reason)', ({ definition, reason, advice }) => {
     const next = settled(deleting, cancel, { type: 'heldBack', definition });
     expect(conditionsOf(next).Stalled).toBe(`True ${reason}`);
     expect(next.status?.conditions?.[0]?.message).toContain(advice);

@@ -1,4 +1,4 @@
-/** Short forms for the tests of settle. */
+/** Helpers for the tests of settle. */
 import type { VirtualServer } from '../../../../../src/api/virtual-server.ts';
 import type { Action, Facts, Next, Outcome } from '../../../../../src/virtual-server/decision/types.ts';
 import { facts, settle } from '../../../../gen/decision.ts';
