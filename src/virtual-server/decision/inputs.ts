@@ -10,6 +10,7 @@ import {
 } from '../../api/names.ts';
 import type { Orphan, ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
+import { annotate } from './commands.ts';
 
 /** One text for all that people can change; another text means: look at once, whatever was planned. */
 export function inputsOf(object: VirtualServer): string {
@@ -34,7 +35,7 @@ export function adoptionOf(object: VirtualServer): Adoption {
   if (value === undefined) return undefined;
   const problem = identifierProblem(value);
   if (problem === undefined) return { ok: true, identifier: value };
-  return { ok: false, message: `annotation ${ADOPT_ANNOTATION} does not name a server: ${problem}` };
+  return { ok: false, message: `Annotation ${ADOPT_ANNOTATION} does not name a server: ${problem}` };
 }
 
 /** True when a person says that this attempt created nothing. */
@@ -79,12 +80,15 @@ export function withoutHandledOrphans(object: VirtualServer, record: ServerRecor
   return left.length === 0 ? rest : { ...rest, orphans: left };
 }
 
-/** What a person has to do about orphans. */
-export function orphanMessage({ orphans = [], identifier }: Pick<ServerRecord, 'orphans' | 'identifier'>): string {
+/** What you have to do about orphans. */
+export function orphanMessage(
+  object: VirtualServer,
+  { orphans = [], identifier }: Pick<ServerRecord, 'orphans' | 'identifier'>,
+): string {
   const names = orphans.map(orphanName).join(',');
   const own = identifier === undefined ? '' : ` Keep server ${identifier}, which this object holds.`;
   return (
-    `These tasks or orders may have created servers that no object holds: ${names}. ` +
-    `Cancel such servers in the provider's control panel.${own} Then annotate ${ORPHAN_HANDLED_ANNOTATION}=${names}`
+    `These tasks or orders may have created servers that no object holds: ${names}. Cancel such servers in the ` +
+    `provider's control panel.${own} Then run ${annotate(object, ORPHAN_HANDLED_ANNOTATION, names)}`
   );
 }

@@ -13,6 +13,6 @@ it.each([
 });
 
 it('names the task that a lost answer hints at, where there was one', () => {
-  expect(unknownMessage(ATTEMPTED)).not.toContain('task');
-  expect(unknownMessage({ ...ATTEMPTED, hintedTask: 7 })).toContain('The answer named task 7.');
+  expect(unknownMessage(web(), ATTEMPTED)).not.toContain('task');
+  expect(unknownMessage(web(), { ...ATTEMPTED, hintedTask: 7 })).toContain('The answer named task 7.');
 });
