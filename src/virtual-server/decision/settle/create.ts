@@ -29,9 +29,7 @@ export function settleCreate(at: View, record: ServerRecord, result: CreateOutco
     case 'refused': {
       const left = withoutAttempt(record);
       const hourly = result.status === 402 || result.status === 403;
-      const message =
-        `The provider refused the order (HTTP ${result.status}): ${result.error.message}. ` +
-        `The operator orders again when you change spec${hourly ? ', and every hour' : ''}`;
+      const message = `${result.error.message}. The operator orders again when you change spec${hourly ? ', and every hour' : ''}`;
       const afterMs = hourly ? jittered(HOUR_MS, facts) : Infinity;
       const parts = { record: left, fields: {}, verdict: { reason: 'CreateRejected', message } as const };
       return rest(at, parts, { action: 'gather', afterMs }, { ...facts.memo, failures: 0 }, left);
