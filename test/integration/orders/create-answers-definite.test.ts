@@ -26,7 +26,7 @@ describe('a create that the provider refuses', () => {
       expect(stalled(object).message).toContain(
         `Ordering the server failed: the provider answered ${status}: no such luck`,
       );
-      expect(stalled(object).message.includes('hourly')).toBe(status === 402 || status === 403);
+      expect(stalled(object).message.includes('every hour')).toBe(status === 402 || status === 403);
       await expectNoAttempt(world, 'web');
       await world.passedBy('web');
       expect(sent(world)).toHaveLength(1);
