@@ -2,6 +2,7 @@
 import type { Bucket } from './bucket.ts';
 import type { Endpoint } from './endpoints.ts';
 import { ProviderError } from './errors/provider-error.ts';
+import { failed } from './operations.ts';
 import type { Redactor } from './redact.ts';
 import type { TokenSource } from './token.ts';
 import type { Answer, Exchange, Operation, Wire } from './transport.ts';
@@ -52,7 +53,7 @@ export class Caller {
     // The token stays: the next call begins with it and renews it, so a refusing provider sees one login a call.
     throw new ProviderError(
       'PROVIDER_UNAUTHORIZED',
-      `${call.operation}: the provider refuses a token that it has just issued`,
+      failed(call.operation, 'the provider refuses a token that it has just issued'),
     );
   }
 

@@ -4,6 +4,7 @@ import { toTask } from './endpoints.ts';
 import type { Endpoints } from './endpoints.ts';
 import { ProviderError, withheldError } from './errors/provider-error.ts';
 import { failure } from './failure.ts';
+import { failed } from './operations.ts';
 import { until } from '../base/until.ts';
 import type { Answer, Exchange } from './transport.ts';
 import type { CreateOutcome, CreateServerRequest } from './types.ts';
@@ -94,7 +95,7 @@ function accepted({ status, body, headers }: Answer, endpoints: Endpoints): Crea
 }
 
 function unknown(what: string): Extract<CreateOutcome, { kind: 'unknown' }> {
-  return { kind: 'unknown', error: new ProviderError('PROVIDER_PROTOCOL', `createServer: ${what}`) };
+  return { kind: 'unknown', error: new ProviderError('PROVIDER_PROTOCOL', failed('createServer', what)) };
 }
 
 function unexpected(fault: unknown, caller: Caller): ProviderError {

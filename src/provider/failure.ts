@@ -1,8 +1,9 @@
 /** Turns an answer that is not a success into an error that quotes the provider's own words, redacted and bounded. */
 import { ProviderError } from './errors/provider-error.ts';
 import { ResponseError } from './errors/response-error.ts';
+import { failed } from './operations.ts';
 import type { Redactor } from './redact.ts';
-import type { Answer } from './transport.ts';
+import type { Answer, Operation } from './transport.ts';
 import { objectIn } from './wire.ts';
 
 const MAX_EXCERPT = 200;
@@ -10,25 +11,26 @@ const MAX_EXCERPT = 200;
 const MAX_ERROR_BODY = 64 * 1024;
 const MAX_RETRY_AFTER_MS = 60 * 60 * 1000;
 
-/** The error for any answer that `what` does not count as a success. */
-export function failure(answer: Answer, what: string, redactor: Redactor): ProviderError {
+/** The error for any answer that does not count as a success of the operation. */
+export function failure(answer: Answer, operation: Operation, redactor: Redactor): ProviderError {
   const { status } = answer;
   const words = excerpt(answer.body, redactor);
-  const message = `${what}: the provider answered ${status}${words === '' ? '' : `: ${words}`}`;
+  const answered = `the provider answered ${status}`;
+  const message = failed(operation, words === '' ? answered : `${answered}: ${words}`);
   const retryAfterMs = retryAfter(answer.headers['retry-after']);
   if (status === 429) return new ProviderError('PROVIDER_RATE_LIMITED', message, { retryAfterMs });
   if (status >= 400) return new ResponseError(status, message, { retryAfterMs });
   if (status >= 300)
     return new ProviderError(
       'PROVIDER_PROTOCOL',
-      `${what}: the provider answered ${status}, a redirect that is not followed`,
+      failed(operation, `${answered}, a redirect that the operator does not follow`),
     );
-  return new ProviderError('PROVIDER_PROTOCOL', `${what}: the provider answered ${status}, which is not expected`);
+  return new ProviderError('PROVIDER_PROTOCOL', failed(operation, `${answered}, which is not expected`));
 }
 
 /** As `failure`, where a 404 means that the thing does not exist; 410 says the same. */
-export function failureOf(answer: Answer, what: string, redactor: Redactor): ProviderError {
-  const error = failure(answer, what, redactor);
+export function failureOf(answer: Answer, operation: Operation, redactor: Redactor): ProviderError {
+  const error = failure(answer, operation, redactor);
   return answer.status === 404 || answer.status === 410
     ? new ProviderError('PROVIDER_NOT_FOUND', error.message)
     : error;

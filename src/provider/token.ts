@@ -3,6 +3,7 @@ import type { Timers } from '../base/timers.ts';
 import type { Endpoints } from './endpoints.ts';
 import { isProviderError, ProviderError } from './errors/provider-error.ts';
 import { excerpt, failure } from './failure.ts';
+import { failed } from './operations.ts';
 import type { Redactor } from './redact.ts';
 import { Refusals } from './refusals.ts';
 import type { Answer, Wire } from './transport.ts';
@@ -117,10 +118,10 @@ export class TokenSource {
     });
     if (answer.status !== 200) throw this.#failed(answer);
     if (typeof answer.body !== 'string') throw answer.body;
-    const body = asObject(parseJson(answer.body, 'the login'), 'the login');
+    const body = asObject(parseJson(answer.body, 'login'), 'login');
     const value = body.access_token;
     if (typeof value !== 'string' || !/^[\x21-\x7e]+$/.test(value) || value.length > MAX_TOKEN) {
-      throw new ProviderError('PROVIDER_PROTOCOL', 'the answer to the login holds no usable access token');
+      throw new ProviderError('PROVIDER_PROTOCOL', failed('login', 'the answer holds no usable access token'));
     }
     this.#redactor.addToken(value);
     const lifetimeMs = lifetime(body.expires_in);

@@ -2,6 +2,8 @@
 import * as z from 'zod';
 import { isSameIdentifier } from './endpoints.ts';
 import { ProviderError } from './errors/provider-error.ts';
+import { failed } from './operations.ts';
+import type { Operation } from './transport.ts';
 import type { Image, Product, Server } from './types.ts';
 
 const text = z.string().optional().catch(undefined);
@@ -53,7 +55,7 @@ export function parseImages(body: unknown): Image[] {
 
 /** Sizes by disk type; what is no array or size is left out. Throws PROVIDER_PROTOCOL when the answer is no object. */
 export function parseDiskSizes(body: unknown): Record<string, number[]> {
-  const sizes = Object.entries(asObject(body, 'disk sizes')).flatMap(([type, values]) =>
+  const sizes = Object.entries(asObject(body, 'diskSizes')).flatMap(([type, values]) =>
     Array.isArray(values) ? [[type, values.filter((value) => Number.isSafeInteger(value))]] : [],
   );
   return Object.fromEntries(sizes) as Record<string, number[]>;
@@ -76,18 +78,18 @@ export function parseServer(body: unknown, identifier: string): Server {
 }
 
 /** Throws PROVIDER_PROTOCOL; the parser's own message is not kept, as it quotes the text. */
-export function parseJson(text: string, what: string): unknown {
+export function parseJson(text: string, operation: Operation): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new ProviderError('PROVIDER_PROTOCOL', `the answer to ${what} is not JSON`);
+    throw new ProviderError('PROVIDER_PROTOCOL', failed(operation, 'the answer is not JSON'));
   }
 }
 
 /** Throws PROVIDER_PROTOCOL for anything but a JSON object. */
-export function asObject(value: unknown, what: string): Record<string, unknown> {
+export function asObject(value: unknown, operation: Operation): Record<string, unknown> {
   if (isObject(value)) return value;
-  throw new ProviderError('PROVIDER_PROTOCOL', `the answer to ${what} is not a JSON object`);
+  throw new ProviderError('PROVIDER_PROTOCOL', failed(operation, 'the answer is not a JSON object'));
 }
 
 /** The object in a body that may well be none of it. */
@@ -105,8 +107,9 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function elements<T>(body: unknown, what: string, schema: z.ZodType<T>): T[] {
-  if (!Array.isArray(body)) throw new ProviderError('PROVIDER_PROTOCOL', `the answer to ${what} is not a JSON array`);
+function elements<T>(body: unknown, operation: Operation, schema: z.ZodType<T>): T[] {
+  if (!Array.isArray(body))
+    throw new ProviderError('PROVIDER_PROTOCOL', failed(operation, 'the answer is not a JSON array'));
   return body.flatMap((element) => {
     const result = schema.safeParse(element);
     return result.success ? [result.data] : [];

@@ -1,7 +1,7 @@
 /** A folder in which the commands of the demo run as a person would type them: manifests, kubectl, its plugin. */
 import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { quoted } from '../../src/cli/vps/terminal.ts';
+import { quoted } from '../../src/base/shell.ts';
 
 const PLUGIN = join(import.meta.dirname, '../../src/cli/vps/main.ts');
 

@@ -3,7 +3,7 @@ import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL, CATALOG_SHORT_NAME } from '.
 import type { ServerCatalog } from '../../api/server-catalog.ts';
 import type { ClusterView } from './cluster.ts';
 import { CommandError, EXIT } from './failure.ts';
-import { quoted } from './terminal.ts';
+import { quoted } from '../../base/shell.ts';
 
 /** The one that reads with this Secret, where several stand there; undefined where there is none. */
 export async function findCatalog(cluster: ClusterView, secret?: string): Promise<ServerCatalog | undefined> {

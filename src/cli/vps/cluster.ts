@@ -9,7 +9,7 @@ import { collectionOf, pathOf } from '../../kube/resource.ts';
 import { VIRTUAL_SERVERS } from '../../virtual-server/resource.ts';
 import { MERGE_PATCH } from '../../kube/client.ts';
 import { CommandError, EXIT, TransientError } from './failure.ts';
-import { quoted } from './terminal.ts';
+import { quoted } from '../../base/shell.ts';
 
 /** The part of core/v1 Event that is shown. */
 export interface EventView {

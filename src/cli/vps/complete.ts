@@ -3,7 +3,7 @@ import type { Command, Option } from 'commander';
 import { CATALOG_PLURAL } from '../../api/names.ts';
 import type { ServerCatalog } from '../../api/server-catalog.ts';
 import { ClusterView } from './cluster.ts';
-import { isPlain } from './terminal.ts';
+import { isPlain } from '../../base/shell.ts';
 
 /** cobra's directives: whether the shell may fall back to names of files. */
 const NO_FILES = ':4';

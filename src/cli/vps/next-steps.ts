@@ -12,7 +12,7 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import { orphanName } from '../../virtual-server/decision/inputs.ts';
 import { heldServer, orderOf, recordOf, unseenServer, type OrderState } from './order.ts';
 import { NOT_REPORTED, paused, readiness, stalled } from './readiness.ts';
-import { quoted } from './terminal.ts';
+import { quoted } from '../../base/shell.ts';
 
 /** As deploy/manifests installs the operator. */
 const OPERATOR_NAMESPACE = 'vps-operator-system';

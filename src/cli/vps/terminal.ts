@@ -38,16 +38,6 @@ export function isInteractive({ input, err }: Terminal): boolean {
   return input.isTTY && err.isTTY;
 }
 
-/** Whether a shell takes the word as it stands, whatever it does with it. */
-export function isPlain(word: string): boolean {
-  return /^[\w@%+=:,./-]+$/.test(word);
-}
-
-/** A word of a command that is to be copied: quoted for a POSIX shell where it has to be. */
-export function quoted(word: string): string {
-  return isPlain(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
-}
-
 /** Text of the provider or of other people, as it may be shown: it must not steer the terminal. */
 export function clean(text: string): string {
   return printable(text).trim();

@@ -5,12 +5,12 @@
  */
 import { timestamp } from '../../base/timestamp.ts';
 import type { Verdict } from '../../controller/conditions.ts';
-import { SERVER_GONE_ANNOTATION } from '../../api/names.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isProvisioned } from './status.ts';
 import type { Denials, Facts, Memo } from './types.ts';
 import { durationText } from '../../base/duration.ts';
+import { goneAdvice } from './words.ts';
 
 const NEEDED = 3;
 /** A server that was never read with 200 may be slow to appear, so it needs this many grace periods. */
@@ -53,6 +53,7 @@ export function pauseOf({ since }: Denials, graceMs: number, { monotonic, timing
 
 /** The verdict while the absence is unproven. `pauseMs`: until the next check. */
 export function unprovenVerdict(
+  object: VirtualServer,
   { counted, since }: Denials,
   what: string,
   graceMs: number,
@@ -61,17 +62,15 @@ export function unprovenVerdict(
 ): Verdict {
   const { now, monotonic } = facts;
   const earliest = timestamp(now + Math.max(0, since + graceMs - monotonic));
-  const word = what.startsWith('server ') ? ` If you know that it is gone, annotate ${wordOf(what)}.` : '';
+  const word = what.startsWith('server ') ? `. ${goneAdvice(object, what.slice('server '.length))}` : '';
   return {
     reason: 'AbsenceUnproven',
     message:
-      `The provider answers 404 for ${what}, which may be a fault. ${Math.min(counted, NEEDED)} of at least ${NEEDED} ` +
-      `denials so far; it counts as gone at ${earliest} at the earliest. ` +
-      `Next check in ${durationText(pauseMs)} (at ${timestamp(now + pauseMs)}).${word}`,
+      `The provider answers 404 for ${what}, which may be an error of the provider. The operator has counted ` +
+      `${Math.min(counted, NEEDED)} of at least ${NEEDED} denials; it believes them at ${earliest} at the earliest. ` +
+      `Next check in ${durationText(pauseMs)} (at ${timestamp(now + pauseMs)})${word}`,
   };
 }
-
-const wordOf = (what: string): string => `${SERVER_GONE_ANNOTATION}=${what.slice('server '.length)}`;
 
 /** The memo once the process has seen the server or task that was denied. */
 export function withoutDenials({ denials: _denials, ...memo }: Memo): Memo {

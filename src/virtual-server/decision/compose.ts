@@ -24,7 +24,7 @@ export interface Parts {
   connection?: ConnectionCondition | undefined;
 }
 
-const PENDING: Verdict = { reason: 'Pending', message: 'the server is about to be ordered' };
+const PENDING: Verdict = { reason: 'Pending', message: 'The server is about to be ordered' };
 
 export function compose(object: VirtualServer, parts: Parts, now: number): VirtualServerStatus {
   const { generation } = object.metadata;
@@ -46,12 +46,17 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
     ['Drifted', differs === undefined ? undefined : { reason: 'Drifted', message: differs }],
     [
       'Paused',
-      paused ? { reason: 'Paused', message: `annotation ${PAUSED_ANNOTATION} is set: nothing is called` } : undefined,
+      paused
+        ? {
+            reason: 'Paused',
+            message: `Paused: the operator makes no calls for this object while annotation ${PAUSED_ANNOTATION} is set`,
+          }
+        : undefined,
     ],
     ['Collectible', collectible(object)],
   ];
   if (isReadable) {
-    const orphaned = record?.orphans && { reason: 'OrphanedServer' as const, message: orphanMessage(record) };
+    const orphaned = record?.orphans && { reason: 'OrphanedServer' as const, message: orphanMessage(object, record) };
     others.push(['OrphanedServer', orphaned], ['Expiring', expiring(object, record, now)]);
   }
   conditions = withFindings(object, parts, conditions, now);
@@ -104,7 +109,7 @@ function withNotice(object: VirtualServer, { record }: Parts, verdict: Verdict):
   const adoption = adoptionOf(object);
   if (adoption?.ok !== true || record?.identifier === undefined || adoption.identifier === record.identifier)
     return verdict;
-  const notice = `AdoptIgnored: annotation ${ADOPT_ANNOTATION} names ${adoption.identifier}, the object holds ${record.identifier}`;
+  const notice = `AdoptIgnored: annotation ${ADOPT_ANNOTATION} names ${adoption.identifier}, but the object holds ${record.identifier}`;
   return { ...verdict, message: `${verdict.message}; ${notice}` };
 }
 

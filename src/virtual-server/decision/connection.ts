@@ -144,19 +144,19 @@ export function connectionCondition(
       return {
         status: 'True',
         reason: 'ConnectionSecretWritten',
-        message: `Secret ${name} holds the data of the connection`,
+        message: `Secret ${name} holds the connection data`,
       };
     case 'disabled':
       return {
         status: 'False',
         reason: 'ConnectionSecretsDisabled',
-        message: `${named} is not written: the operator runs without --connection-secrets`,
+        message: `${named} is not written, because the operator runs without --connection-secrets`,
       };
     case 'taken':
       return {
         status: 'False',
         reason: 'ConnectionSecretTaken',
-        message: `${named} was not made for this object and is not touched: name another one, or delete that one`,
+        message: `${named} does not belong to this object, so the operator does not touch it. Choose another name, or delete that Secret`,
       };
     case 'failed':
       return {

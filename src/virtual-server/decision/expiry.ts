@@ -77,11 +77,11 @@ export function expiring(
   if (at - now > NOTICE_MS || object.metadata.deletionTimestamp !== undefined) return undefined;
   const forbidden = cancelIsForbidden(object);
   if (forbidden !== undefined) {
-    const message = `the time of server ${record.identifier} ends at ${timestamp(at)}; it is not cancelled: ${forbidden}`;
+    const message = `Server ${record.identifier} expires at ${timestamp(at)}, but is not cancelled, because ${forbidden}`;
     return { reason: 'ExpiryBlocked', message };
   }
   const when =
-    at > now ? `is cancelled at ${timestamp(at)}` : `has expired at ${timestamp(at)} and is about to be cancelled`;
+    at > now ? `is cancelled at ${timestamp(at)}` : `expired at ${timestamp(at)} and is about to be cancelled`;
   const message = `Server ${record.identifier} ${when}. Set expiresAt or ttl to a later time, or remove it, to keep the server`;
   return { reason: 'ExpiresSoon', message };
 }

@@ -10,6 +10,7 @@ import {
 } from '../../api/names.ts';
 import type { Orphan, ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
+import { annotate } from './commands.ts';
 
 /** All that you can change, as one text. When the text changes, the operator acts at once, whatever was planned. */
 export function inputsOf(object: VirtualServer): string {
@@ -34,7 +35,7 @@ export function adoptionOf(object: VirtualServer): Adoption {
   if (value === undefined) return undefined;
   const problem = identifierProblem(value);
   if (problem === undefined) return { ok: true, identifier: value };
-  return { ok: false, message: `annotation ${ADOPT_ANNOTATION} does not name a server: ${problem}` };
+  return { ok: false, message: `Annotation ${ADOPT_ANNOTATION} does not name a server: ${problem}` };
 }
 
 /** True if the annotation says that this attempt created nothing. */
@@ -80,11 +81,14 @@ export function withoutHandledOrphans(object: VirtualServer, record: ServerRecor
 }
 
 /** What you have to do about orphans. */
-export function orphanMessage({ orphans = [], identifier }: Pick<ServerRecord, 'orphans' | 'identifier'>): string {
+export function orphanMessage(
+  object: VirtualServer,
+  { orphans = [], identifier }: Pick<ServerRecord, 'orphans' | 'identifier'>,
+): string {
   const names = orphans.map(orphanName).join(',');
   const own = identifier === undefined ? '' : ` Keep server ${identifier}, which this object holds.`;
   return (
-    `These tasks or orders may have created servers that no object holds: ${names}. ` +
-    `Cancel such servers in the provider's control panel.${own} Then annotate ${ORPHAN_HANDLED_ANNOTATION}=${names}`
+    `These tasks or orders may have created servers that no object holds: ${names}. Cancel such servers in the ` +
+    `provider's control panel.${own} Then run ${annotate(object, ORPHAN_HANDLED_ANNOTATION, names)}`
   );
 }

@@ -47,16 +47,16 @@ export function reach(
   const target = sshTarget(object, server);
   if (target === undefined || probed === undefined) {
     const missing = sshCheck === 'Proxy' ? 'SSH proxy' : 'IPv6 address';
-    const message = `server ${server.identifier} runs, the provider shows no ${missing} of it yet, which sshCheck: ${sshCheck} needs`;
+    const message = `Server ${server.identifier} is running, but has no ${missing} yet, and sshCheck: ${sshCheck} requires one`;
     return { verdict: { reason: 'AddressPending', message } };
   }
   const host = isIPv6(target.host) ? `[${target.host}]` : target.host;
   const where = `${host}:${target.port}`;
   if (probed.ok) {
-    const message = `an SSH server answers at ${where}: ${probed.banner}`;
+    const message = `An SSH server answers at ${where}: ${probed.banner}`;
     return { reachable: { status: 'True', reason: 'Reachable', message } };
   }
-  const message = `server ${server.identifier} runs, no SSH server answers at ${where}: ${probed.why}`;
+  const message = `Server ${server.identifier} is running, but no SSH server answers at ${where}: ${probed.why}`;
   const reason = 'Unreachable';
   return { verdict: { reason, message }, reachable: { status: 'False', reason, message } };
 }

@@ -1,7 +1,6 @@
 /** What an outcome means for one object: record, status, Events, and when to check again. Pure. */
 import { timestamp } from '../../base/timestamp.ts';
 import type { Verdict } from '../../controller/conditions.ts';
-import { SERVER_GONE_ANNOTATION } from '../../api/names.ts';
 import { unknownIn, type ServerRecord } from '../../api/record.ts';
 import { compose, eventsOf } from './compose.ts';
 import { connectionCondition } from './connection.ts';
@@ -15,7 +14,7 @@ import { settleAdoption, settleDelete, settleServer } from './settle/server.ts';
 import { settleTask } from './settle/task.ts';
 import type { Action, Memo, Next, Outcome, RecordChange } from './types.ts';
 import { firstSeen, isOverdue, withMemo, type View } from './view.ts';
-import { resolveAdvice } from './words.ts';
+import { goneAdvice, resolveAdvice } from './words.ts';
 
 /** `at`: the version of the object that the action was decided on, with the current facts. */
 export function settle(at: View, action: Action, outcome: Outcome): Next {
@@ -81,12 +80,12 @@ function failed(at: View, action: Action, { error, cancelAsked }: Extract<Outcom
 }
 
 /** What you can do if a call keeps failing. */
-function adviceOf({ facts, deleting }: View, action: Action, record: ServerRecord | undefined): string {
+function adviceOf({ object, facts, deleting }: View, action: Action, record: ServerRecord | undefined): string {
   if (record === undefined) return '';
-  if (action.type === 'pollTask' && isOverdue(record, facts.now)) return `. ${resolveAdvice(record)}`;
+  if (action.type === 'pollTask' && isOverdue(record, facts.now)) return `. ${resolveAdvice(object, record)}`;
   const { identifier } = record;
   if (action.type !== 'deleteServer' || !deleting || identifier === undefined) return '';
-  return `. If you know that server ${identifier} is gone, annotate ${SERVER_GONE_ANNOTATION}=${identifier}`;
+  return `. ${goneAdvice(object, identifier)}`;
 }
 
 function settleWait(at: View, afterMs: number | undefined): Next {
@@ -142,7 +141,7 @@ function settleRecord({ object, facts }: View, record: ServerRecord, why: Record
   }
   const verdict =
     why === 'notCreated'
-      ? { reason: 'Pending' as const, message: 'The order created nothing; the server is about to be ordered again' }
+      ? { reason: 'Pending' as const, message: 'The order created nothing; the operator is about to order again' }
       : undefined;
   const status =
     verdict === undefined ? mirrored : { status: compose(object, { record, fields: {}, verdict }, facts.now) };
@@ -163,25 +162,25 @@ function settleClaim({ object, facts }: View, action: Extract<Action, { type: 'c
   return goOn(facts.memo, { record, claimed: attempt });
 }
 
-function settleRelease({ facts }: View, action: Extract<Action, { type: 'release' }>): Next {
+function settleRelease({ object, facts }: View, action: Extract<Action, { type: 'release' }>): Next {
   const { record, why } = action;
   const left =
     record?.identifier ??
     (record?.task !== undefined ? `of task ${record.task}` : `of attempt ${record?.attempt ?? ''}`);
-  const orphaned = record?.orphans === undefined ? '' : `; ${orphanMessage(record)}`;
+  const orphaned = record?.orphans === undefined ? '' : `. ${orphanMessage(object, record)}`;
   const events: Next['events'] = [];
   const wasAsked = record?.identifier !== undefined && facts.memo.cancelAsked === record.identifier;
   if (why === 'cancelled' || (why === 'gone' && wasAsked))
     events.push({ type: 'Normal', reason: 'ServerCancelled', note: `Server ${left} was cancelled` });
   else if (why === 'gone') {
-    const note = `Server ${left} no longer exists at the provider; this process has not cancelled it`;
+    const note = `Server ${left} no longer exists at the provider; this process did not cancel it`;
     events.push({ type: 'Warning', reason: 'ServerGone', note });
   }
   if (why === 'retained') {
     events.push({
       type: 'Warning',
       reason: 'RetainedServer',
-      note: `Server ${left} was left as it is: deletionPolicy is Retain${orphaned}`,
+      note: `Server ${left} keeps running: deletionPolicy is Retain${orphaned}`,
     });
   }
   return { record: null, memo: facts.memo, events, again: false };

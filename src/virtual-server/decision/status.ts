@@ -80,7 +80,7 @@ export function taskField(task: number, message: string | undefined): NonNullabl
 export function drift(spec: VirtualServerSpec, status: VirtualServerStatus): string | undefined {
   const differences: string[] = [];
   const compare = (field: string, wanted: string | number, found: string | number | undefined): void => {
-    if (found !== undefined && found !== wanted) differences.push(`${field} is ${found}, spec asks for ${wanted}`);
+    if (found !== undefined && found !== wanted) differences.push(`${field} is ${found} instead of ${wanted}`);
   };
   compare('product', spec.product, status.product);
   compare('disk size', spec.diskSize, status.specs?.diskSize);

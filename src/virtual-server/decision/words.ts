@@ -3,12 +3,13 @@ import {
   ACCEPT_SERVER_ANNOTATION,
   ADOPT_ANNOTATION,
   ALLOW_DELETION_ANNOTATION,
-  SERVER_DEFINITION,
   NOT_CREATED_ANNOTATION,
+  SERVER_DEFINITION,
   SERVER_GONE_ANNOTATION,
 } from '../../api/names.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
+import { annotate, patchSpec } from './commands.ts';
 
 /** Formats objects (`namespace/name`) for a message of another object. It never reveals names from other namespaces. */
 export function namesOf(holders: readonly string[], { metadata: { namespace } }: VirtualServer): string {
@@ -22,79 +23,118 @@ export function namesOf(holders: readonly string[], { metadata: { namespace } }:
 /** For a server that several objects hold. Anyone who can see only one of them must not give the server away. */
 export function heldTwiceAdvice(holders: readonly string[], { metadata: { namespace } }: VirtualServer): string {
   return holders.every((holder) => holder.startsWith(`${namespace}/`))
-    ? 'Set deletionPolicy: Retain on the objects that are not to keep it, then delete those'
-    : 'Ask an administrator of the cluster which object is to keep it, and to have it taken from the others';
+    ? 'Set deletionPolicy: Retain on the objects that must not keep the server, then delete those objects'
+    : 'Ask a cluster administrator which object keeps the server, and have the server removed from the others';
 }
 
+type Attempt = Pick<ServerRecord, 'attempt' | 'identifier'>;
+
 /** What you can do about an open attempt; none of it releases the object. */
-export function resolveAdvice({ attempt, identifier }: Pick<ServerRecord, 'attempt' | 'identifier'>): string {
-  if (identifier !== undefined) {
-    return `If the provider shows that no server came of it, annotate ${NOT_CREATED_ANNOTATION}=${attempt ?? ''}`;
-  }
+export function resolveAdvice(object: VirtualServer, { attempt = '', identifier }: Attempt): string {
+  const notCreated = annotate(object, NOT_CREATED_ANNOTATION, attempt);
+  if (identifier !== undefined)
+    return `If the provider's control panel shows no server of this order, run ${notCreated}`;
   return (
-    `If the provider shows a server of this order, annotate ${ADOPT_ANNOTATION}=IDENTIFIER; ` +
-    `if it shows none, annotate ${NOT_CREATED_ANNOTATION}=${attempt ?? ''}`
+    `If the provider's control panel shows a server of this order, run ${annotate(object, ADOPT_ANNOTATION, 'IDENTIFIER')}. ` +
+    `If it shows none, run ${notCreated}`
   );
 }
 
 /** How to release an object without any record, with no call to the provider. */
-export function letGoAdvice({ metadata: { uid, deletionTimestamp } }: VirtualServer): string {
-  const remove = deletionTimestamp === undefined ? ' and delete the object' : ' to let the object go';
-  return `annotate ${NOT_CREATED_ANNOTATION}=${uid}${remove}`;
+export function letGoAdvice(object: VirtualServer): string {
+  const { uid, deletionTimestamp } = object.metadata;
+  const remove = deletionTimestamp === undefined ? ', then delete the object' : '; the object is then released';
+  return `run ${annotate(object, NOT_CREATED_ANNOTATION, uid)}${remove}`;
 }
 
-/** What you have to do about an attempt whose answer was lost. */
-export function unknownMessage({ attempt, hintedTask }: Pick<ServerRecord, 'attempt' | 'hintedTask'>): string {
+/** What you have to do about an attempt whose answer was lost. `cause`: why no answer arrived, where that is known. */
+export function unknownMessage(
+  object: VirtualServer,
+  { attempt = '', hintedTask }: Pick<ServerRecord, 'attempt' | 'hintedTask'>,
+  cause?: string,
+): string {
+  const why = cause === undefined ? '' : ` (${cause})`;
   const hint = hintedTask === undefined ? '' : ` The answer named task ${hintedTask}.`;
   return (
-    `Order ${attempt ?? ''} was sent and its outcome is unknown: a server may exist and cost money.${hint} ` +
-    `Look at the provider's control panel. ${resolveAdvice({ attempt })}`
+    `Order ${attempt} was sent, but its outcome is unknown${why}: a server may exist and cost money.${hint} ` +
+    resolveAdvice(object, { attempt })
   );
 }
 
-export function taskInUse(record: ServerRecord, what: string): string {
-  return `The order of this object has ${what}: the provider uses task numbers again. ${resolveAdvice(record)}`;
+/** `what`: the sentence that says what the two orders share. */
+export function taskInUse(object: VirtualServer, record: ServerRecord, what: string): string {
+  return `${what}: the provider reuses task numbers. ${resolveAdvice(object, record)}`;
 }
 
-export function unprovenTask(record: ServerRecord, why: string, word: string): string {
+const RESTORE_KEY = 'If you changed the API key or the base URL, restore those that were used for the order';
+
+export function unprovenTask(object: VirtualServer, record: ServerRecord, why: string, word: string): string {
   // If the task has named a server, the operator does not ask the provider here, so no annotation about it would count.
-  const open = record.identifier === undefined ? `. ${resolveAdvice(record)}` : '';
+  const open = record.identifier === undefined ? `. ${resolveAdvice(object, record)}` : '';
   return (
-    `Task ${record.task ?? ''} cannot be proven to be the one of this order: ${why}. ` +
-    `Restore the API key and the base URL of the order, or, if you are sure, annotate ${ACCEPT_SERVER_ANNOTATION}=${word}${open}`
+    `Task ${record.task ?? ''} may belong to another order: ${why}. ${RESTORE_KEY}. ` +
+    `If you are sure that the task belongs to this order, run ${annotate(object, ACCEPT_SERVER_ANNOTATION, word)}${open}`
   );
 }
 
 /** `word`: the annotation value that accepts the server that the provider shows. */
-export function unprovenServer(identifier: string, why: string, word: string): string {
+export function unprovenServer(object: VirtualServer, identifier: string, why: string, word: string): string {
   return (
-    `A server ${identifier} exists, but it cannot be proven to be the server of this object: ${why}. ` +
-    `If it is, annotate ${ACCEPT_SERVER_ANNOTATION}=${word}. If the server of this object is gone, annotate ` +
-    `${SERVER_GONE_ANNOTATION}=${identifier}. If the API key or the base URL was changed, restore those that it was ordered with`
+    `The provider shows server ${identifier}, but it may not be the server of this object: ${why}. ` +
+    `If it is, run ${annotate(object, ACCEPT_SERVER_ANNOTATION, word)}. If the server of this object is gone, ` +
+    `run ${annotate(object, SERVER_GONE_ANNOTATION, identifier)}. ${RESTORE_KEY}`
   );
+}
+
+/** `detail`: why the 404 proves nothing. */
+export function notVisible(object: VirtualServer, identifier: string, detail: string): string {
+  return (
+    `Server ${identifier} is not visible with this API key, which does not prove that it is gone: ${detail}. ` +
+    `The operator keeps checking. ${RESTORE_KEY}. ${goneAdvice(object, identifier)}`
+  );
+}
+
+export function taskNotVisible(object: VirtualServer, record: ServerRecord, detail: string): string {
+  return (
+    `Task ${record.task ?? ''} is not visible with this API key, which proves nothing: ${detail}. ${RESTORE_KEY}. ` +
+    resolveAdvice(object, record)
+  );
+}
+
+export function goneAdvice(object: VirtualServer, identifier: string): string {
+  return `If you know that server ${identifier} is gone, run ${annotate(object, SERVER_GONE_ANNOTATION, identifier)}`;
 }
 
 export function definitionDeleting(identifier: string): string {
   return (
-    `Server ${identifier} is not cancelled: the CustomResourceDefinition ${SERVER_DEFINITION} is being deleted, and every ` +
-    'VirtualServer with it. To keep the server, set deletionPolicy: Retain, and adopt the server with a new object when the ' +
-    `definition is installed again. To cancel the servers, annotate the definition ${ALLOW_DELETION_ANNOTATION}=true`
+    `Server ${identifier} is not cancelled, because the CustomResourceDefinition ${SERVER_DEFINITION} is being deleted ` +
+    'together with every VirtualServer. To keep the server, set deletionPolicy: Retain, reinstall the definition, and adopt ' +
+    'the server with a new object. To cancel all servers, run ' +
+    `\`kubectl annotate crd ${SERVER_DEFINITION} ${ALLOW_DELETION_ANNOTATION}=true\``
   );
 }
 
 export function definitionForbidden(identifier: string): string {
   return (
-    `Server ${identifier} is not cancelled: the operator may not read the CustomResourceDefinition ${SERVER_DEFINITION}, so it ` +
-    'cannot tell whether all VirtualServers are being deleted by mistake. Apply the ClusterRole vps-operator-definition'
+    `Server ${identifier} is not cancelled, because the operator may not read the CustomResourceDefinition ` +
+    `${SERVER_DEFINITION}: it cannot rule out that all VirtualServers are being deleted by mistake. ` +
+    'Apply the ClusterRole vps-operator-definition'
   );
 }
 
-export function ownersMessage({ metadata: { name, namespace, ownerReferences = [] } }: VirtualServer): string {
-  const owners = ownerReferences.map((owner) => `${owner.kind} ${owner.name}`).join(', ');
+export function ownersMessage(object: VirtualServer): string {
+  const owners = (object.metadata.ownerReferences ?? []).map((owner) => `${owner.kind} ${owner.name}`).join(', ');
   return (
     `This object has owners (${owners}). If one of them was deleted, the garbage collector deletes this object as soon as ` +
-    'deletionProtection is false, and the server is cancelled. To lift the protection and keep the server: ' +
-    `kubectl patch vps ${name} --namespace ${namespace} --type=merge ` +
-    `--patch='{"spec":{"deletionProtection":false,"deletionPolicy":"Retain"}}'`
+    'deletionProtection is false, and the operator cancels the server. To lift the protection and keep the server, run ' +
+    patchSpec(object, { deletionProtection: false, deletionPolicy: 'Retain' })
+  );
+}
+
+export function protectedMessage(object: VirtualServer): string {
+  return (
+    'The server is not cancelled while spec.deletionProtection is true. To cancel it, run ' +
+    `${patchSpec(object, { deletionProtection: false })}. To release the object and keep the server, run ` +
+    patchSpec(object, { deletionPolicy: 'Retain' })
   );
 }

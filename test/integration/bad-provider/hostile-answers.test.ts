@@ -69,7 +69,7 @@ describe('a Location that leads away from the provider', () => {
       }
       await world.create(virtualServer('web'));
       const parked = await world.waitForReason('web', 'CreateOutcomeUnknown', 'Stalled');
-      expect(stalled(parked).message).toContain(`answered ${status}, a redirect that is not followed`);
+      expect(stalled(parked).message).toContain(`answered ${status}, a redirect that the operator does not follow`);
       expect(world.simulator.ledger.requests({ ...LOGIN, status })).toHaveLength(1);
       expect(sent(world)).toHaveLength(1);
       expect(connections()).toBe(0);

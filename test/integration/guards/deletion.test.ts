@@ -148,8 +148,10 @@ describe('an object with the finalizer and without a record that can be read', (
     await world.waitForReason('invalid', 'RecordInvalid', 'Stalled');
     await succeed(guarded.admin, ['delete', 'namespace', world.namespace, '--wait=false']);
     for (const name of ['missing', 'invalid']) {
-      const held = await world.waitFor(name, (object) => stalledMessage(object).includes('to let the object go'));
-      const [, word = ''] = /annotate (\S+) to let the object go/.exec(stalledMessage(held)) ?? [];
+      const held = await world.waitFor(name, (object) =>
+        stalledMessage(object).includes('the object is then released'),
+      );
+      const [, word = ''] = /(\S+)`; the object is then released/.exec(stalledMessage(held)) ?? [];
       expect(await refusal(editor, [...patch(name, { metadata: { finalizers: null } }), ...within])).toContain(
         FINALIZER,
       );

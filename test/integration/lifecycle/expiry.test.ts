@@ -97,7 +97,7 @@ describe('expiresAt', () => {
     const world = await createWorld();
     await world.create(virtualServer('web', withSpec({ expiresAt: inMs(-HOUR_MS) })));
     const parked = await world.waitForReason('web', 'Expired', 'Stalled');
-    expect(stalledMessage(parked)).toContain('lies in the past');
+    expect(stalledMessage(parked)).toContain('is in the past');
     expect(world.simulator.ledger.creates()).toEqual([]);
     await world.patch('web', { spec: { expiresAt: inMs(48 * HOUR_MS) } });
     await world.waitForReason('web', 'Available', 'Ready');

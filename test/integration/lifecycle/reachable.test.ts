@@ -48,7 +48,7 @@ describe('sshCheck', () => {
     const ready = await world.waitForReason('web', 'Reachable', 'Reachable');
     expect(condition(ready, 'Ready')).toMatchObject({ status: 'True', reason: 'Available' });
     expect(condition(ready, 'Reachable')?.message).toMatch(
-      new RegExp(`^an SSH server answers at 127\\.0\\.0\\.1:${sshd.port}: SSH-2\\.0-OpenSSH`),
+      new RegExp(`^An SSH server answers at 127\\.0\\.0\\.1:${sshd.port}: SSH-2\\.0-OpenSSH`),
     );
     await sshd.stop();
     const gone = await world.waitForReason('web', 'Unreachable', 'Ready');

@@ -83,7 +83,7 @@ describe('a server that changes out of band', () => {
   });
 
   it.for([
-    ['product', { product: 'vps-8gb' }, 'product is vps-8gb, spec asks for vps-1gb'],
+    ['product', { product: 'vps-8gb' }, 'product is vps-8gb instead of vps-1gb'],
     ['disk size', { specs: { cores: 1, ram: 1024, disk_size: 80, disk_type: 'ssd' } }, 'disk size is 80'],
     ['disk type', { specs: { cores: 1, ram: 1024, disk_size: 20, disk_type: 'hdd' } }, 'disk type is hdd'],
   ] as const)('is Drifted when its %s differs, until it does no more', async ([, patch, message]) => {

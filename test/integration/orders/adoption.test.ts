@@ -79,7 +79,7 @@ describe('a new object that adopts', () => {
     world.simulator.fleet.addServer('default', { identifier: 'old1', product: 'vps-1gb' });
     await readyServer(world, 'web', adopting('old1'), withSpec({ product: 'vps-8gb', diskSize: 10 }));
     const differs = await world.waitForReason('web', 'Drifted', 'Drifted');
-    expect(condition(differs, 'Drifted')?.message).toContain('product is vps-1gb, spec asks for vps-8gb');
+    expect(condition(differs, 'Drifted')?.message).toContain('product is vps-1gb instead of vps-8gb');
     await world.patch('web', { spec: { product: 'vps-1gb' } });
     await world.waitFor('web', (object) => condition(object, 'Drifted') === undefined);
     expect(world.simulator.ledger.creates()).toEqual([]);

@@ -24,9 +24,9 @@ describe('a create that the provider refuses', () => {
       const object = await world.waitForReason('web', 'CreateRejected', 'Stalled');
       expect(phase(object)).toBe('False/-/True');
       expect(stalled(object).message).toContain(
-        `(HTTP ${status}): createServer: the provider answered ${status}: no such luck`,
+        `Ordering the server failed: the provider answered ${status}: no such luck`,
       );
-      expect(stalled(object).message.includes('hourly')).toBe(status === 402 || status === 403);
+      expect(stalled(object).message.includes('every hour')).toBe(status === 402 || status === 403);
       await expectNoAttempt(world, 'web');
       await world.passedBy('web');
       expect(sent(world)).toHaveLength(1);

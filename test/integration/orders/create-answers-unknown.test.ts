@@ -65,7 +65,7 @@ function answered(status: number, made: 0 | 1): Row {
 
 function status3xx(status: number): Row {
   const fault = { kind: 'status', status, headers: ELSEWHERE } as const;
-  return { answer: `${status}`, faults: [fault], made: 0, words: /a redirect that is not followed/ };
+  return { answer: `${status}`, faults: [fault], made: 0, words: /a redirect that the operator does not follow/ };
 }
 
 async function parked(world: World, name: string, { made, words }: Row): Promise<void> {

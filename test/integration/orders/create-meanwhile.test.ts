@@ -44,7 +44,7 @@ describe('an object that is changed while its create is on its way', () => {
     await world.patch('web', { spec: { product: 'vps-8gb' } });
     hang.release();
     const drifted = await world.waitForReason('web', 'Drifted', 'Drifted');
-    expect(condition(drifted, 'Drifted')?.message).toContain('product is vps-1gb, spec asks for vps-8gb');
+    expect(condition(drifted, 'Drifted')?.message).toContain('product is vps-1gb instead of vps-8gb');
     expect(world.simulator.ledger.creates()).toHaveLength(1);
   });
 

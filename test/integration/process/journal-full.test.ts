@@ -50,7 +50,9 @@ it('orders nothing while the disk under the journal is full, says so, and contin
   const waiting = settled.filter((object) => condition(object, 'Ready')?.reason === 'JournalUnavailable');
   expect(waiting.length).toBeGreaterThan(0);
   for (const object of waiting) {
-    expect(condition(object, 'Reconciling')?.message).toContain('cannot be written: no space left on device');
+    expect(condition(object, 'Reconciling')?.message).toContain(
+      'cannot write its journal in --journal-dir: no space left on device',
+    );
     expect(object.status?.record?.task).toBeUndefined();
   }
   expect(await broken()).toBe(1);

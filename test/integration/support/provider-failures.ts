@@ -87,7 +87,7 @@ const REDIRECTS: Record<string, Failure> = Object.fromEntries(
         status,
         headers: { location: `${status === 301 ? 'https' : 'http'}://127.0.0.1:${port}/beta/vps/products` },
       }),
-      says: nonsense(new RegExp(`answered ${status}, a redirect that is not followed`)),
+      says: nonsense(new RegExp(`answered ${status}, a redirect that the operator does not follow`)),
     },
   ]),
 );
@@ -100,8 +100,8 @@ const EVERYWHERE: Record<string, Failure> = {
 };
 /** test/integration/credentials/tokens.test.ts has more failures of the login, seen by one object. */
 const AT_THE_LOGIN: Record<string, Failure> = {
-  '404': { action: answered(404), says: unavailable(/login: the provider answered 404/) },
-  504: { action: answered(504), says: unavailable(/login: the provider answered 504/) },
+  '404': { action: answered(404), says: unavailable(/Logging in failed: the provider answered 404/) },
+  504: { action: answered(504), says: unavailable(/Logging in failed: the provider answered 504/) },
   '429 until a date': rateLimitedUntil(),
   ...REDIRECTS,
   ...Object.fromEntries(

@@ -10,7 +10,8 @@ import { createProgram } from '../../../src/cli/vps/program.ts';
 import { screen } from '../../../src/cli/vps/screen.ts';
 import { sshArguments, sshDestination } from '../../../src/cli/vps/ssh-arguments.ts';
 import { columns, data } from '../../../src/cli/vps/table.ts';
-import { clean, paintFor, quoted } from '../../../src/cli/vps/terminal.ts';
+import { quoted } from '../../../src/base/shell.ts';
+import { clean, paintFor } from '../../../src/cli/vps/terminal.ts';
 import { priceText, sumUp } from '../../../src/cli/vps/totals.ts';
 import { stored, storedWith } from '../../gen/virtual-server.ts';
 

@@ -27,7 +27,7 @@ export function adoptionIsAsked(view: View): Action | undefined {
   if (first !== undefined) return first;
   const ordering = facts.others.ordering(accountOf(facts));
   if (ordering.length > 0) {
-    const message = `Server ${identifier} is adopted as soon as it is known which server ${namesOf(ordering, object)} has ordered`;
+    const message = `Server ${identifier} is adopted as soon as the operator knows which server ${namesOf(ordering, object)} ordered`;
     // Two overdue orders would wait for each other: the reason TaskOverdue lets the other one go first (see isStuck).
     const isLate = own?.task !== undefined && isOverdue(own, facts.now);
     return park(isLate ? 'TaskOverdue' : 'Pending', message, {
@@ -41,6 +41,6 @@ const ORDERING_RECHECK_MS = 5_000;
 
 /** While an attempt is open, no advice may lead to a release. */
 export function heldMessage({ own, object }: View, identifier: string, holders: readonly string[]): string {
-  const open = own?.attempt === undefined ? '' : ` ${resolveAdvice(own)}`;
+  const open = own?.attempt === undefined ? '' : ` ${resolveAdvice(object, own)}`;
   return `Server ${identifier}, named by annotation ${ADOPT_ANNOTATION}, is held by ${namesOf(holders, object)}. Correct the annotation.${open}`;
 }

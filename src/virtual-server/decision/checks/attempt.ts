@@ -23,7 +23,7 @@ export function createIsInFlight(view: OwnView): Action | undefined {
   if (!mayBeInFlight(view) || own.attempt === undefined) return undefined;
   return park(
     'CreateInFlight',
-    `attempt ${own.attempt} was claimed by another process of the operator, which may still be sending it`,
+    `Another process of the operator claimed order ${own.attempt} and may still be sending it. The operator waits until that is impossible`,
     { afterMs: firstSeen(own.attempt, facts) + facts.timing.takeoverMs - facts.now },
   );
 }
@@ -44,7 +44,7 @@ export function isHopeless({ object, facts }: View, own: ServerRecord): boolean 
 
 export function createOutcomeIsUnknown({ own, object }: OwnView): Action | undefined {
   if (own.attempt === undefined || own.task !== undefined || own.identifier !== undefined) return undefined;
-  return park('CreateOutcomeUnknown', fullerMessage(object, own) ?? unknownMessage(own));
+  return park('CreateOutcomeUnknown', fullerMessage(object, own) ?? unknownMessage(object, own));
 }
 
 /** Only the visit that sent the create knows what happened; the condition of this order still contains it. */
@@ -62,7 +62,7 @@ export function taskIsHeldTwice(view: OwnView): Action | undefined {
   if (own.task === undefined || own.identifier !== undefined) return undefined;
   const holders = facts.others.withTask(own.task, own.account);
   if (holders.length === 0) return undefined;
-  return park('TaskInUse', taskInUse(own, `task ${own.task}, which ${namesOf(holders, object)} follows too`), {
+  return park('TaskInUse', taskInUse(object, own, `Task ${own.task} is also the task of ${namesOf(holders, object)}`), {
     retry: 'pollTask',
     afterMs: facts.timing.pollMs,
   });
@@ -89,6 +89,9 @@ function taskOfAnotherAccount({ facts, object, own }: OwnView): Action | undefin
   if (own.identifier !== undefined && isSameProvider(own.account, account)) return undefined;
   const word = `task-${own.task ?? ''}@${account ?? ''}`;
   if (isAcceptedWord(object, word)) return undefined;
-  const why = 'the API key or the base URL is not the one that the server was ordered with';
-  return park('IdentityUnproven', unprovenTask(own, why, word), { retry: 'pollTask', afterMs: facts.timing.pollMs });
+  const why = 'the API key or the base URL is not the one that was used for the order';
+  return park('IdentityUnproven', unprovenTask(object, own, why, word), {
+    retry: 'pollTask',
+    afterMs: facts.timing.pollMs,
+  });
 }

@@ -4,11 +4,12 @@ import { isInDoubt, recognizeFor } from '../doubt.ts';
 import { orphanMessage } from '../inputs.ts';
 import type { Action, Outcome } from '../types.ts';
 import { accountOf, notYetOrGone, park, type OwnView, type View } from '../view.ts';
+import { protectedMessage } from '../words.ts';
 
 /** If nothing was created, no credentials are needed. */
-export function nothingIsOwed({ own, record, adoption }: View): Action | undefined {
+export function nothingIsOwed({ own, object, record, adoption }: View): Action | undefined {
   if (record.kind === 'missing' && adoption !== undefined) return undefined;
-  if (own?.orphans !== undefined) return park('OrphanedServer', orphanMessage(own));
+  if (own?.orphans !== undefined) return park('OrphanedServer', orphanMessage(object, own));
   return { type: 'release', why: 'nothingCreated', record: own };
 }
 
@@ -23,11 +24,7 @@ export function serverIsRetained({ own, object }: OwnView): Action | undefined {
 
 export function serverIsProtected({ object }: View): Action | undefined {
   if (!object.spec.deletionProtection) return undefined;
-  return park(
-    'DeletionProtected',
-    'spec.deletionProtection is true: the server is not cancelled. Set it to false to cancel the server, ' +
-      'or set deletionPolicy: Retain to let the object go without its server',
-  );
+  return park('DeletionProtected', protectedMessage(object));
 }
 
 export function serverIsToBeCancelled(view: OwnView): Action | undefined {
@@ -36,7 +33,7 @@ export function serverIsToBeCancelled(view: OwnView): Action | undefined {
   const isCancelled = facts.memo.cancelled === own.identifier;
   if (isCancelled || facts.memo.gone === own.identifier) {
     // The object's own server no longer exists, so the message must not advise to keep it.
-    if (own.orphans !== undefined) return park('OrphanedServer', orphanMessage({ orphans: own.orphans }));
+    if (own.orphans !== undefined) return park('OrphanedServer', orphanMessage(view.object, { orphans: own.orphans }));
     return { type: 'release', why: isCancelled ? 'cancelled' : 'gone', record: own };
   }
   return cancellation(view, own.identifier);

@@ -10,7 +10,7 @@ import { notDue, park, withoutCredentials, type View } from '../view.ts';
 export function timeIsOver({ own, object, facts }: View): Action | undefined {
   const at = expiryOf(object, own);
   if (at === undefined || clockOf(facts) < at) return undefined;
-  return park('Expired', 'spec.expiresAt lies in the past: nothing is ordered or adopted. Set a later time');
+  return park('Expired', 'spec.expiresAt is in the past: the operator orders and adopts nothing. Set a later time');
 }
 
 const RECHECK_MS = 60_000;
@@ -33,13 +33,14 @@ export function serverIsToBeOrdered(view: View): Action | undefined {
   if (place === undefined) return gather('place');
   if (!place.free) {
     const message =
-      `the namespace has ${place.limit} servers, as many as --max-servers-per-namespace allows; ` +
-      'retained servers count too. Delete one, or ask for a higher limit';
+      `The namespace has ${place.limit} servers, the maximum that --max-servers-per-namespace allows; retained servers ` +
+      'count too. Delete a server, or ask for a higher limit';
     return park('ServerLimit', message, { retry: 'gather', afterMs: facts.timing.pollMs });
   }
   if (createDelayMs === undefined) return gather('createDelay');
   if (createDelayMs > 0) {
-    const message = 'the namespace has reached --max-creates-per-hour; the server is ordered when the hour allows it';
+    const message =
+      'The namespace has reached --max-creates-per-hour. The operator orders the server as soon as the limit allows it';
     return park('CreateLimit', message, { retry: 'gather', afterMs: createDelayMs });
   }
   if (facts.credentials?.ok !== true) throw new Error('credentials were checked above');
@@ -50,8 +51,8 @@ export function serverIsToBeOrdered(view: View): Action | undefined {
 function journalIsUnavailable({ journalProblem, timing }: Facts): Action | undefined {
   if (journalProblem === undefined) return undefined;
   const message =
-    `the journal in --journal-dir cannot be written: ${journalProblem}. Nothing is ordered until it can. ` +
-    'Free space there or make it writable; the operator retries automatically';
+    `The operator cannot write its journal in --journal-dir: ${journalProblem}. It orders nothing until it can. ` +
+    'Free space there or make the folder writable; the operator retries automatically';
   return park('JournalUnavailable', message, { retry: 'gather', afterMs: timing.pollMs });
 }
 

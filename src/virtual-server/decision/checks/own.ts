@@ -39,16 +39,16 @@ export function wordIsTakenBack({ own, object }: OwnView): Action | undefined {
  * The server was cancelled. The operator orders no other one, or a GitOps tool that keeps the object would cost money
  * forever.
  */
-export function serverHasExpired({ own, deleting }: OwnView): Action | undefined {
+export function serverHasExpired({ own, object, deleting }: OwnView): Action | undefined {
   if (own.expiredAt === undefined) return undefined;
   if (!deleting) {
     const message =
-      `Server ${own.identifier ?? ''} expired at ${own.expiredAt}: it no longer exists. The operator does not order another ` +
-      'one. Delete this object, and create a new one if you want another server';
+      `Server ${own.identifier ?? ''} expired at ${own.expiredAt} and no longer exists. The operator does not order another ` +
+      'one. Delete this object; to get another server, create a new object';
     // From now on the provider may give its addresses to another customer.
     return park('Expired', message, { empties: true });
   }
-  if (own.orphans !== undefined) return park('OrphanedServer', orphanMessage({ orphans: own.orphans }));
+  if (own.orphans !== undefined) return park('OrphanedServer', orphanMessage(object, { orphans: own.orphans }));
   return { type: 'release', why: 'cancelled', record: own };
 }
 
@@ -60,7 +60,7 @@ export function identifierIsHeldTwice({ own, facts, object, deleting }: OwnView)
   if (holders.length === 0) return undefined;
   return park(
     'IdentifierInUse',
-    `Server ${own.identifier} is held by ${namesOf(holders, object)} too. The operator makes no calls for it. ` +
+    `Server ${own.identifier} is also held by ${namesOf(holders, object)}. The operator makes no calls for it. ` +
       heldTwiceAdvice(holders, object),
     { afterMs: facts.timing.pollMs },
   );

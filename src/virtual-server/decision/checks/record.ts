@@ -1,6 +1,7 @@
 /** What can be read of any object's record, and whether the operator may act on it at all. */
 import { ADOPT_ANNOTATION, RECORD_ANNOTATION, START_ANEW_ANNOTATION } from '../../../api/names.ts';
 import { RECORD_FORMAT, RECORD_MODES } from '../../../api/record.ts';
+import { annotate } from '../commands.ts';
 import { isPaused, saysNothingCreated } from '../inputs.ts';
 import { isLetGo } from '../running.ts';
 import type { Action } from '../types.ts';
@@ -19,7 +20,7 @@ export function recordIsTooNew({ record }: View): Action | undefined {
     'RecordTooNew',
     `A newer version of the operator wrote the record: it has ${record.unknown}. This version understands format ` +
       `${RECORD_FORMAT} with mode ${RECORD_MODES.join(' or ')}. The operator orders, cancels and changes nothing, and a ` +
-      'deletion waits. Run the newer version of the operator again',
+      'deletion waits. Run the newer version again',
   );
 }
 
@@ -37,20 +38,20 @@ export function recordIsInvalid(view: View): Action | undefined {
   if (record.kind !== 'invalid') return undefined;
   if (record.isAlone) {
     const message =
-      `annotation ${RECORD_ANNOTATION} is not a record: ${record.problem}. No copy of the record is left, so a server ` +
-      'may exist. Nothing is ordered or cancelled. Put the earlier text back. If you have none, look at the provider, ' +
-      `and if it shows no server that you need, ${letGoAdvice(object)}`;
+      `Annotation ${RECORD_ANNOTATION} is not a valid record: ${record.problem}. No copy of the record is left, so a ` +
+      'server may exist. The operator orders and cancels nothing. Restore the earlier text of the annotation. If you ' +
+      `have none and the provider's control panel shows no server that you need, ${letGoAdvice(object)}`;
     return goneWithoutServer(view) ?? park('RecordInvalid', message);
   }
   return park(
     'RecordInvalid',
-    `annotation ${RECORD_ANNOTATION} is not a record: ${record.problem}. Nothing is ordered or cancelled. ` +
-      'Put its earlier text back, or remove the annotation to have it restored from status.record',
+    `Annotation ${RECORD_ANNOTATION} is not a valid record: ${record.problem}. The operator orders and cancels nothing. ` +
+      'Restore the earlier text of the annotation, or remove the annotation: the operator restores it from status.record',
   );
 }
 
 export function recordIsForeign(view: View): Action | undefined {
-  const { record, deleting, adoption } = view;
+  const { object, record, deleting, adoption } = view;
   if (record.kind !== 'foreign') return undefined;
   if (deleting) return { type: 'release', why: 'foreign', record: record.record };
   if (adoption !== undefined || record.startAnew) return undefined;
@@ -58,9 +59,9 @@ export function recordIsForeign(view: View): Action | undefined {
   const server = identifier === undefined ? 'its server' : `server ${identifier}`;
   return park(
     'RecordMismatch',
-    `the record was written for another object (uid ${owner}): this one is a copy or was restored. ` +
-      `Annotate ${ADOPT_ANNOTATION}=<identifier> to take ${server} over, ` +
-      `or ${START_ANEW_ANNOTATION}=${view.object.metadata.uid} to order a new one`,
+    `The record was written for another object (uid ${owner}): this object is a copy or was restored from a backup. ` +
+      `To take over ${server}, run ${annotate(object, ADOPT_ANNOTATION, identifier ?? 'IDENTIFIER')}. ` +
+      `To order a new server, run ${annotate(object, START_ANEW_ANNOTATION, object.metadata.uid)}`,
   );
 }
 
@@ -68,8 +69,9 @@ export function recordIsMissing(view: View): Action | undefined {
   const { record, adoption, object } = view;
   if (record.kind !== 'missing' || adoption !== undefined) return undefined;
   const message =
-    'the finalizer is there and the record is lost from metadata and status: a server may exist. Look at the provider. ' +
-    `If it shows the server of this object, annotate ${ADOPT_ANNOTATION}=IDENTIFIER; if it shows none, ${letGoAdvice(object)}`;
+    'The finalizer is there, but the record is missing from metadata and status: a server may exist. If the ' +
+    `provider's control panel shows the server of this object, run ${annotate(object, ADOPT_ANNOTATION, 'IDENTIFIER')}. ` +
+    `If it shows none, ${letGoAdvice(object)}`;
   return goneWithoutServer(view) ?? park('RecordMissing', message);
 }
 
@@ -77,8 +79,8 @@ export function recordIsInConflict({ record }: View): Action | undefined {
   if (record.kind !== 'conflict') return undefined;
   return park(
     'RecordConflict',
-    `what is known of the server contradicts itself: ${record.problem}. Nothing is ordered or cancelled. ` +
-      `Correct annotation ${RECORD_ANNOTATION}, or remove it to have it restored from status.record`,
+    `The record contradicts itself: ${record.problem}. The operator orders and cancels nothing. ` +
+      `Correct annotation ${RECORD_ANNOTATION}, or remove it: the operator restores it from status.record`,
   );
 }
 

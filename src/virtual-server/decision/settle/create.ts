@@ -22,23 +22,21 @@ export function settleCreate(at: View, record: ServerRecord, result: CreateOutco
       const left = withoutAttempt(record);
       const verdict = {
         reason: reasonOf(result.error),
-        message: `the server was not created: ${result.error.message}`,
+        message: `Nothing was ordered: ${result.error.message}`,
       };
       return retryLater(at, 'gather', { record: left, fields: {}, verdict }, result.error.retryAfterMs, left);
     }
     case 'refused': {
       const left = withoutAttempt(record);
       const hourly = result.status === 402 || result.status === 403;
-      const message =
-        `the provider refused to create the server (HTTP ${result.status}): ${result.error.message}. ` +
-        `A changed spec is tried at once${hourly ? ', an unchanged one hourly' : ''}`;
+      const message = `${result.error.message}. The operator orders again when you change spec${hourly ? ', and every hour' : ''}`;
       const afterMs = hourly ? jittered(HOUR_MS, facts) : Infinity;
       const parts = { record: left, fields: {}, verdict: { reason: 'CreateRejected', message } as const };
       return rest(at, parts, { action: 'gather', afterMs }, { ...facts.memo, failures: 0 }, left);
     }
     case 'unknown': {
       const hinted = result.task === undefined ? record : { ...record, hintedTask: result.task };
-      const message = `${unknownMessage(hinted)}. What happened: ${result.error.message}`;
+      const message = unknownMessage(at.object, hinted, result.error.message);
       const parts = { record: hinted, fields: {}, verdict: { reason: 'CreateOutcomeUnknown', message } as const };
       return rest(at, parts, undefined, facts.memo, hinted === record ? undefined : hinted);
     }

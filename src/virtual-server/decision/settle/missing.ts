@@ -26,12 +26,11 @@ export function sealed(at: View, record: ServerRecord, afterMs: number): Next {
 }
 
 export function missingVerdict({ identifier = '', missingAt = '' }: ServerRecord, why?: string): Verdict {
-  const other = why === undefined ? '' : ` A server ${identifier} exists again, but it is another one: ${why}.`;
+  const other = why === undefined ? '' : ` A server ${identifier} exists again, but it is a different server: ${why}.`;
   return {
     reason: 'ServerMissing',
     message:
-      `The provider no longer has server ${identifier} (missing since ${missingAt}): it was cancelled outside of this ` +
-      `operator. The operator does not order another one.${other} ` +
-      'Delete this object, and create a new one if you want another server',
+      `The provider no longer has server ${identifier} (missing since ${missingAt}), and the operator did not cancel it. ` +
+      `The operator does not order another one.${other} Delete this object; to get another server, create a new object`,
   };
 }

@@ -1,6 +1,6 @@
 /** What reading, adopting or cancelling a server means for its object. Pure. */
 import type { Verdict } from '../../../controller/conditions.ts';
-import { ADOPT_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../api/names.ts';
+import { ADOPT_ANNOTATION } from '../../../api/names.ts';
 import { unknownIn, type ServerRecord } from '../../../api/record.ts';
 import type { Server } from '../../../provider/types.ts';
 import { denied, graceOf, isProven, pauseOf, unprovenVerdict, withoutDenials } from '../absence.ts';
@@ -20,7 +20,7 @@ import { isProvisioned, serverFields } from '../status.ts';
 import { cut } from '../../../base/text.ts';
 import type { Action, Memo, Next, Outcome } from '../types.ts';
 import { withMemo, type View } from '../view.ts';
-import { definitionDeleting, definitionForbidden, resolveAdvice, unprovenServer } from '../words.ts';
+import { definitionDeleting, definitionForbidden, notVisible, resolveAdvice, unprovenServer } from '../words.ts';
 
 export function settleServer(at: View, action: Extract<Action, { type: 'readServer' }>, outcome: Outcome): Next {
   const { object, facts } = at;
@@ -80,7 +80,7 @@ function notRecognized(
   if (record.missingAt !== undefined && isOther)
     return rest(at, { record, verdict: missingVerdict(record, why) }, plan, memo);
   if (isGone) return sealed(at, record, plan.afterMs);
-  const verdict = { reason: 'IdentityUnproven', message: unprovenServer(identifier, why, word) } as const;
+  const verdict = { reason: 'IdentityUnproven', message: unprovenServer(object, identifier, why, word) } as const;
   return rest(at, { record, verdict }, plan, memo);
 }
 
@@ -118,12 +118,12 @@ function verdictOf(server: Server): Verdict {
   const { identifier, status = '' } = server;
   if (!isRunning(server.status)) {
     const words = status === '' ? 'no status' : `status "${cut(status, 128)}"`;
-    return { reason: 'ServerNotRunning', message: `server ${identifier} exists, the provider reports ${words}` };
+    return { reason: 'ServerNotRunning', message: `Server ${identifier} exists; the provider reports ${words}` };
   }
   if (server.ipv6.length === 0 && server.ipv4.length === 0 && server.sshProxy === undefined) {
-    return { reason: 'AddressPending', message: `server ${identifier} runs, the provider shows no address of it yet` };
+    return { reason: 'AddressPending', message: `Server ${identifier} is running; the provider shows no address yet` };
   }
-  return { reason: 'Available', message: `server ${identifier} runs` };
+  return { reason: 'Available', message: `Server ${identifier} is running` };
 }
 
 /**
@@ -152,21 +152,12 @@ function absent(
   if (isGone === true) return sealed(withMemo(at, memo), record, jittered(resync, facts));
   if (!outcome.counts || denials === undefined) {
     const pause = goes ? facts.timing.pollMs : resync;
-    return retryLater(at, action, { record, verdict: notVisible(identifier, outcome.detail) }, pause);
+    const message = notVisible(object, identifier, outcome.detail);
+    return retryLater(at, action, { record, verdict: { reason: 'ServerNotVisible', message } }, pause);
   }
   const afterMs = pauseOf(denials, grace, facts);
-  const verdict = unprovenVerdict(denials, `server ${identifier}`, grace, afterMs, facts);
+  const verdict = unprovenVerdict(object, denials, `server ${identifier}`, grace, afterMs, facts);
   return rest(at, { record, verdict }, { action, afterMs }, memo);
-}
-
-function notVisible(identifier: string, detail: string): Verdict {
-  return {
-    reason: 'ServerNotVisible',
-    message:
-      `Server ${identifier} is not visible with this API key, which does not prove that it is gone: ${detail}. ` +
-      'The operator keeps asking. If the API key or the base URL was changed, restore those that it was ordered with. ' +
-      `If you know that it is gone, annotate ${SERVER_GONE_ANNOTATION}=${identifier}`,
-  };
 }
 
 /** The record comes first: the operator shows and writes nothing about the server until this object holds it. */
@@ -200,10 +191,10 @@ export function settleAdoption(at: View, action: Extract<Action, { type: 'adopt'
     return rest(at, parts, { action: 'adopt', afterMs: jittered(facts.timing.pollMs, facts) });
   }
   if (outcome.type !== 'serverNotFound') throw new Error(`outcome ${outcome.type} does not belong to an adoption`);
-  const open = known?.attempt === undefined ? '' : `. ${resolveAdvice(known)}`;
+  const open = known?.attempt === undefined ? '' : `. ${resolveAdvice(object, known)}`;
   const verdict: Verdict = {
     reason: 'ServerNotVisible',
-    message: `Server ${identifier}, named by annotation ${ADOPT_ANNOTATION}, is not visible with this API key: correct the annotation or the key${open}`,
+    message: `Server ${identifier}, named by annotation ${ADOPT_ANNOTATION}, is not visible with this API key. Correct the annotation or the key${open}`,
   };
   return retryLater(at, 'adopt', { record: known, verdict }, facts.timing.pollMs);
 }

@@ -2,16 +2,17 @@
 import type { Verdict } from '../../../controller/conditions.ts';
 import { ADOPT_ANNOTATION } from '../../../api/names.ts';
 import { MAX_IDENTIFIER, type ServerRecord } from '../../../api/record.ts';
-import type { VirtualServerSpec, VirtualServerStatus } from '../../../api/virtual-server.ts';
+import type { VirtualServer, VirtualServerSpec, VirtualServerStatus } from '../../../api/virtual-server.ts';
 import { denied, isProven, pauseOf, unprovenVerdict, withoutDenials } from '../absence.ts';
 import { isSameAccount } from '../account.ts';
+import { annotate } from '../commands.ts';
 import { isAcceptedWord } from '../identity.ts';
 import { goOn, jittered, rest, retryLater } from './next.ts';
 import { taskField } from '../status.ts';
 import { cut } from '../../../base/text.ts';
 import type { Memo, Next, Outcome } from '../types.ts';
 import { accountOf, isOverdue, withMemo, type View } from '../view.ts';
-import { namesOf, resolveAdvice, taskInUse, unprovenTask } from '../words.ts';
+import { namesOf, resolveAdvice, taskInUse, taskNotVisible, unprovenTask } from '../words.ts';
 
 export function settleTask(asked: View, record: ServerRecord, outcome: Outcome): Next {
   const { vouched: _vouched, ...memo } = asked.facts.memo;
@@ -60,7 +61,7 @@ function withIdentifier(at: View, record: ServerRecord, identifier: string | und
   if (isKnown) return isAccepted ? current : record;
   if (!isAccepted) {
     const why = 'with the present API key it does not name the server that it named before';
-    return { verdict: { reason: 'IdentityUnproven', message: unprovenTask(record, why, word) } };
+    return { verdict: { reason: 'IdentityUnproven', message: unprovenTask(object, record, why, word) } };
   }
   if (identifier === undefined) return current;
   if (record.identifier !== undefined) return { isOther: true };
@@ -71,8 +72,8 @@ function withIdentifier(at: View, record: ServerRecord, identifier: string | und
   }
   const holders = facts.others.withServer(identifier, current);
   if (holders.length === 0) return { ...current, identifier };
-  const what = `task ${record.task ?? ''}, which names server ${identifier} of ${namesOf(holders, object)}`;
-  return { verdict: { reason: 'TaskInUse', message: taskInUse(record, what) } };
+  const what = `Task ${record.task ?? ''} names server ${identifier}, which belongs to ${namesOf(holders, object)}`;
+  return { verdict: { reason: 'TaskInUse', message: taskInUse(object, record, what) } };
 }
 
 /** The memo after a task has named a server. */
@@ -106,7 +107,7 @@ function pending(at: View, record: ServerRecord, message: string | undefined, is
   const parts = {
     record,
     fields: { task: taskField(task, message) },
-    verdict: verdictOf(record, message, {
+    verdict: verdictOf(object, record, message, {
       deleting: deleting ? object.spec.deletionPolicy : undefined,
       overdue,
       failed,
@@ -130,21 +131,25 @@ function saysFailure(message: string | undefined): boolean {
 type DeletionPolicy = VirtualServerSpec['deletionPolicy'];
 
 function verdictOf(
+  object: VirtualServer,
   record: ServerRecord,
   message: string | undefined,
   { deleting, overdue, failed }: { deleting?: DeletionPolicy | undefined; overdue: boolean; failed: boolean },
 ): Verdict {
   const { task = '' } = record;
-  const progress = message === undefined || message === '' ? `Task ${task} runs` : `Task ${task}: ${message}`;
+  const progress = message === undefined || message === '' ? `Task ${task} is running` : `Task ${task}: ${message}`;
   if (failed)
-    return { reason: 'TaskFailed', message: `${progress}. The operator keeps polling. ${resolveAdvice(record)}` };
+    return {
+      reason: 'TaskFailed',
+      message: `${progress}. The operator keeps polling. ${resolveAdvice(object, record)}`,
+    };
   if (overdue) {
-    const text = `The task has run for more than an hour. ${progress}. The operator keeps polling. ${resolveAdvice(record)}`;
+    const text = `The task has been running for more than an hour. ${progress}. The operator keeps polling. ${resolveAdvice(object, record)}`;
     return { reason: 'TaskOverdue', message: text };
   }
   if (deleting !== undefined) {
     const then =
-      deleting === 'Delete' ? 'is cancelled when its task has ended' : 'is left running as soon as it is known';
+      deleting === 'Delete' ? 'is cancelled as soon as its task ends' : 'is left running as soon as it is known';
     return { reason: 'Deleting', message: `The server ${then}. ${progress}` };
   }
   return { reason: 'Creating', message: progress };
@@ -157,7 +162,7 @@ export function unseen(at: View, record: ServerRecord, message: string | undefin
   const memo = { ...facts.memo, denials: denied(facts, `server ${identifier}`) };
   const overdue = isOverdue(record, facts.now);
   const failed = saysFailure(message);
-  const { reason, message: text } = verdictOf(record, message, { overdue, failed });
+  const { reason, message: text } = verdictOf(at.object, record, message, { overdue, failed });
   const verdict = { reason, message: `The provider does not show server ${identifier}. ${text}` };
   return askedInVain(withMemo(at, memo), record, verdict, { task: taskField(task, message) });
 }
@@ -166,10 +171,7 @@ export function unseen(at: View, record: ServerRecord, message: string | undefin
  * The provider does not show the task, or the server read in its place, for a reason that proves nothing about either.
  */
 export function invisible(at: View, record: ServerRecord, detail: string): Next {
-  const message =
-    `Task ${record.task ?? ''} is not visible with this API key, which proves nothing: ${detail}. ` +
-    'If the API key or the base URL was changed, restore those of the order. ' +
-    resolveAdvice(record);
+  const message = taskNotVisible(at.object, record, detail);
   return askedInVain(at, record, { reason: 'ServerNotVisible', message });
 }
 
@@ -178,9 +180,9 @@ export function renamed(at: View, record: ServerRecord, named: string): Next {
   const { identifier = '' } = record;
   const memo = { ...at.facts.memo, denials: denied(at.facts, `server ${identifier}`) };
   const message =
-    `Task ${record.task ?? ''} names server ${shorten(named)} now. It named server ${identifier} before, which the provider ` +
-    `does not show. If server ${shorten(named)} is the one of this order, annotate ${ADOPT_ANNOTATION}=${shorten(named)}. ` +
-    resolveAdvice(record);
+    `Task ${record.task ?? ''} now names server ${shorten(named)}. Before, it named server ${identifier}, which the provider ` +
+    `does not show. If server ${shorten(named)} belongs to this order, run ` +
+    `${annotate(at.object, ADOPT_ANNOTATION, shorten(named))}. ${resolveAdvice(at.object, record)}`;
   return askedInVain(withMemo(at, memo), record, { reason: 'TaskInUse', message });
 }
 
@@ -196,14 +198,21 @@ export function vanished(at: View, record: ServerRecord): Next {
     const server = identifier === undefined ? 'no server is known' : `server ${identifier} is not visible`;
     const message =
       `The provider no longer knows task ${task}, and ${server}. The operator keeps polling. ` +
-      `If the API key was changed to another account, change it back. ${resolveAdvice(record)}`;
+      `If the API key is now one of another account, restore the old key. ${resolveAdvice(at.object, record)}`;
     return askedInVain(settling, record, { reason: 'TaskNotFound', message });
   }
   const afterMs = pauseOf(denials, grace, facts);
   const isNew = record.attemptedAt !== undefined && facts.now - Date.parse(record.attemptedAt) < grace;
   const verdict: Verdict = isNew
     ? { reason: 'Creating', message: `Order accepted (task ${task}); the provider does not show the task yet` }
-    : unprovenVerdict(denials, identifier === undefined ? what : `task ${task} and ${what}`, grace, afterMs, facts);
+    : unprovenVerdict(
+        at.object,
+        denials,
+        identifier === undefined ? what : `task ${task} and ${what}`,
+        grace,
+        afterMs,
+        facts,
+      );
   const { readInstead: _readInstead, ...memo } = facts.memo;
   const parts = { record, fields: { task: taskField(task, at.object.status?.task?.message) }, verdict };
   return rest(settling, parts, { action: 'pollTask', afterMs }, { ...memo, failures: 0 });

@@ -84,7 +84,11 @@ describe('a connection Secret that cannot be written', () => {
     expect(await writer(refusal).empty(object)).toEqual({ state: 'failed', why });
     const fault = new KubeError('ServerError', quoting, { status: 500, reason: PASSWORD, retryAfterMs: 7 });
     const message = `the API server answered 500, ${by}`;
-    await expect(writer(fault).letGo(object, false)).rejects.toMatchObject({ code: 'ServerError', message, retryAfterMs: 7 });
+    await expect(writer(fault).letGo(object, false)).rejects.toMatchObject({
+      code: 'ServerError',
+      message,
+      retryAfterMs: 7,
+    });
   });
 
   it.each<[string, Now]>([

@@ -164,6 +164,7 @@ describe('the next check', () => {
 describe('the verdict before the proof', () => {
   it('names the count, the earliest end, the next check, and the annotation that ends it', () => {
     const { reason, message } = unprovenVerdict(
+      web(),
       after(0, 80_000),
       WHAT,
       GRACE,
@@ -171,13 +172,15 @@ describe('the verdict before the proof', () => {
       facts({ now: Date.UTC(2026, 0, 2), monotonic: 80_000 }),
     );
     expect(reason).toBe('AbsenceUnproven');
-    expect(message).toContain('404 for server srv1, which may be a fault. 2 of at least 3 denials so far');
-    expect(message).toContain('gone at 2026-01-02T00:03:40Z at the earliest');
+    expect(message).toContain(
+      '404 for server srv1, which may be an error of the provider. The operator has counted 2 of at least 3 denials',
+    );
+    expect(message).toContain('believes them at 2026-01-02T00:03:40Z at the earliest');
     expect(message).toContain('Next check in 60 s (at 2026-01-02T00:01:00Z)');
-    expect(message).toContain('annotate vps-operator.dev/server-gone=srv1');
+    expect(message).toContain('kubectl annotate --overwrite vps web -n default vps-operator.dev/server-gone=srv1');
   });
 
-  it('suggests no such annotation for a task', () => {
-    expect(unprovenVerdict(after(0), 'task 7', GRACE, 60_000, at(0)).message).not.toContain('server-gone');
+  it('offers no such word for a task', () => {
+    expect(unprovenVerdict(web(), after(0), 'task 7', GRACE, 60_000, at(0)).message).not.toContain('server-gone');
   });
 });

@@ -192,7 +192,7 @@ describe('a server that is read with connectionSecretName', () => {
       connection: { state: 'taken' },
       status: 'False',
       reason: 'ConnectionSecretTaken',
-      words: 'was not made for this object and is not touched',
+      words: 'does not belong to this object, so the operator does not touch it',
       event: 'Warning',
       again: TIMING.resyncMs,
     },

@@ -60,7 +60,7 @@ describe('a server that is read with sshCheck', () => {
   it('is Ready when an SSH server answers, and reports where and what', () => {
     const next = seen(checked('Proxy'), ANSWERS);
     expect(conditionsOf(next)).toEqual({ Ready: 'True Available', Reachable: 'True Reachable' });
-    expect(messageOf(next, 'Reachable')).toBe('an SSH server answers at proxy.example.com:20001: SSH-2.0-OpenSSH_10.0');
+    expect(messageOf(next, 'Reachable')).toBe('An SSH server answers at proxy.example.com:20001: SSH-2.0-OpenSSH_10.0');
     expect(next.requeueAfterMs).toBeGreaterThan(TIMING.pollMs);
     expect(messageOf(seen(checked('Direct'), ANSWERS), 'Reachable')).toContain('[2001:db8::1]:22');
   });

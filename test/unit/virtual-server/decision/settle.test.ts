@@ -206,12 +206,12 @@ describe('settling a release', () => {
     {
       why: 'gone',
       of: HELD,
-      events: ['Warning ServerGone: Server srv1 no longer exists at the provider; this process has not cancelled it'],
+      events: ['Warning ServerGone: Server srv1 no longer exists at the provider; this process did not cancel it'],
     },
     {
       why: 'retained',
       of: HELD,
-      events: ['Warning RetainedServer: Server srv1 was left as it is: deletionPolicy is Retain'],
+      events: ['Warning RetainedServer: Server srv1 keeps running: deletionPolicy is Retain'],
     },
   ] as const)('removes record and finalizer ($why) and reports what is left behind', ({ why, of, events }) => {
     const next = settled(webWith(of, { deleting: true }), { type: 'release', why, record: of }, done);

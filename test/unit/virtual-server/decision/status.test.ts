@@ -165,11 +165,11 @@ describe('drift', () => {
       words: undefined,
     },
     { reason: 'what the provider does not show cannot differ', status: {}, words: undefined },
-    { reason: 'the product', status: { product: 'vps-2gb' }, words: 'product is vps-2gb, spec asks for vps-1gb' },
+    { reason: 'the product', status: { product: 'vps-2gb' }, words: 'product is vps-2gb instead of vps-1gb' },
     {
       reason: 'disk size and type',
       status: { specs: { diskSize: 40, diskType: 'hdd' } },
-      words: 'disk size is 40, spec asks for 20; disk type is hdd, spec asks for ssd',
+      words: 'disk size is 40 instead of 20; disk type is hdd instead of ssd',
     },
   ])('names each difference: $reason', ({ status, words }) => {
     expect(drift(spec, status)).toBe(words);

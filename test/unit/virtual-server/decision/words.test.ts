@@ -12,7 +12,7 @@ it.each([
   expect(namesOf(holders, web())).toBe(names);
 });
 
-it('names the task that an unknown outcome hints at, if there was one', () => {
-  expect(unknownMessage(ATTEMPTED)).not.toContain('task');
-  expect(unknownMessage({ ...ATTEMPTED, hintedTask: 7 })).toContain('The answer named task 7.');
+it('names the task that a lost answer hints at, where there was one', () => {
+  expect(unknownMessage(web(), ATTEMPTED)).not.toContain('task');
+  expect(unknownMessage(web(), { ...ATTEMPTED, hintedTask: 7 })).toContain('The answer named task 7.');
 });

@@ -167,7 +167,7 @@ const cases: CheckCase[] = [
     reason: 'an order in another namespace may be of the same account, and is not named',
     object: web(adopting('srv1')),
     given: gathered({ others: others({ ordering: () => ['secret-project/db'] }) }),
-    action: saying('which server an object in another namespace has ordered'),
+    action: saying('which server an object in another namespace ordered'),
   },
   {
     check: 'adoptionIsAsked',
@@ -297,8 +297,8 @@ const cases: CheckCase[] = [
       verdict: {
         reason: 'JournalUnavailable',
         message:
-          'the journal in --journal-dir cannot be written: no space left on device. Nothing is ordered until it can. ' +
-          'Free space there or make it writable; the operator retries automatically',
+          'The operator cannot write its journal in --journal-dir: no space left on device. It orders nothing until it can. ' +
+          'Free space there or make the folder writable; the operator retries automatically',
       },
       retry: 'gather',
       afterMs: TIMING.pollMs,

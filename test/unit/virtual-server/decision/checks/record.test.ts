@@ -69,7 +69,7 @@ const cases: CheckCase[] = [
     object: webWith({ ...HELD, format: 2 }),
     action: saying(
       'it has format 2. This version understands format 1 with mode create or adopt. The operator orders, cancels and ' +
-        'changes nothing, and a deletion waits. Run the newer version of the operator again',
+        'changes nothing, and a deletion waits. Run the newer version again',
     ),
   },
   {
@@ -95,7 +95,7 @@ const cases: CheckCase[] = [
     check: 'recordIsInvalid',
     reason: 'no copy is left, and the advice works in an editor',
     object: web({ annotated: '{' }),
-    action: saying(`annotate ${NOT_CREATED_ANNOTATION}=${UID} and delete the object`),
+    action: saying(`${NOT_CREATED_ANNOTATION}=${UID}\`, then delete the object`),
   },
   {
     check: 'recordIsInvalid',
@@ -156,7 +156,7 @@ const cases: CheckCase[] = [
     check: 'recordIsMissing',
     reason: 'the advice works in an editor',
     object: web({ finalizers: [FINALIZER], deleting: true }),
-    action: saying(`annotate ${NOT_CREATED_ANNOTATION}=${UID} to let the object go`),
+    action: saying(`${NOT_CREATED_ANNOTATION}=${UID}\`; the object is then released`),
   },
   {
     check: 'recordIsMissing',
@@ -382,7 +382,7 @@ const cases: CheckCase[] = [
     reason: 'holders of other namespaces are not named',
     object: ready,
     given: facts({ others: others({ withServer: () => ['default/other', 'secret-project/db'] }) }),
-    action: saying('is held by default/other, an object in another namespace too'),
+    action: saying('is also held by default/other, an object in another namespace'),
   },
   { check: 'identifierIsHeldTwice', reason: 'no other object holds it', object: ready, action: undefined },
   {

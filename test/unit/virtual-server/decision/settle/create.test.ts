@@ -71,7 +71,9 @@ describe('settling a create', () => {
     expect(next.memo.next).toMatchObject({ action: 'gather', at: Infinity });
     expect(next).not.toHaveProperty('requeueAfterMs');
     expect(conditionsOf(next)).toEqual({ Ready: 'False CreateRejected', Stalled: 'True CreateRejected' });
-    expect(next.status?.conditions?.[0]?.message).toContain(`HTTP ${status}): the words of the provider`);
+    expect(next.status?.conditions?.[0]?.message).toContain(
+      'the words of the provider. The operator orders again when you change spec',
+    );
   });
 
   it.each([402, 403])('retries hourly after %i', (status) => {

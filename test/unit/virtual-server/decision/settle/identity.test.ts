@@ -47,8 +47,8 @@ describe('a server that may be another one', () => {
     expect(next).not.toHaveProperty('record');
     expect(next.status?.record).toEqual(KNOWN);
     expect(JSON.stringify(next.status)).not.toContain('2001:db8::bad');
-    expect(message(next)).toContain(`annotate vps-operator.dev/accept-server=srv1@${OTHER_MAC}`);
-    expect(message(next)).toContain('annotate vps-operator.dev/server-gone=srv1');
+    expect(message(next)).toContain(`-n default vps-operator.dev/accept-server=srv1@${OTHER_MAC}`);
+    expect(message(next)).toContain('-n default vps-operator.dev/server-gone=srv1');
     expect(next.requeueAfterMs).toBe(540_000);
   });
 
@@ -85,7 +85,7 @@ describe('a server that may be another one', () => {
   it('stays missing once its absence is recorded', () => {
     const next = settled(living(sealed), readOf(sealed), other);
     expect(conditionsOf(next).Stalled).toBe('True ServerMissing');
-    expect(message(next)).toContain('it is another one');
+    expect(message(next)).toContain('it is a different server');
     expect(next).not.toHaveProperty('record');
   });
 
@@ -195,7 +195,7 @@ describe('a task under another account', () => {
     expect(conditionsOf(next).Stalled).toBe('True IdentityUnproven');
     expect(next).not.toHaveProperty('record');
     expect(next.memo).not.toHaveProperty('taskComplete');
-    expect(message(next)).toContain(`annotate vps-operator.dev/accept-server=task-7@${OTHER_KEY}`);
+    expect(message(next)).toContain(`-n default vps-operator.dev/accept-server=task-7@${OTHER_KEY}`);
     expect(next.requeueAfterMs).toBeGreaterThanOrEqual(TIMING.pollMs);
   });
 
@@ -218,7 +218,7 @@ describe('a task that another object may follow', () => {
     expect(conditionsOf(next).Stalled).toBe('True TaskInUse');
     expect(next).not.toHaveProperty('record');
     expect(next.memo).not.toHaveProperty('taskComplete');
-    expect(message(next)).toContain('server srv1 of default/other');
+    expect(message(next)).toContain('server srv1, which belongs to default/other');
   });
 
   it('leads to a server that no other object holds', () => {

@@ -188,7 +188,7 @@ describe('settling a read', () => {
     const renamed = memo({ readInstead: { why: 'renamed', named: 'srv2' } });
     const next = settle(webWith(HELD), readFirst, missing(true), facts({ memo: renamed }));
     expect(conditionsOf(next).Stalled).toBe('True TaskInUse');
-    expect(message(next)).toContain('names server srv2 now. It named server srv1 before');
+    expect(message(next)).toContain('now names server srv2. Before, it named server srv1');
     expect(message(next)).toContain(`${ADOPT_ANNOTATION}=srv2`);
     expect(next.memo).not.toHaveProperty('readInstead');
     expect(next.memo.denials?.of).toBe('server srv1');
