@@ -127,7 +127,7 @@ describe('an identifier that cannot be right', () => {
       action: { kind: 'body', body: other },
     });
     const parked = await world.waitForReason('web', 'TaskInUse', 'Stalled');
-    expect(stalled(parked).message).toContain('names server vs-of-others now. It named server vs1001 before');
+    expect(stalled(parked).message).toContain('now names server vs-of-others. Before, it named server vs1001');
     expect(records(parked)).toEqual(before && records(before));
     fault.remove();
     finish();

@@ -202,7 +202,7 @@ describe('fields of another type', () => {
     ['a token that is a number', LOGIN, { access_token: 7 }, /no usable access token/],
     ['a token with a line break', LOGIN, { access_token: 'a\r\nx-evil: 1' }, /no usable access token/],
     ['a token of 1 MB', LOGIN, { access_token: 'x'.repeat(1_000_000) }, /no usable access token/],
-    ['an object for the products', { route: '/beta/vps/products' }, {}, /products is not a JSON array/],
+    ['an object for the products', { route: '/beta/vps/products' }, {}, /products failed: the answer is not a JSON array/],
     ['an identifier of the server that is a number', READ, { identifier: 7 }, /is not a server/],
   ];
 

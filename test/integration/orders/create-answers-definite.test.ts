@@ -86,7 +86,7 @@ describe('a create that is answered with 429', () => {
     await world.create(virtualServer('web'));
     const object = await world.waitForReason('web', 'ProviderRateLimited', 'Reconciling');
     expect(phase(object)).toBe('False/True/-');
-    expect(condition(object, 'Ready')?.message).toContain('the server was not created');
+    expect(condition(object, 'Ready')?.message).toContain('Nothing was ordered');
     await expectNoAttempt(world, 'web');
     await world.passedBy('web');
     expect(sent(world)).toHaveLength(1);

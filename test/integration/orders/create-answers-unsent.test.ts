@@ -36,7 +36,7 @@ async function gatedWorld(scheme: 'http' | 'https', simulator: SimulatorOptions 
 async function expectNotCreated(world: World): Promise<void> {
   const object = await world.waitForReason('web', 'ProviderUnavailable', 'Reconciling');
   expect(phase(object)).toBe('False/True/-');
-  expect(condition(object, 'Ready')?.message).toContain('the server was not created');
+  expect(condition(object, 'Ready')?.message).toContain('Nothing was ordered');
   expect(attemptOf(object)).toBeUndefined();
   expect(await isEditable(world, 'web')).toBe(true);
   expect(sent(world)).toEqual([]);
