@@ -10,7 +10,7 @@ const EXIT_LOST = 1;
 
 async function run(config: Config, log: Logger): Promise<void> {
   if (config.journalDir === undefined) {
-    log.warn('no --journal-dir: a create whose answer is lost in a crash has to be resolved by a person');
+    log.warn('no --journal-dir: if a crash loses the answer to an order, you must resolve that order yourself');
   }
   const lost = Promise.withResolvers<undefined>();
   const operator = await wireOperator(config, log, () => lost.resolve(undefined));

@@ -93,7 +93,7 @@ export class Operator {
       takeoverMs: options.createTimeoutMs + (options.leaseDurationMs ?? 0) + options.takeoverGraceMs,
       qps: options.providerQps,
       list: () => servers.list(),
-      onStretch: (factors) => log.warn({ factors }, '--provider-qps is too small: intervals are stretched'),
+      onStretch: (factors) => log.warn({ factors }, '--provider-qps is too low: intervals are stretched'),
     });
     const holders = new Holders((namespace, secret) => credentials.acceptedAccount(namespace, secret));
     const quota = new ServerQuota(options.maxServersPerNamespace);

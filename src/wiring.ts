@@ -118,7 +118,7 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
 }
 
 function metricsOf(log: Logger): Metrics {
-  const onFault = (error: unknown): void => log.error({ err: error }, 'a metric could not be counted');
+  const onFault = (error: unknown): void => log.error({ err: error }, 'failed to record a metric');
   return new Metrics({ version: version(), onFault });
 }
 

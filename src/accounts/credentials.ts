@@ -76,7 +76,7 @@ export class Credentials {
       last,
       namespace,
       use,
-      `${entry.problem?.message ?? ''}; the last key that was read from it is used`,
+      `${entry.problem?.message ?? ''}; using the last key that was read from it`,
     );
   }
 
@@ -103,7 +103,7 @@ export class Credentials {
     if (operatorNamespace === undefined || namespace === operatorNamespace) return undefined;
     const { key, problem } = await this.#fresh(operatorNamespace, `${namespace}.${name}`, use);
     if (key === undefined || problem !== undefined) return undefined;
-    return this.#found(key, namespace, use, `the key of Secret ${operatorNamespace}/${namespace}.${name} is used`);
+    return this.#found(key, namespace, use, `using the key of Secret ${operatorNamespace}/${namespace}.${name}`);
   }
 
   /** Forgets every Secret that is not in `needed`. */
@@ -125,7 +125,7 @@ export class Credentials {
     const { operatorNamespace = "the operator's namespace", timers } = this.#options;
     const problem = entry.problem ?? { ok: false, reason: 'SecretNotFound', message: `Secret ${name} was not read` };
     const help = deleting
-      ? `. The server is cancelled as soon as there is a key: restore the Secret, or, where that cannot be done, create Secret ${namespace}.${name} in ${operatorNamespace}`
+      ? `. The server is cancelled once there is a key: restore the Secret or, if you cannot, create Secret ${namespace}.${name} in ${operatorNamespace}`
       : '';
     return {
       ...problem,

@@ -37,7 +37,9 @@ export class KeyKeeper {
         const { namespace, name } = next;
         await this.#options.credentials
           .get(namespace, name, { held: true, deleting: false })
-          .catch((error: unknown) => this.#options.log.warn({ namespace, err: error }, 'Secret not read at start'));
+          .catch((error: unknown) =>
+            this.#options.log.warn({ namespace, err: error }, 'failed to read a Secret at startup'),
+          );
       }
     };
     await Promise.all(Array.from({ length: PREFETCHES }, take));

@@ -158,8 +158,8 @@ export class Controller<T extends KubeObject> {
       this.#queue.addRateLimited(key);
       const fields = { key, uid: object?.metadata.uid, err: error };
       const isExpected = error instanceof KubeError && (error.code === 'Conflict' || error.code === 'NotFound');
-      if (isExpected) log.debug(fields, 'visit met a newer version');
-      else log.error(fields, 'visit failed');
+      if (isExpected) log.debug(fields, 'reconcile met a newer version; retrying');
+      else log.error(fields, 'reconcile failed');
       return isExpected ? 'requeue' : 'error';
     }
   }

@@ -52,7 +52,7 @@ export class Recorder {
       // The API server accepts no Events in a terminating namespace; the condition and the log carry the same text.
       await this.#kube
         .createEvent(event)
-        .catch((error: unknown) => this.#log.debug({ ...regarding, reason, err: error }, 'event not written'));
+        .catch((error: unknown) => this.#log.debug({ ...regarding, reason, err: error }, 'failed to write an Event'));
     }
     // In the same tick that found the queue empty, so that a later Event starts a new sender.
     this.#sending -= 1;

@@ -32,7 +32,7 @@ function isNamed({ namespace, name }: ObjectName, { metadata }: KubeObject): boo
 
 const problemsOf = (kind: string): Partial<Record<KubeErrorCode, string>> => ({
   NotFound: `the CustomResourceDefinition of ${kind} is not installed; waiting for it`,
-  Forbidden: `not allowed to list and watch ${kind}s; waiting for it`,
+  Forbidden: `not allowed to list and watch ${kind}s; waiting for RBAC to allow it`,
   Expired: 'the watched version is too old; listing again',
   RolledBack: 'the API server is at an older version than before, as after a restore of etcd; listing again',
   TooLarge: `a ${kind} is too large to watch; listing again`,
@@ -118,13 +118,13 @@ export function createInformer<T extends KubeObject>(resource: Resource<T>, opti
       },
       problem(error) {
         signsOfLife[index] = monotonic();
-        const problem = problems[error.code] ?? 'cannot follow the API server; trying again';
+        const problem = problems[error.code] ?? 'cannot watch the API server; retrying';
         // Log an outage once, however many attempts it takes.
         if (problem !== lastProblem) log?.warn({ scope, code: error.code, reason: error.message }, problem);
         lastProblem = problem;
       },
       healthy() {
-        if (lastProblem !== undefined) log?.info({ scope }, 'informer is in order again');
+        if (lastProblem !== undefined) log?.info({ scope }, 'informer recovered');
         lastProblem = undefined;
       },
     };

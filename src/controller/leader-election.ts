@@ -52,7 +52,7 @@ export class LeaderElection {
     while (!this.#ended && !((await this.#try()) && this.#isFresh())) await this.#pause();
     if (this.#ended) return new Promise(() => undefined);
     this.#leads = true;
-    this.#options.log.info({ identity: this.#options.identity }, 'leads');
+    this.#options.log.info({ identity: this.#options.identity }, 'became the leader');
     void this.#keep();
   }
 
@@ -75,7 +75,7 @@ export class LeaderElection {
     this.#leads = false;
     await leases
       .update({ ...lease, holder: '', renewTime: this.#timestamp() })
-      .catch((error: unknown) => log.warn({ err: error }, 'lease not given back'));
+      .catch((error: unknown) => log.warn({ err: error }, 'failed to release the lease'));
   }
 
   get #renewDeadlineMs(): number {
@@ -121,7 +121,7 @@ export class LeaderElection {
       return true;
     } catch (error) {
       if (!(error instanceof KubeError)) throw error;
-      log.debug({ err: error }, 'lease not written');
+      log.debug({ err: error }, 'failed to write the lease');
       if (error.code === 'Conflict') await this.#look();
       return false;
     }

@@ -167,7 +167,7 @@ async function readCredentials(
     await config.applyToHTTPSOptions(options);
   } catch (error) {
     // A JSON error quotes the plugin's output, which contains the token.
-    const why = error instanceof SyntaxError ? 'the credential plugin wrote no JSON' : (error as Error).message;
+    const why = error instanceof SyntaxError ? 'the credential plugin did not print JSON' : (error as Error).message;
     throw new KubeError('Unreachable', `cannot obtain credentials for the API server: ${why}`);
   }
   const headers: KubeCredentials['headers'] = {};

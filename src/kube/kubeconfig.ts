@@ -120,7 +120,7 @@ function merge(merged: Kubeconfig, file: z.output<typeof FILE>, folder: string):
 
 function add<T>(merged: Map<string, T>, entries: readonly [string, T][]): void {
   const repeated = entries.find(([name], index) => entries.findIndex((each) => each[0] === name) < index);
-  if (repeated !== undefined) throw new Error(`it has two entries with the name "${repeated[0]}"`);
+  if (repeated !== undefined) throw new Error(`two entries are named "${repeated[0]}"`);
   for (const [name, entry] of entries) if (!merged.has(name)) merged.set(name, entry);
 }
 
@@ -131,7 +131,7 @@ function parse(text: string): z.output<typeof FILE> {
   const problem = document?.errors[0];
   if (problem !== undefined) {
     const at = problem.linePos?.[0];
-    throw new Error(`it is no valid YAML at line ${at?.line}, column ${at?.col}`);
+    throw new Error(`invalid YAML at line ${at?.line}, column ${at?.col}`);
   }
   const parsed = FILE.safeParse(document?.toJS());
   if (parsed.success) return parsed.data;

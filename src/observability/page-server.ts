@@ -49,11 +49,13 @@ export async function servePages(options: PageServerOptions): Promise<PageServer
   await listen(server, address).catch((error: unknown) => {
     const { code, message } = error as NodeJS.ErrnoException;
     const why = code === 'EADDRINUSE' ? 'the port is in use' : code === 'EACCES' ? 'permission denied' : message;
-    throw new Error(`--${flag} ${address.host ?? ''}:${address.port} cannot be listened on: ${why}`, { cause: error });
+    throw new Error(`--${flag} ${address.host ?? ''}:${address.port}: cannot listen on this address: ${why}`, {
+      cause: error,
+    });
   });
   server.on('error', (error) => log.warn({ flag, err: error }, 'page server failed'));
   const { port } = server.address() as AddressInfo;
-  log.info({ flag, port, pages: Object.keys(pages) }, 'pages are served');
+  log.info({ flag, port, pages: Object.keys(pages) }, 'serving pages');
   return {
     port,
     close: () =>
@@ -105,6 +107,6 @@ async function pageOf(
     return await page();
   } catch (error) {
     log.error({ path, err: error }, 'page failed');
-    return { status: 500, body: 'failed; the log says why\n' };
+    return { status: 500, body: 'failed; see the log\n' };
   }
 }

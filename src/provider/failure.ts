@@ -23,7 +23,7 @@ export function failure(answer: Answer, what: string, redactor: Redactor): Provi
       'PROVIDER_PROTOCOL',
       `${what}: the provider answered ${status}, a redirect that is not followed`,
     );
-  return new ProviderError('PROVIDER_PROTOCOL', `${what}: the provider answered ${status}, which is not expected`);
+  return new ProviderError('PROVIDER_PROTOCOL', `${what}: the provider answered ${status}, which is unexpected`);
 }
 
 /** Like `failure`, but 404 and 410 mean that the server or task does not exist. */

@@ -104,7 +104,7 @@ class HttpProvider implements Provider {
   }
 
   async close(): Promise<void> {
-    this.#bucket.close(new ProviderError('PROVIDER_UNREACHABLE', 'the client of the provider was closed'));
+    this.#bucket.close(new ProviderError('PROVIDER_UNREACHABLE', 'the provider client is closed'));
     this.#keys.clear();
     await this.#transport.close();
   }

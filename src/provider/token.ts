@@ -120,7 +120,7 @@ export class TokenSource {
     const body = asObject(parseJson(answer.body, 'the login'), 'the login');
     const value = body.access_token;
     if (typeof value !== 'string' || !/^[\x21-\x7e]+$/.test(value) || value.length > MAX_TOKEN) {
-      throw new ProviderError('PROVIDER_PROTOCOL', 'the answer to the login holds no usable access token');
+      throw new ProviderError('PROVIDER_PROTOCOL', 'the answer to the login has no usable access token');
     }
     this.#redactor.addToken(value);
     const lifetimeMs = lifetime(body.expires_in);

@@ -208,7 +208,7 @@ export function bodyOf({ body }: Answer): string {
 }
 
 function closedError(): ProviderError {
-  return new ProviderError('PROVIDER_UNREACHABLE', 'the client of the provider was closed');
+  return new ProviderError('PROVIDER_UNREACHABLE', 'the provider client is closed');
 }
 
 function toProviderError(fault: unknown, redactor: Redactor): ProviderError {

@@ -47,5 +47,5 @@ export function isProviderError(error: unknown, code: ProviderErrorCode): boolea
 }
 
 export function withheldError(): ProviderError {
-  return new ProviderError('PROVIDER_WITHHELD', 'the request was withheld: it may not be sent any more');
+  return new ProviderError('PROVIDER_WITHHELD', 'the request was withheld: it may no longer be sent');
 }

@@ -95,7 +95,7 @@ describe('Recorder', () => {
     const { recorder, lines } = setUp(() => Promise.reject(new KubeError('Forbidden', 'namespace is terminating')));
     recorder.record(SERVER_KIND, web(), 'park', [note]);
     await recorder.flush();
-    expect(lines.join()).toContain('event not written');
+    expect(lines.join()).toContain('failed to write an Event');
   });
 
   it('finishes the flush when the API server has answered every Event', async () => {

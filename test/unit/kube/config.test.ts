@@ -90,7 +90,7 @@ describe('loadCluster', () => {
       .then(() => loadCluster(path))
       .catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({
-      message: `--kubeconfig ${path} cannot be loaded: it is no valid YAML at line 4, column 1`,
+      message: `--kubeconfig ${path} cannot be loaded: invalid YAML at line 4, column 1`,
     });
     expect(inspect(error, { depth: null })).not.toContain('s3cr3t');
   });
@@ -146,7 +146,7 @@ describe('several files', () => {
     [
       'two clusters with the same name',
       { clusters: [...cluster('https://a'), ...cluster('https://b')] },
-      'two entries with the name "c"',
+      'two entries are named "c"',
     ],
     ['a number as a token', { users: [{ name: 'u', user: { token: 5 } }] }, 'users.0.user.token: Invalid input'],
     ['another kind', { apiVersion: 'v1', kind: 'Pod' }, 'kind: Invalid option'],

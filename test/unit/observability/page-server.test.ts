@@ -46,7 +46,7 @@ describe('a server of pages', () => {
     const { url, logged } = await serve({ '/page': wrong, '/other': () => Promise.reject(new Error('nor this')) });
     for (const path of ['/page', '/other']) {
       const got = await fetch(url + path);
-      expect([got.status, await got.text()]).toEqual([500, 'failed; the log says why\n']);
+      expect([got.status, await got.text()]).toEqual([500, 'failed; see the log\n']);
     }
     expect(logged().filter(({ msg }) => msg === 'page failed')).toMatchObject([
       { path: '/page', err: { message: 'not for everybody' } },
@@ -71,7 +71,7 @@ describe('a server of pages', () => {
     const address = { host: '127.0.0.1', port: server.port };
     const log = createLogger({ level: 'silent' });
     await expect(servePages({ address, flag: 'some-flag', pages: {}, log })).rejects.toThrow(
-      `--some-flag 127.0.0.1:${server.port} cannot be listened on: the port is in use`,
+      `--some-flag 127.0.0.1:${server.port}: cannot listen on this address: the port is in use`,
     );
   });
 });
