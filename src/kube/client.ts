@@ -17,8 +17,8 @@ export interface Client<T extends KubeObject> {
   /** Sends one merge patch with uid and resourceVersion; returns the new object. 409 stale, 422 wrong uid, 404 gone. */
   patchMetadata(version: ObjectVersion, changes: MetadataPatch): Promise<T>;
   /**
-   * Replaces the status with `status`; `previous` is the status at that version, whose other fields are removed. 409
-   * for a stale version and for a re-created object, 404 gone, 422 for a value outside the schema's bounds.
+   * Replaces the status: removes the fields of `previous`, the status at that version, that `status` lacks. 409 for a
+   * stale version and for a re-created object, 404 gone, 422 for a value outside the schema's bounds.
    */
   writeStatus(version: ObjectVersion, previous: StatusOf<T> | undefined, status: StatusOf<T>): Promise<T>;
 }

@@ -156,7 +156,7 @@ describe('reading a server', () => {
     });
   });
 
-  it('needs nothing but the identifier', async () => {
+  it('requires only the identifier', async () => {
     expect(await read({ identifier: 'abc' })).toEqual({ identifier: 'abc', ipv4: [], ipv6: [], macs: [] });
   });
 
