@@ -1,32 +1,32 @@
-/** The operator process: flags, signals, exit codes; decides nothing. */
+/** The operator process: flags, signals and exit codes, without any other logic. */
 import { parseConfig, type Config } from './config/config.ts';
 import { createLogger, type Logger } from './base/logger.ts';
 import { version } from './base/version.ts';
 import { wireOperator, type WiredOperator } from './wiring.ts';
 
-/** Wrong usage, as most command-line programs have it. */
+/** Exit code for wrong usage, as in most command-line programs. */
 const EXIT_USAGE = 2;
 const EXIT_LOST = 1;
 
 async function run(config: Config, log: Logger): Promise<void> {
   if (config.journalDir === undefined) {
-    log.warn('no --journal-dir: a create whose answer is lost in a crash has to be resolved by a person');
+    log.warn('no --journal-dir: if a crash loses the answer to an order, you must resolve that order yourself');
   }
   const lost = Promise.withResolvers<undefined>();
   const operator = await wireOperator(config, log, () => lost.resolve(undefined));
   const end = ending(operator, log);
   process.on('SIGTERM', (signal) => end(0, { signal })).on('SIGINT', (signal) => end(0, { signal }));
-  // What was begun is written down in good order; a new process then waits for its turn.
+  // Shut down in order to record orders in flight; the restarted process waits for the lease.
   void lost.promise.then(() => end(EXIT_LOST, { reason: 'leadership lost' }));
   const { baseUrl, watchNamespaces } = config;
   log.info({ version: version(), baseUrl, watchNamespaces }, 'operator starts');
   await operator.start().catch((error: unknown) => {
-    // The end came before the start was done: that it never will be is no failure.
+    // Stopped during startup; not a failure.
     if (!end.hasBegun()) throw error;
   });
 }
 
-/** Stops once; a second signal changes nothing: whoever cannot wait sends SIGKILL. */
+/** Stops once and ignores further signals; SIGKILL ends the process immediately. */
 function ending(operator: WiredOperator, log: Logger) {
   let begun = false;
   const end = (exitCode: number, why: object): void => {

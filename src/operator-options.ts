@@ -1,4 +1,4 @@
-/** What the operator is made of and told; all durations are in ms. */
+/** The operator's dependencies and settings; all durations are in ms. */
 import type { ServerCatalog } from './api/server-catalog.ts';
 import type { Logger } from './base/logger.ts';
 import type { Timers } from './base/timers.ts';
@@ -15,17 +15,17 @@ import type { VisitRooms } from './virtual-server/visit/visits.ts';
 
 /** Every method returns at once and never throws. */
 export interface Instruments extends ServerInstruments {
-  /** Those of the controller of this name. */
+  /** The instruments of the controller with this name. */
   loop(name: string): LoopInstruments;
 }
 
 export interface OperatorOptions extends Pick<VisitRooms, 'probe'> {
   kube: Kube;
-  /** Of VirtualServers; started and stopped by the operator. */
+  /** The informer of VirtualServers; the operator starts and stops it. */
   servers: Informer<VirtualServer>;
-  /** Left out: there are no ServerCatalogs. */
+  /** Without it, the operator ignores ServerCatalogs. */
   catalogs?: { informer: Informer<ServerCatalog>; client: Pick<Client<ServerCatalog>, 'writeStatus'> };
-  /** Left out: no connection Secret is written. */
+  /** Without it, the operator writes no connection Secrets. */
   secrets?: Secrets;
   provider: Provider;
   journal: Journal;
@@ -34,24 +34,24 @@ export interface OperatorOptions extends Pick<VisitRooms, 'probe'> {
   resyncIntervalMs: number;
   maxConcurrentReconciles: number;
   providerQps: number;
-  /** Per namespace; 0: no limit. */
+  /** Maximum orders per namespace and hour; 0 means no limit. */
   maxCreatesPerHour: number;
-  /** 0: no limit. */
+  /** 0 means no limit. */
   maxServersPerNamespace: number;
   createTimeoutMs: number;
-  /** Of every other request to the provider. */
+  /** Timeout of every other provider request. */
   providerTimeoutMs: number;
   kubeTimeoutMs: number;
   takeoverGraceMs: number;
-  /** How long the provider has to deny a server until it counts as gone. */
+  /** How long the provider must answer 404 for a server before it counts as gone. */
   absenceGraceMs: number;
-  /** True while no other process can be the active one; always, where there is no leader election. */
+  /** True while no other process can be the leader; always true without leader election. */
   leads?: () => boolean;
-  /** How long another process may go on after its last sign of life (ms); 0 without leader election. */
+  /** How long another process may keep working after its last lease renewal (ms); 0 without leader election. */
   leaseDurationMs?: number;
   operatorNamespace: string | undefined;
   timers?: Timers;
   instruments?: Instruments;
-  /** Names an attempt; random if left out. */
+  /** Creates the name of an attempt; random by default. */
   mint?: () => string;
 }

@@ -1,4 +1,4 @@
-/** Puts the controllers together, starts them, and ends them in good order. */
+/** Assembles the controllers, starts them, and stops them in order. */
 import { randomBytes } from 'node:crypto';
 import { Credentials } from './accounts/credentials.ts';
 import { KeyKeeper, type SecretName } from './accounts/key-keeper.ts';
@@ -32,9 +32,9 @@ import { Visits } from './virtual-server/visit/visits.ts';
 
 export type { OperatorOptions } from './operator-options.ts';
 
-/** A key is read again from its Secret at least this often (ms), or every resync interval where that is shorter. */
+/** Keys are read again from their Secrets at least this often (ms), or every resync interval if that is shorter. */
 const LONGEST_KEY_AGE_MS = 10 * 60_000;
-/** After SIGTERM creates in flight have the time that a create may take, and this long (ms) to be written down. */
+/** After SIGTERM, orders in flight get the create timeout to finish, plus this time (ms) to be recorded. */
 const STOP_MS = 25_000;
 const STOP_RETRY_MS = 1_000;
 
@@ -47,7 +47,7 @@ const noInstruments: Instruments = {
 interface Loop {
   name: string;
   controller: Pick<Controller<KubeObject>, 'start' | 'stop' | 'enqueue' | 'vitals'>;
-  /** The keys of the objects that use this Secret and wait for it, where the kind uses Secrets. */
+  /** The keys of the objects that are waiting for this Secret, if the kind uses Secrets. */
   wake?: (namespace: string, secret: string) => readonly string[];
 }
 
@@ -93,7 +93,7 @@ export class Operator {
       takeoverMs: options.createTimeoutMs + (options.leaseDurationMs ?? 0) + options.takeoverGraceMs,
       qps: options.providerQps,
       list: () => servers.list(),
-      onStretch: (factors) => log.warn({ factors }, '--provider-qps is too small: intervals are stretched'),
+      onStretch: (factors) => log.warn({ factors }, '--provider-qps is too low: intervals are stretched'),
     });
     const holders = new Holders((namespace, secret) => credentials.acceptedAccount(namespace, secret));
     const quota = new ServerQuota(options.maxServersPerNamespace);
@@ -148,7 +148,7 @@ export class Operator {
     this.#catalogs = options.catalogs && this.#catalogLoop(options.catalogs, instruments);
   }
 
-  /** Resolves when the caches are filled and the workers run. Rejects when `stop` comes first. */
+  /** Resolves when the caches are full and the workers run. Rejects if `stop` is called before that. */
   async start(): Promise<void> {
     const { servers, resyncIntervalMs, log } = this.#options;
     this.#phase = 'syncing';
@@ -159,7 +159,7 @@ export class Operator {
     await this.#keys.prefetch(objects.filter((object) => knownRecord(object) !== undefined).map(secretOf));
     this.#losses.reportUnseen(objects);
     await this.#servers.controller.start();
-    // Where the kind is not installed yet, the operator does its other work; a stop ends the wait.
+    // If the kind is not installed yet, the operator works without it; `stop` ends the wait.
     void this.#catalogs?.controller.start().catch(() => undefined);
     if (this.#stopping.signal.aborted) return;
     this.#keys.start();
@@ -167,7 +167,7 @@ export class Operator {
     log.info({ objects: objects.length }, 'operator runs');
   }
 
-  /** How it is doing, for probes and metrics. */
+  /** Health data for probes and metrics. */
   vitals(): Vitals {
     const { servers, catalogs } = this.#options;
     const list = (): VirtualServer[] => servers.list();
@@ -184,7 +184,7 @@ export class Operator {
     };
   }
 
-  /** Takes no more work, finishes creates in flight and their records. Resolves when the process may end. */
+  /** Takes no new work, and finishes and records the orders in flight. Resolves when the process may exit. */
   async stop(): Promise<void> {
     const { log, createTimeoutMs } = this.#options;
     const deadline = this.#timers.monotonic() + createTimeoutMs + STOP_MS;

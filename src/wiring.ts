@@ -1,4 +1,4 @@
-/** Puts the rooms together for one configuration. */
+/** Assembles the modules of the operator for one configuration. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { LeaderElection } from './controller/leader-election.ts';
@@ -28,15 +28,15 @@ import { version } from './base/version.ts';
 const LEASE = 'vps-operator';
 
 export interface WiredOperator {
-  /** Resolves when the workers run; with leader election that may be long after the start. */
+  /** Resolves when the workers run; with leader election, that may take long. */
   start(): Promise<void>;
-  /** Resolves when nothing runs any more and every connection and file is closed. */
+  /** Resolves when all work has ended and every connection and file is closed. */
   stop(): Promise<void>;
 }
 
 /**
- * Opens journal and connections. Throws what is wrong with the kubeconfig or the journal folder.
- * `onLost` is called when another process took over, or might have: the process has to stop the operator and to end.
+ * Opens the journal and the connections. Throws an Error that says what is wrong with the kubeconfig or journal folder.
+ * `onLost` is called when another process has taken over, or may have: the process must stop the operator and exit.
  */
 export async function wireOperator(config: Config, log: Logger, onLost: () => void): Promise<WiredOperator> {
   const metrics = config.metricsBindAddress === 'off' ? undefined : metricsOf(log);
@@ -76,7 +76,7 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
     ...(metrics && { instruments: metrics }),
   });
   let stage: 'standby' | 'active' | 'stopping' = election === undefined ? 'active' : 'standby';
-  /** Resolves with what closes them. */
+  /** Resolves with a function that closes the pages. */
   let pages: Promise<() => Promise<void>> | undefined;
   const health = (): Health => ({
     vitals: operator.vitals(),
@@ -97,7 +97,7 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
         log,
       });
       await pages;
-      // A standby holds no informers: it costs the API server one read of the Lease at a time.
+      // A standby runs no informers, so it only costs the API server reads of the Lease.
       await election?.acquire();
       if (stage === 'standby') stage = 'active';
       await operator.start();
@@ -118,11 +118,11 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
 }
 
 function metricsOf(log: Logger): Metrics {
-  const onFault = (error: unknown): void => log.error({ err: error }, 'a metric could not be counted');
+  const onFault = (error: unknown): void => log.error({ err: error }, 'failed to record a metric');
   return new Metrics({ version: version(), onFault });
 }
 
-/** Throws an Error that names the flag where the folder cannot be used. */
+/** Throws an Error that names the flag if the folder is unusable. */
 async function journalOf({ journalDir: dir }: Config, log: Logger): Promise<Journal> {
   try {
     return await openJournal({ dir, warn: (message, fields) => log.warn(fields, message) });
@@ -131,7 +131,7 @@ async function journalOf({ journalDir: dir }: Config, log: Logger): Promise<Jour
   }
 }
 
-/** Throws an Error that names the flag where the namespace of the Lease is not known. */
+/** Throws an Error that names the flag if the namespace of the Lease is unknown. */
 function electionOf(config: Config, http: KubeHttp, log: Logger, onLost: () => void): LeaderElection {
   const { operatorNamespace, leaseDurationMs } = config;
   if (operatorNamespace === undefined) throw new Error('--leader-elect needs --operator-namespace outside a pod');

@@ -1,10 +1,10 @@
-/** The API key that a Secret holds, or what is wrong with it. */
+/** Reads the API key from a Secret, or reports what is wrong with it. */
 import type { Missing } from './decision/failure.ts';
 import { DEFAULT_API_KEY_SECRET } from '../api/names.ts';
 import type { ReadSecret } from '../kube/types.ts';
 import type { ApiKey } from '../provider/types.ts';
 
-/** `keyId` and `secret` of the Secret; a line break at the end is an editor's, not the key's. */
+/** `keyId` and `secret` of the Secret, without a trailing line break, which editors add. */
 export function parseApiKey(read: ReadSecret | undefined, namespace: string, name: string): ApiKey | Missing {
   const where = `Secret ${namespace}/${name}`;
   if (read === undefined) {

@@ -1,6 +1,6 @@
 /**
- * API keys out of Secrets. A Secret is read by name and kept for a while; the last good key stays in memory, since the
- * deletion of a namespace takes the Secret before the objects that need it to cancel their servers.
+ * Reads API keys from Secrets by name and caches them. The last good key stays in memory, because deleting a namespace
+ * removes the Secret before the objects that need its key to cancel their servers.
  */
 import type { Missing } from './decision/failure.ts';
 import { backoffDelay } from '../base/backoff.ts';
@@ -12,13 +12,13 @@ import type { Timers } from '../base/timers.ts';
 
 export type Found = { ok: true; session: Session; note?: string } | Missing;
 
-/** What the session is for. */
+/** The circumstances in which an object needs a session. */
 export interface Use {
-  /** The object has a server or an attempt, so the last good key may serve. */
+  /** The object has a server or an attempt, so the last good key may be used. */
   held: boolean;
-  /** The fallback Secret may serve too. */
+  /** The object is being deleted, so the fallback Secret may be used too. */
   deleting: boolean;
-  /** A person has just changed something about the object, so a key that fails is looked at again now. */
+  /** A user just changed the object, so a failing key is read and tried again now. */
   asked?: boolean;
 }
 
@@ -26,11 +26,11 @@ export interface CredentialsOptions {
   kube: SecretReader;
   provider: Provider;
   timers: Timers;
-  /** How long a key that works is used without reading its Secret again (ms). */
+  /** How long a working key is used before its Secret is read again (ms). */
   refreshMs: number;
-  /** Where fallback Secrets `<namespace>.<name>` for objects that are being deleted are looked for. */
+  /** Namespace of the fallback Secrets `<namespace>.<name>` for objects that are being deleted. */
   operatorNamespace: string | undefined;
-  /** Another key than before was read from this Secret, or its key works again: who failed with it should be looked at. */
+  /** Called when this Secret has a new key or its key works again: objects that failed with it should be visited. */
   onChange: (namespace: string, name: string) => void;
 }
 
@@ -40,13 +40,13 @@ interface Entry {
   version?: string;
   /** On the monotonic clock (ms). */
   readAt: number;
-  /** What was wrong at the last read. */
+  /** The problem found at the last read. */
   problem?: Missing | undefined;
-  /** Reads in a row that brought no new key. */
+  /** Consecutive reads without a new key. */
   fruitless: number;
-  /** Before that the Secret is not read again (ms). */
+  /** The Secret is not read again before this time (ms, monotonic clock). */
   notBefore: number;
-  /** The provider refused the key: read the Secret again as soon as the pause allows. */
+  /** The provider refused the key, so the Secret is read again as soon as the backoff allows. */
   suspect: boolean;
   reading?: Promise<void> | undefined;
 }
@@ -63,7 +63,7 @@ export class Credentials {
     options.provider.onRecovered((key) => this.#recovered(key));
   }
 
-  /** The session for an object. Throws KubeError when the Secret cannot be read now and no key is in memory. */
+  /** Returns a session for an object. Throws KubeError if the Secret cannot be read and no key is in memory. */
   async get(namespace: string, name: string, use: Use): Promise<Found> {
     const entry = await this.#fresh(namespace, name, use);
     if (entry.key !== undefined && entry.problem === undefined) return this.#found(entry.key, namespace, use);
@@ -76,11 +76,11 @@ export class Credentials {
       last,
       namespace,
       use,
-      `${entry.problem?.message ?? ''}; the last key that was read from it is used`,
+      `${entry.problem?.message ?? ''}; using the last key that was read from it`,
     );
   }
 
-  /** The account of the key that was last read from the Secret, or from the one that stands in for it, if it was accepted. */
+  /** The account of the key last read from the Secret or its fallback, if the provider has accepted that key. */
   acceptedAccount(namespace: string, name: string): string | undefined {
     const { operatorNamespace = '', provider } = this.#options;
     const ids = [`${namespace}/${name}`, `${operatorNamespace}/${namespace}.${name}`];
@@ -89,7 +89,7 @@ export class Credentials {
     return sessions.find((session) => session.isAccepted)?.account;
   }
 
-  /** The provider refused the key of this Secret, or of the one that stands in for it. */
+  /** Records that the provider refused the key of this Secret or of its fallback. */
   suspect(namespace: string, name: string): void {
     const { operatorNamespace = '' } = this.#options;
     for (const id of [`${namespace}/${name}`, `${operatorNamespace}/${namespace}.${name}`]) {
@@ -103,10 +103,10 @@ export class Credentials {
     if (operatorNamespace === undefined || namespace === operatorNamespace) return undefined;
     const { key, problem } = await this.#fresh(operatorNamespace, `${namespace}.${name}`, use);
     if (key === undefined || problem !== undefined) return undefined;
-    return this.#found(key, namespace, use, `the key of Secret ${operatorNamespace}/${namespace}.${name} is used`);
+    return this.#found(key, namespace, use, `using the key of Secret ${operatorNamespace}/${namespace}.${name}`);
   }
 
-  /** Forgets every Secret that is not needed any more. */
+  /** Forgets every Secret that is not in `needed`. */
   keepOnly(needed: ReadonlySet<string>): void {
     for (const [id, { key }] of this.#entries) {
       if (needed.has(id)) continue;
@@ -125,7 +125,7 @@ export class Credentials {
     const { operatorNamespace = "the operator's namespace", timers } = this.#options;
     const problem = entry.problem ?? { ok: false, reason: 'SecretNotFound', message: `Secret ${name} was not read` };
     const help = deleting
-      ? `. The server is cancelled as soon as there is a key: restore the Secret, or, where that cannot be done, create Secret ${namespace}.${name} in ${operatorNamespace}`
+      ? `. The server is cancelled once there is a key: restore the Secret or, if you cannot, create Secret ${namespace}.${name} in ${operatorNamespace}`
       : '';
     return {
       ...problem,
@@ -134,7 +134,7 @@ export class Credentials {
     };
   }
 
-  /** The entry, read anew where it is due; concurrent callers share one read. */
+  /** The entry, after reading the Secret again if that is due. Concurrent callers share one read. */
   async #fresh(namespace: string, name: string, { asked = false }: Use): Promise<Entry> {
     const id = `${namespace}/${name}`;
     const entry = this.#entries.get(id) ?? { readAt: -Infinity, fruitless: 0, notBefore: -Infinity, suspect: false };
@@ -180,14 +180,14 @@ export class Credentials {
         entry.fruitless = 0;
         entry.suspect = false;
         if (before !== undefined && changed && !this.#isUsed(before)) provider.forget(before);
-        // Nobody can have waited for a Secret that is read for the first time.
+        // No object can be waiting for a Secret that is read for the first time.
         if (before !== undefined || recovered) this.#changed(namespace, name);
         return;
       }
-      // A person who writes the Secret again, even with the same key, expects the key to work now.
+      // A user who writes the Secret again, even with the same key, expects the key to work now.
       const touched = version !== entry.version;
       if (touched) provider.retryLogin(parsed);
-      // Only reads that look for another key make the pause grow.
+      // Only reads that look for a new key increase the backoff.
       if (!entry.suspect) return;
       if (touched) {
         entry.fruitless = 0;
@@ -198,7 +198,7 @@ export class Credentials {
     entry.fruitless += 1;
   }
 
-  /** A key that was refused works again. */
+  /** Handles a refused key that works again. */
   #recovered(key: ApiKey): void {
     for (const [id, entry] of this.#entries) {
       if (!isSame(entry.key, key)) continue;
@@ -212,7 +212,7 @@ export class Credentials {
   #changed(namespace: string, name: string): void {
     const { onChange, operatorNamespace } = this.#options;
     onChange(namespace, name);
-    // A fallback Secret `<namespace>.<name>` stands in for another one; no namespace has a dot in its name.
+    // A fallback Secret `<namespace>.<name>` replaces `<name>` in `<namespace>`; a namespace name has no dot.
     const dot = name.indexOf('.');
     if (namespace === operatorNamespace && dot > 0) onChange(name.slice(0, dot), name.slice(dot + 1));
   }

@@ -1,4 +1,4 @@
-/** Which API keys are read ahead, and which are forgotten again. */
+/** Reads the API keys ahead at the start, and forgets keys that no object uses. */
 import type { Logger } from '../base/logger.ts';
 import type { Timers } from '../base/timers.ts';
 import type { Credentials } from './credentials.ts';
@@ -14,7 +14,7 @@ export interface KeyKeeperOptions {
   timers: Timers;
   log: Logger;
   operatorNamespace: string | undefined;
-  /** The Secrets that objects name now; each as often as it is named. */
+  /** The Secrets that objects refer to now; may repeat. */
   inUse: () => Iterable<SecretName>;
 }
 
@@ -29,7 +29,7 @@ export class KeyKeeper {
     this.#options = options;
   }
 
-  /** Keys are read before anything else is done: their Secrets may be gone a moment later. */
+  /** Reads the keys before any other work, because their Secrets may be deleted at any moment. */
   async prefetch(secrets: Iterable<SecretName>): Promise<void> {
     const queue = [...new Map([...secrets].map((secret) => [`${secret.namespace}/${secret.name}`, secret])).values()];
     const take = async (): Promise<void> => {
@@ -37,13 +37,15 @@ export class KeyKeeper {
         const { namespace, name } = next;
         await this.#options.credentials
           .get(namespace, name, { held: true, deleting: false })
-          .catch((error: unknown) => this.#options.log.warn({ namespace, err: error }, 'Secret not read at start'));
+          .catch((error: unknown) =>
+            this.#options.log.warn({ namespace, err: error }, 'failed to read a Secret at startup'),
+          );
       }
     };
     await Promise.all(Array.from({ length: PREFETCHES }, take));
   }
 
-  /** Forgets keys that no object needs any more, once a minute, since that looks at every object. */
+  /** Forgets unused keys once a minute; not more often, because each pass goes through every object. */
   start(): void {
     this.#timer = this.#options.timers.set(() => {
       this.#forgetUnneeded();
@@ -60,7 +62,7 @@ export class KeyKeeper {
     const needed = new Set<string>();
     for (const { namespace, name } of inUse()) {
       needed.add(`${namespace}/${name}`);
-      // The one that stands in for it.
+      // The fallback Secret.
       needed.add(`${operatorNamespace}/${namespace}.${name}`);
     }
     credentials.keepOnly(needed);

@@ -1,9 +1,9 @@
-/** The provider's lists, as the key of an object sees them, or why they cannot be had. */
+/** Reads the provider's lists with the key of an object, or returns why they are unavailable. */
 import { missing, reasonOf, type Missing } from './decision/failure.ts';
 import { ProviderError } from '../provider/errors/provider-error.ts';
 import type { Catalog, Session } from '../provider/types.ts';
 
-/** A token in hand and the lists just answered: a provider that is down costs no claim. */
+/** Obtains a token and fresh lists, so that an order fails before its claim if the provider is down. */
 export async function readCatalog(
   session: Session,
   maxAgeMs: number,

@@ -1,4 +1,4 @@
-/** All annotations that users set and the operator only reads. */
+/** The annotations that users set and the operator only reads. */
 import {
   ACCEPT_SERVER_ANNOTATION,
   ADOPT_ANNOTATION,

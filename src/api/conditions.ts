@@ -1,4 +1,4 @@
-/** Condition types and reasons: the one list of every word that a condition or an Event may carry, and of what follows from it. */
+/** The complete list of condition types and of reasons for conditions and Events, with their properties. */
 
 export const CONDITION_TYPES = [
   'Ready',
@@ -13,37 +13,39 @@ export const CONDITION_TYPES = [
   'Collectible',
 ] as const;
 
-/** What is true of an object while this is the reason that matters. */
+/** Properties of an object while this is its current reason. */
 export type Trait =
-  /** Nobody has to know of it: its Event is no warning. */
+  /** Needs no attention: its Event is not a Warning. */
   | 'calm'
-  /** It goes away when you fix the Secret, which is looked at without calling the provider. */
+  /** Fixing the Secret resolves it; the operator checks the Secret without calling the provider. */
   | 'aboutKey'
-  /** Nothing is called for the object before something changes; or else its server is read at every poll interval. */
+  /** The operator makes no calls for the object until something changes. */
   | 'noCalls'
+  /** The operator reads the server at every poll interval. */
   | 'readAtPoll'
-  /** The task of the order may be at work; or else it is known to, and the server that it has named may never exist. */
+  /** The task of the order may still be running. */
   | 'taskMayRun'
+  /** The task may never produce a server, not even the one that it has named. */
   | 'taskFruitless'
-  /** A task tells of no server any more, or of the wrong one, so your word about the order counts. */
+  /** The task names no server or the wrong one, so the operator acts on your annotation about the order. */
   | 'hopeless'
-  /** You name the server of the order, or nobody does. */
+  /** Only you can name the server of the order. */
   | 'namedByYou'
-  /** There may be a server, and only you can find out: the remedy is an annotation, `adopt` or `not-created`. */
+  /** A server may exist, and only you can find out: set the annotation `adopt` or `not-created`. */
   | 'orderParked'
-  /** The task names another server than before, or none. */
+  /** The task names a different server than before, or none. */
   | 'renamed'
-  /** The next server of this name has to prove that it is the one of the object. */
+  /** The next server with this identifier has to prove that it is the object's server. */
   | 'doubt'
-  /** The operator does not see the server that the object holds. */
+  /** The operator cannot see the server that the object holds. */
   | 'unseen';
 
-/** The values of Ready, Reconciling and Stalled, after kstatus. */
+/** The values of Ready, Reconciling and Stalled, with kstatus semantics. */
 export interface Meaning {
   ready: 'True' | 'False' | 'Unknown';
-  /** In progress by itself, stopped until somebody acts, or neither. */
+  /** In progress, stalled until you act, or neither. */
   phase: 'reconciling' | 'stalled' | 'none';
-  /** A server that was Ready stays Ready: the trouble is with watching it, not with the server. */
+  /** A server that was Ready stays Ready: the operator cannot observe it, but the server itself is fine. */
   keepsReady?: true;
   traits: readonly Trait[];
 }
@@ -58,10 +60,10 @@ const blind = row({ ready: 'False', phase: 'stalled', keepsReady: true });
 const hiccup = row({ ready: 'False', phase: 'reconciling', keepsReady: true });
 const unclear = row({ ready: 'Unknown', phase: 'stalled' });
 
-/** Never a reason of Ready: one of another condition, or of Events alone. */
+/** Never a reason of Ready: used for another condition, or only for Events. */
 const aside = (...traits: Trait[]): Pick<Meaning, 'traits'> => ({ traits });
 
-/** docs/operations.md has a paragraph for each (a test compares). */
+/** A test checks that docs/operations.md has a paragraph for each reason. */
 export const REASONS = {
   Available: available('calm'),
   Pending: working('calm', 'taskMayRun'),
@@ -123,10 +125,10 @@ export const REASONS = {
   ServerAdopted: aside(),
 };
 export type Reason = keyof typeof REASONS;
-/** Reasons that Ready can have. */
+/** The reasons that Ready can have. */
 export type ReadyReason = { [K in Reason]: (typeof REASONS)[K] extends Meaning ? K : never }[Reason];
 
-/** False also for a word that is no reason of Ready. */
+/** True if the reason has the trait; false for an unknown reason. */
 export function hasTrait(reason: string | undefined, trait: Trait): boolean {
   const found: Partial<Meaning> | undefined = Object.hasOwn(REASONS, reason ?? '')
     ? REASONS[reason as Reason]

@@ -15,10 +15,10 @@ import { catalogSpecSchema, catalogStatusSchema } from './server-catalog.ts';
 import { structuralSchema, type StructuralSchema, type ValidationRule } from './structural-schema.ts';
 import { specSchema, statusSchema } from './virtual-server.ts';
 
-/** What the create sends. Once it may have been sent, another value would be a lie about the server. */
+/** The fields that an order sends. Once the order may have been sent, a change would misrepresent the server. */
 export const LOCKED_FIELDS = ['product', 'image', 'diskSize', 'sshKeys', 'sshKeysFrom'] as const;
 
-/** Rules see no annotations, hence the record's mirror in status. */
+/** Rules cannot see annotations, so this one uses the copy of the record in the status. */
 const NOT_ATTEMPTED = '!has(oldSelf.status) || !has(oldSelf.status.record) || !has(oldSelf.status.record.attempt)';
 
 function lockRule(field: string, required: boolean): ValidationRule {
@@ -51,7 +51,7 @@ function rootSchema(
       kind: { type: 'string', description: `Always ${kind}.` },
       metadata: { type: 'object' },
       spec,
-      // kstatus takes an object without any status for current; -1 says that nobody has looked at it yet.
+      // kstatus treats an object without a status as current; -1 means that the operator has not seen it yet.
       status: { ...status, default: { observedGeneration: -1 } },
     },
   };
@@ -121,7 +121,7 @@ interface Names {
   shortNames: string[];
 }
 
-/** The definition as a plain object; client-node's typed API would drop its `x-kubernetes-` keys. */
+/** The definition as a plain object, because client-node's typed API would drop the `x-kubernetes-` keys. */
 function definition({ kind, ...names }: Names, openAPIV3Schema: StructuralSchema, columns: object[]): object {
   return {
     apiVersion: 'apiextensions.k8s.io/v1',

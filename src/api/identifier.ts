@@ -1,10 +1,10 @@
-/** What a person may give as the identifier of a server. Pure. */
+/** Validates server identifiers that a user enters. Pure. */
 import { MAX_IDENTIFIER } from './record.ts';
 
-/** Words that documents and commands show in the place of an identifier. */
+/** Placeholders for an identifier in the docs and in commands. */
 const PLACEHOLDERS = ['IDENTIFIER', 'ID'];
 
-/** Why the text is no identifier of a server; undefined where it may be one. */
+/** Why the text is not a server identifier; undefined if it may be one. */
 export function identifierProblem(text: string): string | undefined {
   if (text.length > MAX_IDENTIFIER || !/^[\x21-\x7e]+$/.test(text)) {
     return `an identifier has 1 to ${MAX_IDENTIFIER} visible ASCII characters and no blanks`;

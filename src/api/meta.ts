@@ -1,8 +1,8 @@
-/** What objects of every kind have: metadata, conditions, references to Secrets. */
+/** Parts shared by all kinds: metadata, conditions, references to Secrets. */
 import * as z from 'zod';
 import { CONDITION_TYPES } from './conditions.ts';
 
-/** Longest message of a condition, in characters. */
+/** Maximum length of a condition message, in characters. */
 export const MAX_MESSAGE = 1024;
 
 export const secretName = z
@@ -29,7 +29,7 @@ const conditionSchema = z.object({
   observedGeneration: z.int().min(-1).optional().describe('The generation that the condition speaks of.'),
 });
 
-/** One of each type, which the API server merges by. */
+/** One condition per type, which is the API server's merge key. */
 export const conditionsSchema = z
   .array(conditionSchema)
   .max(16)
@@ -50,6 +50,6 @@ export interface ObjectMeta {
   deletionTimestamp?: string;
   finalizers?: string[];
   annotations?: Record<string, string>;
-  /** The first few owners; what else an entry has is dropped. */
+  /** The first few owners, without their other fields. */
   ownerReferences?: { kind: string; name: string; uid: string; controller?: boolean }[];
 }

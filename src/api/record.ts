@@ -1,24 +1,24 @@
 /**
- * The record: what the operator knows of the server that it may have ordered for one object.
- * It stands in one metadata annotation and, whole, in `status.record`, since either of the two can be lost and the
- * provider has no call that finds a server again.
+ * The record: what the operator knows about the server that it may have ordered for one object. It is stored in a
+ * metadata annotation and in full in `status.record`, because either copy can be lost and the provider API has no call
+ * to find a server again.
  */
 import * as z from 'zod';
 
-/** Longest identifier that is stored. It is a host label at the provider; a longer one is refused, never cut. */
+/** Maximum length of a stored identifier, a host label at the provider. Longer ones are rejected, never cut. */
 export const MAX_IDENTIFIER = 253;
 const MAX_ORPHANS = 16;
-/** Hardware addresses, and IPv6 addresses, that a fingerprint keeps. */
+/** Maximum number of hardware addresses, and of IPv6 addresses, in a fingerprint. */
 export const MAX_FINGERPRINT = 8;
 const MAX_FINGERPRINT_TEXT = 64;
-/** Resolved attempts that a record remembers, the newest ones. */
+/** How many resolved attempts a record keeps; the newest ones win. */
 export const MAX_SETTLED = 16;
 
 const identifier = z.string().min(1).max(MAX_IDENTIFIER).describe("The provider's identifier of the server.");
 const task = z.int().min(0).describe("The provider's number of the task that creates the server.");
 const attempt = z.string().min(1).max(64).describe('Name of one attempt to create the server, minted by the operator.');
 
-/** Keeps the keys that it does not name: a newer version may have written them. The type leaves them out. */
+/** Keeps unknown keys, which a newer version may have written. The type omits them. */
 function open<S extends z.ZodRawShape>(shape: S): z.ZodType<z.infer<z.ZodObject<S>>> {
   return z.looseObject(shape);
 }
@@ -37,11 +37,11 @@ const fingerprintSchema = open({
   'What tells the server from another one with its identifier; empty where the provider shows nothing of it.',
 );
 
-/** The format that this version writes, and the newest one that it understands. */
+/** The format that this version writes, and the newest format that it understands. */
 export const RECORD_FORMAT = 1;
 export const RECORD_MODES = ['create', 'adopt'] as const;
 
-/** In the order in which the keys stand in the text of a record. */
+/** The order of the keys is their order in the text of a record. */
 const shape = {
   format: z.int().min(1).optional().describe('Format of the record; 1 where it is absent.'),
   owner: z.string().min(1).max(128).describe('uid of the object that the record was written for.'),
@@ -89,16 +89,16 @@ export type Orphan = z.infer<typeof orphanSchema>;
 
 /** A record that only a newer version of the operator understands. */
 interface NewerRecord {
-  /** What this version does not know, such as `format 2`. */
+  /** The part that this version does not know, such as `format 2`. */
   unknown: string;
-  /** What the record holds, as far as it can be read. */
+  /** The fields of the record that this version can read. */
   held: Partial<ServerRecord>;
 }
 
 type ParsedRecord =
   { ok: true; record: ServerRecord | undefined } | { ok: false; problem: string; newer?: NewerRecord };
 
-/** Reads the record annotation; an absent one is `undefined`, one that is not a record is a problem, never a throw. */
+/** Parses the record annotation: a missing one gives `undefined`, an invalid one a problem. Never throws. */
 export function parseRecord(text: string | undefined): ParsedRecord {
   if (text === undefined) return { ok: true, record: undefined };
   let value: unknown;
@@ -114,7 +114,7 @@ export function parseRecord(text: string | undefined): ParsedRecord {
   return { ok: false, problem: z.prettifyError(parsed.error).replaceAll(/\s+/g, ' ').slice(0, 300) };
 }
 
-/** Undefined for a record that this version understands, and for what is no record at all. */
+/** Undefined for a record that this version understands, and for anything that is not a record. */
 export function newerRecord(value: unknown): NewerRecord | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const { format, mode } = value as { format?: unknown; mode?: unknown };
@@ -124,10 +124,10 @@ export function newerRecord(value: unknown): NewerRecord | undefined {
   return { unknown: `mode ${JSON.stringify(mode.slice(0, 64))}`, held: heldIn(value) };
 }
 
-/** Not what would say that the server is gone or another one: this version may misread that. */
+/** Excludes fields that show the server to be gone or replaced, because this version may misread them. */
 const HELD = ['owner', 'account', 'attempt', 'task', 'identifier', 'orphans'] as const;
 
-/** The fields of any record that say what its object holds, where they can be read. */
+/** The readable fields of any record that tell what its object holds. */
 export function heldIn(value: object): Partial<ServerRecord> {
   const entries = HELD.map((key) => [key, shape[key].safeParse((value as Record<string, unknown>)[key]).data] as const);
   return Object.fromEntries(entries.filter(([, field]) => field !== undefined));
@@ -138,7 +138,7 @@ export function unknownIn(record: ServerRecord): object {
   return Object.fromEntries(Object.entries(record).filter(([key]) => !Object.hasOwn(shape, key)));
 }
 
-/** The record as annotation text; keys in a fixed order, so that equal records are equal texts. */
+/** The record as annotation text, with keys in a fixed order so that equal records have equal texts. */
 export function formatRecord(record: ServerRecord): string {
   const keys = [...Object.keys(shape), ...Object.keys(unknownIn(record)).sort()] as (keyof ServerRecord)[];
   return JSON.stringify(Object.fromEntries(keys.map((key) => [key, record[key]])));

@@ -1,11 +1,11 @@
-/** Rules of a CustomResourceDefinition that zod checks as well, for whoever writes an object. */
+/** Validation rules that both the CustomResourceDefinition (CEL) and zod check. */
 import type * as z from 'zod';
 
 interface Rule<T> {
   /** CEL, for the API server. */
   rule: string;
   message: string;
-  /** The same for whoever parses a spec before it is sent. */
+  /** The same check in TypeScript, for code that parses a spec before sending it. */
   holds: (value: T) => boolean;
 }
 
@@ -14,7 +14,7 @@ export function ruled<S extends z.ZodType>(schema: S, ...rules: Rule<z.output<S>
   return checked.meta({ 'x-kubernetes-validations': rules.map(({ rule, message }) => ({ rule, message })) });
 }
 
-/** A rule instead of a pattern, whose error would show nothing but the expression (RE2 and JavaScript, raw). */
+/** A rule with a message; the error of a pattern would only show the expression. Valid in RE2 and in JavaScript. */
 export const matching = (schema: z.ZodString, expression: string, message: string) =>
   ruled(schema, {
     rule: `self.matches(r'${expression}')`,

@@ -1,17 +1,17 @@
-/** ServerCatalog: what the provider offers, as an object; types and CustomResourceDefinition come from these schemas. */
+/** ServerCatalog: the provider's offers. The types and the CustomResourceDefinition are derived from these schemas. */
 import * as z from 'zod';
 import { DEFAULT_API_KEY_SECRET, RECONCILE_AT_ANNOTATION } from './names.ts';
 import { conditionsSchema, secretName, type ObjectMeta } from './meta.ts';
 
-/** Entries of a list that are kept; more would make an object that nobody reads. */
+/** Maximum number of entries per list; with more, the object would be unreadable. */
 export const MAX_ENTRIES = 500;
-/** Disk types that are kept. */
+/** Maximum number of disk types. */
 export const MAX_DISK_TYPES = 16;
 
-/** Greatest lengths, in characters. */
+/** Maximum lengths, in characters. */
 export const CATALOG_BOUNDS = { text: 256, diskType: 64 } as const;
 
-/** What spec.refreshInterval may be. */
+/** Rule for spec.refreshInterval. */
 const DURATION = "self.matches(r'^([0-9]{1,5}h)?([0-9]{1,5}m)?([0-9]{1,5}s)?$') && self != ''";
 
 const name = z.string().max(CATALOG_BOUNDS.text);

@@ -1,7 +1,7 @@
-/** Turns a zod schema into a structural schema, the dialect of OpenAPI 3.0 that a CustomResourceDefinition takes. */
+/** Converts a zod schema to a structural schema, the OpenAPI 3.0 dialect of CustomResourceDefinitions. */
 import * as z from 'zod';
 
-/** A node of a structural schema, as far as this project reads or changes one. */
+/** The parts of a structural schema node that this project reads or changes. */
 export interface StructuralSchema {
   type?: string;
   description?: string;
@@ -22,7 +22,7 @@ export interface StructuralSchema {
   'x-kubernetes-validations'?: ValidationRule[];
 }
 
-/** A rule in CEL; `fieldPath` says which field the message speaks of. */
+/** A CEL rule; `fieldPath` names the field that the message is about. */
 export interface ValidationRule {
   rule: string;
   message: string;
@@ -31,7 +31,7 @@ export interface ValidationRule {
 
 const INT32 = 2 ** 31;
 
-/** Unions, tuples, lookaheads and `.meta({ id })` pass through here and are refused by the API server. */
+/** Does not check for unions, tuples, lookaheads and `.meta({ id })`, which the API server rejects. */
 export function structuralSchema(schema: z.ZodType): StructuralSchema {
   const converted = z.toJSONSchema(schema, {
     io: 'input',
@@ -47,7 +47,7 @@ export function structuralSchema(schema: z.ZodType): StructuralSchema {
   return converted;
 }
 
-/** zod bounds every integer by what a double holds, which says nothing; Kubernetes wants to know the width instead. */
+/** Replaces zod's bounds for integers (the range of a double) with the width that Kubernetes expects. */
 function adaptInteger(node: StructuralSchema): void {
   if (node.minimum === Number.MIN_SAFE_INTEGER) delete node.minimum;
   if (node.maximum === Number.MAX_SAFE_INTEGER) delete node.maximum;
@@ -59,7 +59,7 @@ function adaptInteger(node: StructuralSchema): void {
   node.format = narrow ? 'int32' : 'int64';
 }
 
-/** A structural schema must not forbid further fields (the API server prunes them), nor allow them without a type. */
+/** A structural schema may neither forbid other fields (the API server prunes them) nor allow untyped ones. */
 function adaptAdditionalProperties(node: StructuralSchema): void {
   const further = node.additionalProperties;
   if (further === undefined) return;

@@ -1,6 +1,7 @@
 /**
- * VirtualServer: one zod schema that the types and the CustomResourceDefinition come from.
- * Every string, list and number is bounded: a status over its bounds is refused whole, and CEL's cost limit needs bounds.
+ * VirtualServer: the zod schema from which the types and the CustomResourceDefinition are derived.
+ * Every string, list and number is bounded: the API server rejects a whole status if one value exceeds its bound, and
+ * CEL's cost limit requires bounds.
  */
 import * as z from 'zod';
 import { conditionsSchema, secretName, type ObjectMeta } from './meta.ts';
@@ -8,7 +9,7 @@ import { DEFAULT_API_KEY_SECRET } from './names.ts';
 import { MAX_IDENTIFIER, recordSchema } from './record.ts';
 import { matching, ruled } from './rules.ts';
 
-/** Bounds of the status: text from the provider is clamped to them before it is written. */
+/** Bounds of the status; the operator cuts text from the provider to these lengths before writing it. */
 export const BOUNDS = {
   address: 64,
   addresses: 16,
@@ -17,7 +18,7 @@ export const BOUNDS = {
   text: 256,
 } as const;
 
-/** Above 0 where it also has another digit than 0. */
+/** A second rule requires a digit other than 0, so the duration is above 0. */
 const DURATION = '^([0-9]{1,6}(h|m|s))+$';
 
 const text = z.string().max(BOUNDS.text);
@@ -86,7 +87,7 @@ export const specSchema = ruled(
       .datetime('must be a time such as 2027-01-31T18:00:00Z')
       .max(64)
       .meta({
-        // By its format alone the API server takes an empty list for a time.
+        // With the format alone, the API server would accept an empty list as a time.
         'x-kubernetes-validations': [
           { rule: "self > timestamp('1970-01-01T00:00:00Z')", message: 'expiresAt must be a time' },
         ],
@@ -178,7 +179,7 @@ export const statusSchema = z
 export type VirtualServerSpec = z.infer<typeof specSchema>;
 export type VirtualServerStatus = z.infer<typeof statusSchema>;
 
-/** An object as the API server returns it: defaults are filled in, the schema has been enforced. */
+/** An object as the API server returns it, with defaults filled in and the schema enforced. */
 export interface VirtualServer {
   apiVersion: string;
   kind: string;

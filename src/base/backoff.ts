@@ -1,4 +1,4 @@
-/** Exponential backoff. Jitter spreads the retries of callers that failed together. */
+/** Exponential backoff, with jitter to spread the retries of callers that failed together. */
 import type { Timers } from './timers.ts';
 
 export interface Backoff {
@@ -16,7 +16,7 @@ export function backoffDelay(failures: number, { baseMs, maxMs, jitter = [0.5, 1
   return Math.min(maxMs, baseMs * 2 ** failures) * (from + (to - from) * random);
 }
 
-/** Resolves after `ms`, or as soon as the signal fires. */
+/** Resolves after `ms` or when the signal fires, whichever comes first. */
 export function pause(ms: number, signal: AbortSignal, timers: Pick<Timers, 'set' | 'clear'>): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {

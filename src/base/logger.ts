@@ -1,4 +1,4 @@
-/** The log: JSON lines on stdout, written before the call returns, so that a crash loses none. */
+/** The log: JSON lines on stdout, written synchronously so that a crash loses no line. */
 import { destination, pino, stdTimeFunctions } from 'pino';
 import type { Bindings, ChildLoggerOptions, DestinationStream, Level, Logger } from 'pino';
 import { logFields } from './log-context.ts';
@@ -7,8 +7,8 @@ import { escaped } from './printable.ts';
 export type { Logger } from 'pino';
 
 /**
- * In lower case. Defence in depth: no code hands these to the log, and if one does they do not get out.
- * pino's own redaction does the same for exact paths and takes 20 times as long as the rest of a line.
+ * Field names, in lower case, whose values are masked. No code should log them; this is defense in depth.
+ * pino's own redaction does the same for exact paths, but takes 20 times as long as the rest of a line.
  */
 const SECRET_KEYS: ReadonlySet<string> = new Set([
   'secret',
@@ -22,13 +22,13 @@ const SECRET_KEYS: ReadonlySet<string> = new Set([
 ]);
 const MASK = '[Redacted]';
 const ERROR_KEYS: ReadonlySet<string> = new Set(['err', 'error']);
-/** In how many levels of a log line's fields secrets and errors are looked for. */
+/** How many levels deep the logger looks for secrets and errors in the fields of a line. */
 const MAX_LEVELS = 4;
 const MAX_CAUSES = 5;
 
 interface LoggerOptions {
   level: Level | 'silent';
-  /** Standard output if left out. */
+  /** Default: standard output. */
   destination?: DestinationStream;
 }
 
@@ -45,13 +45,13 @@ export function createLogger({ level, destination: to = destination({ sync: true
         level: (label) => ({ level: label }),
         log: safeFields,
       },
-      // Errors have become plain objects before a serializer sees them.
+      // Errors are already plain objects when a serializer sees them.
       serializers: { err: (value: unknown) => value },
     },
-    // JSON itself escapes only what ASCII has of such characters.
+    // JSON itself escapes only the ASCII control characters.
     { write: (line) => to.write(escaped(line)) },
   );
-  // pino formats the fields of a child without asking; children of children inherit this method.
+  // pino formats the fields of a child logger without a hook; children of children inherit this method.
   const { child } = Object.getPrototypeOf(logger) as { child: MakeChild };
   const makeChild: MakeChild = function (fields, options) {
     return child.call(this, safeFields(fields), options);
@@ -72,7 +72,7 @@ function safeValue(key: string, value: unknown, levels: number): unknown {
   return mapValues(value, levels);
 }
 
-/** A copy only where something has to change: nearly every line is logged as it is. */
+/** Copies the fields only if a value changes, because nearly every line is logged unchanged. */
 function mapValues(fields: object, levels: number): Record<string, unknown> {
   let safe = fields as Record<string, unknown>;
   for (const [key, value] of Object.entries(fields)) {
@@ -92,9 +92,9 @@ interface SerializedError {
   cause?: SerializedError;
 }
 
-/** Name, code, message and stack of an error and its causes; other properties may hold requests, and so credentials. */
+/** Name, code, message and stack of an error and its causes. Other properties may hold requests with credentials. */
 export function serializeError(error: unknown, causes = MAX_CAUSES): SerializedError {
-  // What was thrown and is no error may be anything, a request with its headers too.
+  // A thrown value that is not an error may be anything, even a request with its headers.
   if (!(error instanceof Error))
     return { name: 'NotAnError', message: typeof error === 'string' ? error : typeof error };
   const { name, message, stack, cause } = error;

@@ -1,16 +1,17 @@
-/** Text of others without the characters that a terminal or a reader of a log obeys instead of showing. Pure. */
+/** Removes characters from untrusted text that a terminal or log viewer interprets instead of showing. Pure. */
 
-/** Control characters, line breaks of Unicode, and characters that turn text around or have no width. */
+/** Control characters, Unicode line breaks, and characters that reverse text or have no width. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu;
 
-/** On one line, with a blank in the place of such characters. */
+/** The text on one line, with such characters replaced by a space. */
 export function printable(text: string): string {
   return text.replace(UNPRINTABLE, ' ');
 }
 
 /**
- * JSON, or YAML that quotes such texts, as the same data without such characters; the line breaks of its layout stay. Tags
- * beyond 16 bits stay as well: they steer nothing, and kubectl reads no YAML with escaped surrogates.
+ * Escapes such characters in JSON, or in YAML that quotes such texts, without changing the data. The line breaks of the
+ * layout stay. Tag characters beyond 16 bits stay too: they are harmless, and kubectl cannot read YAML with escaped
+ * surrogates.
  */
 export function escaped(text: string): string {
   const escape = (unit: string): string => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`;

@@ -1,10 +1,10 @@
-/** Finds the word that was meant by a mistyped one. Pure. */
+/** Finds the intended word for a mistyped one. Pure. */
 import { distance } from 'fastest-levenshtein';
 
-/** Edits, of five letters, that a mistyped word may have; with more of them the guess misleads. */
+/** Maximum number of edits per five letters of a mistyped word; with more, the guess would mislead. */
 const EDITS_OF_FIVE = 2;
 
-/** The candidate that differs little from the word; undefined where there is none. */
+/** The candidate closest to the word; undefined if none is close enough. */
 export function similarTo(word: string, candidates: readonly string[]): string | undefined {
   const far = (candidate: string): number => distance(word.toLowerCase(), candidate.toLowerCase());
   const [nearest] = [...candidates].sort((a, b) => far(a) - far(b));

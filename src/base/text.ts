@@ -1,9 +1,9 @@
-/** Text of others as status, Events and messages may carry it. Pure. */
+/** Makes untrusted text safe for status, Events and messages. Pure. */
 import { printable } from './printable.ts';
 
 /**
- * At most `bound` UTF-16 units, which are never fewer than the characters that a schema counts. Always valid Unicode, since
- * JSON and the API server would turn half a character into another text; and printable.
+ * Cuts text to at most `bound` UTF-16 units, which are at least as many as the characters that a schema counts. The
+ * result is printable and valid Unicode, because JSON and the API server would change half a character.
  */
 export function cut(text: string, bound: number): string {
   return printable(text)

@@ -1,19 +1,19 @@
-/** Clock, timers and chance, passed in wherever they are used, so that a test or a simulation can bring its own. */
+/** Clock, timers and random numbers. Passed as a dependency, so tests and simulations can supply their own. */
 
 export interface Timers {
-  /** Wall clock, in ms since the epoch; may jump. For what is written down, never for measuring. */
+  /** Wall clock in ms since the epoch; may jump. Use it for timestamps, never to measure time. */
   now(): number;
-  /** A clock that only goes forward, in ms since any start. */
+  /** Monotonic clock in ms since an arbitrary start. */
   monotonic(): number;
   /** Calls `fn` once after `ms`, at most 2^31 - 1 (about 24.8 days). */
   set(fn: () => void, ms: number): unknown;
-  /** Takes back what `set` returned; of a timer that has fired or was cleared, does nothing. */
+  /** Clears the timer that `set` returned; does nothing if it has fired or was cleared before. */
   clear(handle: unknown): void;
-  /** At least 0 and less than 1. */
+  /** Random number from 0 (inclusive) to 1 (exclusive). */
   random(): number;
 }
 
-/** Longest delay that `setTimeout` knows: a longer one would fire at once. */
+/** The longest delay of `setTimeout` (ms); a longer timer would fire immediately. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export const realTimers: Timers = {

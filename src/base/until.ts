@@ -1,4 +1,4 @@
-/** The result of `work`, or the signal's reason as soon as it fires; what is given up goes on. */
+/** The result of `work`; rejects with the signal's reason when it fires, but does not stop `work`. */
 export async function until<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     const abort = () => reject(signal.reason as Error);

@@ -1,16 +1,16 @@
-/** Where a server of the process listens, as flags write it: `:8080`, `127.0.0.1:8080`, `[::1]:8080`, or `0` for nowhere. */
+/** Parses bind addresses of flags: `:8080`, `127.0.0.1:8080`, `[::1]:8080`, or `0` to disable the server. */
 import { isIPv6 } from 'node:net';
 
 export interface BindAddress {
-  /** Undefined: every address of the machine. */
+  /** Undefined means all addresses of the machine. */
   host: string | undefined;
-  /** 0: any free port. */
+  /** 0 means any free port. */
   port: number;
 }
 
 const FORM = /^(?:\[(?<v6>[^[\]]+)\]|(?<host>[^[\]:\s/@]*)):(?<port>\d{1,5})$/;
 
-/** `off` for `0`; undefined where the text is none. */
+/** `off` for `0`; undefined if the text is not a bind address. */
 export function parseBindAddress(text: string): BindAddress | 'off' | undefined {
   if (text === '0') return 'off';
   const { v6, host, port } = FORM.exec(text)?.groups ?? {};
@@ -19,7 +19,7 @@ export function parseBindAddress(text: string): BindAddress | 'off' | undefined 
   return { host: name === '' ? undefined : name, port: Number(port) };
 }
 
-/** True when not both can be listened on. */
+/** True if the process cannot listen on both. */
 export function overlap(a: BindAddress, b: BindAddress): boolean {
   if (a.port !== b.port || a.port === 0) return false;
   return a.host === b.host || isEverywhere(a) || isEverywhere(b);

@@ -1,4 +1,4 @@
-/** Flags of the operator and the environment variables that stand for them, parsed once. */
+/** Parses the operator's flags and the environment variables that replace them. */
 import { distance } from 'fastest-levenshtein';
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -19,20 +19,20 @@ const POD_NAMESPACE_FILE = '/var/run/secrets/kubernetes.io/serviceaccount/namesp
 const MAX_SHOWN = 100;
 const HELP_WIDTH = 100;
 
-/** Speaks of what people gave, so its message goes to them as it stands. */
+/** An error in the user's input; its message is shown to the user unchanged. */
 class FlagError extends Error {
   override readonly name = 'FlagError';
 }
 
 interface Given {
   text: string;
-  /** The flag or environment variable that it came from. */
+  /** The flag or environment variable that the value came from. */
   source: string;
 }
 
 const flags: readonly [string, FlagSpec][] = Object.entries(FLAGS);
 
-/** `argv` without node and script. An empty environment variable counts as not set. Never throws for what was given. */
+/** `argv` without node and script. An empty environment variable counts as unset. Never throws for invalid input. */
 export function parseConfig(
   argv: readonly string[],
   env: NodeJS.ProcessEnv,
@@ -56,7 +56,7 @@ export function parseConfig(
   }
 }
 
-/** The values of each flag in order, and what is wrong with the first argument that cannot be one. */
+/** The values of each flag in order, and the error for the first argument that is not a known flag. */
 function readFlags(argv: readonly string[]): { values: Map<string, string[]>; unknown: string | undefined } {
   const options = Object.fromEntries(
     flags.map(([, { flag, boolean }]) => [
@@ -76,7 +76,7 @@ function readFlags(argv: readonly string[]): { values: Map<string, string[]>; un
   for (const token of tokens) {
     if (token.kind === 'option' && Object.hasOwn(help, token.name)) values.set(token.name, []);
     else if (token.kind === 'option' && Object.hasOwn(options, token.name)) {
-      // A value that looks like a flag is one whose own value was forgotten, unless it stands behind `=`.
+      // A value that looks like a flag means that the value is missing, unless it follows `=`.
       if (token.value === undefined && options[token.name]?.type === 'boolean') values.set(token.name, ['true']);
       else if (token.value === undefined || (!token.inlineValue && token.value.startsWith('-'))) {
         unknown ??= `${token.rawName} needs a value: give ${formOf(token.name)}`;
@@ -92,22 +92,22 @@ function formOf(flag: string): string {
 
 function unknownMessage(argument: string): string {
   if (!/^-./.test(argument) || argument === '--') return `unexpected argument ${shown(argument)}: see --help`;
-  // What stands behind "=" may be meant for nobody's eyes.
+  // Do not show the text after "=": it may be confidential.
   const [name = ''] = argument.split('=');
   const bare = name.replace(/^-+/, '');
   const known = [...flags.map(([, spec]) => spec.flag), 'help', 'version'];
   const [nearest = ''] = known.sort((a, b) => distance(bare, a) - distance(bare, b));
-  // A flag of which more than half would have to change was not meant.
+  // Suggest a flag only if at most half of its letters differ.
   const hint = distance(bare, nearest) <= nearest.length / 2 ? `did you mean --${nearest}?` : 'see --help';
   return `unknown flag ${shown(name)}: ${hint}`;
 }
 
-/** The last of several values counts, as usual, unless they make a list. */
+/** The last of several values wins, unless the flag takes a list. */
 function given(spec: FlagSpec, values: Map<string, string[]>, env: NodeJS.ProcessEnv): Given | undefined {
   const texts = values.get(spec.flag);
   if (texts !== undefined) {
     const text = spec.repeatable === true ? texts.join(',') : (texts.at(-1) ?? '');
-    // An empty list would be no list, which for namespaces means all of them.
+    // An empty list would count as unset, which for namespaces means all namespaces.
     if (text === '') throw new FlagError(`--${spec.flag} is empty: give ${spec.form}`);
     return { text, source: `--${spec.flag}` };
   }
@@ -118,7 +118,7 @@ function given(spec: FlagSpec, values: Map<string, string[]>, env: NodeJS.Proces
   return undefined;
 }
 
-/** What is valid each by itself and not together. */
+/** Rejects values that are valid alone but not together. */
 function checkTogether({ metricsBindAddress: metrics, healthProbeBindAddress: probes }: Config): void {
   if (metrics === 'off' || probes === 'off' || !overlap(metrics, probes)) return;
   const [first, second] = [FLAGS.metricsBindAddress.flag, FLAGS.healthProbeBindAddress.flag];
@@ -136,7 +136,7 @@ function valueOf(spec: FlagSpec, value: Given | undefined): unknown {
   throw new FlagError(`${value?.source ?? 'default'} ${shown(text)} is not valid: give ${spec.form}`);
 }
 
-/** A wrong value as it may be shown: of a URL neither user nor query, which may hold credentials. */
+/** An invalid value for an error message, without the user and query of a URL, which may contain credentials. */
 function shown(text: string): string {
   const safe = text.replace(/^([a-z]+:\/\/)?.*@/is, '$1***@').replace(/[?#].*/s, (tail) => `${tail.charAt(0)}***`);
   return JSON.stringify(safe.length > MAX_SHOWN ? `${safe.slice(0, MAX_SHOWN)}...` : safe);
@@ -146,7 +146,7 @@ function read(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8').trim() || undefined;
   } catch {
-    // Outside a pod there is no such file.
+    // The file exists only in a Pod.
     return undefined;
   }
 }

@@ -1,4 +1,4 @@
-/** The forms that values of flags have, and how they are read. The message for a wrong one is its form. */
+/** Schemas for flag values. The error for an invalid value is the description of the form. */
 import * as z from 'zod';
 import { parseBindAddress } from './bind-address.ts';
 import { MAX_DURATION_DAYS, parseDuration } from '../base/duration.ts';
@@ -25,7 +25,7 @@ export const namespaces = z
 export const path = z.string().min(1);
 export const bindAddress = z.string().transform((text, context) => parseBindAddress(text) ?? invalid(context));
 
-/** The message is the flag's `form`; that of the issue is never shown. */
+/** The user sees the flag's `form`; the message of the issue is never shown. */
 function invalid(context: z.core.$RefinementCtx): never {
   context.addIssue({ code: 'custom' });
   return z.NEVER;

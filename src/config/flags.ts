@@ -1,4 +1,4 @@
-/** The one list of flags of the operator: parsing, environment variables, defaults and help all come from it. */
+/** The list of the operator's flags, used for parsing, environment variables, defaults and help. */
 import * as z from 'zod';
 import {
   BIND_ADDRESS_FORM,
@@ -15,31 +15,31 @@ import {
 } from './flag-values.ts';
 
 export interface FlagSpec {
-  /** Without dashes; the environment variable is `VPS_` and the same in capitals. */
+  /** Name without leading dashes; the environment variable is `VPS_` plus the name in capitals. */
   flag: string;
-  /** Stands for the value in the help. */
+  /** Placeholder for the value in the help. */
   value: string;
   help: string;
-  /** Completes "give ..." for a wrong value. */
+  /** Completes "give ..." in the error for an invalid value. */
   form: string;
-  /** From the text of the value to what the config holds. */
+  /** Converts the text of the value to the config value. */
   schema: z.ZodType<unknown, string>;
-  /** As it would be given. Without it the flag is required or its value undefined. */
+  /** Default value as a user would write it. Without it, the flag is required or its value is undefined. */
   default?: string;
   required?: true;
-  /** Several values, each of which may be a list with commas; the schema gets one list. */
+  /** May be repeated, and each value may be a comma-separated list; the schema gets one combined list. */
   repeatable?: true;
-  /** The flag alone, without a value, means true. */
+  /** The flag without a value means true. */
   boolean?: true;
-  /** What the help says where there is no default to show, or one that does not explain itself. */
+  /** Help text in place of the default, if there is none or it does not explain itself. */
   absent?: string;
-  /** Environment variable of another name that counts after the flag's own. */
+  /** Another environment variable, used if the flag's own is not set. */
   fallbackEnv?: string;
 }
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 const MAX_RECONCILES = 1000;
-/** The keys are the properties of the config; durations are held in ms. */
+/** The keys are the properties of the config; durations are in ms. */
 export const FLAGS = {
   baseUrl: {
     flag: 'base-url',
@@ -210,7 +210,7 @@ export const FLAGS = {
 
 type Flags = typeof FLAGS;
 
-/** The settings of the operator; names with `Ms` are in ms, URLs have no slash at the end. */
+/** The operator's settings. Names ending in `Ms` are in ms; URLs have no trailing slash. */
 export type Config = {
   [Key in keyof Flags]: Flags[Key] extends { required: true } | { default: string }
     ? z.output<Flags[Key]['schema']>

@@ -1,4 +1,4 @@
-/** Conditions of any kind: the three that a verdict sets, after kstatus, and others beside them. Pure. */
+/** Builds conditions: Ready, Reconciling and Stalled from a verdict (kstatus semantics), and any others. Pure. */
 import { REASONS, hasTrait, type Meaning, type ReadyReason, type Reason } from '../api/conditions.ts';
 import { MAX_MESSAGE } from '../api/meta.ts';
 import { type Condition } from '../api/meta.ts';
@@ -10,10 +10,10 @@ export interface Verdict {
   message: string;
 }
 
-/** The condition types that a verdict sets; the others on the object are kept as they are. */
+/** The condition types that a verdict sets; all other conditions stay unchanged. */
 const OWN = new Set(['Ready', 'Reconciling', 'Stalled']);
 
-/** Conditions with the verdict in them. `lastTransitionTime` moves only when a status flips. */
+/** Adds the verdict to the conditions. `lastTransitionTime` changes only when a status flips. */
 export function withVerdict(
   conditions: readonly Condition[],
   verdict: Verdict,
@@ -36,7 +36,7 @@ export function withVerdict(
   return result;
 }
 
-/** Sets (to True if nothing else is said) or, with `undefined`, removes one condition; the order of the others is kept. */
+/** Sets one condition (default status True), or removes it if `value` is undefined. The others keep their order. */
 export function withCondition(
   conditions: readonly Condition[],
   type: string,
@@ -62,7 +62,7 @@ function condition(
   return { ...next, message, lastTransitionTime: since, observedGeneration: generation };
 }
 
-/** The reason that matters now: of Stalled or Reconciling where one is set, else of Ready. */
+/** The current reason: that of Stalled or Reconciling if one is set, else that of Ready. */
 export function currentReason(conditions: readonly Condition[] | undefined): string | undefined {
   const of = (type: string): string | undefined => conditions?.find((other) => other.type === type)?.reason;
   return of('Stalled') ?? of('Reconciling') ?? of('Ready');
@@ -74,7 +74,7 @@ export interface EventNote {
   note: string;
 }
 
-/** Events on transitions only: one when the reason that matters changes, and one when a condition of `types` does. */
+/** One Event when the current reason changes, and one for each condition in `types` whose reason changes. */
 export function transitions(
   before: readonly Condition[] | undefined,
   after: readonly Condition[] | undefined,

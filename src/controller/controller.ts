@@ -1,7 +1,7 @@
 /**
- * The loop of one kind, after controller-runtime's Controller: informers tell of changes, keys wait in the queue, and
- * workers take them to the reconciler, which looks at one object and brings the world closer to what it says. A visit
- * that fails is repeated after a growing pause, and our own writes cause no visit.
+ * The reconcile loop of one kind, modeled on controller-runtime's Controller: informers report changes, keys wait in
+ * the queue, and workers pass them to the reconciler. A failed visit is retried with backoff. The operator's own writes
+ * trigger no visit.
  */
 import { withLogFields } from '../base/log-context.ts';
 import type { Logger } from '../base/logger.ts';
@@ -16,14 +16,14 @@ import type { LoopVitals } from './vitals.ts';
 
 export interface Reconciler<T> {
   /**
-   * Looks at the object of this key (`namespace/name`). `object` is the newest version that is known; undefined: there is
-   * none, or none any more. Resolves with when to look again (ms); left out: when something changes. What it throws makes
-   * the visit fail. Never called for a key that is being looked at.
+   * Reconciles one object. `key` is `namespace/name`; `object` is the newest known version, or undefined if the object
+   * does not exist. Resolves with the delay until the next visit (ms); without one, the next change triggers it. If it
+   * throws, the visit fails. Never called twice at the same time for one key.
    */
   reconcile(key: string, object: T | undefined): Promise<{ requeueAfterMs?: number | undefined }>;
 }
 
-/** The newest versions of the objects of a kind, by what the informer told and what the process wrote itself. */
+/** The newest known versions of the objects of a kind, from the informer and from this process's own writes. */
 export interface ObjectStore<T> {
   newest(key: string): T | undefined;
   told(object: T, previous: T | undefined): void;
@@ -34,22 +34,22 @@ export interface ObjectStore<T> {
   onList(): (resourceVersion: string, listed: readonly T[]) => readonly T[];
 }
 
-/** Objects of another kind whose changes concern ours. */
+/** Another kind whose changes trigger visits of this controller's objects. */
 export interface Watch<W extends KubeObject> {
   informer: Informer<W>;
-  /** The keys of the objects to look at when this one changes, from what it was and from what it is. */
+  /** The keys to enqueue when this object changes; called for the previous version and for the new one. */
   toKeys(object: W): readonly string[];
 }
 
 export interface ControllerOptions<T extends KubeObject> {
-  /** Of the controller, for logs and metrics: the singular of its kind. */
+  /** Name of the controller in logs and metrics: its kind in the singular. */
   name: string;
   informer: Informer<T>;
   objects: ObjectStore<T>;
   watches?: readonly Watch<KubeObject>[];
   reconciler: Reconciler<T>;
   workers: number;
-  /** Marked by the reconciler at each step of a visit, where a visit may take long. */
+  /** The reconciler marks each step here if a visit can take long. */
   progress?: Progress;
   timers: Timers;
   log: Logger;
@@ -71,7 +71,7 @@ export class Controller<T extends KubeObject> {
     informer.subscribe({
       onUpsert: (key, object, previous) => {
         objects.told(object, previous);
-        // A visit looks for news when it ends: the watch often tells of its writes before their answers are here.
+        // A visit checks for changes when it ends: the watch often reports its writes before their responses arrive.
         if (!this.#queue.isTaken(key) && objects.catchUp(key, undefined)) this.#queue.add(key);
       },
       onGone: (key, last) => {
@@ -88,20 +88,20 @@ export class Controller<T extends KubeObject> {
     for (const watch of watches) this.#follow(watch);
   }
 
-  /** Starts the informers, and the workers when the caches are filled. Rejects when `stop` comes first. */
+  /** Starts the informers, and the workers once the caches are full. Rejects if `stop` is called before that. */
   async start(): Promise<void> {
     for (const informer of this.#informers) informer.start();
     await Promise.all(this.#informers.map((informer) => informer.synced()));
     for (let worker = 0; worker < this.#options.workers; worker++) void this.#work();
   }
 
-  /** Takes no more work; visits that are under way go on to their end. Resolves when no informer tells anything more. */
+  /** Takes no new work; running visits finish. Resolves when all informers have stopped. */
   async stop(): Promise<void> {
     this.#queue.shutDown();
     await Promise.all(this.#informers.map((informer) => informer.stop()));
   }
 
-  /** Has the object looked at as soon as a worker is free. */
+  /** Schedules a visit of the object as soon as a worker is free. */
   enqueue(key: string): void {
     this.#queue.add(key);
   }
@@ -139,7 +139,7 @@ export class Controller<T extends KubeObject> {
       const result = await withLogFields(fields, () => this.#visit(visited, object));
       instruments.visited(result, timers.monotonic() - begunAt);
       if (objects.newest(visited) === undefined) this.#queue.drop(visited);
-      // In the same turn as `done`: news that comes in between would be nobody's.
+      // Must run in the same tick as `done`: a change that arrived in between would be lost.
       if (objects.catchUp(visited, object)) this.#queue.add(visited);
       this.#queue.done(visited);
       this.#progress.mark();
@@ -158,14 +158,14 @@ export class Controller<T extends KubeObject> {
       this.#queue.addRateLimited(key);
       const fields = { key, uid: object?.metadata.uid, err: error };
       const isExpected = error instanceof KubeError && (error.code === 'Conflict' || error.code === 'NotFound');
-      if (isExpected) log.debug(fields, 'visit met a newer version');
-      else log.error(fields, 'visit failed');
+      if (isExpected) log.debug(fields, 'reconcile met a newer version; retrying');
+      else log.error(fields, 'reconcile failed');
       return isExpected ? 'requeue' : 'error';
     }
   }
 }
 
-/** 12 hexadecimal digits: enough to tell the visits of a log apart. */
+/** 12 hexadecimal digits, enough to distinguish the visits in a log. */
 function visitId(timers: Pick<Timers, 'random'>): string {
   return Math.floor(timers.random() * 2 ** 48)
     .toString(16)

@@ -1,4 +1,4 @@
-/** Keys that wait for a time, behind a single timer for the earliest: a binary heap, cheap with many thousand keys. */
+/** Keys with a deadline: a binary heap and one timer for the earliest, cheap with many thousands of keys. */
 import { MAX_TIMER_MS, type Timers } from '../base/timers.ts';
 
 interface Deadline {
@@ -7,7 +7,7 @@ interface Deadline {
   at: number;
 }
 
-/** A removed key leaves its entry behind in the heap; beyond this many entries they are cleared out when they prevail. */
+/** Removed keys leave stale heap entries. Above this size the heap drops them once they outnumber the live entries. */
 const SMALL_HEAP = 64;
 
 export class Deadlines {
@@ -17,7 +17,7 @@ export class Deadlines {
   #heap: Deadline[] = [];
   #timer: { handle: unknown; at: number } | undefined;
 
-  /** `onDue` is called for each key whose time has come, earliest first; the key no longer waits then. */
+  /** Calls `onDue` for each key that is due, earliest first, after removing the key. */
   constructor(timers: Timers, onDue: (key: string) => void) {
     this.#timers = timers;
     this.#onDue = onDue;
@@ -27,12 +27,12 @@ export class Deadlines {
     return this.#current.size;
   }
 
-  /** Number of entries in memory: at most twice the size and a few. */
+  /** Number of entries in memory: after each `set`, at most twice `size`, or 64 if that is more. */
   get held(): number {
     return this.#heap.length;
   }
 
-  /** Lets the key wait for `ms`; a key that waits already keeps the earlier time. */
+  /** Makes the key due after `ms`. A key that already waits keeps the earlier deadline. */
   set(key: string, ms: number): void {
     const at = this.#timers.monotonic() + ms;
     const existing = this.#current.get(key);
@@ -60,7 +60,7 @@ export class Deadlines {
     if (first === undefined || (this.#timer !== undefined && this.#timer.at <= first.at)) return;
     this.#disarm();
     const ms = Math.min(MAX_TIMER_MS, Math.max(0, first.at - this.#timers.monotonic()));
-    // Rounded up: a timer that fires early would only be set again.
+    // Rounded up: a timer that fires early would have to be set again.
     this.#timer = { handle: this.#timers.set(() => this.#fire(), Math.ceil(ms)), at: first.at };
   }
 

@@ -1,4 +1,4 @@
-/** Writes Events on the way: never waited for by a step, never repeated within ten minutes. */
+/** Writes Events in the background. No step waits for them, and none is repeated within ten minutes. */
 import type { EventNote } from './conditions.ts';
 import { cut } from '../base/text.ts';
 import type { CreateEvent, EventInput } from '../kube/events.ts';
@@ -8,9 +8,9 @@ import type { Timers } from '../base/timers.ts';
 
 const REPEAT_MS = 10 * 60_000;
 const REMEMBERED = 10_000;
-/** Characters of a note. */
+/** Maximum length of a note, in characters. */
 const MAX_NOTE = 1024;
-/** Of the connections to the API server, which the writes of objects need too: Events may come late. */
+/** Maximum number of concurrent requests: writes of objects need the connections too, and Events can wait. */
 const MAX_IN_FLIGHT = 3;
 
 export class Recorder {
@@ -41,7 +41,7 @@ export class Recorder {
     }
   }
 
-  /** Resolves when every Event was answered. */
+  /** Resolves when the API server has answered every Event. */
   async flush(): Promise<void> {
     await Promise.all(this.#senders);
   }
@@ -49,18 +49,18 @@ export class Recorder {
   async #send(): Promise<void> {
     for (let event = this.#waiting.shift(); event !== undefined; event = this.#waiting.shift()) {
       const { regarding, reason } = event;
-      // In a namespace that is being deleted no Event can be created; the condition and the log say the same.
+      // The API server accepts no Events in a terminating namespace; the condition and the log carry the same text.
       await this.#kube
         .createEvent(event)
-        .catch((error: unknown) => this.#log.debug({ ...regarding, reason, err: error }, 'event not written'));
+        .catch((error: unknown) => this.#log.debug({ ...regarding, reason, err: error }, 'failed to write an Event'));
     }
-    // In the same turn that found nothing left: what comes from now on starts a sender of its own.
+    // In the same tick that found the queue empty, so that a later Event starts a new sender.
     this.#sending -= 1;
   }
 
   #isRepeated(text: string): boolean {
     const now = this.#timers.monotonic();
-    // Oldest first, since a text is only remembered when it is sent.
+    // The map is ordered oldest first, since a text is added only when it is sent.
     for (const [old, at] of this.#sent) {
       if (now - at < REPEAT_MS && this.#sent.size < REMEMBERED) break;
       this.#sent.delete(old);

@@ -1,12 +1,13 @@
 /**
- * A line of items from many namespaces for a fixed number of places. Namespaces take turns; within one the first in is
- * the first out. A namespace that has places gets another one only while they are fewer than four times the free ones,
- * and never the last free one. So one namespace alone gets about four fifths of the places, and never all of them.
+ * A fair queue of items from many namespaces for a fixed number of places. Namespaces take turns; within a namespace
+ * the order is first in, first out. A namespace that holds places gets another one only while it holds fewer than four
+ * times the free ones, and never the last free place. One namespace alone gets about four fifths of the places, never
+ * all.
  */
 
 const SHARE = 4;
 
-/** What waits in the line; `leave` takes it out. */
+/** An item in the line; `leave` removes it. */
 export interface Waiting<T> {
   readonly item: T;
   readonly namespace: string;
@@ -14,13 +15,13 @@ export interface Waiting<T> {
   next: Waiting<T> | undefined;
 }
 
-/** A namespace with items in the line or with places. */
+/** A namespace that has items in the line or holds places. */
 interface Member<T> {
   namespace: string;
   places: number;
   first: Waiting<T> | undefined;
   last: Waiting<T> | undefined;
-  /** The neighbours in the turn of the namespaces with items. */
+  /** Neighbors in the rotation of namespaces that have items. */
   previous: Member<T> | undefined;
   next: Member<T> | undefined;
 }
@@ -29,11 +30,11 @@ export class FairLine<T> {
   readonly #members = new Map<string, Member<T>>();
   #free: number;
   #length = 0;
-  /** Whose turn it is. */
+  /** The namespace with the next turn. */
   #first: Member<T> | undefined;
   #last: Member<T> | undefined;
 
-  /** `places` Infinity: every item gets one at once. */
+  /** With `places` Infinity, every item gets a place immediately. */
   constructor(places: number) {
     this.#free = places;
   }
@@ -43,7 +44,7 @@ export class FairLine<T> {
     return this.#length;
   }
 
-  /** Number of namespaces in memory: those with items or places. */
+  /** Number of namespaces in memory: those that have items or hold places. */
   get namespaces(): number {
     return this.#members.size;
   }
@@ -60,7 +61,7 @@ export class FairLine<T> {
     return waiting;
   }
 
-  /** Takes an item out that waits; no place is given. */
+  /** Removes a waiting item without giving it a place. */
   leave(waiting: Waiting<T>): void {
     const member = this.#members.get(waiting.namespace);
     if (member === undefined) return;
@@ -74,9 +75,9 @@ export class FairLine<T> {
     this.#forgetIdle(member);
   }
 
-  /** Gives the next item a place, which its namespace owes a `release`; undefined where none may have one now. */
+  /** Gives the next item a place; `release` must return it. Undefined if no item may have a place now. */
   take(): T | undefined {
-    // At most as many namespaces are passed over as have places.
+    // Skips at most as many namespaces as hold places.
     for (let member = this.#first; member !== undefined; member = member.next) {
       const waiting = member.first;
       if (waiting === undefined || !this.#mayHaveAnother(member)) continue;
@@ -92,7 +93,7 @@ export class FairLine<T> {
     return undefined;
   }
 
-  /** A place of this namespace is free again. */
+  /** Frees one place of this namespace. */
   release(namespace: string): void {
     const member = this.#members.get(namespace);
     if (member === undefined || member.places === 0) throw new Error(`namespace "${namespace}" has no place`);
@@ -116,7 +117,7 @@ export class FairLine<T> {
     if (member.places === 0 && member.first === undefined) this.#members.delete(member.namespace);
   }
 
-  /** Behind all others whose turn is to come. */
+  /** Puts the namespace at the end of the rotation. */
   #queueUp(member: Member<T>): void {
     member.previous = this.#last;
     member.next = undefined;

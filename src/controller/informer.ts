@@ -1,4 +1,4 @@
-/** A cache of the objects of a kind that follows the API server, and tells a handler of every change. */
+/** A cache of the objects of a kind that follows the API server and notifies handlers of every change. */
 import { realTimers } from '../base/timers.ts';
 import type { KubeHttp } from '../kube/http.ts';
 import type { ObjectName } from '../kube/list.ts';
@@ -20,19 +20,19 @@ export interface InformerOptions extends ReflectorTuning {
   log?: InformerLog;
 }
 
-/** After a restore of etcd, a version can come again with other contents. */
+/** Compares contents too: after an etcd restore, a version can reappear with different contents. */
 function isSame(a: KubeObject, b: KubeObject): boolean {
   return a.metadata.resourceVersion === b.metadata.resourceVersion && isDeepEqual(a, b);
 }
 
-/** True where the name may be that of the object. */
+/** True if the name may refer to this object; a name without a namespace matches any namespace. */
 function isNamed({ namespace, name }: ObjectName, { metadata }: KubeObject): boolean {
   return name === metadata.name && (namespace === undefined || namespace === metadata.namespace);
 }
 
 const problemsOf = (kind: string): Partial<Record<KubeErrorCode, string>> => ({
   NotFound: `the CustomResourceDefinition of ${kind} is not installed; waiting for it`,
-  Forbidden: `not allowed to list and watch ${kind}s; waiting for it`,
+  Forbidden: `not allowed to list and watch ${kind}s; waiting for RBAC to allow it`,
   Expired: 'the watched version is too old; listing again',
   RolledBack: 'the API server is at an older version than before, as after a restore of etcd; listing again',
   TooLarge: `a ${kind} is too large to watch; listing again`,
@@ -50,7 +50,7 @@ export function createInformer<T extends KubeObject>(resource: Resource<T>, opti
   const handlers: InformerHandler<T>[] = [];
   let running: Promise<unknown> | undefined;
 
-  /** A handler's exception is a bug of the handler and must not end the watch. */
+  /** A handler that throws is a bug in the handler and must not end the watch. */
   function notify(key: string, tell: (handler: InformerHandler<T>) => void): void {
     for (const handler of handlers) {
       if (stopping.signal.aborted) return;
@@ -84,12 +84,12 @@ export function createInformer<T extends KubeObject>(resource: Resource<T>, opti
     remove(key, cached.metadata.uid === object.metadata.uid ? object : cached);
   }
 
-  /** A list is the whole truth, even an older one: etcd may have been restored from a backup. */
+  /** A list replaces the whole cache, even if it is older: etcd may have been restored from a backup. */
   function replace(namespace: string | undefined, objects: T[], skipped: readonly ObjectName[]): void {
     const present = new Set(objects.map(keyOf));
     for (const [key, object] of cache) {
       const covered = namespace === undefined || object.metadata.namespace === namespace;
-      // An object that is too large to read is not gone.
+      // An object that is too large to read still exists.
       if (covered && !present.has(key) && !skipped.some((name) => isNamed(name, object))) remove(key, object);
     }
     for (const object of objects) upsert(object);
@@ -118,20 +118,20 @@ export function createInformer<T extends KubeObject>(resource: Resource<T>, opti
       },
       problem(error) {
         signsOfLife[index] = monotonic();
-        const problem = problems[error.code] ?? 'cannot follow the API server; trying again';
-        // An outage is one problem however many attempts it takes.
+        const problem = problems[error.code] ?? 'cannot watch the API server; retrying';
+        // Log an outage once, however many attempts it takes.
         if (problem !== lastProblem) log?.warn({ scope, code: error.code, reason: error.message }, problem);
         lastProblem = problem;
       },
       healthy() {
-        if (lastProblem !== undefined) log?.info({ scope }, 'informer is in order again');
+        if (lastProblem !== undefined) log?.info({ scope }, 'informer recovered');
         lastProblem = undefined;
       },
     };
   }
 
   const synced = Promise.all(firstLists.map(({ promise }) => promise)).then(() => undefined);
-  // Whoever awaits it hears of the rejection; it is no fault if nobody does.
+  // Callers that await it get the rejection; without a caller it must not become an unhandled rejection.
   synced.catch(() => undefined);
 
   return {

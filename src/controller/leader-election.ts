@@ -1,6 +1,7 @@
 /**
- * Leader election over a Lease, with client-go's semantics: a holder that did not renew for the lease duration, as seen
- * here, may be replaced; no clock is compared with another machine's. A holder that cannot renew stops believing in time.
+ * Leader election over a Lease, with client-go's semantics: a holder may be replaced once this process has seen no
+ * renewal for the lease duration. No clock is compared with another machine's. A holder that cannot renew gives up
+ * before another process may take over.
  */
 import { KubeError } from '../kube/error.ts';
 import type { Leases, LeaseState } from '../kube/leases.ts';
@@ -11,19 +12,19 @@ export interface LeaderElectionOptions {
   leases: Leases;
   /** Unique among all processes. */
   identity: string;
-  /** How long after its last sign of life a holder may be replaced (ms). */
+  /** How long after its last renewal a holder may be replaced (ms). */
   leaseDurationMs: number;
   timers: Timers;
   log: Logger;
-  /** Called once, when leadership was lost; the process must end. */
+  /** Called once, when leadership is lost; the process must exit. */
   onLost: () => void;
 }
 
-/** Shares of the lease duration, as client-go's 15 s, 10 s and 2 s. */
+/** Fractions of the lease duration, in the proportions of client-go's 15 s, 10 s and 2 s. */
 const RENEW_DEADLINE = 2 / 3;
 const RETRY = 2 / 15;
 
-/** A moment on both clocks. A suspended machine stops the one, a clock that is set moves the other. */
+/** A moment on both clocks: suspending the machine stops the monotonic clock, setting the time moves the wall clock. */
 interface Moment {
   wall: number;
   monotonic: number;
@@ -32,11 +33,11 @@ interface Moment {
 export class LeaderElection {
   readonly #options: LeaderElectionOptions;
   #lease: LeaseState | undefined;
-  /** When the lease in `#lease` was first seen here. */
+  /** When this process first saw the lease in `#lease`. */
   #observedAt: Moment | undefined;
-  /** When the request of the last renewal was begun. */
+  /** When the request of the last successful renewal was started. */
   #renewedAt: Moment | undefined;
-  /** When the API server last answered for the lease. */
+  /** When the API server last answered a lease request. */
   #answeredAt: Moment | undefined;
   #leads = false;
   #ended = false;
@@ -45,27 +46,27 @@ export class LeaderElection {
     this.#options = options;
   }
 
-  /** Resolves when this process leads; from then on it renews by itself. Never resolves after `end`. */
+  /** Resolves when this process leads, and keeps renewing the lease from then on. Never resolves after `end`. */
   async acquire(): Promise<void> {
-    // What took so long that it is nearly over is written once more before anything is built on it.
+    // A request may take so long that the lease has nearly expired; renew again before relying on it.
     while (!this.#ended && !((await this.#try()) && this.#isFresh())) await this.#pause();
     if (this.#ended) return new Promise(() => undefined);
     this.#leads = true;
-    this.#options.log.info({ identity: this.#options.identity }, 'leads');
+    this.#options.log.info({ identity: this.#options.identity }, 'became the leader');
     void this.#keep();
   }
 
-  /** True while nobody else can have taken over: to be asked right before what must be done by one process only. */
+  /** True while no other process can have taken over. Check it right before any action reserved for the leader. */
   held(): boolean {
     return this.#leads && this.#isFresh();
   }
 
-  /** Since the API server last answered for the lease (ms); Infinity before the first answer. */
+  /** Time since the API server last answered a lease request (ms); Infinity before the first answer. */
   get answerAgeMs(): number {
     return this.#age(this.#answeredAt);
   }
 
-  /** Stops; gives the lease back, so that another process need not wait for it. */
+  /** Stops and releases the lease, so another process need not wait for it to expire. */
   async end(): Promise<void> {
     this.#ended = true;
     const { leases, log } = this.#options;
@@ -74,7 +75,7 @@ export class LeaderElection {
     this.#leads = false;
     await leases
       .update({ ...lease, holder: '', renewTime: this.#timestamp() })
-      .catch((error: unknown) => log.warn({ err: error }, 'lease not given back'));
+      .catch((error: unknown) => log.warn({ err: error }, 'failed to release the lease'));
   }
 
   get #renewDeadlineMs(): number {
@@ -101,7 +102,7 @@ export class LeaderElection {
     return !this.#ended && this.held() && this.#lease?.holder === this.#options.identity;
   }
 
-  /** One attempt to take or renew the lease; true when it is ours now. */
+  /** Tries once to take or renew the lease; true if this process now holds it. */
   async #try(): Promise<boolean> {
     const { leases, identity, log } = this.#options;
     try {
@@ -120,13 +121,13 @@ export class LeaderElection {
       return true;
     } catch (error) {
       if (!(error instanceof KubeError)) throw error;
-      log.debug({ err: error }, 'lease not written');
+      log.debug({ err: error }, 'failed to write the lease');
       if (error.code === 'Conflict') await this.#look();
       return false;
     }
   }
 
-  /** Somebody else wrote: see who. */
+  /** After a conflict: reads the lease to see the current holder. */
   async #look(): Promise<void> {
     const seen = await this.#options.leases.get().catch(() => undefined);
     if (seen !== undefined) this.#observe(seen);
@@ -160,7 +161,7 @@ export class LeaderElection {
     return { wall: timers.now(), monotonic: timers.monotonic() };
   }
 
-  /** ms since then, by the clock on which more has passed. */
+  /** Time since `since` (ms), on whichever clock has advanced more. */
   #age(since: Moment | undefined): number {
     if (since === undefined) return Infinity;
     const now = this.#moment();

@@ -1,6 +1,6 @@
 /**
- * What this process has written itself: newer than the cache until the watch catches up. The watch tells of it later, and
- * that must cause no visit.
+ * Tracks this process's own writes, which are newer than the cache until the watch catches up. The watch reports them
+ * later, and that must not trigger a visit.
  */
 import { isDeepEqual } from '../kube/merge-patch.ts';
 import { keyOf, type KubeObject } from '../kube/resource.ts';
@@ -9,7 +9,7 @@ import { isOlder } from '../kube/versions.ts';
 
 interface Written<T> {
   object: T;
-  /** Counts the versions that writes and live reads returned. */
+  /** Sequence number over all versions that writes and live reads returned. */
   serial: number;
 }
 
@@ -23,19 +23,19 @@ export class OwnWrites<T extends KubeObject> {
     this.#cache = cache;
   }
 
-  /** The newest version known here; undefined when the object does not exist. */
+  /** The newest known version; undefined if the object does not exist. */
   newest(key: string): T | undefined {
     const cached = this.#cache.get(key);
     return cached && this.newestOf(cached);
   }
 
-  /** This version, or that of our own last write where it is newer. */
+  /** This version, or the version of this process's last write if that is newer. */
   newestOf(object: T): T {
     const written = this.#written.get(object.metadata.uid)?.object;
     return written !== undefined && isNewer(written, object) ? written : object;
   }
 
-  /** A version that a write or a live read returned. False where a newer one is known from another write. */
+  /** Records a version that a write or a live read returned. False if another write already returned a newer one. */
   saw(object: T): boolean {
     const { uid } = object.metadata;
     const known = this.#written.get(uid)?.object;
@@ -46,10 +46,10 @@ export class OwnWrites<T extends KubeObject> {
     return true;
   }
 
-  /** The informer has told of this version; mostly it is what our own write returned, or older. */
+  /** The informer reported this version; usually it is the result of an own write, or older. */
   told(object: T): void {
     const written = this.#written.get(object.metadata.uid);
-    // The cache keeps this very object: another copy of the same version would double the memory.
+    // Share the object with the cache: a second copy of the same version would double the memory.
     if (written !== undefined && isSame(object, written.object)) written.object = object;
   }
 
@@ -58,10 +58,10 @@ export class OwnWrites<T extends KubeObject> {
   }
 
   /**
-   * Call it before a list is sent, and call the returned function with the version of that list and its objects. It
-   * forgets our own writes that were answered before the list and are newer than the list, or than their object there, or
-   * whose version has other contents there: only a restore of etcd undoes a write, and versions of before come again
-   * after it. Returns what they had written.
+   * Call it before a list request, and call the returned function with the list's version and objects. That function
+   * forgets own writes that an etcd restore has undone, and returns their objects. A write is undone if it was answered
+   * before the request and is newer than the list or than its object in the list, or if the list has the same version
+   * with other contents. Only an etcd restore undoes a write, and old versions reappear after it.
    */
   onList(): (resourceVersion: string, listed: readonly T[]) => T[] {
     const serial = this.#serial;
@@ -81,8 +81,8 @@ export class OwnWrites<T extends KubeObject> {
   }
 
   /**
-   * Forgets our own write where the cache has caught up with it. True when the cache has something that neither `known`
-   * nor our own writes have: somebody else changed the object.
+   * Forgets the own write once the cache has caught up with it. True if the cached version is neither `known` nor an
+   * own write: another client changed the object.
    */
   catchUp(key: string, known: T | undefined): boolean {
     const cached = this.#cache.get(key);
@@ -95,7 +95,7 @@ export class OwnWrites<T extends KubeObject> {
   }
 }
 
-/** True where both are one version of one object. */
+/** True if both are the same version of the same object. */
 export function isSame(a: KubeObject, b: KubeObject): boolean {
   return a.metadata.uid === b.metadata.uid && a.metadata.resourceVersion === b.metadata.resourceVersion;
 }

@@ -1,11 +1,12 @@
 /**
- * Whether the workers of a loop get on. They are called stuck only when all of them are busy, or all that one namespace may
- * have while more of its objects wait (fair-line.ts), and none has come a step further for longer than any step may last: a
- * restart in mid-create makes the outcome of that create unknown, which is worse than slowness. So a provider or an API
- * server that hangs must never be taken for stuck workers. It is not: every wait inside a step is bounded (a call by its
- * deadline, the token bucket by its rate), a call that meets its deadline fails, and a step that fails is a step that has
- * ended. What is left are waits that end never: a bug, or a disk that hangs.
- * One stuck worker of many is no reason either; `workqueue_longest_running_processor_seconds` shows it.
+ * Tracks whether the workers of a loop make progress. They count as stuck only if no worker has finished a step for
+ * longer than any step can take, while all workers are busy, or all that one namespace may have (fair-line.ts) while
+ * more of its objects wait. The test is strict because a restart in the middle of an order leaves its outcome unknown,
+ * which is worse than being slow.
+ *
+ * A hanging provider or API server never makes workers look stuck: every wait inside a step is bounded (a call by its
+ * deadline, the token bucket by its rate), and a failed step counts as finished. Only a bug or a hanging disk waits
+ * forever. A single stuck worker does not count either; `workqueue_longest_running_processor_seconds` shows it.
  */
 import type { Timers } from '../base/timers.ts';
 
@@ -18,12 +19,12 @@ export class Progress {
     this.#markedAt = timers.monotonic();
   }
 
-  /** A worker has begun or ended something. */
+  /** Records that a worker has started or finished a step. */
   mark(): void {
     this.#markedAt = this.#timers.monotonic();
   }
 
-  /** Since the last mark (ms). */
+  /** Time since the last mark (ms). */
   get ageMs(): number {
     return this.#timers.monotonic() - this.#markedAt;
   }

@@ -1,6 +1,6 @@
 /**
- * The work queue, after the semantics of client-go's workqueue: keys (`namespace/name`) instead of objects, each at most
- * once in the queue and never with two workers at the same time. Namespaces share the workers fairly (fair-line.ts).
+ * The work queue, with the semantics of client-go's workqueue: it holds keys (`namespace/name`), each at most once, and
+ * never gives a key to two workers at the same time. Namespaces share the workers fairly (fair-line.ts).
  */
 import { backoffDelay, type Backoff } from '../base/backoff.ts';
 import { Deadlines } from './deadlines.ts';
@@ -15,21 +15,21 @@ interface Ready {
   addedAt: number;
 }
 
-/** A key that a worker has. Times are on the monotonic clock (ms). */
+/** A key that a worker is processing. Times are on the monotonic clock (ms). */
 interface Taken {
   takenAt: number;
-  /** When it was added again meanwhile. */
+  /** When the key was added again while the worker had it. */
   addedAt: number | undefined;
 }
 
 export interface WorkQueueOptions extends Partial<Backoff> {
-  /** Number of workers that the namespaces share; left out: each key is handed to any worker that asks. */
+  /** Number of workers that the namespaces share. Without it, any worker that asks gets the next key. */
   workers?: number;
   timers?: Timers;
   instruments?: LoopInstruments | undefined;
 }
 
-/** After a visit that throws. One that a failed call to the provider ends says itself when the next is due. */
+/** Backoff after a visit that throws. After a failed provider call, the visit itself requests a requeue delay. */
 const DEFAULT_BACKOFF: Backoff = { baseMs: 500, maxMs: 300_000 };
 
 export class WorkQueue {
@@ -53,28 +53,28 @@ export class WorkQueue {
     this.#deadlines = new Deadlines(this.#timers, (key) => this.add(key));
   }
 
-  /** Number of keys that are ready for a worker, those that wait for the share of their namespace included. */
+  /** Number of keys that are ready for a worker, including those whose namespace has used up its share. */
   get length(): number {
     return this.#ready.size;
   }
 
-  /** True while a worker has the key. */
+  /** True while a worker is processing the key. */
   isTaken(key: string): boolean {
     return this.#processing.has(key);
   }
 
-  /** For how long each worker that has a key has had it (ms). */
+  /** How long each busy worker has been processing its key (ms). */
   busyFor(): number[] {
     const now = this.#timers.monotonic();
     return Array.from(this.#processing.values(), ({ takenAt }) => now - takenAt);
   }
 
-  /** Number of `addRateLimited` since the last `forget`. */
+  /** Number of `addRateLimited` calls since the last `forget`. */
   retries(key: string): number {
     return this.#failures.get(key) ?? 0;
   }
 
-  /** Makes the key ready, or, when a worker has it, ready again at its `done`. Its delay ends: the visit sets a new one. */
+  /** Makes the key ready now, or at its `done` if a worker has it. Cancels its delay: the visit sets a new one. */
   add(key: string): void {
     if (this.#stopped) return;
     this.#deadlines.delete(key);
@@ -86,7 +86,7 @@ export class WorkQueue {
     else taken.addedAt = addedAt;
   }
 
-  /** Adds the key after `ms`. The earliest of several delays counts; a key that will be visited anyway takes none. */
+  /** Adds the key after `ms`. The earliest of several delays wins; a key that is already due ignores the delay. */
   addAfter(key: string, ms: number): void {
     if (this.#stopped || this.#ready.has(key) || this.#processing.get(key)?.addedAt !== undefined) return;
     if (ms > 0) this.#deadlines.set(key, ms);
@@ -102,12 +102,12 @@ export class WorkQueue {
     this.addAfter(key, backoffDelay(failures, this.#backoff, this.#timers.random()));
   }
 
-  /** Resets the backoff of the key; where it waits or is ready it stays. */
+  /** Resets the backoff of the key, which stays in the queue if it is there. */
   forget(key: string): void {
     this.#failures.delete(key);
   }
 
-  /** Forgets everything about a key whose object no longer exists; a worker that has it goes on to its `done`. */
+  /** Forgets everything about a key whose object no longer exists. A worker that has the key still calls `done`. */
   drop(key: string): void {
     this.#failures.delete(key);
     this.#deadlines.delete(key);
@@ -118,7 +118,7 @@ export class WorkQueue {
     if (taken !== undefined) taken.addedAt = undefined;
   }
 
-  /** The next key, as soon as there is one; `undefined` once the queue is shut down. Owes a `done`. */
+  /** Resolves with the next key, or `undefined` once the queue is shut down. The caller must call `done(key)`. */
   get(): Promise<string | undefined> {
     if (this.#stopped) return Promise.resolve(undefined);
     return new Promise((resolve) => {
@@ -127,7 +127,7 @@ export class WorkQueue {
     });
   }
 
-  /** The worker is finished with the key; if it was added meanwhile it is ready again. */
+  /** The worker has finished with the key. If the key was added while the worker had it, it becomes ready again. */
   done(key: string): void {
     const taken = this.#processing.get(key);
     if (taken === undefined) return;
@@ -139,7 +139,7 @@ export class WorkQueue {
     else this.#handOut();
   }
 
-  /** Ends the queue: every `get` answers `undefined` from now on, and nothing is added any more. */
+  /** Ends the queue: every `get` resolves with `undefined`, and nothing can be added. */
   shutDown(): void {
     this.#stopped = true;
     this.#deadlines.clear();
@@ -153,7 +153,7 @@ export class WorkQueue {
     this.#handOut();
   }
 
-  /** Gives workers that wait the keys that may be worked on now. */
+  /** Gives ready keys to waiting workers, as far as the fair shares allow. */
   #handOut(): void {
     while (this.#getters.length > 0) {
       const next = this.#line.take();

@@ -1,4 +1,4 @@
-/** Keeps one store equal to what the API server has: list, then watch from there, for as long as it is not stopped. */
+/** Keeps one store in sync with the API server: lists, then watches from that version, until it is stopped. */
 import { backoffDelay, pause, type Backoff } from '../base/backoff.ts';
 import { realTimers, type Timers } from '../base/timers.ts';
 import { KubeError } from '../kube/error.ts';
@@ -11,29 +11,29 @@ import { watchOnce, type WatchEvent } from '../kube/watch.ts';
 export interface ReflectorSink<T> {
   /** As `InformerHandler.onList`. */
   listing(): (resourceVersion: string, listed: readonly T[]) => void;
-  /** All that exists now; the objects in `skipped` exist too, and are too large to read. */
+  /** All objects that exist now. Those in `skipped` exist too, but are too large to read. */
   replace(objects: T[], skipped: readonly ObjectName[]): void;
   upsert(object: T): void;
   gone(object: T): void;
   /** The API server has answered or sent something. */
   contact: () => void;
   problem(error: KubeError): void;
-  /** Everything is in order again after a problem, or for the first time. */
+  /** Listing or watching works, for the first time or again after a problem. */
   healthy: () => void;
 }
 
 export interface ReflectorTuning {
   /** Objects per page of a list, default 500. */
   pageSize?: number;
-  /** Bytes per page of a list; a larger page is read in smaller ones. Default 8 MiB; 500 objects have about 3 MB. */
+  /** Bytes per page of a list, default 8 MiB; a larger page is read in smaller ones. 500 objects take about 3 MB. */
   pageBytes?: number;
-  /** Bytes of one object; a larger one is skipped. Default 16 MiB; by default etcd stores at most 1.5 MiB. */
+  /** Maximum bytes of one object, default 16 MiB; larger ones are skipped. By default etcd stores at most 1.5 MiB. */
   objectBytes?: number;
-  /** Pauses after failures, default 200 ms to 15 s. */
+  /** Backoff after failures, default 200 ms to 15 s. */
   backoff?: Backoff;
-  /** Asked for at each watch, default at random between 5 and 10 minutes. */
+  /** Duration of each watch in seconds, default random between 5 and 10 minutes. */
   watchSeconds?: () => number;
-  /** A watch that is silent for this long is taken for dead, default 150 s; bookmarks come about once a minute. */
+  /** A watch that is silent for this long counts as dead, default 150 s. Bookmarks arrive about once a minute. */
   silenceMs?: number;
   timers?: Timers;
 }
@@ -41,17 +41,17 @@ export interface ReflectorTuning {
 export interface ReflectorOptions<T extends KubeObject> extends ReflectorTuning {
   http: KubeHttp;
   resource: Resource<T>;
-  /** Left out: all namespaces. */
+  /** Undefined means all namespaces. */
   namespace: string | undefined;
   sink: ReflectorSink<T>;
   signal: AbortSignal;
 }
 
-/** Pauses grow no further than this while the CustomResourceDefinition is missing: it may be installed any second. */
+/** Longest backoff while the CustomResourceDefinition is missing, which may be installed at any moment. */
 const MAX_PAUSE_NOT_INSTALLED_MS = 5_000;
-/** A watch that lived this long was in order, even if it said nothing. */
+/** A watch that lasted this long counts as healthy, even without events. */
 const SETTLED_AFTER_MS = 5_000;
-/** However long the API server asks to wait. */
+/** Upper bound for the Retry-After of the API server. */
 const MAX_RETRY_AFTER_MS = 60_000;
 
 const SILENCE_MS = 150_000;
@@ -60,22 +60,22 @@ const OBJECT_BYTES = 16 * 1024 * 1024;
 const BACKOFF = { baseMs: 200, maxMs: 15_000 };
 
 /**
- * A reflector that has shown no sign of life, neither an answer nor a failure, for so long (ms) is dead: it pauses for a
- * minute at most, each call has its deadline, a silent watch is broken off, and here all that is taken twice. An API
- * server that is away, or refuses, is no reason: each failure is a sign of life. `timeoutMs`: deadline of a call.
+ * Silence (ms) after which a reflector counts as dead: twice the sum of the silence limit of a watch, the longest pause
+ * (one minute) and the deadline of a call (`timeoutMs`). An API server that is down or refuses requests never makes a
+ * reflector look dead, because a failure is a sign of life too.
  */
 export function longestSilenceMs(timeoutMs: number): number {
   return 2 * (SILENCE_MS + MAX_RETRY_AFTER_MS + timeoutMs);
 }
 
-/** Resolves when `signal` has fired and nothing runs any more; never rejects. */
+/** Resolves when `signal` has fired and all work has ended; never rejects. */
 export async function runReflector<T extends KubeObject>(options: ReflectorOptions<T>): Promise<void> {
   const { http, resource, namespace, sink, signal, timers = realTimers, silenceMs = SILENCE_MS } = options;
   const { pageSize = 500, pageBytes = PAGE_BYTES, objectBytes = OBJECT_BYTES } = options;
   const { watchSeconds = () => Math.floor(300 + timers.random() * 300), backoff = BACKOFF } = options;
-  /** Consecutive ones. */
+  /** Consecutive failures. */
   let failures = 0;
-  /** Where the next watch begins; undefined: a list is due. */
+  /** The version where the next watch starts; undefined if a list is due. */
   let resourceVersion: string | undefined;
   /** True from a list to the first watch after it. */
   let isListed = false;
@@ -92,13 +92,13 @@ export async function runReflector<T extends KubeObject>(options: ReflectorOptio
     sink.healthy();
   }
 
-  /** Versions only grow, unless etcd was restored; then the cache may be wrong. Throws KubeError. */
+  /** Versions only grow, unless etcd was restored; then the cache may be wrong. Throws KubeError `RolledBack`. */
   function requireNotOlder(version: string, seen: string): void {
     if (!isOlder(version, seen)) return;
     throw new KubeError('RolledBack', `the API server is at version ${version}, and was at ${seen} before`);
   }
 
-  /** A watch from a version that a restored etcd has not reached yet is silent until it does. Throws KubeError. */
+  /** A watch from a version that a restored etcd has not reached yet stays silent, so check first. Throws KubeError. */
   async function requireNotRolledBack(seen: string): Promise<void> {
     const listed = sink.listing();
     const version = await currentVersion(http, resource, { namespace, signal });
@@ -117,7 +117,7 @@ export async function runReflector<T extends KubeObject>(options: ReflectorOptio
     else sink.gone(event.object);
   }
 
-  /** Whether the API server closed a watch that was in order, so that the next one may begin at once. */
+  /** True if the API server closed a healthy watch, so the next one may start immediately. */
   async function watch(from: string): Promise<boolean> {
     if (!isListed) await requireNotRolledBack(from);
     isListed = false;
@@ -143,7 +143,7 @@ export async function runReflector<T extends KubeObject>(options: ReflectorOptio
     }
   }
 
-  // A function, since the compiler would take a property for unchanged after the first look at it.
+  // A function, because the compiler assumes that a property does not change after its first check.
   const stopped = () => signal.aborted;
   while (!stopped()) {
     try {
@@ -170,7 +170,7 @@ export async function runReflector<T extends KubeObject>(options: ReflectorOptio
   }
 }
 
-/** Faults of the way there and of a loaded server say nothing against our version; anything else calls for a list. */
+/** After a network failure or an overloaded server, the known version is still good; other errors require a list. */
 function mayResume(error: KubeError): boolean {
   return error.code === 'Unreachable' || error.code === 'ServerError' || error.code === 'TooManyRequests';
 }

@@ -1,14 +1,14 @@
-/** What can be seen of a running loop from outside: probes and metrics are made of it. */
+/** Health data of a running reconcile loop, for probes and metrics. */
 
 /** All durations are in ms. */
 export interface LoopVitals {
-  /** Keys that wait for a worker. */
+  /** Number of keys that wait for a worker. */
   queued: number;
-  /** For how long each busy worker has had its key. */
+  /** How long each busy worker has been processing its key. */
   busyForMs: readonly number[];
   maxWorkers: number;
-  /** Since a worker last ended a step. */
+  /** Time since a worker last started or finished a step. */
   progressAgeMs: number;
-  /** Since the most silent of its reflectors last showed a sign of life; a failure is one. */
+  /** Time since the most silent reflector last showed a sign of life; a failure counts as one. */
   informerSilentMs: number;
 }

@@ -4,7 +4,7 @@ import { mergePatch } from './merge-patch.ts';
 import { pathOf, type KubeObject, type Resource } from './resource.ts';
 import type { MetadataPatch, ObjectVersion } from './types.ts';
 
-/** Owner of what we write, in managedFields. */
+/** Owner of the operator's writes in managedFields. */
 export const FIELD_MANAGER = 'vps-operator';
 export const MERGE_PATCH = 'application/merge-patch+json';
 
@@ -12,13 +12,13 @@ export const MERGE_PATCH = 'application/merge-patch+json';
 export type StatusOf<T> = T extends { status?: infer S } ? NonNullable<S> & object : object;
 
 export interface Client<T extends KubeObject> {
-  /** Undefined when there is no such object. A read of the newest version, never a cached one. */
+  /** Reads the newest version, never a cached one. Undefined if the object does not exist. */
   get(namespace: string, name: string): Promise<T | undefined>;
-  /** One merge patch with uid and resourceVersion; returns the new object. 409 stale, 422 wrong uid, 404 gone. */
+  /** Sends one merge patch with uid and resourceVersion; returns the new object. 409 stale, 422 wrong uid, 404 gone. */
   patchMetadata(version: ObjectVersion, changes: MetadataPatch): Promise<T>;
   /**
-   * Makes the status exactly `status` (fields that were there and are not in it are removed). `previous` is the status
-   * at that version. 409 for a stale version and for an object created anew, 404 gone, 422 over the schema's bounds.
+   * Replaces the status: removes the fields of `previous`, the status at that version, that `status` lacks. 409 for a
+   * stale version and for a re-created object, 404 gone, 422 for a value outside the schema's bounds.
    */
   writeStatus(version: ObjectVersion, previous: StatusOf<T> | undefined, status: StatusOf<T>): Promise<T>;
 }
@@ -35,11 +35,11 @@ export function createClient<T extends KubeObject>(http: KubeHttp, resource: Res
       return object === undefined ? undefined : parse(object);
     },
     patchMetadata: ({ namespace, name, uid, resourceVersion }, changes) =>
-      // Compared before the patch is applied: 409 for another version, 422 for another uid.
+      // The API server compares these before it applies the patch: 409 for another version, 422 for another uid.
       patch(pathOf(resource, namespace, name), { metadata: { uid, resourceVersion, ...changes } }),
     writeStatus: ({ namespace, name, resourceVersion }, previous, status) =>
       patch(`${pathOf(resource, namespace, name)}/status`, {
-        // /status ignores a uid (seen with 1.36); an object created anew has a newer version, so that one suffices.
+        // /status ignores the uid (seen with 1.36). The version is enough: a re-created object has a newer one.
         metadata: { resourceVersion },
         status: mergePatch(previous ?? {}, status),
       }),

@@ -1,4 +1,4 @@
-/** Where the API server is and how to authenticate, from a kubeconfig or from the Pod's service account. */
+/** Loads the API server's address and credentials from a kubeconfig or from the Pod's service account. */
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { findHomeDir, KubeConfig, type User } from '@kubernetes/client-node';
@@ -6,7 +6,7 @@ import { KubeError } from './error.ts';
 import { impersonationHeaders } from './impersonation.ts';
 import { readKubeconfig, type ClusterEntry, type UserEntry } from './kubeconfig.ts';
 
-/** What a TLS connection to the API server needs. */
+/** TLS options for connections to the API server. */
 export interface TlsMaterial {
   ca?: string | Buffer;
   cert?: string | Buffer;
@@ -21,13 +21,13 @@ export interface KubeCredentials {
 }
 
 export interface Cluster {
-  /** Origin and optional path prefix, without a slash at the end. */
+  /** Origin and optional path prefix, without a trailing slash. */
   server: string;
   /** The namespace of the current context, or of the Pod. */
   namespace: string | undefined;
   /** HTTP proxy of the kubeconfig. */
   proxyUrl: string | undefined;
-  /** Reads files and runs plugins anew when they have expired; throws KubeError `Unreachable` if that fails. */
+  /** Reads files and runs plugins again after their credentials expire. Throws KubeError `Unreachable` on failure. */
   credentials(): Promise<KubeCredentials>;
 }
 
@@ -37,7 +37,7 @@ interface FilledOptions extends TlsMaterial {
   headers: Record<string, string | number | readonly string[]>;
 }
 
-/** Replaces values of the kubeconfig, as kubectl's flags of these names do; an empty value counts as not given. */
+/** Override values of the kubeconfig, like kubectl's flags of the same names; an empty value counts as unset. */
 export interface Overrides {
   context?: string | undefined;
   as?: string | undefined;
@@ -48,8 +48,8 @@ export interface Overrides {
 const SERVICE_ACCOUNT_TOKEN = '/var/run/secrets/kubernetes.io/serviceaccount/token';
 
 /**
- * Loads `path`, else what `$KUBECONFIG` names, else `~/.kube/config`, else the Pod's service account. Throws an Error that
- * says what is wrong with it.
+ * Loads the first of: `path`, the files in `$KUBECONFIG`, `~/.kube/config`, the Pod's service account. Throws an Error
+ * that says what is wrong.
  */
 export function loadCluster(path?: string, overrides: Overrides = {}): Cluster {
   const files = path ? [path] : defaultFiles();
@@ -101,7 +101,7 @@ function podCluster(overrides: Overrides): Cluster {
 
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
-/** Plain HTTP is what `kubectl proxy` serves on this machine; to others it would send tokens in the clear. */
+/** Allows plain HTTP only to this machine (`kubectl proxy`); elsewhere it would send tokens unencrypted. */
 function admitServer(server: string, what: string): void {
   if (!URL.canParse(server)) throw new Error(`${what} names no valid server: "${server}"`);
   const { protocol, hostname } = new URL(server);
@@ -110,7 +110,7 @@ function admitServer(server: string, what: string): void {
   }
 }
 
-/** client-node gets only what is chosen: its own loading does not follow client-go. */
+/** Passes only the chosen entries to client-node, whose own loading differs from client-go's. */
 function clientConfig(cluster: ClusterEntry, user: UserEntry | undefined): KubeConfig {
   const config = new KubeConfig();
   const tokenFile = user?.tokenFile;
@@ -122,10 +122,10 @@ function clientConfig(cluster: ClusterEntry, user: UserEntry | undefined): KubeC
       caData: cluster['certificate-authority-data'],
       tlsServerName: cluster['tls-server-name'],
       proxyUrl: cluster['proxy-url'],
-      // client-node requires it of a server without TLS, which has no certificate to verify.
+      // client-node requires this for a server without TLS, which has no certificate to verify.
       skipTLSVerify: cluster['insecure-skip-tls-verify'] || new URL(cluster.server).protocol === 'http:',
     },
-    // Without a user, client-node would leave out the certificate authority of the cluster as well.
+    // Without a user, client-node would also drop the cluster's certificate authority.
     {
       name: 'user',
       ...(user !== undefined && {
@@ -136,7 +136,7 @@ function clientConfig(cluster: ClusterEntry, user: UserEntry | undefined): KubeC
         username: user.username,
         password: user.password,
         exec: user.exec,
-        // A file wins over a token, since the token in the file is replaced when it expires.
+        // A token file takes precedence over a token, because its contents are replaced when the token expires.
         ...(tokenFile ? tokenIn(tokenFile) : { token: user.token, authProvider: user['auth-provider'] }),
       }),
     },
@@ -148,7 +148,7 @@ function tokenIn(tokenFile: string): Pick<User, 'authProvider'> {
   return { authProvider: { name: 'tokenFile', config: { tokenFile } } };
 }
 
-/** Flags replace fields of the kubeconfig one by one. */
+/** Each flag overrides one field of the kubeconfig. */
 function impersonated(user: UserEntry | undefined, { as, asUid, asGroup }: Overrides): KubeCredentials['headers'] {
   return impersonationHeaders({
     user: as || (user?.as ?? ''),
@@ -166,12 +166,12 @@ async function readCredentials(
   try {
     await config.applyToHTTPSOptions(options);
   } catch (error) {
-    // A JSON error quotes the plugin's output, which is where the token stands.
-    const why = error instanceof SyntaxError ? 'the credential plugin wrote no JSON' : (error as Error).message;
+    // A JSON error quotes the plugin's output, which contains the token.
+    const why = error instanceof SyntaxError ? 'the credential plugin did not print JSON' : (error as Error).message;
     throw new KubeError('Unreachable', `cannot obtain credentials for the API server: ${why}`);
   }
   const headers: KubeCredentials['headers'] = {};
-  // A token file may end in a newline, which no header may contain.
+  // A token file may end with a newline, which is not allowed in a header.
   for (const [name, value] of Object.entries(options.headers)) headers[name.toLowerCase()] = String(value).trim();
   if (options.auth !== undefined) headers['authorization'] = `Basic ${Buffer.from(options.auth).toString('base64')}`;
   const { ca, cert, key, servername, rejectUnauthorized } = options;

@@ -2,11 +2,11 @@
 import { Agent, ProxyAgent, type Dispatcher } from 'undici';
 import type { Cluster, KubeCredentials, TlsMaterial } from './config.ts';
 
-/** Calls share these; a call that finds all busy waits. With the two watches of all namespaces they are nine. */
+/** Shared by all calls; a call waits if all are busy. With two watches over all namespaces, the process has nine. */
 const MAX_CALL_CONNECTIONS = 7;
-/** Credentials are asked for anew after this time, so that a busy process does not read files for every request. */
+/** Credentials are cached this long, so a busy process does not read files for every request. */
 const CREDENTIALS_MAX_AGE_MS = 5_000;
-/** Finds a dead peer or a forgetful load balancer; client-go's value. */
+/** Detects a dead peer or a load balancer that dropped the connection; same value as client-go. */
 const TCP_KEEPALIVE_MS = 30_000;
 const IDLE_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -17,16 +17,16 @@ export interface KubeConnection {
 }
 
 export interface Connections {
-  /** For a call, or for a watch, which holds its connection for minutes and so must not take one from the calls. */
+  /** Calls and watches use separate connections, because a watch holds its connection for minutes. */
   get(use: 'call' | 'watch'): Promise<KubeConnection>;
-  /** The next `get` asks for credentials anew. */
+  /** Drops the cached credentials; the next `get` reads them again. */
   invalidate(): void;
-  /** Breaks whatever is under way. */
+  /** Closes all connections and aborts running requests. */
   close(): Promise<void>;
 }
 
 interface Generation {
-  /** As last seen: as long as nothing was read anew, nothing has to be compared. */
+  /** The object last returned by `credentials`; while it stays the same object, no comparison is needed. */
   tls: TlsMaterial;
   fingerprint: string;
   call: Dispatcher;
@@ -49,7 +49,7 @@ export function createConnections(cluster: Cluster, now: () => number = Date.now
     return credentials.value;
   }
 
-  /** What is under way ends in its own time; watches end within minutes. */
+  /** Lets running requests finish; watches end within minutes. */
   function retire(dispatcher: Dispatcher): void {
     retired.add(dispatcher);
     void dispatcher.close().then(() => retired.delete(dispatcher));

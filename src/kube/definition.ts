@@ -1,10 +1,10 @@
-/** A CustomResourceDefinition, as far as it matters to what is done for objects of its kind. */
+/** Reads whether a CustomResourceDefinition is being deleted, and whether an annotation allows that. */
 import { ALLOW_DELETION_ANNOTATION } from '../api/names.ts';
 import { KubeError } from './error.ts';
 import type { KubeHttp } from './http.ts';
 import type { DefinitionState } from './types.ts';
 
-/** Without the schema, which is large. */
+/** Requests metadata only, because the schema is large. */
 const METADATA_ONLY = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1';
 
 interface PartialDefinition {

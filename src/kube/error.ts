@@ -1,19 +1,19 @@
-/** The one error that calls to the API server throw. */
+/** The error type that all calls to the API server throw. */
 import type { KubeErrorCode } from './types.ts';
 
 const MAX_MESSAGE = 1024;
 
 interface KubeErrorDetails {
-  /** HTTP status, where there was an answer. */
+  /** HTTP status, if there was a response. */
   status?: number | undefined;
-  /** The API server's word, such as `AlreadyExists`. */
+  /** The reason in the API server's status, such as `AlreadyExists`. */
   reason?: string | undefined;
-  /** How long the API server asked to wait. */
+  /** How long the API server asked to wait (ms). */
   retryAfterMs?: number | undefined;
   cause?: unknown;
 }
 
-/** `message` is the API server's or the network's, at most 1024 characters; it never carries a request's headers. */
+/** `message` comes from the API server or the network, at most 1024 characters; it never contains request headers. */
 export class KubeError extends Error {
   override readonly name = 'KubeError';
   readonly code: KubeErrorCode;
@@ -30,7 +30,7 @@ export class KubeError extends Error {
   }
 }
 
-/** The part of a `v1.Status` that is read; it is the body of an error and the object of a watch's ERROR event. */
+/** The fields of `v1.Status` that the operator reads: the body of an error, and the object of a watch's ERROR event. */
 export interface StatusBody {
   kind?: string;
   code?: number;
@@ -39,7 +39,7 @@ export interface StatusBody {
   details?: { name?: string; retryAfterSeconds?: number };
 }
 
-/** An answer that is not 2xx; `body` is its text, a `v1.Status` if it came from the API server itself. */
+/** The error for a response that is not 2xx. `body` is its text: a `v1.Status` if the API server itself sent it. */
 export function errorOfAnswer(status: number, body: string, retryAfter: string | undefined): KubeError {
   const parsed = parseStatus(body);
   const message = parsed?.message ?? body.trim().slice(0, 200);
@@ -55,15 +55,15 @@ export function statusError(status: number, body: StatusBody, retryAfter?: strin
   });
 }
 
-/** A fault before or instead of an answer: DNS, connection, TLS, deadline. */
+/** The error for a request without a response: DNS, connection, TLS, deadline. */
 export function networkError(what: string, cause: unknown): KubeError {
   const message = cause instanceof Error && cause.message !== '' ? cause.message : String(cause);
   return new KubeError('Unreachable', `${what}: ${message}`, { cause });
 }
 
 /**
- * Whether a 404 speaks of the named object. A 404 for an unknown kind, or from something in between, does not, and must
- * not be read as "the object is gone".
+ * True if a 404 is about the named object. A 404 for an unknown kind, or from a proxy in between, is not, and does not
+ * mean that the object is gone.
  */
 export function isAbsence(status: number, body: string, name: string): boolean {
   const parsed = status === 404 ? parseStatus(body) : undefined;

@@ -1,20 +1,20 @@
-/** Writes events.k8s.io/v1 Events about our objects. */
+/** Writes events.k8s.io/v1 Events about the operator's objects. */
 import { hostname } from 'node:os';
 import { API_VERSION, GROUP } from '../api/names.ts';
 import { FIELD_MANAGER } from './client.ts';
 import type { KubeHttp } from './http.ts';
 
-/** Bounds of events.k8s.io/v1; the API server refuses a longer one. */
+/** Limits of events.k8s.io/v1; the API server rejects longer values. */
 const MAX_NOTE_BYTES = 1024;
 const MAX_WORD = 128;
 
 export interface EventInput {
-  /** An object of our API group. */
+  /** An object of the operator's API group. */
   regarding: { kind: string; namespace: string; name: string; uid: string; resourceVersion: string };
   type: 'Normal' | 'Warning';
-  /** CamelCase, of api/conditions.ts. */
+  /** CamelCase, from api/conditions.ts. */
   reason: string;
-  /** What was done or tried, CamelCase verb; at most 128 characters. */
+  /** What the operator did or tried: a CamelCase verb of at most 128 characters. */
   action: string;
   /** At most 1024 characters. */
   note: string;
@@ -50,7 +50,7 @@ function clampBytes(text: string, limit: number): string {
   const bytes = Buffer.from(text);
   if (bytes.length <= limit) return text;
   let end = limit;
-  // Back to the start of a character: continuation bytes are 10xxxxxx.
+  // Move back to the start of a UTF-8 character: continuation bytes are 10xxxxxx.
   while (((bytes[end] ?? 0) & 0xc0) === 0x80) end -= 1;
   return bytes.subarray(0, end).toString();
 }

@@ -1,4 +1,4 @@
-/** HTTP to the API server over shared connections: one deadline over the whole of a call, bounded bodies, KubeErrors. */
+/** HTTP client for the API server: shared connections, one deadline per call, bounded bodies, KubeErrors. */
 import type { Dispatcher } from 'undici';
 import { until } from '../base/until.ts';
 import type { Cluster } from './config.ts';
@@ -17,29 +17,29 @@ export interface CallOptions {
   body?: object;
   /** Default `application/json`. */
   contentType?: string;
-  /** What the answer may be, default `application/json`. */
+  /** Accept header, default `application/json`. */
   accept?: string;
-  /** The call fails with `TooLarge` when the answer has more bytes; default 64 MiB. */
+  /** The call fails with `TooLarge` if the response has more bytes; default 64 MiB. */
   maxBytes?: number;
   signal?: AbortSignal;
-  /** Name whose absence is an answer: a 404 that speaks of it gives `undefined` instead of an error. */
+  /** Name of an object that may be missing: a 404 about it returns `undefined` instead of throwing. */
   absent?: string;
 }
 
 export interface KubeHttp {
-  /** The parsed body. Throws KubeError. */
+  /** Returns the parsed body. Throws KubeError. */
   call(options: CallOptions): Promise<unknown>;
-  /** A GET whose body goes on; the deadline covers the time until its headers. Throws KubeError; so may the body. */
+  /** A GET that streams its body; the deadline covers the time until the headers. Throws KubeError; so may the body. */
   stream(options: Pick<CallOptions, 'path' | 'query'> & { signal: AbortSignal }): Promise<AsyncIterable<Buffer>>;
-  /** The API server's clock (ms since the epoch), as its last answer showed it; undefined before the first one. */
+  /** The API server's clock (ms since the epoch), based on its last response; undefined before the first one. */
   serverTime(): number | undefined;
   close(): Promise<void>;
 }
 
-/** What is told of each request; no paths, which name objects. */
+/** Reported for each request. Contains no path, because paths contain object names. */
 export interface KubeRequestInfo {
   method: string;
-  /** Undefined where there was no answer. */
+  /** Undefined if there was no response. */
   status: number | undefined;
 }
 
@@ -47,7 +47,7 @@ interface KubeHttpOptions {
   cluster: Cluster;
   /** Deadline of a call in milliseconds, default 15 s. */
   timeoutMs?: number | undefined;
-  /** Told of each request, for metrics; must not throw. */
+  /** Called for each request, for metrics; must not throw. */
   onRequest?: ((info: KubeRequestInfo) => void) | undefined;
 }
 
@@ -57,7 +57,7 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
   const { origin, pathname } = new URL(cluster.server);
   const prefix = pathname.replace(/\/+$/, '');
   const connections = createConnections(cluster);
-  /** The clock of the API server less our monotonic one (ms). */
+  /** The API server's clock minus the monotonic clock of this process (ms). */
   let clockOffset: number | undefined;
 
   async function send(options: CallOptions, use: 'call' | 'watch', signal: AbortSignal): Promise<HttpAnswer> {
@@ -73,7 +73,7 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
   }
 
   async function request(options: CallOptions, use: 'call' | 'watch', signal: AbortSignal): Promise<HttpAnswer> {
-    // A credential plugin may hang.
+    // A credential plugin may hang, so the wait for it is bounded too.
     const { headers, dispatcher } = await until(signal, connections.get(use));
     const answer = await dispatcher.request({
       origin,
@@ -95,7 +95,7 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
     return answer;
   }
 
-  /** A 401 was not acted upon, so the call may be repeated, once, with credentials that are read anew. */
+  /** The API server did not act on a request that got a 401, so repeat it once with fresh credentials. */
   async function sendWithFreshCredentials(
     options: CallOptions,
     use: 'call' | 'watch',
@@ -108,7 +108,7 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
     return send(options, use, signal);
   }
 
-  /** Runs `work` with a signal that fires at the deadline or with `outer`; whatever it throws becomes a KubeError. */
+  /** Runs `work` with a signal that fires at the deadline or with `outer`; any error becomes a KubeError. */
   async function withDeadline<T>(
     { method = 'GET', path, signal: outer }: CallOptions,
     work: (signal: AbortSignal) => Promise<T>,
@@ -174,7 +174,7 @@ async function readText(answer: HttpAnswer, limit: number): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** The beginning of it, which is all of what the API server itself says. */
+/** Reads the start of an error body; the API server's own errors always fit. */
 async function readError(answer: HttpAnswer): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -190,7 +190,7 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The parser's own message quotes the text, and the text may be a Secret.
+    // The parser's own message quotes the text, which may be a Secret.
     throw new KubeError('BadResponse', 'the answer is not JSON');
   }
 }

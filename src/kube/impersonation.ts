@@ -1,4 +1,4 @@
-/** Headers with which a request acts as another user, as client-go sends them. */
+/** Impersonation headers, in the form that client-go sends. */
 
 interface Impersonation {
   user: string;
@@ -7,7 +7,7 @@ interface Impersonation {
   extra: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Throws an Error where a UID, groups or extra fields would go with the user who is logged in. */
+/** Throws an Error for a UID, groups or extra fields without a user to impersonate. */
 export function impersonationHeaders({ user, uid, groups, extra }: Impersonation): Record<string, string | string[]> {
   const fields = Object.entries(extra);
   if (user === '') {
@@ -22,7 +22,7 @@ export function impersonationHeaders({ user, uid, groups, extra }: Impersonation
   };
 }
 
-/** The API server reads UTF-8, and our HTTP client sends a character as one byte. */
+/** The API server expects UTF-8, and the HTTP client sends each character as one byte. */
 function bytes(text: string): string {
   return Buffer.from(text).toString('latin1');
 }

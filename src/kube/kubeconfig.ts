@@ -1,10 +1,10 @@
-/** Reads and merges kubeconfig files by the rules of client-go, so that kubectl and this program choose the same cluster. */
+/** Reads and merges kubeconfig files by client-go's rules, so kubectl and this program choose the same cluster. */
 import { readFileSync } from 'node:fs';
 import { dirname, resolve, sep } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import * as z from 'zod';
 
-/** A field that is missing or null has Go's zero value. */
+/** A missing or null field gets Go's zero value. */
 function or<T extends z.ZodType>(schema: T, absent: z.input<T>) {
   return schema.nullish().transform((value) => value ?? schema.parse(absent));
 }
@@ -69,8 +69,7 @@ interface Kubeconfig {
 }
 
 /**
- * Skips files that do not exist, except the one of `--kubeconfig`. Throws an Error that names the file and what is wrong
- * with it.
+ * Skips missing files, except the one given with `--kubeconfig`. Throws an Error that names the file and the problem.
  */
 export function readKubeconfig(files: readonly string[], { ofFlag }: { ofFlag: boolean }): Kubeconfig {
   const merged: Kubeconfig = { currentContext: '', clusters: new Map(), users: new Map(), contexts: new Map() };
@@ -86,7 +85,7 @@ export function readKubeconfig(files: readonly string[], { ofFlag }: { ofFlag: b
   return merged;
 }
 
-/** Values that an earlier file has set stay, entries as a whole. */
+/** Earlier files win, for the current context and for each entry; entries are never merged field by field. */
 function merge(merged: Kubeconfig, file: z.output<typeof FILE>, folder: string): void {
   const absolute = (path: string): string => (path === '' ? '' : resolve(folder, path));
   merged.currentContext ||= file['current-context'];
@@ -121,18 +120,18 @@ function merge(merged: Kubeconfig, file: z.output<typeof FILE>, folder: string):
 
 function add<T>(merged: Map<string, T>, entries: readonly [string, T][]): void {
   const repeated = entries.find(([name], index) => entries.findIndex((each) => each[0] === name) < index);
-  if (repeated !== undefined) throw new Error(`it has two entries with the name "${repeated[0]}"`);
+  if (repeated !== undefined) throw new Error(`two entries are named "${repeated[0]}"`);
   for (const [name, entry] of entries) if (!merged.has(name)) merged.set(name, entry);
 }
 
-/** Errors never quote the text, which holds tokens and keys. */
+/** Errors never quote the text, which contains tokens and keys. */
 function parse(text: string): z.output<typeof FILE> {
-  // As in client-go, the first document counts, and the last of several equal keys.
+  // As in client-go, the first document counts, and the last of duplicate keys wins.
   const document = parseAllDocuments(text, { uniqueKeys: false, merge: true }).at(0);
   const problem = document?.errors[0];
   if (problem !== undefined) {
     const at = problem.linePos?.[0];
-    throw new Error(`it is no valid YAML at line ${at?.line}, column ${at?.col}`);
+    throw new Error(`invalid YAML at line ${at?.line}, column ${at?.col}`);
   }
   const parsed = FILE.safeParse(document?.toJS());
   if (parsed.success) return parsed.data;

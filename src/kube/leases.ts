@@ -1,25 +1,25 @@
-/** One coordination.k8s.io/v1 Lease, as leader election reads and writes it. */
+/** Reads and writes the coordination.k8s.io/v1 Lease for leader election. */
 import type { KubeHttp } from './http.ts';
 
 export interface LeaseState {
   resourceVersion: string;
-  /** Identity of the holder; empty when it was given back. */
+  /** Identity of the holder; empty if the lease was released. */
   holder: string;
   /** Changes with every renewal. */
   renewTime: string;
-  /** How long the holder may believe that it leads without renewing (ms). */
+  /** How long the holder may lead without renewing (ms). */
   durationMs: number;
-  /** How often the holder has changed. */
+  /** Number of times the holder has changed. */
   transitions: number;
-  /** When the present holder took it. */
+  /** When the current holder acquired the lease. */
   acquireTime: string;
 }
 
-/** Calls throw KubeError: `Conflict` when somebody else wrote in between. */
+/** Calls throw KubeError: `Conflict` if another process wrote in between. */
 export interface Leases {
   get(): Promise<LeaseState | undefined>;
   create(state: Omit<LeaseState, 'resourceVersion'>): Promise<LeaseState>;
-  /** Bound to the version in `state`. */
+  /** Succeeds only for the resourceVersion in `state`. */
   update(state: LeaseState): Promise<LeaseState>;
 }
 
@@ -72,7 +72,7 @@ function stateOf({ metadata, spec = {} }: Lease): LeaseState {
   };
 }
 
-/** metav1.MicroTime has six digits, JavaScript three. */
+/** metav1.MicroTime has six fractional digits, a JavaScript date three. */
 function micro(time: string): string {
   return time.replace(/\.(\d{3})Z$/, '.$1000Z');
 }

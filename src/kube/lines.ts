@@ -4,8 +4,9 @@ import { KubeError } from './error.ts';
 const NEWLINE = 0x0a;
 
 /**
- * Feeds chunks in, gets the complete lines out; the rest is kept for the next chunk. It splits bytes, not text, so a
- * character that lies across two chunks stays whole. Throws KubeError `TooLarge` for a line of more than `maxBytes`.
+ * Returns a function that takes a chunk and returns the complete lines; it keeps the rest for the next chunk. It splits
+ * bytes, not text, so a character that spans two chunks stays intact. Throws KubeError `TooLarge` for a line of more
+ * than `maxBytes`.
  */
 export function createLineSplitter(maxBytes: number): (chunk: Buffer) => string[] {
   let rest: Buffer[] = [];

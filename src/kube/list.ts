@@ -5,24 +5,24 @@ import { collectionOf, type KubeObject, type Resource } from './resource.ts';
 
 interface Listing<T> {
   objects: T[];
-  /** Objects that exist and are too large to read. */
+  /** Objects that exist but are too large to read. */
   skipped: ObjectName[];
   resourceVersion: string;
 }
 
 export interface ObjectName {
-  /** Undefined where the API server did not tell it. */
+  /** Undefined if the API server did not report it. */
   namespace: string | undefined;
   name: string;
 }
 
 interface ListOptions {
   namespace: string | undefined;
-  /** Objects per page, at most. */
+  /** Maximum number of objects per page. */
   pageSize: number;
-  /** Bytes of a page of several objects, at most. */
+  /** Maximum bytes of a page with several objects. */
   pageBytes: number;
-  /** Bytes of a page of one object, at most. */
+  /** Maximum bytes of a page with one object. */
   objectBytes: number;
   signal: AbortSignal;
 }
@@ -32,15 +32,15 @@ interface ListPage {
   items: unknown[];
 }
 
-/** Where a page begins: at the first object as of now, as of one version, or where the page before it ended. */
+/** Where a page starts: at the first object (of the newest version or an exact one), or after the previous page. */
 type Position = { resourceVersion?: string; resourceVersionMatch?: 'Exact'; continue?: string };
 
-/** A table with names alone: small, whatever the objects are. */
+/** A table with names only, which stays small for objects of any size. */
 const NAMES = 'application/json;as=Table;v=v1;g=meta.k8s.io';
-/** After this many pages the list tries a larger one again. */
+/** After this many successful pages, the list tries a larger page again. */
 const GROW_AFTER = 4;
 
-/** Lists all objects as of one version; `onPage` is called after each page. Throws KubeError. */
+/** Lists all objects at one version; calls `onPage` after each page. Throws KubeError. */
 export async function listAll<T extends KubeObject>(
   http: KubeHttp,
   resource: Resource<T>,
@@ -67,7 +67,7 @@ export async function listAll<T extends KubeObject>(
       onPage();
       const { resourceVersion } = names.metadata;
       if (Object.keys(position).length === 0) {
-        // The first object may have changed in between: reading one fixed version keeps the list from skipping another.
+        // The first object may have changed in between. Listing an exact version avoids skipping a different object.
         position = { resourceVersion, resourceVersionMatch: 'Exact' };
         continue;
       }
@@ -111,7 +111,7 @@ async function readNames(http: KubeHttp, { query, ...options }: CallOptions): Pr
   return { metadata: names.metadata, rows: names.rows ?? [] };
 }
 
-/** What the call gives; undefined where it is too large. */
+/** Returns the result of the call, or undefined if it is too large. */
 async function ifNotTooLarge<T>(call: () => Promise<T>): Promise<T | undefined> {
   try {
     return await call();
@@ -121,7 +121,7 @@ async function ifNotTooLarge<T>(call: () => Promise<T>): Promise<T | undefined> 
   }
 }
 
-/** The one name in a table. Only the token for the next page tells the namespace; the last object has no such token. */
+/** The one name in a table. Only the next page's token contains the namespace, so it is unknown for the last object. */
 function nameOf({ metadata, rows }: Names, namespace: string | undefined): ObjectName {
   const [cell] = rows[0]?.cells ?? [];
   const name = typeof cell === 'string' ? cell : '';

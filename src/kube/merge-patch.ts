@@ -3,8 +3,8 @@
 type Json = Record<string, unknown>;
 
 /**
- * The patch that turns `previous` into `next`: `null` removes a field, lists are replaced whole.
- * A field that is `undefined` counts as absent; `null` cannot be expressed as a value.
+ * The patch that turns `previous` into `next`: `null` removes a field, and lists are replaced as a whole.
+ * An `undefined` field counts as absent; a merge patch cannot set a field to `null`.
  */
 export function mergePatch(previous: object, next: object): Json {
   const before = previous as Json;
@@ -20,7 +20,7 @@ export function mergePatch(previous: object, next: object): Json {
   return patch;
 }
 
-/** Equality of JSON values, where an `undefined` field counts as absent. */
+/** Compares JSON values; an `undefined` field counts as absent. */
 export function isDeepEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (Array.isArray(a) && Array.isArray(b)) {

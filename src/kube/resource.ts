@@ -1,4 +1,4 @@
-/** A kind as the API server serves it: where its objects lie, and the check of what comes back. */
+/** Describes a kind to the client: the path of its objects, and the check of each response. */
 import { GROUP } from '../api/names.ts';
 import type { ObjectMeta } from '../api/meta.ts';
 import { KubeError } from './error.ts';
@@ -7,25 +7,25 @@ export interface KubeObject {
   metadata: ObjectMeta;
 }
 
-/** What has to be known of a kind to list, watch, read and write it. */
+/** All that the client needs to list, watch, read and write a kind. */
 export interface Resource<T extends KubeObject> {
   apiVersion: string;
   kind: string;
   plural: string;
-  /** Throws KubeError `BadResponse` for anything that is no such object. */
+  /** Throws KubeError `BadResponse` for anything that is not an object of this kind. */
   parse: (value: unknown) => T;
 }
 
-/** The annotations of a kind that are kept in memory, each with how many characters of it. */
+/** The annotations of a kind to keep in memory, each with its maximum number of characters. */
 export type KeptAnnotations = Readonly<Record<string, number>>;
 
-/** As many owners are named; one is the rule. */
+/** Maximum number of owners kept; usually there is one. */
 const MAX_OWNERS = 3;
 
-/** An annotation has at most 317 characters in its name. */
+/** Maximum number of mistyped annotations kept; a name has at most 317 characters. */
 const MAX_MISTYPED = 8;
 
-/** The API server has enforced the schema, so only what identifies an object is looked at. */
+/** The API server enforces the schema, so `parse` checks only the fields that identify an object. */
 export function resource<T extends KubeObject>(
   { apiVersion, kind, plural }: Pick<Resource<T>, 'apiVersion' | 'kind' | 'plural'>,
   annotations: KeptAnnotations = {},
@@ -43,7 +43,7 @@ export function resource<T extends KubeObject>(
 
 type Place = Pick<Resource<KubeObject>, 'apiVersion' | 'plural'>;
 
-/** The path of the collection in a namespace, or in all of them. */
+/** The path of the collection in one namespace, or in all namespaces. */
 export function collectionOf({ apiVersion, plural }: Place, namespace?: string): string {
   const root = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
   return namespace === undefined
@@ -61,13 +61,13 @@ export function keyOf({ metadata }: KubeObject): string {
 }
 
 /**
- * Keeps only what the operator uses: labels, managedFields, many owners and other annotations can be large. Writes
- * are patches that do not mention what is dropped here, so they never remove it.
+ * Keeps only what the operator uses: labels, managedFields, long owner lists and other annotations can be large. Writes
+ * are patches that do not mention the dropped fields, so they never remove them.
  */
 function kept(metadata: ObjectMeta, bounds: KeptAnnotations): ObjectMeta {
   const { name, namespace, uid, resourceVersion, generation, creationTimestamp } = metadata;
   const { deletionTimestamp, finalizers, annotations = {}, ownerReferences = [] } = metadata;
-  // Of mistyped ones the names are enough to say so.
+  // For mistyped annotations, the names are enough to report them.
   const mistyped = Object.keys(annotations)
     .filter((annotation) => annotation.startsWith(`${GROUP}/`) && !Object.hasOwn(bounds, annotation))
     .slice(0, MAX_MISTYPED)
@@ -94,8 +94,8 @@ function kept(metadata: ObjectMeta, bounds: KeptAnnotations): ObjectMeta {
   };
 }
 
-/** The mark at the end of a cut text makes it invalid, also the last name in a list of names. */
+/** The ellipsis makes a cut text invalid, including the last name in a list of names. */
 function bounded(text: string, bound: number): string {
-  // A slice keeps the whole text in memory, a copy does not.
+  // Copy the slice: a slice would keep the whole text in memory.
   return text.length <= bound ? text : `${Buffer.from(text.slice(0, bound)).toString()}…`;
 }

@@ -1,10 +1,10 @@
-/** Secrets: read by name, and those that the operator makes, made and changed; none is listed, watched or deleted. */
+/** Reads Secrets by name, and creates and patches the operator's own. It never lists, watches or deletes Secrets. */
 import type { KubeHttp } from './http.ts';
 import { FIELD_MANAGER, MERGE_PATCH } from './client.ts';
 import { KubeError } from './error.ts';
 import type { ObjectVersion } from './types.ts';
 
-/** The part of metav1.OwnerReference that is always there; what else one has is kept. */
+/** The required fields of metav1.OwnerReference; other fields are kept. */
 export interface OwnerReference {
   apiVersion: string;
   kind: string;
@@ -28,19 +28,19 @@ export type NewSecret = Omit<SecretObject, 'metadata'> & {
 };
 
 export interface SecretChanges {
-  /** The whole new list; left out: unchanged. */
+  /** The complete new list; unchanged if left out. */
   ownerReferences?: OwnerReference[];
-  /** Values to set; `null` removes a key; keys that are left out stay. */
+  /** Values to set; `null` removes a key; other keys stay unchanged. */
   data?: Record<string, string | null>;
 }
 
 /** Calls throw KubeError. */
 export interface Secrets {
-  /** Undefined when there is no such Secret; `Forbidden` where the operator may not read it. */
+  /** Undefined if the Secret does not exist; `Forbidden` if the operator may not read it. */
   get(namespace: string, name: string): Promise<SecretObject | undefined>;
-  /** `Conflict` when there is a Secret of this name already. */
+  /** `Conflict` if a Secret with this name exists. */
   create(secret: NewSecret): Promise<void>;
-  /** Bound to one version of one Secret: 409 for a stale version, 422 for a wrong uid, 404 gone. */
+  /** Patches exactly one version of one Secret: 409 for a stale version, 422 for a wrong uid, 404 gone. */
   patch(version: ObjectVersion, changes: SecretChanges): Promise<void>;
 }
 

@@ -1,7 +1,7 @@
-/** What the controller sees of Kubernetes. */
+/** The Kubernetes types and interfaces that the controllers use. */
 import type { KubeObject } from './resource.ts';
 
-/** Names exactly one version of one object: every write carries uid and resourceVersion. */
+/** Identifies exactly one version of one object: every write carries uid and resourceVersion. */
 export interface ObjectVersion {
   namespace: string;
   name: string;
@@ -10,72 +10,72 @@ export interface ObjectVersion {
 }
 
 export interface MetadataPatch {
-  /** The whole new list; left out: unchanged. */
+  /** The complete new list; unchanged if left out. */
   finalizers?: string[];
-  /** Values to set; `null` removes. */
+  /** Values to set; `null` removes an annotation. */
   annotations?: Record<string, string | null>;
 }
 
 /** Values of a Secret, decoded as UTF-8. */
 export type SecretData = Record<string, string>;
 
-/** A Secret as read; the version changes with every write, whatever it changes. */
+/** A Secret as read; its resourceVersion changes with every write. */
 export interface ReadSecret {
   data: SecretData;
   resourceVersion: string;
 }
 
 export interface SecretReader {
-  /** Undefined when there is no such Secret; KubeError `Forbidden` where the operator may not read it. */
+  /** Undefined if the Secret does not exist; KubeError `Forbidden` if the operator may not read it. */
   getSecret(namespace: string, name: string): Promise<ReadSecret | undefined>;
 }
 
 /**
- * The deletion of the CustomResourceDefinition deletes every object, without anybody's word on a single one; it may have
- * been allowed by an annotation.
+ * Deleting the CustomResourceDefinition deletes every object, although no user asked to delete any single one. An
+ * annotation can allow it.
  */
 export type DefinitionState = 'kept' | 'deleting' | 'deletionAllowed';
 
-/** Kinds of failure of a call to the API server. */
+/** How a call to the API server can fail. */
 export type KubeErrorCode =
   | 'Conflict' // 409: the version is stale
-  | 'Invalid' // 422: a wrong uid, or refused by the schema
+  | 'Invalid' // 422: a wrong uid, or rejected by the schema
   | 'NotFound' // 404
   | 'Forbidden' // 401 and 403
   | 'Expired' // 410: the resourceVersion is too old
   | 'TooManyRequests' // 429
   | 'Rejected' // any other 4xx
   | 'ServerError' // 5xx
-  | 'Unreachable' // no answer: connection, TLS, deadline
-  | 'TooLarge' // an answer, or an event of a watch, with more bytes than the operator reads
+  | 'Unreachable' // no response: connection, TLS, deadline
+  | 'TooLarge' // a response or a watch event with more bytes than the operator reads
   | 'RolledBack' // the version is older than one seen before: etcd was restored from a backup
-  | 'BadResponse'; // an answer that is not what it should be
+  | 'BadResponse'; // a response of an unexpected form
 
 /** Called synchronously; must not throw. `key` is `namespace/name`. */
 export interface InformerHandler<T extends KubeObject> {
   /** Added or updated. `previous` is the cached object of the same uid, if there was one. */
   onUpsert(key: string, object: T, previous: T | undefined): void;
-  /** The object with this uid is gone: seen deleted, missing from a relist, or replaced by one with another uid. */
+  /** The object with this uid is gone: deleted, missing from a relist, or replaced by an object with another uid. */
   onGone(key: string, last: T): void;
   /**
-   * Called before a list is sent that shows every write answered until now. The returned function is called with the
-   * version of the list and its objects, none where only the version was asked for, before the handler is told of them.
+   * Called before a list request; that list shows every write answered so far. The returned function is called with the
+   * list's version and objects before the handler is notified of them. It gets no objects if only the version was read.
    */
   onList?(): (resourceVersion: string, listed: readonly T[]) => void;
 }
 
-/** A supervised reflector per watched namespace (or one for all), with a cache of what the operator uses of each object. */
+/** One supervised reflector per watched namespace (or one for all), with a cache of the fields the operator uses. */
 export interface Informer<T extends KubeObject> {
-  /** Tells this handler too, from now on; to be called before `start`. */
+  /** Adds a handler; call it before `start`. */
   subscribe(handler: InformerHandler<T>): void;
-  /** Starts to list and watch; goes on through every error until `stop`. */
+  /** Starts to list and watch, and continues after every error until `stop`. */
   start(): void;
-  /** Resolves when the first list of every watched namespace is in the cache; rejects if it is stopped before that. */
+  /** Resolves when the first list of every watched namespace is in the cache; rejects if stopped before that. */
   synced(): Promise<void>;
   get(key: string): T | undefined;
   list(): T[];
-  /** For how long the most silent of its reflectors has shown no sign of life (ms): no answer, and no failure either. */
+  /** How long the most silent reflector has shown no sign of life (ms): neither a response nor a failure. */
   silentForMs(): number;
-  /** Resolves when nothing runs any more; no handler is called after that. */
+  /** Resolves when all work has ended; no handler is called after that. */
   stop(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** One watch, until it ends. */
+/** Runs one watch until it ends. */
 import type { Timers } from '../base/timers.ts';
 import { KubeError, networkError, statusError, type StatusBody } from './error.ts';
 import type { KubeHttp } from './http.ts';
@@ -11,17 +11,17 @@ interface WatchOptions {
   namespace: string | undefined;
   resourceVersion: string;
   timeoutSeconds: number;
-  /** The watch is broken off when nothing at all, no bookmark either, has come for this long. */
+  /** The watch is aborted when nothing, not even a bookmark, has arrived for this long. */
   silenceMs: number;
-  /** Bytes of an event, at most. */
+  /** Maximum bytes of an event. */
   maxBytes: number;
   signal: AbortSignal;
   timers: Pick<Timers, 'set' | 'clear'>;
 }
 
 /**
- * Watches until the API server closes (then it returns); throws KubeError on anything else: `Expired` for a relist,
- * `TooLarge` for an event that is too large to be read.
+ * Watches until the API server closes the connection, then returns. Throws KubeError in any other case: `Expired` if a
+ * relist is needed, `TooLarge` for an event that is too large to read.
  */
 export async function watchOnce<T extends KubeObject>(
   http: KubeHttp,
@@ -44,7 +44,7 @@ export async function watchOnce<T extends KubeObject>(
       timer = listen();
       onContact();
       for (const line of split(chunk)) {
-        // A handler may have stopped the informer in the middle of a chunk.
+        // A handler may stop the informer in the middle of a chunk.
         if (signal.aborted) return;
         onEvent(parseEvent(line, resource));
       }

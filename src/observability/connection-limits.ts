@@ -1,25 +1,26 @@
 /**
- * Bounds on the connections of a server that takes them without credentials.
+ * Limits the connections of a server that accepts them without credentials.
  *
- * A full server closes its oldest connection and takes the new one: refusing the new one would let a peer that asks for
- * nothing keep the kubelet out. A client that sends its request at once has its answer before it is the oldest.
+ * A full server closes its oldest connection and accepts the new one: if it refused new connections, an idle peer could
+ * lock out the kubelet. A client that sends its request immediately gets its response before its connection is the
+ * oldest.
  */
 import type { Server, Socket } from 'node:net';
 
 export interface ConnectionLimits {
   /**
-   * Open connections for each remote address. IPv6 addresses count one by one: a kubelet and the pods of its node often
-   * share a /64, and `total` bounds a peer that has many addresses.
+   * Maximum open connections per remote address. IPv6 addresses are counted individually, because a kubelet and the
+   * Pods of its node often share a /64; `total` limits a peer with many addresses.
    */
   perAddress: number;
-  /** Open connections altogether. At the bound, the address with the most connections loses its oldest. */
+  /** Maximum open connections in total. Above it, the address with the most connections loses its oldest. */
   total: number;
-  /** From the connect to the end of the answer, however slowly the peer reads (ms). */
+  /** Maximum time from the connect to the end of the response, however slowly the peer reads (ms). */
   lifetimeMs: number;
 }
 
 export function limitConnections(server: Server, { perAddress, total, lifetimeMs }: ConnectionLimits): void {
-  /** What closes each open connection, by remote address, the oldest first. */
+  /** Functions that close each open connection, by remote address, oldest first. */
   const open = new Map<string, Set<() => void>>();
   let count = 0;
 
@@ -34,7 +35,7 @@ export function limitConnections(server: Server, { perAddress, total, lifetimeMs
     };
     const close = (): void => {
       forget();
-      // A reset, since the kernel keeps an answer that is not read for minutes after an orderly close.
+      // Reset the connection: after an orderly close, the kernel keeps an unread response for minutes.
       socket.resetAndDestroy();
     };
     const expiry = setTimeout(close, lifetimeMs);

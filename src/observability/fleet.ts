@@ -1,11 +1,11 @@
-/** The VirtualServers in numbers, counted anew from the cache each time, so that no number can drift. Pure. */
+/** Counts the VirtualServers from the cache on every call, so no number can drift. Pure. */
 import { currentReason } from '../controller/conditions.ts';
 import { REASONS, hasTrait } from '../api/conditions.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { Condition } from '../api/meta.ts';
 import { hasRunningServer, isLetGo } from '../virtual-server/decision/running.ts';
 
-/** Objects of one kind with the same status of Ready and the same reason. */
+/** The number of objects of one kind with the same Ready status and reason. */
 export interface Standing {
   ready: string;
   reason: string;
@@ -17,12 +17,12 @@ interface FleetSummary {
   price: number;
   /** Running servers and their price by namespace. */
   namespaces: Map<string, { servers: number; price: number }>;
-  /** Servers whose end is less than a day away. */
+  /** Servers that expire within a day. */
   expiring: number;
   parkedCreates: number;
   orphans: number;
   deleting: number;
-  /** ms; 0 when nothing is being deleted. */
+  /** Age of the oldest pending deletion (ms); 0 if there is none. */
   oldestDeletionMs: number;
 }
 
@@ -58,7 +58,7 @@ export function countFleet(objects: readonly VirtualServer[], now: number): Flee
   return fleet;
 }
 
-/** Only those that there are, in the order in which they are met. */
+/** The combinations that occur, in order of first occurrence. */
 export function countStandings(objects: readonly Standee[]): Standing[] {
   const counts = new Map<string, Standing>();
   for (const object of objects) {
@@ -70,14 +70,14 @@ export function countStandings(objects: readonly Standee[]): Standing[] {
   return [...counts.values()];
 }
 
-/** Nobody has looked yet at an object without conditions. */
+/** An object without conditions has not been visited yet, so it counts as Pending. */
 function standing({ status }: Standee): { ready: string; reason: string } {
   const ready = status?.conditions?.find(({ type }) => type === 'Ready')?.status ?? 'Unknown';
   const reason = currentReason(status?.conditions) ?? 'Pending';
   return { ready: READY.has(ready) ? ready : 'Unknown', reason: Object.hasOwn(REASONS, reason) ? reason : 'Other' };
 }
 
-/** Whether the price is per hour or per month, and in what, is not known; a server without one adds nothing. */
+/** The period and currency of the price are unknown. A server without a price adds 0. */
 function addRunning(fleet: FleetSummary, { metadata, status }: VirtualServer): void {
   const price: unknown = status?.price;
   const known = typeof price === 'number' && Number.isFinite(price) ? price : 0;
@@ -86,7 +86,7 @@ function addRunning(fleet: FleetSummary, { metadata, status }: VirtualServer): v
   fleet.namespaces.set(metadata.namespace, { servers: total.servers + 1, price: total.price + known });
 }
 
-/** Those of a record that was copied along with its object belong to the other one. */
+/** A record that was copied together with its object lists orphans of the original object, so they do not count. */
 function orphansOf({ metadata, status }: VirtualServer): number {
   const { owner, orphans } = status?.record ?? {};
   return owner === metadata.uid ? (orphans?.length ?? 0) : 0;

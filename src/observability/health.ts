@@ -1,43 +1,43 @@
 /**
- * What /livez and /readyz look at.
+ * The checks of /livez and /readyz.
  *
- * A failed /livez gets the process killed, and one that is killed in mid-create leaves an order of unknown outcome. So it
- * fails for nothing but a process that would never get on by itself: all workers of a loop stuck
- * (controller/progress.ts), or a reflector that has ended or hangs (controller/reflector.ts). A provider or an API server that is
- * away, refuses or hangs, a broken journal, a standby that waits: none of them is mended by a restart. An event loop that
- * is stuck needs no check: it cannot answer, and the kubelet takes the missing answer for a failure.
+ * A failed /livez gets the process killed, and killing it in the middle of an order leaves the outcome unknown. So
+ * /livez fails only for faults that a restart fixes: all workers of a loop are stuck (controller/progress.ts), or a
+ * reflector has ended or hangs (controller/reflector.ts). A restart does not help if the provider or the API server is
+ * down, refuses requests or hangs, if the journal is broken, or if a standby is waiting. A stuck event loop needs no
+ * check: it cannot respond, which the kubelet treats as a failure.
  *
- * A failed /readyz keeps a rollout from going on, no more: nothing is sent to the operator. Ready is who works on objects,
- * and a standby that sees the Lease, which needs both the API server and the rights.
+ * A failed /readyz only stops a rollout, because no traffic is sent to the operator. A process is ready if it works on
+ * objects, or if it is a standby that can read the Lease, which requires both the API server and RBAC.
  */
 import type { Page } from './page-server.ts';
 import type { Vitals } from './vitals.ts';
 
-/** Undefined: in order; else what is wrong, in one line. */
+/** Returns undefined if healthy, otherwise the problem in one line. */
 type HealthCheck = () => string | undefined;
 
 export interface Health {
   vitals: Vitals;
-  /** The end has begun. */
+  /** The process has started to shut down. */
   stopping: boolean;
-  /** While another process may lead: for how long the API server has not answered for the Lease (ms). */
+  /** Set while another process may lead: time since the API server last answered a Lease request (ms). */
   standby: { leaseAgeMs: number } | undefined;
 }
 
 export interface HealthBounds {
-  /** A reflector may show no sign of life for so long (ms). */
+  /** How long a reflector may show no sign of life (ms). */
   longestSilenceMs: number;
-  /** A healthy standby sees the Lease at least this often (ms). */
+  /** A healthy standby reads the Lease at least this often (ms). */
   longestLeaseAgeMs: number;
 }
 
-/** The order is that of the lines of the page. */
+/** The page lists the checks in this order. */
 export function liveChecks({ vitals }: Health, { longestSilenceMs }: HealthBounds): Record<string, HealthCheck> {
   return {
     workers: () => {
       const { phase, loops, longestStepMs } = vitals;
       if (phase !== 'running') return undefined;
-      // A free worker is kept from keys that wait only where their namespace holds its share of the workers.
+      // With a free worker, keys wait only if their namespace already holds its share of the workers.
       const stuck = Object.entries(loops).filter(
         ([, { busyForMs, queued, maxWorkers, progressAgeMs }]) =>
           (busyForMs.length >= maxWorkers || queued > 0) && progressAgeMs > longestStepMs,
@@ -74,7 +74,7 @@ export function readyChecks(health: Health, { longestLeaseAgeMs }: HealthBounds)
   };
 }
 
-/** 200 `ok`, or 500 and a line for each check that fails, beginning with its name. A check that throws fails. */
+/** 200 `ok`, or 500 with one line per failed check, starting with its name. A check that throws counts as failed. */
 export function probePage(checks: Readonly<Record<string, HealthCheck>>): Page {
   const failures = Object.entries(checks).flatMap(([name, check]) => {
     const problem = resultOf(check);

@@ -1,4 +1,4 @@
-/** The metrics of the process: counts what the rooms tell of, and looks at the rest when it is asked. */
+/** The metrics of the process: counts reported events, and reads all other values when a page is requested. */
 import { CATALOG_SINGULAR, SERVER_SINGULAR } from '../api/names.ts';
 import type { LoopInstruments } from '../controller/instruments.ts';
 import type { LoopVitals } from '../controller/vitals.ts';
@@ -13,15 +13,15 @@ import type { Vitals } from './vitals.ts';
 
 interface MetricsOptions {
   version: string;
-  /** Told of the first instrument that fails; none may disturb the operator. */
+  /** Called for the first instrument that fails; a failing instrument must not disturb the operator. */
   onFault: (error: unknown) => void;
 }
 
-/** What is looked at for a page of metrics. */
+/** The values that a metrics page reads. */
 export interface Observed {
   vitals: Vitals;
   leads: boolean;
-  /** ms since the epoch. */
+  /** Current time in ms since the epoch. */
   now: number;
 }
 
@@ -51,7 +51,7 @@ export class Metrics implements ServerInstruments {
     this.#begin(version);
   }
 
-  /** What the controller of this name tells of itself. */
+  /** The instruments of the controller with this name. */
   loop(name: string): LoopInstruments {
     const controller = { controller: name };
     return {
@@ -99,7 +99,7 @@ export class Metrics implements ServerInstruments {
     return { status: 200, contentType: registry.contentType, body: await registry.metrics() };
   }
 
-  /** Zeros for all that is going to be counted: a rate begins with the second sample. */
+  /** Sets all counters to 0, because a rate needs a sample before the first increment. */
   #begin(version: string): void {
     const series = this.#series;
     for (const name of LOOPS) {
@@ -166,7 +166,7 @@ export class Metrics implements ServerInstruments {
 
 function setStandings(gauge: Series['servers'], standings: readonly Standing[]): void {
   gauge.reset();
-  // So that the name is there when there is no object at all.
+  // Keeps the series present when there are no objects.
   gauge.set({ ready: 'True', reason: 'Available' }, 0);
   for (const { ready, reason, count } of standings) gauge.set({ ready, reason }, count);
 }

@@ -1,4 +1,4 @@
-/** A small HTTP server for pages that are read by a kubelet or a Prometheus: GET and HEAD, bounded in every respect. */
+/** A small HTTP server for pages that the kubelet or Prometheus reads: GET and HEAD only, with limits on everything. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { BindAddress } from '../config/bind-address.ts';
@@ -8,27 +8,27 @@ import { limitConnections, type ConnectionLimits } from './connection-limits.ts'
 export interface Page {
   status: number;
   body: string;
-  /** Plain text if left out. */
+  /** Default: plain text. */
   contentType?: string;
 }
 
 export interface PageServerOptions {
   address: BindAddress;
-  /** What the address was given with, for the error when it cannot be had. */
+  /** The flag that set the address, for the error if the address is unavailable. */
   flag: string;
-  /** By path. One that throws answers 500 and says no more: the log does. */
+  /** Pages by path. If a page throws, the response is 500 without details; the log has them. */
   pages: Readonly<Record<string, () => Page | Promise<Page>>>;
   log: Logger;
 }
 
 export interface PageServer {
-  /** The port listened on. */
+  /** The port that the server listens on. */
   readonly port: number;
-  /** Resolves when the port is free and every connection closed. */
+  /** Resolves when the port is free and every connection is closed. */
   close(): Promise<void>;
 }
 
-/** A connection serves one request: nobody asks often enough to gain by more, and none piles up. */
+/** One request per connection: clients poll too rarely to gain from keep-alive, and connections do not pile up. */
 const ONE_REQUEST = {
   headersTimeout: 2_000,
   requestTimeout: 2_000,
@@ -38,7 +38,7 @@ const ONE_REQUEST = {
 };
 const CONNECTIONS: ConnectionLimits = { perAddress: 64, total: 256, lifetimeMs: 10_000 };
 
-/** Resolves when it listens. Throws an Error that names the flag when the address cannot be listened on. */
+/** Resolves when the server listens. Throws an Error that names the flag if it cannot listen on the address. */
 export async function servePages(options: PageServerOptions): Promise<PageServer> {
   const { address, flag, pages, log } = options;
   const server = createServer(ONE_REQUEST, (request, response) => {
@@ -49,11 +49,13 @@ export async function servePages(options: PageServerOptions): Promise<PageServer
   await listen(server, address).catch((error: unknown) => {
     const { code, message } = error as NodeJS.ErrnoException;
     const why = code === 'EADDRINUSE' ? 'the port is in use' : code === 'EACCES' ? 'permission denied' : message;
-    throw new Error(`--${flag} ${address.host ?? ''}:${address.port} cannot be listened on: ${why}`, { cause: error });
+    throw new Error(`--${flag} ${address.host ?? ''}:${address.port}: cannot listen on this address: ${why}`, {
+      cause: error,
+    });
   });
   server.on('error', (error) => log.warn({ flag, err: error }, 'page server failed'));
   const { port } = server.address() as AddressInfo;
-  log.info({ flag, port, pages: Object.keys(pages) }, 'pages are served');
+  log.info({ flag, port, pages: Object.keys(pages) }, 'serving pages');
   return {
     port,
     close: () =>
@@ -105,6 +107,6 @@ async function pageOf(
     return await page();
   } catch (error) {
     log.error({ path, err: error }, 'page failed');
-    return { status: 500, body: 'failed; the log says why\n' };
+    return { status: 500, body: 'failed; see the log\n' };
   }
 }

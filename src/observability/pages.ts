@@ -1,4 +1,4 @@
-/** Serves /metrics, /livez and /readyz where the flags ask for them. */
+/** Serves /metrics, /livez and /readyz on the addresses given by the flags. */
 import type { BindAddress } from '../config/bind-address.ts';
 import type { Logger } from '../base/logger.ts';
 import { liveChecks, probePage, readyChecks, type Health, type HealthBounds } from './health.ts';
@@ -10,15 +10,15 @@ interface ObservabilityOptions {
   metricsBindAddress: BindAddress | 'off';
   healthProbeBindAddress: BindAddress | 'off';
   bounds: HealthBounds;
-  /** There are none where they are served nowhere. */
+  /** Undefined if no address serves metrics. */
   metrics: Metrics | undefined;
-  /** How things are now. */
+  /** Returns the current state. */
   health: () => Health;
   observe: () => Observed;
   log: Logger;
 }
 
-/** Resolves with what closes them. Throws an Error that names the flag whose address cannot be listened on. */
+/** Resolves with a function that closes the servers. Throws an Error that names the flag of an unavailable address. */
 export async function serveObservability(options: ObservabilityOptions): Promise<() => Promise<void>> {
   const { metricsBindAddress, healthProbeBindAddress, bounds, metrics, health, observe, log } = options;
   const servers: PageServer[] = [];

@@ -1,4 +1,4 @@
-/** How an exchange with the provider ended, as the label of a metric says it. */
+/** The outcome of a provider request, as a metric label. */
 import type { RequestInfo } from '../provider/index.ts';
 
 export const PROVIDER_RESULTS = [
@@ -21,10 +21,10 @@ const BY_CODE: Readonly<Record<string, ProviderResult>> = {
   PROVIDER_WITHHELD: 'withheld',
 };
 
-/** An answer whose body was lost counts as what lost it. */
+/** A response whose body was cut off counts as the error that cut it off. */
 export function providerResult({ operation, status, code }: RequestInfo): ProviderResult {
   if (code !== undefined || status === undefined) return BY_CODE[code ?? ''] ?? 'unreachable';
-  // The answer to a task that is complete.
+  // A 303 is the response for a completed task.
   if ((status >= 200 && status < 300) || (status === 303 && operation === 'pollTask')) return 'success';
   if (status === 401) return 'unauthorized';
   if (status === 404) return 'not_found';

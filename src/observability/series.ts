@@ -1,13 +1,13 @@
-/** Every series of the operator: name, type, help, labels; docs/metrics.md says the same (a test compares). */
+/** All metrics of the operator: name, type, help, labels. A test compares them with docs/metrics.md. */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 const VISIT_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 const QUEUE_SECONDS = [0.001, 0.01, 0.1, 1, 10, 100, 1000];
 const REQUEST_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];
 const PROVISIONING_SECONDS = [10, 30, 60, 120, 180, 240, 300, 420, 600, 900, 1800, 3600, 7200];
-/** How often the event loop is looked at (ms): prom-client's own 10 would wake an idle process a hundred times a second. */
+/** Sampling interval of the event loop (ms); prom-client's default of 10 wakes an idle process 100 times a second. */
 const LOOP_PRECISION_MS = 100;
-/** Gauges that bear the name of a counter, which promtool refuses. */
+/** Gauges with a counter's name suffix, which promtool rejects. */
 const MISNAMED = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'];
 
 export type Series = ReturnType<typeof createSeries>;
@@ -131,7 +131,7 @@ type MakeHistogram = <L extends string = never>(
   ...labels: L[]
 ) => Histogram<L>;
 
-/** Named after controller-runtime's, which dashboards know. */
+/** Same names as in controller-runtime, so existing dashboards work. */
 function controllerSeries(counter: MakeCounter, gauge: MakeGauge, histogram: MakeHistogram) {
   return {
     reconciles: counter(
@@ -156,7 +156,7 @@ function controllerSeries(counter: MakeCounter, gauge: MakeGauge, histogram: Mak
   };
 }
 
-/** Named after client-go's. */
+/** Same names as in client-go. */
 function workQueueSeries(counter: MakeCounter, gauge: MakeGauge, histogram: MakeHistogram) {
   return {
     queueDepth: gauge('workqueue_depth', 'Objects that wait for a worker.', 'name'),

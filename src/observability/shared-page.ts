@@ -1,4 +1,4 @@
-/** One rendering for all requests of a second: a peer that asks without end must not cost the operator its time. */
+/** Renders a page at most once a second, so a peer with endless requests cannot slow down the operator. */
 import type { Page } from './page-server.ts';
 
 const MAX_AGE_MS = 1_000;

@@ -1,21 +1,21 @@
-/** What can be seen of a running operator from outside. What takes time is a function. */
+/** Health data of a running operator. Values that take time to compute are functions. */
 import type { ServerCatalog } from '../api/server-catalog.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { LoopVitals } from '../controller/vitals.ts';
 
 /** All durations are in ms. */
 export interface Vitals {
-  /** `idle`: not started, as a standby is. */
+  /** `idle` means not started, for example a standby. */
   phase: 'idle' | 'syncing' | 'running' | 'stopping';
   /** Every object in the cache. */
   objects: () => readonly VirtualServer[];
   catalogs: () => readonly ServerCatalog[];
-  /** By the name of their controller. */
+  /** Loops by the name of their controller. */
   loops: Readonly<Record<string, LoopVitals>>;
-  /** Workers of a loop that are all busy and make no progress for so long are stuck. */
+  /** If all workers of a loop are busy and make no progress for this long, they are stuck. */
   longestStepMs: number;
   pollLagMs: () => number;
-  /** By how much the intervals are stretched in the namespaces where they are stretched most; 1: not at all. */
+  /** The largest factors by which intervals are stretched in any namespace; 1 means not stretched. */
   stretch: () => { poll: number; resync: number };
   journalBroken: boolean;
 }

@@ -1,7 +1,7 @@
-/** Names the account behind a key without showing the key, by hashes of base URL and key ID; see virtual-server/decision/account.ts. */
+/** Names the account of an API key by hashes, without revealing the key; see virtual-server/decision/account.ts. */
 import { createHash } from 'node:crypto';
 
-/** `<hash of the base URL>-<hash of base URL and key ID>`; no secret is part of it. */
+/** `<hash of the base URL>-<hash of base URL and key ID>`; contains no secret. */
 export function accountOf(base: string, keyId: string): string {
   return `${hash(base)}-${hash(`${base}\0${keyId}`)}`;
 }

@@ -1,13 +1,13 @@
 /**
- * Token bucket of the process. Requests of a higher priority go first; within a priority tenants take turns, and what
- * one tenant waits for goes in order of arrival.
+ * Token bucket of the process. Requests with a higher priority go first. Within a priority tenants take turns, and the
+ * requests of one tenant go in order of arrival.
  */
 import type { Timers } from '../base/timers.ts';
 import { Turns } from './turns.ts';
 import type { Priority } from './types.ts';
 
 interface BucketOptions {
-  /** Requests per second; the burst is as large, and at least 1. `Infinity` lets everything through. */
+  /** Requests per second, which is also the burst (at least 1). `Infinity` means no limit. */
   qps: number;
   timers: Pick<Timers, 'monotonic' | 'set' | 'clear'>;
 }
@@ -18,7 +18,7 @@ interface Waiter {
 }
 
 const ORDER: readonly Priority[] = ['high', 'normal', 'low'];
-/** Of so many tokens one goes to this priority first, so that a flood of orders stops no poll and no resync for good. */
+/** One of this many tokens goes to this priority first, so a flood of orders never starves polls and resyncs. */
 const TURN_OF_NORMAL = 4;
 const TURN_OF_LOW = 16;
 
@@ -41,7 +41,7 @@ export class Bucket {
     this.#filledAt = options.timers.monotonic();
   }
 
-  /** Resolves when one request of the tenant may be sent; rejects only with the error given to `close`. */
+  /** Resolves when the tenant may send one request; rejects only with the error given to `close`. */
   acquire(priority: Priority, tenant: string): Promise<void> {
     if (this.#closed) return Promise.reject(this.#closed);
     if (this.#qps === Infinity) return Promise.resolve();
@@ -51,7 +51,7 @@ export class Bucket {
     });
   }
 
-  /** Rejects everybody who waits and everybody who comes. */
+  /** Rejects all waiting and all future callers. */
   close(error: Error): void {
     this.#closed = error;
     this.#timers.clear(this.#timer);
@@ -89,7 +89,7 @@ export class Bucket {
 
   #fill(): void {
     const now = this.#timers.monotonic();
-    // A clock that was set back must not empty the bucket.
+    // A clock that goes back must not empty the bucket.
     const elapsed = Math.max(0, now - this.#filledAt);
     this.#filledAt = now;
     this.#tokens = Math.min(this.#burst, this.#tokens + (elapsed * this.#qps) / 1000);

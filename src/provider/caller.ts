@@ -1,4 +1,4 @@
-/** Authorised calls of one tenant with one API key: token, bucket, one more login and one repetition after a 401. */
+/** Authorized calls of one tenant with one API key: token, bucket, and one new login plus one retry after a 401. */
 import type { Bucket } from './bucket.ts';
 import type { Endpoint } from './endpoints.ts';
 import { ProviderError } from './errors/provider-error.ts';
@@ -41,8 +41,8 @@ export class Caller {
   }
 
   /**
-   * Resolves with any answer but a 401. `send` puts one exchange on the wire.
-   * Throws PROVIDER_UNAUTHORIZED after a second 401, and what the login and `send` throw.
+   * Resolves with any response except a 401. `send` sends one request.
+   * Throws PROVIDER_UNAUTHORIZED after a second 401, and any error of the login or of `send`.
    */
   async authorized(call: Call, priority: Priority, send: (exchange: Exchange) => Promise<Answer>): Promise<Answer> {
     const first = await this.#once(call, priority, send);
@@ -50,7 +50,7 @@ export class Caller {
     this.tokens.drop(first.token);
     const second = await this.#once(call, priority, send);
     if (second.answer.status !== 401) return second.answer;
-    // The token stays: the next call begins with it and renews it, so a refusing provider sees one login a call.
+    // Keep the token: the next call starts with it and renews it, so a refusing provider sees one login per call.
     throw new ProviderError(
       'PROVIDER_UNAUTHORIZED',
       failed(call.operation, 'the provider refuses a token that it has just issued'),
@@ -62,7 +62,7 @@ export class Caller {
     priority: Priority,
     send: (exchange: Exchange) => Promise<Answer>,
   ): Promise<{ answer: Answer; token: string }> {
-    // A refused key must not wait in line; after the wait the token may be another one.
+    // Fail before the wait if the key is refused. Ask again after it, since the token may have changed.
     await this.tokens.get();
     await this.#bucket.acquire(priority, this.#tenant);
     const token = await this.tokens.get();

@@ -1,7 +1,7 @@
 /**
- * Connections to the provider over one address family: tokens are bound to the source address that obtained them, so
- * happy eyeballs would lose them at random. The family of the last connection that succeeded is tried first; the other
- * one only after that failed, one after the other and before anything was sent.
+ * Connections to the provider over one address family. Tokens are bound to the source address that obtained them, so
+ * happy eyeballs would invalidate them at random. The family of the last successful connection is tried first, and the
+ * other family only after a failure, before any byte is sent.
  */
 import { lookup as dnsLookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
@@ -11,9 +11,9 @@ import { buildConnector } from 'undici';
 type Family = 4 | 6;
 
 export interface ConnectorOptions {
-  /** For one attempt: TCP and TLS, in milliseconds. */
+  /** Timeout of one attempt (TCP and TLS), in milliseconds. */
   timeoutMs: number;
-  /** Connections now leave from another address: whatever was bound to the old one is void. */
+  /** Called when connections use another source address; anything bound to the old address is invalid. */
   onFamilyChange: () => void;
   /** Replaces the system's resolver. */
   lookup?: (hostname: string) => Promise<Address[]>;
@@ -24,7 +24,7 @@ export interface Address {
   family: number;
 }
 
-/** Failures of an address; a TLS failure is one of the provider, and another family would not mend it. */
+/** Failures of an address. A TLS failure is not among them: it would occur with the other family too. */
 const ADDRESS_FAILURES = new Set([
   'ECONNREFUSED',
   'ENETUNREACH',
@@ -55,12 +55,12 @@ export class Connector {
     );
   };
 
-  /** Resolves with an established connection, over TLS for https. Rejects before any byte of a request was sent. */
+  /** Resolves with an established connection, over TLS for https. Rejects before any byte of a request is sent. */
   async open(options: buildConnector.Options): Promise<Socket> {
     const candidates = await this.#candidates(options.hostname);
     for (const [index, { address, family }] of candidates.entries()) {
       try {
-        // `host` stays the name: undici takes the server name for TLS from it.
+        // Keep `host`: undici takes the TLS server name from it.
         const socket = await this.#attempt({ ...options, hostname: address });
         this.#succeeded(family === 6 ? 6 : 4);
         return socket;
@@ -72,7 +72,7 @@ export class Connector {
     throw Object.assign(new Error('the host has no address'), { code: 'ENOTFOUND' });
   }
 
-  /** One address a family, the preferred family first. */
+  /** One address per family, the preferred family first. */
   async #candidates(hostname: string): Promise<Address[]> {
     const literal = isIP(hostname);
     if (literal !== 0) return [{ address: hostname, family: literal }];
@@ -100,7 +100,7 @@ export class Connector {
   }
 }
 
-/** What undici gives a connector for an origin. */
+/** The options that undici passes to a connector for an origin. */
 export function connectOptions(origin: string): buildConnector.Options {
   const { protocol, hostname, host, port } = new URL(origin);
   return { protocol, host, hostname: hostname.replace(/^\[(.*)\]$/, '$1'), port };

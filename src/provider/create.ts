@@ -1,4 +1,4 @@
-/** The create, and what its answer means: design.md, "What an answer to the create means". */
+/** Sends an order and classifies the response: docs/design.md, "What an answer to the order means". */
 import type { Caller } from './caller.ts';
 import { toTask } from './endpoints.ts';
 import type { Endpoints } from './endpoints.ts';
@@ -10,11 +10,11 @@ import type { Answer, Exchange } from './transport.ts';
 import type { CreateOutcome, CreateServerRequest } from './types.ts';
 import { objectIn } from './wire.ts';
 
-/** The provider read the request and refused it. Not 408 and 409, which may come after the request had its effect. */
+/** The provider read the request and refused it. Without 408 and 409, which may follow a request that took effect. */
 const REFUSALS = new Set([400, 402, 403, 404, 405, 413, 415, 422]);
 
 /**
- * Sends the create at most once, save for one repetition after a 401; never throws.
+ * Sends the order at most once, except for one retry after a 401; never throws.
  * `timeoutMs` covers everything: waiting for the bucket, logins, the connection and both requests.
  */
 export async function createServer(
@@ -24,16 +24,16 @@ export async function createServer(
   timeoutMs: number,
   maySend: () => boolean,
 ): Promise<CreateOutcome> {
-  // Whether a request is out whose answer is not known.
+  // True while a request has been sent and its response is unknown.
   const post = { isOut: false };
   try {
     return await caller.transport.within(timeoutMs, async (signal) => {
       const send = async (exchange: Exchange): Promise<Answer> => {
         signal.throwIfAborted();
-        // Checked in the same tick in which the request is written: after the deadline nothing may be sent any more.
+        // Checked in the same tick that writes the request: nothing may be sent after the deadline.
         const connected = () => {
           signal.throwIfAborted();
-          // A process that was suspended meanwhile wakes up here before its timers fire.
+          // A process that was suspended may resume here before its timers fire.
           if (!maySend()) throw withheldError();
           post.isOut = true;
         };
@@ -48,7 +48,7 @@ export async function createServer(
         send,
       );
       const waiting = until(signal, call).catch((error: unknown) => {
-        // A request that is out ends by the same signal, with what has come of the answer until then.
+        // The same signal ends a request that was sent; `call` then has the part of the response received so far.
         if (post.isOut) return call;
         throw error;
       });
@@ -74,7 +74,7 @@ function outcomeOf(answer: Answer, caller: Caller, endpoints: Endpoints): Create
   return { kind: 'unknown', error };
 }
 
-/** Only 202 is documented; a task that another success names proves nothing, yet it helps to find the server. */
+/** Only 202 is documented. A task in another 2xx response proves nothing, but helps to find the server. */
 function accepted({ status, body, headers }: Answer, endpoints: Endpoints): CreateOutcome {
   const inBody = toTask(objectIn(body).task);
   const inLocation = endpoints.taskOfLocation(headers.location);

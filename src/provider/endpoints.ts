@@ -1,19 +1,19 @@
-/** Where the provider is: paths of the calls, and what a Location may name. */
+/** The URLs of the provider API, and the parsing of Location headers. */
 import { ProviderError } from './errors/provider-error.ts';
 
 export interface Endpoint {
   origin: string;
-  /** Sent as it stands; no URL parser may normalise it. */
+  /** Sent unchanged; no URL parser may normalize it. */
   path: string;
 }
 
-/** Longest identifier that is looked at, in characters; the record's own bound is smaller. */
+/** Maximum length of an identifier from the provider, in characters; the record allows less. */
 const MAX_IDENTIFIER = 4096;
 const TASKS = '/beta/queue/vps';
 const SERVERS = '/beta/vps/servers';
 
 export class Endpoints {
-  /** Base URL without trailing slash: the same provider written in two ways has one normal form. */
+  /** Base URL without a trailing slash, so that both spellings of a URL name the same provider. */
   readonly base: string;
   readonly login: Endpoint;
   readonly products: Endpoint;
@@ -48,7 +48,7 @@ export class Endpoints {
     return this.#at(`${SERVERS}/${encodeURIComponent(identifier)}`);
   }
 
-  /** The task that a Location names; undefined unless it lies in the queue under the base URL. */
+  /** The task that a Location names; undefined unless it is a task under the base URL. */
   taskOfLocation(location: unknown): number | undefined {
     return toTask(this.#segment(location, TASKS));
   }
@@ -85,14 +85,14 @@ export function toTask(value: unknown): number | undefined {
   return typeof task === 'number' && Number.isSafeInteger(task) && task >= 0 ? Math.abs(task) : undefined;
 }
 
-/** Whether it can be one segment of a path: no call could ever be made with another one, so it is never taken. */
+/** True if the value can be one path segment. Any other identifier is rejected, because no call could use it. */
 export function isIdentifier(value: unknown): value is string {
   if (typeof value !== 'string' || value === '' || value.length > MAX_IDENTIFIER) return false;
-  // Both are steps between folders for URL parsers and servers, even percent-encoded.
+  // URL parsers and servers resolve `.` and `..` as path steps, even percent-encoded.
   return value !== '.' && value !== '..' && value.isWellFormed();
 }
 
-/** Whether both name one server: identifiers are host labels, which ignore case. */
+/** True if both identify the same server: identifiers are host labels, which ignore case. */
 export function isSameIdentifier(a: string, b: string): boolean {
   return a.toLowerCase() === b.toLowerCase();
 }
@@ -100,7 +100,7 @@ export function isSameIdentifier(a: string, b: string): boolean {
 function parse(name: string, text: string): { origin: string; path: string } {
   const url = URL.parse(text);
   const plain = url !== null && url.username === '' && url.password === '' && url.search === '' && url.hash === '';
-  // The text is not quoted: it may hold a password.
+  // Do not quote the text: it may contain a password.
   if (!plain || !/^https?:$/.test(url.protocol)) {
     throw new TypeError(`${name} must be an http or https URL without user, query and fragment`);
   }

@@ -1,4 +1,4 @@
-/** Turns an answer that is not a success into an error that quotes the provider's own words, redacted and bounded. */
+/** Turns an unsuccessful response into an error that quotes the provider's text, redacted and bounded. */
 import { ProviderError } from './errors/provider-error.ts';
 import { ResponseError } from './errors/response-error.ts';
 import { failed } from './operations.ts';
@@ -7,11 +7,11 @@ import type { Answer, Operation } from './transport.ts';
 import { objectIn } from './wire.ts';
 
 const MAX_EXCERPT = 200;
-/** Larger bodies are no error messages. */
+/** Larger bodies are not error messages. */
 const MAX_ERROR_BODY = 64 * 1024;
 const MAX_RETRY_AFTER_MS = 60 * 60 * 1000;
 
-/** The error for any answer that does not count as a success of the operation. */
+/** The error for any response that the operation does not treat as a success. */
 export function failure(answer: Answer, operation: Operation, redactor: Redactor): ProviderError {
   const { status } = answer;
   const words = excerpt(answer.body, redactor);
@@ -25,10 +25,10 @@ export function failure(answer: Answer, operation: Operation, redactor: Redactor
       'PROVIDER_PROTOCOL',
       failed(operation, `${answered}, a redirect that the operator does not follow`),
     );
-  return new ProviderError('PROVIDER_PROTOCOL', failed(operation, `${answered}, which is not expected`));
+  return new ProviderError('PROVIDER_PROTOCOL', failed(operation, `${answered}, which is unexpected`));
 }
 
-/** As `failure`, where a 404 means that the thing does not exist; 410 says the same. */
+/** Like `failure`, but 404 and 410 mean that the server or task does not exist. */
 export function failureOf(answer: Answer, operation: Operation, redactor: Redactor): ProviderError {
   const error = failure(answer, operation, redactor);
   return answer.status === 404 || answer.status === 410
@@ -36,10 +36,10 @@ export function failureOf(answer: Answer, operation: Operation, redactor: Redact
     : error;
 }
 
-/** Retry-After as seconds or as an HTTP date, in milliseconds from now, within an hour; undefined when unreadable. */
+/** Retry-After (seconds or an HTTP date) in milliseconds from now, at most one hour; undefined if invalid. */
 export function retryAfter(header: string | string[] | undefined): number | undefined {
   const value = (Array.isArray(header) ? header[0] : header)?.trim() ?? '';
-  // Date.parse takes many texts that are no dates, such as "-5"; every HTTP date has a month's name.
+  // Date.parse accepts many texts that are not dates, such as "-5"; every HTTP date contains the name of a month.
   const ms = /^\d+$/.test(value)
     ? Number(value) * 1000
     : /[a-z]{3}/i.test(value)
@@ -48,7 +48,7 @@ export function retryAfter(header: string | string[] | undefined): number | unde
   return Number.isNaN(ms) ? undefined : Math.min(MAX_RETRY_AFTER_MS, Math.max(0, ms));
 }
 
-/** The words for people in an error's body, in one line; empty when there are none. Never HTML. */
+/** The readable message in an error body, in one line; empty if there is none. Never HTML. */
 export function excerpt(body: unknown, redactor: Redactor): string {
   if (typeof body !== 'string' || body.length > MAX_ERROR_BODY) return '';
   const text = redactor.clean(messageIn(body));

@@ -1,4 +1,4 @@
-/** What the rest of the operator uses of the provider's client. */
+/** The public interface of the provider client. */
 export { createProvider } from './provider.ts';
 export type { ProviderOptions } from './provider.ts';
 export type { LoginResult } from './token.ts';

@@ -1,4 +1,4 @@
-/** The provider's lists for one API key: read by one shared call, and kept with their age. */
+/** The provider's lists for one API key, read in one shared call and cached with their age. */
 import type { Caller } from './caller.ts';
 import type { Endpoints, Endpoint } from './endpoints.ts';
 import { failure } from './failure.ts';
@@ -13,14 +13,14 @@ export class Lists {
   #catalog: { lists: Catalog; answeredAt: number } | undefined;
   #call: Promise<Catalog> | undefined;
 
-  /** `caller` belongs to no tenant: the answer is for all who share the key, and none should wait in another's line. */
+  /** `caller` belongs to no tenant: all tenants of the key share the result, and none should wait for another. */
   constructor(caller: Caller, endpoints: Endpoints, now: () => number) {
     this.#caller = caller;
     this.#endpoints = endpoints;
     this.#now = now;
   }
 
-  /** As `Session.catalog`. */
+  /** See `Session.catalog`. */
   async catalog(maxAgeMs: number): Promise<Catalog> {
     if (this.#catalog && this.#now() - this.#catalog.answeredAt <= maxAgeMs) return this.#catalog.lists;
     this.#call ??= this.#read().finally(() => (this.#call = undefined));

@@ -1,4 +1,4 @@
-/** The provider's client for one process: sessions by API key and tenant over one transport and one token bucket. */
+/** The provider client of one process: sessions per API key and tenant over one transport and one token bucket. */
 import { realTimers, type Timers } from '../base/timers.ts';
 import { accountOf } from './account.ts';
 import { Bucket } from './bucket.ts';
@@ -16,35 +16,35 @@ import type { RequestInfo, Wire } from './transport.ts';
 import type { ApiKey, Provider, Session } from './types.ts';
 
 export interface ProviderOptions {
-  /** http or https; may have a path prefix and a trailing slash. */
+  /** An http or https URL; may have a path prefix and a trailing slash. */
   baseUrl: string;
   authUrl: string;
-  /** Of each exchange, login included, in milliseconds; 30,000 if left out. */
+  /** Timeout of each request, logins included, in milliseconds; default 30,000. */
   timeoutMs?: number | undefined;
-  /** Of the whole create: waiting, logins, connection and request; 120,000 if left out. */
+  /** Timeout of a whole order (waiting, logins, connection and request), in milliseconds; default 120,000. */
   createTimeoutMs?: number | undefined;
-  /** Requests per second of the process, logins not counted; the burst is as large, and at least 1. */
+  /** Requests per second of the process, not counting logins; also the burst, which is at least 1. */
   qps: number;
   timers?: Timers | undefined;
   userAgent?: string | undefined;
-  /** Told of each exchange, for metrics and logs; must not throw. */
+  /** Called for each request, for metrics and logs; must not throw. */
   onRequest?: ((info: RequestInfo) => void) | undefined;
-  /** Told of each login, as `onRequest`. */
+  /** Called for each login; must not throw. */
   onLogin?: ((result: LoginResult) => void) | undefined;
   /** Replaces the system's resolver. */
   lookup?: ConnectorOptions['lookup'];
-  /** Replaces the network, for simulations; the timeouts and `lookup` are then its own affair. */
+  /** Replaces the network in simulations; it then handles timeouts and name resolution itself. */
   transport?: Wire;
 }
 
-/** What all sessions of a key share. */
+/** State shared by all sessions of a key. */
 interface Shared {
   account: string;
   caller: Caller;
   lists: Lists;
 }
 
-/** Throws TypeError and RangeError for options that cannot work. */
+/** Throws TypeError or RangeError for invalid options. */
 export function createProvider(options: ProviderOptions): Provider {
   return new HttpProvider(options);
 }
@@ -104,7 +104,7 @@ class HttpProvider implements Provider {
   }
 
   async close(): Promise<void> {
-    this.#bucket.close(new ProviderError('PROVIDER_UNREACHABLE', 'the client of the provider was closed'));
+    this.#bucket.close(new ProviderError('PROVIDER_UNREACHABLE', 'the provider client is closed'));
     this.#keys.clear();
     await this.#transport.close();
   }
@@ -134,7 +134,7 @@ class HttpProvider implements Provider {
     return shared;
   }
 
-  /** Tokens were bound to an address that is no longer in use. */
+  /** Drops all tokens: they are bound to a source address that is no longer in use. */
   #dropTokens(): void {
     for (const { caller } of this.#keys.values()) caller.tokens.drop();
   }

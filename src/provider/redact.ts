@@ -1,27 +1,27 @@
-/** Keeps credentials out of errors: text from the provider and from libraries passes through here before it is quoted. */
+/** Removes credentials from text of the provider and of libraries before an error quotes it. */
 import type { ApiKey } from './types.ts';
 
 const MASK = '***';
-/** Tokens that may still be echoed by answers on their way; older ones have long expired. */
+/** Number of tokens that pending responses may still echo; older tokens have expired. */
 const REMEMBERED_TOKENS = 4;
-/** A key ID is no secret by itself: where it looks like a word, masking it would only blot out the words of messages. */
+/** A key ID is not a secret. If it is short or looks like a word, masking it would only garble messages. */
 const MIN_KEY_ID = 6;
 const WORD = /^[a-z]+$/;
 /**
- * No provider issues a secret that can be guessed like this, so it is a mistake or an example. In the provider's fixed
- * phrases ("wrong secret") the mask itself would tell it; so it is masked where it stands as a value, and nowhere else.
+ * No provider issues such a guessable secret, so it is a mistake or an example. Masking it in a fixed phrase of the
+ * provider ("wrong secret") would reveal it, so it is masked only where it appears as a value.
  */
 const GUESSABLE = /^[a-z]{1,7}$/;
 
 const BREAKS = /[\s\u0085]+/gu;
 const CONTROL = /[\p{Cc}\p{Cf}]/gu;
 const AUTHORIZATION = /\b(Bearer|Basic)\s+[\w.~+/=-]{6,}/gi;
-/** The body of a public key in OpenSSH's form: base64 of a length field, which begins with AAAA. */
+/** The body of a public key in OpenSSH format; the base64 of its length field begins with AAAA. */
 const SSH_KEY = /AAAA[A-Za-z0-9+/=]{16,}/g;
 
 export class Redactor {
   readonly #forms: string[];
-  /** Where a guessable secret stands as a value: quoted, after a sign, or named. */
+  /** Matches a guessable secret used as a value: in quotes, after one of `:=/@`, or after `secret:` or `password:`. */
   readonly #value: RegExp | undefined;
   #tokens: string[] = [];
 
@@ -33,7 +33,7 @@ export class Redactor {
     const forms = plain.flatMap((text) => [text, ...encodings(text)]);
     const isGuessable = GUESSABLE.test(secret);
     this.#value = isGuessable ? valueOf(secret) : undefined;
-    // The longest first, so that no part of a longer form is left when a shorter one has been masked.
+    // Longest first, so that masking a shorter form leaves no part of a longer one.
     this.#forms = [...new Set(forms)]
       .filter((form) => form !== '' && !(isGuessable && form.trim() === secret))
       .sort((a, b) => b.length - a.length);
@@ -43,17 +43,17 @@ export class Redactor {
     this.#tokens = [token, ...this.#tokens].slice(0, REMEMBERED_TOKENS);
   }
 
-  /** One line without control characters, credentials, tokens and ssh keys; redact first, cut after. */
+  /** One line without control characters, credentials, tokens and SSH keys. Call it before cutting the text. */
   clean(text: string): string {
     const secrets = [...this.#tokens, ...this.#forms];
     const masked = mask(text.toWellFormed(), secrets);
-    // Again: what control characters had split, or what a secret with control characters has become.
+    // Mask again: control characters may have split a secret, or may be part of one.
     const line = mask(oneLine(masked), secrets.map(oneLine));
     const known = this.#value === undefined ? line : line.replace(this.#value, MASK);
     return known.replace(AUTHORIZATION, `$1 ${MASK}`).replace(SSH_KEY, MASK);
   }
 
-  /** A copy of an error as a cause: name, code and redacted message; libraries hang sockets and raw data on theirs. */
+  /** A copy with name, code and redacted message, since library errors can carry sockets and raw data. */
   cause(error: unknown): Error {
     const fault: NodeJS.ErrnoException = error instanceof Error ? error : new Error(String(error));
     const { name, message, code } = fault;

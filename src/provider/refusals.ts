@@ -1,24 +1,24 @@
-/** An API key that the provider refuses: when it may be tried again, and the words that say so. */
+/** Tracks a refused API key: when it may be tried again, and the error until then. */
 import { backoffDelay } from '../base/backoff.ts';
 import type { Timers } from '../base/timers.ts';
 import { ProviderError } from './errors/provider-error.ts';
 
-/** A refusal may be wrong, or end: an account that was suspended comes back. Few logins find that out. */
+/** A refusal may be wrong or temporary, such as a suspended account. A few logins are enough to find out. */
 const BACKOFF = { baseMs: 60_000, maxMs: 10 * 60_000, jitter: [0.9, 1.1] } as const;
-/** However many ask for it at once, a refused key is sent no more often. */
+/** Minimum time between two logins with a refused key, however many callers request one. */
 const SHORTEST_PAUSE_MS = 5_000;
 
 interface Refusal {
-  /** Made once, so that it stays the same until the next try. */
+  /** Built once, so that it stays the same until the next login. */
   message: string;
-  /** On the monotonic clock, as `nextTry`. */
+  /** On the monotonic clock, like `nextTry`. */
   at: number;
   nextTry: number;
 }
 
 export class Refusals {
   readonly #timers: Timers;
-  /** Refusals in a row. */
+  /** Consecutive refusals. */
   #count = 0;
   #last: Refusal | undefined;
 
@@ -26,13 +26,13 @@ export class Refusals {
     this.#timers = timers;
   }
 
-  /** The error in place of a login that may not be sent yet; undefined where one may. */
+  /** The error to throw while no login may be sent; undefined if one may. */
   pending(): ProviderError | undefined {
     if (this.#last === undefined || this.#timers.monotonic() >= this.#last.nextTry) return undefined;
     return this.#error(this.#last);
   }
 
-  /** The provider has just refused the key, in these words. */
+  /** Records a refusal of the key with the provider's text. */
   add(words: string): ProviderError {
     const timers = this.#timers;
     const pause = Math.round(backoffDelay(this.#count, BACKOFF, timers.random()));
@@ -47,13 +47,13 @@ export class Refusals {
     return this.#error(this.#last);
   }
 
-  /** A change gives reason to think that the key works now. */
+  /** Shortens the wait, for example because a change suggests that the key works now. */
   retrySoon(): void {
     if (this.#last === undefined) return;
     this.#last.nextTry = Math.min(this.#last.nextTry, this.#last.at + SHORTEST_PAUSE_MS);
   }
 
-  /** The key works. True where it was refused before. */
+  /** Records that the key works. Returns true if it was refused before. */
   end(): boolean {
     const refused = this.#last !== undefined;
     this.#last = undefined;

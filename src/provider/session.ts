@@ -1,4 +1,4 @@
-/** One API key in the hands of one tenant: the calls of types.ts over an authorised caller. */
+/** The calls of types.ts for one API key and one tenant. */
 import type { Caller } from './caller.ts';
 import { createServer } from './create.ts';
 import { isIdentifier, isSameIdentifier } from './endpoints.ts';
@@ -90,7 +90,7 @@ export class ProviderSession implements Session {
     return { state: 'pending', identifier: identifierIn(body), status };
   }
 
-  /** The server that a 303 names, in the body or in the Location; the redirect itself is never followed. */
+  /** The server that a 303 names in its body or Location; the client never follows the redirect. */
   #complete(answer: Answer): TaskState {
     const inBody = identifierIn(objectIn(answer.body));
     const inLocation = this.#endpoints.identifierOfLocation(answer.headers.location);
@@ -107,7 +107,7 @@ export class ProviderSession implements Session {
   }
 }
 
-/** Throws PROVIDER_PROTOCOL for an identifier that cannot be used: it must not be mistaken for a missing one. */
+/** Throws PROVIDER_PROTOCOL for an unusable identifier, which must not count as a missing one. */
 function identifierIn({ identifier }: Record<string, unknown>): string | undefined {
   if (typeof identifier !== 'string' || identifier === '') return undefined;
   if (!isIdentifier(identifier))

@@ -1,4 +1,4 @@
-/** The bearer token of one API key: obtained once for all callers, kept in memory only, renewed in time. */
+/** The bearer token of one API key: shared by all callers, kept only in memory, renewed before it expires. */
 import type { Timers } from '../base/timers.ts';
 import type { Endpoints } from './endpoints.ts';
 import { isProviderError, ProviderError } from './errors/provider-error.ts';
@@ -10,23 +10,23 @@ import type { Answer, Wire } from './transport.ts';
 import type { ApiKey } from './types.ts';
 import { asObject, objectIn, parseJson } from './wire.ts';
 
-/** For a lifetime that is missing or senseless; a 401 shows when it was too long. */
+/** Used if the lifetime is missing or invalid; a 401 shows if it was too long. */
 const DEFAULT_LIFETIME_MS = 60_000;
 const MAX_LIFETIME_MS = 24 * 60 * 60 * 1000;
 const MIN_LIFETIME_MS = 1000;
-/** Renewed so long before expiry that a call under way can end, but never before 80 % of the lifetime. */
+/** Tokens are renewed early enough for running calls to finish, but not before 80% of their lifetime. */
 const RENEW_BEFORE_MS = 30_000;
 const RENEW_BEFORE_SHARE = 0.2;
 const MAX_TOKEN = 8192;
 
 interface Token {
   value: string;
-  /** On the monotonic clock. */
+  /** On the monotonic clock (ms). */
   renewAt: number;
   lifetimeMs: number;
 }
 
-/** `refused`: the provider says that the key is not valid. */
+/** `refused`: the provider reports that the key is invalid. */
 export type LoginResult = 'success' | 'refused' | 'error';
 
 interface TokenOptions {
@@ -35,7 +35,7 @@ interface TokenOptions {
   transport: Wire;
   timers: Timers;
   onLogin?: ((result: LoginResult) => void) | undefined;
-  /** A key that was refused has just been accepted. */
+  /** Called when the provider accepts a key that it refused before. */
   onRecovered: () => void;
 }
 
@@ -54,7 +54,7 @@ export class TokenSource {
 
   constructor(key: ApiKey, options: TokenOptions) {
     const { redactor, endpoints, transport, timers, onLogin = () => undefined, onRecovered } = options;
-    // Raw, not form-encoded as OAuth has it: the provider shows <KEY_ID>:<SECRET>.
+    // Raw instead of form-encoded as in OAuth: the provider documents <KEY_ID>:<SECRET>.
     this.#authorization = `Basic ${Buffer.from(`${key.keyId}:${key.secret}`, 'utf8').toString('base64')}`;
     this.#redactor = redactor;
     this.#endpoints = endpoints;
@@ -65,7 +65,7 @@ export class TokenSource {
     this.#onRecovered = onRecovered;
   }
 
-  /** A token. Throws PROVIDER_INVALID_CREDENTIALS, without a login, until a refused key may be retried. */
+  /** Returns a token. Throws PROVIDER_INVALID_CREDENTIALS without a login until a refused key may be retried. */
   async get(): Promise<string> {
     const refused = this.#refusals.pending();
     if (refused !== undefined) throw refused;
@@ -79,12 +79,12 @@ export class TokenSource {
     return this.#isAccepted;
   }
 
-  /** Forgets the token if it is still `value`, or whichever it is: of many calls that got a 401 only one logs in. */
+  /** Drops the token, but only if it is still `value` when given, so one of many calls with a 401 logs in. */
   drop(value?: string): void {
     if (value === undefined || this.#token?.value === value) this.#token = undefined;
   }
 
-  /** Lets a refused key be tried again as soon as may be. */
+  /** Allows a login with a refused key as soon as possible. */
   retrySoon(): void {
     this.#refusals.retrySoon();
   }
@@ -100,7 +100,7 @@ export class TokenSource {
       this.#onLogin(isProviderError(error, 'PROVIDER_INVALID_CREDENTIALS') ? 'refused' : 'error');
       const old = this.#token;
       if (!old || isProviderError(error, 'PROVIDER_INVALID_CREDENTIALS')) throw error;
-      // Today expiry slides, so the old token may well work until the login does; a 401 would say otherwise.
+      // The expiry currently slides, so the old token may work until a login succeeds; a 401 would show otherwise.
       old.renewAt = this.#timers.monotonic() + margin(old.lifetimeMs);
       return old.value;
     }
@@ -121,7 +121,7 @@ export class TokenSource {
     const body = asObject(parseJson(answer.body, 'login'), 'login');
     const value = body.access_token;
     if (typeof value !== 'string' || !/^[\x21-\x7e]+$/.test(value) || value.length > MAX_TOKEN) {
-      throw new ProviderError('PROVIDER_PROTOCOL', failed('login', 'the answer holds no usable access token'));
+      throw new ProviderError('PROVIDER_PROTOCOL', failed('login', 'the answer has no usable access token'));
     }
     this.#redactor.addToken(value);
     const lifetimeMs = lifetime(body.expires_in);
@@ -136,12 +136,12 @@ export class TokenSource {
   }
 }
 
-/** How long before its expiry a token is renewed. */
+/** How long before its expiry a token is renewed (ms). */
 function margin(lifetimeMs: number): number {
   return Math.min(RENEW_BEFORE_MS, lifetimeMs * RENEW_BEFORE_SHARE);
 }
 
-/** `expires_in` in milliseconds, within bounds that keep a senseless value from causing a storm of logins. */
+/** `expires_in` in milliseconds, bounded so that an invalid value cannot cause a storm of logins. */
 function lifetime(expiresIn: unknown): number {
   const numeric = typeof expiresIn === 'number' || (typeof expiresIn === 'string' && /^\s*\d/.test(expiresIn));
   const ms = numeric ? Number(expiresIn) * 1000 : NaN;

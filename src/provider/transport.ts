@@ -1,4 +1,4 @@
-/** One HTTP exchange with the provider: deadline, size limit, no redirects, and faults as ProviderErrors. */
+/** HTTP requests to the provider: deadline, size limit, no redirects, and failures as ProviderErrors. */
 import { Agent, Client } from 'undici';
 import type { Dispatcher } from 'undici';
 import { until } from '../base/until.ts';
@@ -23,16 +23,16 @@ export interface Exchange {
 export interface Answer {
   status: number;
   headers: Record<string, string | string[] | undefined>;
-  /** The body, or why it could not be read to its end. */
+  /** The body, or the error that cut it off. */
   body: string | ProviderError;
 }
 
-/** What is told of each exchange; operation names, no URLs. */
+/** Reported for each request; contains the operation name, never a URL. */
 export interface RequestInfo {
   operation: Operation;
-  /** HTTP status, when there was an answer. */
+  /** HTTP status, if there was a response. */
   status?: number;
-  /** Code of the error, when there was no answer or its body was lost. */
+  /** Code of the error, if there was no response or its body was cut off. */
   code?: string;
   durationMs: number;
 }
@@ -49,14 +49,14 @@ interface TransportOptions {
 const CONNECTIONS_PER_ORIGIN = 8;
 const CONNECT_TIMEOUT_MS = 10_000;
 const MAX_RESPONSE = 8 * 1024 * 1024;
-/** The deadlines here cover the whole exchange, so undici's own timers are off. */
+/** The deadlines of this module cover the whole request, so undici's own timers are off. */
 const LIMITS = { allowH2: false, headersTimeout: 0, bodyTimeout: 0, maxResponseSize: MAX_RESPONSE };
 
-/** What the rest of the room needs of a transport; a simulation brings its own. */
+/** The transport that the provider client uses; simulations supply their own. */
 export interface Wire {
-  /** For calls that are safe to repeat. Throws ProviderError when no headers arrive. */
+  /** For calls that are safe to repeat. Throws ProviderError if no headers arrive. */
   send(exchange: Exchange): Promise<Answer>;
-  /** Sends the body at most once; `connected` is called just before, and stops it by throwing. */
+  /** Sends the body at most once. Calls `connected` right before; if it throws, nothing is sent. */
   sendFresh(exchange: Exchange, signal: AbortSignal, connected: () => void): Promise<Answer>;
   /** Runs `work` with a signal that fires after `ms` or on close; the reason is a ProviderError. */
   within<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
@@ -80,11 +80,11 @@ export class Transport implements Wire {
     this.#agent = this.#newAgent();
   }
 
-  /** For calls that are safe to repeat, over shared connections. Throws ProviderError when no headers arrive. */
+  /** Uses shared connections, for calls that are safe to repeat. Throws ProviderError if no headers arrive. */
   async send(exchange: Exchange): Promise<Answer> {
     return this.within(this.#options.timeoutMs, (signal) =>
       this.#observed(exchange, async () => {
-        // A request in the pool's queue does not hear the signal, hence `until`.
+        // A request in the pool's queue ignores the signal, hence `until`.
         const response = await until(signal, this.#agent.request(this.#requestOptions(exchange, signal)));
         return this.#answer(response, exchange.redactor);
       }),
@@ -92,8 +92,8 @@ export class Transport implements Wire {
   }
 
   /**
-   * Over a connection of its own, in two steps: `connected` is called between them, when the connection stands and
-   * nothing was sent yet; it may throw to stop. The body is sent at most once, whatever happens to the connection.
+   * Opens a new connection, calls `connected`, then sends the request. If `connected` throws, nothing is sent. The body
+   * is sent at most once, whatever happens to the connection.
    */
   async sendFresh(exchange: Exchange, signal: AbortSignal, connected: () => void): Promise<Answer> {
     return this.#observed(exchange, async () => {
@@ -103,14 +103,14 @@ export class Transport implements Wire {
         opening.then((late) => late.destroy()).catch(() => undefined);
         throw error;
       });
-      // undici connects again where it takes a request for one that was not sent yet; here nothing may be sent again.
+      // undici reconnects if it believes that a request was not sent yet; an order must never be sent twice.
       let unused = true;
       const client = new Client(origin, {
         ...LIMITS,
         pipelining: 0,
         connect: (_options, callback) => {
           const hand = () => (unused ? callback(null, socket) : callback(new Error('the connection is lost'), null));
-          // undici forgets to go on when it is called back at once.
+          // undici stalls if the callback runs synchronously.
           queueMicrotask(() => {
             hand();
             unused = false;
@@ -145,7 +145,7 @@ export class Transport implements Wire {
     }
   }
 
-  /** Fails what is under way and closes every connection. */
+  /** Aborts running requests and closes every connection. */
   async close(): Promise<void> {
     this.#closed = true;
     for (const controller of this.#open) controller.abort(closedError());
@@ -201,14 +201,14 @@ export class Transport implements Wire {
   }
 }
 
-/** Throws why the body could not be read to its end. */
+/** Returns the body; throws the error that cut it off. */
 export function bodyOf({ body }: Answer): string {
   if (typeof body !== 'string') throw body;
   return body;
 }
 
 function closedError(): ProviderError {
-  return new ProviderError('PROVIDER_UNREACHABLE', 'the client of the provider was closed');
+  return new ProviderError('PROVIDER_UNREACHABLE', 'the provider client is closed');
 }
 
 function toProviderError(fault: unknown, redactor: Redactor): ProviderError {

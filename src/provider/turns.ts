@@ -1,6 +1,6 @@
-/** A line in which tenants take turns: a tenant with a thousand items delays another tenant by one item. */
+/** A queue in which tenants take turns: a tenant with a thousand items delays another tenant by only one item. */
 export class Turns<T> {
-  /** In the order of their next turn; only tenants with items have an entry. */
+  /** Tenants in the order of their next turn; only tenants with items have an entry. */
   readonly #lines = new Map<string, T[]>();
 
   get isEmpty(): boolean {
@@ -13,7 +13,7 @@ export class Turns<T> {
     else line.push(item);
   }
 
-  /** The oldest item of the tenant whose turn it is. */
+  /** Removes the oldest item of the next tenant. */
   take(): T | undefined {
     for (const [tenant, line] of this.#lines) {
       const item = line.shift();

@@ -1,7 +1,7 @@
-/** What the rest of the operator sees of the provider: plain data, and one interface with the obligations of each call. */
+/** The provider as the rest of the operator sees it: plain data types, and the contract of each call. */
 import type { ProviderErrorCode } from './errors/provider-error.ts';
 
-/** An API key as it stands in the Secret; never logged, never part of an error. */
+/** An API key as stored in the Secret; never logged, never part of an error. */
 export interface ApiKey {
   keyId: string;
   secret: string;
@@ -9,14 +9,14 @@ export interface ApiKey {
 
 export interface Product {
   code: string;
-  /** `specs.ram`, when the provider gives it; 1024 for 1 GB. */
+  /** `specs.ram`, if the provider reports it; 1024 means 1 GB. */
   ram?: number | undefined;
 }
 export interface Image {
   name: string;
   description?: string | undefined;
 }
-/** The provider's lists; `diskSizes` maps a disk type to its permitted sizes (`ssd` is the default type). */
+/** The provider's lists; `diskSizes` maps a disk type to its allowed sizes (`ssd` is the default type). */
 export interface Catalog {
   products: Product[];
   images: Image[];
@@ -26,26 +26,26 @@ export interface Catalog {
 export interface CreateServerRequest {
   product: string;
   image: string;
-  /** Text of the SSH public keys, one a line. */
+  /** SSH public keys, one per line. */
   sshKeys: string;
   diskSize: number;
 }
 
-/** What an answer to the create means (design.md, "What an answer to the create means"). */
+/** The outcome of an order (docs/design.md, "What an answer to the order means"). */
 export type CreateOutcome =
-  /** The provider accepted the create. */
+  /** The provider accepted the order. */
   | { kind: 'created'; task: number }
-  /** No server came of it, for certain, and the same request may be sent again. */
+  /** Certainly no server was created; the same request may be sent again. */
   | { kind: 'notCreated'; error: ProviderErrorLike }
   /** The provider read the request and refused it. */
   | { kind: 'refused'; status: number; error: ProviderErrorLike }
   /**
-   * A server may exist or not: never send the create again without a person's word. `task`: what a success other than
-   * 202 named; evidence of a server, but no proof.
+   * A server may or may not exist: never resend the order without a user's decision. `task` is the task in a 2xx
+   * response other than 202; it is evidence of a server, but not proof.
    */
   | { kind: 'unknown'; error: ProviderErrorLike; task?: number };
 
-/** `src/provider/errors/`: every error of this room. `message` carries no credential and is at most 512 characters. */
+/** Every error of `src/provider/`. `message` has at most 512 characters and contains no credential. */
 export interface ProviderErrorLike extends Error {
   readonly code: ProviderErrorCode;
   /** How long the provider asked to wait, in milliseconds. */
@@ -56,7 +56,7 @@ export type TaskState =
   | { state: 'pending'; identifier?: string | undefined; status?: string | undefined }
   | { state: 'complete'; identifier: string };
 
-/** A server as read; a field that is missing or of a wrong type is left out, only `identifier` is required. */
+/** A server as read. Only `identifier` is required; missing fields and fields of a wrong type are left out. */
 export interface Server {
   identifier: string;
   name?: string | undefined;
@@ -78,7 +78,7 @@ export interface Server {
   macs: string[];
   adminConsole?: { hostname: string; username: string } | undefined;
   sshProxy?: { hostname: string; port: number } | undefined;
-  /** Only for the connection Secret: no status, log or Event may show `password`. */
+  /** Only for the connection Secret; `password` must not appear in a status, log or Event. */
   vnc?:
     | {
         mode?: string | undefined;
@@ -92,54 +92,54 @@ export interface Server {
 }
 
 /**
- * Who goes first when requests have to wait for the token bucket. `high`: orders, cancellations and what they need
- * first. `normal`: task polls and reads that a person waits for. `low`: resync reads.
+ * Which requests go first when they have to wait for the token bucket. `high`: orders, cancellations and the requests
+ * that they depend on. `normal`: task polls, and reads that a user waits for. `low`: resync reads.
  */
 export type Priority = 'high' | 'normal' | 'low';
 
 /**
- * One API key at the provider. All calls but `createServer` are safe to repeat and throw a ProviderError.
- * Each obtains a token where it has none, renews it in time, and on a 401 logs in once more and repeats the call once.
+ * One API key at the provider. All calls except `createServer` are safe to repeat and throw a ProviderError.
+ * Each call obtains or renews the token if needed; after a 401 it logs in again and retries once.
  */
 export interface Session {
-  /** Names the base URL and the key ID by their hashes (account.ts compares such names). No secret is part of it. */
+  /** Hashes of the base URL and the key ID, without any secret (account.ts compares them). */
   readonly account: string;
-  /** The provider has given a token for this key at least once. */
+  /** True once the provider has issued a token for this key. */
   readonly isAccepted: boolean;
-  /** With a token in hand. Throws PROVIDER_INVALID_CREDENTIALS, without a login, until a refused key may be retried. */
+  /** Resolves once there is a token. Throws PROVIDER_INVALID_CREDENTIALS until a refused key may log in again. */
   ensureToken(): Promise<void>;
-  /** The three lists, from one shared call that answered at most `maxAgeMs` ago. */
+  /** The three lists, from a shared read that is at most `maxAgeMs` old. */
   catalog(maxAgeMs: number): Promise<Catalog>;
-  /** A fresh read of the products list: the proof that this key and URL are in order. */
+  /** A fresh read of the products list, which proves that the key and the URL work. */
   products(): Promise<Product[]>;
   /**
-   * Sends the create at most once, save for one repetition after a 401; never throws. `maySend` is asked in the very
-   * moment in which a request is written: false leaves it unsent (`notCreated`).
+   * Sends the order at most once, except for one retry after a 401; never throws. `maySend` is called right before a
+   * request is written; if it returns false, the request is not sent (`notCreated`).
    */
   createServer(request: CreateServerRequest, maySend?: () => boolean): Promise<CreateOutcome>;
-  /** Throws PROVIDER_NOT_FOUND when the provider does not know the task. */
+  /** Throws PROVIDER_NOT_FOUND if the provider does not know the task. */
   pollTask(task: number): Promise<TaskState>;
-  /** Throws PROVIDER_NOT_FOUND when the provider does not know the server. */
+  /** Throws PROVIDER_NOT_FOUND if the provider does not know the server. */
   readServer(identifier: string, priority: Priority): Promise<Server>;
   /**
-   * Resolves when the provider answered 200. Throws PROVIDER_NOT_FOUND when it does not know the server, and
-   * PROVIDER_WITHHELD, without a request, when `maySend`, asked after all waiting, says no.
+   * Cancels a server; resolves if the provider answers 200. Throws PROVIDER_NOT_FOUND if the provider does not know the
+   * server, and PROVIDER_WITHHELD without a request if `maySend`, called after all waiting, returns false.
    */
   deleteServer(identifier: string, maySend?: () => boolean): Promise<void>;
 }
 
-/** The provider, for one process: one base URL, one token bucket, one source address. */
+/** The provider client of one process: one base URL, one token bucket, one source address. */
 export interface Provider {
   /**
-   * A session for one tenant (a namespace). Sessions of a key share token and lists; requests that have to wait take
-   * turns by tenant.
+   * Creates a session for one tenant (a namespace). Sessions of a key share the token and the lists. Tenants take turns
+   * when requests have to wait.
    */
   session(key: ApiKey, tenant?: string): Session;
-  /** Forgets what the sessions of a key share. */
+  /** Drops the state that the sessions of a key share. */
   forget(key: ApiKey): void;
-  /** Lets the next call log in with a key that was refused, though no sooner than 5 seconds after its last login. */
+  /** Lets the next call log in with a refused key, but no sooner than 5 seconds after its last login. */
   retryLogin(key: ApiKey): void;
-  /** `listener` is told of each key that is accepted after it was refused. */
+  /** Calls `listener` for each key that the provider accepts after refusing it. */
   onRecovered(listener: (key: ApiKey) => void): void;
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** The provider's JSON, read tolerantly: unknown fields are ignored, optional fields of a wrong type are left out. */
+/** Parses the provider's JSON leniently: ignores unknown fields and drops optional fields of a wrong type. */
 import * as z from 'zod';
 import { isSameIdentifier } from './endpoints.ts';
 import { ProviderError } from './errors/provider-error.ts';
@@ -8,7 +8,7 @@ import type { Image, Product, Server } from './types.ts';
 
 const text = z.string().optional().catch(undefined);
 const count = z.int().min(0).optional().catch(undefined);
-/** Elements of another type are left out: the provider does not show what an element of `ipv4` looks like. */
+/** Drops elements that are not strings: the provider does not document what an element of `ipv4` looks like. */
 const texts = z
   .array(z.unknown())
   .catch([])
@@ -43,17 +43,17 @@ const serverSchema = z.object({
     .catch(undefined),
 });
 
-/** Malformed elements are left out; throws PROVIDER_PROTOCOL when the answer is no array. */
+/** Drops malformed elements; throws PROVIDER_PROTOCOL if the response is not an array. */
 export function parseProducts(body: unknown): Product[] {
   return elements(body, 'products', productSchema).map(({ code, specs }) => ({ code, ram: specs?.ram }));
 }
 
-/** Malformed elements are left out; throws PROVIDER_PROTOCOL when the answer is no array. */
+/** Drops malformed elements; throws PROVIDER_PROTOCOL if the response is not an array. */
 export function parseImages(body: unknown): Image[] {
   return elements(body, 'images', imageSchema);
 }
 
-/** Sizes by disk type; what is no array or size is left out. Throws PROVIDER_PROTOCOL when the answer is no object. */
+/** Sizes by disk type, without malformed entries. Throws PROVIDER_PROTOCOL if the response is not an object. */
 export function parseDiskSizes(body: unknown): Record<string, number[]> {
   const sizes = Object.entries(asObject(body, 'diskSizes')).flatMap(([type, values]) =>
     Array.isArray(values) ? [[type, values.filter((value) => Number.isSafeInteger(value))]] : [],
@@ -61,7 +61,7 @@ export function parseDiskSizes(body: unknown): Record<string, number[]> {
   return Object.fromEntries(sizes) as Record<string, number[]>;
 }
 
-/** With the identifier as the provider spells it. Throws PROVIDER_PROTOCOL for no server, and for one not asked for. */
+/** Keeps the provider's spelling of the identifier. Throws PROVIDER_PROTOCOL unless it is the requested server. */
 export function parseServer(body: unknown, identifier: string): Server {
   const result = serverSchema.safeParse(body);
   if (!result.success) throw new ProviderError('PROVIDER_PROTOCOL', 'the answer to reading the server is not a server');
@@ -77,7 +77,7 @@ export function parseServer(body: unknown, identifier: string): Server {
   };
 }
 
-/** Throws PROVIDER_PROTOCOL; the parser's own message is not kept, as it quotes the text. */
+/** Throws PROVIDER_PROTOCOL without the parser's own message, which quotes the text. */
 export function parseJson(text: string, operation: Operation): unknown {
   try {
     return JSON.parse(text);
@@ -92,7 +92,7 @@ export function asObject(value: unknown, operation: Operation): Record<string, u
   throw new ProviderError('PROVIDER_PROTOCOL', failed(operation, 'the answer is not a JSON object'));
 }
 
-/** The object in a body that may well be none of it. */
+/** The JSON object in a body; empty if the body is anything else. */
 export function objectIn(text: unknown): Record<string, unknown> {
   if (typeof text !== 'string') return {};
   try {

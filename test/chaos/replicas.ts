@@ -170,7 +170,9 @@ class ReplicaPlan {
 /** The outage has outlasted the lease, or so many tries to get one. */
 function hasGivenUp({ log }: Replica): boolean {
   const count = (text: string): number => log.filter((line) => line.includes(text)).length;
-  return count('"leadership lost"') > 0 || (count('"leads"') === 0 && count('"lease not written"') >= 3);
+  return (
+    count('"leadership lost"') > 0 || (count('"became the leader"') === 0 && count('"failed to write the lease"') >= 3)
+  );
 }
 
 async function sayNotCreated(stage: Stage, sshKeys: unknown): Promise<void> {

@@ -224,7 +224,7 @@ export function wronglySaid(line: LogLine, isRestored: boolean): string[] {
   const { err, msg = '' } = line;
   return [
     ...(SECRET.test(JSON.stringify(line)) ? ['a secret stands in the log'] : []),
-    ...(msg === 'visit failed' && !FAULTS.has(err?.name) ? [`a visit threw ${err?.message ?? ''}`] : []),
+    ...(msg === 'reconcile failed' && !FAULTS.has(err?.name) ? [`a visit threw ${err?.message ?? ''}`] : []),
     ...(msg.startsWith('finalizer was removed by force') && !isRestored
       ? ['a finalizer was reported as removed by force']
       : []),

@@ -1,14 +1,14 @@
-/** Which reason stands for which error of the provider room. Pure. */
+/** Maps provider errors to condition reasons. Pure. */
 import type { ProviderErrorLike } from '../../provider/types.ts';
 import type { ReadyReason } from '../../api/conditions.ts';
 import type { ProviderErrorCode } from '../../provider/errors/provider-error.ts';
 
-/** A fact that could not be had, with the words for the condition. */
+/** A fact that could not be obtained, with the reason and message for the condition. */
 export interface Missing {
   ok: false;
   reason: ReadyReason;
   message: string;
-  /** How long to wait before the next try (ms); left out: the usual backoff. */
+  /** Delay until the next attempt (ms); the usual backoff if left out. */
   retryAfterMs?: number | undefined;
 }
 
@@ -25,7 +25,7 @@ const REASON_BY_CODE: Record<ProviderErrorCode, ReadyReason> = {
   PROVIDER_INVALID_CREDENTIALS: 'InvalidCredentials',
   PROVIDER_UNAUTHORIZED: 'Unauthorized',
   PROVIDER_PROTOCOL: 'ProviderProtocolError',
-  // Where it says something of a task or a server it is an outcome, not a failure.
+  // Calls about a task or a server handle it as an outcome; in any other call it is a failure.
   PROVIDER_NOT_FOUND: 'ProviderProtocolError',
 };
 

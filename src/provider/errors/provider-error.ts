@@ -1,24 +1,24 @@
-/** An error of the provider's client; the code says which. */
+/** An error of the provider client; `code` identifies it. */
 import type { ProviderErrorLike } from '../types.ts';
 
 export type ProviderErrorCode =
-  /** No answer: no address, no connection, TLS refused, or the connection broke. */
+  /** No response: no address, no connection, a TLS failure, or a broken connection. */
   | 'PROVIDER_UNREACHABLE'
-  /** No whole answer within the deadline of the call. */
+  /** No complete response within the deadline of the call. */
   | 'PROVIDER_TIMEOUT'
-  /** The provider refuses the API key; `retryAfterMs` says when the next login with it may be sent. */
+  /** The provider refuses the API key; `retryAfterMs` is the time until the next allowed login. */
   | 'PROVIDER_INVALID_CREDENTIALS'
-  /** The provider refuses a token that it has just issued. */
+  /** The provider refuses a token that it just issued. */
   | 'PROVIDER_UNAUTHORIZED'
-  /** The provider does not know the task or the server that was asked for. */
+  /** The provider does not know the requested task or server. */
   | 'PROVIDER_NOT_FOUND'
   /** The provider asks to send fewer requests. */
   | 'PROVIDER_RATE_LIMITED'
   /** The provider answered with an error status: a ResponseError. */
   | 'PROVIDER_RESPONSE'
-  /** An answer that cannot be understood or is not allowed: no JSON, wrong shape, too large, a redirect. */
+  /** An invalid response: not JSON, of a wrong shape, too large, or a redirect. */
   | 'PROVIDER_PROTOCOL'
-  /** The caller took back its leave before the request was written; nothing was sent. */
+  /** The caller withdrew its permission before the request was written; nothing was sent. */
   | 'PROVIDER_WITHHELD';
 
 export interface ProviderErrorDetails {
@@ -29,7 +29,7 @@ export interface ProviderErrorDetails {
 
 const MAX_MESSAGE = 512;
 
-/** `message` carries no credential and has at most 512 characters; its creator redacts the provider's words. */
+/** `message` has at most 512 characters and no credential; the code that creates it redacts the provider's text. */
 export class ProviderError extends Error implements ProviderErrorLike {
   override readonly name: string = 'ProviderError';
   readonly code: ProviderErrorCode;
@@ -47,5 +47,5 @@ export function isProviderError(error: unknown, code: ProviderErrorCode): boolea
 }
 
 export function withheldError(): ProviderError {
-  return new ProviderError('PROVIDER_WITHHELD', 'the request was withheld: it may not be sent any more');
+  return new ProviderError('PROVIDER_WITHHELD', 'the request was withheld: it may no longer be sent');
 }

@@ -1,4 +1,4 @@
-/** The provider answered with an error status; `status` is the HTTP status, the message quotes the provider's words. */
+/** The provider returned an HTTP error; `status` is the HTTP status, and the message quotes the provider's text. */
 import { ProviderError } from './provider-error.ts';
 import type { ProviderErrorDetails } from './provider-error.ts';
 

@@ -36,7 +36,7 @@ describe('an informer, before the CustomResourceDefinition and through a crash o
     await informer.synced();
     const object = await create(http, 'default', manifest('first'));
     await until(() => holds(object));
-    expect(logged.at(-1)).toBe('info informer is in order again');
+    expect(logged.at(-1)).toBe('info informer recovered');
     await informer.stop();
   });
 

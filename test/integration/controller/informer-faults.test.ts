@@ -9,7 +9,7 @@ const GONE = JSON.stringify({
   type: 'ERROR',
   object: { kind: 'Status', code: 410, reason: 'Expired', message: 'too old' },
 });
-const TRYING_AGAIN = 'warn cannot follow the API server; trying again';
+const TRYING_AGAIN = 'warn cannot watch the API server; retrying';
 
 let admin: KubeHttp;
 let http: KubeHttp;
@@ -68,7 +68,7 @@ describe('an informer', () => {
     ]);
     expect(holds(...seen.slice(3).map(({ object }) => object))).toBe(true);
     expect(lists()).toHaveLength(1);
-    expect(logged).toEqual([TRYING_AGAIN, 'info informer is in order again']);
+    expect(logged).toEqual([TRYING_AGAIN, 'info informer recovered']);
   });
 
   it.each([
@@ -156,7 +156,7 @@ describe('an informer', () => {
       await until(() => proxy.connections.total > attempts + 5);
     });
     await until(() => logged.length === 2);
-    expect(logged).toEqual([TRYING_AGAIN, 'info informer is in order again']);
+    expect(logged).toEqual([TRYING_AGAIN, 'info informer recovered']);
   });
 
   it('backs off from an API server that closes every watch at once', async () => {

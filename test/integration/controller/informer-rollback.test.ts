@@ -47,6 +47,6 @@ it('an informer is exact after etcd was restored to far older versions', async (
   const again = await edit(http, changed, { metadata: { labels: { edit: 'last' } } });
   expect(BigInt(again.metadata.resourceVersion)).toBeLessThan(BigInt(newest.metadata.resourceVersion));
   await until(() => holds(again, deleted));
-  expect(logged.at(-1)).toBe('info informer is in order again');
+  expect(logged.at(-1)).toBe('info informer recovered');
   await informer.stop();
 });

@@ -36,7 +36,7 @@ describe('a Secret that is deleted while its server exists', () => {
       ({ status }) => status?.conditions?.[0]?.message.includes('last key') === true,
     );
     expect(status?.conditions).toMatchObject([{ type: 'Ready', status: 'True', reason: 'Available' }]);
-    expect(status?.conditions?.[0]?.message).toMatch(/does not exist.*the last key that was read from it is used/);
+    expect(status?.conditions?.[0]?.message).toMatch(/does not exist.*using the last key that was read from it/);
     await world.delete('web');
     await world.waitGone('web');
     expect(world.simulator.ledger.cancels()).toHaveLength(1);

@@ -16,13 +16,13 @@ it('orders and cancels servers with what it is installed with', async () => {
 
 it('goes on in the new pod with what the old one has begun, and orders nothing twice', async () => {
   const old = await here.pod();
-  await old.saying('leads');
+  await old.saying('became the leader');
   await here.applyServer('web');
   await expect.poll(async () => (await here.list())[0]?.status?.record?.task).toBeDefined();
   await here.install();
   const young = await here.pod();
   expect(await old.stop()).toBe(0);
-  await young.saying('leads');
+  await young.saying('became the leader');
   await here.ready('web');
   expect(here.simulator.ledger.creates()).toHaveLength(1);
   await here.kubectl('delete', 'vps', 'web', '-n', here.namespace, '--timeout=40s');

@@ -62,7 +62,8 @@ describe('an API server that is killed while servers are provisioning', () => {
     await controlPlane.killApiServer();
     hang.release();
     await world.until(
-      () => world.log.filter(({ msg, level }) => msg === 'visit failed' && level === 'error').length >= NAMES.length,
+      () =>
+        world.log.filter(({ msg, level }) => msg === 'reconcile failed' && level === 'error').length >= NAMES.length,
       'writes that fail',
     );
     await controlPlane.restartApiServer();
@@ -79,7 +80,7 @@ describe('an operator that starts too early', () => {
     detour.cut();
     spawnOperator(world, [detour.flag]);
     await world.until(
-      () => world.log.some(({ msg }) => msg === 'cannot follow the API server; trying again'),
+      () => world.log.some(({ msg }) => msg === 'cannot watch the API server; retrying'),
       'the line in the log',
     );
     await world.create(virtualServer('web'));

@@ -29,7 +29,7 @@ function ordered(world: World, name: string): string[] {
 async function attackedOperator(world: World) {
   // The orders stay in flight for as long as the test wants.
   const operator = spawnOperator(world, [`--health-probe-bind-address=${HOST}:0`, '--create-timeout=60s']);
-  const served = () => world.log.find(({ msg }) => msg === 'pages are served');
+  const served = () => world.log.find(({ msg }) => msg === 'serving pages');
   await world.until(() => served() !== undefined, 'the pages to be served');
   const target: Target = { host: HOST, port: Number(served()?.['port']) };
   // Some share the address of the kubelet, as pods in the network of the node do.
@@ -92,7 +92,7 @@ describe('an operator whose probe port is full of slow connections', () => {
 
     const before = attack.made();
     const again = spawnOperator(world, [`--health-probe-bind-address=${HOST}:${target.port}`]);
-    const isServed = ({ msg }: Record<string, unknown>): boolean => msg === 'pages are served';
+    const isServed = ({ msg }: Record<string, unknown>): boolean => msg === 'serving pages';
     await world.until(() => world.log.filter(isServed).length === 2, 'the pages to be served again');
     const parked = Promise.all(NAMES.map((name) => world.waitForReason(name, 'CreateOutcomeUnknown', 'Stalled')));
     const answers = await probesDuring(target, parked);

@@ -40,7 +40,7 @@ describe('the probes of an operator', () => {
 
     // An API server that is away is no reason to restart.
     detour.cut();
-    const problem = 'cannot follow the API server; trying again';
+    const problem = 'cannot watch the API server; retrying';
     await world.until(() => world.log.filter(({ msg }) => msg === problem).length >= 2, 'the outage to be noticed');
     expect(await read(livez)).toEqual(OK);
     expect(await read(readyz)).toEqual(OK);
@@ -64,10 +64,10 @@ describe('the probes of an operator', () => {
 
     const detour = await startDetour(world);
     detour.cut();
-    const served = world.log.filter(({ msg }) => msg === 'pages are served').length;
+    const served = world.log.filter(({ msg }) => msg === 'serving pages').length;
     const second = await world.joinOperator({ flags: [...leading, detour.flag, '--kube-timeout=1s'] });
     await world.until(
-      () => world.log.filter(({ msg }) => msg === 'pages are served').length === served + 2,
+      () => world.log.filter(({ msg }) => msg === 'serving pages').length === served + 2,
       'the second operator to serve pages',
     );
     const readyz = await pageUrl(world, '/readyz');
@@ -114,7 +114,7 @@ describe('the probes of an operator', () => {
       expect(await operator.exited).toBe(1);
       expect(world.log.at(-1)).toMatchObject({
         level: 'fatal',
-        err: { message: `${flag} ${address} cannot be listened on: the port is in use` },
+        err: { message: `${flag} ${address}: cannot listen on this address: the port is in use` },
       });
       // The world's end looks at the API server, which has to know the objects by then.
       await world.startOperator();

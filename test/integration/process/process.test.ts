@@ -78,7 +78,7 @@ describe('the operator bundle', () => {
     { args: ['--journal-dir=/dev/null'], says: '--journal-dir /dev/null cannot be used: EEXIST' },
     {
       args: ['--metrics-bind-address=192.0.2.1:80'],
-      says: '--metrics-bind-address 192.0.2.1:80 cannot be listened on',
+      says: '--metrics-bind-address 192.0.2.1:80: cannot listen on this address',
     },
   ])('ends with 1 and names the flag whose value this machine cannot fulfil: $args', async ({ args, says }) => {
     const program = start('operator', ...URLS, `--kubeconfig=${inject('kubeconfigPath')}`, ...args);
@@ -94,7 +94,7 @@ describe('the operator bundle', () => {
     const text = await readFile(inject('kubeconfigPath'), 'utf8');
     await writeFile(kubeconfig, text.replace(/server: .*/, 'server: https://127.0.0.1:9'));
     const program = start('operator', ...URLS, `--kubeconfig=${kubeconfig}`);
-    await expect.poll(() => program.stdout.join('\n')).toContain('cannot follow the API server; trying again');
+    await expect.poll(() => program.stdout.join('\n')).toContain('cannot watch the API server; retrying');
     program.kill('SIGTERM');
     expect(await program.ended).toBe(0);
   });

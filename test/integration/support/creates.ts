@@ -63,7 +63,7 @@ export async function isEditable(world: World, name: string): Promise<boolean> {
  */
 export function triesWithGrowingPauses(world: World, from: number): number {
   const seconds = (Date.now() - from) / 1000;
-  const again = world.log.filter(({ msg }) => msg === 'visit met a newer version').length;
+  const again = world.log.filter(({ msg }) => msg === 'reconcile met a newer version; retrying').length;
   return 1 + Math.ceil(Math.log2(1 + seconds / 0.9)) + again;
 }
 

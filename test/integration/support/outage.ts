@@ -165,7 +165,8 @@ function expectFewCalls(world: World, outage: Outage, from: number, struck: Map<
     expect(entries.length, key).toBeLessThanOrEqual(askers * callsPerTry * tries);
     const [first, second] = [entries[0]?.at ?? 0, entries[askers * callsPerTry]?.at];
     // A visit that meets a newer version is made again at once.
-    if (second === undefined || world.log.some(({ msg }) => msg === 'visit met a newer version')) continue;
+    if (second === undefined || world.log.some(({ msg }) => msg === 'reconcile met a newer version; retrying'))
+      continue;
     const asked = retryAfter === undefined ? 0 : 'ms' in retryAfter ? first + retryAfter.ms : retryAfter.at();
     expect(second, `${key} again`).toBeGreaterThanOrEqual(Math.max(asked, first + FIRST_PAUSE_MS));
   }

@@ -17,7 +17,7 @@ export interface Family {
 /** The URL of the newest server of pages with this path, once it listens. */
 export async function pageUrl(world: World, path: string): Promise<string> {
   const lines = (): Record<string, unknown>[] =>
-    world.log.filter(({ msg, pages }) => msg === 'pages are served' && (pages as string[]).includes(path));
+    world.log.filter(({ msg, pages }) => msg === 'serving pages' && (pages as string[]).includes(path));
   await world.until(() => lines().length > 0, `an operator to serve ${path}`);
   return `http://127.0.0.1:${String(lines().at(-1)?.port)}${path}`;
 }

@@ -13,7 +13,7 @@ const held = { held: true, deleting: false };
 const deleting = { held: true, deleting: true };
 const fresh = { held: false, deleting: false };
 
-/** Secrets as the API server has them, and sessions that are their key; both are plain interfaces to this room. */
+/** Fake Secrets and sessions; each session is its key. This module only sees their interfaces. */
 function setUp(operatorNamespace: string | undefined = 'operator') {
   const timers = new FakeTimers();
   const secrets = new Map<string, SecretData | ReadSecret | KubeError>();
@@ -63,7 +63,7 @@ function isRead(secret: SecretData | ReadSecret): secret is ReadSecret {
 }
 
 describe('a Secret', () => {
-  it('gives a session that waits in line for the namespace of the object, with the fallback key, too', async () => {
+  it('gives a session whose tenant is the namespace of the object, even with the fallback key', async () => {
     const { secrets, account, tenants } = setUp();
     secrets.set('ns/vps-api-key', KEY).set('operator/ns.other', OTHER);
     expect(await account(held)).toBe('key-1');
@@ -71,7 +71,7 @@ describe('a Secret', () => {
     expect(tenants).toEqual(['ns', 'ns']);
   });
 
-  it('is read once by many objects, and again after the refresh interval', async () => {
+  it('is read once for many objects, and again after the refresh interval', async () => {
     const { secrets, reads, account, timers } = setUp();
     secrets.set('ns/vps-api-key', KEY);
     expect(await Promise.all([account(fresh), account(held), account(deleting)])).toEqual(['key-1', 'key-1', 'key-1']);
@@ -90,7 +90,7 @@ describe('a Secret', () => {
     { reason: 'SecretInvalid', data: { keyId: '', secret: '\n' }, words: 'it lacks "keyId" and "secret"' },
     { reason: 'SecretForbidden', data: new KubeError('Forbidden', 'not allowed'), words: 'not allowed' },
   ])(
-    'that is of no use is $reason, with words and a time for the next try: $words',
+    'without a usable key is $reason, with a message and a delay until the next try: $words',
     async ({ reason, data, words }) => {
       const { credentials, secrets } = setUp();
       if (data !== undefined) secrets.set('ns/vps-api-key', data);
@@ -100,19 +100,19 @@ describe('a Secret', () => {
     },
   );
 
-  it('may end with the line break of an editor, and hold any other character', async () => {
+  it('may end with a line break, and may contain any other character', async () => {
     const { credentials, secrets } = setUp();
     secrets.set('ns/vps-api-key', { keyId: 'key-1\n', secret: ' a:b+%\r\n' });
     expect((await credentials.get('ns', 'vps-api-key', fresh)).ok).toBe(true);
   });
 
-  it('never shows in words what it holds', async () => {
+  it('never reveals its contents in a message', async () => {
     const { credentials, secrets } = setUp();
     secrets.set('ns/vps-api-key', { keyId: '', secret: 'first-secret' });
     expect(JSON.stringify(await credentials.get('ns', 'vps-api-key', fresh))).not.toContain('first-secret');
   });
 
-  it('that is missing is looked for with growing pauses, at most a minute', async () => {
+  it('that is missing is read again with growing delays, at most one minute', async () => {
     const { credentials, reads, timers } = setUp();
     const pauses: (number | undefined)[] = [];
     for (let index = 0; index < 9; index++) {
@@ -125,7 +125,7 @@ describe('a Secret', () => {
     expect(reads).toHaveLength(9);
   });
 
-  it('that cannot be read now is a fault, not a missing Secret, and is read again at the next visit', async () => {
+  it('that cannot be read is an error, not a missing Secret, and is read again at the next visit', async () => {
     const { secrets, account, reads } = setUp();
     secrets.set('ns/vps-api-key', new KubeError('Unreachable', 'no answer'));
     await expect(account(fresh)).rejects.toThrow('no answer');
@@ -134,7 +134,7 @@ describe('a Secret', () => {
     expect(reads).toHaveLength(2);
   });
 
-  it('wakes who waits for it when it is mended, and nobody when it is first read', async () => {
+  it('wakes waiting objects when it is fixed, but not when it is first read', async () => {
     const { secrets, changed, account, timers } = setUp();
     await account(fresh);
     secrets.set('ns/vps-api-key', KEY);
@@ -147,8 +147,8 @@ describe('a Secret', () => {
   });
 });
 
-describe('a key that the provider refused', () => {
-  it('is read again at once, then with growing pauses, also after long good times', async () => {
+describe('a refused key', () => {
+  it('is read again at once, then with growing delays, even after it worked for long', async () => {
     const { secrets, credentials, account, timers, reads } = setUp();
     secrets.set('ns/vps-api-key', KEY);
     for (let hour = 0; hour < 20; hour++) {
@@ -167,7 +167,7 @@ describe('a key that the provider refused', () => {
     expect(reads).toHaveLength(before + 2);
   });
 
-  it('makes room for the next one, is forgotten, and those who wait are woken', async () => {
+  it('is forgotten once a new key replaces it, and waiting objects are woken', async () => {
     const { secrets, credentials, account, forgotten, changed } = setUp();
     secrets.set('ns/vps-api-key', KEY);
     await account(held);
@@ -178,7 +178,7 @@ describe('a key that the provider refused', () => {
     expect(changed).toEqual(['ns/vps-api-key']);
   });
 
-  it('is not forgotten while another Secret holds it, too', async () => {
+  it('is not forgotten while another Secret contains it', async () => {
     const { secrets, account, forgotten, timers } = setUp();
     secrets.set('ns/vps-api-key', KEY).set('ns/other', KEY);
     await account(held);
@@ -202,7 +202,7 @@ describe('a refused key that may work now', () => {
     return world;
   }
 
-  it('is tried again when its Secret is written with the same content, and those who wait are woken', async () => {
+  it('is tried again when its Secret is rewritten with the same content, and waiting objects are woken', async () => {
     const { secrets, account, timers, retried, changed, reads } = await refused();
     expect(retried).toEqual([]);
     secrets.set('ns/vps-api-key', version('2'));
@@ -210,14 +210,14 @@ describe('a refused key that may work now', () => {
     expect(await account(held)).toBe('key-1');
     expect(retried).toEqual([KEY]);
     expect(changed).toEqual(['ns/vps-api-key']);
-    // The Secret is read as soon again as after the first refusal.
+    // The next read comes as soon as after the first refusal.
     timers.advance(1_000);
     await account(held);
     expect(reads).toHaveLength(4);
     expect(retried).toHaveLength(1);
   });
 
-  it('is not tried again because its Secret was read again', async () => {
+  it('is not tried again only because its Secret is read again', async () => {
     const { account, timers, retried, changed } = await refused();
     for (let minute = 0; minute < 5; minute++) {
       timers.advance(60_000);
@@ -227,7 +227,7 @@ describe('a refused key that may work now', () => {
     expect(changed).toEqual([]);
   });
 
-  it('is tried again, and its Secret read, when a person changes an object that uses it', async () => {
+  it('is tried again, and its Secret is read, when a user changes an object that uses it', async () => {
     const { account, timers, retried, reads } = await refused();
     timers.advance(60_000);
     await account(held);
@@ -242,7 +242,7 @@ describe('a refused key that may work now', () => {
     expect(reads).toHaveLength(before + 1);
   });
 
-  it('wakes all who use it, from whatever Secret, when it works again, and its Secrets are left alone', async () => {
+  it('wakes all objects that use it from any Secret when it works again, without reading the Secrets', async () => {
     const { secrets, account, credentials, works, changed, reads, timers } = await refused();
     secrets.set('operator/ns.other', version('7')).set('ns/third', version('8', OTHER));
     await account(deleting, 'other');
@@ -253,7 +253,7 @@ describe('a refused key that may work now', () => {
     timers.advance(60_000);
     await account(held);
     expect(reads).toHaveLength(before);
-    // A later refusal begins with short pauses again.
+    // A later refusal starts with short delays again.
     credentials.suspect('ns', 'vps-api-key');
     await account(held);
     timers.advance(1_000);
@@ -275,8 +275,8 @@ describe('the account of a Secret', () => {
   });
 });
 
-describe('when the Secret is gone', () => {
-  it('the last good key serves objects that hold something, and no others', async () => {
+describe('after the Secret is gone', () => {
+  it('the last good key serves only objects that have a server or an attempt', async () => {
     const { secrets, account, credentials, timers } = setUp();
     secrets.set('ns/vps-api-key', KEY);
     await account(held);
@@ -289,14 +289,14 @@ describe('when the Secret is gone', () => {
     });
   });
 
-  it('the fallback serves deleted objects alone', async () => {
+  it('the fallback serves only objects that are being deleted', async () => {
     const { secrets, account } = setUp();
     secrets.set('operator/ns.vps-api-key', OTHER);
     expect(await account(held)).toBe('SecretNotFound');
     expect(await account(deleting)).toBe('key-2');
   });
 
-  it('the fallback takes the place of a last key that was refused', async () => {
+  it('the fallback replaces a last key that was refused', async () => {
     const { secrets, account, credentials, timers } = setUp();
     secrets.set('ns/vps-api-key', KEY).set('operator/ns.vps-api-key', OTHER);
     await account(deleting);
@@ -308,7 +308,7 @@ describe('when the Secret is gone', () => {
     expect(await account(held)).toBe('key-1');
   });
 
-  it('a refused key of the fallback is read again as soon as that of a Secret', async () => {
+  it('a refused key of the fallback is read again as soon as one of a normal Secret', async () => {
     const { secrets, account, credentials, timers } = setUp();
     secrets.set('operator/ns.vps-api-key', KEY);
     expect(await account(deleting)).toBe('key-1');
@@ -318,7 +318,7 @@ describe('when the Secret is gone', () => {
     expect(await account(deleting)).toBe('key-2');
   });
 
-  it('the words say where a fallback may be put', async () => {
+  it('the message says where to create a fallback', async () => {
     const { credentials } = setUp();
     const found = await credentials.get('ns', 'vps-api-key', deleting);
     expect(found.ok ? '' : found.message).toContain('create Secret ns.vps-api-key in operator');
@@ -326,7 +326,7 @@ describe('when the Secret is gone', () => {
 });
 
 describe('keepOnly', () => {
-  it('forgets keys that no object needs', async () => {
+  it('forgets keys that no object uses', async () => {
     const { secrets, account, credentials, forgotten, reads } = setUp();
     secrets.set('ns/vps-api-key', KEY).set('ns/other', OTHER);
     await account(held);

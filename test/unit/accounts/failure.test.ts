@@ -22,11 +22,17 @@ describe('reasonOf', () => {
 
 describe('backoffMs', () => {
   it.each([
-    { failures: 1, jitter: 0.5, atLeast: 0, ms: 1_000, reason: 'the first pause is a second' },
-    { failures: 1, jitter: 0, atLeast: 0, ms: 900, reason: 'jitter takes a tenth' },
-    { failures: 4, jitter: 0.5, atLeast: 0, ms: 8_000, reason: 'each failure doubles it' },
-    { failures: 99_999, jitter: 0.5, atLeast: 0, ms: 600_000, reason: 'ten minutes bound it' },
-    { failures: 1, jitter: 0.5, atLeast: 3_600_000, ms: 3_600_000, reason: 'what the provider asks for is obeyed' },
+    { failures: 1, jitter: 0.5, atLeast: 0, ms: 1_000, reason: 'the first delay is one second' },
+    { failures: 1, jitter: 0, atLeast: 0, ms: 900, reason: 'jitter subtracts up to a tenth' },
+    { failures: 4, jitter: 0.5, atLeast: 0, ms: 8_000, reason: 'each failure doubles the delay' },
+    { failures: 99_999, jitter: 0.5, atLeast: 0, ms: 600_000, reason: 'the maximum is ten minutes' },
+    {
+      failures: 1,
+      jitter: 0.5,
+      atLeast: 3_600_000,
+      ms: 3_600_000,
+      reason: 'the delay requested by the provider is the minimum',
+    },
   ])('is $ms ms after $failures failures: $reason', ({ failures, jitter, atLeast, ms }) => {
     expect(backoffMs(failures, jitter, atLeast)).toBe(ms);
   });

@@ -1,4 +1,4 @@
-/** A whole operator whose key is refused: what it sends, what it writes, and how all objects come back. */
+/** A whole operator with a refused key: its requests, its writes, and the recovery of all objects. */
 import { currentReason } from '../../../src/controller/conditions.ts';
 import { expect, it } from 'vitest';
 import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
@@ -19,7 +19,7 @@ async function settled(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Objects that are to be ordered with one key, from a provider that offers nothing. */
+/** Objects that order with one key, from a provider that offers nothing. */
 async function running() {
   const timers = new FakeTimers();
   timers.chance = 0.5;
@@ -61,7 +61,7 @@ async function running() {
   await operator.start();
   await settled();
   const reasons = () => NAMES.map((name) => currentReason(feed.get(name)?.status?.conditions));
-  /** In steps, so that visits happen at their time. */
+  /** Advances in steps, so that visits happen on time. */
   const pass = async (seconds: number): Promise<void> => {
     for (let second = 0; second < seconds; second++) {
       timers.advance(1_000);
@@ -73,7 +73,7 @@ async function running() {
 
 const all = (reason: string) => NAMES.map(() => reason);
 
-it('a refused key is tried again by the operator itself, and works for all that failed with it', async () => {
+it('retries a refused key, which then works for all objects that failed with it', async () => {
   const { counts, reasons, pass, accept } = await running();
   expect(reasons()).toEqual(all('InvalidCredentials'));
   expect(counts).toEqual({ logins: 1, writes: NAMES.length });
@@ -85,11 +85,11 @@ it('a refused key is tried again by the operator itself, and works for all that 
   expect(reasons()).toEqual(all('InvalidSpec'));
 });
 
-it('a key that stays refused costs one login and one write of each status for each announced try', async () => {
+it('spends one login and one write per status on each announced try of a key that stays refused', async () => {
   const { counts, reasons, pass } = await running();
   await pass(3_600);
   expect(reasons()).toEqual(all('InvalidCredentials'));
-  // At 0, 1, 3, 7, 15, 25, 35, 45 and 55 minutes, and a little later each time.
+  // At 0, 1, 3, 7, 15, 25, 35, 45 and 55 minutes, each slightly later.
   expect(counts.logins).toBe(9);
   expect(counts.writes).toBe(counts.logins * NAMES.length);
 });

@@ -9,7 +9,7 @@ interface Crd {
   spec: { versions: [{ schema: { openAPIV3Schema: StructuralSchema } }] };
 }
 
-/** Every node below `schema` with its path. */
+/** Every node below `schema`, with its path. */
 function* walk(schema: StructuralSchema, path: string): Generator<[string, StructuralSchema]> {
   yield [path, schema];
   for (const [name, child] of Object.entries(schema.properties ?? {})) yield* walk(child, `${path}.${name}`);
@@ -22,21 +22,21 @@ describe.each([
 ] as const)('the CustomResourceDefinition of %s', (_kind, file, definition) => {
   const root = (definition as Crd).spec.versions[0].schema.openAPIV3Schema;
 
-  it('lies in deploy/crds as the schemas say (else run: npm run crds)', () => {
+  it('matches the schemas in deploy/crds (otherwise run: npm run crds)', () => {
     expect(readFileSync(file, 'utf8')).toBe(crdYaml(definition));
   });
 
-  it('is the same after a trip through YAML', () => {
+  it('survives a round trip through YAML', () => {
     expect(parse(crdYaml(definition))).toEqual(JSON.parse(JSON.stringify(definition)));
   });
 
   it('describes every field', () => {
     const silent = [...walk(root, '')].filter(([path, { description }]) => !path.endsWith('[]') && !description);
-    // The API server writes the description of metadata itself.
+    // The API server supplies the description of metadata.
     expect(silent.map(([path]) => path)).toEqual(['.metadata']);
   });
 
-  it('bounds every string and list of spec and status', () => {
+  it('bounds every string and list in spec and status', () => {
     const { spec, status } = root.properties ?? {};
     const nodes = [...walk(spec ?? {}, '.spec'), ...walk(status ?? {}, '.status')];
     const unbounded = nodes.filter(([, node]) => {

@@ -20,12 +20,12 @@ describe('the text of a record', () => {
       'with keys of a newer version in an orphan and in the fingerprint',
       { ...HELD, fingerprint: { macs: ['a'], serial: 7 }, orphans: [{ task: 1, since: '2026' }] },
     ],
-  ])('%s is the same after it was read and written', (_, record) => {
+  ])('%s is the same after reading and writing it', (_, record) => {
     const text = JSON.stringify(record);
     expect(formatRecord(parsed(text))).toBe(text);
   });
 
-  it('is the same whatever the order of the keys was', () => {
+  it('is the same for any order of the keys', () => {
     const { owner, mode, ...rest } = HELD;
     const text = JSON.stringify({ zone: 1, plan: 2, ...rest, mode, owner });
     expect(formatRecord(parsed(text))).toBe(JSON.stringify({ ...HELD, plan: 2, zone: 1 }));
@@ -48,7 +48,7 @@ describe('a record of a newer version', () => {
     (record) => expect(newerRecord(record)).toBeUndefined(),
   );
 
-  it.each([0, -1, 1.5, '2', null, [2]])('has no format %j, which makes no record', (format) => {
+  it.each([0, -1, 1.5, '2', null, [2]])('is not recognized by the invalid format %j', (format) => {
     const result = parseRecord(JSON.stringify({ ...HELD, format }));
     expect(result).toMatchObject({ ok: false, problem: expect.stringContaining('format') as string });
     expect(result).not.toHaveProperty('newer');

@@ -4,9 +4,9 @@ import { goodSpec, invalidSpecs, validSpecs } from '../../gen/specs.ts';
 
 const firstIssue = (spec: object) => specSchema.safeParse(spec).error?.issues[0];
 
-/** test/exhaustive/generated-specs.test.ts asks the API server about the same specs. */
-describe('a spec that is parsed', () => {
-  it('is refused where the API server refuses it, with the field', () => {
+/** test/exhaustive/generated-specs.test.ts sends the same specs to the API server. */
+describe('the zod schema of a spec', () => {
+  it('rejects what the API server rejects, and names the field', () => {
     const wrong = invalidSpecs().filter(({ path, spec }) => {
       const issue = firstIssue(spec);
       const found = ['spec', ...(issue?.path ?? [])].join('.');
@@ -15,8 +15,8 @@ describe('a spec that is parsed', () => {
     expect(wrong.map(({ path, what, spec }) => [path, what, firstIssue(spec)])).toEqual([]);
   });
 
-  it('is taken where the API server takes it', () => {
-    // The API server takes a null for a field that is left out.
+  it('accepts what the API server accepts', () => {
+    // The API server treats null as a missing field.
     const wrong = validSpecs().filter(({ what, spec }) => what !== 'null' && firstIssue(spec) !== undefined);
     expect(wrong.map(({ path, what, spec }) => [path, what, firstIssue(spec)])).toEqual([]);
   });
@@ -26,7 +26,7 @@ describe('a spec that is parsed', () => {
     [{ ttl: '1h', deletionPolicy: 'Retain' }, 'need deletionPolicy: Delete'],
     [{ connectionSecretName: 'vps-api-key' }, 'a Secret of its own'],
     [{ connectionSecretName: 'keys', sshKeysFrom: [{ name: 'keys', key: 'me' }] }, 'a Secret of its own'],
-  ])('is refused for what two fields say together: %j', (fields, words) => {
+  ])('rejects fields that conflict with each other: %j', (fields, words) => {
     expect(firstIssue({ ...goodSpec(), ...fields })?.message).toContain(words);
   });
 });

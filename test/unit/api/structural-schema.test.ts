@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { structuralSchema } from '../../../src/api/structural-schema.ts';
 
 describe('structuralSchema', () => {
-  it('replaces the safe-integer bounds by a width', () => {
+  it('replaces safe-integer bounds with a width', () => {
     expect(structuralSchema(z.int())).toEqual({ type: 'integer', format: 'int64' });
     expect(structuralSchema(z.int().min(0))).toEqual({ type: 'integer', format: 'int64', minimum: 0 });
     const port = structuralSchema(z.int().min(1).max(65535));
@@ -15,7 +15,7 @@ describe('structuralSchema', () => {
     expect(schema).toEqual({ type: 'integer', format: 'int32', minimum: 1, maximum: 9 });
   });
 
-  it('calls 2^31 an int64', () => {
+  it('uses int64 for 2^31', () => {
     expect(
       structuralSchema(
         z
@@ -34,12 +34,12 @@ describe('structuralSchema', () => {
     ).toBe('int32');
   });
 
-  it('says date-time without a pattern', () => {
+  it('uses the date-time format without a pattern', () => {
     const schema = structuralSchema(z.iso.datetime().max(64));
     expect(schema).toEqual({ type: 'string', format: 'date-time', maxLength: 64 });
   });
 
-  it('drops additionalProperties that forbid, and keeps fields of unknown shape', () => {
+  it('drops additionalProperties: false, and preserves fields of unknown shape', () => {
     expect(structuralSchema(z.strictObject({}))).toEqual({ type: 'object', properties: {} });
     expect(structuralSchema(z.looseObject({}))).toEqual({
       type: 'object',
@@ -49,13 +49,13 @@ describe('structuralSchema', () => {
     expect(structuralSchema(z.record(z.string(), z.string())).additionalProperties).toEqual({ type: 'string' });
   });
 
-  it('does not require a field that has a default', () => {
+  it('does not require a field with a default', () => {
     const schema = structuralSchema(z.object({ a: z.string(), b: z.string().default('x') }));
     expect(schema.required).toEqual(['a']);
     expect(schema.properties?.['b']).toEqual({ type: 'string', default: 'x' });
   });
 
-  it('passes rules of the API server through', () => {
+  it('passes CEL rules through', () => {
     const rules = [{ rule: 'self != ""', message: 'give one' }];
     expect(structuralSchema(z.string().meta({ 'x-kubernetes-validations': rules }))).toEqual({
       type: 'string',

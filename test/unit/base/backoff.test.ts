@@ -7,14 +7,14 @@ describe('backoffDelay', () => {
 
   it.each([
     { failures: 0, random: 0, delay: 250, reason: 'the first delay is at least half of the base' },
-    { failures: 0, random: 0.5, delay: 375, reason: 'chance moves it' },
-    { failures: 0, random: 1, delay: 500, reason: 'it is at most the whole' },
-    { failures: 1, random: 0, delay: 500, reason: 'each failure doubles it' },
-    { failures: 5, random: 0, delay: 8_000, reason: 'each failure doubles it' },
-    { failures: 7, random: 0, delay: 30_000, reason: 'the maximum bounds it' },
-    { failures: 7, random: 1, delay: 60_000, reason: 'the maximum bounds it' },
-    { failures: 5_000, random: 0, delay: 30_000, reason: 'countless failures are no overflow' },
-  ])('is $delay ms after $failures failures with chance $random: $reason', ({ failures, random, delay }) => {
+    { failures: 0, random: 0.5, delay: 375, reason: 'the random value scales it' },
+    { failures: 0, random: 1, delay: 500, reason: 'the first delay is at most the base' },
+    { failures: 1, random: 0, delay: 500, reason: 'each failure doubles the delay' },
+    { failures: 5, random: 0, delay: 8_000, reason: 'each failure doubles the delay' },
+    { failures: 7, random: 0, delay: 30_000, reason: 'the maximum limits the delay' },
+    { failures: 7, random: 1, delay: 60_000, reason: 'the maximum limits the delay' },
+    { failures: 5_000, random: 0, delay: 30_000, reason: 'many failures cause no overflow' },
+  ])('is $delay ms after $failures failures with random value $random: $reason', ({ failures, random, delay }) => {
     expect(backoffDelay(failures, backoff, random)).toBe(delay);
   });
 
@@ -26,7 +26,7 @@ describe('backoffDelay', () => {
 });
 
 describe('pause', () => {
-  it('ends at once when the signal fires, before or while it waits', async () => {
+  it('ends immediately when the signal fires, before or during the pause', async () => {
     const timers = new FakeTimers();
     const stopping = new AbortController();
     const waiting = pause(3_600_000, stopping.signal, timers);

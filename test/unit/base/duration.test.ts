@@ -31,7 +31,7 @@ describe('parseDuration', () => {
     ['60S', 'no such unit'],
     ['576h1ms', 'more than 24 days'],
     ['999999999999999999999h', 'more than 24 days'],
-  ])('refuses "%s": %s', (text) => {
+  ])('rejects "%s": %s', (text) => {
     expect(parseDuration(text)).toBeUndefined();
   });
 });

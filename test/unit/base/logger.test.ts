@@ -10,7 +10,7 @@ function logged(write: (logger: Logger) => void, level: 'info' | 'debug' = 'info
 }
 
 describe('the logger', () => {
-  it('writes level, time, fields and message, and nothing of process and host', () => {
+  it('writes level, time, fields and message, but not process and host', () => {
     const [line] = logged((logger) => logger.info({ namespace: 'default' }, 'Ready'));
     expect(line).toEqual({
       level: 'info',
@@ -20,7 +20,7 @@ describe('the logger', () => {
     });
   });
 
-  it('leaves out what is less severe than its level', () => {
+  it('omits lines below its level', () => {
     const write = (logger: Logger): void => {
       logger.trace('t');
       logger.debug('d');
@@ -40,7 +40,7 @@ describe('the logger', () => {
     'password',
     'ssh_keys',
     'sshKeys',
-  ])('keeps the value of %s to itself, in the first four levels and in the fields of a child', (key) => {
+  ])('masks the value of %s in the first four levels and in the fields of a child', (key) => {
     const lines = logged((logger) => {
       const value = { [key]: 'pa55' };
       logger.info({ ...value, a: { ...value, b: { ...value, c: value } }, list: [value] }, 'm');
@@ -53,7 +53,7 @@ describe('the logger', () => {
     expect(lines[0]).toMatchObject({ a: { [key]: '[Redacted]' } });
   });
 
-  it('writes one line without characters that steer a terminal, and the same data', () => {
+  it('writes one line with the same data, without terminal control characters', () => {
     const hostile = 'a\r\nb\u0007\u001b[2J\u007f\u009b2J\u00ad\u061c\u200b\u2028\u2029\u202e\u2066\ufeffb😀';
     const lines: string[] = [];
     const logger = createLogger({ level: 'info', destination: { write: (line) => void lines.push(line) } });
@@ -63,20 +63,20 @@ describe('the logger', () => {
     expect(JSON.parse(lines[0] ?? '')).toMatchObject({ [hostile]: hostile, err: { message: hostile }, msg: hostile });
   });
 
-  it('does not change what it was given to log', () => {
+  it('does not modify the logged values', () => {
     const fields = { a: { secret: 'pa55' } };
     logged((logger) => logger.info(fields, 'm'));
     expect(fields).toEqual({ a: { secret: 'pa55' } });
   });
 
-  it('writes every other field as it is', () => {
+  it('writes every other field unchanged', () => {
     const fields = { task: 7, paused: false, list: [1, { a: 'b' }], deep: { er: { and: { more: { than: 'four' } } } } };
     const [line] = logged((logger) => logger.info({ ...fields, at: new Date(0), none: null, left: undefined }, 'm'));
     expect(line).toMatchObject({ ...fields, at: '1970-01-01T00:00:00.000Z', none: null });
     expect(line).not.toHaveProperty('left');
   });
 
-  it.each(['err', 'error', 'reason'])('writes of an error under %s what it is and nothing that it carries', (key) => {
+  it.each(['err', 'error', 'reason'])('writes the error itself under %s, without its extra properties', (key) => {
     const request = { headers: { 'x-api-key': 'pa55' } };
     const cause = Object.assign(new TypeError('fetch failed'), { code: 'ECONNRESET', request });
     const error = Object.assign(new Error('no answer', { cause }), { request });
@@ -89,7 +89,7 @@ describe('the logger', () => {
     });
   });
 
-  it('writes an error within fields, or given to a child, in the same way', () => {
+  it('writes an error in nested fields or in a child the same way', () => {
     const error = Object.assign(new Error('no answer'), { request: 'pa55' });
     const lines = logged((logger) => logger.child({ err: error }).warn({ details: { err: error, all: [error] } }, 'm'));
     const written = { name: 'Error', message: 'no answer', stack: error.stack };
@@ -97,19 +97,19 @@ describe('the logger', () => {
     expect(JSON.stringify(lines)).not.toContain('pa55');
   });
 
-  it('writes under err no more of what is no error than is safe', () => {
+  it('writes only safe parts of a value under err that is not an error', () => {
     const [line] = logged((logger) => logger.error({ err: { headers: 'pa55' } }, 'm'));
     expect(line?.['err']).toEqual({ name: 'NotAnError', message: 'object' });
   });
 
-  it('writes an error that was given alone in the same way', () => {
+  it('writes an error passed as the only argument the same way', () => {
     const error = Object.assign(new Error('no answer'), { request: 'pa55' });
     const [line] = logged((logger) => logger.error(error));
     expect(line).toMatchObject({ msg: 'no answer', err: { name: 'Error', message: 'no answer', stack: error.stack } });
     expect(JSON.stringify(line)).not.toContain('pa55');
   });
 
-  it('has everything on stdout when the process ends right after the call', () => {
+  it('writes every line to stdout even if the process ends right after the call', () => {
     const source = join(import.meta.dirname, '../../../src/base/logger.ts');
     const script = `
       import { createLogger } from ${JSON.stringify(source)};
@@ -123,7 +123,7 @@ describe('the logger', () => {
 });
 
 describe('serializeError', () => {
-  it('ends with causes that go round in a circle', () => {
+  it('terminates on circular causes', () => {
     const error = new Error('a');
     error.cause = error;
     const depth = (value: { cause?: unknown }): number => (value.cause ? 1 + depth(value.cause) : 0);
@@ -134,7 +134,7 @@ describe('serializeError', () => {
     ['text', 'text'],
     [{ authorization: 'pa55' }, 'object'],
     [undefined, 'undefined'],
-  ])('tells of %j, which was thrown and is no error, no more than is safe', (thrown, message) => {
+  ])('writes only safe parts of %j, which was thrown but is not an error', (thrown, message) => {
     expect(serializeError(thrown)).toEqual({ name: 'NotAnError', message });
   });
 });

@@ -1,4 +1,4 @@
-/** Whatever a record, an annotation or the provider says: what people read of it can be shown. */
+/** All text for users is printable, whatever a record, an annotation or the provider contains. */
 import { ProviderError } from '../../../src/provider/errors/provider-error.ts';
 import { expect, it } from 'vitest';
 import { SERVER_KIND } from '../../../src/api/names.ts';
@@ -17,7 +17,7 @@ const CHARACTERS = Array.from(
 );
 const RUNS = 1_500;
 
-/** Mulberry32, as texts, choices and objects. */
+/** Random texts, choices and objects, from Mulberry32. */
 class Chance {
   #state: number;
 
@@ -144,7 +144,7 @@ function outcomeOf(chance: Chance, action: Action): Outcome {
   }
 }
 
-/** Every text of the status but those that calls are made with, which are kept as the provider spells them. */
+/** All texts of the status except those used in calls, which keep the provider's spelling. */
 function shown({ record: _record, identifier: _identifier, ...status }: VirtualServerStatus): string[] {
   const texts: string[] = [];
   JSON.stringify(status, (_key, value: unknown) => {
@@ -154,7 +154,7 @@ function shown({ record: _record, identifier: _identifier, ...status }: VirtualS
   return texts;
 }
 
-it('holds for conditions, fields, Events and log lines of random objects', async () => {
+it('keeps conditions, fields, Events and log lines of random objects printable', async () => {
   const timers = new FakeTimers();
   const notes: string[] = [];
   const lines: string[] = [];
@@ -189,7 +189,7 @@ it('holds for conditions, fields, Events and log lines of random objects', async
     ),
   ).toEqual([]);
   expect(lines.length).toBeGreaterThanOrEqual(RUNS);
-  // What is no longer reached proves nothing.
+  // Check that the test still reaches these texts; otherwise it proves nothing.
   expect([...types]).toEqual(
     expect.arrayContaining(['park', 'pollTask', 'readServer', 'deleteServer', 'adopt', 'release']),
   );

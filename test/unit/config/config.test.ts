@@ -22,7 +22,7 @@ function errorOf(argv: string[], env: NodeJS.ProcessEnv = {}): string {
 const envNames = Object.values(FLAGS).map(({ flag }) => `VPS_${flag.toUpperCase().replaceAll('-', '_')}`);
 
 describe('parseConfig', () => {
-  it('gives every setting its default when only the URLs are given', () => {
+  it('gives every setting its default if only the URLs are set', () => {
     expect(run([])).toEqual({
       baseUrl: 'https://api.example.org',
       authUrl: 'https://auth.example.org',
@@ -83,7 +83,7 @@ describe('parseConfig', () => {
   const FLAGS_ALONE = new Set(['leader-elect', 'connection-secrets']);
 
   it.each(values)(
-    'takes --$flag $text from the flag, in both forms, and from the environment',
+    'reads --$flag $text from the flag, in both forms, and from the environment',
     ({ flag, text, expected }) => {
       const env = { [`VPS_${flag.toUpperCase().replaceAll('-', '_')}`]: text };
       expect(run(FLAGS_ALONE.has(flag) ? [`--${flag}`] : [`--${flag}`, text])).toMatchObject(expected);
@@ -100,7 +100,7 @@ describe('parseConfig', () => {
     expect(values.map(({ flag }) => flag)).toEqual(Object.values(FLAGS).map(({ flag }) => flag));
   });
 
-  it('prefers the flag to the environment, and the last of two flags', () => {
+  it('prefers the flag over the environment, and the last of two flags', () => {
     expect(run(['--poll-interval', '5s'], { VPS_POLL_INTERVAL: 'nonsense' })).toMatchObject({ pollIntervalMs: 5_000 });
     expect(run(['--poll-interval', '5s', '--poll-interval', '6s'])).toMatchObject({ pollIntervalMs: 6_000 });
   });
@@ -110,13 +110,13 @@ describe('parseConfig', () => {
     expect(watchNamespaces).toEqual(['a', 'b', 'c']);
   });
 
-  it('takes an empty environment variable for one that is not set, but not an empty flag', () => {
+  it('treats an empty environment variable as unset, but not an empty flag', () => {
     const env = Object.fromEntries(envNames.map((name) => [name, '']));
     expect(run([], env)).toEqual(run([]));
     expect(errorOf([...REQUIRED, '--watch-namespace='])).toMatch(/^--watch-namespace is empty: give a namespace/);
   });
 
-  it("finds the operator's namespace in flag, own variable, POD_NAMESPACE and the pod's file, in this order", async () => {
+  it("looks up the operator's namespace in flag, variable, POD_NAMESPACE and the Pod's file, in this order", async () => {
     const dir = await mkdtemp(join(tmpdir(), 'config-'));
     const file = join(dir, 'namespace');
     await writeFile(file, 'from-file\n');
@@ -161,7 +161,7 @@ describe('parseConfig', () => {
     ['health-probe-bind-address', ':'],
     ['log-level', 'verbose'],
     ['operator-namespace', 'a.b'],
-  ])('refuses --%s=%s in one line that names the flag or the variable, the value and the valid form', (flag, text) => {
+  ])('rejects --%s=%s in one line that names the flag or variable, the value and the valid form', (flag, text) => {
     const { form } = Object.values(FLAGS).find((spec) => spec.flag === flag) ?? { form: 'no such flag' };
     const env = `VPS_${flag.toUpperCase().replaceAll('-', '_')}`;
     const ending = ` is not valid: give ${form}`;
@@ -185,7 +185,7 @@ describe('parseConfig', () => {
     [':8080', ':8081', false],
     [':0', ':0', false],
     ['0', '0', false],
-  ])('of metrics on %s and probes on %s it is %s that they are refused', (metrics, probes, refused) => {
+  ])('with metrics on %s and probes on %s, rejection is %s', (metrics, probes, refused) => {
     const argv = [...REQUIRED, '--metrics-bind-address', metrics, '--health-probe-bind-address', probes];
     expect(errorOf(argv)).toBe(
       refused
@@ -194,7 +194,7 @@ describe('parseConfig', () => {
     );
   });
 
-  it('quotes the wrong value', () => {
+  it('quotes the invalid value', () => {
     expect(errorOf([...REQUIRED, '--log-level', 'loud'])).toBe(
       '--log-level "loud" is not valid: give one of trace, debug, info, warn, error, fatal, silent',
     );
@@ -207,7 +207,7 @@ describe('parseConfig', () => {
     'https://host/?key=pa55',
     'https://host/#pa55',
     'user:pa55@host',
-  ])('does not repeat the credentials in %s', (url) => {
+  ])('does not quote the credentials in %s', (url) => {
     const message = errorOf(['--base-url', url]);
     expect(message).toMatch(/^--base-url ".*host.*" is not valid/);
     expect(message).not.toContain('pa55');
@@ -226,7 +226,7 @@ describe('parseConfig', () => {
     { argv: ['-x'], message: /^unknown flag "-x": see --help$/ },
     { argv: [...REQUIRED, 'run'], message: /^unexpected argument "run": see --help$/ },
     { argv: [...REQUIRED, '--', '--log-level'], message: /^unexpected argument "--": see --help$/ },
-  ])('says of $argv what is wrong', ({ argv, message }) => {
+  ])('reports what is wrong with $argv', ({ argv, message }) => {
     expect(errorOf(argv)).toMatch(message);
   });
 
@@ -237,7 +237,7 @@ describe('parseConfig', () => {
     },
   );
 
-  it('names in the help every flag with its environment variable and its default, in lines that fit a terminal', () => {
+  it('lists every flag with its environment variable and default in the help, in lines that fit a terminal', () => {
     const parsed = parseConfig(['--help'], {}, NO_FILE);
     const text = parsed.kind === 'help' ? parsed.text : '';
     for (const [index, spec] of Object.values(FLAGS).entries()) {

@@ -20,7 +20,7 @@ describe('withVerdict', () => {
     expect(available).toHaveLength(1);
   });
 
-  it('is at rest when nothing changed, in order and content', () => {
+  it('returns equal conditions, in the same order, when nothing changes', () => {
     const drifted = withCondition(ready, 'Drifted', { reason: 'Drifted', message: 'x' }, 1, NOW);
     for (const reason of ['Available', 'ProviderUnavailable', 'IdentifierInUse', 'ServerMissing'] as const) {
       const put = (conditions: readonly Condition[], now: number): Condition[] =>
@@ -36,7 +36,7 @@ describe('withVerdict', () => {
     }
   });
 
-  it('leaves a Ready server Ready while only the sight of it is troubled', () => {
+  it('keeps a Ready server Ready while the operator cannot observe it', () => {
     const troubled = withVerdict(ready, { reason: 'InvalidCredentials', message: 'no' }, 1, LATER);
     expect(troubled.map(({ type, status, reason }) => `${type} ${status} ${reason}`)).toEqual([
       'Ready True Available',
@@ -46,24 +46,24 @@ describe('withVerdict', () => {
     expect(never[0]).toMatchObject({ type: 'Ready', status: 'False', reason: 'InvalidCredentials' });
   });
 
-  it('takes Ready from a server that is missing', () => {
+  it('sets Ready to False for a missing server', () => {
     expect(withVerdict(ready, { reason: 'ServerMissing', message: 'gone' }, 1, LATER)[0]).toMatchObject({
       status: 'False',
       lastTransitionTime: timestamp(LATER),
     });
   });
 
-  it('keeps the conditions of others', () => {
+  it('keeps conditions of other types', () => {
     const other: Condition = { ...(ready[0] as Condition), type: 'SomebodyElses' };
     expect(withVerdict([other], { reason: 'Pending', message: '' }, 1, NOW)).toContainEqual(other);
   });
 
-  it('cuts a message to the bound of the schema', () => {
+  it('cuts a message to the length that the schema allows', () => {
     const [condition] = withVerdict([], { reason: 'Pending', message: `${'x'.repeat(MAX_MESSAGE - 1)}😀` }, 1, NOW);
     expect(condition?.message).toBe('x'.repeat(MAX_MESSAGE - 1));
   });
 
-  it('writes times in whole seconds, as metav1.Time is', () => {
+  it('writes times in whole seconds, like metav1.Time', () => {
     expect(timestamp(Date.UTC(2026, 0, 2, 3, 4, 5, 678))).toBe('2026-01-02T03:04:05Z');
   });
 });
@@ -81,7 +81,7 @@ describe('currentReason', () => {
       is: 'ProviderUnavailable',
     },
     { reason: 'then Ready', of: ready, is: 'Available' },
-    { reason: 'there is none yet', of: undefined, is: undefined },
+    { reason: 'no conditions yet', of: undefined, is: undefined },
   ])('is $is: $reason', ({ of, is }) => {
     expect(currentReason(of)).toBe(is);
   });

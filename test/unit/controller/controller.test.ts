@@ -14,10 +14,10 @@ function thing(name: string, owner?: string): KubeObject {
   return { metadata: { ...metadata, creationTimestamp: '2026-01-01T00:00:00Z', ownerReferences } };
 }
 
-/** Lets everything happen that need not wait for a clock. */
+/** Runs everything that does not depend on the clock. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** A running controller of things, with parts of them as a secondary watch; `visit` stands for its reconciler. */
+/** A running controller of things, with their parts as a secondary watch; `visit` acts as the reconciler. */
 async function running(visit: Reconciler<KubeObject>['reconcile'], ...first: KubeObject[]) {
   const timers = new FakeTimers();
   const things = feedOf(...first);
@@ -62,7 +62,7 @@ async function running(visit: Reconciler<KubeObject>['reconcile'], ...first: Kub
 }
 
 describe('the controller', () => {
-  it('visits what is there at the start, what others change, and what is gone', async () => {
+  it('visits existing objects at the start, and objects that other clients change or delete', async () => {
     const { things, taken } = await running(() => Promise.resolve({}), thing('a'), thing('b'));
     expect(taken()).toEqual(['default/a 1', 'default/b 1']);
     things.put(thing('a'));
@@ -73,7 +73,7 @@ describe('the controller', () => {
     expect(taken()).toEqual(['default/b gone']);
   });
 
-  it('makes no visit of its own writes, whether the watch or the answer comes first', async () => {
+  it('makes no visit for its own writes, whether the watch event or the response comes first', async () => {
     const { things, objects, taken } = await running(() => Promise.resolve({}), thing('a'));
     taken();
     const written = { ...thing('a'), metadata: { ...thing('a').metadata, resourceVersion: '2' } };
@@ -86,7 +86,7 @@ describe('the controller', () => {
     expect(taken()).toEqual(['default/a 3']);
   });
 
-  it('visits once more what others change during a visit, and not what it wrote there itself', async () => {
+  it('visits an object again if another client changes it during a visit, but not after its own writes', async () => {
     let write: () => void = () => undefined;
     const { things, objects, taken } = await running(() => {
       write();
@@ -109,7 +109,7 @@ describe('the controller', () => {
     expect(taken()).toEqual(['default/a 4', 'default/a 5']);
   });
 
-  it('visits the owner of what changes in a secondary watch, the former one too', async () => {
+  it('visits the owner of an object that changes in a secondary watch, and its previous owner', async () => {
     const { parts, taken } = await running(() => Promise.resolve({}), thing('a'), thing('b'));
     taken();
     parts.put(thing('part', 'a'));
@@ -123,7 +123,7 @@ describe('the controller', () => {
     expect(taken()).toEqual(['default/b 1']);
   });
 
-  it('comes back when the visit asks for it, and after growing pauses when it fails', async () => {
+  it('repeats a visit after the delay that it requests, and with backoff after a failure', async () => {
     let answer: () => Promise<{ requeueAfterMs?: number }> = () => Promise.resolve({ requeueAfterMs: 1_000 });
     const { pass, taken, results } = await running(() => answer(), thing('a'));
     taken();
@@ -143,7 +143,7 @@ describe('the controller', () => {
     expect(results).toEqual(['requeue_after', 'error', 'error', 'requeue', 'success']);
   });
 
-  it('puts the id of the visit on every line that is logged in it, also after a wait', async () => {
+  it('adds the ID of the visit to every line that it logs, even after an await', async () => {
     const { lines, timers, things, log } = await running(async () => {
       await settled();
       log.info('in the visit');
@@ -160,7 +160,7 @@ describe('the controller', () => {
     ]);
   });
 
-  it('takes nothing more once it is stopped', async () => {
+  it('starts no visit after it is stopped', async () => {
     const { controller, things, taken } = await running(() => Promise.resolve({}), thing('a'));
     taken();
     await controller.stop();

@@ -3,7 +3,7 @@ import { Deadlines } from '../../../src/controller/deadlines.ts';
 import { FakeTimers } from '../../gen/timers.ts';
 
 describe('Deadlines', () => {
-  it('hold no memory of keys that were deleted or brought forward', () => {
+  it('free the memory of keys that are deleted or brought forward', () => {
     const timers = new FakeTimers();
     const due: string[] = [];
     const deadlines = new Deadlines(timers, (key) => due.push(key));
@@ -19,7 +19,7 @@ describe('Deadlines', () => {
     expect(deadlines).toMatchObject({ size: 0, held: 0 });
   });
 
-  it('end one after the other when one of them sets a new one', () => {
+  it('fire in order even if a callback sets a new one', () => {
     const timers = new FakeTimers();
     const due: string[] = [];
     const deadlines = new Deadlines(timers, (key) => {

@@ -38,13 +38,13 @@ describe('Recorder', () => {
     ]);
   });
 
-  it('writes a line that can be shown, whatever the note quotes', () => {
+  it('writes a printable line, whatever the note quotes', () => {
     const { recorder, events } = setUp();
     recorder.record(SERVER_KIND, web(), 'park', [{ ...note, note: 'a\u001b[2J\nb\u202e' }]);
     expect(events.map((event) => event.note)).toEqual(['a [2J b ']);
   });
 
-  it('does not repeat one within ten minutes, and says it again after that, however often it came', () => {
+  it('sends a repeated Event only once within ten minutes, and again after that', () => {
     const { recorder, timers, events } = setUp();
     for (let minute = 0; minute <= 10; minute++) {
       recorder.record(SERVER_KIND, web(), 'park', [note]);
@@ -53,7 +53,7 @@ describe('Recorder', () => {
     }
   });
 
-  it('tells apart what concerns another object or says something else', () => {
+  it('distinguishes Events by object and note', () => {
     const { recorder, events } = setUp();
     const other = web();
     other.metadata.uid = 'another';
@@ -62,7 +62,7 @@ describe('Recorder', () => {
     expect(events).toHaveLength(3);
   });
 
-  it('remembers a bounded number', async () => {
+  it('remembers a limited number of Events', async () => {
     const { recorder, events } = setUp();
     recorder.record(SERVER_KIND, web(), 'park', [note]);
     for (let index = 0; index < 10_000; index++)
@@ -70,12 +70,12 @@ describe('Recorder', () => {
     recorder.record(SERVER_KIND, web(), 'park', [{ ...note, note: '9999' }]);
     await recorder.flush();
     expect(events).toHaveLength(10_001);
-    // The first was forgotten to make room.
+    // The recorder has forgotten the first Event to make room.
     recorder.record(SERVER_KIND, web(), 'park', [note]);
     expect(events).toHaveLength(10_002);
   });
 
-  it('leaves connections to the writes of objects: few Events are on their way at once, and none is lost', async () => {
+  it('sends at most three Events at a time, which leaves connections for other writes, and loses none', async () => {
     const answers: (() => void)[] = [];
     const { recorder, events } = setUp(() => new Promise((resolve) => answers.push(resolve)));
     for (let index = 0; index < 20; index++)
@@ -91,14 +91,14 @@ describe('Recorder', () => {
     expect(events.map((event) => event.note)).toEqual(Array.from({ length: 20 }, (_, index) => `${index}`));
   });
 
-  it('goes on when an Event is refused, as in a namespace that is being deleted', async () => {
+  it('continues after the API server refuses an Event, as in a terminating namespace', async () => {
     const { recorder, lines } = setUp(() => Promise.reject(new KubeError('Forbidden', 'namespace is terminating')));
     recorder.record(SERVER_KIND, web(), 'park', [note]);
     await recorder.flush();
-    expect(lines.join()).toContain('event not written');
+    expect(lines.join()).toContain('failed to write an Event');
   });
 
-  it('flushes when every Event was answered', async () => {
+  it('finishes the flush when the API server has answered every Event', async () => {
     const answers: (() => void)[] = [];
     const { recorder } = setUp(() => new Promise((resolve) => answers.push(resolve)));
     recorder.record(SERVER_KIND, web(), 'park', [note]);

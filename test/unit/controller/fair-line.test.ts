@@ -8,7 +8,7 @@ function fill<T>(line: FairLine<T>): T[] {
 }
 
 describe('FairLine', () => {
-  it('lets namespaces take turns, first in first out within each', () => {
+  it('lets namespaces take turns, first in, first out within each', () => {
     const line = new FairLine<string>(Infinity);
     for (const item of ['a1', 'a2', 'a3', 'b1', 'c1', 'c2']) line.join(item.charAt(0), item);
     expect(fill(line)).toEqual(['a1', 'b1', 'c1', 'a2', 'c2', 'a3']);
@@ -22,14 +22,14 @@ describe('FairLine', () => {
     { places: 16, share: 13 },
     { places: 32, share: 26 },
     { places: 1_000, share: 800 },
-  ])('gives one namespace alone $share of $places places', ({ places, share }) => {
+  ])('gives a single namespace $share of $places places', ({ places, share }) => {
     const line = new FairLine<number>(places);
     for (let item = 0; item < 2_000; item++) line.join('a', item);
     expect(fill(line)).toHaveLength(share);
     expect(line.length).toBe(2_000 - share);
   });
 
-  it('gives a newcomer a place at once, whatever the others hold', () => {
+  it('gives a new namespace a place immediately, however many places the others hold', () => {
     const line = new FairLine<string>(32);
     for (let item = 0; item < 1_000; item++) line.join('a', `a${item}`);
     fill(line);
@@ -39,7 +39,7 @@ describe('FairLine', () => {
     }
   });
 
-  it('gives a namespace that waits for its share the next place that is released', () => {
+  it('gives the next released place to a namespace that is waiting for its share', () => {
     const line = new FairLine<string>(4);
     for (const item of ['a1', 'a2', 'a3', 'a4']) line.join('a', item);
     expect(fill(line)).toEqual(['a1', 'a2', 'a3']);
@@ -47,7 +47,7 @@ describe('FairLine', () => {
     expect(fill(line)).toEqual(['a4']);
   });
 
-  it('passes over an item that has left', () => {
+  it('skips an item that has left', () => {
     const line = new FairLine<string>(Infinity);
     const [a1, a2, a3] = ['a1', 'a2', 'a3'].map((item) => line.join('a', item));
     line.join('b', 'b1');
@@ -57,7 +57,7 @@ describe('FairLine', () => {
     expect(line.length).toBe(0);
   });
 
-  it('keeps nothing of a namespace without items and places', () => {
+  it('frees the memory of a namespace without items and places', () => {
     const line = new FairLine<string>(10);
     const left = line.join('left', 'x');
     line.leave(left);
@@ -72,11 +72,11 @@ describe('FairLine', () => {
     expect(line.namespaces).toBe(0);
   });
 
-  it('takes no place back that it has not given', () => {
+  it('rejects a release of a place that it has not given', () => {
     expect(() => new FairLine<string>(10).release('a')).toThrow('has no place');
   });
 
-  it('serves every namespace where there are more of them than places', () => {
+  it('serves every namespace, even if there are more namespaces than places', () => {
     const line = new FairLine<string>(3);
     for (let round = 0; round < 2; round++) for (const item of ['a', 'b', 'c', 'd', 'e']) line.join(item, item);
     const served: string[] = [];

@@ -9,15 +9,15 @@ const version = (uid: string, resourceVersion: string, product = 'vps-1gb'): Vir
   stored('web', storedWith({ metadata: { uid, resourceVersion }, spec: { product } }));
 
 interface Answers {
-  /** The lists: version, and what exists then. The last one is given again and again. */
+  /** The lists: version and existing objects. The last one repeats. */
   lists: [resourceVersion: string, ...items: VirtualServer[]][];
-  /** What each watch tells before it ends; the last one stays open. */
+  /** The events of each watch before it ends; the last watch stays open. */
   watches: [type: string, object: object][][];
-  /** What the API server says of its version before a watch that begins where another ended. */
+  /** The version that the API server reports before a watch resumes where another one ended. */
   now?: string;
 }
 
-/** An API server that answers so. */
+/** An API server with these responses. */
 function apiServer({ lists, watches, now = '20' }: Answers): KubeHttp {
   const left = { lists: [...lists], watches: [...watches] };
   async function* lines({ signal }: { signal: AbortSignal }) {
@@ -37,7 +37,7 @@ function apiServer({ lists, watches, now = '20' }: Answers): KubeHttp {
   };
 }
 
-/** What the handler is told until `last` was told, in order. */
+/** The handler calls up to and including `last`, in order. */
 async function told(answers: Answers, last: string): Promise<string[]> {
   const seen: string[] = [];
   const done = Promise.withResolvers<undefined>();
@@ -65,7 +65,7 @@ async function told(answers: Answers, last: string): Promise<string[]> {
 }
 
 describe('the informer', () => {
-  it('ends an object when a later one takes its name', async () => {
+  it('reports an object as gone when a new object takes its name', async () => {
     const answers: Answers = {
       lists: [['20', version('uid-2', '20')]],
       watches: [[['ADDED', version('uid-3', '30')]]],
@@ -82,8 +82,8 @@ describe('the informer', () => {
   it.each<[what: string, rest: Partial<Answers>]>([
     ['a bookmark', { watches: [[['BOOKMARK', { metadata: { resourceVersion: '9' } }]], []] }],
     ['an event', { watches: [[['DELETED', version('uid-1', '11')]], []] }],
-    ['the API server, before it watches again,', { watches: [[], []], now: '9' }],
-  ])('lists again when %s shows a version from before its own, and believes the list', async (_, rest) => {
+    ['the API server, before the next watch,', { watches: [[], []], now: '9' }],
+  ])('lists again when %s shows a version older than its own, and trusts the list', async (_, rest) => {
     const answers: Answers = {
       lists: [
         ['20', version('uid-2', '20')],
@@ -97,7 +97,7 @@ describe('the informer', () => {
     expect(seen.slice(-4)).toEqual(['lists', 'listed 9', 'gone uid-2', 'upsert uid-1 8 vps-1gb']);
   });
 
-  it('sees what differs in a version that came again with other contents', async () => {
+  it('detects different contents in a version that reappears', async () => {
     const answers: Answers = {
       lists: [
         ['20', version('uid-1', '20', 'vps-1gb')],

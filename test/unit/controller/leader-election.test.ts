@@ -5,11 +5,11 @@ import type { Leases, LeaseState } from '../../../src/kube/leases.ts';
 import { createLogger } from '../../../src/base/logger.ts';
 import { FakeTimers } from '../../gen/timers.ts';
 
-/** A Lease as the API server keeps it: every write needs the newest version. */
+/** A Lease as the API server stores it: every write requires the newest version. */
 class OneLease implements Leases {
   stored: LeaseState | undefined;
   reachable = true;
-  /** Reads or writes take effect at once, and are answered when this resolves. */
+  /** Reads or writes take effect immediately, but their responses arrive when this resolves. */
   slow: { calls: 'read' | 'write'; answered: Promise<unknown> } | undefined;
   #version = 0;
 
@@ -60,7 +60,7 @@ function election(identity: string, leases: Leases, timers: FakeTimers) {
   return { elector, state };
 }
 
-/** Lets time pass in small steps, with all that follows from each. */
+/** Advances the clocks in small steps and runs the effects of each step. */
 async function pass(ms: number, ...clocks: FakeTimers[]): Promise<void> {
   for (let passed = 0; passed < ms; passed += 250) {
     for (const clock of clocks) clock.advance(250);
@@ -69,7 +69,7 @@ async function pass(ms: number, ...clocks: FakeTimers[]): Promise<void> {
 }
 
 describe('leader election', () => {
-  it('takes a free lease, renews it, and keeps everybody else waiting', async () => {
+  it('takes a free lease, renews it, and keeps other processes waiting', async () => {
     const [leases, clock] = [new OneLease(), new FakeTimers()];
     const a = election('a', leases, clock);
     await pass(1_000, clock);
@@ -79,12 +79,12 @@ describe('leader election', () => {
     expect(leases.stored).toMatchObject({ holder: 'a', transitions: 0, durationMs: 15_000 });
   });
 
-  it('takes over when the holder shows no sign of life for the lease duration, not before', async () => {
+  it('takes over when the holder has not renewed for the lease duration, but not before', async () => {
     const [leases, clockOfA, clockOfB] = [new OneLease(), new FakeTimers(), new FakeTimers(5_000_000)];
     election('a', leases, clockOfA);
     await pass(1_000, clockOfA);
     const b = election('b', leases, clockOfB);
-    // A is suspended: its clock stands still, B's goes on. B counts from when it saw the lease.
+    // A is suspended: its clock stops while B's continues. B counts from the moment it first saw the lease.
     await pass(14_500, clockOfB);
     expect(b.state.leads).toBe(false);
     await pass(5_000, clockOfB);
@@ -92,7 +92,7 @@ describe('leader election', () => {
     expect(leases.stored).toMatchObject({ holder: 'b', transitions: 1 });
   });
 
-  it('leads by a lease that it has just written, however long the API server took for the first answers', async () => {
+  it('leads only with a lease that it has just written, however slow the first responses were', async () => {
     for (const calls of ['read', 'write'] as const) {
       const [leases, clock] = [new OneLease(), new FakeTimers()];
       const { promise: answered, resolve } = Promise.withResolvers<undefined>();
@@ -107,7 +107,7 @@ describe('leader election', () => {
     }
   });
 
-  it('stops believing before anybody else may, when it cannot renew', async () => {
+  it('gives up leadership before another process may take over, if it cannot renew', async () => {
     const [leases, clock] = [new OneLease(), new FakeTimers()];
     const a = election('a', leases, clock);
     await pass(5_000, clock);
@@ -117,7 +117,7 @@ describe('leader election', () => {
     expect(a.state.lost).toBe(1);
   });
 
-  it('stops believing at once when it wakes up after its lease ran out, whichever clock shows it', async () => {
+  it('gives up leadership at once when it resumes after its lease expired, whichever clock shows it', async () => {
     for (const jump of ['wall', 'monotonic'] as const) {
       const [leases, clock] = [new OneLease(), new FakeTimers()];
       const a = election('a', leases, clock);
@@ -129,7 +129,7 @@ describe('leader election', () => {
     }
   });
 
-  it('knows that it lost when another process holds the lease', async () => {
+  it('loses leadership when another process holds the lease', async () => {
     const [leases, clock] = [new OneLease(), new FakeTimers()];
     const a = election('a', leases, clock);
     await pass(1_000, clock);
@@ -142,7 +142,7 @@ describe('leader election', () => {
     expect(leases.stored?.holder).toBe('b');
   });
 
-  it('gives the lease back at its end, so that the next one need not wait', async () => {
+  it('releases the lease when it ends, so the next process need not wait', async () => {
     const [leases, clock] = [new OneLease(), new FakeTimers()];
     const a = election('a', leases, clock);
     await pass(1_000, clock);

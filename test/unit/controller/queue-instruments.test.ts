@@ -16,8 +16,8 @@ function observed() {
   return { queue: new WorkQueue({ timers, instruments }), timers, told };
 }
 
-describe('what the queue tells of', () => {
-  it('is each key once, how long it waited and how long it was worked on', async () => {
+describe('queue instruments', () => {
+  it('report each key once, how long it waited and how long the worker had it', async () => {
     const { queue, timers, told } = observed();
     queue.add('a');
     queue.add('a');
@@ -30,7 +30,7 @@ describe('what the queue tells of', () => {
     expect(told).toEqual(['added', 'taken after 30', 'done after 200']);
   });
 
-  it('counts the wait of a key that was added while a worker had it from then on', async () => {
+  it('measure the wait of a key that was added while a worker had it from that moment', async () => {
     const { queue, timers, told } = observed();
     queue.add('a');
     await queue.get();
@@ -44,7 +44,7 @@ describe('what the queue tells of', () => {
     expect(told).toEqual(['added', 'taken after 0', 'added', 'done after 20', 'taken after 15']);
   });
 
-  it('is no wait at all for a worker that is free', async () => {
+  it('report no wait if a worker is free', async () => {
     const { queue, timers, told } = observed();
     const taken = queue.get();
     timers.advance(1_000);
@@ -53,7 +53,7 @@ describe('what the queue tells of', () => {
     expect(told).toEqual(['added', 'taken after 0']);
   });
 
-  it('is a retry where a visit failed, and none where one was planned', () => {
+  it('report a retry after a failed visit, but not for a planned one', () => {
     const { queue, told } = observed();
     queue.addAfter('a', 1_000);
     queue.addRateLimited('b');

@@ -11,7 +11,7 @@ describe('WorkQueue', () => {
     queue = new WorkQueue({ timers, baseMs: 500, maxMs: 60_000 });
   });
 
-  /** Every key that is ready, in order; the keys stay with this worker. */
+  /** Takes every ready key, in order; this worker keeps the keys. */
   async function take(): Promise<string[]> {
     const keys = [];
     while (queue.length > 0) keys.push((await queue.get()) ?? 'shut down');
@@ -19,7 +19,7 @@ describe('WorkQueue', () => {
   }
 
   describe('ready keys', () => {
-    it('come out in the order in which they were added', async () => {
+    it('are handed out in the order in which they were added', async () => {
       for (const key of ['c', 'a', 'b']) queue.add(key);
       expect(await take()).toEqual(['c', 'a', 'b']);
     });
@@ -30,7 +30,7 @@ describe('WorkQueue', () => {
       expect(await take()).toEqual(['a', 'b']);
     });
 
-    it('reach workers that wait, in the order in which these began to wait', async () => {
+    it('go to waiting workers in the order in which the workers started to wait', async () => {
       const gets = [queue.get(), queue.get()];
       queue.add('a');
       queue.add('b');
@@ -40,7 +40,7 @@ describe('WorkQueue', () => {
   });
 
   describe('a key that a worker has', () => {
-    it('is not handed to another one, and is ready again at done when it was added meanwhile', async () => {
+    it('is not handed to another worker, and is ready again at done if it was added in between', async () => {
       queue.add('a');
       await queue.get();
       queue.add('a');
@@ -52,7 +52,7 @@ describe('WorkQueue', () => {
       expect(queue.length).toBe(0);
     });
 
-    it('is not handed to a worker that waits before done', async () => {
+    it('is not handed to a waiting worker before done', async () => {
       queue.add('a');
       await queue.get();
       const second = queue.get();
@@ -64,7 +64,7 @@ describe('WorkQueue', () => {
       expect(await third).toBe('a');
     });
 
-    it('stays away when its delay ends before done', async () => {
+    it('is not ready when its delay ends before done', async () => {
       queue.add('a');
       await queue.get();
       queue.addAfter('a', 1_000);
@@ -74,7 +74,7 @@ describe('WorkQueue', () => {
       expect(await take()).toEqual(['a']);
     });
 
-    it('takes no harm from a done that nobody owed', async () => {
+    it('is not affected by a superfluous done', async () => {
       queue.done('a');
       queue.add('a');
       queue.done('a');
@@ -83,7 +83,7 @@ describe('WorkQueue', () => {
   });
 
   describe('delays', () => {
-    it('make a key ready when they end and not before', () => {
+    it('make a key ready when they end, not before', () => {
       queue.addAfter('a', 1_000);
       timers.advance(999);
       expect(queue.length).toBe(0);
@@ -92,13 +92,13 @@ describe('WorkQueue', () => {
       expect(timers.pending).toBe(0);
     });
 
-    it.each([0, -5])('of %i ms make a key ready at once', (ms) => {
+    it.each([0, -5])('of %i ms make a key ready immediately', (ms) => {
       queue.addAfter('a', ms);
       expect(queue.length).toBe(1);
       expect(timers.pending).toBe(0);
     });
 
-    it('of one key: the earliest counts, whichever was added first', async () => {
+    it('of one key end with the earliest, whichever was added first', async () => {
       queue.addAfter('a', 1_000);
       queue.addAfter('a', 5_000);
       queue.addAfter('b', 5_000);
@@ -115,7 +115,7 @@ describe('WorkQueue', () => {
       expect(timers.pending).toBe(0);
     });
 
-    it('of a key are dropped when it is handed to a worker, since the visit sets a new one', async () => {
+    it('of a key are dropped when a worker gets it, because the visit sets a new one', async () => {
       queue.addAfter('a', 5_000);
       queue.add('a');
       await queue.get();
@@ -127,7 +127,7 @@ describe('WorkQueue', () => {
       expect(queue.length).toBe(1);
     });
 
-    it('are not kept for a key that is to be visited anyway', async () => {
+    it('are not kept for a key that is already due for a visit', async () => {
       queue.add('a');
       queue.addAfter('a', 1_000);
       await queue.get();
@@ -140,7 +140,7 @@ describe('WorkQueue', () => {
       expect(queue.length).toBe(0);
     });
 
-    it('longer than a timer can wait are waited for in full', () => {
+    it('beyond the limit of a timer are waited out in full', () => {
       const days = 86_400_000;
       queue.addAfter('a', 60 * days);
       timers.advance(60 * days - 1);
@@ -149,7 +149,7 @@ describe('WorkQueue', () => {
       expect(queue.length).toBe(1);
     });
 
-    it('of 10,000 keys end in order behind one timer', async () => {
+    it('of 10,000 keys end in order with one timer', async () => {
       const delays = Array.from({ length: 10_000 }, (_, index) => ((index * 7_919) % 10_000) + 1);
       for (const ms of delays) queue.addAfter(String(ms), ms);
       expect(timers.pending).toBe(1);
@@ -160,7 +160,7 @@ describe('WorkQueue', () => {
       expect(timers.pending).toBe(0);
     });
 
-    it('that were dropped and set again many times leave nothing behind', async () => {
+    it('leave nothing behind after being dropped and set many times', async () => {
       for (let visit = 0; visit < 1_000; visit++) {
         queue.add('a');
         await queue.get();
@@ -177,7 +177,7 @@ describe('WorkQueue', () => {
   });
 
   describe('backoff', () => {
-    /** Fails the key once and says after how many ms it is ready. */
+    /** Fails the key once and returns after how many ms it is ready. */
     async function failOnce(): Promise<number> {
       const before = timers.monotonic();
       queue.addRateLimited('a');
@@ -193,7 +193,7 @@ describe('WorkQueue', () => {
       expect(queue.retries('a')).toBe(9);
     });
 
-    it('begins anew after forget', async () => {
+    it('starts over after forget', async () => {
       await failOnce();
       await failOnce();
       queue.forget('a');
@@ -201,12 +201,12 @@ describe('WorkQueue', () => {
       expect(await failOnce()).toBe(250);
     });
 
-    it('belongs to one key', async () => {
+    it('is counted per key', async () => {
       await failOnce();
       expect(queue.retries('b')).toBe(0);
     });
 
-    it('has jitter, so that keys that failed together come back apart', () => {
+    it('has jitter, so keys that failed together return at different times', () => {
       timers.chance = 0;
       queue.addRateLimited('a');
       timers.chance = 0.9;
@@ -218,7 +218,7 @@ describe('WorkQueue', () => {
       expect(timers.pending).toBe(0);
     });
 
-    it('counts a failure even if the key was added meanwhile and is visited at once', async () => {
+    it('counts a failure even if the key was added in between and is visited at once', async () => {
       queue.add('a');
       await queue.get();
       queue.add('a');
@@ -228,7 +228,7 @@ describe('WorkQueue', () => {
       expect(queue.retries('a')).toBe(1);
     });
 
-    it('is left alone by forget where the key waits already', () => {
+    it('continues after forget for a key that is already waiting', () => {
       queue.addRateLimited('a');
       queue.forget('a');
       timers.advance(250);
@@ -237,7 +237,7 @@ describe('WorkQueue', () => {
   });
 
   describe('drop', () => {
-    it('forgets a ready key and leaves its neighbours', async () => {
+    it('forgets a ready key and keeps its neighbors', async () => {
       for (const key of ['a', 'b', 'c']) queue.add(key);
       queue.drop('a');
       queue.drop('c');
@@ -264,7 +264,7 @@ describe('WorkQueue', () => {
       expect(queue.length).toBe(0);
     });
 
-    it('does not keep the key from being added again, once and last', async () => {
+    it('allows the key to be added again, once and at the end', async () => {
       queue.add('a');
       queue.add('b');
       queue.drop('a');
@@ -274,7 +274,7 @@ describe('WorkQueue', () => {
       expect(queue.length).toBe(0);
     });
 
-    it('of the last ready key leaves a queue that works', async () => {
+    it('of the last ready key leaves the queue working', async () => {
       queue.add('a');
       queue.drop('a');
       const get = queue.get();
@@ -290,14 +290,14 @@ describe('WorkQueue', () => {
       queue = new WorkQueue({ timers, workers: WORKERS });
     });
 
-    /** As many workers as there are ask for a key; the keys that they got. */
+    /** All workers ask for a key; returns the keys that they get. */
     function work(): string[] {
       const got: string[] = [];
       for (let worker = 0; worker < WORKERS; worker++) void queue.get().then((key) => got.push(key ?? 'shut down'));
       return got;
     }
 
-    it('with 1,000 keys whose visits never end leave workers for the keys of others', async () => {
+    it('with 1,000 keys whose visits never end leave workers for other namespaces', async () => {
       const got = work();
       for (let index = 0; index < 1_000; index++) queue.add(`busy/${index}`);
       await Promise.resolve();
@@ -309,13 +309,13 @@ describe('WorkQueue', () => {
       expect(queue.busyFor()).toHaveLength(27);
     });
 
-    it('take turns, so that few keys do not wait for many', async () => {
+    it('take turns, so a few keys do not wait for many', async () => {
       for (let index = 0; index < 1_000; index++) queue.add(`busy/${index}`);
       queue.add('other/web');
       expect([await queue.get(), await queue.get(), await queue.get()]).toEqual(['busy/0', 'other/web', 'busy/1']);
     });
 
-    it('get the keys that waited for their share when a visit ends', async () => {
+    it('get the next waiting key of their share when a visit ends', async () => {
       const got = work();
       for (let index = 0; index < 30; index++) queue.add(`busy/${index}`);
       await Promise.resolve();
@@ -325,7 +325,7 @@ describe('WorkQueue', () => {
       expect(got.at(-1)).toBe('busy/26');
     });
 
-    it('get a key again that was added while a worker had it, after the keys that waited before', async () => {
+    it('get a key that was added while a worker had it again, after the keys that already waited', async () => {
       queue = new WorkQueue({ timers, workers: 1 });
       for (const key of ['a/1', 'a/2', 'b/1']) queue.add(key);
       expect(await queue.get()).toBe('a/1');
@@ -350,14 +350,14 @@ describe('WorkQueue', () => {
   });
 
   describe('shutDown', () => {
-    it('answers workers that wait and workers that come with undefined', async () => {
+    it('resolves waiting and future gets with undefined', async () => {
       const waiting = queue.get();
       queue.shutDown();
       expect(await waiting).toBeUndefined();
       expect(await queue.get()).toBeUndefined();
     });
 
-    it('ends the hand-out of ready keys and the timer, and ignores what is added', async () => {
+    it('hands out no more ready keys, stops the timer, and ignores added keys', async () => {
       queue.add('a');
       queue.addAfter('b', 1_000);
       queue.shutDown();

@@ -31,13 +31,13 @@ async function kubeconfig(user: object, changes: object = {}): Promise<string> {
   return path;
 }
 
-/** A user whose credentials come from a plugin that runs this JavaScript. */
+/** A user whose credential plugin runs this JavaScript. */
 const plugin = (script: string) => ({
   exec: { apiVersion: 'client.authentication.k8s.io/v1', command: process.execPath, args: ['-e', script] },
 });
 
 describe('loadCluster', () => {
-  it('gives server, namespace and TLS material of the current context', async () => {
+  it('returns server, namespace and TLS options of the current context', async () => {
     const cluster = loadCluster(await kubeconfig({ 'client-certificate-data': 'Y2VydA==', 'client-key-data': 'a2V5' }));
     expect(cluster).toMatchObject({ server: 'https://127.0.0.1:6443', namespace: 'home' });
     const { headers, tls } = await cluster.credentials();
@@ -49,7 +49,7 @@ describe('loadCluster', () => {
     ]);
   });
 
-  it('follows $KUBECONFIG when no path is given', async () => {
+  it('uses $KUBECONFIG if no path is given', async () => {
     vi.stubEnv('KUBECONFIG', await kubeconfig({ token: 't' }));
     expect(loadCluster().namespace).toBe('home');
   });
@@ -76,21 +76,21 @@ describe('loadCluster', () => {
     },
   );
 
-  it('refuses to send a token to another machine without encryption, and says what to do', async () => {
+  it('refuses to send a token unencrypted to another machine, and suggests an https address', async () => {
     const clusters = [{ name: 'c', cluster: { server: 'http://127.example.com:8080' } }];
     const path = await kubeconfig({ token: 't' }, { clusters });
     expect(() => loadCluster(path)).toThrow(`--kubeconfig ${path} names a server without TLS`);
     expect(() => loadCluster(path)).toThrow('give its https:// address');
   });
 
-  it('says where a file is no YAML, and nothing of what stands in it', async () => {
+  it('reports where a file is not valid YAML, without quoting its contents', async () => {
     const path = join(folder, 'torn');
     await writeFile(path, 'users:\n  - user: {token: "s3cr3t\ncontexts: s3cr3t: x\n');
     const error: unknown = await Promise.resolve()
       .then(() => loadCluster(path))
       .catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({
-      message: `--kubeconfig ${path} cannot be loaded: it is no valid YAML at line 4, column 1`,
+      message: `--kubeconfig ${path} cannot be loaded: invalid YAML at line 4, column 1`,
     });
     expect(inspect(error, { depth: null })).not.toContain('s3cr3t');
   });
@@ -110,7 +110,7 @@ describe('several files', () => {
   ];
   const list = (...paths: string[]): void => void vi.stubEnv('KUBECONFIG', paths.join(delimiter));
 
-  it('give each entry and the current context from the first that has it, as kubectl does', async () => {
+  it('supply each entry and the current context from the first file that has it, like kubectl', async () => {
     const first = await write('first', { clusters: cluster('https://first'), contexts: context('x', 'one') });
     const second = await write('second', {
       'current-context': 'x',
@@ -131,9 +131,9 @@ describe('several files', () => {
   it.each([
     ['a missing file', undefined],
     ['an empty file', ''],
-    ['a file of blanks and comments', '  \n# nothing\n'],
-    ['sections that are null', 'clusters: null\ncontexts: ~\nusers:\ncurrent-context:\n'],
-    ['entries that are null', 'clusters: [null]\n'],
+    ['a file with only blanks and comments', '  \n# nothing\n'],
+    ['null sections', 'clusters: null\ncontexts: ~\nusers:\ncurrent-context:\n'],
+    ['null entries', 'clusters: [null]\n'],
     ['entries without a name', 'clusters: [{cluster: {server: "https://nameless"}}]\n'],
     ['a second document', 'preferences: {}\n---\ncurrent-context: unknown\n'],
   ])('may be preceded by %s', async (_, content) => {
@@ -143,23 +143,27 @@ describe('several files', () => {
   });
 
   it.each([
-    ['two clusters', { clusters: [...cluster('https://a'), ...cluster('https://b')] }, 'two entries with the name "c"'],
-    ['a number for a token', { users: [{ name: 'u', user: { token: 5 } }] }, 'users.0.user.token: Invalid input'],
+    [
+      'two clusters with the same name',
+      { clusters: [...cluster('https://a'), ...cluster('https://b')] },
+      'two entries are named "c"',
+    ],
+    ['a number as a token', { users: [{ name: 'u', user: { token: 5 } }] }, 'users.0.user.token: Invalid input'],
     ['another kind', { apiVersion: 'v1', kind: 'Pod' }, 'kind: Invalid option'],
-    ['no map', [], 'the file: Invalid input'],
-  ])('are refused, with the name of the file, where one has %s', async (_, content, message) => {
+    ['a list instead of a map', [], 'the file: Invalid input'],
+  ])('are rejected, naming the file, if one has %s', async (_, content, message) => {
     const wrong = await write('wrong', content);
     list(await kubeconfig({ token: 't' }), wrong);
     expect(() => loadCluster()).toThrow(`the kubeconfig ${wrong} cannot be loaded: `);
     expect(() => loadCluster()).toThrow(message);
   });
 
-  it('that are all missing are named', () => {
+  it('are named in the error if all are missing', () => {
     list('/nowhere/a', '/nowhere/b');
     expect(() => loadCluster(undefined, { context: 'x' })).toThrow('/nowhere/a, /nowhere/b');
   });
 
-  // In a Pod, the service account takes their place.
+  // In a Pod, the service account is used instead.
   it.skipIf(existsSync('/var/run/secrets/kubernetes.io/serviceaccount/token'))(
     'that are all missing are an error that says what to do',
     () => {
@@ -168,7 +172,7 @@ describe('several files', () => {
     },
   );
 
-  it('have paths relative to their own folders, commands too', async () => {
+  it('contain paths and commands relative to their own folders', async () => {
     const script = '#!/bin/sh\necho \'{"status":{"token":"from-command"}}\'\n';
     await chmod(await write('b/bin/login', script), 0o700);
     await write('a/ca.pem', 'ca of a');
@@ -202,7 +206,7 @@ describe('impersonation', () => {
   const headersOf = async (user: object, overrides: Overrides = {}) =>
     (await loadCluster(await kubeconfig(user), overrides).credentials()).headers;
 
-  it('has the user, UID, groups and extra fields of the kubeconfig', async () => {
+  it('sends the user, UID, groups and extra fields of the kubeconfig', async () => {
     const user = {
       as: 'Zo\u00eb',
       'as-uid': '7',
@@ -210,7 +214,7 @@ describe('impersonation', () => {
       'as-user-extra': { 'example.com/x(1)': ['y', 'z'] },
     };
     expect(await headersOf(user)).toEqual({
-      // As bytes of UTF-8.
+      // One character per UTF-8 byte.
       'impersonate-user': 'Zo\u00c3\u00ab',
       'impersonate-uid': '7',
       'impersonate-group': ['a', 'b'],
@@ -218,7 +222,7 @@ describe('impersonation', () => {
     });
   });
 
-  it('goes along with the token of a credential plugin', async () => {
+  it('works together with the token of a credential plugin', async () => {
     const answer = JSON.stringify({ kind: 'ExecCredential', status: { token: 'from-plugin' } });
     expect(await headersOf({ ...plugin(`console.log(${JSON.stringify(answer)})`), as: 'jane' })).toEqual({
       authorization: 'Bearer from-plugin',
@@ -226,7 +230,7 @@ describe('impersonation', () => {
     });
   });
 
-  it('is taken from flags field by field, where they are not empty', async () => {
+  it('takes each field from its flag, unless the flag is empty', async () => {
     const user = { as: 'jane', 'as-uid': '7', 'as-groups': ['a', 'b'] };
     expect(await headersOf(user, { as: 'joe', asGroup: ['c'] })).toEqual({
       'impersonate-user': 'joe',
@@ -240,13 +244,13 @@ describe('impersonation', () => {
     });
   });
 
-  it.each([[{ asUid: '7' }], [{ asGroup: ['a'] }]])('is refused without a user: %j', async (overrides) => {
+  it.each([[{ asUid: '7' }], [{ asGroup: ['a'] }]])('is rejected without a user: %j', async (overrides) => {
     await expect(headersOf({ token: 't' }, overrides)).rejects.toThrow('give --as USER');
   });
 });
 
 describe('credentials', () => {
-  it('are none, beside the certificate authority, where the context has no user', async () => {
+  it('contain only the certificate authority if the context has no user', async () => {
     const path = await kubeconfig({}, { contexts: [{ name: 'here', context: { cluster: 'c' } }] });
     const { headers, tls } = await loadCluster(path).credentials();
     expect([headers, String(tls.ca)]).toEqual([{}, 'ca']);
@@ -262,7 +266,7 @@ describe('credentials', () => {
     });
   });
 
-  it('come from a token file, without the newline at its end', async () => {
+  it('come from a token file, without the trailing newline', async () => {
     const tokenFile = join(folder, 'token');
     await writeFile(tokenFile, 'abc\n');
     const path = await kubeconfig({ 'auth-provider': { name: 'tokenFile', config: { tokenFile } } });
@@ -275,7 +279,7 @@ describe('credentials', () => {
     expect((await loadCluster(path).credentials()).headers).toEqual({ authorization: 'Bearer from-plugin' });
   });
 
-  it('that cannot be had are an error with the words of the plugin', async () => {
+  it('fail with the error text of the plugin', async () => {
     const path = await kubeconfig(plugin('console.error("log in first"); process.exit(1)'));
     await expect(loadCluster(path).credentials()).rejects.toMatchObject({
       code: 'Unreachable',
@@ -283,7 +287,7 @@ describe('credentials', () => {
     });
   });
 
-  it('never appear in the error when the plugin writes them in a wrong form', async () => {
+  it('never appear in the error if the plugin prints them in an invalid form', async () => {
     const path = await kubeconfig(plugin('console.log("s3cr3t-token")'));
     const error: unknown = await loadCluster(path)
       .credentials()

@@ -43,7 +43,7 @@ describe('createConnections', () => {
     expect(reads).toBe(2);
   });
 
-  it('takes up a new token without new connections', async () => {
+  it('uses a new token without opening new connections', async () => {
     const before = await connections.get('call');
     credentials = { ...credentials, headers: { authorization: 'Bearer two' } };
     connections.invalidate();
@@ -53,7 +53,7 @@ describe('createConnections', () => {
   });
 
   it.each(['ca', 'cert', 'key'])(
-    'makes new connections for a new %s, and lets what runs on the old ones end',
+    'opens new connections for a new %s, and lets requests on the old ones finish',
     async (field) => {
       const before = await connections.get('call');
       const { port } = server.address() as AddressInfo;
@@ -66,7 +66,7 @@ describe('createConnections', () => {
     },
   );
 
-  it('asks again after credentials could not be had', async () => {
+  it('asks again after reading the credentials failed', async () => {
     const failing = createConnections({
       server: 'http://127.0.0.1:1',
       namespace: undefined,
@@ -81,7 +81,7 @@ describe('createConnections', () => {
     await failing.close();
   });
 
-  it('keeps calls and watches apart', async () => {
+  it('uses separate connections for calls and watches', async () => {
     expect((await connections.get('call')).dispatcher).not.toBe((await connections.get('watch')).dispatcher);
   });
 });

@@ -4,18 +4,18 @@ import { errorOfAnswer, isAbsence, KubeError, networkError } from '../../../src/
 const status = (fields: object) => JSON.stringify({ kind: 'Status', ...fields });
 
 describe('errorOfAnswer', () => {
-  it("carries the API server's words", () => {
+  it("contains the API server's message", () => {
     const error = errorOfAnswer(409, status({ message: 'modified', reason: 'Conflict' }), undefined);
     expect(error).toMatchObject({ code: 'Conflict', status: 409, reason: 'Conflict', message: 'modified' });
   });
 
-  it('bounds what something in between has said', () => {
+  it('limits the length of a message from a proxy', () => {
     expect(errorOfAnswer(502, 'x'.repeat(5000), undefined).message).toHaveLength(200);
     expect(errorOfAnswer(502, '', undefined).message).toBe('HTTP status 502');
     expect(new KubeError('Invalid', 'x'.repeat(5000)).message).toHaveLength(1024);
   });
 
-  it('reads the wait from the header or the body, and none from nonsense', () => {
+  it('reads the retry delay from the header or the body, and ignores invalid values', () => {
     expect(errorOfAnswer(429, '', '3').retryAfterMs).toBe(3000);
     expect(errorOfAnswer(429, status({ details: { retryAfterSeconds: 2 } }), undefined).retryAfterMs).toBe(2000);
     expect(errorOfAnswer(429, '', 'soon').retryAfterMs).toBeUndefined();
@@ -26,7 +26,7 @@ describe('errorOfAnswer', () => {
 describe('isAbsence', () => {
   const absent = status({ reason: 'NotFound', details: { name: 'a' } });
 
-  it('holds only for a 404 that names the object', () => {
+  it('is true only for a 404 that names the object', () => {
     expect(isAbsence(404, absent, 'a')).toBe(true);
     expect(isAbsence(404, absent, 'b')).toBe(false);
     expect(isAbsence(403, absent, 'a')).toBe(false);
@@ -37,7 +37,7 @@ describe('isAbsence', () => {
 });
 
 describe('networkError', () => {
-  it('is Unreachable and says what was tried', () => {
+  it('is Unreachable and names the request', () => {
     const error = networkError('GET /x', new Error('connect ECONNREFUSED'));
     expect(error).toMatchObject({ code: 'Unreachable', message: 'GET /x: connect ECONNREFUSED', status: undefined });
   });

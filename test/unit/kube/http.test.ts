@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { createKubeHttp } from '../../../src/kube/http.ts';
 
-it('waits no longer for credentials than for an answer', async () => {
+it('applies the deadline of a call to the wait for credentials too', async () => {
   const credentials = (): Promise<never> => new Promise(() => undefined);
   const cluster = { server: 'http://127.0.0.1:9', namespace: undefined, proxyUrl: undefined, credentials };
   const http = createKubeHttp({ cluster, timeoutMs: 50 });

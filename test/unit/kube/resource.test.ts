@@ -21,14 +21,14 @@ import { ATTEMPTED, HELD, web } from '../../gen/decision.ts';
 
 const LONG = 250 * 1024;
 
-/** What is kept of an object with these annotations. */
+/** The kept parts of an object with these annotations. */
 function parsed(annotations: Record<string, string>, metadata: object = {}): VirtualServer {
   const object = structuredClone(web({ annotations }));
   Object.assign(object.metadata, metadata);
   return VIRTUAL_SERVERS.parse(object);
 }
 
-/** The longest text that the record's schema allows, each character escaped in JSON. */
+/** The longest record that the schema allows, with every character escaped in JSON. */
 function longestRecord(): ServerRecord {
   const escaped = (length: number): string => '\u0001'.repeat(length);
   const time = `2026-01-01T00:00:00.${'0'.repeat(43)}Z`;
@@ -39,8 +39,8 @@ function longestRecord(): ServerRecord {
   return recordSchema.parse({ ...record, orphans: Array(16).fill(orphan) });
 }
 
-describe('what is kept of an object', () => {
-  it('is what the operator uses of it', () => {
+describe('the kept part of an object', () => {
+  it('contains what the operator uses', () => {
     const others = { labels: { a: 'b' }, managedFields: [{}], generateName: 'w' };
     const annotations = { [PAUSED_ANNOTATION]: 'true', 'example.org/long': 'x'.repeat(LONG) };
     const kept = parsed(annotations, { ...others, finalizers: ['a', 'b'], deletionTimestamp: '2026-01-02T00:00:00Z' });
@@ -49,20 +49,20 @@ describe('what is kept of an object', () => {
     expect(kept.metadata).not.toHaveProperty('labels');
   });
 
-  it('is of the owners who the first few are', () => {
+  it('contains only the first few owners', () => {
     const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'shop', uid: 'u', controller: true };
     const kept = parsed({}, { ownerReferences: Array(10).fill(owner) });
     const { apiVersion: _apiVersion, ...used } = owner;
     expect(kept.metadata.ownerReferences).toEqual(Array(3).fill(used));
   });
 
-  it('is the longest record that there can be, whole', () => {
+  it('contains the longest possible record in full', () => {
     const text = formatRecord(longestRecord());
     expect(text.length).toBeGreaterThan(30_000);
     expect(parsed({ [RECORD_ANNOTATION]: text }).metadata.annotations).toEqual({ [RECORD_ANNOTATION]: text });
   });
 
-  it('has a bound, whatever the annotations are', () => {
+  it('is limited in size, whatever the annotations are', () => {
     const names = [RECORD_ANNOTATION, ADOPT_ANNOTATION, NOT_CREATED_ANNOTATION, ORPHAN_HANDLED_ANNOTATION];
     const kept = parsed(Object.fromEntries(names.map((name) => [name, '\ud83d\ude00'.repeat(LONG)])));
     expect(JSON.stringify(kept).length).toBeLessThan(60_000);
@@ -71,7 +71,7 @@ describe('what is kept of an object', () => {
 });
 
 describe('an annotation that is too long', () => {
-  it('is no record, even where the end of a record is all that is cut off', () => {
+  it('is not a valid record, even if only trailing blanks are cut off', () => {
     const padded = parsed({ [RECORD_ANNOTATION]: `${formatRecord(HELD)}${' '.repeat(LONG)}` });
     expect(parseRecord(padded.metadata.annotations?.[RECORD_ANNOTATION])).toEqual({
       ok: false,
@@ -93,14 +93,14 @@ describe('an annotation that is too long', () => {
     expect(long.metadata.annotations?.[START_ANEW_ANNOTATION]).not.toBe('uid');
   });
 
-  it('names the orphans that it has room for, and none by a part of a name', () => {
+  it('names the orphans that fit, and none by a partial name', () => {
     const long = parsed({ [ORPHAN_HANDLED_ANNOTATION]: `7,${'8'.repeat(4092)},123456${'9'.repeat(LONG)}` });
     const orphans = [{ task: 7 }, { task: 1 }, { task: 12 }, { task: 123 }];
     const left = withoutHandledOrphans(long, { ...HELD, orphans });
     expect(left.orphans).toEqual(orphans.slice(1));
   });
 
-  it('still pauses', () => {
+  it('still pauses the object', () => {
     expect(isPaused(parsed({ [PAUSED_ANNOTATION]: 'x'.repeat(LONG) }))).toBe(true);
   });
 });

@@ -17,13 +17,13 @@ async function listen(server: Server, limits: Partial<ConnectionLimits> = {}): P
     server.close();
     for (const socket of accepted) socket.destroy();
   });
-  // On every address, as the operator does: there peers of IPv4 have addresses of IPv6.
+  // Listens on all addresses, like the operator; IPv4 peers then have IPv6 addresses.
   server.listen(0);
   await once(server, 'listening');
   return (server.address() as AddressInfo).port;
 }
 
-/** Opens connections from these addresses, one after the other; what is closed shows in `closed` by its number. */
+/** Opens connections from these addresses in order; `closed` collects the indexes of those that were closed. */
 function peers(server: Server, port: number) {
   const closed: number[] = [];
   const sockets: Socket[] = [];
@@ -43,25 +43,25 @@ function peers(server: Server, port: number) {
 
 const [A, B, C, D, E] = ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5', '127.0.0.6'] as const;
 
-describe('a server at its bounds', () => {
-  it('closes the oldest connection of an address for a newer one, and no other', async () => {
+describe('a server at its limits', () => {
+  it('closes only the oldest connection of an address for a new one', async () => {
     const server = createServer();
     const { open, closed } = peers(server, await listen(server));
     await open(B, A, A, A, A);
     await expect.poll(() => closed).toEqual([1, 2]);
   });
 
-  it('closes the oldest connection of the address with the most for a newer one of another', async () => {
+  it('closes the oldest connection of the busiest address for a new one from another address', async () => {
     const server = createServer();
     const { open, closed } = peers(server, await listen(server));
     await open(B, C, A, A, D);
     await expect.poll(() => closed).toEqual([2]);
-    // Now each address has one.
+    // Now each address has one connection.
     await open(E);
     await expect.poll(() => closed).toEqual([2, 0]);
   });
 
-  it('counts no connection that is closed', async () => {
+  it('does not count closed connections', async () => {
     const server = createServer();
     const { open, closed, sockets } = peers(server, await listen(server));
     await open(A, A);
@@ -76,7 +76,7 @@ describe('a server at its bounds', () => {
 });
 
 describe('a connection', () => {
-  it('ends with its time, though its peer reads no answer', async () => {
+  it('ends after its lifetime, even if the peer does not read the response', async () => {
     const server = createHttpServer((_, response) => response.end(Buffer.alloc(2 ** 26)));
     const { open, sockets } = peers(server, await listen(server, { lifetimeMs: 300 }));
     const connected = once(server, 'connection') as Promise<[Socket]>;

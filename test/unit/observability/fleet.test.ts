@@ -26,11 +26,11 @@ const conditions = (...list: Condition[]): VirtualServerStatus => ({ conditions:
 const ready = condition('Ready', 'True', 'Available');
 
 describe('the fleet', () => {
-  it('is nothing at all where there is no object', () => {
+  it('is empty without objects', () => {
     expect(countFleet([], NOW)).toEqual(NONE);
   });
 
-  it('is counted by the status of Ready and the reason that matters now', () => {
+  it('is counted by Ready status and current reason', () => {
     const objects = [
       stored('new'),
       withStatus('a', conditions(ready)),
@@ -49,14 +49,14 @@ describe('the fleet', () => {
     ]);
   });
 
-  it('knows no reasons and statuses but its own, whatever an object says', () => {
+  it('counts unknown reasons and statuses under a fixed name', () => {
     const odd = condition('Ready', 'Perhaps' as Condition['status'], 'toString');
     expect(countFleet([withStatus('odd', conditions(odd))], NOW).servers).toEqual([
       { ready: 'Unknown', reason: 'Other', count: 1 },
     ]);
   });
 
-  it('is added up by namespace', () => {
+  it('is summed by namespace', () => {
     const running = (name: string, namespace: string, price?: number) =>
       stored(
         name,
@@ -72,24 +72,28 @@ describe('the fleet', () => {
     ]);
   });
 
-  it('tells of servers whose end is near', () => {
+  it('counts servers that expire soon', () => {
     const near = withStatus('near', conditions(ready, condition('Expiring', 'True', 'ExpiresSoon')));
     expect(countFleet([near, withStatus('far', conditions(ready))], NOW).expiring).toBe(1);
   });
 
   it.each([
     { what: 'a running server', status: { serverStatus: 'running', price: 4.5 }, price: 4.5 },
-    { what: 'one that says so in other letters', status: { serverStatus: ' Running', price: 4.5 }, price: 4.5 },
-    { what: 'one that does not run', status: { serverStatus: 'stopped', price: 4.5 }, price: 0 },
-    { what: 'one that was never read', status: { price: 4.5 }, price: 0 },
-    { what: 'one without a price', status: { serverStatus: 'running' }, price: 0 },
-    { what: 'one whose price is a text', status: { serverStatus: 'running', price: '4.5' }, price: 0 },
-    { what: 'one whose price is no number', status: { serverStatus: 'running', price: NaN }, price: 0 },
+    {
+      what: 'a running server whose status has another case',
+      status: { serverStatus: ' Running', price: 4.5 },
+      price: 4.5,
+    },
+    { what: 'a stopped server', status: { serverStatus: 'stopped', price: 4.5 }, price: 0 },
+    { what: 'a server that was never read', status: { price: 4.5 }, price: 0 },
+    { what: 'a server without a price', status: { serverStatus: 'running' }, price: 0 },
+    { what: 'a server whose price is a string', status: { serverStatus: 'running', price: '4.5' }, price: 0 },
+    { what: 'a server whose price is not a number', status: { serverStatus: 'running', price: NaN }, price: 0 },
   ])('costs $price for $what', ({ status, price }) => {
     expect(countFleet([withStatus('web', status as VirtualServerStatus)], NOW).price).toBe(price);
   });
 
-  it('costs nothing for a server that is gone, or that the operator has let go', () => {
+  it('costs nothing for a server that is gone or released by the operator', () => {
     const status = { serverStatus: 'running', price: 4.5 };
     const missing = { ...status, ...conditions(condition('Ready', 'False', 'ServerMissing')) };
     const metadata = { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['other/finalizer'] };
@@ -97,19 +101,19 @@ describe('the fleet', () => {
     expect(countFleet(objects, NOW).price).toBe(0);
   });
 
-  it('has a parked create where only a person can find out whether there is a server', () => {
+  it('counts a parked order if only a user can find out whether a server exists', () => {
     const parked = ['CreateOutcomeUnknown', 'TaskNotFound', 'TaskFailed', 'TaskInUse'];
     const reasons = [...parked, 'CreateRejected', 'CreateInFlight', 'TaskOverdue'];
     const objects = reasons.map((reason) => withStatus(reason, conditions(condition('Ready', 'Unknown', reason))));
     expect(countFleet(objects, NOW).parkedCreates).toBe(parked.length);
   });
 
-  it('has the orphans that records name, but not those of a record that was copied', () => {
+  it('counts the orphans in records, but not those in a copied record', () => {
     const record = { owner: 'uid-of-web', mode: 'create' as const, orphans: [{ task: 7 }, { task: 8 }] };
     expect(countFleet([withStatus('web', { record }), withStatus('copy', { record })], NOW).orphans).toBe(2);
   });
 
-  it('has the deletions that wait for the operator, and the age of the oldest', () => {
+  it('counts the deletions that wait for the operator, and reports the age of the oldest', () => {
     const deleted = (name: string, deletionTimestamp: string, finalizers: string[]) =>
       stored(name, storedWith({ metadata: { deletionTimestamp, finalizers } }));
     const objects = [

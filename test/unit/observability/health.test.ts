@@ -25,7 +25,7 @@ const SETTINGS = { ...OPERATOR, maxConcurrentReconciles: WORKERS };
 
 const never = (): Promise<never> => new Promise<never>(() => undefined);
 
-/** Lets everything happen that need not wait for a clock. */
+/** Runs everything that does not depend on the clock. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 function storedAs(key: string): VirtualServer {
@@ -33,7 +33,7 @@ function storedAs(key: string): VirtualServer {
   return stored(name, storedWith({ metadata: { namespace } }));
 }
 
-/** An operator of two workers over these objects and catalogs, whose Secrets are read as the test says. */
+/** An operator with two workers, these objects and catalogs, and Secret reads that the test controls. */
 async function runningOperator(
   keys: string[],
   getSecret: Kube['getSecret'],
@@ -83,7 +83,7 @@ describe('/livez', () => {
     );
   });
 
-  it('fails when all workers of the catalogs are, however well those of the servers get on', async () => {
+  it('fails when all catalog workers are stuck, even if the server workers make progress', async () => {
     const { timers, livez } = await runningOperator([], never, new FakeTimers(), ['a', 'b', 'c', 'd']);
     timers.advance(bound);
     expect(livez()).toEqual({ status: 200, body: 'ok\n' });
@@ -92,14 +92,14 @@ describe('/livez', () => {
     expect(livez().body).toContain('workers: 3 of 4 servercatalog workers are busy, 1 objects wait, and none has');
   });
 
-  it('does not fail while one worker is free, however long another has been stuck', async () => {
+  it('passes while one worker is free, however long another has been stuck', async () => {
     const { operator, timers, livez } = await runningOperator(['a'], never);
     timers.advance(10 * bound);
     expect(operator.vitals().loops.virtualserver?.busyForMs).toEqual([10 * bound]);
     expect(livez().status).toBe(200);
   });
 
-  it('does not fail while every call hangs until its deadline: a step that fails has ended', async () => {
+  it('passes while every call hangs until its deadline, because a failed step counts as finished', async () => {
     const timers = new FakeTimers();
     const hangs = (): Promise<never> =>
       new Promise((_resolve, reject) => {
@@ -118,13 +118,13 @@ describe('/livez', () => {
     expect(busy).toBeGreaterThan(0);
   });
 
-  it('does not fail when nothing has been done for long because there is nothing to do', async () => {
+  it('passes when the workers are idle for long', async () => {
     const { timers, livez } = await runningOperator([], never);
     timers.advance(100 * bound);
     expect(livez().status).toBe(200);
   });
 
-  it('fails when a reflector shows no sign of life for longer than it may', async () => {
+  it('fails when a reflector shows no sign of life for too long', async () => {
     const { livez, servers } = await runningOperator([], never);
     servers.silentMs = BOUNDS.longestSilenceMs;
     expect(livez().status).toBe(200);
@@ -132,7 +132,7 @@ describe('/livez', () => {
     expect(livez()).toEqual({ status: 500, body: 'informer: no sign of life for 451 s\n' });
   });
 
-  it('does not fail while the operator stops, which may take as long as it has to', async () => {
+  it('passes while the operator stops, however long that takes', async () => {
     const { operator, timers, livez, servers } = await runningOperator(['a', 'b'], never);
     void operator.stop();
     timers.advance(10 * bound);
@@ -156,35 +156,35 @@ describe('/readyz', () => {
     probePage(readyChecks({ vitals: { phase } as Vitals, stopping: false, standby: undefined, ...rest }, BOUNDS));
 
   it.each([
-    { what: 'an operator that has not begun', phase: 'idle', body: 'caches: not in sync yet\n' },
-    { what: 'one that fills its caches', phase: 'syncing', body: 'caches: not in sync yet\n' },
-    { what: 'one that runs', phase: 'running', body: 'ok\n' },
+    { what: 'an operator that has not started', phase: 'idle', body: 'caches: not in sync yet\n' },
+    { what: 'an operator that fills its caches', phase: 'syncing', body: 'caches: not in sync yet\n' },
+    { what: 'a running operator', phase: 'running', body: 'ok\n' },
     {
-      what: 'one that stops',
+      what: 'a stopping operator',
       phase: 'stopping',
       rest: { stopping: true },
       body: 'stopping: the process is about to end\n',
     },
     { what: 'a standby', phase: 'idle', rest: { standby: { leaseAgeMs: 30_000 } }, body: 'ok\n' },
     {
-      what: 'a standby that has lost sight of the Lease',
+      what: 'a standby that can no longer read the Lease',
       phase: 'idle',
       rest: { standby: { leaseAgeMs: 30_001 } },
       body: 'standby: the API server has not answered for the Lease for 30 s\n',
     },
     {
-      what: 'a standby that has never seen the Lease',
+      what: 'a standby that has not read the Lease yet',
       phase: 'idle',
       rest: { standby: { leaseAgeMs: Infinity } },
       body: 'standby: the API server has not answered for the Lease yet\n',
     },
-  ] as const)('says of $what: $body', ({ phase, body, ...rest }) => {
+  ] as const)('reports for $what: $body', ({ phase, body, ...rest }) => {
     expect(page(phase, 'rest' in rest ? rest.rest : {})).toEqual({ status: body === 'ok\n' ? 200 : 500, body });
   });
 });
 
 describe('the longest step', () => {
-  it('and the longest silence are those that docs/metrics.md gives for the defaults', async () => {
+  it('and the longest silence match docs/metrics.md for the defaults', async () => {
     const parsed = parseConfig(['--base-url=http://a', '--auth-url=http://b'], {});
     if (parsed.kind !== 'run') throw new Error(parsed.kind);
     const docs = await readFile(new URL('../../../docs/metrics.md', import.meta.url), 'utf8');
@@ -196,7 +196,7 @@ describe('the longest step', () => {
     expect(given).toEqual(minutes.map((number) => Math.floor(number * 2) / 2));
   });
 
-  it('grows with every deadline, with the number of workers and with the pause between two requests', () => {
+  it('grows with every deadline, the number of workers and the time between two requests', () => {
     expect(bound).toBe(120_000 + 12 * 30_000 + 20 * 15_000 + 5_000 + ((WORKERS + 4) * 6 * 1000) / 10);
     expect(longestStepMs({ ...SETTINGS, workers: WORKERS, providerQps: 0.01 })).toBeGreaterThan(WORKERS * 6 * 100_000);
   });

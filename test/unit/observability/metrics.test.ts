@@ -33,7 +33,7 @@ function metrics() {
 }
 
 describe('metrics', () => {
-  it('show what is looked at when they are asked for, in seconds', async () => {
+  it('show the values read on request, in seconds', async () => {
     const { lines } = metrics();
     expect(await lines()).toEqual(
       expect.arrayContaining([
@@ -56,7 +56,7 @@ describe('metrics', () => {
     );
   });
 
-  it('count what they are told of, in seconds', async () => {
+  it('count reported events, in seconds', async () => {
     const { instance, lines } = metrics();
     const [virtualserver, servercatalog] = [instance.loop('virtualserver'), instance.loop('servercatalog')];
     virtualserver.keyAdded();
@@ -102,7 +102,7 @@ describe('metrics', () => {
     );
   });
 
-  it('drop the reasons that nobody has any more, and keep the one that everybody asks for', async () => {
+  it('drop reasons that no object has, but always keep Available', async () => {
     const { instance } = metrics();
     const servers = async (...names: string[]): Promise<string[]> => {
       const vitals = { ...VITALS, objects: () => names.map((name) => stored(name)) };
@@ -114,7 +114,7 @@ describe('metrics', () => {
     expect(await servers()).toEqual([available]);
   });
 
-  it('count catalogs by readiness and reason, too', async () => {
+  it('count catalogs by readiness and reason', async () => {
     const { instance } = metrics();
     const conditions = [condition('Ready', 'False', 'SecretNotFound'), condition('Stalled', 'True', 'SecretNotFound')];
     const catalogs = [
@@ -129,7 +129,7 @@ describe('metrics', () => {
     ]);
   });
 
-  it('never throw into the operator, and say once that something cannot be counted', () => {
+  it('never throw into the operator, and report only the first failure', () => {
     const { instance, faults } = metrics();
     instance.loop('virtualserver').keyTaken(NaN);
     instance.loop('virtualserver').visited('success', Infinity);
@@ -152,7 +152,7 @@ describe('metrics', () => {
     [{ operation: 'images', code: 'PROVIDER_PROTOCOL' }, 'protocol_error'],
     [{ operation: 'deleteServer', code: 'PROVIDER_WITHHELD' }, 'withheld'],
     [{ operation: 'images', code: 'SOMETHING_NEW' }, 'unreachable'],
-  ] as const)('call %j %s', (info, result) => {
+  ] as const)('label %j as %s', (info, result) => {
     expect(providerResult({ ...info, durationMs: 1 })).toBe(result);
   });
 });

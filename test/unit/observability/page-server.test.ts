@@ -23,7 +23,7 @@ async function open(port: number): Promise<Socket> {
 }
 
 describe('a server of pages', () => {
-  it('answers GET and HEAD, with whatever query, and closes the connection', async () => {
+  it('answers GET and HEAD with any query, and closes the connection', async () => {
     const { url } = await serve();
     const got = await fetch(`${url}/page?verbose`);
     expect([got.status, await got.text(), got.headers.get('connection')]).toEqual([200, 'ok\n', 'close']);
@@ -31,7 +31,7 @@ describe('a server of pages', () => {
     expect([head.status, await head.text(), head.headers.get('content-length')]).toEqual([200, '', '3']);
   });
 
-  it('takes no other method and knows no other page', async () => {
+  it('rejects other methods and unknown pages', async () => {
     const { url } = await serve();
     const posted = await fetch(`${url}/page`, { method: 'POST', body: 'x' });
     expect([posted.status, posted.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
@@ -39,14 +39,14 @@ describe('a server of pages', () => {
     expect((await fetch(`${url}/constructor`)).status).toBe(404);
   });
 
-  it('answers 500 for a page that fails, and tells the log alone why', async () => {
+  it('answers 500 for a failed page, and logs the reason without sending it', async () => {
     const wrong = (): never => {
       throw new Error('not for everybody');
     };
     const { url, logged } = await serve({ '/page': wrong, '/other': () => Promise.reject(new Error('nor this')) });
     for (const path of ['/page', '/other']) {
       const got = await fetch(url + path);
-      expect([got.status, await got.text()]).toEqual([500, 'failed; the log says why\n']);
+      expect([got.status, await got.text()]).toEqual([500, 'failed; see the log\n']);
     }
     expect(logged().filter(({ msg }) => msg === 'page failed')).toMatchObject([
       { path: '/page', err: { message: 'not for everybody' } },
@@ -54,8 +54,8 @@ describe('a server of pages', () => {
     ]);
   });
 
-  // Sooner than the server would close a connection that is idle.
-  it('closes at once, whoever is still connected, and frees its port', { timeout: 8_000 }, async () => {
+  // Sooner than the server would close an idle connection.
+  it('closes immediately despite open connections, and frees its port', { timeout: 8_000 }, async () => {
     const { server } = await serve({ '/page': () => new Promise(() => undefined) });
     const idle = await open(server.port);
     const waiting = await open(server.port);
@@ -71,14 +71,14 @@ describe('a server of pages', () => {
     const address = { host: '127.0.0.1', port: server.port };
     const log = createLogger({ level: 'silent' });
     await expect(servePages({ address, flag: 'some-flag', pages: {}, log })).rejects.toThrow(
-      `--some-flag 127.0.0.1:${server.port} cannot be listened on: the port is in use`,
+      `--some-flag 127.0.0.1:${server.port}: cannot listen on this address: the port is in use`,
     );
   });
 });
 
 const LIVEZ = { '/livez': () => ({ status: 200, body: 'ok\n' }) };
 
-/** Probes as the kubelet does, while the peers keep their connections up. */
+/** Probes like the kubelet, while the peers keep their connections open. */
 async function probesBeside(peers: SlowPeersOptions, probesFrom: string): Promise<(number | string)[]> {
   const { server } = await serve(LIVEZ);
   const target = { host: '127.0.0.1', port: server.port };
@@ -86,7 +86,7 @@ async function probesBeside(peers: SlowPeersOptions, probesFrom: string): Promis
   onTestFinished(() => attack.stop());
   await expect.poll(() => attack.made()).toBeGreaterThanOrEqual(peers.count);
   const answers = [];
-  // Long enough for every bound and deadline to strike, and for the peers to come back.
+  // Long enough to reach every limit and deadline, and for the peers to reconnect.
   for (const before = attack.made(); attack.made() < before + 2 * peers.count;) {
     answers.push(await probe(target, '/livez', probesFrom));
     expect(attack.open()).toBeGreaterThan(0);
@@ -98,7 +98,7 @@ describe('a probe', () => {
   it.each([
     ['140 slow connections from another address', 140, () => '127.0.0.2', true, '127.0.0.3'],
     ['140 slow connections from its own address', 140, () => '127.0.0.2', true, '127.0.0.2'],
-    ['140 connections from another address that send nothing', 140, () => '127.0.0.2', false, '127.0.0.3'],
+    ['140 silent connections from another address', 140, () => '127.0.0.2', false, '127.0.0.3'],
     [
       '500 idle connections from 250 addresses',
       500,
@@ -113,14 +113,14 @@ describe('a probe', () => {
       true,
       '127.0.0.3',
     ],
-  ])('is answered beside %s', async (_, count, from, talk, probesFrom) => {
+  ])('is answered despite %s', async (_, count, from, talk, probesFrom) => {
     const answers = await probesBeside({ count, from, talk }, probesFrom);
     expect(answers.length).toBeGreaterThan(0);
     expect(answers.filter((status) => status !== 200)).toEqual([]);
   });
 });
 
-/** What the server sends until it closes the connection. */
+/** Everything that the server sends until it closes the connection. */
 async function answerTo(socket: Socket): Promise<string> {
   let text = '';
   socket.on('data', (chunk) => (text += chunk.toString()));
@@ -129,8 +129,8 @@ async function answerTo(socket: Socket): Promise<string> {
 }
 
 describe('a request', () => {
-  // Sooner than a kubelet gives up.
-  it('that comes a byte at a time is not waited for', { timeout: 5_000 }, async () => {
+  // Sooner than the kubelet gives up.
+  it('that arrives one byte at a time is cut off', { timeout: 5_000 }, async () => {
     const { server } = await serve();
     const socket = await open(server.port);
     const dripping = setInterval(() => socket.write('x'), 100);
@@ -145,13 +145,13 @@ describe('a request', () => {
     const answered = answerTo(socket);
     socket.write(`GET /page HTTP/1.1\r\nhost: x\r\n`);
     const line = `x-large: ${'x'.repeat(1_000)}\r\n`;
-    // Only as fast as the server takes it: what is sent after the end would cost the client the answer.
+    // Send only as fast as the server reads: data sent after its end would cost the client the response.
     for (let sent = 0; sent < 2 ** 20 && !socket.destroyed; sent += line.length)
       await new Promise((resolve) => socket.write(line, resolve));
     expect(await answered).toMatch(/^HTTP\/1\.1 431 /);
   });
 
-  it('is the only one of its connection, however many are sent at once', async () => {
+  it('is the only one on its connection, however many are sent at once', async () => {
     let asked = 0;
     const { server } = await serve({
       '/page': () => {
@@ -166,7 +166,7 @@ describe('a request', () => {
     expect(asked).toBe(1);
   });
 
-  it('leaves nothing of itself in the log', async () => {
+  it('leaves none of its contents in the log', async () => {
     const { server, lines } = await serve({ '/page': () => Promise.reject(new Error('fails')) });
     const before = lines.length;
     const forged = '{"level":"fatal","msg":"forged"}';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { sharedPage } from '../../../src/observability/shared-page.ts';
 
 describe('a shared page', () => {
-  it('is rendered once a second, however many ask', async () => {
+  it('is rendered once a second, however many requests arrive', async () => {
     let now = 0;
     let rendered = 0;
     const page = sharedPage(
@@ -18,7 +18,7 @@ describe('a shared page', () => {
     expect(new Set(await bodies())).toEqual(new Set(['2']));
   });
 
-  it('is rendered again a second after it failed', async () => {
+  it('is rendered again one second after a failure', async () => {
     let now = 0;
     let fails = true;
     const render = () => (fails ? Promise.reject(new Error('fails')) : Promise.resolve({ status: 200, body: 'ok' }));

@@ -1,4 +1,4 @@
-/** Order and rate of the token bucket, on a clock of its own. */
+/** Order and rate of the token bucket, on a fake clock. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { realTimers } from '../../../src/base/timers.ts';
 import { Bucket } from '../../../src/provider/bucket.ts';
@@ -14,14 +14,14 @@ describe('the token bucket', () => {
 
   const bucket = (qps: number) => new Bucket({ qps, timers: { ...realTimers, monotonic: () => Date.now() } });
 
-  /** Names of the waiters in the order in which they were served. */
+  /** Names of the waiters in the order in which the bucket served them. */
   function queue(target: Bucket, waiters: [string, Priority][]): string[] {
     const served: string[] = [];
     for (const [name, priority] of waiters) void target.acquire(priority, 'ns').then(() => served.push(name));
     return served;
   }
 
-  it('lets a burst of one second through at once, and then one request at a time', async () => {
+  it('allows a burst of one second at once, and then one request at a time', async () => {
     const served = queue(
       bucket(5),
       Array.from({ length: 8 }, (_, index) => [`${index}`, 'low']),
@@ -34,7 +34,7 @@ describe('the token bucket', () => {
     expect(served).toHaveLength(8);
   });
 
-  it('serves high before normal before low, and what one tenant waits for in order of arrival', async () => {
+  it('serves high before normal before low, and the requests of one tenant in order of arrival', async () => {
     const served = queue(bucket(1), [
       ['first', 'low'],
       ['low 1', 'low'],
@@ -47,7 +47,7 @@ describe('the token bucket', () => {
     expect(served).toEqual(['first', 'high 1', 'high 2', 'normal', 'low 1', 'low 2']);
   });
 
-  it('serves a tenant with one request next but one behind another tenant with a thousand', async () => {
+  it('serves a tenant with one request after at most one request of a tenant with a thousand', async () => {
     const target = bucket(10);
     const served: string[] = [];
     for (let index = 0; index < 1000; index++) void target.acquire('high', 'many').then(() => served.push('many'));
@@ -59,7 +59,7 @@ describe('the token bucket', () => {
     expect(served).toContain('one');
   });
 
-  it('lets tenants take turns, whenever each of them has come', async () => {
+  it('lets tenants take turns, whatever their order of arrival', async () => {
     const target = bucket(1);
     const served: string[] = [];
     const waiters = ['a1', 'a2', 'a3', 'a4', 'b1', 'c1', 'b2'];
@@ -68,7 +68,7 @@ describe('the token bucket', () => {
     expect(served).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2', 'a4']);
   });
 
-  it('gives every priority its share while the higher ones never end', async () => {
+  it('gives every priority its share under an endless load of higher priorities', async () => {
     const waiters = (['low', 'normal', 'high'] as const).flatMap((priority) =>
       Array.from({ length: 200 }, (): [string, Priority] => [priority, priority]),
     );
@@ -82,7 +82,7 @@ describe('the token bucket', () => {
     });
   });
 
-  it('holds one request even when less than one a second is allowed', async () => {
+  it('holds one token even if the rate is below one per second', async () => {
     const served = queue(bucket(0.1), [
       ['now', 'low'],
       ['in ten seconds', 'low'],
@@ -93,7 +93,7 @@ describe('the token bucket', () => {
     expect(served).toEqual(['now', 'in ten seconds']);
   });
 
-  it('saves no more than the burst while nothing is sent', async () => {
+  it('accumulates at most one burst while idle', async () => {
     const target = bucket(2);
     await vi.advanceTimersByTimeAsync(60_000);
     const served = queue(
@@ -104,7 +104,7 @@ describe('the token bucket', () => {
     expect(served).toHaveLength(2);
   });
 
-  it('goes on when the clock is set back', async () => {
+  it('continues when the clock is set back', async () => {
     const target = bucket(1);
     const served = queue(target, [
       ['first', 'low'],
@@ -115,7 +115,7 @@ describe('the token bucket', () => {
     expect(served).toEqual(['first', 'second']);
   });
 
-  it('rejects those who wait and those who come when it is closed', async () => {
+  it('rejects waiting and future callers when it is closed', async () => {
     const target = bucket(1);
     await target.acquire('high', 'ns');
     const waiting = target.acquire('low', 'ns');

@@ -1,4 +1,4 @@
-/** The calls that are safe to repeat: what is sent, and what each answer becomes. */
+/** The calls that are safe to repeat: the requests, and the result of each response. */
 import { createServer } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
 import { describe, expect, it } from 'vitest';
@@ -23,13 +23,13 @@ async function read(body: unknown, identifier = 'abc') {
 }
 
 describe('a task poll', () => {
-  it('is pending with the words of the provider', async () => {
+  it('is pending with the status text of the provider', async () => {
     const { state, stub } = await poll({ status: 200, body: { identifier: 'abc', status: 'Installing, 40%' } });
     expect(await state).toEqual({ state: 'pending', identifier: 'abc', status: 'Installing, 40%' });
     expect(stub.seen.at(-1)?.headers.authorization).toBe('Bearer token-1');
   });
 
-  it('passes on no credential and no control character that its words quote', async () => {
+  it('removes credentials and control characters from the status text', async () => {
     const status = `Installing\u001b[2J for ${KEY.secret}, Bearer token-1\n40%`;
     const { state } = await poll({ status: 200, body: { identifier: 'abc', status } });
     expect(await state).toMatchObject({ status: 'Installing[2J for ***, Bearer *** 40%' });
@@ -73,7 +73,7 @@ describe('a task poll', () => {
     ['/beta/vps/servers/../x', {}],
     [undefined, {}],
     [undefined, { identifier: 'x'.repeat(5000) }],
-  ])('cannot be understood when a 303 has Location %s and body %j', async (location, body) => {
+  ])('is a protocol error if a 303 has Location %s and body %j', async (location, body) => {
     const { state } = await poll({ status: 303, headers: location === undefined ? {} : { location }, body });
     expect(await errorOf(state)).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
   });
@@ -93,14 +93,14 @@ describe('a task poll', () => {
     [429, 'PROVIDER_RATE_LIMITED'],
     [500, 'PROVIDER_RESPONSE'],
     [503, 'PROVIDER_RESPONSE'],
-  ])('fails by %i with %s', async (status, code) => {
+  ])('fails on %i with %s', async (status, code) => {
     const { state } = await poll({ status });
     expect(await errorOf(state)).toMatchObject({ code });
   });
 });
 
 describe('redirects', () => {
-  it.each([301, 302, 303, 307, 308])('by %i never carry a token to another place', async (status) => {
+  it.each([301, 302, 303, 307, 308])('with %i never send a token to another server', async (status) => {
     let strangers = 0;
     const port = await listen(createServer((_request, response) => response.end(`${++strangers}`)));
     const stub = await startStub();
@@ -156,7 +156,7 @@ describe('reading a server', () => {
     });
   });
 
-  it('needs nothing but the identifier', async () => {
+  it('requires only the identifier', async () => {
     expect(await read({ identifier: 'abc' })).toEqual({ identifier: 'abc', ipv4: [], ipv6: [], macs: [] });
   });
 
@@ -185,7 +185,7 @@ describe('reading a server', () => {
     },
   );
 
-  it('is the one that was asked for in whatever case the provider spells it, and keeps that spelling', async () => {
+  it('accepts the identifier in any case, and keeps the spelling of the provider', async () => {
     expect(await read({ identifier: 'ABC' })).toMatchObject({ identifier: 'ABC' });
     expect(await read({ identifier: 'abc' }, 'ABC')).toMatchObject({ identifier: 'abc' });
   });
@@ -212,7 +212,7 @@ describe('reading a server', () => {
     expect(stub.seen).toEqual([]);
   });
 
-  it('does not find what the provider does not know', async () => {
+  it('fails with NOT_FOUND for an unknown server or task', async () => {
     const stub = await startStub();
     stub.on(`GET ${SERVER}`, { status: 404, body: '<html>Not found</html>' });
     const error = await errorOf(sessionFor(stub).readServer('abc', 'low'));
@@ -222,7 +222,7 @@ describe('reading a server', () => {
 });
 
 describe('deleting a server', () => {
-  it.each(['{"message":"ok"}', '', 'garbage', '[]'])('succeeds by 200 whatever the body is: %j', async (body) => {
+  it.each(['{"message":"ok"}', '', 'garbage', '[]'])('succeeds with 200, whatever the body is: %j', async (body) => {
     const stub = await startStub();
     stub.on(`DELETE ${SERVER}`, { status: 200, body });
     await sessionFor(stub).deleteServer('abc');
@@ -237,7 +237,7 @@ describe('deleting a server', () => {
     [409, 'PROVIDER_RESPONSE'],
     [429, 'PROVIDER_RATE_LIMITED'],
     [500, 'PROVIDER_RESPONSE'],
-  ])('fails by %i with %s, and is not repeated by itself', async (status, code) => {
+  ])('fails on %i with %s, without an automatic retry', async (status, code) => {
     const stub = await startStub();
     stub.on(`DELETE ${SERVER}`, { status, body: status === 204 ? '' : {} });
     expect(await errorOf(sessionFor(stub).deleteServer('abc'))).toMatchObject({ code });
@@ -255,7 +255,7 @@ describe('the lists of the provider', () => {
     return stub;
   };
 
-  it('leave out what is malformed', async () => {
+  it('drop malformed elements', async () => {
     const stub = await lists({
       products: [
         { code: 'a', specs: { ram: 1024, x: 1 } },
@@ -295,7 +295,7 @@ describe('the lists of the provider', () => {
     expect(stub.count('GET', '/beta/vps/images')).toBe(2);
   });
 
-  it('are asked for again after a failure', async () => {
+  it('are read again after a failure', async () => {
     const stub = await lists();
     stub.on('GET /beta/vps/images', { status: 500 });
     const session = sessionFor(stub);
@@ -304,7 +304,7 @@ describe('the lists of the provider', () => {
     expect(await session.catalog(60_000)).toMatchObject({ images: [] });
   });
 
-  it('show the products fresh at each call', async () => {
+  it('return fresh products on each call', async () => {
     const stub = await lists();
     const session = sessionFor(stub);
     await session.catalog(60_000);
@@ -312,7 +312,7 @@ describe('the lists of the provider', () => {
     expect(stub.count('GET', '/beta/vps/products')).toBe(2);
   });
 
-  it('that do not exist are a failed response, not a missing server', async () => {
+  it('fail with a response error on 404, not as a missing server', async () => {
     const stub = await lists();
     stub.on('GET /beta/vps/products', { status: 404 });
     expect(await errorOf(sessionFor(stub).products())).toMatchObject({ code: 'PROVIDER_RESPONSE', status: 404 });
@@ -328,14 +328,14 @@ describe('every call', () => {
     expect(stub.seen.map(({ path }) => path)).toEqual(['/pre/fix/auth/login', '/pre/fix/beta/vps/products']);
   });
 
-  it('ends at its deadline when nothing is answered', async () => {
+  it('ends at its deadline if the provider does not answer', async () => {
     const { authUrl } = await startStub();
     const raw = await startRaw(() => undefined);
     const session = sessionFor({ baseUrl: raw.origin, authUrl }, { timeoutMs: 100 });
     expect(await errorOf(session.products())).toMatchObject({ code: 'PROVIDER_TIMEOUT' });
   });
 
-  it('ends at its deadline when the answer drips', async () => {
+  it('ends at its deadline if the response trickles in', async () => {
     const { authUrl } = await startStub();
     const raw = await startRaw((socket) => {
       socket.write('HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n[');
@@ -346,7 +346,7 @@ describe('every call', () => {
     expect(await errorOf(session.products())).toMatchObject({ code: 'PROVIDER_TIMEOUT' });
   });
 
-  it('ends at its deadline when the connection is never established', async () => {
+  it('ends at its deadline if the connection is never established', async () => {
     const { authUrl } = await startStub();
     const port = await listen(createTcpServer(() => undefined));
     const session = sessionFor({ baseUrl: `https://127.0.0.1:${port}`, authUrl }, { timeoutMs: 300 });
@@ -368,7 +368,7 @@ describe('every call', () => {
     stub.on('GET /beta/vps/products', (_request, response) => {
       connections.add(response.socket);
       waiting.push(() => response.end('[]'));
-      // Nobody is answered before all connections are in use.
+      // The stub answers no request before all connections are in use.
       if (connections.size >= 8) for (const answer of waiting.splice(0)) answer();
     });
     const session = sessionFor(stub);
@@ -376,20 +376,20 @@ describe('every call', () => {
     expect(connections.size).toBe(8);
   });
 
-  it('does not take an answer of 50 MB', async () => {
+  it('rejects a response of 50 MB', async () => {
     const stub = await startStub();
     stub.on('GET /beta/vps/products', { status: 200, body: `[${' '.repeat(50 * 1024 * 1024)}]` });
     expect(await errorOf(sessionFor(stub).products())).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
   });
 
-  it('is unreachable when the answer is cut off', async () => {
+  it('fails as unreachable if the response is cut off', async () => {
     const { authUrl } = await startStub();
     const raw = await startRaw((socket) => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n[{"co'));
     const session = sessionFor({ baseUrl: raw.origin, authUrl });
     expect(await errorOf(session.products())).toMatchObject({ code: 'PROVIDER_UNREACHABLE' });
   });
 
-  it('fails when the client is closed while it is under way', async () => {
+  it('fails if the client is closed while it runs', async () => {
     const { authUrl } = await startStub();
     const arrived = Promise.withResolvers<undefined>();
     const raw = await startRaw(() => arrived.resolve(undefined));
@@ -400,7 +400,7 @@ describe('every call', () => {
     expect(await error).toMatchObject({ code: 'PROVIDER_UNREACHABLE' });
   });
 
-  it('is told of, with operation and outcome and without URL', async () => {
+  it('is reported with operation and outcome, but without the URL', async () => {
     const stub = await startStub();
     stub.on(`GET ${TASK}`, { status: 200, body: {} });
     const told: RequestInfo[] = [];

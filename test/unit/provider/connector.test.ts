@@ -1,4 +1,4 @@
-/** Which address family connections take: the tokens are bound to the source address. */
+/** The address family of connections, which matters because tokens are bound to the source address. */
 import { createServer } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
@@ -10,7 +10,7 @@ import { errorOf, listen, refusingOrigin, sessionFor, startStub } from './stub-p
 const V4 = { address: '127.0.0.1', family: 4 };
 const V6 = { address: '::1', family: 6 };
 
-/** A connector whose names have the addresses that the test says at the time. */
+/** A connector whose names resolve to the addresses that the test currently sets. */
 function connectorFor(addresses: () => Address[]) {
   let changes = 0;
   const connector = new Connector({
@@ -36,7 +36,7 @@ async function dualStackPort(): Promise<number> {
 }
 
 describe('the address family', () => {
-  it("is at first the resolver's first, and then stays whatever the resolver prefers", async () => {
+  it("is the resolver's first choice initially, and then stays the same", async () => {
     const port = await dualStackPort();
     let addresses: Address[] = [V6, V4];
     const { open, changes } = connectorFor(() => addresses);
@@ -46,7 +46,7 @@ describe('the address family', () => {
     expect(changes()).toBe(0);
   });
 
-  it('is the one that first connects', async () => {
+  it('is the first family that connects', async () => {
     const port = await listen(createTcpServer((socket) => socket.resume()));
     const { open, changes } = connectorFor(() => [V6, V4]);
     expect(await open(port)).toBe('IPv4');
@@ -54,7 +54,7 @@ describe('the address family', () => {
     expect(changes()).toBe(0);
   });
 
-  it('changes once when a host has only the other one', async () => {
+  it('changes once if a host has only addresses of the other family', async () => {
     const port = await dualStackPort();
     let addresses: Address[] = [V6, V4];
     const { open, changes } = connectorFor(() => addresses);
@@ -66,7 +66,7 @@ describe('the address family', () => {
     expect(changes()).toBe(1);
   });
 
-  it('changes when the one in use cannot be reached any more', async () => {
+  it('changes when the current family becomes unreachable', async () => {
     const port = await dualStackPort();
     const onlyV4 = await listen(createTcpServer((socket) => socket.resume()));
     const { open, changes } = connectorFor(() => [V6, V4]);
@@ -75,7 +75,7 @@ describe('the address family', () => {
     expect(changes()).toBe(1);
   });
 
-  it('does not change when neither can be reached', async () => {
+  it('does not change if both families are unreachable', async () => {
     const port = await dualStackPort();
     const { open, changes } = connectorFor(() => [V6, V4]);
     await open(port);
@@ -85,7 +85,7 @@ describe('the address family', () => {
     expect(changes()).toBe(0);
   });
 
-  it('does not change because of a TLS failure', async () => {
+  it('does not change after a TLS failure', async () => {
     const port = await dualStackPort();
     const { open, connector } = connectorFor(() => [V6, V4]);
     await open(port);
@@ -95,14 +95,14 @@ describe('the address family', () => {
     expect(await open(port)).toBe('IPv6');
   });
 
-  it('is none when the name has no address', async () => {
+  it('fails if the name has no address', async () => {
     const { open } = connectorFor(() => []);
     expect(await errorOf(open(1))).toMatchObject({ code: 'ENOTFOUND' });
   });
 });
 
 describe('a change of the address family', () => {
-  it('drops the tokens, and new connections take the new family', async () => {
+  it('drops the tokens, and new connections use the new family', async () => {
     const stub = await startStub();
     stub.on('GET /beta/vps/products', { status: 200, body: [] });
     const login = createServer((_request, response) => response.end('{"access_token":"from-v6","expires_in":300}'));
@@ -117,7 +117,7 @@ describe('a change of the address family', () => {
       { baseUrl: `http://base.test:${new URL(stub.baseUrl).port}`, authUrl: `http://auth.test:${authPort}` },
       { lookup: () => Promise.resolve([V6, V4]), onRequest: ({ operation }) => told.push(operation) },
     );
-    // The login goes over IPv6; the base URL answers over IPv4 only, so the token is void after its first call.
+    // The login goes over IPv6; the base URL answers over IPv4 only, so the token is invalid after its first call.
     await session.products();
     expect(told).toEqual(['login', 'products']);
     await session.ensureToken();

@@ -1,4 +1,4 @@
-/** What a create means whose connection fails: before the request is out nothing was created, after that nobody knows. */
+/** Orders whose connection fails: not created if it fails before the request is sent, unknown after that. */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer as createHttpsServer } from 'node:https';
@@ -14,12 +14,12 @@ import { listen, providerFor, refusingOrigin, REQUEST, sessionFor, startRaw, sta
 async function createAt(origin: string, options: { timeoutMs?: number; createTimeoutMs?: number } = {}) {
   const { authUrl } = await startStub();
   const session = sessionFor({ baseUrl: origin, authUrl }, options);
-  // The create timeout covers the login, too; a busy machine must not spend it there.
+  // The create timeout includes the login, which must not use it up on a busy machine.
   await session.ensureToken();
   return session.createServer(REQUEST);
 }
 
-/** A create whose only request is met by `onRequest`; with the number of requests that arrived. */
+/** Sends an order whose request `onRequest` handles; returns the outcome and the number of requests that arrived. */
 async function createRaw(
   onRequest: (socket: Socket, origin: string) => void,
   createTimeoutMs = 120_000,
@@ -47,13 +47,13 @@ function certificate(): { key: string; cert: string } {
   return pems;
 }
 
-describe('a create that found no connection', () => {
-  it('is not created when the connection is refused', async () => {
+describe('an order without a connection', () => {
+  it('is not created if the connection is refused', async () => {
     const outcome = await createAt(await refusingOrigin());
     expect(outcome).toMatchObject({ kind: 'notCreated', error: { code: 'PROVIDER_UNREACHABLE' } });
   });
 
-  it('is not created when the name has no address', async () => {
+  it('is not created if the name has no address', async () => {
     const { authUrl } = await startStub();
     const lookup = () => Promise.reject(Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' }));
     const session = sessionFor({ baseUrl: 'http://stub.invalid', authUrl }, { lookup });
@@ -61,7 +61,7 @@ describe('a create that found no connection', () => {
     expect(outcome).toMatchObject({ kind: 'notCreated', error: { code: 'PROVIDER_UNREACHABLE' } });
   });
 
-  it('is not created when the certificate is not trusted', async () => {
+  it('is not created if the certificate is not trusted', async () => {
     let requests = 0;
     const port = await listen(createHttpsServer(certificate(), () => requests++));
     const outcome = await createAt(`https://localhost:${port}`);
@@ -69,23 +69,23 @@ describe('a create that found no connection', () => {
     expect(requests).toBe(0);
   });
 
-  it('is not created when the server speaks no TLS', async () => {
+  it('is not created if the server does not use TLS', async () => {
     const port = await listen(createTcpServer((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')));
     expect(await createAt(`https://127.0.0.1:${port}`)).toMatchObject({ kind: 'notCreated' });
   });
 
-  it('is not created when the server resets during the TLS handshake', async () => {
+  it('is not created if the server resets the connection during the TLS handshake', async () => {
     const server = createTcpServer((socket) => socket.once('data', () => socket.resetAndDestroy()));
     expect(await createAt(`https://127.0.0.1:${await listen(server)}`)).toMatchObject({ kind: 'notCreated' });
   });
 
-  it('is not created when the TLS handshake never ends', async () => {
+  it('is not created if the TLS handshake never ends', async () => {
     const port = await listen(createTcpServer(() => undefined));
     const outcome = await createAt(`https://127.0.0.1:${port}`, { createTimeoutMs: 100 });
     expect(outcome).toMatchObject({ kind: 'notCreated', error: { code: 'PROVIDER_TIMEOUT' } });
   });
 
-  it('is not created after the client was closed', async () => {
+  it('is not created after the client is closed', async () => {
     const stub = await startStub();
     const provider = providerFor(stub);
     const session = provider.session({ keyId: 'key', secret: 'secret' });
@@ -95,8 +95,8 @@ describe('a create that found no connection', () => {
   });
 });
 
-describe('a create over TLS', () => {
-  it('is accepted when the name in the certificate is right and its issuer is trusted', async () => {
+describe('an order over TLS', () => {
+  it('is accepted if the certificate has the right name and a trusted issuer', async () => {
     const pems = certificate();
     const before = getCACertificates('default');
     setDefaultCACertificates([...before, pems.cert]);
@@ -109,33 +109,33 @@ describe('a create over TLS', () => {
   });
 });
 
-describe('a create whose answer is lost', () => {
+describe('an order whose response is lost', () => {
   it.each<[string, (socket: Socket) => void]>([
     ['resets the connection', (socket) => socket.resetAndDestroy()],
     ['closes the connection', (socket) => socket.destroy()],
     ['half-closes the connection', (socket) => socket.end()],
-    ['answers half a status line', (socket) => socket.end('HTTP/1.1 2')],
-    ['answers half the headers', (socket) => socket.end('HTTP/1.1 202 Accepted\r\nLocation: /beta/q')],
+    ['sends half a status line', (socket) => socket.end('HTTP/1.1 2')],
+    ['sends half the headers', (socket) => socket.end('HTTP/1.1 202 Accepted\r\nLocation: /beta/q')],
     ['does not speak HTTP', (socket) => socket.end('SSH-2.0-OpenSSH_9.9\r\n')],
-    ['only says 100 Continue', (socket) => socket.end('HTTP/1.1 100 Continue\r\n\r\n')],
+    ['sends only 100 Continue', (socket) => socket.end('HTTP/1.1 100 Continue\r\n\r\n')],
     [
       'switches protocols',
       (socket) => socket.end('HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n'),
     ],
     ['sends endless headers', (socket) => socket.write(`HTTP/1.1 202 Accepted\r\nX: ${'x'.repeat(100_000)}`)],
-  ])('is unknown and not sent again when the server %s', async (_name, onRequest) => {
+  ])('is unknown and not sent again if the server %s', async (_name, onRequest) => {
     const { outcome, requests } = await createRaw(onRequest);
     expect(outcome.kind).toBe('unknown');
     expect(requests).toBe(1);
   });
 
-  it('is unknown when the server never answers', async () => {
+  it('is unknown if the server never answers', async () => {
     const { outcome, requests } = await createRaw(() => undefined, 500);
     expect(outcome).toMatchObject({ kind: 'unknown', error: { code: 'PROVIDER_TIMEOUT' } });
     expect(requests).toBe(1);
   });
 
-  it('is unknown when the client is closed while it waits', async () => {
+  it('is unknown if the client is closed while waiting', async () => {
     const { authUrl } = await startStub();
     const arrived = Promise.withResolvers<undefined>();
     const raw = await startRaw(() => arrived.resolve(undefined));
@@ -146,14 +146,14 @@ describe('a create whose answer is lost', () => {
     expect(await outcome).toMatchObject({ kind: 'unknown', error: { code: 'PROVIDER_UNREACHABLE' } });
   });
 
-  it('is unknown when the connection stands and the server closes it before the request', async () => {
+  it('is unknown if the server closes the established connection before the request', async () => {
     const port = await listen(createTcpServer((socket) => socket.destroy()));
     const outcome = await createAt(`http://127.0.0.1:${port}`);
     expect(outcome).toMatchObject({ kind: 'unknown', error: { code: 'PROVIDER_UNREACHABLE' } });
   });
 });
 
-describe('a create that is accepted with a broken body', () => {
+describe('an order that is accepted with a broken body', () => {
   const head = (origin: string, more: string) =>
     `HTTP/1.1 202 Accepted\r\nLocation: ${origin}/beta/queue/vps/9\r\n${more}\r\n\r\n`;
 
@@ -166,8 +166,8 @@ describe('a create that is accepted with a broken body', () => {
       'is larger than any answer',
       (socket, origin) => socket.end(head(origin, 'Content-Length: 52428800') + ' '.repeat(50 * 1024 * 1024)),
     ],
-  ])('is created by its Location when the body %s', async (name, onRequest) => {
-    // To make 50 MiB and send them takes more than a second on a machine that has other work.
+  ])('is created with the task from the Location if the body %s', async (name, onRequest) => {
+    // Sending 50 MiB takes more than a second on a busy machine.
     const { outcome, requests } = await createRaw(onRequest, name === 'never ends' ? 1000 : 60_000);
     expect(outcome).toEqual({ kind: 'created', task: 9 });
     expect(requests).toBe(1);
@@ -179,18 +179,18 @@ describe('a create that is accepted with a broken body', () => {
       'PROVIDER_UNREACHABLE',
       (socket) => socket.end('HTTP/1.1 202 OK\r\nContent-Length: 50\r\n\r\n{"task":1'),
     ],
-    ['drips on', 'PROVIDER_TIMEOUT', (socket) => drip(socket, 'HTTP/1.1 202 OK\r\nContent-Length: 5000\r\n\r\n')],
+    ['trickles in', 'PROVIDER_TIMEOUT', (socket) => drip(socket, 'HTTP/1.1 202 OK\r\nContent-Length: 5000\r\n\r\n')],
     [
       'is larger than any answer',
       'PROVIDER_PROTOCOL',
       (socket) => socket.end(`HTTP/1.1 202 OK\r\nConnection: close\r\n\r\n${' '.repeat(50 * 1024 * 1024)}`),
     ],
-  ])('is unknown without a Location when the body %s', async (_name, code, onRequest) => {
+  ])('is unknown without a Location if the body %s', async (_name, code, onRequest) => {
     const { outcome } = await createRaw(onRequest, code === 'PROVIDER_TIMEOUT' ? 1000 : 60_000);
     expect(outcome).toMatchObject({ kind: 'unknown', error: { code } });
   });
 
-  it('is not created, without another login, when the body of a 401 outlasts the deadline', async () => {
+  it('is not created, without another login, if the body of a 401 exceeds the deadline', async () => {
     const stub = await startStub();
     const raw = await startRaw((socket) => socket.write('HTTP/1.1 401 No\r\nContent-Length: 50\r\n\r\n{'));
     const session = sessionFor({ baseUrl: raw.origin, authUrl: stub.authUrl }, { createTimeoutMs: 500 });
@@ -200,13 +200,13 @@ describe('a create that is accepted with a broken body', () => {
     expect(raw.requests).toHaveLength(1);
   });
 
-  it('is refused by its status even when the body of the refusal is cut off', async () => {
+  it('is refused by its status even if the body of the refusal is cut off', async () => {
     const { outcome } = await createRaw((socket) => socket.end('HTTP/1.1 422 No\r\nContent-Length: 50\r\n\r\n{"me'));
     expect(outcome).toMatchObject({ kind: 'refused', status: 422 });
   });
 });
 
-/** Sends a byte every few milliseconds for as long as the connection stands. */
+/** Sends a byte every few milliseconds while the connection is open. */
 function drip(socket: Socket, head: string): void {
   socket.write(head);
   const timer = setInterval(() => socket.write(' '), 5);

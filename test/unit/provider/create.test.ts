@@ -1,4 +1,4 @@
-/** What each answer to the create means: design.md, "What an answer to the create means". */
+/** The outcome of each response to an order: docs/design.md, "What an answer to the order means". */
 import { describe, expect, it } from 'vitest';
 import type { CreateOutcome } from '../../../src/provider/types.ts';
 import { providerFor, REQUEST, sessionFor, startStub } from './stub-provider.ts';
@@ -12,7 +12,7 @@ async function create(reply: Reply, prefix = ''): Promise<{ outcome: CreateOutco
   return { outcome: await sessionFor(stub).createServer(REQUEST), stub };
 }
 
-describe('the request of a create', () => {
+describe('the request of an order', () => {
   it('sends the documented body with the token, on a connection that is closed afterwards', async () => {
     const { stub } = await create({ status: 202, body: { task: 7 } });
     const post = stub.seen.find(({ path }) => path === SERVERS);
@@ -30,7 +30,7 @@ describe('the request of a create', () => {
   });
 });
 
-describe('an accepted create', () => {
+describe('an accepted order', () => {
   it('takes the task from the body', async () => {
     expect((await create({ status: 202, body: { task: 7 } })).outcome).toEqual({ kind: 'created', task: 7 });
   });
@@ -83,14 +83,14 @@ describe('an accepted create', () => {
     '/beta/queue/vps/abc',
     '//evil.invalid/beta/queue/vps/31',
     'http://[',
-  ])('does not believe the Location %s, and the body wins over it', async (location) => {
+  ])('ignores the Location %s and uses the body', async (location) => {
     const withoutTask = await create({ status: 202, headers: { location }, body: {} });
     expect(withoutTask.outcome).toMatchObject({ kind: 'unknown', error: { code: 'PROVIDER_PROTOCOL' } });
     const withTask = await create({ status: 202, headers: { location }, body: { task: 5 } });
     expect(withTask.outcome).toEqual({ kind: 'created', task: 5 });
   });
 
-  it('is unknown when body and Location name different tasks', async () => {
+  it('is unknown if body and Location name different tasks', async () => {
     const { outcome } = await create({ status: 202, headers: { location: '/beta/queue/vps/8' }, body: { task: 7 } });
     expect(outcome).toMatchObject({ kind: 'unknown', error: { code: 'PROVIDER_PROTOCOL' } });
     expect(outcome).toHaveProperty('error.message', expect.stringMatching(/task 7.*task 8/));
@@ -106,7 +106,7 @@ describe('an accepted create', () => {
   );
 });
 
-describe('a create that is not accepted', () => {
+describe('an order that is not accepted', () => {
   it.each([400, 402, 403, 404, 405, 413, 415, 422])(
     'is refused by %i, with the words of the provider',
     async (status) => {
@@ -117,7 +117,7 @@ describe('a create that is not accepted', () => {
     },
   );
 
-  it('is not created by 429, and says how long to wait', async () => {
+  it('is not created on 429, and reports how long to wait', async () => {
     const { outcome, stub } = await create({ status: 429, headers: { 'retry-after': '17' } });
     expect(outcome).toMatchObject({
       kind: 'notCreated',
@@ -128,7 +128,7 @@ describe('a create that is not accepted', () => {
 
   it.each([
     200, 201, 204, 206, 301, 302, 303, 307, 308, 406, 408, 409, 410, 418, 423, 425, 500, 501, 502, 503, 504, 599,
-  ])('is unknown by %i, and is not sent again', async (status) => {
+  ])('is unknown on %i, and is not sent again', async (status) => {
     const location = 'http://127.0.0.1:1/beta/queue/vps/31';
     const { outcome, stub } = await create({
       status,
@@ -140,13 +140,13 @@ describe('a create that is not accepted', () => {
   });
 });
 
-describe('a create that succeeds in another way than by 202', () => {
+describe('an order that succeeds with a status other than 202', () => {
   it.each([
     { status: 201, body: { task: 7 }, location: undefined },
     { status: 200, body: {}, location: '/beta/queue/vps/7' },
     { status: 200, body: { task: 7 }, location: '/beta/queue/vps/7' },
     { status: 206, body: { task: '7' }, location: undefined },
-  ])('is unknown and keeps the task that $status names: $body, Location $location', async (reply) => {
+  ])('is unknown and keeps the task named by $status: $body, Location $location', async (reply) => {
     const { status, body, location } = reply;
     const { outcome, stub } = await create({ status, body, headers: location === undefined ? {} : { location } });
     expect(outcome).toMatchObject({ kind: 'unknown', task: 7, error: { code: 'PROVIDER_PROTOCOL' } });
@@ -158,7 +158,7 @@ describe('a create that succeeds in another way than by 202', () => {
     { status: 200, body: {}, words: /answered 200 instead of 202 and names no task/ },
     { status: 201, body: { task: 8 }, words: /task 8.*task 7/ },
     { status: 202, body: { task: 8 }, words: /task 8.*task 7/ },
-  ])('keeps no task where none, or more than one, is named: $status $body', async ({ status, body, words }) => {
+  ])('keeps no task if none, or more than one, is named: $status $body', async ({ status, body, words }) => {
     const headers = 'task' in body ? { location: '/beta/queue/vps/7' } : {};
     const { outcome } = await create({ status, body, headers });
     expect(outcome).not.toHaveProperty('task');
@@ -166,8 +166,8 @@ describe('a create that succeeds in another way than by 202', () => {
   });
 });
 
-describe('a create with a token that is refused', () => {
-  it('logs in once more and sends once more', async () => {
+describe('an order with a refused token', () => {
+  it('logs in again and retries once', async () => {
     const stub = await startStub();
     stub.on(`POST ${SERVERS}`, (request, response) => {
       response.writeHead(request.headers.authorization === 'Bearer token-2' ? 202 : 401).end('{"task":3}');
@@ -184,7 +184,7 @@ describe('a create with a token that is refused', () => {
     expect(stub.count('POST', '/auth/login')).toBe(2);
   });
 
-  it('is not created when the second login fails', async () => {
+  it('is not created if the second login fails', async () => {
     const stub = await startStub();
     stub.on(`POST ${SERVERS}`, (_request, response) => {
       stub.on('POST /auth/login', { status: 503 });
@@ -194,7 +194,7 @@ describe('a create with a token that is refused', () => {
     expect(outcome).toMatchObject({ kind: 'notCreated', error: { code: 'PROVIDER_RESPONSE', status: 503 } });
   });
 
-  it('is unknown when the answer to the second request is lost', async () => {
+  it('is unknown if the response to the second request is lost', async () => {
     const stub = await startStub();
     let posts = 0;
     stub.on(`POST ${SERVERS}`, (_request, response) => {
@@ -205,7 +205,7 @@ describe('a create with a token that is refused', () => {
   });
 });
 
-describe('a create whose login fails', () => {
+describe('an order whose login fails', () => {
   it.each([
     [{ status: 401, body: { error: 'invalid_client' } }, 'PROVIDER_INVALID_CREDENTIALS'],
     [{ status: 503, body: 'down' }, 'PROVIDER_RESPONSE'],
@@ -220,7 +220,7 @@ describe('a create whose login fails', () => {
     expect(stub.count('POST', SERVERS)).toBe(0);
   });
 
-  it('is not created when the login outlasts the create timeout, and nothing is sent later', async () => {
+  it('is not created if the login exceeds the create timeout, and nothing is sent later', async () => {
     const stub = await startStub();
     const arrived = Promise.withResolvers<() => void>();
     stub.on('POST /auth/login', (_request, response) => {
@@ -232,11 +232,11 @@ describe('a create whose login fails', () => {
       kind: 'notCreated',
       error: { code: 'PROVIDER_TIMEOUT' },
     });
-    // On a busy machine the create gives up before the login has arrived.
+    // On a busy machine, the order may time out before the login arrives.
     const answer = await arrived.promise;
     answer();
     await session.ensureToken();
-    // A read made after the login, over its own connection, gives a late create every chance to have been sent.
+    // Read over another connection after the login, so a late order would have time to arrive.
     await session.products().catch(() => undefined);
     expect(stub.count('POST', SERVERS)).toBe(0);
   });

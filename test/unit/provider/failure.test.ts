@@ -1,4 +1,4 @@
-/** How long the provider asks to wait. */
+/** Parsing of the Retry-After header. */
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { retryAfter } from '../../../src/provider/failure.ts';
 

@@ -1,4 +1,4 @@
-/** The options of a provider, and how its sessions share one token bucket. */
+/** The options of a provider, and the token bucket that its sessions share. */
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createProvider } from '../../../src/provider/index.ts';
 import type { Operation } from '../../../src/provider/index.ts';
@@ -14,7 +14,7 @@ describe('a provider', () => {
     'https://user:hush@api.example.org',
     'https://api.example.org/?key=hush',
     'https://api.example.org/#hush',
-  ])('does not take %j for a URL, and does not repeat it', (url) => {
+  ])('rejects %j as a URL, without quoting it', (url) => {
     for (const urls of [{ baseUrl: url }, { authUrl: url }]) {
       const create = () => createProvider({ ...URLS, ...urls, qps: 5 });
       expect(create).toThrow(TypeError);
@@ -61,14 +61,14 @@ describe('the sessions of one key', () => {
     return { sent, provider: createProvider({ ...URLS, qps: 10, transport }) };
   }
 
-  /** A namespace that has a hundred cancellations on their way, ten of them sent. */
+  /** A namespace with a hundred pending cancellations, ten of them sent. */
   async function flood(provider: ReturnType<typeof createProvider>): Promise<void> {
     const session = provider.session(KEY, 'many');
     for (let index = 0; index < 100; index++) void session.deleteServer(`vs${index}`);
     await vi.advanceTimersByTimeAsync(0);
   }
 
-  it('let a namespace with one request wait for no other namespace with a hundred', async () => {
+  it('do not let a namespace with one request wait for another with a hundred', async () => {
     const { provider } = setUp();
     await flood(provider);
     let isDone = false;
@@ -80,7 +80,7 @@ describe('the sessions of one key', () => {
     expect(isDone).toBe(true);
   });
 
-  it('share the lists, which wait in the line of no namespace, and one login', async () => {
+  it('share one login and the lists, which wait behind no namespace', async () => {
     const { provider, sent } = setUp();
     await flood(provider);
     let done = 0;

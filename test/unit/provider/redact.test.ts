@@ -1,4 +1,4 @@
-/** No credential reaches an error: not its message, not its cause, not what inspection or JSON shows of it. */
+/** No credential reaches an error: neither its message nor its cause nor its inspected or JSON form. */
 import { inspect } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { excerpt } from '../../../src/provider/failure.ts';
@@ -19,7 +19,7 @@ const FORBIDDEN = [
   'AAAAC3NzaC1lZDI1NTE5AAAAIFirst',
 ];
 
-/** Everything that a logger could show of an error, causes included. */
+/** Everything that a logger could show of an error, including causes. */
 function exposed(error: unknown): string {
   const parts: string[] = [];
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
@@ -35,7 +35,7 @@ function expectClean(error: unknown): void {
 
 const ECHO = `key ${KEY.keyId} secret ${KEY.secret} basic ${BASIC} Bearer token-1 ${REQUEST.sshKeys}`;
 
-describe('an error of the provider that echoes credentials', () => {
+describe('a provider error that echoes credentials', () => {
   it.each([
     { error: 'odd', error_description: ECHO },
     { error: ECHO },
@@ -44,13 +44,13 @@ describe('an error of the provider that echoes credentials', () => {
     { message: encodeURIComponent(KEY.secret) },
     { message: `${KEY.secret.slice(0, 6)}\u0000${KEY.secret.slice(6)}` },
     { message: `${'x'.repeat(190)}${KEY.secret}` },
-  ])('shows none of them when it comes from the login: %j', async (body) => {
+  ])('shows none of them if it comes from the login: %j', async (body) => {
     const stub = await startStub();
     stub.on('POST /auth/login', { status: 400, body });
     expectClean(await errorOf(sessionFor(stub, {}, KEY).ensureToken()));
   });
 
-  it.each([400, 404, 429, 500, 302])('shows none of them when it comes from a call with status %i', async (status) => {
+  it.each([400, 404, 429, 500, 302])('shows none of them if it comes from a call with status %i', async (status) => {
     const stub = await startStub();
     const location = `${stub.origin}/token-1/${BASIC}`;
     for (const route of ['GET /beta/queue/vps/5', 'GET /beta/vps/products', 'DELETE /beta/vps/servers/a']) {
@@ -65,7 +65,7 @@ describe('an error of the provider that echoes credentials', () => {
     expectClean('error' in outcome && outcome.error);
   });
 
-  it('shows none of them when the answer is no HTTP or no JSON', async () => {
+  it('shows none of them if the response is not HTTP or not JSON', async () => {
     const { authUrl } = await startStub();
     const answers = [
       `${ECHO}\r\n\r\n`,
@@ -91,7 +91,7 @@ describe('an error of the provider that echoes credentials', () => {
     expect(error.message).toContain('was *** is ***');
   });
 
-  it('shows the rest of what it says', async () => {
+  it('shows the rest of the text', async () => {
     const stub = await startStub();
     stub.on('GET /beta/vps/products', { status: 500, body: { message: `before ${KEY.secret} after` } });
     const error = await errorOf(sessionFor(stub, {}, KEY).products());
@@ -100,7 +100,7 @@ describe('an error of the provider that echoes credentials', () => {
 });
 
 describe('a key ID that begins with the secret', () => {
-  it('is masked whole', () => {
+  it('is masked completely', () => {
     expect(new Redactor({ keyId: 'hush-4711-key', secret: 'hush-4711' }).clean('hush-4711-key and hush-4711')).toBe(
       '*** and ***',
     );
@@ -117,7 +117,7 @@ describe('a secret that is an ordinary word', () => {
     "'wrong secret'",
     'wrongly signed',
     'API key is wrong.',
-  ])('leaves the words of a phrase: %s', (text) => {
+  ])('is not masked in a phrase: %s', (text) => {
     expect(clean(text)).toBe(text);
   });
 
@@ -131,11 +131,11 @@ describe('a secret that is an ordinary word', () => {
     ['key-4711:wrong is unknown', '*** is unknown'],
     [`got ${pair}`, 'got ***'],
     ['got d3Jvbmc=', 'got ***'],
-  ])('is masked where it stands as a value: %s', (text, masked) => {
+  ])('is masked where it appears as a value: %s', (text, masked) => {
     expect(clean(text)).toBe(masked);
   });
 
-  it('is one of up to 7 lowercase letters; any other secret is masked everywhere', () => {
+  it('has at most 7 lowercase letters; any other secret is masked everywhere', () => {
     for (const secret of ['wrongful', 'Wrong', 'wr0ng', 'wr-ong', '秘密', '4711']) {
       expect(new Redactor({ keyId: 'key-4711', secret }).clean(`a ${secret} secret${secret}`)).toBe('a *** secret***');
     }
@@ -149,13 +149,13 @@ describe('a key ID', () => {
     ['unknown', 'the pair unknown:s3cret-4711', 'the pair ***'],
     ['short', 'a short one', 'a short one'],
     ['unknown-1', 'the key unknown-1', 'the key ***'],
-  ])('%s is masked where it is no word: %s', (keyId, text, masked) => {
+  ])('%s is masked unless it is a word: %s', (keyId, text, masked) => {
     expect(new Redactor({ keyId, secret: 's3cret-4711' }).clean(text)).toBe(masked);
   });
 });
 
 describe('sessions and providers', () => {
-  it('show no credential when they are inspected', async () => {
+  it('show no credential when inspected', async () => {
     const stub = await startStub();
     const provider = providerFor(stub);
     const session = provider.session(KEY);
@@ -164,7 +164,7 @@ describe('sessions and providers', () => {
     for (const secret of FORBIDDEN) expect(shown).not.toContain(secret);
   });
 
-  it('name the account by a hash that only base URL and key ID decide', async () => {
+  it('name the account by a hash of only the base URL and the key ID', async () => {
     const { authUrl } = await startStub();
     const account = (baseUrl: string, key: ApiKey = KEY) => providerFor({ baseUrl, authUrl }).session(key).account;
     const own = account('https://api.example.org/x');
@@ -198,13 +198,13 @@ describe('the excerpt of an error body', () => {
     expect(of(body)).toBe(text);
   });
 
-  it('has at most 200 characters and no half of one', () => {
+  it('has at most 200 characters, none of them cut in half', () => {
     const text = of({ message: `${'x'.repeat(199)}🔑` });
     expect(text).toHaveLength(200);
     expect(text.isWellFormed()).toBe(true);
   });
 
-  it('of a body that is too large for a message is empty', () => {
+  it('is empty for a body that is too large to be a message', () => {
     expect(of({ message: 'm', more: 'x'.repeat(70_000) })).toBe('');
   });
 });

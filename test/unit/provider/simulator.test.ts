@@ -1,4 +1,4 @@
-/** The life of a server at the simulated provider, which was written from the same documentation by itself. */
+/** The life of a server at the simulated provider, an independent implementation of the same documentation. */
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startSimulator } from '../../../src/simulator/index.ts';
 import type { SimulatorOptions } from '../../../src/simulator/index.ts';
@@ -33,7 +33,7 @@ describe('at the simulated provider', () => {
     expect(await errorOf(session.deleteServer(identifier))).toMatchObject({ code: 'PROVIDER_NOT_FOUND' });
   });
 
-  it('a create is refused when the provider does not offer what it asks for', async () => {
+  it('an order is refused if the provider does not offer what it requests', async () => {
     const { session } = await simulated();
     const outcome = await session.createServer({
       product: 'none',

@@ -1,4 +1,4 @@
-/** A scripted provider on a real port: it logs everybody in, and answers each route as the test says. */
+/** A scripted provider on a real port: accepts every login, and answers each route as the test specifies. */
 import { createServer } from 'node:http';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
@@ -23,7 +23,7 @@ export interface Seen {
   body: string;
 }
 
-/** What a route answers; a function may do as it likes with the response. */
+/** The response of a route; a function controls the response itself. */
 export type Reply =
   | { status: number; headers?: Record<string, string | string[]>; body?: unknown }
   | ((request: Seen, response: ServerResponse) => void);
@@ -32,14 +32,14 @@ export interface StubProvider {
   origin: string;
   baseUrl: string;
   authUrl: string;
-  /** Requests in order of arrival, logins too. */
+  /** Requests in order of arrival, including logins. */
   seen: Seen[];
   count(method: string, path: string): number;
-  /** The reply from now on to `METHOD /path`. */
+  /** Sets the reply to `METHOD /path` from now on. */
   on(route: string, reply: Reply): void;
 }
 
-/** `prefix` goes before every path of base and auth URL. Token n of a provider is `token-n`. */
+/** `prefix` precedes every path of the base and auth URL. Token n of a provider is `token-n`. */
 export async function startStub(prefix = ''): Promise<StubProvider> {
   const replies = new Map<string, Reply>();
   const seen: Seen[] = [];
@@ -100,7 +100,7 @@ export async function listen(server: Server | TcpServer): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** A server that gets each connection's request as text, when its head has arrived, and does as the test says. */
+/** A server that passes each request as text to the test once its headers have arrived. */
 export async function startRaw(
   onRequest: (socket: Socket, text: string) => void,
 ): Promise<{ origin: string; requests: string[] }> {
@@ -144,7 +144,7 @@ export function sessionFor(
   return providerFor(urls, options).session(key);
 }
 
-/** The error that a promise rejects with; fails when it resolves. */
+/** The error that a promise rejects with; throws if it resolves. */
 export async function errorOf(promise: Promise<unknown>): Promise<Error> {
   const error: unknown = await promise.then(
     () => new Error('resolved'),

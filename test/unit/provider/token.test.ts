@@ -1,4 +1,4 @@
-/** How tokens are obtained, renewed, dropped and refused. */
+/** Obtaining, renewing, dropping and refusing tokens. */
 import { describe, expect, it } from 'vitest';
 import { realTimers } from '../../../src/base/timers.ts';
 import type { ApiKey, ProviderErrorLike } from '../../../src/provider/types.ts';
@@ -8,7 +8,7 @@ import type { Reply, StubProvider } from './stub-provider.ts';
 const LOGIN = '/auth/login';
 const PRODUCTS = '/beta/vps/products';
 
-/** A provider that logs in with `token-n` of this lifetime, and accepts only tokens for which `accepts` is true. */
+/** A provider that issues `token-n` with this lifetime, and accepts only tokens for which `accepts` is true. */
 async function tokenStub(expiresIn: unknown, accepts: (token: string) => boolean = () => true): Promise<StubProvider> {
   const stub = await startStub();
   let logins = 0;
@@ -28,7 +28,7 @@ describe('the login', () => {
     { keyId: 'a+b%41', secret: '::' },
     { keyId: 'schlüssel', secret: '秘密 🔑 %2B' },
     { keyId: 'plain', secret: ' spaces around ' },
-  ])('sends the key raw as Basic credentials in UTF-8, and the documented form: %j', async (key) => {
+  ])('sends the raw key as Basic credentials in UTF-8, with the documented form: %j', async (key) => {
     const stub = await startStub();
     await sessionFor(stub, {}, key).ensureToken();
     const [login] = stub.seen;
@@ -38,7 +38,7 @@ describe('the login', () => {
     expect(login?.headers['content-type']).toBe('application/x-www-form-urlencoded');
   });
 
-  it('makes the key an accepted one, unless it is refused', async () => {
+  it('marks the key as accepted, unless the provider refuses it', async () => {
     const stub = await tokenStub(300);
     const session = sessionFor(stub);
     expect(session.isAccepted).toBe(false);
@@ -51,7 +51,7 @@ describe('the login', () => {
     expect(refused.isAccepted).toBe(false);
   });
 
-  it('is done once for 50 calls at the same time', async () => {
+  it('is sent once for 50 concurrent calls', async () => {
     const stub = await tokenStub(300);
     const session = sessionFor(stub);
     await Promise.all(Array.from({ length: 50 }, () => session.products()));
@@ -59,7 +59,7 @@ describe('the login', () => {
     expect(stub.count('GET', PRODUCTS)).toBe(50);
   });
 
-  it('is done once for each key', async () => {
+  it('is sent once per key', async () => {
     const stub = await tokenStub(300);
     const provider = providerFor(stub);
     const keys = [KEY, { ...KEY, secret: 'other' }, { ...KEY, keyId: 'other' }, { ...KEY }];
@@ -67,7 +67,7 @@ describe('the login', () => {
     expect(stub.count('POST', LOGIN)).toBe(3);
   });
 
-  it('is done again for a key that was forgotten', async () => {
+  it('is sent again for a forgotten key', async () => {
     const stub = await tokenStub(300);
     const provider = providerFor(stub);
     await provider.session(KEY).ensureToken();
@@ -76,7 +76,7 @@ describe('the login', () => {
     expect(stub.count('POST', LOGIN)).toBe(2);
   });
 
-  it('is tried again by the next call when it failed', async () => {
+  it('is retried by the next call after a failure', async () => {
     const stub = await startStub();
     const session = sessionFor(stub);
     stub.on(`POST ${LOGIN}`, { status: 503 });
@@ -97,14 +97,14 @@ describe('the login', () => {
     [{ status: 307, headers: { location: '/elsewhere' } }, 'PROVIDER_PROTOCOL'],
     [{ status: 429, headers: { 'retry-after': '3' }, body: { error: 'invalid_client' } }, 'PROVIDER_RATE_LIMITED'],
     [{ status: 500, body: { error: 'invalid_client' } }, 'PROVIDER_RESPONSE'],
-  ])('fails when the answer is %j', async (reply, code) => {
+  ])('fails if the response is %j', async (reply, code) => {
     const stub = await startStub();
     stub.on(`POST ${LOGIN}`, reply);
     expect(await errorOf(sessionFor(stub).ensureToken())).toMatchObject({ code });
     expect(stub.seen).toHaveLength(1);
   });
 
-  it('quotes code and description of another failure', async () => {
+  it('quotes code and description of any other failure', async () => {
     const stub = await startStub();
     const body = { error: 'unauthorized_client', error_description: 'This key has no access to the API' };
     stub.on(`POST ${LOGIN}`, { status: 400, body });
@@ -114,12 +114,12 @@ describe('the login', () => {
   });
 });
 
-describe('a key that is refused', () => {
+describe('a refused key', () => {
   it.each<Reply>([
     { status: 401, body: { error: 'invalid_client', error_description: 'Unknown key' } },
     { status: 400, body: { error: 'invalid_client', error_description: 'Unknown key' } },
     { status: 401, body: 'Unknown key' },
-  ])('is not sent again by the calls that follow: %j', async (reply) => {
+  ])('is not sent again by later calls: %j', async (reply) => {
     const stub = await startStub();
     stub.on(`POST ${LOGIN}`, reply);
     const session = sessionFor(stub);
@@ -133,7 +133,7 @@ describe('a key that is refused', () => {
     expect(stub.seen).toHaveLength(1);
   });
 
-  it('does not stop another key', async () => {
+  it('does not affect another key', async () => {
     const stub = await startStub();
     const provider = providerFor(stub);
     stub.on(`POST ${LOGIN}`, { status: 401 });
@@ -144,11 +144,11 @@ describe('a key that is refused', () => {
   });
 });
 
-describe('a refused key that is tried again', () => {
+describe('a retry with a refused key', () => {
   const REFUSAL = { status: 401, body: { error: 'invalid_client', error_description: 'Suspended.' } };
   const MINUTE_MS = 60_000;
 
-  /** A provider that refuses the key until the test says otherwise, on a clock that stands at 10:00 UTC. */
+  /** A provider that refuses the key until the test changes that, on a clock that starts at 10:00 UTC. */
   async function refusing(random = 0.5) {
     const stub = await startStub();
     const refuse = () => stub.on(`POST ${LOGIN}`, REFUSAL);
@@ -172,7 +172,7 @@ describe('a refused key that is tried again', () => {
     };
   }
 
-  it('is sent after a minute, and then after pauses that double up to ten minutes', async () => {
+  it('is sent after one minute, and then after delays that double up to ten minutes', async () => {
     const { logins, pass, refusal } = await refusing();
     await refusal();
     for (const [index, minutes] of [1, 2, 4, 8, 10, 10].entries()) {
@@ -188,12 +188,12 @@ describe('a refused key that is tried again', () => {
   it.each([
     [0, 54_000],
     [0.999, 66_000],
-  ])('is sent after a pause with jitter: %d', async (random, pauseMs) => {
+  ])('is sent after a delay with jitter: %d', async (random, pauseMs) => {
     const { refusal } = await refusing(random);
     expect((await refusal()).retryAfterMs).toBeCloseTo(pauseMs, -2);
   });
 
-  it('says when, in words that stay the same until then', async () => {
+  it('is announced in an error that stays the same until then', async () => {
     const { pass, refusal } = await refusing();
     const first = await refusal();
     expect(first.message).toBe(
@@ -211,7 +211,7 @@ describe('a refused key that is tried again', () => {
     expect((await refusal()).message).toContain('Next try in 4 minutes (at 2026-01-01T10:07:00Z)');
   });
 
-  it('is sent once for 50 calls, works from then on, and its listeners are told once', async () => {
+  it('is sent once for 50 calls, succeeds, and notifies the listeners once', async () => {
     const { provider, logins, recovered, pass, refusal, accept } = await refusing();
     await refusal();
     accept();
@@ -225,7 +225,7 @@ describe('a refused key that is tried again', () => {
     expect(recovered).toEqual([KEY]);
   });
 
-  it('begins with a short pause again when it was accepted in between', async () => {
+  it('starts with a short delay again if the key was accepted in between', async () => {
     const { provider, pass, refusal, accept, refuse } = await refusing();
     for (const minutes of [1, 2, 4]) {
       await refusal();
@@ -238,7 +238,7 @@ describe('a refused key that is tried again', () => {
     expect((await refusal()).retryAfterMs).toBe(MINUTE_MS);
   });
 
-  it('is sent at once when somebody asks for it, yet never twice within 5 seconds', async () => {
+  it('is sent at once on request, but never twice within 5 seconds', async () => {
     const { provider, logins, pass, refusal } = await refusing();
     await refusal();
     provider.retryLogin({ ...KEY });
@@ -257,7 +257,7 @@ describe('a refused key that is tried again', () => {
     expect(logins()).toBe(3);
   });
 
-  it('is not sent when another key is to be tried', async () => {
+  it('is not sent when the retry of another key is requested', async () => {
     const { provider, logins, pass, refusal } = await refusing();
     await refusal();
     pass(30_000);
@@ -266,7 +266,7 @@ describe('a refused key that is tried again', () => {
     expect(logins()).toBe(1);
   });
 
-  it('keeps its pauses when the provider was away in between', async () => {
+  it('keeps its delays if the provider was down in between', async () => {
     const { pass, refusal, refuse, fail, recovered } = await refusing();
     await refusal();
     fail();
@@ -285,7 +285,7 @@ describe('the renewal of a token', () => {
     [3600, 3_569_000, 3_571_000],
     [10, 7900, 8100],
     [1, 790, 810],
-  ])('with a lifetime of %j seconds comes in time before expiry counted from issue', async (seconds, before, after) => {
+  ])('with a lifetime of %j seconds comes before expiry, counted from issue', async (seconds, before, after) => {
     const stub = await tokenStub(seconds);
     let now = 5000;
     const session = sessionFor(stub, { timers: { ...realTimers, monotonic: () => now } });
@@ -315,7 +315,7 @@ describe('the renewal of a token', () => {
     },
   );
 
-  it('goes on with the old token while the login is down', async () => {
+  it('keeps using the old token while the login fails', async () => {
     const stub = await tokenStub(100);
     let now = 0;
     const session = sessionFor(stub, { timers: { ...realTimers, monotonic: () => now } });
@@ -330,14 +330,14 @@ describe('the renewal of a token', () => {
 });
 
 describe('a call that gets 401', () => {
-  it('is repeated once with a new token', async () => {
+  it('is retried once with a new token', async () => {
     const stub = await tokenStub(300, (token) => token !== 'token-1');
     expect(await sessionFor(stub).products()).toEqual([]);
     expect(stub.count('POST', LOGIN)).toBe(2);
     expect(stub.count('GET', PRODUCTS)).toBe(2);
   });
 
-  it('logs in once for 50 calls at the same time', async () => {
+  it('logs in once for 50 concurrent calls', async () => {
     const revoked = new Set<string>();
     const stub = await tokenStub(300, (token) => !revoked.has(token));
     const session = sessionFor(stub);
@@ -347,7 +347,7 @@ describe('a call that gets 401', () => {
     expect(stub.count('POST', LOGIN)).toBe(2);
   });
 
-  it('does not drop a token that another call has renewed in the meantime', async () => {
+  it('does not drop a token that another call has already renewed', async () => {
     const stub = await tokenStub(300, (token) => token !== 'token-1');
     const arrived = Promise.withResolvers<() => void>();
     stub.on('GET /beta/queue/vps/1', ({ headers }, response) => {
@@ -363,7 +363,7 @@ describe('a call that gets 401', () => {
     expect(stub.count('POST', LOGIN)).toBe(2);
   });
 
-  it('fails after the second 401, with two logins for 50 calls at the same time', async () => {
+  it('fails after the second 401, with two logins for 50 concurrent calls', async () => {
     const stub = await tokenStub(300, () => false);
     const session = sessionFor(stub);
     const errors = await Promise.all(Array.from({ length: 50 }, () => errorOf(session.products())));
@@ -372,7 +372,7 @@ describe('a call that gets 401', () => {
     expect(stub.count('GET', PRODUCTS)).toBe(100);
   });
 
-  it('fails with the error of the login when that fails', async () => {
+  it('fails with the error of the login if the login fails', async () => {
     const stub = await tokenStub(300, () => false);
     const session = sessionFor(stub);
     await session.ensureToken();

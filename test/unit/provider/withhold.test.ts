@@ -1,9 +1,9 @@
-/** A request that may not be sent any more is not sent, however late that is found out. */
+/** A request whose permission is withdrawn is not sent, however late that happens. */
 import { describe, expect, it } from 'vitest';
 import { REQUEST, sessionFor, startStub } from './stub-provider.ts';
 
-describe('leave to send', () => {
-  it('is asked when the connection of a create stands, and a refusal leaves the create unsent', async () => {
+describe('permission to send', () => {
+  it('is checked once an order has a connection, and a refusal leaves the order unsent', async () => {
     const stub = await startStub();
     const session = sessionFor(stub);
     let asked = 0;
@@ -13,7 +13,7 @@ describe('leave to send', () => {
     expect(stub.seen.map(({ method, path }) => `${method} ${path}`)).toEqual(['POST /auth/login']);
   });
 
-  it('is asked again before a create is repeated after a 401', async () => {
+  it('is checked again before an order is retried after a 401', async () => {
     const stub = await startStub();
     stub.on('POST /beta/vps/servers', { status: 401 });
     let asked = 0;
@@ -22,7 +22,7 @@ describe('leave to send', () => {
     expect(stub.seen.filter(({ path }) => path === '/beta/vps/servers')).toHaveLength(1);
   });
 
-  it('is asked before a DELETE, and a refusal leaves it unsent', async () => {
+  it('is checked before a DELETE, and a refusal leaves it unsent', async () => {
     const stub = await startStub();
     await expect(sessionFor(stub).deleteServer('vs1', () => false)).rejects.toMatchObject({
       code: 'PROVIDER_WITHHELD',
