@@ -77,7 +77,7 @@ export class ClusterView {
     return this.#items(`/apis/${API_VERSION}/namespaces/${encodeURIComponent(this.namespace)}/${plural}`);
   }
 
-  /** Sets annotations and removes those that are null. Rejects with CommandError if the object changed since it was read. */
+  /** Sets annotations, and removes null ones. Rejects with CommandError if the object changed since it was read. */
   async annotate({ metadata }: VirtualServer, annotations: Record<string, string | null>): Promise<VirtualServer> {
     const { name, uid, resourceVersion } = metadata;
     const path = pathOf(VIRTUAL_SERVERS, this.namespace, name);

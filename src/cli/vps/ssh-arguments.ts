@@ -17,8 +17,8 @@ const HOSTNAME = /^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/;
 const PLAIN = /^[A-Za-z0-9._-]+$/;
 
 /**
- * The provider's SSH proxy, or with `direct` an IPv6 address. Throws CommandError if the status has no such destination.
- * `where`: flags such as ` -n team`.
+ * The provider's SSH proxy, or with `direct` an IPv6 address. Throws CommandError if the status lacks it or has an
+ * invalid one. `where`: flags such as ` -n team`.
  */
 export function sshDestination({ metadata, status }: VirtualServer, direct: boolean, where: string): SshDestination {
   const { identifier, sshProxy, ipv6 = [] } = status ?? {};

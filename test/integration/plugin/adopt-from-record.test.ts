@@ -1,4 +1,4 @@
-/** `kubectl vps adopt --from-record` after the loss of a cluster: restored objects regain their servers without an order. */
+/** `kubectl vps adopt --from-record` after the loss of a cluster: restored objects regain their servers. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';

@@ -17,7 +17,7 @@ import { stored, storedWith } from '../../gen/virtual-server.ts';
 const HOSTILE = 'red \u001b[31m, C1 \u009b2J, turned \u202e, bell \u0007\r\n, no width \u200b, line \u2028, tab \t';
 const STEERING = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 
-/** The conditions for a reason of Ready, which withVerdict knows; other reasons belong to other conditions and Events. */
+/** The conditions for a reason of Ready; withVerdict does not know the reasons of other conditions and Events. */
 const conditionsOf = (reason: Reason) => {
   try {
     return withVerdict([], { reason: reason as ReadyReason, message: 'why' }, 1, 0);
