@@ -1,4 +1,4 @@
-/** Accounts, their keys, and the tokens that were issued for them. */
+/** Accounts, their keys and their tokens. */
 import { Buffer } from 'node:buffer';
 
 import type { Ledger } from './ledger.ts';
@@ -10,7 +10,7 @@ interface Token {
   account: string;
   keyId: string;
   sourceAddress: string;
-  /** From here the lifetime counts: the issue, or with sliding expiry the most recent use. */
+  /** Start of the lifetime (ms since the epoch): the issue, or with sliding expiry the last use. */
   countsFrom: number;
 }
 
@@ -20,8 +20,8 @@ interface Identity {
 }
 
 /**
- * What the provider refuses to a suspended account, whose servers stay alive. `login`: its keys cannot log in, and its
- * tokens keep working. `calls`: every call is refused. `empty`: every list is empty and everything else is unknown.
+ * What the provider refuses to a suspended account; its servers stay alive. `login`: its keys cannot log in, but its
+ * tokens keep working. `calls`: every call fails. `empty`: lists are empty, and everything else answers 404.
  */
 type Suspension = 'login' | 'calls' | 'empty';
 
@@ -46,17 +46,18 @@ export class Accounts {
     }
   }
 
-  /** Makes the account too, when there is none of that name. */
+  /** Creates the account if it does not exist. */
   addKey(account: string, key: Key): void {
-    if (key.keyId.includes(':')) throw new Error('A key id cannot hold a colon: Basic credentials end it there');
-    if (this.#keys.has(key.keyId)) throw new Error(`Key ${key.keyId} exists already`);
+    if (key.keyId.includes(':'))
+      throw new Error('A key ID must not contain a colon, which ends it in Basic credentials');
+    if (this.#keys.has(key.keyId)) throw new Error(`Key ${key.keyId} already exists`);
     this.#names.add(account);
     this.#keys.set(key.keyId, { account, secret: key.secret });
   }
 
   /**
-   * The key logs in to this account from now on, and makes the account if there is none of that name. Its tokens keep
-   * the account that they were issued for unless `moveTokens` (the documentation does not say).
+   * The key logs in to this account from now on; creates the account if it does not exist. Its tokens stay with the old
+   * account unless `moveTokens` (the documentation does not say).
    */
   moveKey(keyId: string, account: string, { moveTokens = false }: { moveTokens?: boolean } = {}): void {
     this.#key(keyId).account = account;
@@ -65,35 +66,35 @@ export class Accounts {
     for (const token of this.#tokens.values()) if (token.keyId === keyId) token.account = account;
   }
 
-  /** `status` is the answer to each call with `calls`. Replaces an earlier suspension. */
+  /** With `calls`, every call gets `status`. Replaces an earlier suspension. */
   suspend(account: string, how: Suspension, status: 401 | 403 = 401): void {
     this.#checkName(account);
     this.#suspended.set(account, { how, status });
   }
 
-  /** Ends the suspension; the account has the same servers as before. */
+  /** Ends the suspension; the account still has its servers. */
   resume(account: string): void {
     this.#checkName(account);
     this.#suspended.delete(account);
   }
 
-  /** Undefined for an account in good standing. */
+  /** Undefined if the account is not suspended. */
   suspension(account: string): { how: Suspension; status: 401 | 403 } | undefined {
     return this.#suspended.get(account);
   }
 
-  /** The key no longer logs in; its tokens end with it unless `keepTokens` (the documentation does not say). */
+  /** The key can no longer log in; its tokens stop working unless `keepTokens` (the documentation does not say). */
   revokeKey(keyId: string, options: { keepTokens?: boolean } = {}): void {
     if (!this.#keys.delete(keyId)) throw new Error(`There is no key ${keyId}`);
     if (!options.keepTokens) this.#forget((token) => token.keyId === keyId);
   }
 
-  /** Gives the key another secret; tokens stay. */
+  /** Gives the key another secret; its tokens keep working. */
   rotateKey(keyId: string, secret: string): void {
     this.#key(keyId).secret = secret;
   }
 
-  /** Every token, or those of one account, is refused from now on. */
+  /** Invalidates all tokens, or those of one account. */
   forgetTokens(account?: string): void {
     this.#forget((token) => account === undefined || token.account === account);
   }
@@ -117,14 +118,14 @@ export class Accounts {
     return json(200, { access_token, expires_in: this.#lifetimeSeconds, token_type: 'bearer' });
   }
 
-  /** Answers as to bad credentials, or as after a failure of the provider, without a look at the credentials. */
+  /** Answers as to bad credentials, or with `status` 500 and above as a provider failure, whatever the credentials. */
   refuseLogin(request: WireRequest, status: number): WireResponse {
     this.#record(request, false);
     if (status >= 500) return loginError(status, 'server_error', 'Something went wrong');
     return loginError(status, 'invalid_client', 'Unknown key or wrong secret');
   }
 
-  /** Undefined unless the token is valid now and from this address; a valid use counts for sliding expiry. */
+  /** Undefined unless the token is valid now and for this address. A valid use extends a sliding lifetime. */
   authenticate(request: WireRequest): Identity | undefined {
     const value = bearerToken(request.authorization);
     const token = value === undefined ? undefined : this.#tokens.get(value);
@@ -138,7 +139,7 @@ export class Accounts {
     return token;
   }
 
-  /** Whose request this is, valid credentials or not, without any effect. */
+  /** Identifies the sender even if a token has expired or a secret is wrong; has no side effects. */
   identify(request: WireRequest): Identity | undefined {
     const token = bearerToken(request.authorization);
     if (token !== undefined) return this.#tokens.get(token);
@@ -179,7 +180,7 @@ function loginError(status: number, error: string, error_description: string): W
   return json(status, { error, error_description });
 }
 
-/** The key id ends at the first colon (RFC 7617), so a secret may hold colons; both are taken as they are, in UTF-8. */
+/** The key ID ends at the first colon (RFC 7617), so a secret may contain colons. Both are plain UTF-8. */
 function basicCredentials(authorization: string | undefined): Key | undefined {
   const encoded = /^Basic +([A-Za-z0-9+/]+=*) *$/i.exec(authorization ?? '')?.[1];
   if (encoded === undefined) return undefined;

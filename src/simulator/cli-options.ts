@@ -1,4 +1,4 @@
-/** Flags and environment of `npm run simulator`, turned into options of the simulator. */
+/** Parses flags and environment of `npm run simulator` into options of the simulator. */
 import { parseArgs } from 'node:util';
 
 import { DEFAULT_KEY } from './options.ts';
@@ -6,41 +6,41 @@ import type { SimulatorOptions } from './server.ts';
 import { ADDRESSES, IDENTIFIER_CASES, IDENTIFIER_FROM, TASK_NUMBERINGS } from './world-options.ts';
 import type { WorldOptions } from './world-options.ts';
 
-export const HELP = `Runs the simulated provider until SIGTERM or SIGINT, and prints one line of JSON with
-baseUrl, authUrl, keyId, secret and, with --panel-port, panelUrl when it listens.
+export const HELP = `Runs the simulated provider until SIGTERM or SIGINT. Once it listens, it prints one line of JSON
+with baseUrl, authUrl, keyId, secret and, with --panel-port, panelUrl.
 
 Usage: npm run simulator -- [flags]
 
-  --port N               port to listen on; 0, the default, takes a free one
-  --host ADDRESS         address to listen on (127.0.0.1)
-  --public-url URL       scheme, host and port under which clients reach it (http://HOST:PORT)
-  --task-duration TIME   how long a creation takes (60s)
-  --token-lifetime TIME  expires_in of a token, whole seconds (300s)
-  --token-expiry MODE    what the lifetime counts from: sliding (the last use, the default) or issue
-  --task-lag TIME        GET of a task answers 404 for so long after the create (0s)
-  --server-lag TIME      GET of a server answers 404 for so long after its task is finished (0s)
-  --cancel-lag TIME      GET of a server answers 200 for so long after its DELETE (0s)
-  --task-numbering MODE  tasks are numbered over all accounts: global (the default), or in each: account
+  --port N               port to listen on; default 0, any free port
+  --host ADDRESS         address to listen on; default 127.0.0.1
+  --public-url URL       scheme, host and port that clients use; default http://HOST:PORT
+  --task-duration TIME   how long it takes to create a server; default 60s
+  --token-lifetime TIME  expires_in of a token, in whole seconds; default 300s
+  --token-expiry MODE    start of the lifetime: sliding (the last use, the default) or issue
+  --task-lag TIME        GET of a task answers 404 for this long after the create; default 0s
+  --server-lag TIME      GET of a server answers 404 for this long after its task has finished; default 0s
+  --cancel-lag TIME      GET of a server answers 200 for this long after its DELETE; default 0s
+  --task-numbering MODE  number tasks across all accounts (global, the default) or per account (account)
   --identifier-from MODE tasks show the identifier from their start (the default) or only at their end
   --identifier-case MODE as-is (the default), ignored, echo, upper-in-server or upper-in-task
-  --addresses MODE       servers show all (the default), no-macs, or none of their MAC and IPv6 addresses
-  --create-status CODE   answer to an accepted create: 200, 201 or 202 (the default)
-  --panel-port N         port of a control panel (src/simulator/panel.ts), open to every client; none by default.
+  --addresses MODE       servers show all (the default), no-macs or none of their MAC and IPv6 addresses
+  --create-status CODE   status of an accepted create: 200, 201 or 202 (the default)
+  --panel-port N         port of the control panel (src/simulator/panel.ts), open to every client; off by default.
                          Its POST /world (src/simulator/world.ts) changes lags, modes and more at run time
-  --key-id ID            key id (${DEFAULT_KEY.keyId}; environment VPS_SIMULATOR_KEY_ID)
-  --secret SECRET        its secret (${DEFAULT_KEY.secret}; environment VPS_SIMULATOR_SECRET)
-  --help                 this text
+  --key-id ID            key ID; default ${DEFAULT_KEY.keyId} (environment VPS_SIMULATOR_KEY_ID)
+  --secret SECRET        secret of the key; default ${DEFAULT_KEY.secret} (environment VPS_SIMULATOR_SECRET)
+  --help                 show this help
 
 TIME is a number with a unit: 500ms, 60s, 10m, 1h.
 `;
 
-/** A flag or variable that makes no sense; the message says which, and what would. */
+/** An invalid flag or variable; the message names it and says what is valid. */
 export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
 export interface CommandLine extends SimulatorOptions {
-  /** Port of the control panel; there is none without. */
+  /** Port of the control panel; off if undefined. */
   panelPort?: number;
 }
 
@@ -65,7 +65,7 @@ const FLAGS = {
   help: { type: 'boolean' },
 } as const;
 
-/** 'help' when that was asked for. Throws UsageError. */
+/** Returns 'help' for --help. Throws UsageError. */
 export function parseCommandLine(args: string[], env: Record<string, string | undefined>): CommandLine | 'help' {
   const flags = parseFlags(args);
   if (flags.help) return 'help';
@@ -73,7 +73,8 @@ export function parseCommandLine(args: string[], env: Record<string, string | un
     keyId: flags['key-id'] ?? env['VPS_SIMULATOR_KEY_ID'] ?? DEFAULT_KEY.keyId,
     secret: flags.secret ?? env['VPS_SIMULATOR_SECRET'] ?? DEFAULT_KEY.secret,
   };
-  if (key.keyId === '' || key.keyId.includes(':')) throw new UsageError('--key-id must not be empty or hold a colon');
+  if (key.keyId === '' || key.keyId.includes(':'))
+    throw new UsageError('--key-id must not be empty and must not contain a colon');
   const options: CommandLine = { accounts: [{ name: 'default', keys: [key] }], ...worldOptions(flags) };
   if (flags.host !== undefined) options.host = flags.host;
   if (flags.port !== undefined) options.port = port('--port', flags.port);
@@ -85,7 +86,7 @@ export function parseCommandLine(args: string[], env: Record<string, string | un
   if (flags['token-lifetime'] !== undefined) {
     const seconds = duration('--token-lifetime', flags['token-lifetime']) / 1000;
     if (!Number.isInteger(seconds) || seconds < 1)
-      throw new UsageError('--token-lifetime must be whole seconds, 1s or more');
+      throw new UsageError('--token-lifetime must be a whole number of seconds, 1s or more');
     options.tokenLifetimeSeconds = seconds;
   }
   const expiry = choice('--token-expiry', flags['token-expiry'], ['sliding', 'issue']);
@@ -117,7 +118,7 @@ function parseFlags(args: string[]) {
   try {
     return parseArgs({ args, options: FLAGS, strict: true, allowPositionals: false }).values;
   } catch (error) {
-    // The first sentence names the flag; what follows it is advice on positional arguments.
+    // The first sentence names the flag; the rest is advice on positional arguments.
     const [message = ''] = (error as Error).message.split(/\. |\n/, 1);
     throw new UsageError(message, { cause: error });
   }
@@ -131,7 +132,8 @@ function choice<T extends string>(flag: string, text: string | undefined, choice
 
 function port(flag: string, text: string): number {
   const value = Number(text);
-  if (!/^[0-9]+$/.test(text) || value > 65_535) throw new UsageError(`${flag} must be 0 to 65535, not ${text}`);
+  if (!/^[0-9]+$/.test(text) || value > 65_535)
+    throw new UsageError(`${flag} must be a port from 0 to 65535, not ${text}`);
   return value;
 }
 

@@ -1,4 +1,4 @@
-/** Faults to order: which requests they meet, what happens to those, and whether every one of them was met. */
+/** Faults: which requests they strike, what they do to a request, and whether each of them has struck. */
 import type { Garbage } from './garbage.ts';
 import type { RequestEntry } from './ledger.ts';
 import type { Route } from './routes.ts';
@@ -10,54 +10,54 @@ export interface FaultMatch {
   /** The decoded identifier or task number in the path. */
   param?: string;
   account?: string;
-  /** Only for faults that strike after processing: the status that the provider would answer. */
+  /** Only for faults after processing: the status that the provider would answer. */
   status?: number;
-  /** Strikes from the nth such request on, counted from 1 since the injection. */
+  /** Strikes from the nth matching request on, counted from 1 since the injection. */
   nth?: number;
 }
 
 /**
- * `after: true` strikes once the provider has acted on the request, so the client does not learn what happened;
- * otherwise the provider has not acted. `garbage`, `location` and `body` change an answer, so they strike after.
+ * With `after: true`, the fault strikes after the provider has acted on the request, so the client does not learn the
+ * outcome. Otherwise it strikes before. `garbage`, `location` and `body` change an answer, so they always strike after.
  */
 export type FaultAction =
-  /** Answers this. `body`: a string as it is, anything else as JSON. */
+  /** Answers with this status. `body`: a string is sent unchanged, anything else as JSON. */
   | { kind: 'status'; status: number; headers?: Record<string, string>; body?: unknown; after?: boolean }
-  /** Ends the connection in an orderly way (FIN), without an answer. */
+  /** Closes the connection (FIN) without an answer. */
   | { kind: 'drop'; after?: boolean }
-  /** Resets the connection (RST); over TLS it is dropped instead, as Node.js offers no reset there. */
+  /** Resets the connection (RST); over TLS it closes it instead, since Node.js cannot reset TLS connections. */
   | { kind: 'reset'; after?: boolean }
-  /** Waits until `release()`, then goes on, even if the client has left; never goes on after `close()`. */
+  /** Waits for `release()`, then continues even if the client has left; never continues after `close()`. */
   | { kind: 'hang'; after?: boolean }
   | { kind: 'delay'; ms: number; after?: boolean }
   | ({ kind: 'garbage' } & Garbage)
-  /** Meets only answers with a Location (202 and 303): replaces it, or removes it with null. */
+  /** Strikes only answers with a Location (202 and 303): replaces the header, or removes it with null. */
   | { kind: 'location'; location: string | null | ((original: string) => string) }
   /** Replaces the JSON body, or maps it. */
   | { kind: 'body'; body: unknown };
 
 export interface FaultInput {
   match?: FaultMatch;
-  /** How many requests it strikes; 1 by default. With Infinity it is met after the first. */
+  /** How many requests it strikes; 1 by default. With Infinity it counts as met after the first. */
   times?: number;
   action: FaultAction;
 }
 
 export interface FaultHandle {
-  /** Resolves when it has struck as often as it should, after the processing for faults that strike after it. */
+  /** Resolves when the fault has struck `times` times; for faults with `after`, the provider has then acted. */
   readonly met: Promise<void>;
-  /** How often it has struck. */
+  /** How often the fault has struck. */
   readonly count: number;
-  /** Lets requests that hang in it go on, now and later. */
+  /** Lets hanging requests continue, now and later. */
   release(): void;
-  /** Strikes no more and need not be met; requests that hang in it go on hanging. */
+  /** Stops the fault, which then need not be met; hanging requests keep hanging. */
   remove(): void;
 }
 
 export class Fault implements FaultHandle {
   readonly action: FaultAction;
   readonly met: Promise<void>;
-  /** Resolves to whether a request that hangs may go on. */
+  /** Resolves to whether a hanging request may continue. */
   readonly gate: Promise<boolean>;
   readonly #match: FaultMatch;
   readonly #times: number;
@@ -92,7 +92,7 @@ export class Fault implements FaultHandle {
     this.#openGate(true);
   }
 
-  /** Requests that hang do not go on: their connections are closing. */
+  /** Hanging requests do not continue: their connections are closing. */
   shut(): void {
     this.#openGate(false);
   }
@@ -146,7 +146,7 @@ export class Faults {
   readonly #active = new Set<Fault>();
   readonly #all = new Set<Fault>();
 
-  /** Where several match a request, the one injected first strikes; the others wait for the next. */
+  /** If several faults match a request, the one injected first strikes; the others wait for the next request. */
   inject(input: FaultInput): FaultHandle {
     const fault = new Fault(input, (ended) => this.#active.delete(ended));
     this.#active.add(fault);
@@ -154,7 +154,7 @@ export class Faults {
     return fault;
   }
 
-  /** The fault that strikes this request now: before processing without a response, after it with one. */
+  /** The fault that strikes this request now: before processing if there is no response, else after it. */
   take(entry: RequestEntry, response: WireResponse | undefined): Fault | undefined {
     if (this.#active.size === 0) return undefined;
     let chosen: Fault | undefined;
@@ -170,10 +170,10 @@ export class Faults {
 
   assertMet(): void {
     const unmet = this.unmet();
-    if (unmet.length > 0) throw new Error(`Faults were injected and never met: ${unmet.join('; ')}`);
+    if (unmet.length > 0) throw new Error(`Injected faults were never met: ${unmet.join('; ')}`);
   }
 
-  /** Ends every wait; for `close()`. */
+  /** Ends all hanging requests; for `close()`. */
   shut(): void {
     for (const fault of this.#all) fault.shut();
   }

@@ -1,6 +1,6 @@
-/** Reads the fields of an order that came as JSON; errors name the field. */
+/** Reads the fields of a panel order in JSON; errors name the field. */
 
-/** An order that makes no sense; the message says which field, and what would. */
+/** An invalid panel order; the message names the field and says what is valid. */
 export class WrongOrderError extends Error {
   override readonly name = 'WrongOrderError';
 }
@@ -9,7 +9,7 @@ export class Fields {
   readonly #name: string;
   readonly #values: Map<string, unknown>;
 
-  /** `name` is that of the object: '' for the body itself. */
+  /** `name`: the name of the object; '' for the body itself. */
   constructor(name: string, value: unknown) {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
       throw new WrongOrderError(`${name === '' ? 'the body' : name} must be a JSON object`);
@@ -18,17 +18,18 @@ export class Fields {
     this.#values = new Map(Object.entries(value));
   }
 
-  /** The name of a field as the error says it. */
+  /** The path of a field in error messages. */
   path(name: string): string {
     return this.#name === '' ? name : `${this.#name}.${name}`;
   }
 
   text(name: string): string {
-    return this.#wanted(name, this.maybeText(name), 'a text');
+    return this.#wanted(name, this.maybeText(name), 'a non-empty string');
   }
 
   maybeText(name: string): string | undefined {
-    return this.#take(name, 'a text', (value) => typeof value === 'string' && value !== '') as string | undefined;
+    return this.#take(name, 'a non-empty string', (value) => typeof value === 'string' && value !== '') as
+      string | undefined;
   }
 
   count(name: string): number {
@@ -41,7 +42,7 @@ export class Fields {
     return this.#take(name, 'milliseconds, 0 or more', isMs) as number | undefined;
   }
 
-  /** Null is for ever. */
+  /** Null means Infinity. */
   maybeMsOrNull(name: string): number | undefined {
     if (this.#values.get(name) !== null) return this.maybeMs(name);
     this.#values.delete(name);
@@ -60,10 +61,10 @@ export class Fields {
     return this.#take(name, oneOf(choices), (value) => choices.includes(value as T)) as T | undefined;
   }
 
-  /** Throws when there is a field that nothing has read. */
+  /** Throws WrongOrderError if a field was not read. */
   end(): void {
     const [unknown] = this.#values.keys();
-    if (unknown !== undefined) throw new WrongOrderError(`${this.path(unknown)} is not a field of this order`);
+    if (unknown !== undefined) throw new WrongOrderError(`${this.path(unknown)} is not a known field`);
   }
 
   #wanted<T>(name: string, value: T | undefined, what: string): T {

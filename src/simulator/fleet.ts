@@ -1,4 +1,4 @@
-/** Servers: what exists, for whom, and from when on. Completion is read off the clock; nothing runs by itself. */
+/** Servers: what exists, for which account, and since when. The clock alone decides completion; there are no timers. */
 import type { Ledger } from './ledger.ts';
 import type { Settings, SimulatedProduct } from './options.ts';
 import type { ServerObject } from './server-object.ts';
@@ -9,13 +9,13 @@ import { Tasks } from './tasks.ts';
 import type { TaskAnswer } from './tasks.ts';
 import type { Addresses, IdentifierCase, IdentifierFrom, Lag, TaskNumbering } from './world-options.ts';
 
-/** A server keeps its hardware addresses for its whole life, so a patch cannot set them. */
+/** Without `macs`: a server keeps its hardware addresses for life. */
 type ServerPatch = Partial<Omit<ServerObject, 'identifier' | 'macs'>>;
 
 interface FailOptions {
   text?: string;
   account?: string;
-  /** False: the answers of the task have no identifier. */
+  /** False: answers of the task omit the identifier. */
   identifier?: boolean;
 }
 
@@ -30,9 +30,9 @@ export class Fleet {
   readonly #ledger: Ledger;
   readonly #tasks: Tasks;
   readonly #servers: Servers;
-  /** Every identifier that was ever given out. */
+  /** Every identifier that was ever assigned. */
   readonly #identifiers = new Set<string>();
-  /** Identifiers of earlier servers that the next creates get. */
+  /** Identifiers of former servers, for the next creates. */
   readonly #returning: string[] = [];
   #serial = 0;
   #taskDurationMs: number;
@@ -58,17 +58,17 @@ export class Fleet {
     return task.number;
   }
 
-  /** Undefined when the account has no such task. */
+  /** Undefined if the account has no such task. */
   pollTask(account: string, number: number): TaskAnswer | undefined {
     return this.#tasks.poll(account, number);
   }
 
-  /** Undefined when the account has no such server. */
+  /** Undefined if the account has no such server. */
   find(account: string, identifier: string): FoundServer | undefined {
     return this.#servers.find(account, identifier);
   }
 
-  /** Unprovisions the server; a task that was creating it is gone. */
+  /** Cancels the server, and hides the task if it was still creating the server. */
   cancel(account: string, identifier: string): void {
     const server = this.#servers.alive(identifier);
     if (server.task && !this.#servers.isReady(server)) server.task.hidden = true;
@@ -78,17 +78,17 @@ export class Fleet {
     this.#ledger.append({ kind: 'cancel', at, serial, identifier: object.identifier, account });
   }
 
-  /** The truth, whatever lags or lies. */
+  /** The actual servers, whatever lag or false answers hide. */
   aliveServers(account?: string): AliveServer[] {
     return this.#servers.listAlive(account);
   }
 
-  /** Every server that ever was, by serial, with its account and its end. */
+  /** Every server that ever existed, by serial, with its account and its end. */
   history(): ServerLife[] {
     return this.#servers.history();
   }
 
-  /** A ready server that no request created; `patch` overrides fields, `identifier` too. */
+  /** Adds a ready server without a request; `patch` overrides fields, including `identifier`. */
   addServer(account: string, patch: ServerPatch & { identifier?: string } = {}): ServerObject {
     const identifier = this.#givenOut(patch.identifier ?? this.#settings.newIdentifier());
     const server = this.#addReady(account, identifier, patch.product);
@@ -96,29 +96,29 @@ export class Fleet {
     return server.object;
   }
 
-  /** Changes a server behind everybody's back, as somebody in the control panel would. */
+  /** Changes a server without a request, as a user of the provider's control panel would. */
   updateServer(identifier: string, patch: ServerPatch): void {
     const server = this.#servers.alive(identifier);
     server.object = { ...server.object, ...patch };
   }
 
-  /** The server is gone, without a request and without a `cancel` in the ledger. */
+  /** Removes a server without a request and without a `cancel` in the ledger. */
   removeServer(identifier: string): void {
     this.#servers.end(this.#servers.alive(identifier), { how: 'removed', by: undefined });
   }
 
-  /** Gives the identifier of a server that is gone to a new, ready one, by default of the same account. */
+  /** Gives the identifier of a former server to a new, ready server, by default in the same account. */
   reuseIdentifier(identifier: string, account?: string): ServerObject {
     const earlier = this.#servers.latestGone(identifier);
     return this.#addReady(account ?? earlier.account, earlier.object.identifier, earlier.object.product).object;
   }
 
-  /** Gives the identifier of a server that is gone to the next server that is ordered. */
+  /** Gives the identifier of a former server to the next server that is ordered. */
   reuseAtNextCreate(identifier: string): void {
     this.#returning.push(this.#servers.latestGone(identifier).object.identifier);
   }
 
-  /** The server gets other IPv6 addresses; its MACs stay. */
+  /** Changes the IPv6 addresses of the server; its MACs stay. */
   renumber(identifier: string): void {
     const server = this.#servers.alive(identifier);
     server.renumbered += 1;
@@ -130,7 +130,7 @@ export class Fleet {
     this.#servers.alive(identifier).shows = addresses;
   }
 
-  /** For servers from now on. */
+  /** For new servers. */
   setAddresses(addresses: Addresses): void {
     this.#settings.addresses = addresses;
   }
@@ -139,7 +139,7 @@ export class Fleet {
     this.#settings.lag = { ...this.#settings.lag, ...lag };
   }
 
-  /** Counters of the other numbering stay where they are. */
+  /** Counters of the other numbering keep their values. */
   setTaskNumbering(numbering: TaskNumbering): void {
     this.#settings.taskNumbering = numbering;
   }
@@ -152,17 +152,17 @@ export class Fleet {
     this.#settings.identifierFrom = from;
   }
 
-  /** Later creates reuse the numbers of earlier ones; with `account` only those of that account. */
+  /** Later creates reuse earlier task numbers; with `account`, only those of that account. */
   restartTaskCounter(account?: string): void {
     this.#tasks.restartCounter(account);
   }
 
-  /** For creates from now on. */
+  /** For new creates. */
   setTaskDuration(ms: number): void {
     this.#taskDurationMs = ms;
   }
 
-  /** The newest task of the number, stalled or not, is finished as of now. */
+  /** Finishes the newest task with this number now, stalled or not. */
   completeTask(number: number, account?: string): void {
     const task = this.#tasks.newest(number, account);
     const now = this.#settings.clock.now();
@@ -172,12 +172,12 @@ export class Fleet {
     if (server) server.readyAt = now;
   }
 
-  /** The provider no longer knows the newest task of the number; the server is created as planned. */
+  /** Hides the newest task with this number; its server is still created. */
   vanishTask(number: number, account?: string): void {
     this.#tasks.newest(number, account).hidden = true;
   }
 
-  /** The task never ends, with its usual text or this one; the server appears in time only with `serverAppears`. */
+  /** The task never ends, and shows its usual text or `text`. Its server appears only with `serverAppears`. */
   stallTask(number: number, options: StallOptions = {}): void {
     const task = this.#tasks.newest(number, options.account);
     task.stalled = { text: options.text, showsIdentifier: true };
@@ -185,7 +185,7 @@ export class Fleet {
     if (server && !options.serverAppears) server.readyAt = Infinity;
   }
 
-  /** The creation fails: the task says so for ever (the documentation shows no failure), and no server comes of it. */
+  /** The task fails for good, in a form that the documentation does not show; it creates no server. */
   failTask(number: number, { text = 'Installation failed', account, identifier = true }: FailOptions = {}): void {
     const task = this.#tasks.newest(number, account);
     task.stalled = { text, showsIdentifier: identifier };
@@ -200,7 +200,7 @@ export class Fleet {
   }
 
   #givenOut(identifier: string): string {
-    if (this.#identifiers.has(identifier)) throw new Error(`Identifier ${identifier} was given out before`);
+    if (this.#identifiers.has(identifier)) throw new Error(`Identifier ${identifier} was assigned before`);
     this.#identifiers.add(identifier);
     return identifier;
   }
@@ -212,7 +212,7 @@ export class Fleet {
     return this.#newServer(account, identifier, product, diskSizes['ssd']?.[0] ?? 10);
   }
 
-  /** Ready at once; a create makes it wait for its task. */
+  /** A server that is ready at once; `create` makes it wait for its task. */
   #newServer(account: string, identifier: string, product: SimulatedProduct, diskSize: number): SimulatedServer {
     const serial = ++this.#serial;
     const object = newServerObject(identifier, serial, product, diskSize);

@@ -1,24 +1,24 @@
-/** Answers that no client should swallow: the true answer of the provider, spoilt. */
+/** Corrupts a correct answer of the provider in ways that a client must reject or survive. */
 import { Buffer } from 'node:buffer';
 
 import type { Clock } from './clock.ts';
 import type { Delivery, WireResponse } from './wire.ts';
 
 export type Garbage =
-  /** An HTML page instead of the body, as a proxy would send; the status stays. */
+  /** An HTML page instead of the body, as a proxy would send; keeps the status. */
   | { form: 'html' }
-  /** Half of the body under a Content-Length for all of it, then the connection ends. */
+  /** Half of the body with the full Content-Length, then the connection ends. */
   | { form: 'truncated' }
-  /** A JSON object of so many megabytes, streamed. */
+  /** A streamed JSON object of this size. */
   | { form: 'oversized'; megabytes: number }
-  /** The body, a byte at a time. */
+  /** The body, one byte at a time. */
   | { form: 'slow'; msPerByte: number }
-  /** The true body under another Content-Type. */
+  /** The correct body with another Content-Type. */
   | { form: 'contentType'; contentType: string }
-  /** Any text instead of the body, as application/json. */
+  /** This text instead of the body, as application/json. */
   | { form: 'text'; text: string };
 
-/** Breaks off a body half-way; the socket server ends the connection on it. */
+/** Thrown in the middle of a body; the socket server then ends the connection. */
 export class BodyBrokenOffError extends Error {
   override readonly name = 'BodyBrokenOffError';
 }

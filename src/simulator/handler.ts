@@ -1,4 +1,4 @@
-/** The provider as a function from Request to Response, for tests and simulations in one process, without a socket. */
+/** The provider as a function from Request to Response, for tests and simulations without a socket. */
 import { until } from '../base/until.ts';
 import type { Simulation } from './simulation.ts';
 import type { Delivery } from './wire.ts';
@@ -6,13 +6,13 @@ import type { Delivery } from './wire.ts';
 interface RequestContext {
   /** The address that tokens are bound to. */
   sourceAddress: string;
-  /** Number of the connection in the ledger; 0 when left out. */
+  /** Number of the connection in the ledger; default 0. */
   connection?: number;
 }
 
 type Handler = (request: Request, context: RequestContext) => Promise<Response>;
 
-/** Thrown by a handler where a socket would have been closed or reset without an answer. */
+/** Thrown by a handler when a socket would be closed or reset without an answer. */
 class ConnectionLostError extends Error {
   override readonly name = 'ConnectionLostError';
   readonly code: 'UND_ERR_SOCKET' | 'ECONNRESET';
@@ -23,7 +23,7 @@ class ConnectionLostError extends Error {
   }
 }
 
-/** When the request's signal aborts, the caller gets its reason; the provider goes on as if nothing had happened. */
+/** If the signal aborts, the handler rejects with its reason; the provider still processes the request. */
 export function createHandler(simulation: Simulation): Handler {
   return async (request, context) => {
     const url = new URL(request.url);

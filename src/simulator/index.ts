@@ -1,15 +1,15 @@
 /**
- * A simulator of the whole provider API, for the demo and the tests, after its documentation.
+ * Simulates the whole provider API by its documentation, for the demo and the tests.
  *
- * What the documentation does not show it answers by an option, or in the way least convenient for a client:
+ * Where the documentation is silent, an option decides, or the simulator does what is least convenient for a client:
  * bodies of provisioning errors, reads and deletes during a task, other statuses of a server, failures of a task.
  *
  * It does not model: machines that run or accept SSH, IPv4 requests, other fields of the create, lists of servers,
  * changes to a server, quotas and payment, webhooks and maintenance of the provider.
  *
  * By default it keeps promises that the documentation does not make: every answer is true, reads do not lag, task
- * numbers and identifiers are unique, and a key stays with its account. `WorldOptions`, the methods of `accounts`, `fleet`
- * and `service`, and `POST /world` of the control panel (world.ts) break these promises.
+ * numbers and identifiers are unique, and a key stays with its account. `WorldOptions`, the methods of `accounts`,
+ * `fleet` and `provider`, and `POST /world` of the control panel (world.ts) break these promises.
  */
 export type { Clock } from './clock.ts';
 export type { FaultAction, FaultHandle, FaultInput, FaultMatch } from './faults.ts';

@@ -1,4 +1,4 @@
-/** The list of everything that the simulator did, in order, and questions to ask of it. */
+/** Records everything that the simulator did, in order, and answers queries about it. */
 import type { Route } from './routes.ts';
 
 interface Timed {
@@ -15,23 +15,23 @@ interface ConnectionEntry extends Timed {
 interface LoginEntry extends Timed {
   readonly kind: 'login';
   readonly ok: boolean;
-  /** Undefined when no Basic credentials could be read. */
+  /** Undefined if the request has no readable Basic credentials. */
   readonly keyId: string | undefined;
   readonly account: string | undefined;
   readonly sourceAddress: string;
 }
 
-/** One for each request to a known route, from its arrival on; `status`, `processed` and `fault` are filled in later. */
+/** One for each request to a known route, added on arrival; `status`, `processed` and `fault` follow later. */
 export interface RequestEntry extends Timed {
   readonly kind: 'request';
   readonly method: string;
   readonly route: Route;
   readonly param: string;
-  /** Undefined while there is no answer, and for ever when none was sent. */
+  /** Undefined until an answer is sent. */
   status: number | undefined;
-  /** False when a fault or a false answer kept the provider from acting on it. */
+  /** False if a fault or a false answer kept the provider from acting on the request. */
   processed: boolean;
-  /** Kind of the last fault that it met; `falsified` after a false answer. */
+  /** Kind of the last fault that struck the request; `falsified` after a false answer. */
   fault: string | undefined;
   readonly account: string | undefined;
   readonly keyId: string | undefined;
@@ -41,7 +41,7 @@ export interface RequestEntry extends Timed {
 
 export interface CreateEntry extends Timed {
   readonly kind: 'create';
-  /** Names the server for good; task numbers and identifiers can come back. */
+  /** Unique per server; task numbers and identifiers can be reused. */
   readonly serial: number;
   readonly task: number;
   readonly identifier: string;
@@ -50,7 +50,7 @@ export interface CreateEntry extends Timed {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** Written when the first request sees the task finished; `completedAt` says when that was. */
+/** Written when a request first sees the task finished; `completedAt` is when it finished. */
 interface TaskCompletedEntry extends Timed {
   readonly kind: 'taskCompleted';
   readonly serial: number;
@@ -110,17 +110,17 @@ export class Ledger {
     else this.#byKind.set(entry.kind, [entry]);
   }
 
-  /** Everything, in order; a live view. */
+  /** All entries in order; a live view. */
   entries(): readonly LedgerEntry[] {
     return this.#all;
   }
 
-  /** Requests so far, to known routes, whether entries are kept for them or not. */
+  /** Requests to known routes so far, even if the ledger keeps no entries for them. */
   get requestCount(): number {
     return this.#requestCount;
   }
 
-  /** TCP connections that were accepted. */
+  /** Accepted TCP connections. */
   connections(): readonly ConnectionEntry[] {
     return this.#of('connection');
   }

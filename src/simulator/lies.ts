@@ -1,23 +1,23 @@
-/** False answers and short lists: what the provider says in a window of time although it is not true. */
+/** False answers and short lists: untrue statements of the provider within a time window. */
 import type { Clock } from './clock.ts';
 import type { Route, RouteMatch } from './routes.ts';
 
-/** Milliseconds since the epoch by the simulator's clock. `untilMs` is exclusive. Open when left out. */
+/** Milliseconds since the epoch by the simulator's clock; `untilMs` is exclusive. A missing bound is open. */
 export interface TimeWindow {
   fromMs?: number;
   untilMs?: number;
 }
 
-/** The request has no effect: a create orders nothing, a DELETE cancels nothing, a login gives no token. */
+/** The request has no effect: a create orders nothing, a DELETE cancels nothing, a login returns no token. */
 export interface FalseAnswer extends TimeWindow {
   route: Route;
   method?: string;
   /** The decoded identifier or task number in the path. */
   param?: string;
-  /** The account of the token; at the login, the account of the key. */
+  /** The account of the token; for a login, the account of the key. */
   account?: string;
   status: FalseStatus;
-  /** How likely each answer is false; 1 by default. Below 1 it needs `random`, which gives 0 to 1. */
+  /** Probability that an answer is false; 1 by default. Below 1 it needs `random`, which returns 0 to 1. */
   probability?: number;
   random?: () => number;
 }
@@ -25,7 +25,7 @@ export interface FalseAnswer extends TimeWindow {
 export type FalseStatus = 401 | 403 | 404 | 500;
 export type List = 'products' | 'images' | 'disk-sizes';
 
-/** The list shows no more than its first `keep` entries, of each type of disk; 0 gives `[]` or `{}`. */
+/** Limits the list to its first `keep` entries, or the sizes of each disk type; 0 returns `[]` or `{}`. */
 export interface ShortList extends TimeWindow {
   list: List;
   keep: number;
@@ -33,7 +33,7 @@ export interface ShortList extends TimeWindow {
 }
 
 export interface LieHandle {
-  /** How many answers it has changed. */
+  /** How many answers have been changed. */
   readonly count: number;
   remove(): void;
 }
@@ -62,7 +62,7 @@ export class Lies {
     this.#clock = clock;
   }
 
-  /** If several match a request, the first one decides. */
+  /** If several false answers match a request, the first one decides. */
   falsify(answer: FalseAnswer): LieHandle {
     if ((answer.probability ?? 1) < 1 && !answer.random) throw new Error('A probability below 1 needs random');
     return tell(this.#answers, answer);
@@ -78,7 +78,7 @@ export class Lies {
     this.#lists.clear();
   }
 
-  /** The status of the false answer; undefined for a true one. */
+  /** The status of the false answer; undefined for a true answer. */
   statusFor(method: string, { route, param }: RouteMatch, account: string | undefined): FalseStatus | undefined {
     for (const lie of this.#current(this.#answers)) {
       const { told } = lie;
@@ -93,7 +93,7 @@ export class Lies {
     return undefined;
   }
 
-  /** How many entries of the list are shown; Infinity for all. */
+  /** How many entries the list shows; Infinity for all. */
   kept(list: List, account: string): number {
     for (const lie of this.#current(this.#lists)) {
       const { told } = lie;
@@ -109,7 +109,7 @@ export class Lies {
     for (const lie of lies) {
       const { fromMs = -Infinity, untilMs = Infinity } = lie.told;
       if (now >= fromMs && now < untilMs) yield lie;
-      // A simulated life has many windows; those that are over would slow down every request.
+      // A simulated life has many windows; expired ones would slow down every request.
       else if (now >= untilMs) lie.remove();
     }
   }

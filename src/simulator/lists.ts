@@ -1,8 +1,8 @@
-/** The lists of what can be ordered, as the endpoints show them. */
+/** Products, images and disk sizes, as the endpoints list them. */
 import type { List } from './lies.ts';
 import type { Settings } from './options.ts';
 
-/** No more than the first `keep` entries, of each type of disk. */
+/** At most the first `keep` entries, or sizes of each disk type. */
 export function listBody(list: List, { products, images, diskSizes }: Settings, keep: number): unknown {
   switch (list) {
     case 'products':

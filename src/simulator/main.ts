@@ -1,4 +1,4 @@
-/** `npm run simulator`: the simulated provider as a process of its own. */
+/** `npm run simulator`: the simulated provider as a separate process. */
 import { randomUUID } from 'node:crypto';
 import process from 'node:process';
 
@@ -13,10 +13,10 @@ async function main(): Promise<void> {
   const options = readOptions();
   if (options === undefined) return;
   const simulator = await startSimulator({
-    // Nobody in this process reads the entries, and it may run for days.
+    // Nothing in this process reads the entries, and it may run for days.
     recordRequests: false,
     allowUnknownRoutes: true,
-    // After a restart, tasks and identifiers of an earlier run must name nothing.
+    // Tasks and identifiers of an earlier run must not exist after a restart.
     newIdentifier: () => `vs${randomUUID().slice(0, 8)}`,
     firstTask: Math.floor(Date.now() / 1000),
     ...options,
@@ -32,7 +32,7 @@ async function main(): Promise<void> {
   process.once('SIGINT', stop);
 }
 
-/** What was begun ends when the panel cannot listen. */
+/** Closes the simulator if the panel cannot listen. */
 async function openPanel(simulator: Simulator, { panelPort, host }: CommandLine): Promise<Panel | undefined> {
   if (panelPort === undefined) return undefined;
   return startPanel(simulator, panelPort, host).catch(async (error: unknown) => {
@@ -41,7 +41,7 @@ async function openPanel(simulator: Simulator, { panelPort, host }: CommandLine)
   });
 }
 
-/** Undefined when there is nothing to run; the exit code is set. */
+/** Undefined if there is nothing to run; for an error, sets the exit code. */
 function readOptions(): CommandLine | undefined {
   try {
     const options = parseCommandLine(process.argv.slice(2), process.env);
@@ -49,7 +49,7 @@ function readOptions(): CommandLine | undefined {
     process.stdout.write(HELP);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    process.stderr.write(`simulator: ${error.message} (--help lists the flags)\n`);
+    process.stderr.write(`simulator: ${error.message} (run with --help to list all flags)\n`);
     process.exitCode = 2;
   }
   return undefined;

@@ -1,4 +1,4 @@
-/** What a simulator can be told at its start, and what it does when told nothing. */
+/** Options of a simulator, and their defaults. */
 import type { Clock } from './clock.ts';
 import { systemClock } from './clock.ts';
 import type { WorldOptions, WorldSettings } from './world-options.ts';
@@ -18,7 +18,7 @@ export interface SimulatedProduct {
   code: string;
   /** As in `specs.ram`: 1024 for 1 GB. */
   ram: number;
-  /** Cores and price of a server of this product; the products endpoint does not show them. */
+  /** Cores and price of a server of this product; the products endpoint omits them. */
   cores: number;
   price: number;
 }
@@ -30,44 +30,44 @@ export interface SimulatedImage {
 
 export interface SimulationOptions extends WorldOptions {
   clock?: Clock;
-  /** Scheme, host and port in Location headers and URLs; the socket server sets it when it knows its port. */
+  /** Scheme, host and port in Location headers and URLs; the socket server sets it once it knows its port. */
   origin?: string;
-  /** Path under which the provisioning interface lies, such as `/prefix`; '' by default. */
+  /** Path prefix of the provisioning API, such as `/prefix`; '' by default. */
   basePrefix?: string;
-  /** Path of the authentication API; `/auth` by default. */
+  /** Path prefix of the authentication API; `/auth` by default. */
   authPrefix?: string;
-  /** By default one account, `default`, with one key. Names and key ids are unique. */
+  /** By default one account, `default`, with one key. Names and key IDs must be unique. */
   accounts?: AccountOptions[];
   products?: SimulatedProduct[];
   images?: SimulatedImage[];
-  /** Disk type to permitted sizes. */
+  /** Permitted sizes by disk type. */
   diskSizes?: Record<string, number[]>;
-  /** From the 202 to the 303; 60,000 by default. Infinity: tasks never end. */
+  /** From the 202 to the 303, in milliseconds; 60,000 by default. With Infinity, tasks never end. */
   taskDurationMs?: number;
-  /** The text of a task in progress; by default the two forms that the documentation names. */
+  /** The text of a running task; by default the two forms in the documentation. */
   taskStatus?: (elapsedMs: number, durationMs: number) => string;
-  /** `expires_in`, a whole number; 300 by default. */
+  /** `expires_in`, a whole number of seconds; 300 by default. */
   tokenLifetimeSeconds?: number;
-  /** From what a token's lifetime counts: its most recent use (`sliding`, the default) or its `issue`. */
+  /** Start of a token's lifetime: its last use (`sliding`, the default) or its `issue`. */
   tokenExpiry?: TokenExpiry;
-  /** Bodies of 4xx and 5xx answers of the provisioning endpoints; the documentation shows none. `json` by default. */
+  /** Bodies of 4xx and 5xx answers of the provisioning API, which the documentation omits; `json` by default. */
   errorBodies?: ErrorBodies;
-  /** Status of a refused login; the documentation says 4xx. 401 by default. */
+  /** Status of a refused login, 4xx by the documentation; 401 by default. */
   loginFailureStatus?: number;
-  /** Reading a server whose task is not finished (not documented); 404 by default. */
+  /** Answer to a GET of a server with an unfinished task (not documented); 404 by default. */
   readDuringTask?: 200 | 404;
-  /** Deleting a server whose task is not finished (not documented); 404 by default. 200 cancels it, and its task is gone. */
+  /** Answer to a DELETE of a server with an unfinished task (not documented); 404 by default. 200 cancels both. */
   deleteDuringTask?: 200 | 404 | 409;
-  /** Generators; by default counters, so that a run can be repeated. An identifier must never come twice. */
+  /** Generators; by default counters, so a run is repeatable. They must never return an identifier twice. */
   newIdentifier?: () => string;
   newToken?: () => string;
   /** Number of the first task; 1001 by default. */
   firstTask?: number;
-  /** At most `requests` in each window of `perMs` for an account; more get 429 with Retry-After. None by default. */
+  /** At most `requests` per account in each window of `perMs`; more get 429 with Retry-After. No limit by default. */
   rateLimit?: { requests: number; perMs: number };
-  /** False: the ledger keeps counts but no entry for each request, for processes that run for days. */
+  /** False: the ledger counts requests without keeping an entry for each, for processes that run for days. */
   recordRequests?: boolean;
-  /** True: `close()` does not mind requests to unknown routes. */
+  /** True: `close()` ignores requests to unknown routes. */
   allowUnknownRoutes?: boolean;
 }
 

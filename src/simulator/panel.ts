@@ -1,4 +1,4 @@
-/** A control panel of a simulator that runs as a process of its own: its ledger, and orders of faults, as JSON over HTTP. */
+/** The control panel of a simulator in a separate process: reads its ledger and injects faults, as JSON over HTTP. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -11,12 +11,12 @@ import type { AliveServer, ServerLife } from './servers.ts';
 import type { Simulation } from './simulation.ts';
 import { orderWorld } from './world.ts';
 
-/** What `GET /state` answers. */
+/** The answer to `GET /state`. */
 export interface PanelState {
   creates: CreateEntry[];
   cancels: CancelEntry[];
   alive: AliveServer[];
-  /** Every server that ever was. */
+  /** Every server that ever existed. */
   servers: ServerLife[];
   /** Requests to known routes so far. */
   requests: number;
@@ -27,16 +27,16 @@ export interface Panel {
   close(): Promise<void>;
 }
 
-/** Those whose orders need no function and no value that JSON has not. */
+/** Fault actions that JSON can express. */
 const ACTIONS = ['status', 'drop', 'reset', 'hang', 'delay'];
 
 /**
- * `GET /state`; `POST /faults` with a FaultInput gives `{ id }`, `GET /faults/ID` how often it has struck,
- * `POST /faults/ID/release` lets go on what hangs in it, `DELETE /faults/ID` ends it;
- * `POST /task-duration` with `{ ms }`, null for tasks that never end; `POST /tasks/NUMBER/complete` for the newest task
- * of the number, `{ account }` for that of an account; `POST /world` with orders of world.ts, such as
+ * `GET /state` returns the state. `POST /faults` with a FaultInput returns `{ id }`, `GET /faults/ID` returns how often
+ * the fault has struck, `POST /faults/ID/release` lets hanging requests continue, `DELETE /faults/ID` ends the fault.
+ * `POST /task-duration` takes `{ ms }`, null for tasks that never end. `POST /tasks/NUMBER/complete` completes the
+ * newest task with this number, with `{ account }` in that account. `POST /world` takes orders of world.ts, such as
  * `{ "lag": { "serverMs": 5000 }, "suspend": { "account": "default", "how": "empty" } }`.
- * Whoever reaches the port may do all of it. Rejects when the port is taken.
+ * The panel has no access control. Rejects if the port is taken.
  */
 export async function startPanel(simulation: Simulation, port: number, host = '127.0.0.1'): Promise<Panel> {
   const faults = new Map<string, FaultHandle>();
@@ -44,14 +44,14 @@ export async function startPanel(simulation: Simulation, port: number, host = '1
 
   async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const [status, answer] = await act(request).then(
-      (body) => (body === undefined ? [404, { error: 'no such order' }] : [200, body]),
+      (body) => (body === undefined ? [404, { error: 'not found' }] : [200, body]),
       (error: unknown) => [400, { error: String(error) }],
     );
     response.writeHead(status as number, { 'content-type': 'application/json' });
     response.end(JSON.stringify(answer));
   }
 
-  /** Undefined when there is no such thing. */
+  /** Undefined if there is no such endpoint or fault. */
   async function act(request: IncomingMessage): Promise<object | undefined> {
     const { method = '' } = request;
     const [first = '', name = '', verb = ''] = (request.url ?? '').slice(1).split('/');

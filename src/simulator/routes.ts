@@ -1,4 +1,4 @@
-/** The endpoints of the documentation, and nothing else: a query string or another method makes a route unknown. */
+/** The documented endpoints only: a query string or another method makes a route unknown. */
 
 export type Route =
   | '/login'
@@ -11,14 +11,14 @@ export type Route =
 
 export interface RouteMatch {
   route: Route;
-  /** The decoded last segment of `{identifier}` and `{task}`; '' for the other routes. */
+  /** The decoded `{identifier}` or `{task}`; '' for other routes. */
   param: string;
 }
 
 const SERVER = '/beta/vps/servers/';
 const TASK = '/beta/queue/vps/';
 
-/** Undefined when the provider has no such endpoint, as far as is documented. */
+/** Undefined if the documentation has no such endpoint. */
 export function matchRoute(
   method: string,
   path: string,

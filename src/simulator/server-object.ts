@@ -1,4 +1,4 @@
-/** The server resource as the documentation lists it, every field filled in. */
+/** The server resource with every documented field. */
 import type { SimulatedProduct } from './options.ts';
 
 export interface ServerObject {
@@ -23,7 +23,7 @@ export interface ServerObject {
   ssh_proxy: { hostname: string; port: number };
 }
 
-/** An IPv6-only server; `serial` (from 1) makes its addresses and ports its own. */
+/** An IPv6-only server; its addresses and ports derive from `serial` (from 1). */
 export function newServerObject(
   identifier: string,
   serial: number,
@@ -61,12 +61,12 @@ export function newServerObject(
   };
 }
 
-/** A network of its own for each server, so that no two ever share an address; `renumbered` counts its changes. */
+/** Each server has a separate network, so no two servers share an address; `renumbered` counts its changes. */
 export function ipv6Of(serial: number, renumbered: number): string {
   return `2001:db8:${(serial >>> 16).toString(16)}:${(serial & 0xffff).toString(16)}::${(renumbered + 2).toString(16)}`;
 }
 
-/** Unique up to 4 billion servers, and the same for the whole life of a server. */
+/** Unique up to 4 billion servers, and constant for the life of a server. */
 function macOf(serial: number): string {
   const hex = (serial >>> 0).toString(16).padStart(8, '0');
   return `52:54:${hex.slice(0, 2)}:${hex.slice(2, 4)}:${hex.slice(4, 6)}:${hex.slice(6, 8)}`;

@@ -17,15 +17,15 @@ import type { Delivery, WireRequest } from './wire.ts';
 export interface SimulatorOptions extends SimulationOptions {
   /** 127.0.0.1 by default. */
   host?: string;
-  /** 0, the default: any free port. */
+  /** Default 0: any free port. */
   port?: number;
-  /** PEM; serves HTTPS. */
+  /** In PEM; enables HTTPS. */
   tls?: { key: string; cert: string };
-  /** How long an idle connection stays open; 5,000 by default. */
+  /** How long an idle connection stays open, in milliseconds; 5,000 by default. */
   keepAliveTimeoutMs?: number;
 }
 
-/** A simulator that listens. `origin` in the options overrides the URLs that it reports and sends in Location. */
+/** A simulator on a TCP port. The option `origin` overrides the origin of its URLs and Location headers. */
 export class Simulator extends Simulation {
   readonly keyId: string;
   readonly secret: string;
@@ -56,14 +56,14 @@ export class Simulator extends Simulation {
     return this.#port;
   }
 
-  /** Listens on its port, for the first time or after `goDown()`. Rejects when the port is taken. */
+  /** Listens on its port, initially or after `goDown()`. Rejects if the port is taken. */
   async comeUp(): Promise<void> {
     this.#server.listen(this.#port, this.#host);
     await once(this.#server, 'listening');
     this.#port = (this.#server.address() as AddressInfo).port;
   }
 
-  /** Ends all connections and refuses new ones, until `comeUp()`. What exists goes on existing. */
+  /** Ends all connections and refuses new ones until `comeUp()`. Keeps its state. */
   async goDown(): Promise<void> {
     if (!this.#server.listening) return;
     const closed = once(this.#server, 'close');
@@ -72,12 +72,12 @@ export class Simulator extends Simulation {
     await closed;
   }
 
-  /** Ends all connections, busy or idle, as a restarted load balancer would. */
+  /** Ends all connections, busy or idle, as a restarting load balancer would. */
   dropConnections(): void {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  /** Stops; then throws if it failed itself, a fault was never met or a request went to an unknown route. */
+  /** Stops, then throws if the simulator failed, a fault was never met, or a request used an unknown route. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -96,7 +96,7 @@ export class Simulator extends Simulation {
     this.connected(socket.remoteAddress ?? '', this.#connections);
   }
 
-  /** Over TLS a connection has two sockets; the second, which requests come from, takes the number of the first. */
+  /** Over TLS a connection has two sockets; requests use the second, which gets the number of the first. */
   #secure(socket: TLSSocket): void {
     for (const raw of this.#sockets) {
       if (raw.remotePort === socket.remotePort) this.#connectionOf.set(socket, this.#connectionOf.get(raw) ?? 0);
@@ -140,7 +140,7 @@ export class Simulator extends Simulation {
   }
 }
 
-/** Resolves when it listens. Rejects when the port is taken. */
+/** Resolves when the simulator listens. Rejects if the port is taken. */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
   const simulator = new Simulator(options);
   await simulator.comeUp();
@@ -168,7 +168,7 @@ class ClientLeftError extends Error {
   override readonly name = 'ClientLeftError';
 }
 
-/** Waits until the chunk is on its way, so that what follows does not overtake it; rejects when the client has left. */
+/** Resolves when the chunk is written, so a disconnect cannot overtake it; rejects if the client has left. */
 function write(res: ServerResponse, chunk: Uint8Array): Promise<void> {
   return new Promise((resolve, reject) => {
     const left = (): void => reject(new ClientLeftError());

@@ -1,4 +1,4 @@
-/** The servers that are and were, by serial and by identifier, and what reads show of them. */
+/** Current and former servers, by serial and by identifier, and how reads show them. */
 import type { Settings } from './options.ts';
 import type { ServerObject } from './server-object.ts';
 import type { Task } from './tasks.ts';
@@ -12,11 +12,11 @@ interface End {
 }
 
 export interface SimulatedServer {
-  /** Never given to another server, unlike the identifier. */
+  /** Never reused, unlike the identifier. */
   readonly serial: number;
   readonly account: string;
   task: Task | undefined;
-  /** Milliseconds since the epoch; Infinity: it never becomes a server. */
+  /** Milliseconds since the epoch; Infinity if the server never becomes ready. */
   readyAt: number;
   object: ServerObject;
   shows: Addresses;
@@ -25,12 +25,12 @@ export interface SimulatedServer {
   end?: End;
 }
 
-/** A server that exists or is being created: what the account pays for. */
+/** A server that exists or is being created: the account pays for it. */
 export interface AliveServer {
   serial: number;
   identifier: string;
   account: string;
-  /** Undefined for a server that was not created by a request. */
+  /** Undefined if no request created the server. */
   task: number | undefined;
   state: 'creating' | 'running';
 }
@@ -44,8 +44,8 @@ export interface ServerLife extends Omit<AliveServer, 'state'> {
 }
 
 /**
- * A server of the account, as reads show it. `creating`: its task is not finished; `lagging`: it is finished, and
- * reads do not show that yet; `cancelled`: it is gone, and reads still show it.
+ * A server of the account, as reads show it. `creating`: its task is not finished. `lagging`: its task is finished, but
+ * reads do not show the server yet. `cancelled`: it is gone, but reads still show it.
  */
 export interface FoundServer {
   state: 'creating' | 'lagging' | 'ready' | 'cancelled';
@@ -54,10 +54,10 @@ export interface FoundServer {
 
 export class Servers {
   readonly #settings: Settings;
-  /** The oldest first. */
+  /** Oldest first. */
   readonly #all = new Map<number, SimulatedServer>();
   readonly #alive = new Map<string, SimulatedServer>();
-  /** By identifier, the one that ended last. */
+  /** By identifier: the server that ended last. */
   readonly #gone = new Map<string, SimulatedServer>();
 
   constructor(settings: Settings) {
@@ -66,7 +66,7 @@ export class Servers {
 
   add(server: SimulatedServer): SimulatedServer {
     const { identifier } = server.object;
-    if (this.#alive.has(identifier)) throw new Error(`There is a server ${identifier} already`);
+    if (this.#alive.has(identifier)) throw new Error(`There is already a server ${identifier}`);
     this.#all.set(server.serial, server);
     this.#alive.set(identifier, server);
     return server;
@@ -86,22 +86,22 @@ export class Servers {
     return this.#lookUp(this.#alive, identifier) !== undefined;
   }
 
-  /** Throws when no such server lives. */
+  /** Throws if no such server is alive. */
   alive(identifier: string): SimulatedServer {
     const server = this.#lookUp(this.#alive, identifier);
     if (!server) throw new Error(`There is no server ${identifier}`);
     return server;
   }
 
-  /** Throws unless a server had the identifier and none has it now. */
+  /** The last server with this identifier. Throws if there was none, or if one is alive. */
   latestGone(identifier: string): SimulatedServer {
-    if (this.isAlive(identifier)) throw new Error(`Server ${identifier} lives`);
+    if (this.isAlive(identifier)) throw new Error(`Server ${identifier} is still alive`);
     const server = this.#lookUp(this.#gone, identifier);
     if (!server) throw new Error(`There was no server ${identifier}`);
     return server;
   }
 
-  /** Undefined unless it lives. */
+  /** Undefined if the server is not alive. */
   bySerial(serial: number): SimulatedServer | undefined {
     const server = this.#all.get(serial);
     return server?.end ? undefined : server;
@@ -142,7 +142,7 @@ export class Servers {
     return this.#settings.clock.now() < server.readyAt + this.#settings.lag.serverMs ? 'lagging' : 'ready';
   }
 
-  /** Reads never showed a server that was cancelled during its task. */
+  /** Never true for a server cancelled during its task, since reads never showed it. */
   #isStillShown({ end, readyAt }: SimulatedServer): boolean {
     if (end?.how !== 'cancelled' || readyAt > end.at) return false;
     return this.#settings.clock.now() < end.at + this.#settings.lag.cancelMs;

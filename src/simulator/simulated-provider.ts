@@ -1,4 +1,4 @@
-/** The endpoints: one request in, one answer out, at one instant, with nothing that could fail or wait. */
+/** The endpoints: each request gets its answer synchronously, without faults or waits. */
 import type { Accounts } from './accounts.ts';
 import type { Fleet } from './fleet.ts';
 import type { RequestEntry } from './ledger.ts';
@@ -48,12 +48,12 @@ export class SimulatedProvider {
     this.#settings.createAnswer = { ...this.#settings.createAnswer, ...answer };
   }
 
-  /** Answers matching requests falsely in a window of time, without acting on them. */
+  /** Gives matching requests a false answer within a time window, without acting on them. */
   falsify(answer: FalseAnswer): LieHandle {
     return this.#lies.falsify(answer);
   }
 
-  /** Cuts a list in a window of time; what the list hides can still be ordered. */
+  /** Shortens a list within a time window; hidden entries can still be ordered. */
   shorten(list: ShortList): LieHandle {
     return this.#lies.shorten(list);
   }
@@ -63,7 +63,7 @@ export class SimulatedProvider {
     this.#lies.end();
   }
 
-  /** Fills in whether the request was processed. */
+  /** Sets `processed` and `fault` of the entry. */
   handle(request: WireRequest, match: RouteMatch, entry: Pick<RequestEntry, 'processed' | 'fault'>): WireResponse {
     const { route } = match;
     entry.processed = true;
@@ -182,7 +182,7 @@ export class SimulatedProvider {
         return this.#settings.deleteDuringTask;
       case 'cancelled':
         return this.#settings.lag.cancelAgain;
-      // Only reads lag; a DELETE acts on the server itself.
+      // Only reads lag; a DELETE acts on the actual server.
       case 'lagging':
       case 'ready':
         return 200;
@@ -205,7 +205,7 @@ export class SimulatedProvider {
     return answer;
   }
 
-  /** False answers look like true ones, so that no client can tell them apart. */
+  /** False and true answers look the same, so no client can tell them apart. */
   #refuse(status: FalseStatus, route: Route): WireResponse {
     switch (status) {
       case 401:
@@ -219,7 +219,7 @@ export class SimulatedProvider {
     }
   }
 
-  /** The documentation shows no error body of these endpoints, so nobody may rely on one: an option chooses. */
+  /** The documentation shows no error bodies, so clients must not rely on them: an option chooses the form. */
   #error(status: number, message: string): WireResponse {
     switch (this.#settings.errorBodies) {
       case 'json':

@@ -1,4 +1,4 @@
-/** The provider without a socket: requests go through the faults to the endpoints, and everything is written down. */
+/** The provider without a socket: passes requests through the faults to the endpoints, and records everything. */
 import { Accounts } from './accounts.ts';
 import type { Fault } from './faults.ts';
 import { Faults } from './faults.ts';
@@ -43,12 +43,12 @@ export class Simulation {
     return this.#settings.origin + this.#settings.authPrefix;
   }
 
-  /** Milliseconds since the epoch, by the clock of the simulation. */
+  /** Milliseconds since the epoch, by the simulation's clock. */
   now(): number {
     return this.#settings.clock.now();
   }
 
-  /** Servers that exist or are being created: the truth, whatever lags or lies. */
+  /** Servers that actually exist or are being created, whatever lag or false answers hide. */
   aliveServers(account?: string): AliveServer[] {
     return this.fleet.aliveServers(account);
   }
@@ -58,7 +58,7 @@ export class Simulation {
     this.#settings.origin = origin;
   }
 
-  /** Writes a new connection down; returns its number. */
+  /** Records a new connection. */
   connected(sourceAddress: string, connection: number): void {
     this.ledger.append({ kind: 'connection', at: this.#settings.clock.now(), connection, sourceAddress });
   }
@@ -82,7 +82,7 @@ export class Simulation {
     return sent(entry, { kind: 'answer', ...response });
   }
 
-  /** Throws an error that names the faults that were never met, and the requests to routes that do not exist. */
+  /** Throws if a request used an unknown route or a fault was never met; the error names them. */
   assertClean(): void {
     const unknown = this.#settings.allowUnknownRoutes ? [] : this.ledger.unknownRoutes();
     if (unknown.length > 0) {
@@ -92,7 +92,7 @@ export class Simulation {
     this.faults.assertMet();
   }
 
-  /** Ends every wait, then `assertClean()`. */
+  /** Ends all hanging requests, then calls `assertClean()`. */
   finish(): void {
     this.faults.shut();
     this.assertClean();
@@ -118,7 +118,7 @@ export class Simulation {
     return entry;
   }
 
-  /** What the client gets because of the fault; undefined when things go on as usual. */
+  /** What the client gets because of the fault; undefined to continue as usual. */
   async #strike(fault: Fault, entry: RequestEntry, response: WireResponse | undefined): Promise<Delivery | undefined> {
     const { action } = fault;
     entry.fault = action.kind;

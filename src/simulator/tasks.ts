@@ -1,16 +1,16 @@
-/** Tasks and their numbers. A number can be given out again: then the newest task that has it answers. */
+/** Tasks and their numbers. A number can be reused: then its newest task answers. */
 import type { Ledger } from './ledger.ts';
 import type { Settings } from './options.ts';
 
 export interface Task {
   readonly number: number;
   readonly account: string;
-  /** The server that it creates. */
+  /** The server that the task creates. */
   readonly serial: number;
   readonly identifier: string;
   readonly createdAt: number;
   durationMs: number;
-  /** Set: the task never completes; a text replaces its status. */
+  /** If set, the task never completes; `text` replaces its status. */
   stalled: { text: string | undefined; showsIdentifier: boolean } | undefined;
   hidden: boolean;
   completionRecorded: boolean;
@@ -22,9 +22,9 @@ export type TaskAnswer =
 export class Tasks {
   readonly #settings: Settings;
   readonly #ledger: Ledger;
-  /** By number, the oldest first. */
+  /** By number, oldest first. */
   readonly #byNumber = new Map<number, Task[]>();
-  /** Next numbers by account; under '' that of all of them. */
+  /** Next number by `account NAME`; the key '' is the global counter. */
   readonly #counters = new Map<string, number>();
 
   constructor(settings: Settings, ledger: Ledger) {
@@ -49,22 +49,22 @@ export class Tasks {
     return task;
   }
 
-  /** Later tasks begin at the first number again. */
+  /** Later tasks start at the first number again. */
   restartCounter(account?: string): void {
     const { taskNumbering } = this.#settings;
     if (account === undefined) this.#counters.clear();
     else if (taskNumbering === 'account') this.#counters.delete(`account ${account}`);
-    else throw new Error('Task numbers are global: no account has a counter of its own');
+    else throw new Error('Task numbers are global: accounts have no counters');
   }
 
-  /** The newest task of the number; with `account` the newest of that account. */
+  /** The newest task with this number; with `account`, the newest in that account. Throws if there is none. */
   newest(number: number, account?: string): Task {
     const task = this.#find(number, account);
     if (!task) throw new Error(`There is no task ${number}${account === undefined ? '' : ` of account ${account}`}`);
     return task;
   }
 
-  /** Undefined when the account has no such task, or when reads do not show it. */
+  /** Undefined if the account has no such task, or if reads do not show it. */
   poll(account: string, number: number): TaskAnswer | undefined {
     const { clock, lag, taskNumbering, taskStatus, identifierFrom } = this.#settings;
     const task = this.#find(number, taskNumbering === 'account' ? account : undefined);

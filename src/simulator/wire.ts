@@ -1,4 +1,4 @@
-/** Requests and answers as plain data, which both the Web handler and the socket server turn into their own kind. */
+/** Requests and answers as plain data, shared by the Web handler and the socket server. */
 
 export interface WireRequest {
   method: string;
@@ -8,7 +8,7 @@ export interface WireRequest {
   contentType: string | undefined;
   body: string;
   sourceAddress: string;
-  /** Number of the connection in the ledger; 0 where there is no socket. */
+  /** Number of the connection in the ledger; 0 without a socket. */
   connection: number;
 }
 
@@ -19,7 +19,7 @@ export interface WireResponse {
   body: string;
 }
 
-/** What reaches the client: an answer, whose body may come in pieces and break off, or the end of the connection. */
+/** What the client receives: an answer, possibly with a body in pieces that may break off, or a disconnect. */
 export type Delivery =
   | { kind: 'answer'; status: number; headers: Record<string, string>; body: string | AsyncIterable<Uint8Array> }
   | { kind: 'disconnect'; reset: boolean };

@@ -1,41 +1,41 @@
-/** Promises that the documentation only seems to make, and that the simulator can break; by default it keeps them. */
+/** Options that break promises which the documentation only implies; by default the simulator keeps them. */
 
-/** Reads that lag behind what happened. The effects are immediate: `aliveServers()` and creates know no lag. */
+/** How long reads lag behind. Effects are immediate: `aliveServers()` and creates do not lag. */
 export interface Lag {
-  /** GET of a task answers 404 for so long after the create was answered. */
+  /** GET of a task answers 404 for this long after the create was answered. */
   taskMs: number;
-  /** GET of a server answers 404 for so long after its task was completed; a DELETE finds the server. */
+  /** GET of a server answers 404 for this long after its task completed; a DELETE finds the server. */
   serverMs: number;
-  /** GET of a server answers 200 for so long after its DELETE was answered with 200. */
+  /** GET of a server answers 200 for this long after its DELETE was answered with 200. */
   cancelMs: number;
-  /** What a further DELETE answers during `cancelMs`; nothing is cancelled twice. */
+  /** Answer to another DELETE during `cancelMs`; it cancels nothing. */
   cancelAgain: 200 | 404;
 }
 
-/** Whether task numbers count over all accounts, or in each account separately. */
+/** Whether task numbers count across all accounts or per account. */
 export type TaskNumbering = (typeof TASK_NUMBERINGS)[number];
 export const TASK_NUMBERINGS = ['global', 'account'] as const;
 
 /**
- * `as-is`: lookups heed the case, and answers show identifiers as they were given out. With every other one lookups
- * ignore the case: `ignored` answers as given out, `echo` reads of a server repeat the spelling of the request,
+ * `as-is`: lookups are case-sensitive, and answers show identifiers as assigned. In all other modes, lookups ignore the
+ * case: `ignored` answers as assigned, `echo` repeats the spelling of the request in reads of a server,
  * `upper-in-server` shows upper case in the server and lower case in its task, `upper-in-task` the reverse.
  */
 export type IdentifierCase = (typeof IDENTIFIER_CASES)[number];
 export const IDENTIFIER_CASES = ['as-is', 'ignored', 'echo', 'upper-in-server', 'upper-in-task'] as const;
 
-/** Whether a task shows the identifier from its `start`, as documented, or only at its `end`, with the 303. */
+/** Whether a task shows the identifier from its `start`, as documented, or only at its `end`, in the 303. */
 export type IdentifierFrom = (typeof IDENTIFIER_FROM)[number];
 export const IDENTIFIER_FROM = ['start', 'end'] as const;
 
-/** The hardware and network addresses that reads of a server show: `none` empties `macs` and `ipv6`. */
+/** Which addresses reads of a server show: `no-macs` empties `macs`, `none` also empties `ipv6`. */
 export type Addresses = (typeof ADDRESSES)[number];
 export const ADDRESSES = ['all', 'no-macs', 'none'] as const;
 
-/** How an accepted create is answered. */
+/** The answer to an accepted create. */
 export interface CreateAnswer {
   status: 200 | 201 | 202;
-  /** Whether the body has the task. */
+  /** Whether the body names the task. */
   body: boolean;
   location: boolean;
 }
@@ -45,7 +45,7 @@ export interface WorldOptions {
   taskNumbering?: TaskNumbering;
   identifierCase?: IdentifierCase;
   identifierFrom?: IdentifierFrom;
-  /** Of servers that are created from now on. */
+  /** For new servers. */
   addresses?: Addresses;
   createAnswer?: Partial<CreateAnswer>;
 }

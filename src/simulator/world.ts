@@ -1,4 +1,4 @@
-/** `POST /world` of the control panel: makes the world worse, or better again, while the simulator runs. */
+/** `POST /world` of the control panel: breaks and restores the promises of the provider at run time. */
 import { Fields, WrongOrderError } from './fields.ts';
 import type { TimeWindow } from './lies.ts';
 import type { Route } from './routes.ts';
@@ -15,30 +15,30 @@ const ROUTES: readonly Route[] = [
   '/beta/queue/vps/{task}',
 ];
 
-/** Reads the fields of an order; what it returns carries the order out. */
+/** Reads the fields of an order and returns a function that carries it out. */
 type Order = (simulation: Simulation, fields: Fields) => () => void;
 
 /**
- * The orders, each with an object of fields; those with `?` may be left out. Times are in milliseconds, null for ever.
+ * The orders, each with an object of fields; `?` marks optional ones. Times are in milliseconds; a null lag is forever.
  *
  * | order | fields | what it does |
  * |---|---|---|
- * | `lag` | `taskMs?` `serverMs?` `cancelMs?` `cancelAgain?` | reads lag behind; what is left out stays |
+ * | `lag` | `taskMs?` `serverMs?` `cancelMs?` `cancelAgain?` | reads lag behind; omitted fields keep their values |
  * | `falsify` | `route` `status` `method?` `param?` `account?` `fromMs?` `untilMs?` or `forMs?` | false answers |
  * | `shorten` | `list` `keep` `account?` `fromMs?` `untilMs?` or `forMs?` | a list shows its first `keep` entries |
  * | `endLies` | none | ends every false answer and every short list |
  * | `taskNumbering` | `mode` | `global` or `account` |
- * | `restartTaskCounter` | `account?` | later creates get the task numbers of earlier ones |
- * | `failTask` | `task` `account?` `text?` `identifier?` | the task fails for ever, `identifier: false` without it |
+ * | `restartTaskCounter` | `account?` | later creates reuse earlier task numbers |
+ * | `failTask` | `task` `account?` `text?` `identifier?` | the task fails; `identifier: false` omits the identifier |
  * | `identifierFrom` | `mode` | tasks show the identifier from `start` or at the `end` |
  * | `identifierCase` | `mode` | `as-is`, `ignored`, `echo`, `upper-in-server` or `upper-in-task` |
- * | `reuseIdentifier` | `identifier` `account?` `atNextCreate?` | a new server gets that of a server that is gone |
- * | `addresses` | `show` `identifier?` | `all`, `no-macs` or `none`; of one server, or of those to come |
+ * | `reuseIdentifier` | `identifier` `account?` `atNextCreate?` | a new server gets the identifier of a former server |
+ * | `addresses` | `show` `identifier?` | `all`, `no-macs` or `none`; for one server, or for new servers |
  * | `renumber` | `identifier` | the server gets other IPv6 addresses |
  * | `suspend` | `account` `how` `status?` | `how`: `login`, `calls` (all get `status`, 401 or 403) or `empty` |
  * | `resume` | `account` | ends the suspension |
  * | `createAnswer` | `status?` `body?` `location?` | 200, 201 or 202, with or without body and Location |
- * | `addKey` | `keyId` `secret` `account` | one more key |
+ * | `addKey` | `keyId` `secret` `account` | adds a key |
  * | `moveKey` | `keyId` `account` `moveTokens?` | the key belongs to this account from now on |
  */
 const ORDERS: Record<string, Order> = {
@@ -96,7 +96,9 @@ const ORDERS: Record<string, Order> = {
     const atNextCreate = fields.maybeFlag('atNextCreate');
     if (!atNextCreate) return () => void fleet.reuseIdentifier(identifier, account);
     if (account === undefined) return () => fleet.reuseAtNextCreate(identifier);
-    throw new WrongOrderError(`${fields.path('account')} must not be set with atNextCreate: the create decides it`);
+    throw new WrongOrderError(
+      `${fields.path('account')} must not be set with atNextCreate: the create decides the account`,
+    );
   },
   addresses: ({ fleet }, fields) => {
     const show = fields.choice('show', ADDRESSES);
@@ -135,8 +137,8 @@ const ORDERS: Record<string, Order> = {
 };
 
 /**
- * `body` has orders by name. Throws a WrongOrderError that names the wrong field before it carries out any order. If a
- * server, task, key or account does not exist, the orders before that one are carried out.
+ * `body` maps names to orders. Throws a WrongOrderError that names an invalid field before it carries out any order.
+ * If a server, task, key or account does not exist, it has already carried out the orders before that one.
  */
 export function orderWorld(simulation: Simulation, body: Record<string, unknown>): void {
   const acts = Object.entries(body).map(([name, value]) => {
@@ -169,7 +171,7 @@ function timeWindow(simulation: Simulation, fields: Fields): TimeWindow {
 
 type Given<T> = { [Name in keyof T]?: Exclude<T[Name], undefined> };
 
-/** Without the fields that were left out. */
+/** Removes undefined fields. */
 function given<T extends object>(fields: T): Given<T> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Given<T>;
 }

@@ -6,7 +6,7 @@ import type { Arena } from './arena.ts';
 /** Only bounds a wait in vain (ms). */
 const DEADLINE_MS = 60_000;
 /** What it says when the object is not, or no longer, as the person saw it: one looks again. */
-const LOOK_AGAIN = /has changed meanwhile|there is nothing to resolve|not yet:/;
+const LOOK_AGAIN = /changed after it was shown|nothing to resolve|not yet:/;
 
 /** Undefined where there is nothing to complain about. */
 export function runPlugin(arena: Arena, namespace: string, words: readonly string[]): Promise<string | undefined> {

@@ -1,4 +1,4 @@
-/** Reads VirtualServers, and the records in them, from files such as backups: YAML or JSON, several documents, lists. */
+/** Reads VirtualServers and their records from files such as backups: YAML or JSON, several documents, lists. */
 import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -7,31 +7,31 @@ import { GROUP, SERVER_KIND, RECORD_ANNOTATION } from '../../api/names.ts';
 import { parseRecord, recordSchema, type ServerRecord } from '../../api/record.ts';
 import { CommandError, EXIT } from './failure.ts';
 
-/** A record, and where it was found. */
+/** A record and the place where it was found. */
 export interface FoundRecord {
   place: string;
   record: ServerRecord;
 }
 
-/** What a file says of one object. */
+/** One object, as a file describes it. */
 export interface Backup {
-  /** Undefined: the namespace of the command. */
+  /** Undefined if the file names none: the namespace of the command applies. */
   namespace: string | undefined;
   name: string;
   file: string;
   found: FoundRecord[];
-  /** Why a record in it cannot be read. */
+  /** Why the record in the annotation cannot be read. */
   problem?: string;
 }
 
 const MANIFEST = /\.(json|ya?ml)$/;
 
-/** `file`: a file, a folder whose manifests are read, or - for `input`. Throws CommandError, also for a file without a VirtualServer. */
+/** `file`: a file, a folder of manifests, or - for `input`. Throws CommandError, also if there is no VirtualServer. */
 export async function readBackups(file: string, input: NodeJS.ReadableStream): Promise<Backup[]> {
   const texts = await failing(file, () => (file === '-' ? stdin(input) : files(file)));
   const backups = texts.flatMap(([name, content]) => objectsOf(name, content).flatMap((each) => asBackup(each, name)));
   if (backups.length > 0) return backups;
-  throw new CommandError(EXIT.usage, `--filename ${file} holds no ${SERVER_KIND}`);
+  throw new CommandError(EXIT.usage, `--filename ${file} contains no ${SERVER_KIND}`);
 }
 
 type Content = [name: string, text: string];
@@ -54,7 +54,7 @@ async function failing<T>(file: string, work: () => T | Promise<T>): Promise<T> 
     return await work();
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    throw new CommandError(EXIT.usage, `--filename ${file} cannot be read: ${why}`);
+    throw new CommandError(EXIT.usage, `cannot read --filename ${file}: ${why}`);
   }
 }
 
@@ -66,7 +66,7 @@ interface Loose {
   status?: { record?: unknown } | null;
 }
 
-/** Every object of the text, those of lists one by one. JSON is YAML. */
+/** All objects in the text, with lists flattened. Reads JSON too, which is a subset of YAML. */
 function objectsOf(file: string, content: string): Loose[] {
   try {
     return parseAllDocuments(content).flatMap((document) => {
@@ -76,7 +76,7 @@ function objectsOf(file: string, content: string): Loose[] {
     });
   } catch (error) {
     const [why] = (error instanceof Error ? error.message : String(error)).split('\n');
-    throw new CommandError(EXIT.usage, `--filename ${file} is neither YAML nor JSON: ${why}`);
+    throw new CommandError(EXIT.usage, `--filename ${file} is not valid YAML or JSON: ${why}`);
   }
 }
 
@@ -102,7 +102,9 @@ function asBackup({ apiVersion, kind, metadata, status }: Loose, file: string): 
       found: [...(parsed.ok ? [parsed.record] : []), mirror.data]
         .filter((record) => record !== undefined)
         .map((record) => ({ place: file, record })),
-      ...(!parsed.ok && { problem: `annotation ${RECORD_ANNOTATION} in ${file} is not a record: ${parsed.problem}` }),
+      ...(!parsed.ok && {
+        problem: `annotation ${RECORD_ANNOTATION} in ${file} is not a valid record: ${parsed.problem}`,
+      }),
     },
   ];
 }

@@ -1,4 +1,4 @@
-/** What the commands read and write in the cluster, with the rights of whoever runs them. */
+/** Reads and writes the cluster for the commands, with the rights of the user who runs them. */
 import { API_VERSION } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { loadCluster, type Overrides } from '../../kube/config.ts';
@@ -11,37 +11,37 @@ import { MERGE_PATCH } from '../../kube/client.ts';
 import { CommandError, EXIT, TransientError } from './failure.ts';
 import { quoted } from '../../base/shell.ts';
 
-/** The part of core/v1 Event that is shown. */
+/** The fields of core/v1 Event that the plugin shows. */
 export interface EventView {
   type?: string;
   reason?: string;
   message?: string;
   count?: number;
-  /** RFC 3339; null where an Event came through events.k8s.io. */
+  /** RFC 3339; null for an Event created through events.k8s.io. */
   lastTimestamp?: string | null;
   eventTime?: string | null;
 }
 
-/** The flags of these names; as with kubectl, an empty value counts as not given. */
+/** Values of the flags with these names. As in kubectl, an empty value counts as not given. */
 export interface ClusterFlags extends Overrides {
   kubeconfig?: string | undefined;
   namespace?: string | undefined;
-  /** Deadline of a call in milliseconds, default 15 s. */
+  /** Timeout of a call in milliseconds; default 15 s. */
   timeoutMs?: number;
 }
 
 const FIELD_MANAGER = 'kubectl-vps';
-/** Events that are shown at most, the newest. */
+/** How many of the newest Events the plugin shows. */
 const EVENTS = 10;
 
 /** Calls reject with CommandError. */
 export class ClusterView {
   readonly namespace: string;
-  /** Flags that name the same place and the same user to kubectl, quoted for a shell, with a space before each. */
+  /** Flags that select the same cluster, namespace and user in kubectl: quoted for a shell, each after a space. */
   readonly where: string;
   readonly #http: KubeHttp;
 
-  /** Throws CommandError where the kubeconfig is wrong. */
+  /** Throws CommandError if the kubeconfig is invalid. */
   constructor({ kubeconfig, namespace, timeoutMs, ...overrides }: ClusterFlags) {
     const cluster = failing(() => loadCluster(kubeconfig, overrides));
     this.namespace = namespace || (cluster.namespace ?? 'default');
@@ -57,7 +57,7 @@ export class ClusterView {
   async get(name: string): Promise<VirtualServer> {
     const object = await this.find(name);
     if (object !== undefined) return object;
-    throw new CommandError(EXIT.notFound, `no VirtualServer ${name} in namespace ${this.namespace}`);
+    throw new CommandError(EXIT.notFound, `no VirtualServer "${name}" in namespace "${this.namespace}"`);
   }
 
   async find(name: string, signal?: AbortSignal): Promise<VirtualServer | undefined> {
@@ -72,12 +72,12 @@ export class ClusterView {
     return (await this.#items(path, { labelSelector })).map(VIRTUAL_SERVERS.parse);
   }
 
-  /** Objects of another kind of our group in the namespace. */
+  /** Lists objects of another kind in the operator's API group, in the namespace. */
   async listOf(plural: string): Promise<unknown[]> {
     return this.#items(`/apis/${API_VERSION}/namespaces/${encodeURIComponent(this.namespace)}/${plural}`);
   }
 
-  /** Sets annotations, or removes those that are null, on exactly the version that was shown; another one is a CommandError. */
+  /** Sets annotations, and removes null ones. Rejects with CommandError if the object changed since it was read. */
   async annotate({ metadata }: VirtualServer, annotations: Record<string, string | null>): Promise<VirtualServer> {
     const { name, uid, resourceVersion } = metadata;
     const path = pathOf(VIRTUAL_SERVERS, this.namespace, name);
@@ -86,7 +86,7 @@ export class ClusterView {
     return VIRTUAL_SERVERS.parse(await this.#call({ method: 'PATCH', path, query, body, contentType: MERGE_PATCH }));
   }
 
-  /** The newest Events of this very object, oldest first; undefined where they may not be read. */
+  /** The newest Events of the object with this uid, oldest first; undefined if the user may not read Events. */
   async events({ metadata }: VirtualServer): Promise<EventView[] | undefined> {
     const query = { fieldSelector: `involvedObject.uid=${metadata.uid}` };
     const path = `/api/v1/namespaces/${encodeURIComponent(metadata.namespace)}/events`;
@@ -117,17 +117,17 @@ export class ClusterView {
   }
 }
 
-/** As the API server takes it (RFC 1123). */
+/** Names that the API server accepts (RFC 1123). */
 const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
-/** Throws CommandError. A slash would name a kind, or a part of the object, and the API server would follow it. */
+/** Throws CommandError. The API server would take a slash as part of the path: a kind or a subresource. */
 export function requireName(name: string): void {
   if (NAME.test(name) && name.length <= 253) return;
-  const form = 'a name has small letters, digits, - and ., and no kind before it';
-  throw new CommandError(EXIT.usage, `${JSON.stringify(name)} is no name of a VirtualServer: ${form}`);
+  const form = 'use only lowercase letters, digits, "-" and ".", and no kind in front of it';
+  throw new CommandError(EXIT.usage, `invalid VirtualServer name ${JSON.stringify(name)}: ${form}`);
 }
 
-/** ms since the epoch; 0 where the Event carries no time. */
+/** ms since the epoch; 0 if the Event has no time. */
 export function timeOf({ lastTimestamp, eventTime }: EventView): number {
   return Date.parse(lastTimestamp ?? eventTime ?? '') || 0;
 }
@@ -137,14 +137,19 @@ const TRANSIENT: ReadonlySet<KubeErrorCode> = new Set(['Unreachable', 'ServerErr
 function explained(error: unknown, where: string): Error {
   if (!(error instanceof KubeError)) return error instanceof Error ? error : new Error(String(error));
   if (error.code === 'Conflict') {
-    return new CommandError(EXIT.failed, 'the object has changed meanwhile: look at it again, then repeat the command');
+    return new CommandError(
+      EXIT.failed,
+      'the object changed after it was shown: check it, then run the same command again',
+    );
   }
   if (TRANSIENT.has(error.code)) return new TransientError(error.message);
   if (error.code !== 'NotFound') return new CommandError(EXIT.failed, error.message);
   if (error.reason === 'NotFound') return new CommandError(EXIT.notFound, error.message);
-  return new CommandError(EXIT.failed, `the cluster does not know this kind of ${API_VERSION}`, [
-    `install the operator, or at least its CustomResourceDefinitions: kubectl apply${where} --server-side -k deploy/crds`,
-  ]);
+  return new CommandError(
+    EXIT.failed,
+    `the CustomResourceDefinition for this kind of ${API_VERSION} is not installed`,
+    [`install the operator, or only its CRDs: kubectl apply${where} --server-side -k deploy/crds`],
+  );
 }
 
 function failing<T>(work: () => T): T {

@@ -1,21 +1,21 @@
-/** Shell completion, as kubectl asks plugins for it: `kubectl_complete-vps WORD...`, the last word being typed. */
+/** Shell completion. kubectl calls `kubectl_complete-vps WORD...`, where the last word is the one being typed. */
 import type { Command, Option } from 'commander';
 import { CATALOG_PLURAL } from '../../api/names.ts';
 import type { ServerCatalog } from '../../api/server-catalog.ts';
 import { ClusterView } from './cluster.ts';
 import { isPlain } from '../../base/shell.ts';
 
-/** cobra's directives: whether the shell may fall back to names of files. */
+/** Directives of cobra: whether the shell may fall back to file names. */
 const NO_FILES = ':4';
 const FILES = ':0';
-/** Flags whose value is a file. */
+/** Flags that take a file. */
 const FILE_FLAGS = ['kubeconfig', 'identityFile', 'sshKey', 'filename'];
-/** A person who has pressed a key does not wait for longer. */
+/** A user who pressed Tab does not wait longer. */
 const TIMEOUT_MS = 3000;
 
 /**
- * Lines for kubectl: candidates, then a directive. Never rejects: a completion that fails has no candidates. A credential
- * plugin may still run when it resolves.
+ * Resolves with lines for kubectl: candidates, then a directive. Never rejects: a failed completion has no candidates.
+ * A credential plugin may still be running when it resolves.
  */
 export async function complete(program: Command, words: readonly string[]): Promise<string[]> {
   const before = words.slice(0, -1);
@@ -31,7 +31,7 @@ export async function complete(program: Command, words: readonly string[]): Prom
   const found = awaited === undefined ? wordsOf(program, command, given, typed) : valuesOf(awaited, given);
   const prefix = inline === undefined ? '' : `${flag}=`;
   const candidates = (await found.catch(() => [])).map((candidate) => prefix + candidate);
-  // Scripts of older kubectl versions hand them to `compgen -W`, which expands: a product code must not be a command.
+  // Scripts of older kubectl versions pass candidates to `compgen -W`, which would run a command in a product code.
   return [...candidates.filter((candidate) => isPlain(candidate) && candidate.startsWith(typed)), NO_FILES];
 }
 
@@ -48,9 +48,9 @@ async function wordsOf(program: Command, command: Command | undefined, given: Gi
 }
 
 interface Given {
-  /** What is neither a flag nor its value; the first is the command. */
+  /** Words that are neither flags nor their values; the first is the command. */
   words: string[];
-  /** Values of flags by their long names, in order: a flag may be repeated. */
+  /** Values by attribute name of the flag, in order, since a flag may be repeated. */
   values: Record<string, string[]>;
 }
 

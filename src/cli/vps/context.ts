@@ -1,4 +1,4 @@
-/** What every command is given: the cluster, the terminal, the form of the output. */
+/** The input of every command: the cluster, the terminal and the output format. */
 import { confirm } from '@inquirer/prompts';
 import type { ClusterView } from './cluster.ts';
 import { CommandError, EXIT } from './failure.ts';
@@ -13,20 +13,20 @@ export interface Context {
   now: () => number;
 }
 
-/** Writes results, once there is nothing left to do: a reader that goes away ends the command. */
+/** Writes results. Call it last: the process exits if the reader closes the pipe. */
 export function print({ terminal }: Pick<Context, 'terminal'>, lines: readonly string[]): void {
   if (lines.length > 0) terminal.out.write(`${lines.join('\n')}\n`);
 }
 
-/** Says what is to be known on the way there. */
+/** Writes progress and notes to standard error. */
 export function tell({ terminal }: Pick<Context, 'terminal'>, lines: readonly string[]): void {
   for (const line of lines) terminal.err.write(`${line}\n`);
 }
 
-/** Asks yes or no; the answer to no answer is no. Throws CommandError where nobody can be asked. */
+/** Asks a yes/no question; the default is no. Throws CommandError without a terminal. */
 export async function agreed({ terminal }: Pick<Context, 'terminal'>, question: string): Promise<boolean> {
   if (!isInteractive(terminal)) {
-    throw new CommandError(EXIT.usage, 'nobody can be asked here: say --yes when you are sure');
+    throw new CommandError(EXIT.usage, 'not a terminal: pass --yes to confirm');
   }
   return confirm({ message: question, default: false }, { input: terminal.input, output: terminal.err });
 }

@@ -1,4 +1,4 @@
-/** What a command ends with when it cannot do what was asked: words for a person, an exit code for a script. */
+/** How a command fails: a message for the user and an exit code for scripts. */
 import { CommanderError } from 'commander';
 import { clean, type Terminal } from './terminal.ts';
 
@@ -8,7 +8,7 @@ export const EXIT = {
   failed: 1,
   usage: 2,
   notFound: 3,
-  /** Nothing goes on by itself: a person has to act. */
+  /** The object is stuck until the user acts. */
   stalled: 4,
   timeout: 5,
   interrupted: 130,
@@ -19,7 +19,7 @@ type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 export class CommandError extends Error {
   override readonly name = 'CommandError';
   readonly exitCode: ExitCode;
-  /** What to do about it, a line each. */
+  /** What to do about the error, one line each. */
   readonly hints: readonly string[];
 
   constructor(exitCode: ExitCode, message: string, hints: readonly string[] = []) {
@@ -29,21 +29,21 @@ export class CommandError extends Error {
   }
 }
 
-/** The API server did not answer, or not now: the same call may succeed later. */
+/** The API server is unreachable, failing or overloaded: the same call may succeed later. */
 export class TransientError extends CommandError {
   constructor(message: string) {
     super(EXIT.failed, message);
   }
 }
 
-/** Says what went wrong; returns the exit code. */
+/** Prints the error and returns the exit code. */
 export function codeOf(error: unknown, { err }: Pick<Terminal, 'err'>): number {
-  // commander has said it already; help and version are no failures.
+  // commander has already printed it; help and version are not failures.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
-  // Ctrl-C at a question; the class lies in a package of its own.
+  // Ctrl-C at a prompt. Matched by name: the class is in a package that this one does not depend on.
   if (error instanceof Error && error.name === 'ExitPromptError') return EXIT.interrupted;
   const known = error instanceof CommandError;
-  // What the API server says may quote what others wrote.
+  // Errors of the API server may quote text that other users wrote.
   err.write(`kubectl vps: ${clean(error instanceof Error ? error.message : String(error))}\n`);
   if (known) for (const hint of error.hints) err.write(`  ${clean(hint)}\n`);
   return known ? error.exitCode : EXIT.failed;

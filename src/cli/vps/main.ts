@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** kubectl-vps: arguments, exit codes; under the name kubectl_complete-vps it completes words for the shell. */
+/** Entry point of kubectl-vps; under the name kubectl_complete-vps it completes words for the shell. */
 import { basename } from 'node:path';
 import { version } from '../../base/version.ts';
 import { complete } from './complete.ts';
@@ -15,24 +15,24 @@ const terminal: Terminal = {
 };
 
 const [, script = '', ...words] = process.argv;
-// A reader that goes away, such as head, is no failure: what was asked for is done before its result is written.
+// A reader that closes the pipe, such as head, is not a failure: commands do their work before they write results.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit(EXIT.ok);
-  terminal.err.write(`kubectl vps: the output cannot be written: ${error.message}\n`);
+  terminal.err.write(`kubectl vps: cannot write the output: ${error.message}\n`);
   process.exit(EXIT.failed);
 });
-// That nobody reads what is said meanwhile stops nothing.
+// A closed standard error does not stop a command.
 process.stderr.on('error', () => undefined);
 const exitWith = (code: number): void => {
   process.exitCode = code;
 };
-// A question whose terminal was closed, by Ctrl-D, is never answered: nothing is left to do, and it is not done.
+// Ctrl-D closes the terminal, so a pending prompt never settles and the event loop runs dry: exit without acting.
 const unanswered = (): never => process.exit(EXIT.interrupted);
 process.once('beforeExit', unanswered);
 const program = createProgram({ terminal, version: version(), exitWith });
 if (basename(script).startsWith('kubectl_complete')) {
   const lines = await complete(program, words);
-  // Whatever it has given up must not hold the shell.
+  // Exit at once: work that timed out must not keep the shell waiting.
   process.stdout.write(`${lines.join('\n')}\n`, () => process.exit(EXIT.ok));
 } else {
   await program.parseAsync(words, { from: 'user' }).catch((error: unknown) => exitWith(codeOf(error, terminal)));

@@ -1,4 +1,4 @@
-/** What you can do about a reason, as commands to copy. Pure; docs/operations.md says the same at length. */
+/** Suggests commands for a reason, ready to paste. Pure; docs/operations.md explains them at length. */
 import {
   ADOPT_ANNOTATION,
   NOT_CREATED_ANNOTATION,
@@ -14,7 +14,7 @@ import { heldServer, orderOf, recordOf, unseenServer, type OrderState } from './
 import { NOT_REPORTED, paused, readiness, stalled } from './readiness.ts';
 import { quoted } from '../../base/shell.ts';
 
-/** As deploy/manifests installs the operator. */
+/** Where deploy/manifests installs the operator. */
 const OPERATOR_NAMESPACE = 'vps-operator-system';
 const OPERATOR_LABEL = 'app.kubernetes.io/name=vps-operator';
 
@@ -29,7 +29,7 @@ const adopt: Steps = ({ metadata }, where) => [`kubectl vps adopt ${metadata.nam
 const adoptRestored: Steps = (_object, where) => [
   `kubectl vps adopt --from-record --all${where}   # all restored objects of the namespace`,
 ];
-/** A server that is adopted, and was never seen, may have been named wrongly. */
+/** The identifier of an adopted server that the operator has never seen may be mistyped. */
 const misnamed: Steps = (object, where) =>
   object.metadata.annotations?.[ADOPT_ANNOTATION] !== undefined && heldServer(object) === undefined
     ? adopt(object, where)
@@ -37,47 +37,47 @@ const misnamed: Steps = (object, where) =>
 const gone: Steps = (object, where) =>
   unseenServer(object) === undefined
     ? []
-    : [`kubectl vps resolve ${object.metadata.name}${where} --gone   # you have seen that the server no longer exists`];
+    : [`kubectl vps resolve ${object.metadata.name}${where} --gone   # you checked: the server no longer exists`];
 const edit: Steps = ({ metadata }, where) => [`kubectl edit vps ${metadata.name}${where}`];
 const remove: Steps = ({ metadata }, where) => [`kubectl delete vps ${metadata.name}${where}`];
 const secret: Steps = ({ spec }, where) => [
-  `kubectl create secret generic ${spec.apiKeySecretRef.name}${where} --from-file=keyId --from-file=secret --dry-run=client -o yaml | kubectl apply${where} -f -   # from two files of these names`,
+  `kubectl create secret generic ${spec.apiKeySecretRef.name}${where} --from-file=keyId --from-file=secret --dry-run=client -o yaml | kubectl apply${where} -f -   # reads the files keyId and secret`,
 ];
 
 const secretNamed: Steps = ({ spec }) => [
-  `# Secret ${spec.apiKeySecretRef.name}: let the operator read it, as docs/security.md says, or name another one in spec`,
+  `# let the operator read Secret ${spec.apiKeySecretRef.name} (docs/security.md), or set spec.apiKeySecretRef to another one`,
 ];
 const unprotect: Steps = ({ metadata }, where) => [
   `kubectl patch vps ${metadata.name}${where} --type merge -p '{"spec":{"deletionProtection":false}}'   # cancel the server`,
 ];
-/** Not before the server has a name: what is left behind has to be known. */
+/** Not while an order is open: the server that would be left running is still unknown. */
 const retain: Steps = (object, where) =>
   recordOf(object)?.attempt !== undefined && heldServer(object) === undefined
     ? []
     : [
-        `kubectl patch vps ${object.metadata.name}${where} --type merge -p '{"spec":{"deletionPolicy":"Retain"}}'   # leave it running`,
+        `kubectl patch vps ${object.metadata.name}${where} --type merge -p '{"spec":{"deletionPolicy":"Retain"}}'   # keep the server running`,
       ];
 const startAnew: Steps = ({ metadata }, where) => [
-  `kubectl annotate vps ${metadata.name}${where} ${START_ANEW_ANNOTATION}=${metadata.uid}   # order a new one`,
+  `kubectl annotate vps ${metadata.name}${where} ${START_ANEW_ANNOTATION}=${metadata.uid}   # order a new server`,
 ];
 const letGo: Steps = (object, where) => [
   `kubectl annotate vps ${object.metadata.name}${where} ${NOT_CREATED_ANNOTATION}=${object.metadata.uid}   # there is no server`,
   ...(object.metadata.deletionTimestamp === undefined ? remove(object, where) : []),
 ];
 const lookAgain: Steps = ({ metadata }, where) => [
-  `kubectl annotate --overwrite vps ${metadata.name}${where} ${RECONCILE_AT_ANNOTATION}="$(date)"   # once it is fixed`,
+  `kubectl annotate --overwrite vps ${metadata.name}${where} ${RECONCILE_AT_ANNOTATION}="$(date)"   # retry, once it is fixed`,
 ];
 
-/** Where the cause lies outside of the cluster, or in what only a person can judge. */
+/** Advice where no command helps: the cause is outside of the cluster, or only the user can judge it. */
 const say =
   (...words: string[]): Steps =>
   () =>
     words.map((line) => `# ${line}`);
 
-/** What tells why the operator does not report: nothing on the object does. */
+/** How to find out why the operator has not reported; the object itself does not show it. */
 const findOut: Steps = ({ metadata }, where) => [
   `kubectl get events${where} --field-selector involvedObject.uid=${metadata.uid}`,
-  `kubectl logs${where} -n ${OPERATOR_NAMESPACE} -l ${OPERATOR_LABEL} --tail=50   # or the namespace that the operator runs in`,
+  `kubectl logs${where} -n ${OPERATOR_NAMESPACE} -l ${OPERATOR_LABEL} --tail=50   # change -n if the operator runs in another namespace`,
 ];
 
 const both =
@@ -85,24 +85,28 @@ const both =
   (object, where) =>
     all.flatMap((steps) => steps(object, where));
 
-const restoreKey = both(say('restore the key and the --base-url that the server was seen with'), secret, lookAgain);
+const restoreKey = both(
+  say('restore the API key and the --base-url with which the server was last seen'),
+  secret,
+  lookAgain,
+);
 
 const STEPS: Partial<Record<string, Steps>> = {
   [NOT_REPORTED]: findOut,
   CreateOutcomeUnknown: resolveBothWays,
   TaskNotFound: resolveBothWays,
   InvalidSpec: edit,
-  ServerLimit: say('delete a server of the namespace, or raise --max-servers-per-namespace'),
-  JournalUnavailable: say('free space in --journal-dir of the operator, or make it writable'),
+  ServerLimit: say('delete a server in the namespace, or raise --max-servers-per-namespace'),
+  JournalUnavailable: say("free up space in the operator's --journal-dir, or make it writable"),
   CreateRejected: both(edit, lookAgain),
   SSHKeyNotFound: edit,
   SecretNotFound: secret,
   SecretInvalid: secret,
   SecretForbidden: secretNamed,
   InvalidCredentials: secret,
-  Unauthorized: both(say('let all requests leave from one address, and check --base-url and --auth-url'), lookAgain),
+  Unauthorized: both(say('send all requests from one IP address, and check --base-url and --auth-url'), lookAgain),
   ProviderProtocolError: both(
-    say('check --base-url and --auth-url: a proxy or a login page may answer in place of the provider'),
+    say('check --base-url and --auth-url: a proxy or a login page may be answering instead of the provider'),
     lookAgain,
   ),
   ServerMissing: both(remove, gone),
@@ -118,16 +122,16 @@ const STEPS: Partial<Record<string, Steps>> = {
           ...remove(object, where),
         ],
   AdoptInvalid: adopt,
-  RecordInvalid: say('put the earlier text back; that is for an administrator:', 'docs/operations.md#recordinvalid'),
+  RecordInvalid: say('an administrator has to restore the previous annotation:', 'docs/operations.md#recordinvalid'),
   RecordTooNew: say('run the newer version of the operator again: docs/operations.md#recordtoonew'),
-  RecordConflict: say('correct the annotation; that is for an administrator:', 'docs/operations.md#recordconflict'),
+  RecordConflict: say('an administrator has to correct the annotation:', 'docs/operations.md#recordconflict'),
   RecordMissing: both(adopt, adoptRestored, letGo),
   RecordMismatch: both(adopt, adoptRestored, startAnew),
   DeletionProtected: both(unprotect, retain),
   CRDDeleting: retain,
 } satisfies Partial<Record<Reason | typeof NOT_REPORTED | 'AbsenceUnproven' | 'IdentityUnproven', Steps>>;
 
-/** What helps beside a word on the open order; no step lets the object go, since its server may exist. */
+/** Steps besides resolving the open order. None of them releases the object, since its server may exist. */
 const OPEN_STEPS: Partial<Record<string, Steps>> = {
   CreateOutcomeUnknown: say(),
   TaskNotFound: say(),
@@ -138,18 +142,18 @@ const OPEN_STEPS: Partial<Record<string, Steps>> = {
 
 function stepsFor(reason: string, order: OrderState): Steps | undefined {
   if (order.kind !== 'open') return STEPS[reason];
-  // A server that the task has named is the only one that the object can hold.
+  // Once the task has named a server, the object cannot hold another one.
   const word = order.named === undefined ? resolveBothWays : resolveNone;
   return both(word, OPEN_STEPS[reason] ?? STEPS[reason] ?? say());
 }
 
-/** For a reason that takes more words than fit here. */
+/** For a reason that takes too long to explain here. */
 function runbook(reason: string): string {
   return `# docs/operations.md#${reason.toLowerCase()}`;
 }
 
 /**
- * Commands, the likeliest first, and words behind `#` where no command can help; empty where nothing is to be done.
+ * Commands, the likeliest first, and advice after `#` where no command helps; empty if there is nothing to do.
  * `where`: flags such as ` -n team`. `now`: ms since the epoch.
  */
 export function nextSteps(object: VirtualServer, where: string, now: number): string[] {
@@ -164,7 +168,7 @@ export function nextSteps(object: VirtualServer, where: string, now: number): st
   if (orphans.length > 0) {
     const handled = quoted(orphans.map(orphanName).join(','));
     steps.push(
-      `kubectl annotate --overwrite vps ${name}${where} ${ORPHAN_HANDLED_ANNOTATION}=${handled}   # once cancelled`,
+      `kubectl annotate --overwrite vps ${name}${where} ${ORPHAN_HANDLED_ANNOTATION}=${handled}   # after you cancelled the orphans`,
     );
   }
   return steps;

@@ -1,4 +1,4 @@
-/** What the operator wrote down about an object, and whether you can say what became of its order. Pure. */
+/** Reads the operator's record of an object, and decides whether the user can resolve its order. Pure. */
 import { hasTrait } from '../../api/conditions.ts';
 import { ADOPT_ANNOTATION } from '../../api/names.ts';
 import type { ServerRecord } from '../../api/record.ts';
@@ -7,7 +7,7 @@ import { knownRecord, viewRecord } from '../../virtual-server/decision/record.ts
 import { isOverdue } from '../../virtual-server/decision/view.ts';
 import { verdict } from './readiness.ts';
 
-/** What the operator wrote down about the server, or what another object's record says that was copied here. */
+/** The operator's record of the server, even if the record belongs to another object and was copied here. */
 export function recordOf(object: VirtualServer): ServerRecord | undefined {
   const view = viewRecord(object, []);
   return view.kind === 'foreign' ? view.record : knownRecord(object);
@@ -20,14 +20,14 @@ export function heldServer(object: VirtualServer): string | undefined {
 }
 
 export type OrderState =
-  /** No order, or one whose server is known. */
+  /** There is no order, or its server is known. */
   | { kind: 'none' }
-  /** It may still end by itself, or the status does not speak of it. */
+  /** The order may still complete, or the status does not cover it yet. */
   | { kind: 'notYet'; why: string }
-  /** Your word decides. `named`: the server that the task has named. */
+  /** The user decides. `named`: the server that the task has named. */
   | { kind: 'open'; attempt: string; named: string | undefined };
 
-/** The record decides, so that no reason can leave an order without a way out. `now`: ms since the epoch. */
+/** Decides by the record, so every order has a way out whatever the reason. `now`: ms since the epoch. */
 export function orderOf(object: VirtualServer, now: number): OrderState {
   const view = viewRecord(object, []);
   const { reason, message } = verdict(object);
@@ -41,21 +41,24 @@ export function orderOf(object: VirtualServer, now: number): OrderState {
   const { attempt, task, identifier } = view.record;
   if (identifier !== undefined && !hasTrait(reason, 'taskFruitless')) return { kind: 'none' };
   if (attempt === undefined)
-    return task === undefined ? { kind: 'none' } : { kind: 'notYet', why: `task ${task} runs` };
+    return task === undefined ? { kind: 'none' } : { kind: 'notYet', why: `task ${task} is running` };
   if (reason === 'CreateInFlight') return { kind: 'notYet', why: message };
-  // The annotation is written before the order is sent, the status after it.
+  // The operator writes the annotation before it sends the order, and the status afterward.
   if (object.status?.record?.attempt !== attempt) return { kind: 'notYet', why: behind(reason) };
   if (task === undefined) {
     return reason === 'Pending' ? { kind: 'notYet', why: message } : { kind: 'open', attempt, named: undefined };
   }
   const isAdopting = object.metadata.annotations?.[ADOPT_ANNOTATION] !== undefined;
   if (hasTrait(reason, 'taskMayRun') && !isAdopting && !isOverdue(view.record, now)) {
-    return { kind: 'notYet', why: `the provider accepted the order as task ${task}, which may still run. ${message}` };
+    return {
+      kind: 'notYet',
+      why: `the provider accepted the order as task ${task}, which may still be running. ${message}`,
+    };
   }
   return { kind: 'open', attempt, named: identifier };
 }
 
-/** Why this version cannot read the record: a newer version of the operator has written it. */
+/** Why this version cannot read the record: a newer version of the operator wrote it. Undefined if it can. */
 export function unreadable(object: VirtualServer): string | undefined {
   const view = viewRecord(object, []);
   if (view.kind !== 'tooNew') return undefined;
@@ -65,10 +68,10 @@ export function unreadable(object: VirtualServer): string | undefined {
 }
 
 function behind(reason: string): string {
-  return `the status (${reason}) does not speak of the last order yet: try again in a moment`;
+  return `the status (${reason}) does not cover the last order yet: try again in a moment`;
 }
 
-/** The server that the object holds and the operator does not see. */
+/** The server that the object holds but the operator cannot see. */
 export function unseenServer(object: VirtualServer): string | undefined {
   return hasTrait(verdict(object).reason, 'unseen') ? heldServer(object) : undefined;
 }

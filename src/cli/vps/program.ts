@@ -24,11 +24,11 @@ interface Globals extends ClusterFlags {
 interface ProgramOptions {
   terminal: Terminal;
   version: string;
-  /** Called with an exit code that is not a failure of ours, such as that of ssh. */
+  /** Called with an exit code that is not a failure of the plugin, such as that of ssh. */
   exitWith: (code: number) => void;
 }
 
-/** Arguments that name a server complete to its name; see complete.ts. */
+/** complete.ts offers the names of servers for an argument called `name`. */
 const NAME = ['<name>', 'name of the VirtualServer'] as const;
 
 const SSH_CHECKS = specSchema.shape.sshCheck.unwrap().options;
@@ -36,23 +36,23 @@ const SSH_CHECKS = specSchema.shape.sshCheck.unwrap().options;
 export function createProgram({ terminal, version, exitWith }: ProgramOptions): Command {
   const program = new Command('kubectl-vps')
     .usage('[command] [flags]')
-    .description('Shows, reaches and mends the servers of VirtualServer objects.')
+    .description('Show, access and fix the servers of VirtualServer objects.')
     .version(version)
     .configureHelp({ showGlobalOptions: true })
-    .option('--kubeconfig <file>', 'kubeconfig; default: $KUBECONFIG, else ~/.kube/config')
-    .option('--context <name>', 'context of the kubeconfig; default: the current one')
-    .option('--as <user>', 'user to act as')
-    .option('--as-group <group>', 'group to act as, with --as; may be repeated', collect)
-    .option('--as-uid <uid>', 'UID to act as, with --as')
-    .option('-n, --namespace <name>', 'namespace; default: that of the context')
-    .addOption(new Option('-o, --output <format>', 'form of the output').choices(FORMATS).default('table'))
+    .option('--kubeconfig <file>', 'kubeconfig file (default: $KUBECONFIG, else ~/.kube/config)')
+    .option('--context <name>', 'kubeconfig context (default: the current one)')
+    .option('--as <user>', 'user to impersonate')
+    .option('--as-group <group>', 'group to impersonate, with --as; repeatable', collect)
+    .option('--as-uid <uid>', 'UID to impersonate, with --as')
+    .option('-n, --namespace <name>', 'namespace (default: the namespace of the context)')
+    .addOption(new Option('-o, --output <format>', 'output format').choices(FORMATS).default('table'))
     .exitOverride()
     .configureOutput({
       writeOut: (text) => void terminal.out.write(text),
       writeErr: (text) => void terminal.err.write(text),
     });
 
-  /** Runs a command with what the flags before and behind its name say, and lets go of the connections. */
+  /** Runs a command with the flags before and after its name, then closes the connections. */
   const run = async (command: Command, work: (context: Context) => Promise<void>): Promise<void> => {
     const { kubeconfig, context, namespace, as, asUid, asGroup, output } = command.optsWithGlobals<Globals>();
     const cluster = new ClusterView({ kubeconfig, context, namespace, as, asUid, asGroup });
@@ -65,42 +65,44 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
 
   program
     .command('status')
-    .description('one server on one screen, or all of them')
+    .description('show one server on one screen, or list all servers')
     .argument('[name]', NAME[1])
-    .option('-A, --all-namespaces', 'servers of all namespaces', false)
+    .option('-A, --all-namespaces', 'include all namespaces', false)
     .action((name: string | undefined, { allNamespaces }: { allNamespaces: boolean }, command: Command) =>
       run(command, (context) => {
         if (name === undefined) return listStatus(context, allNamespaces);
         if (!allNamespaces) return showStatus(context, name);
-        throw new CommandError(EXIT.usage, 'give either a name or --all-namespaces');
+        throw new CommandError(EXIT.usage, 'pass either NAME or --all-namespaces, not both');
       }),
     );
 
   program
     .command('wait')
-    .description('follow a server until it is ready, gone, or stuck')
+    .description('wait until a server is ready, deleted or stuck, and show its progress')
     .argument(...NAME)
-    .addOption(new Option('--for <state>', 'what to wait for').choices(['ready', 'deleted']).default('ready'))
-    .addOption(new Option('--timeout <duration>', 'give up after').argParser(durationOf).default(15 * 60_000, '15m'))
+    .addOption(new Option('--for <state>', 'state to wait for').choices(['ready', 'deleted']).default('ready'))
+    .addOption(
+      new Option('--timeout <duration>', 'give up after this time').argParser(durationOf).default(15 * 60_000, '15m'),
+    )
     .action((name: string, options: { for: WaitOptions['for']; timeout: number }, command: Command) =>
       run(command, (context) => waitFor(context, name, { for: options.for, timeoutMs: options.timeout })),
     );
 
   program
     .command('ssh')
-    .description('log in as root, or run a command')
+    .description('log in to a server as root, or run a command on it')
     .argument(...NAME)
-    .argument('[command...]', 'what to run, behind --')
-    .option('--direct', 'over IPv6 instead of the proxy', false)
-    .option('-i, --identity-file <file>', 'private key, as for ssh')
-    .option('--ssh-option <option>', 'as behind ssh -o; may be repeated', collect, [])
+    .argument('[command...]', 'command to run, after --')
+    .option('--direct', 'connect over IPv6 instead of the SSH proxy', false)
+    .option('-i, --identity-file <file>', 'private key, as for ssh -i')
+    .option('--ssh-option <option>', 'option, as for ssh -o; repeatable', collect, [])
     .action((name: string, words: string[], options: SshOptions, command: Command) =>
       run(command, async (context) => exitWith(await runSsh(context, name, words, options))),
     );
 
   program
     .command('console')
-    .description('show the admin console')
+    .description('show host and user of the admin console')
     .argument(...NAME)
     .action((name: string, _options: object, command: Command) =>
       run(command, (context) => showConsole(context, name)),
@@ -108,64 +110,71 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
 
   program
     .command('catalog')
-    .description('what can be ordered')
-    .option('--secret <name>', 'Secret with the API key, where the namespace has several catalogs')
+    .description('list what you can order')
+    .option('--secret <name>', 'Secret with the API key, if the namespace has several catalogs')
     .action(({ secret }: { secret?: string }, command: Command) =>
       run(command, (context) => showCatalog(context, secret)),
     );
 
   program
     .command('new')
-    .description('write a manifest, from flags or by asking; it is not applied')
+    .description('write a manifest from flags and prompts, without applying it')
     .argument(...NAME)
     .option('--product <code>', 'product code')
-    .option('--image <name>', 'image, file/variant')
+    .option('--image <name>', 'image, in the form file/variant')
     .option('--disk-size <size>', 'disk size', wholeNumber)
-    .option('--ssh-key <key>', 'public key or a file with one; may be repeated', collect, [])
-    .option('--ssh-key-from <secret/key>', 'public key in a Secret; may be repeated', collect, [])
+    .option('--ssh-key <key>', 'SSH public key, or a file with one; repeatable', collect, [])
+    .option('--ssh-key-from <secret/key>', 'SSH public key in a Secret; repeatable', collect, [])
     .option('--secret <name>', 'Secret with the API key')
-    .option('--ttl <duration>', 'cancel the server so long after it was ready, such as 72h')
+    .option('--ttl <duration>', 'cancel the server this long after it is first ready, such as 72h')
     .option('--expires-at <time>', 'cancel the server at this time, such as 2027-01-31T18:00:00Z')
-    .addOption(new Option('--ssh-check <place>', 'ready only while an SSH server answers there').choices(SSH_CHECKS))
-    .option('--connection-secret <name>', 'Secret to be made with addresses, SSH and VNC data')
-    .option('--retain', 'leave the server alone when the object is deleted', false)
-    .option('--protect', 'refuse to cancel the server', false)
-    .option('--adopt <identifier>', 'take over an existing server instead of ordering one')
+    .addOption(
+      new Option('--ssh-check <place>', 'count the server as ready only while SSH answers there').choices(SSH_CHECKS),
+    )
+    .option('--connection-secret <name>', 'Secret that the operator creates, with addresses, SSH and VNC data')
+    .option('--retain', 'keep the server running when the object is deleted', false)
+    .option('--protect', 'protect the server from being cancelled', false)
+    .option('--adopt <identifier>', 'adopt an existing server instead of ordering one')
     .action((name: string, options: NewOptions, command: Command) =>
       run(command, (context) => writeManifest(context, name, options)),
     );
 
   program
     .command('adopt')
-    .description('take over an existing server, or the servers of restored objects')
+    .description('adopt an existing server, or the servers of restored objects')
     .argument('[name]', NAME[1])
     .argument('[identifier]', "the provider's identifier of the server")
-    .option('--from-record', 'for restored objects: take over the servers that their records name', false)
-    .option('-f, --filename <file>', 'with --from-record: objects of a backup; may be repeated', collect, [])
-    .option('-l, --selector <selector>', 'with --from-record: objects with these labels')
-    .option('--all', 'with --from-record: all objects of the namespace', false)
-    .option('--dry-run', 'with --from-record: only show what would be done', false)
-    .option('-y, --yes', 'do not ask', false)
+    .option('--from-record', 'adopt the servers that the records of restored objects name', false)
+    .option(
+      '-f, --filename <file>',
+      'with --from-record: file or folder with a backup of the objects; repeatable',
+      collect,
+      [],
+    )
+    .option('-l, --selector <selector>', 'with --from-record: select objects by label')
+    .option('--all', 'with --from-record: select all objects in the namespace', false)
+    .option('--dry-run', 'with --from-record: only show what would happen', false)
+    .option('-y, --yes', 'do not ask for confirmation', false)
     .action((name: string | undefined, identifier: string | undefined, options: AdoptOptions, command: Command) =>
       run(command, (context) => takeOver(context, name, identifier, options)),
     );
 
   program
     .command('resolve')
-    .description('say what became of an order, or of a server, that the operator cannot see')
+    .description('tell the operator what happened to an order or a server that it cannot see')
     .argument(...NAME)
-    .option('--not-created', 'you looked: the order created no server', false)
-    .option('--adopt <identifier>', 'you looked: the order created this server')
-    .option('--gone', 'you looked: the server of the object no longer exists', false)
-    .option('-y, --yes', 'do not ask', false)
+    .option('--not-created', 'you checked: the order created no server', false)
+    .option('--adopt <identifier>', 'you checked: the order created this server')
+    .option('--gone', 'you checked: the server of the object no longer exists', false)
+    .option('-y, --yes', 'do not ask for confirmation', false)
     .action((name: string, options: Resolution, command: Command) =>
       run(command, (context) => resolve(context, name, options)),
     );
 
   program
     .command('cost')
-    .description('servers and price by namespace and in all')
-    .option('-A, --all-namespaces', 'servers of all namespaces', false)
+    .description('sum up running servers and their prices by namespace')
+    .option('-A, --all-namespaces', 'include all namespaces', false)
     .action(({ allNamespaces }: { allNamespaces: boolean }, command: Command) =>
       run(command, (context) => showCost(context, allNamespaces)),
     );
@@ -178,14 +187,14 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
   return program;
 }
 
-/** Words that other tools use for what `status` shows. */
+/** Commands of other tools that do what `status` does. */
 const LISTING = ['list', 'ls', 'get', 'ps', 'show', 'describe'];
 
 function unknownCommand(word: string, commands: readonly string[]): CommandError {
   const meant = LISTING.includes(word) ? 'status' : similarTo(word, commands);
   return new CommandError(EXIT.usage, `unknown command ${JSON.stringify(word)}`, [
     ...(meant === undefined ? [] : [`did you mean kubectl vps ${meant}?`]),
-    'kubectl vps --help shows all commands',
+    'kubectl vps --help   # lists all commands',
   ]);
 }
 
@@ -202,7 +211,7 @@ async function resolve(
   { notCreated, adopt: identifier, gone, yes }: Resolution,
 ): Promise<void> {
   if ([notCreated, identifier !== undefined, gone].filter(Boolean).length !== 1) {
-    throw new CommandError(EXIT.usage, 'give one of --not-created, --adopt IDENTIFIER and --gone');
+    throw new CommandError(EXIT.usage, 'pass exactly one of --not-created, --adopt IDENTIFIER and --gone');
   }
   if (identifier !== undefined) await resolveAdopt(context, name, identifier, yes);
   else if (gone) await resolveGone(context, name, yes);
@@ -218,15 +227,16 @@ async function takeOver(
   { fromRecord, ...options }: AdoptOptions,
 ): Promise<void> {
   if (fromRecord) {
-    if (name !== undefined) throw new CommandError(EXIT.usage, '--from-record takes no NAME and no IDENTIFIER');
+    if (name !== undefined)
+      throw new CommandError(EXIT.usage, 'pass either --from-record or NAME and IDENTIFIER, not both');
     return adoptFromRecord(context, options);
   }
   const { filename, selector, all, dryRun } = options;
   if (filename.length > 0 || selector !== undefined || all || dryRun) {
-    throw new CommandError(EXIT.usage, '--filename, --selector, --all and --dry-run need --from-record');
+    throw new CommandError(EXIT.usage, '--filename, --selector, --all and --dry-run require --from-record');
   }
   if (name === undefined || identifier === undefined) {
-    throw new CommandError(EXIT.usage, 'give NAME and IDENTIFIER, or --from-record');
+    throw new CommandError(EXIT.usage, 'pass NAME and IDENTIFIER, or --from-record');
   }
   await adopt(context, name, identifier, options.yes);
 }
@@ -236,12 +246,12 @@ function collect(value: string, before: readonly string[] = []): string[] {
 }
 
 function wholeNumber(text: string): number {
-  if (!/^[1-9][0-9]{0,9}$/.test(text)) throw new InvalidArgumentError('give a whole number, such as 20');
+  if (!/^[1-9][0-9]{0,9}$/.test(text)) throw new InvalidArgumentError('Use a whole number, such as 20.');
   return Number(text);
 }
 
 function durationOf(text: string): number {
   const ms = parseDuration(text);
-  if (ms === undefined) throw new InvalidArgumentError('give a duration, such as 90s or 15m');
+  if (ms === undefined) throw new InvalidArgumentError('Use a duration, such as 90s or 15m.');
   return ms;
 }

@@ -1,11 +1,11 @@
-/** How far a server is, as a bar and in words. Pure. */
+/** Shows how far a server is, as a bar and in words. Pure. */
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { readiness } from './readiness.ts';
 import { clean } from './terminal.ts';
 
 const WIDTH = 24;
 
-/** `[######----]  40 %`; the provider names no percentage for most of the time: then the bar has none either. */
+/** `[######----]  40 %`; a dotted bar without a percentage, which the provider omits most of the time. */
 export function bar(percent: number | undefined): string {
   if (percent === undefined) return `[${'·'.repeat(WIDTH)}]`;
   const filled = Math.round((WIDTH * Math.min(100, Math.max(0, percent))) / 100);
@@ -16,7 +16,7 @@ export function percentOf(object: VirtualServer): number | undefined {
   return readiness(object).status === 'True' ? 100 : object.status?.task?.percent;
 }
 
-/** One line: bar, the provider's words for the task or the message of Ready, time left. */
+/** One line: bar, reason, the provider's text for the task or else the message of Ready, time left. */
 export function progressLine(object: VirtualServer): string {
   const { task } = object.status ?? {};
   const { reason, message } = readiness(object);
@@ -25,7 +25,7 @@ export function progressLine(object: VirtualServer): string {
   return `${bar(percentOf(object))}  ${clean(reason)}: ${words}${left}`;
 }
 
-/** `45s`, `12m`, `3h`, `9d`: as kubectl shows ages. */
+/** `45s`, `12m`, `3h`, `9d`, as kubectl shows ages. */
 export function duration(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   if (seconds < 120) return `${seconds}s`;

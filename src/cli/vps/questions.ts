@@ -1,4 +1,4 @@
-/** The questions of `kubectl vps new`: each is asked again until its answer can be part of a spec. */
+/** The prompts of `kubectl vps new`. Each repeats until the answer is valid in a spec. */
 import { readdirSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ interface Io {
 
 const { product: productSchema, image: imageSchema, diskSize: diskSizeSchema } = specSchema.shape;
 
-/** `lists`: what can be chosen from; free text where there is nothing. */
+/** `lists`: the choices; the prompt takes free text if there are none. */
 export function askForProduct(io: Io, { products = [] }: ServerCatalogStatus): Promise<string> {
   const values = products.map(({ code, ram }) => [code, ram === undefined ? '' : `RAM ${ram}`] as const);
   return askFor('Product', values, (text) => problemOf(productSchema.safeParse(text)), io);
@@ -32,17 +32,17 @@ export async function askForDiskSize(io: Io, { diskSizes = [] }: ServerCatalogSt
   const problem = (text: string): string | undefined =>
     /^[0-9]+$/.test(text) && diskSizeSchema.safeParse(Number(text)).success
       ? undefined
-      : 'give a whole number, such as 20';
+      : 'enter a whole number, such as 20';
   return Number(await askFor('Disk size', values, problem, io));
 }
 
-/** A public key of your home, or another one. */
+/** Offers the public keys in ~/.ssh, or takes another one. */
 export async function askForKey(io: Io): Promise<string> {
   const folder = join(homedir(), '.ssh');
   const keys = listed(folder)
     .filter((file) => file.endsWith('.pub') && keyProblem(join(folder, file)) === undefined)
     .map((file) => ({ value: join(folder, file), name: file }));
-  const another = { value: undefined, name: 'another one' };
+  const another = { value: undefined, name: 'another key' };
   const chosen =
     keys.length === 0 ? undefined : await select({ message: 'SSH public key', choices: [...keys, another] }, io);
   if (chosen !== undefined) return keyOf(chosen);
@@ -50,7 +50,7 @@ export async function askForKey(io: Io): Promise<string> {
   return keyOf(await input({ message: 'SSH public key (text or file)', required: true, validate }, io));
 }
 
-/** One of the values, by a search in value and words; free text where there are none to choose from. */
+/** Lets the user search values and descriptions; takes free text if there are no values. */
 async function askFor(
   message: string,
   values: readonly (readonly [value: string, words: string])[],
@@ -64,7 +64,7 @@ async function askFor(
   const source = (term = ''): typeof choices => {
     const found = choices.filter(({ name }) => name.toLowerCase().includes(term.toLowerCase()));
     if (found.length > 0) return found;
-    throw new Error(`nothing matches; choose from ${values.map(([value]) => clean(value)).join(', ')}`);
+    throw new Error(`no match; choose from ${values.map(([value]) => clean(value)).join(', ')}`);
   };
   return search({ message, source }, io);
 }
@@ -85,7 +85,7 @@ function listed(folder: string): string[] {
   try {
     return readdirSync(folder);
   } catch {
-    // Nobody has to have keys there.
+    // The folder is optional.
     return [];
   }
 }

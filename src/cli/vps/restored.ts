@@ -1,4 +1,4 @@
-/** What `kubectl vps adopt --from-record` does about each object, and why not. Pure. */
+/** Decides what `kubectl vps adopt --from-record` does with each object, and why. Pure. */
 import { identifierProblem } from '../../api/identifier.ts';
 import { ADOPT_ANNOTATION, RECORD_ANNOTATION, START_ANEW_ANNOTATION } from '../../api/names.ts';
 import { parseRecord, type ServerRecord } from '../../api/record.ts';
@@ -10,22 +10,22 @@ import type { Backup, FoundRecord } from './backups.ts';
 import { heldServer } from './order.ts';
 import { verdict } from './readiness.ts';
 
-/** An object that was selected, and what files say of it. */
+/** A selected object, and its backups. */
 export interface Selected {
   name: string;
-  /** Undefined where only a file has it. */
+  /** Undefined if only a backup has the object. */
   object: VirtualServer | undefined;
   backups: readonly Backup[];
 }
 
 export type Step =
-  /** The annotation is to be set. */
+  /** The command sets the annotation. */
   | 'adopt'
-  /** The object holds the server, or is annotated. */
+  /** The object already holds the server or is annotated. */
   | 'done'
-  /** No restored object: nothing is to be adopted. */
+  /** Nothing to adopt: the object was not restored, or gets a new server. */
   | 'none'
-  /** Only you can decide. */
+  /** Only the user can decide. */
   | 'you';
 
 export interface RestoredRow extends Selected {
@@ -35,19 +35,19 @@ export interface RestoredRow extends Selected {
   why: string;
 }
 
-/** `all`: every object of the namespace; none of them may name a server that another one adopts. `now`: ms since the epoch. */
+/** `all`: every object in the namespace, since no two objects may name one server. `now`: ms since the epoch. */
 export function planOf(selected: readonly Selected[], all: readonly VirtualServer[], now: number): RestoredRow[] {
   const rows = selected.map((each) => rowOf(each, now));
   const namers = namersOf(rows, all);
   return rows.map((row) => {
     const others = [...(namers.get(row.identifier?.toLowerCase()) ?? [])].filter((name) => name !== row.name);
     if (row.step !== 'adopt' || others.length === 0) return row;
-    const why = `${others.join(', ')} names server ${row.identifier} too: adopt it for one of them by name`;
+    const why = `server ${row.identifier} is also named by ${others.join(', ')}: adopt it for one of them by name`;
     return { ...row, step: 'you', why };
   });
 }
 
-/** Lower-cased, as host labels: every server that an object holds or would adopt, with the names of these objects. */
+/** Every server that an object holds or would adopt, lower-cased like a host label, with the names of these objects. */
 function namersOf(rows: readonly RestoredRow[], all: readonly VirtualServer[]): Map<string | undefined, Set<string>> {
   const namers = new Map<string | undefined, Set<string>>();
   const add = (identifier: string | undefined, name: string): void => {
@@ -88,12 +88,12 @@ function rowOf(each: Selected, now: number): RestoredRow {
 
 interface Known {
   identifier: string | undefined;
-  /** How the records contradict each other. */
+  /** The first contradiction between the records. */
   contradiction: string | undefined;
   records: readonly ServerRecord[];
 }
 
-/** What the records say together; the first one that names a server counts, and none may name another one. */
+/** Combines the records: the first server that they name counts, and no record may name another one. */
 function knownOf(found: readonly FoundRecord[]): Known {
   const contradictions = (['identifier', 'task', 'attempt'] as const).flatMap((field) => {
     const [first, ...others] = found.filter(({ record }) => record[field] !== undefined);
@@ -109,7 +109,7 @@ function knownOf(found: readonly FoundRecord[]): Known {
   };
 }
 
-/** Also those of another object, which a restored one carries. */
+/** Includes records of another object, which a restored object carries. */
 function liveRecords({ metadata, status }: VirtualServer): FoundRecord[] {
   const parsed = parseRecord(metadata.annotations?.[RECORD_ANNOTATION]);
   const annotated = parsed.ok ? parsed.record : undefined;
@@ -119,24 +119,24 @@ function liveRecords({ metadata, status }: VirtualServer): FoundRecord[] {
   ];
 }
 
-/** Of an object whose record is its own. */
+/** For an object with its own record. */
 function ownStep(object: VirtualServer, own: ServerRecord, known: Known): [Step, string] {
   const { name, annotations } = object.metadata;
   const { identifier, expiredAt } = own;
   const adopts = annotations?.[ADOPT_ANNOTATION];
   if (identifier === undefined && adopts !== undefined && isSame(known.identifier ?? adopts, adopts)) {
-    return ['done', 'annotated'];
+    return ['done', 'already annotated'];
   }
   if (known.identifier !== undefined && !isSame(known.identifier, identifier)) {
-    const other = identifier ?? (own.attempt === undefined ? 'no server' : `an order, ${own.attempt}`);
-    return ['you', `${name} has a record of its own with ${other}: see kubectl vps status ${name}`];
+    const other = identifier ?? (own.attempt === undefined ? 'no server' : `order ${own.attempt}`);
+    return ['you', `its own record names ${other}: run kubectl vps status ${name}`];
   }
   if (expiredAt !== undefined) return ['none', `its server expired at ${expiredAt}`];
-  if (identifier !== undefined) return ['done', 'holds the server'];
-  return ['none', 'has a record of its own'];
+  if (identifier !== undefined) return ['done', 'already holds the server'];
+  return ['none', 'not restored: it has its own record'];
 }
 
-/** Of any other object. */
+/** For any other object. */
 function restoredStep(
   object: VirtualServer,
   view: Exclude<RecordView, { kind: 'own' }>,
@@ -144,12 +144,12 @@ function restoredStep(
   now: number,
 ): [Step, string] {
   const { name, annotations, deletionTimestamp } = object.metadata;
-  if (deletionTimestamp !== undefined) return ['you', 'is being deleted, and would take the server with it'];
-  if ('problem' in view) return ['you', `${verdict(object).reason}: see kubectl vps status ${name}`];
+  if (deletionTimestamp !== undefined) return ['you', 'is being deleted: adopting the server now could cancel it'];
+  if ('problem' in view) return ['you', `${verdict(object).reason}: run kubectl vps status ${name}`];
   const adopts = annotations?.[ADOPT_ANNOTATION];
   if (adopts !== undefined) {
-    if (isSame(identifier ?? adopts, adopts)) return ['done', 'annotated'];
-    return ['you', `the annotation ${ADOPT_ANNOTATION} names ${adopts}, the record names ${identifier}`];
+    if (isSame(identifier ?? adopts, adopts)) return ['done', 'already annotated'];
+    return ['you', `the annotation ${ADOPT_ANNOTATION} names ${adopts}, but the record names ${identifier}`];
   }
   if (view.kind === 'foreign' && view.startAnew) return ['none', `${START_ANEW_ANNOTATION} is set`];
   if (contradiction !== undefined) return ['you', contradiction];
@@ -165,16 +165,16 @@ function restoredStep(
     return ['you', `its order (${orderName.join(', ')}) had no server yet: look in the provider's control panel`];
   }
   if (records.length > 0) return ['you', 'its record names neither a server nor an order'];
-  if (view.kind === 'missing') return ['you', 'its record is lost: give a backup with --filename'];
+  if (view.kind === 'missing') return ['you', 'its record is lost: pass a backup with --filename FILE'];
   return ['none', 'has no record'];
 }
 
-/** What follows from the adoption beside it. */
+/** Side effects of the adoption, and what is left to do. */
 function consequenceOf(object: VirtualServer, records: readonly ServerRecord[], now: number): string {
   const orphans = records.flatMap((record) => record.orphans ?? []).map(orphanName);
   const expiry = expiryOf(object, undefined);
   return [
-    ...(expiry !== undefined && expiry <= now ? ['spec.expiresAt is past, so the operator cancels the server'] : []),
+    ...(expiry !== undefined && expiry <= now ? ['spec.expiresAt has passed, so the operator cancels the server'] : []),
     ...(orphans.length > 0
       ? [`look in the provider's control panel for servers of ${[...new Set(orphans)].join(', ')}`]
       : []),

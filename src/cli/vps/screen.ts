@@ -1,4 +1,4 @@
-/** All that a person wants to know of one server, on one screen. Pure. */
+/** Shows everything about one server on one screen. Pure. */
 import { timestamp } from '../../base/timestamp.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { ServerRecord } from '../../api/record.ts';
@@ -13,18 +13,18 @@ import { clean, type Paint } from './terminal.ts';
 
 interface ScreenInput {
   object: VirtualServer;
-  /** Undefined where they may not be read. */
+  /** Undefined if the user may not read Events. */
   events: readonly EventView[] | undefined;
   /** ms since the epoch. */
   now: number;
-  /** Flags that name the same place to kubectl, such as ` -n team`. */
+  /** Flags that select the same namespace in kubectl, such as ` -n team`. */
   where: string;
   paint: Paint;
 }
 
 type Row = [label: string, ...values: (string | number | undefined)[]];
 
-/** Sections without anything to say are left out. */
+/** Omits empty sections. */
 export function screen(input: ScreenInput): string[] {
   const sections = [head(input), warnings(input), facts(input), conditions(input), events(input), next(input)];
   return sections.filter((lines) => lines.length > 0).flatMap((lines, index) => (index === 0 ? lines : ['', ...lines]));
@@ -60,9 +60,9 @@ function facts({ object, where, paint }: ScreenInput): string[] {
     ['SSH', status.ssh && `kubectl vps ssh ${metadata.name}${where}`, status.ssh && `(ssh ${status.ssh})`],
     ['Console', adminConsole && `${adminConsole.username} at ${adminConsole.hostname}`],
     ['Secret', conditionOf(object, 'ConnectionSecret')?.status === 'True' ? spec.connectionSecretName : undefined],
-    ['Asked for', `${spec.product}, ${spec.image}, disk ${spec.diskSize}`],
-    ['Ends', ends(object, record)],
-    ['Has', has(status.product, specs), status.price === undefined ? undefined : `price ${status.price}`],
+    ['Requested', `${spec.product}, ${spec.image}, disk ${spec.diskSize}`],
+    ['Expires', ends(object, record)],
+    ['Actual', has(status.product, specs), status.price === undefined ? undefined : `price ${status.price}`],
     ['Attempt', open?.attempt, claimed(open?.attemptedAt)],
     ...(record?.orphans ?? []).map(({ task: id, attempt, identifier: orphan }): Row => [
       'Orphan',
@@ -75,11 +75,11 @@ function facts({ object, where, paint }: ScreenInput): string[] {
   });
 }
 
-/** When the server is cancelled; a ttl counts from when it is ready. */
+/** When the operator cancels the server. A ttl counts from the moment the server is first ready. */
 function ends(object: VirtualServer, record: ServerRecord | undefined): string | undefined {
   const at = expiryOf(object, record);
   if (at !== undefined) return record?.expiredAt === undefined ? timestamp(at) : undefined;
-  return object.spec.ttl === undefined ? undefined : `${object.spec.ttl} after it is ready`;
+  return object.spec.ttl === undefined ? undefined : `${object.spec.ttl} after the server is first ready`;
 }
 
 function left(seconds: number | undefined): string | undefined {
@@ -87,7 +87,7 @@ function left(seconds: number | undefined): string | undefined {
 }
 
 function claimed(at: string | undefined): string | undefined {
-  return at === undefined ? undefined : `claimed at ${at}`;
+  return at === undefined ? undefined : `started at ${at}`;
 }
 
 type Specs = NonNullable<NonNullable<VirtualServer['status']>['specs']>;
@@ -103,20 +103,20 @@ function has(product: string | undefined, specs: Specs | undefined): string | un
   return parts.length === 0 ? undefined : parts.join(', ');
 }
 
-/** Ready stands in the head. */
+/** Without Ready, which the head shows. */
 function conditions({ object, now, paint }: ScreenInput): string[] {
   const others = (object.status?.conditions ?? []).filter(({ type }) => type !== 'Ready');
   if (others.length === 0) return [];
   const lines = others.map(({ type, status, reason, message, lastTransitionTime }) => {
     const since = duration(now - Date.parse(lastTransitionTime));
-    // The reason may have changed since.
+    // The reason may be newer than the status.
     return `  ${clean(type)}=${status} for ${since}, now ${clean(reason)}  ${clean(message)}`;
   });
   return [paint.strong('Conditions'), ...lines];
 }
 
 function events({ events: list, now, paint }: ScreenInput): string[] {
-  if (list === undefined) return [paint.faint('Events may not be read with these rights.')];
+  if (list === undefined) return [paint.faint('No Events: you are not allowed to read them.')];
   if (list.length === 0) return [];
   const lines = list.map((event) => {
     const ago = duration(now - timeOf(event)).padStart(4);

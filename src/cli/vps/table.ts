@@ -1,4 +1,4 @@
-/** Rows in columns, as kubectl shows them; and objects as JSON or YAML. Pure. */
+/** Formats rows in columns as kubectl does, and objects as JSON or YAML. Pure. */
 import { Document, visit } from 'yaml';
 import { escaped } from '../../base/printable.ts';
 import { clean } from './terminal.ts';
@@ -6,7 +6,7 @@ import { clean } from './terminal.ts';
 export const FORMATS = ['table', 'json', 'yaml'] as const;
 export type Format = (typeof FORMATS)[number];
 
-/** Cells are cleaned; the last column is as long as it is. */
+/** Cleans the cells and pads the columns; lines have no trailing blanks. */
 export function columns(header: readonly string[], rows: readonly (readonly string[])[]): string[] {
   const cleaned = [header, ...rows.map((cells) => cells.map((cell) => clean(cell) || '-'))];
   const widths = header.map((_, index) => Math.max(...cleaned.map((cells) => cells[index]?.length ?? 0)));
@@ -15,15 +15,15 @@ export function columns(header: readonly string[], rows: readonly (readonly stri
   return cleaned.map((cells) => line(cells).trimEnd());
 }
 
-// kubectl reads YAML 1.1, where words such as yes and on, and numbers such as 1_000, are no text without quotes.
+// kubectl reads YAML 1.1, where yes, on and 1_000 are not strings unless quoted.
 const YAML = { lineWidth: 0, compat: 'yaml-1.1' } as const;
 
-/** Data for programs, which must not steer the terminal either; ends with a newline. */
+/** Output for programs, escaped so that it cannot steer the terminal either; ends with a newline. */
 export function data(value: unknown, format: Exclude<Format, 'table'>): string {
   return escaped(format === 'json' ? `${JSON.stringify(value, null, 2)}\n` : yaml(value));
 }
 
-/** Quotes what is to be escaped: elsewhere YAML knows no escapes. */
+/** Puts strings that need escapes in double quotes, the only place where YAML has escapes. */
 function yaml(value: unknown): string {
   const document = new Document(value, YAML);
   visit(document, {

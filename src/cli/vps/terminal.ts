@@ -1,4 +1,4 @@
-/** The terminal, or the pipe, that a command talks to: text without control characters, colours only where they show. */
+/** The terminal or pipe of a command: text without control characters, colors only where they show. */
 import { styleText } from 'node:util';
 import { printable } from '../../base/printable.ts';
 
@@ -13,7 +13,7 @@ export interface Paint {
 export interface Terminal {
   /** Results. */
   out: NodeJS.WriteStream;
-  /** Everything else: progress, questions, warnings. */
+  /** Everything else: progress, prompts, warnings. */
   err: NodeJS.WriteStream;
   input: NodeJS.ReadStream;
   paint: Paint;
@@ -21,7 +21,7 @@ export interface Terminal {
 
 type Style = Parameters<typeof styleText>[0];
 
-/** Colours as `stream` can show them: none in a pipe, with NO_COLOR, or on a dumb terminal. */
+/** Colors as far as `stream` shows them: none in a pipe, with NO_COLOR, or on a dumb terminal. */
 export function paintFor(stream: NodeJS.WriteStream): Paint {
   const style = (format: Style) => (text: string) => styleText(format, text, { stream });
   return {
@@ -33,12 +33,12 @@ export function paintFor(stream: NodeJS.WriteStream): Paint {
   };
 }
 
-/** Questions can be asked only where a person both reads and types. */
+/** Whether prompts work: the user must be able to read and to type. */
 export function isInteractive({ input, err }: Terminal): boolean {
   return input.isTTY && err.isTTY;
 }
 
-/** Text of the provider or of other people, as it may be shown: it must not steer the terminal. */
+/** Makes text of the provider or of other users safe to show: it must not steer the terminal. */
 export function clean(text: string): string {
   return printable(text).trim();
 }

@@ -1,16 +1,16 @@
-/** Adds up servers and prices. Pure. */
+/** Sums up servers and prices. Pure. */
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { hasRunningServer } from '../../virtual-server/decision/running.ts';
 
-/** Enough for a price per hour. */
+/** Enough for hourly prices. */
 const DECIMALS = 6;
 
 interface Total {
-  /** Servers that run, as in the metric vps_operator_servers_price. */
+  /** Running servers, as in the metric vps_operator_servers_price. */
   servers: number;
-  /** Sum in the provider's own unit, which it does not name. */
+  /** Sum in the provider's own unit, which the provider does not state. */
   price: number;
-  /** Servers whose price is not known. */
+  /** Running servers without a known price. */
   unpriced: number;
 }
 
@@ -31,12 +31,12 @@ export function sumUp(objects: readonly VirtualServer[]): Totals {
 
 function total(objects: readonly VirtualServer[]): Total {
   const prices = objects.map(({ status }) => status?.price).filter((price) => price !== undefined);
-  // Sums of decimals in binary: 0.1 + 0.2 is not to be shown as 0.30000000000000004.
+  // Binary sums of decimals: show 0.1 + 0.2 as 0.3, not as 0.30000000000000004.
   const sum = Number(prices.reduce((before, price) => before + price, 0).toFixed(DECIMALS));
   return { servers: objects.length, price: sum, unpriced: objects.length - prices.length };
 }
 
-/** With two decimals, and more where there are. */
+/** With two decimals, or more if the price has more. */
 export function priceText(price: number): string {
   return price.toFixed(DECIMALS).replace(/(\.\d\d\d*?)0+$/, '$1');
 }

@@ -1,4 +1,4 @@
-/** `kubectl vps adopt --from-record` after a cluster was lost: restored objects get their servers back, and nothing is ordered. */
+/** `kubectl vps adopt --from-record` after the loss of a cluster: restored objects regain their servers. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
@@ -17,13 +17,13 @@ import { createWorld, type World } from '../support/world.ts';
 
 const folder = usePlugin();
 
-/** What Velero and `kubectl create` restore: all but the status, under another uid. */
+/** What Velero and `kubectl create` restore: everything but the status, with a new uid. */
 function restorable({ apiVersion, kind, metadata, spec }: VirtualServer, more: object = {}): Manifest {
   const { name, annotations = {}, finalizers = [] } = metadata;
   return { apiVersion, kind, metadata: { name, annotations, finalizers, ...more }, spec };
 }
 
-/** The cluster goes, with the operator and its journal: the objects are gone, and their servers live on. */
+/** Loses the cluster with the operator and its journal: the objects are gone, their servers keep running. */
 async function loseCluster(world: World, names: readonly string[]): Promise<VirtualServer[]> {
   await world.stopOperator();
   const lost: VirtualServer[] = [];
@@ -36,7 +36,7 @@ async function loseCluster(world: World, names: readonly string[]): Promise<Virt
   return lost;
 }
 
-/** The plugin before a proxy of the API server. */
+/** The plugin behind a proxy of the API server. */
 async function behindProxy(world: World): Promise<{ plugin: Plugin; proxy: FaultProxy }> {
   const proxy = await startProxy(loadCluster(inject('kubeconfigPath')));
   onTestFinished(() => proxy.close());
@@ -58,7 +58,7 @@ async function adoptOf(world: TestNamespace, name: string): Promise<string | und
 const FROM_RECORD = ['vps', 'adopt', '--from-record'];
 
 describe('kubectl vps adopt --from-record', () => {
-  it('gives thirty restored objects their servers back, over an interruption and a failure', async () => {
+  it('returns their servers to thirty restored objects, despite an interruption and a failure', async () => {
     const world = await createWorld();
     const names = Array.from({ length: 30 }, (_, index) => `web-${index + 10}`);
     for (const name of names) await world.create(virtualServer(name));
@@ -81,7 +81,7 @@ describe('kubectl vps adopt --from-record', () => {
     expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('--yes')]);
     expect(proxy.requests.filter((line) => line.startsWith('PATCH'))).toEqual([]);
 
-    // The eleventh annotation gets no answer, and the process dies there.
+    // The process dies at the eleventh annotation, which gets no answer.
     const pidFile = join(world.journalDir, 'pid');
     let patches = 0;
     proxy.intercept = ({ method }) => {
@@ -100,14 +100,14 @@ describe('kubectl vps adopt --from-record', () => {
     expect([second.code, second.stderr]).toEqual([
       1,
       expect.stringMatching(
-        /^web-25 is not annotated: .*19 annotated, 10 done before, 0 skipped, 1 failed, 0 need you/ms,
+        /^web-25 is not annotated: .*19 annotated, 10 already done, 0 skipped, 1 failed, 0 need you/ms,
       ),
     ]);
     expect(await adoptOf(world, 'web-25')).toBeUndefined();
 
     proxy.intercept = undefined;
     const third = await plugin.kubectl([...FROM_RECORD, '--all', '--yes']);
-    expect([third.code, third.stdout]).toEqual([0, expect.stringContaining('1 annotated, 29 done before')]);
+    expect([third.code, third.stdout]).toEqual([0, expect.stringContaining('1 annotated, 29 already done')]);
     for (const name of names) {
       const { metadata, status } = await world.waitForReason(name, 'Available', 'Ready');
       expect([name, status?.identifier]).toEqual([name, identifiers.get(name)]);
@@ -119,7 +119,7 @@ describe('kubectl vps adopt --from-record', () => {
     expect(world.simulator.aliveServers()).toHaveLength(30);
   });
 
-  it('takes the records of a backup where the restored objects have none', async () => {
+  it('uses the records of a backup if the restored objects have none', async () => {
     const world = await createWorld();
     const { status } = await readyServer(world, 'web');
     await readyServer(world, 'db');
@@ -139,11 +139,11 @@ describe('kubectl vps adopt --from-record', () => {
     ]);
     expect((await world.waitForReason('web', 'Available', 'Ready')).status?.identifier).toBe(status?.identifier);
     const piped = await plugin.shell(`kubectl vps adopt --from-record -f - --yes < backup.yaml`);
-    expect([piped.code, piped.stderr]).toEqual([1, expect.stringContaining('0 annotated, 1 done before')]);
+    expect([piped.code, piped.stderr]).toEqual([1, expect.stringContaining('0 annotated, 1 already done')]);
     expect(sent(world)).toHaveLength(2);
   });
 
-  it('leaves alone what only you can decide, and what no label selects', async () => {
+  it('leaves alone what only the user can decide, and what no label selects', async () => {
     const world = await createWorld();
     await readyServer(world, 'web', withSpec({ deletionPolicy: 'Retain' }));
     const copied = recordOf((await world.get('web')) as VirtualServer);
@@ -167,9 +167,9 @@ describe('kubectl vps adopt --from-record', () => {
     const { code, stderr } = await plugin.kubectl([...FROM_RECORD, '-l', 'restored=yes', '--yes']);
     expect([code, stderr]).toEqual([
       1,
-      expect.stringContaining('1 annotated, 0 done before, 0 skipped, 0 failed, 2 need you'),
+      expect.stringContaining('1 annotated, 0 already done, 0 skipped, 0 failed, 2 need you'),
     ]);
-    expect(stderr).toMatch(new RegExp(`^copy .*needs you +web names server ${copied.identifier} too`, 'm'));
+    expect(stderr).toMatch(new RegExp(`^copy .*needs you +server ${copied.identifier} is also named by web`, 'm'));
     expect(stderr).toMatch(/^lost .*needs you +its order \(.*\) had no server yet/m);
     await world.waitForReason('db', 'Available', 'Ready');
     for (const name of ['copy', 'lost', 'other', 'web']) expect(await adoptOf(world, name)).toBeUndefined();
@@ -177,7 +177,7 @@ describe('kubectl vps adopt --from-record', () => {
     expect(world.simulator.ledger.cancels()).toEqual([]);
   });
 
-  it('takes no server from an original in another namespace', async () => {
+  it('does not take a server from an original in another namespace', async () => {
     const world = await createWorld({ operator: false });
     const beside = new TestNamespace(world.http, `${world.namespace}-restored`);
     await world.http.call({
@@ -204,7 +204,7 @@ describe('kubectl vps adopt --from-record', () => {
     expect(sent(world)).toHaveLength(1);
   });
 
-  it('refuses flags that do not fit together', async () => {
+  it('refuses conflicting flags', async () => {
     const world = await createWorld({ operator: false });
     await world.create(virtualServer('web'));
     const plugin = await createPlugin(folder(), world.namespace);
@@ -213,11 +213,11 @@ describe('kubectl vps adopt --from-record', () => {
       [['--from-record'], 'one of --filename FILE, --selector SELECTOR and --all'],
       [['--from-record', '--all', '-l', 'a=b'], 'one of --filename FILE, --selector SELECTOR and --all'],
       [['--from-record', '-l', ''], 'one of --filename FILE, --selector SELECTOR and --all'],
-      [['--from-record', 'web', '--all'], 'takes no NAME'],
-      [['web', 'vs1', '--all'], 'need --from-record'],
-      [['web', 'vs1', '--dry-run'], 'need --from-record'],
-      [['web'], 'give NAME and IDENTIFIER'],
-      [['--from-record', '-f', 'none.yaml'], '--filename none.yaml cannot be read'],
+      [['--from-record', 'web', '--all'], 'either --from-record or NAME and IDENTIFIER'],
+      [['web', 'vs1', '--all'], 'require --from-record'],
+      [['web', 'vs1', '--dry-run'], 'require --from-record'],
+      [['web'], 'pass NAME and IDENTIFIER'],
+      [['--from-record', '-f', 'none.yaml'], 'cannot read --filename none.yaml'],
     ] as const) {
       const { code, stderr } = await result(...words);
       expect([words, code, stderr]).toEqual([words, 2, expect.stringContaining(why)]);
@@ -228,7 +228,7 @@ describe('kubectl vps adopt --from-record', () => {
 });
 
 describe.skipIf(noTerminal !== undefined)('kubectl vps adopt --from-record on a terminal', () => {
-  it('shows what it would do and asks; a no changes nothing', async () => {
+  it('shows the plan and asks; answering no changes nothing', async () => {
     const world = await createWorld({ operator: false });
     const record = { owner: 'before', mode: 'create', identifier: 'vs1' };
     await world.create(virtualServer('web', withAnnotations({ [RECORD_ANNOTATION]: JSON.stringify(record) })));

@@ -35,7 +35,7 @@ describe('kubectl vps catalog', () => {
     expect(parse(data.stdout)).toMatchObject({ products: LISTS.products, images: LISTS.images });
   });
 
-  it('prints the commands that make a catalog, and beside another one a second', async () => {
+  it('prints the commands that create a catalog, or a second one for another Secret', async () => {
     await world.startOperator();
     await world.putSecret('other', DEFAULT_KEY);
     for (const flags of ['', ' --secret other']) {
@@ -60,7 +60,7 @@ describe('kubectl vps catalog of a catalog that is not ready', () => {
     ['a condition', { conditions }, /catalog is not ready: SecretNotFound\. There is no {2}\[2J Secret$/m],
     ['empty lists and a condition', { products: [], images: [], diskSizes: [], conditions }, /: SecretNotFound\. /],
     ['nothing', {}, /catalog is not ready: NotReported\. The operator has not reported on this catalog yet$/m],
-  ])('says so, and shows no empty tables: %s', async (_what, status, said) => {
+  ])('reports the reason without empty tables: %s', async (_what, status, said) => {
     await putCatalog(world, status);
     for (const flags of [[], ['-o', 'json']]) {
       const { code, stdout, stderr } = await plugin.kubectl(['vps', 'catalog', ...flags]);
@@ -68,7 +68,7 @@ describe('kubectl vps catalog of a catalog that is not ready', () => {
     }
   });
 
-  it('still shows lists that were read before', async () => {
+  it('still shows lists that the operator read before', async () => {
     await putCatalog(world, { ...LISTS, conditions });
     const { code, stdout, stderr } = await plugin.kubectl(['vps', 'catalog']);
     expect([code, stdout, stderr]).toEqual([
@@ -80,7 +80,7 @@ describe('kubectl vps catalog of a catalog that is not ready', () => {
 });
 
 describe('kubectl vps new', () => {
-  it('writes a manifest that the API server takes, and applies nothing', async () => {
+  it('writes a manifest that the API server accepts, and applies nothing', async () => {
     const flags = [
       ...COMPLETE,
       '--ssh-key',
@@ -104,7 +104,7 @@ describe('kubectl vps new', () => {
     });
   });
 
-  it('writes an end and a check that kubectl reads as they were given', async () => {
+  it('writes expiry and SSH check so that kubectl reads them unchanged', async () => {
     const flags = [...COMPLETE, '--expires-at', '2099-01-31T18:00:00Z', '--ssh-check', 'Proxy', '--ssh-key', SSH_KEY];
     const line = ['kubectl', 'vps', 'new', 'web', ...flags].map(quoted).join(' ');
     const { code, stdout } = await plugin.shell(`${line} | kubectl create --dry-run=server -o json -f -`);
@@ -115,14 +115,17 @@ describe('kubectl vps new', () => {
     ]);
   });
 
-  it.each(['on', 'y', '0b11', '1_000', '1:30'])('writes the product %j as kubectl reads it', async (product) => {
-    const flags = ['--product', product, ...COMPLETE.slice(2), '--ssh-key', SSH_KEY];
-    const line = ['kubectl', 'vps', 'new', 'web', ...flags].map(quoted).join(' ');
-    const { code, stdout } = await plugin.shell(`${line} | kubectl create --dry-run=client -o json -f -`);
-    expect([code, (JSON.parse(stdout) as VirtualServer).spec.product]).toEqual([0, product]);
-  });
+  it.each(['on', 'y', '0b11', '1_000', '1:30'])(
+    'writes the product %j so that kubectl reads it unchanged',
+    async (product) => {
+      const flags = ['--product', product, ...COMPLETE.slice(2), '--ssh-key', SSH_KEY];
+      const line = ['kubectl', 'vps', 'new', 'web', ...flags].map(quoted).join(' ');
+      const { code, stdout } = await plugin.shell(`${line} | kubectl create --dry-run=client -o json -f -`);
+      expect([code, (JSON.parse(stdout) as VirtualServer).spec.product]).toEqual([0, product]);
+    },
+  );
 
-  it('refuses what cannot be a server, and what it would have to ask for without a terminal', async () => {
+  it('refuses invalid values, and missing values without a terminal', async () => {
     const run = (...words: string[]) => plugin.kubectl(['vps', 'new', ...words]);
     const codes = async (...words: string[]): Promise<[number, string]> => {
       const { code, stdout } = await run(...words);
@@ -149,7 +152,7 @@ describe('kubectl vps new', () => {
     }
   });
 
-  it('refuses a file of several keys, of which a server would get one', async () => {
+  it('refuses a file with several keys, since it would use only one', async () => {
     await plugin.shell(`echo '# mine\n${SSH_KEY}' > one; cat one one > two`);
     const { code, stdout, stderr } = await plugin.kubectl(['vps', 'new', 'web', ...COMPLETE, '--ssh-key', 'two']);
     expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining('--ssh-key')]);
@@ -158,7 +161,7 @@ describe('kubectl vps new', () => {
 });
 
 describe.skipIf(noTerminal !== undefined)('kubectl vps new on a terminal', () => {
-  it('asks for what no flag says, out of the catalog', async () => {
+  it('asks for values that no flag sets, with choices from the catalog', async () => {
     await putCatalog(world);
     const session = plugin.terminal(`mkdir .ssh && echo '${SSH_KEY}' > .ssh/id.pub && kubectl vps new web > web.yaml`);
     await session.shows(/Product[\s\S]*vps-1gb +RAM 1024[\s\S]*vps-2gb/);
@@ -181,7 +184,7 @@ describe.skipIf(noTerminal !== undefined)('kubectl vps new on a terminal', () =>
     });
   });
 
-  it('asks again after an answer that cannot be, and says what can', async () => {
+  it('asks again after an invalid answer, and explains what is valid', async () => {
     const session = plugin.terminal(`stty cols 400; kubectl vps new web > web.yaml`);
     await session.shows(/Product/);
     session.type('vps-1gb\r');
@@ -191,11 +194,11 @@ describe.skipIf(noTerminal !== undefined)('kubectl vps new on a terminal', () =>
     session.type('-13.qcow2/minimal\r');
     await session.shows(/Disk size/);
     session.type('large\r');
-    await session.shows(/give a whole number, such as 20/);
+    await session.shows(/enter a whole number, such as 20/);
     session.type(`${ERASE.repeat(5)}20\r`);
     await session.shows(/SSH public key/);
     session.type('/nowhere\r');
-    await session.shows(/is neither an SSH public key nor a file/);
+    await session.shows(/is neither an SSH public key nor a readable file/);
     session.type(`${ERASE.repeat(8)}${SSH_KEY}\r`);
     expect(await session.ended).toBe(0);
     const { stdout } = await plugin.shell('cat web.yaml');
@@ -207,14 +210,14 @@ describe.skipIf(noTerminal !== undefined)('kubectl vps new on a terminal', () =>
     });
   });
 
-  it('names what the catalog offers where nothing matches, and offers only files that hold a key', async () => {
+  it('lists what the catalog offers if nothing matches, and offers only files that contain a key', async () => {
     await putCatalog(world);
     const session = plugin.terminal(
       `stty cols 400; mkdir .ssh; echo broken > .ssh/a.pub; kubectl vps new web > web.yaml`,
     );
     await session.shows(/Product[\s\S]*vps-2gb/);
     session.type('vps-9gb');
-    await session.shows(/nothing matches; choose from vps-1gb, vps-2gb, vps-4gb, vps-8gb/);
+    await session.shows(/no match; choose from vps-1gb, vps-2gb, vps-4gb, vps-8gb/);
     session.type(`\r${ERASE.repeat(3)}2gb`);
     await session.shows(/Product[^\n]* vps-2gb/);
     session.type('\r');
@@ -229,7 +232,7 @@ describe.skipIf(noTerminal !== undefined)('kubectl vps new on a terminal', () =>
     expect((parse(stdout) as VirtualServer).spec).toMatchObject({ product: 'vps-2gb', sshKeys: [SSH_KEY] });
   });
 
-  it('refuses a wrong flag before it asks', async () => {
+  it('refuses an invalid flag before it asks', async () => {
     const session = plugin.terminal('kubectl vps new web --ttl banana');
     expect([await session.ended, session.text()]).toEqual([2, expect.not.stringContaining('Product')]);
     expect(session.text()).toMatch(/spec\.ttl: .*such as 72h/);
@@ -238,7 +241,7 @@ describe.skipIf(noTerminal !== undefined)('kubectl vps new on a terminal', () =>
   it.each([
     ['Ctrl-C', '\u0003'],
     ['Ctrl-D', '\u0004'],
-  ])('ends at %s with 130 and writes nothing', async (_name, keys) => {
+  ])('exits with 130 at %s and writes nothing', async (_name, keys) => {
     await putCatalog(world);
     const session = plugin.terminal('kubectl vps new web > web.yaml');
     await session.shows(/Product[\s\S]*vps-2gb/);

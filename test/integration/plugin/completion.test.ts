@@ -1,4 +1,4 @@
-/** What a shell is offered for the words that are typed. */
+/** Shell completion for the words typed so far. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, inject, it } from 'vitest';
@@ -18,11 +18,11 @@ beforeEach(async () => {
 });
 
 describe('completion', () => {
-  /** Candidates, then the directive of cobra. */
+  /** Candidates, then cobra's directive. */
   const offered = async (...words: string[]): Promise<string[]> =>
     (await plugin.kubectl(['__complete', 'vps', ...words])).stdout.trim().split('\n');
 
-  it('offers commands, flags, names of servers, and values of the catalog', async () => {
+  it('offers commands, flags, names of servers and values from the catalog', async () => {
     await putCatalog(world);
     await world.startOperator();
     await readyServer(world, 'web');
@@ -38,7 +38,7 @@ describe('completion', () => {
     expect(await offered('status', '--context', 'none', '')).toEqual([':4']);
   });
 
-  it('offers no word of the provider in which a shell reads more, as the scripts of older kubectl versions let it', async () => {
+  it('offers no text of the provider that the completion scripts of older kubectl versions would expand', async () => {
     const hostile = ['$(touch code)', '`touch code`', '${x:=$(touch code)}', 'vps-1gb\ntouch code', "a'b", '~', '*'];
     const products = [...hostile, 'vps-9gb'].map((code) => ({ code }));
     const images = [...hostile, 'debian-13.qcow2/minimal'].map((name) => ({ name }));
@@ -54,7 +54,7 @@ describe('completion', () => {
     expect((await plugin.shell('ls')).stdout).toBe('kubeconfig\nwords\n');
   });
 
-  it('keeps nobody waiting for a credential plugin', async () => {
+  it('does not wait for a slow credential plugin', async () => {
     const config = parse(await readFile(inject('kubeconfigPath'), 'utf8')) as { users: { user: object }[] };
     const args = ['-c', 'echo $$ > started; sleep 30; touch ended'];
     const exec = { apiVersion: 'client.authentication.k8s.io/v1', command: 'sh', args, interactiveMode: 'Never' };

@@ -1,4 +1,4 @@
-/** Which cluster and which user the plugin works with: those that kubectl works with. */
+/** The plugin works with the same cluster and the same user as kubectl. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, inject, it } from 'vitest';
@@ -18,7 +18,7 @@ beforeEach(async () => {
   plugin = await createPlugin(folder(), world.namespace);
 });
 
-/** Lets members of the group `readers` see everything in the namespace, and change nothing. */
+/** Lets the group `readers` read everything in the namespace, and change nothing. */
 async function allowReaders(): Promise<void> {
   const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${world.namespace}`;
   const metadata = { name: 'readers' };
@@ -40,7 +40,7 @@ async function kubeconfigWith(fields: object): Promise<string> {
 }
 
 describe('impersonation', () => {
-  it('reaches the API server with user, UID, groups and extra fields, as that of kubectl does', async () => {
+  it('sends user, UID, groups and extra fields to the API server as kubectl does', async () => {
     const file = await kubeconfigWith({
       as: 'Zo\u00eb',
       'as-uid': 'uid-7',
@@ -57,7 +57,7 @@ describe('impersonation', () => {
     expect(status.userInfo).toEqual((JSON.parse(stdout) as typeof review & { status: typeof status }).status.userInfo);
   });
 
-  it('is that of the flags, and goes with the commands that are printed', async () => {
+  it('follows the flags, which the printed commands repeat', async () => {
     await allowReaders();
     await lostOrder(world, 'web', false);
     const refused = await plugin.kubectl(['vps', 'status', '--as', 'jane']);
@@ -68,7 +68,7 @@ describe('impersonation', () => {
     expect(code).toBe(0);
     const command = stdout.split('\n').find((line) => line.includes('--not-created')) ?? '';
     expect(command).toContain(' --as=jane --as-uid=uid-7 --as-group=others --as-group=readers');
-    // The administrator may do it.
+    // The administrator could do it, so the refusal shows that the printed flags work.
     const pasted = await plugin.shell(command.replace('--not-created', '--not-created --yes'));
     expect([pasted.code, pasted.stderr]).toEqual([1, expect.stringContaining('User "jane" cannot patch')]);
 
@@ -78,14 +78,14 @@ describe('impersonation', () => {
     expect(withoutRights.stdout).toMatch(/^:4\n/);
   });
 
-  it('of a group or a UID without a user is refused', async () => {
+  it('is refused for a group or a UID without a user', async () => {
     const { code, stderr } = await plugin.kubectl(['vps', 'status', '--as-group', 'readers']);
     expect([code, stderr]).toEqual([1, expect.stringContaining('give --as USER')]);
   });
 });
 
 describe('several files in $KUBECONFIG', () => {
-  it('lead the plugin to the cluster of kubectl', async () => {
+  it('select the same cluster as in kubectl', async () => {
     const [empty, other, missing] = ['empty', 'other', 'missing'].map((name) => join(world.journalDir, name));
     await writeFile(String(empty), '');
     const config = parse(await readFile(inject('kubeconfigPath'), 'utf8')) as { clusters: { cluster: object }[] };
@@ -94,6 +94,6 @@ describe('several files in $KUBECONFIG', () => {
     const own = (await plugin.shell('echo $KUBECONFIG')).stdout.trim();
     const KUBECONFIG = [missing, empty, own, other, own].join(':');
     const { code, stderr } = await plugin.kubectl(['vps', 'status'], { KUBECONFIG });
-    expect([code, stderr]).toEqual([0, `no servers in namespace ${world.namespace}\n`]);
+    expect([code, stderr]).toEqual([0, `no VirtualServers in namespace "${world.namespace}"\n`]);
   });
 });

@@ -1,4 +1,4 @@
-/** What `kubectl vps status` says of an end, and what no command takes for a name. */
+/** How `kubectl vps status` shows an expiry, and which names the commands reject. */
 import { expect, it } from 'vitest';
 import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
 import { createPlugin, usePlugin } from '../support/plugin.ts';
@@ -7,19 +7,19 @@ import { createWorld } from '../support/world.ts';
 
 const folder = usePlugin();
 
-it('shows when a server ends', async () => {
+it('shows when a server expires', async () => {
   const world = await createWorld();
   await readyServer(world, 'web', withSpec({ expiresAt: '2099-01-31T18:00:00Z' }));
   await readyServer(world, 'lab', withSpec({ ttl: '72h' }));
   const plugin = await createPlugin(folder(), world.namespace);
   const endOf = async (name: string) =>
-    /^Ends +(.*)$/m.exec((await plugin.kubectl(['vps', 'status', name])).stdout)?.[1];
+    /^Expires +(.*)$/m.exec((await plugin.kubectl(['vps', 'status', name])).stdout)?.[1];
   expect(await endOf('web')).toBe('2099-01-31T18:00:00Z');
   const readyAt = (await world.get('lab'))?.status?.record?.readyAt ?? '';
   expect(Date.parse((await endOf('lab')) ?? '') - Date.parse(readyAt)).toBe(72 * 3_600_000);
 });
 
-it.each(['web/status', 'vps/web', '', '..'])('takes %j for no name', async (name) => {
+it.each(['web/status', 'vps/web', '', '..'])('rejects %j as a name', async (name) => {
   const world = await createWorld({ operator: false });
   await world.create(virtualServer('web'));
   const plugin = await createPlugin(folder(), world.namespace);
@@ -27,6 +27,6 @@ it.each(['web/status', 'vps/web', '', '..'])('takes %j for no name', async (name
     const [command = '', ...flags] = words;
     const identifiers = command === 'adopt' ? ['vs1'] : [];
     const { code, stderr } = await plugin.kubectl(['vps', command, ...flags, '--', name, ...identifiers]);
-    expect([code, stderr]).toEqual([2, expect.stringContaining('is no name of a VirtualServer')]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('invalid VirtualServer name')]);
   }
 });

@@ -1,4 +1,4 @@
-/** `kubectl vps resolve` and `adopt`: the word of a person reaches the operator, for the right attempt and no other. */
+/** `kubectl vps resolve` and `adopt`: the answer of the user reaches the operator, for the right attempt only. */
 import { describe, expect, it } from 'vitest';
 import { FINALIZER } from '../../../src/api/names.ts';
 import { virtualServer } from '../../gen/virtual-server.ts';
@@ -9,7 +9,7 @@ import { createWorld, type World } from '../support/world.ts';
 
 const folder = usePlugin();
 
-/** An object whose order was answered by nothing; `created`: the provider has acted on it. */
+/** An object with an order that got no answer; `created`: the provider has acted on it. */
 async function parked(created: boolean): Promise<{ world: World; plugin: Plugin; attempt: string }> {
   const world = await createWorld();
   const object = await lostOrder(world, 'web', created);
@@ -17,7 +17,7 @@ async function parked(created: boolean): Promise<{ world: World; plugin: Plugin;
   return { world, plugin, attempt: recordOf(object).attempt ?? '' };
 }
 
-/** The command on the screen of status that holds this word, as it stands there. */
+/** The command with this word that `status` prints, verbatim. */
 async function printed(plugin: Plugin, word: string): Promise<string> {
   const { stdout } = await plugin.kubectl(['vps', 'status', 'web']);
   const line = stdout.split('\n').find((candidate) => candidate.startsWith('  kubectl ') && candidate.includes(word));
@@ -26,7 +26,7 @@ async function printed(plugin: Plugin, word: string): Promise<string> {
 }
 
 describe('kubectl vps resolve', () => {
-  it('has the server ordered again by the very command that status prints', async () => {
+  it('orders the server again with the command that status prints', async () => {
     const { world, plugin, attempt } = await parked(false);
     const command = (await printed(plugin, '--not-created')).replace(' #', ' --yes #');
     const { code, stdout } = await plugin.shell(command);
@@ -36,7 +36,7 @@ describe('kubectl vps resolve', () => {
     expect(world.simulator.ledger.creates()).toHaveLength(1);
   });
 
-  it('takes over the server that was ordered after all', async () => {
+  it('adopts the server that the order created after all', async () => {
     const { world, plugin } = await parked(true);
     const [created] = world.simulator.ledger.creates();
     const command = await printed(plugin, '--adopt');
@@ -48,10 +48,10 @@ describe('kubectl vps resolve', () => {
     const again = await plugin.kubectl(['vps', 'adopt', 'web', created?.identifier ?? '', '--yes']);
     expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('already')]);
     const other = await plugin.kubectl(['vps', 'adopt', 'web', 'another', '--yes']);
-    expect([other.code, other.stderr]).toEqual([1, expect.stringContaining('an object of its own')]);
+    expect([other.code, other.stderr]).toEqual([1, expect.stringContaining('create another object')]);
   });
 
-  it('changes nothing when nobody can be asked, when words are missing, or when there is nothing to resolve', async () => {
+  it('changes nothing without a terminal, with missing arguments, or with nothing to resolve', async () => {
     const { world, plugin } = await parked(false);
     const before = await world.get('web');
     const codes = async (...words: string[]): Promise<number> => (await plugin.kubectl(['vps', ...words])).code;
@@ -71,7 +71,7 @@ describe('kubectl vps resolve', () => {
     expect(sent(world)).toHaveLength(2);
   });
 
-  it('takes another server after a slip, or the word that there is none', async () => {
+  it('accepts another server after a mistyped identifier', async () => {
     const { world, plugin } = await parked(true);
     const other = (await readyServer(world, 'other')).status?.identifier ?? '';
     const [created] = world.simulator.ledger.creates();
@@ -90,7 +90,7 @@ describe('kubectl vps resolve', () => {
     expect(sent(world)).toHaveLength(2);
   });
 
-  it('orders again after a slip where there is no server', async () => {
+  it('orders again after a mistyped identifier, if there is no server', async () => {
     const { world, plugin } = await parked(false);
     expect((await plugin.kubectl(['vps', 'resolve', 'web', '--adopt', 'mistyped', '--yes'])).code).toBe(0);
     await world.waitForReason('web', 'ServerNotVisible', 'Stalled');
@@ -100,7 +100,7 @@ describe('kubectl vps resolve', () => {
     expect(world.simulator.ledger.creates()).toHaveLength(1);
   });
 
-  it('waits while the order may still be on its way', async () => {
+  it('refuses while the order may still be in flight', async () => {
     const world = await createWorld({ operator: false });
     const { metadata } = await world.create(virtualServer('web'));
     const attemptedAt = new Date().toISOString();
@@ -121,10 +121,10 @@ describe('kubectl vps resolve', () => {
 });
 
 describe.skipIf(noTerminal !== undefined)('kubectl vps resolve on a terminal', () => {
-  it('says what is known and asks; a no changes nothing, a yes does', async () => {
+  it('shows what is known and asks; only yes changes anything', async () => {
     const { world, plugin, attempt } = await parked(false);
     const first = plugin.terminal('kubectl vps resolve web --not-created');
-    await first.shows(/ordered again\..*\(y\/N\)/s);
+    await first.shows(/orders the server again\..*\(y\/N\)/s);
     expect(first.text()).toContain(`attempt     ${attempt}`);
     first.type('\r');
     expect(await first.ended).toBe(1);
@@ -139,7 +139,7 @@ describe.skipIf(noTerminal !== undefined)('kubectl vps resolve on a terminal', (
     expect(sent(world)).toHaveLength(2);
   });
 
-  it('ends at Ctrl-C with 130, and leaves an object alone that has changed since it was shown', async () => {
+  it('exits with 130 at Ctrl-C, and leaves an object alone that changed after it was shown', async () => {
     const { world, plugin } = await parked(false);
     const broken = plugin.terminal('kubectl vps resolve web --not-created');
     await broken.shows(/\(y\/N\)/);
@@ -151,7 +151,7 @@ describe.skipIf(noTerminal !== undefined)('kubectl vps resolve on a terminal', (
     await world.patch('web', { metadata: { labels: { seen: 'no' } } });
     late.type('y\r');
     expect(await late.ended).toBe(1);
-    expect(late.text()).toContain('has changed meanwhile');
+    expect(late.text()).toContain('changed after it was shown');
     expect((await world.get('web'))?.metadata.annotations).not.toHaveProperty('vps-operator.dev/not-created');
     expect(sent(world)).toHaveLength(1);
   });

@@ -1,4 +1,4 @@
-/** `kubectl vps ssh` against a real sshd, which the provider names as its proxy. */
+/** `kubectl vps ssh` against a real sshd, which the provider reports as its SSH proxy. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -10,7 +10,7 @@ import { createWorld, type World } from '../support/world.ts';
 
 const folder = usePlugin();
 
-/** A ready server that is reached at the sshd; resolves with its identifier. */
+/** Creates a ready server with the sshd as its proxy; resolves with the identifier of the server. */
 async function serverBehind(world: World, name: string, { port }: Sshd): Promise<string> {
   const { status } = await readyServer(world, name);
   const identifier = status?.identifier ?? '';
@@ -20,7 +20,7 @@ async function serverBehind(world: World, name: string, { port }: Sshd): Promise
   return identifier;
 }
 
-/** Runs the plugin's ssh with the key of the sshd and a file of known hosts of its own. */
+/** Returns a function that runs `kubectl vps ssh` with the key of the sshd and a separate known_hosts file. */
 async function user(world: World, sshd: Sshd) {
   const plugin = await createPlugin(folder(), world.namespace);
   const options = [
@@ -35,18 +35,18 @@ async function user(world: World, sshd: Sshd) {
 }
 
 describe.skipIf(!hasRootSshd)('kubectl vps ssh', () => {
-  it('runs a command as root behind the proxy, and ends with its exit code', async () => {
+  it('runs a command as root through the proxy, and exits with its code', async () => {
     const world = await createWorld();
     const sshd = await startSshd();
     await serverBehind(world, 'web', sshd);
     const ssh = await user(world, sshd);
     expect(await ssh('web', '--', 'echo', 'hi;', 'id', '-un')).toMatchObject({ code: 0, stdout: 'hi\nroot\n' });
     expect(await ssh('web', '--', 'exit', '7')).toMatchObject({ code: 7 });
-    // Words that look like options of ssh are words of the command; what the shell there says to them is its own.
+    // Words that look like options of ssh belong to the command; the exit code depends on the remote shell.
     expect([2, 127]).toContain((await ssh('web', '--', '-oProxyCommand=false')).code);
   });
 
-  it('is alarmed by another host key of the same server, not by one of another server at its address', async () => {
+  it('rejects a new host key of the same server, but accepts another server at the same address', async () => {
     const world = await createWorld();
     const sshd = await startSshd();
     const first = await serverBehind(world, 'web', sshd);
@@ -65,7 +65,7 @@ describe.skipIf(!hasRootSshd)('kubectl vps ssh', () => {
     expect(new Set(names)).toEqual(new Set([`vps-${first}`, `vps-${second}`]));
   });
 
-  it.skipIf(!hasIPv6Loopback)('goes over IPv6 with --direct', async () => {
+  it.skipIf(!hasIPv6Loopback)('connects over IPv6 with --direct', async () => {
     const world = await createWorld();
     const sshd = await startSshd();
     await serverBehind(world, 'web', sshd);
@@ -76,7 +76,7 @@ describe.skipIf(!hasRootSshd)('kubectl vps ssh', () => {
 });
 
 describe('kubectl vps ssh and console, without a server', () => {
-  it('say what is not there', async () => {
+  it('report what is missing', async () => {
     const world = await createWorld({ operator: false });
     await world.create(virtualServer('web'));
     const plugin = await createPlugin(folder(), world.namespace);

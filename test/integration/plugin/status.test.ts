@@ -1,4 +1,4 @@
-/** `kubectl vps status`, `wait` and `cost`, as people and scripts run them. */
+/** `kubectl vps status`, `wait` and `cost`, as users and scripts run them. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
@@ -13,28 +13,28 @@ import { createWorld, type World } from '../support/world.ts';
 
 const folder = usePlugin();
 
-/** What a terminal must never be sent by others: escape, and the control characters of ISO 8859. */
+/** What text of others must never send to a terminal: escape, and the control characters of ISO 8859. */
 // eslint-disable-next-line no-control-regex
 const STEERING = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/;
 
-/** What the simulator says of a task that does not end. */
+/** The text of the simulator for a task that never ends. */
 const USUAL = 'Installing OS, 99% complete';
 
-/** An object with a task that does not end. */
+/** An object with a task that never ends. */
 async function provisioning(world: World, name: string, text?: string): Promise<VirtualServer> {
   world.simulator.fleet.setTaskDuration(Infinity);
   await world.create(virtualServer(name));
   await world.waitForReason(name, 'Creating', 'Ready');
   const { task = 0 } = recordOf((await world.get(name)) as VirtualServer);
   world.simulator.fleet.stallTask(task, text === undefined ? {} : { text });
-  // The operator may have read the usual text of such a task before.
+  // The operator may have read the usual text first.
   const hasText = ({ status }: VirtualServer): boolean => ![undefined, USUAL].includes(status?.task?.message);
   if (text !== undefined) await world.waitFor(name, hasText);
   return (await world.get(name)) as VirtualServer;
 }
 
 describe('kubectl vps status NAME', () => {
-  it('shows a ready server: what it has, how it is reached, what happened', async () => {
+  it('shows a ready server: its properties, how to reach it, and what happened', async () => {
     const world = await createWorld();
     const { status } = await readyServer(world, 'web', withSpec({ diskSize: 20 }));
     await world.until(async () => (await world.events('web')).length > 0, 'an Event');
@@ -45,13 +45,13 @@ describe('kubectl vps status NAME', () => {
     expect(stdout).toMatch(new RegExp(`^Server +${status?.identifier} +running +zone SIM1$`, 'm'));
     expect(stdout).toMatch(new RegExp(`^Address +${status?.ipv6?.[0]}$`, 'm'));
     expect(stdout).toMatch(new RegExp(`^SSH +kubectl vps ssh web +\\(ssh ${status?.ssh}\\)$`, 'm'));
-    expect(stdout).toMatch(/^Asked for +vps-1gb, debian-13.qcow2\/minimal, disk 20$/m);
-    expect(stdout).toMatch(/^Has +vps-1gb, disk 20 ssd, 1 cores, RAM 1024 +price 4.5$/m);
+    expect(stdout).toMatch(/^Requested +vps-1gb, debian-13.qcow2\/minimal, disk 20$/m);
+    expect(stdout).toMatch(/^Actual +vps-1gb, disk 20 ssd, 1 cores, RAM 1024 +price 4.5$/m);
     expect(stdout).toMatch(/^Events\n( +\d+s ago .*\n)+/m);
     expect(stdout).not.toMatch(/Attempt|What you can do/);
   });
 
-  it('shows how far a task is, in the words of the provider, which cannot steer the terminal', async () => {
+  it('shows the progress of a task in the words of the provider, which cannot steer the terminal', async () => {
     const world = await createWorld();
     await provisioning(world, 'web', 'Installing \u001b[2J\u009b31m OS, 99% complete');
     const plugin = await createPlugin(folder(), world.namespace);
@@ -70,7 +70,7 @@ describe('kubectl vps status NAME', () => {
     expect(waited.code).toBe(5);
   });
 
-  it('shows that the operator has not reported on the object, or that it is being deleted', async () => {
+  it('shows that the operator has not reported on the object, or that the object is being deleted', async () => {
     const world = await createWorld({ operator: false });
     await world.create(virtualServer('web'));
     const plugin = await createPlugin(folder(), world.namespace);
@@ -94,7 +94,7 @@ describe('kubectl vps status NAME', () => {
     expect(world.simulator.ledger.cancels()).toHaveLength(1);
   });
 
-  it('warns of an annotation that is mistyped', async () => {
+  it('warns of a mistyped annotation', async () => {
     const world = await createWorld({ operator: false });
     await world.create(virtualServer('web', withAnnotations({ 'vps-operator.dev/adpot': 'vs1', 'example.org/x': '' })));
     const plugin = await createPlugin(folder(), world.namespace);
@@ -103,7 +103,7 @@ describe('kubectl vps status NAME', () => {
     expect(stdout).not.toContain('example.org');
   });
 
-  it('prints the command that lets an orphan be, and that command does', async () => {
+  it('prints a command that marks an orphan as handled, and the command works', async () => {
     const world = await createWorld({ flags: ['--create-timeout=300ms', '--takeover-grace=100ms'] });
     const { owner, task } = recordOf(await readyServer(world, 'web'));
     await world.stopOperator();
@@ -124,11 +124,11 @@ describe('kubectl vps status NAME', () => {
 });
 
 describe('kubectl vps status', () => {
-  it('lists the servers of a namespace, of all namespaces, and as data', async () => {
+  it('lists the servers of one namespace, of all namespaces, and as JSON or YAML', async () => {
     const world = await createWorld();
     const plugin = await createPlugin(folder(), world.namespace);
     const none = await plugin.kubectl(['vps', 'status']);
-    expect(none).toEqual({ code: 0, stdout: '', stderr: `no servers in namespace ${world.namespace}\n` });
+    expect(none).toEqual({ code: 0, stdout: '', stderr: `no VirtualServers in namespace "${world.namespace}"\n` });
     await readyServer(world, 'web');
     await provisioning(world, 'db');
     const { stdout } = await plugin.kubectl(['vps', 'status']);
@@ -147,7 +147,7 @@ describe('kubectl vps status', () => {
 });
 
 describe('kubectl vps cost', () => {
-  it('adds up the servers that run', async () => {
+  it('sums up the running servers', async () => {
     const world = await createWorld();
     await readyServer(world, 'web');
     await readyServer(world, 'db', withSpec({ product: 'vps-2gb' }));
@@ -155,7 +155,7 @@ describe('kubectl vps cost', () => {
     const plugin = await createPlugin(folder(), world.namespace);
     const { stdout, stderr } = await plugin.kubectl(['vps', 'cost']);
     expect(stdout).toMatch(new RegExp(`^${world.namespace} +2 +12.75`, 'm'));
-    expect(stdout).toMatch(/^in all +2 +12.75/m);
+    expect(stdout).toMatch(/^\(total\) +2 +12.75/m);
     expect(stderr).toContain('neither currency nor period');
     const data = await plugin.kubectl(['vps', 'cost', '-A', '-o', 'json']);
     const { namespaces } = JSON.parse(data.stdout) as { namespaces: object[] };
@@ -164,7 +164,7 @@ describe('kubectl vps cost', () => {
 });
 
 describe('kubectl vps wait', () => {
-  it('ends when the server is ready, and when it is gone', async () => {
+  it('ends when the server is ready, or when the object is deleted', async () => {
     const world = await createWorld();
     const { task = 0 } = recordOf(await provisioning(world, 'web'));
     const plugin = await createPlugin(folder(), world.namespace);
@@ -180,7 +180,7 @@ describe('kubectl vps wait', () => {
     expect((await plugin.kubectl(['vps', 'wait', 'web'])).code).toBe(3);
   });
 
-  it('gives up where a person has to act, and says what can be done', async () => {
+  it('gives up if the user has to act, and prints the next steps', async () => {
     const world = await createWorld();
     world.simulator.faults.inject({ match: CREATE, action: { kind: 'drop' } });
     await world.create(virtualServer('web'));
@@ -191,7 +191,7 @@ describe('kubectl vps wait', () => {
     expect(stderr).toMatch(/^ {2}kubectl vps resolve web --not-created +# there is none$/m);
   });
 
-  it.skipIf(noTerminal !== undefined)('draws one line on a terminal, and erases it at the end', async () => {
+  it.skipIf(noTerminal !== undefined)('draws one line on a terminal and erases it at the end', async () => {
     const world = await createWorld({ simulator: { taskDurationMs: 3000 } });
     await world.create(virtualServer('web'));
     const plugin = await createPlugin(folder(), world.namespace);
@@ -205,8 +205,8 @@ describe('kubectl vps wait', () => {
   });
 });
 
-describe('the plugin, where it cannot do its work', () => {
-  it('says what is not there, or not allowed, with the exit code of the documentation', async () => {
+describe('the plugin, if it cannot do its work', () => {
+  it('reports what is missing or forbidden with the documented exit code', async () => {
     const world = await createWorld({ operator: false });
     const plugin = await createPlugin(folder(), world.namespace);
     const code = async (...words: string[]): Promise<[number, string]> => {
@@ -215,7 +215,7 @@ describe('the plugin, where it cannot do its work', () => {
     };
     expect(await code('status', 'web')).toEqual([
       3,
-      `kubectl vps: no VirtualServer web in namespace ${world.namespace}\n`,
+      `kubectl vps: no VirtualServer "web" in namespace "${world.namespace}"\n`,
     ]);
     expect(await code('status', '--context', 'none')).toEqual([1, expect.stringContaining('no context "none"')]);
     expect(await code('status', '--kubeconfig', '/nowhere')).toEqual([1, expect.stringContaining('/nowhere')]);
@@ -234,14 +234,14 @@ describe('the plugin, where it cannot do its work', () => {
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringMatching(/cannot list resource "virtualservers"/)]);
   });
 
-  it('says that the cluster does not know the kind', async () => {
+  it('reports that the CRD is not installed', async () => {
     const cluster = await startEmptyCluster();
     onTestFinished(() => cluster.stop());
     const world = await createWorld({ operator: false });
     const plugin = await createPlugin(folder(), world.namespace);
     const there = `--kubeconfig=${cluster.controlPlane.kubeconfigPath}`;
     const { code, stderr } = await plugin.kubectl(['vps', 'status', there]);
-    expect([code, stderr]).toEqual([1, expect.stringContaining('the cluster does not know this kind')]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('the CustomResourceDefinition for this kind')]);
     const [install = ''] = /kubectl apply .*$/m.exec(stderr) ?? [];
     const established = `kubectl ${there} wait --for=condition=Established crd --all`;
     const pasted = await plugin.shell(`ln -s ${join(import.meta.dirname, '../../../deploy')} deploy
@@ -250,7 +250,7 @@ describe('the plugin, where it cannot do its work', () => {
   });
 });
 
-/** A kubeconfig of somebody who has no rights. */
+/** A kubeconfig of a service account without rights. */
 async function strangerIn(world: World): Promise<string> {
   const accounts = `/api/v1/namespaces/${world.namespace}/serviceaccounts`;
   await world.http.call({ method: 'POST', path: accounts, body: { metadata: { name: 'stranger' } } });

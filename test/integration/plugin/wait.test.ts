@@ -1,4 +1,4 @@
-/** `kubectl vps wait` where something comes in between: a pause, an API server that is away, an object made anew. */
+/** `kubectl vps wait` with interruptions: a pause, an unavailable API server, a recreated object. */
 import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { createServer, type ServerResponse } from 'node:http';
@@ -13,11 +13,11 @@ import { createWorld, type World } from '../support/world.ts';
 
 const folder = usePlugin();
 
-/** What a request meets: the API server, its answer with this status, a connection that ends, or silence. */
+/** What happens to a request: it passes, gets this status, loses its connection, or gets no answer. */
 type Fate = 'pass' | 503 | 429 | 'drop' | 'silence';
 type FateOf = (request: number) => Fate | Promise<Fate>;
 
-/** The plugin before an API server that goes by `fateOf` for the first, second, ... request. */
+/** The plugin with an API server that handles the first, second, ... request as `fateOf` says. */
 async function behind(world: World, fateOf: FateOf): Promise<{ plugin: Plugin; requests: () => number }> {
   let requests = 0;
   const answer = async (path: string, response: ServerResponse): Promise<void> => {
@@ -46,7 +46,7 @@ async function behind(world: World, fateOf: FateOf): Promise<{ plugin: Plugin; r
 }
 
 describe('kubectl vps wait', () => {
-  it('gives up on a paused object, and says how it goes on', async () => {
+  it('gives up on a paused object, and prints the command that resumes it', async () => {
     const world = await createWorld();
     await world.create(virtualServer('web', withAnnotations({ [PAUSED_ANNOTATION]: 'true' })));
     await world.waitForReason('web', 'Paused', 'Paused');
@@ -56,7 +56,7 @@ describe('kubectl vps wait', () => {
     expect(stderr).toMatch(/^ {2}kubectl annotate vps web vps-operator.dev\/paused-$/m);
   });
 
-  it('goes on while the API server is away', async () => {
+  it('keeps waiting while the API server is unavailable', async () => {
     const world = await createWorld({ operator: false });
     await world.create(virtualServer('web'));
     const fates: Fate[] = ['pass', 503, 429, 'drop'];
@@ -67,7 +67,7 @@ describe('kubectl vps wait', () => {
     expect(await waiting).toMatchObject({ code: 0, stdout: 'web is ready\n' });
   });
 
-  it('says that the object is not being deleted yet, and waits until it is gone', async () => {
+  it('reports once that the object is not being deleted yet, and waits until it is gone', async () => {
     const world = await createWorld({ operator: false });
     await world.create(virtualServer('web'));
     const { plugin } = await behind(world, async (request): Promise<Fate> => {
@@ -90,14 +90,14 @@ describe('kubectl vps wait', () => {
     expect(stderr.match(/^web is not being deleted yet; waiting$/gm)).toHaveLength(1);
   });
 
-  it('does not wait for an API server that never answered', async () => {
+  it('does not wait for an API server that has never answered', async () => {
     const world = await createWorld({ operator: false });
     const { plugin, requests } = await behind(world, () => 'drop');
     expect((await plugin.kubectl(['vps', 'wait', 'web', '--timeout', '1m'])).code).toBe(1);
     expect(requests()).toBe(1);
   });
 
-  it.each([1, 2])('ends at its time when request %s is not answered at all', async (silent) => {
+  it.each([1, 2])('times out when request %s gets no answer', async (silent) => {
     const world = await createWorld({ operator: false });
     await world.create(virtualServer('web'));
     const { plugin } = await behind(world, (request) => (request < silent ? 'pass' : 'silence'));
@@ -105,7 +105,7 @@ describe('kubectl vps wait', () => {
     expect([code, stderr]).toEqual([5, expect.stringMatching(/^kubectl vps: web: timed out after 3s$/m)]);
   });
 
-  it('takes an object that was made anew between two looks for gone', async () => {
+  it('treats an object that was recreated between two polls as gone', async () => {
     const world = await createWorld({ operator: false });
     await world.create(virtualServer('web'));
     const { plugin } = await behind(world, async (request): Promise<Fate> => {

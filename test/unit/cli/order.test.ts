@@ -13,14 +13,14 @@ const LATER = Date.parse(CLAIMED) + 2 * 3_600_000;
 
 interface State {
   reason: string;
-  /** `Stalled` unless it is said. */
+  /** Default: `Stalled`. */
   type?: string;
   record: Partial<ServerRecord>;
   mirror?: Partial<ServerRecord>;
   annotations?: Record<string, string>;
 }
 
-/** `web`, whose record this is, as it stands in an annotation and in status. */
+/** The object `web` with this record in the annotation and in status. */
 function standing({ reason, type = 'Stalled', record, mirror = record, annotations = {} }: State): VirtualServer {
   const own = { owner: 'uid-of-web', mode: 'create' as const, attemptedAt: CLAIMED };
   const condition = (of: string, status: Condition['status']): Condition => ({
@@ -65,7 +65,7 @@ describe('an order without a server', () => {
     'AReasonOfALaterVersion',
   ];
 
-  it.each(reasons)('waits for your word, which the next steps ask for, with the reason %s', (reason) => {
+  it.each(reasons)('waits for the user, and the next steps say so, with the reason %s', (reason) => {
     for (const record of [LOST, TASK]) {
       const object = standing({ reason, record });
       expect(orderOf(object, SOON)).toEqual({ kind: 'open', attempt: 'lost', named: undefined });
@@ -78,7 +78,7 @@ describe('an order without a server', () => {
     }
   });
 
-  it('waits for your word while its task is overdue, whatever else is wrong', () => {
+  it('waits for the user while its task is overdue, whatever the reason', () => {
     expect(orderOf(standing({ reason: 'TaskOverdue', type: 'Reconciling', record: TASK }), LATER).kind).toBe('open');
     expect(orderOf(standing({ reason: 'ProviderUnavailable', type: 'Reconciling', record: TASK }), LATER).kind).toBe(
       'open',
@@ -93,14 +93,14 @@ describe('an order without a server', () => {
     'InvalidCredentials',
     'DeletionProtected',
     'AbsenceUnproven',
-  ])('has its hour while nothing is said against its task: %s', (reason) => {
+  ])('gets one hour while the reason does not contradict its task: %s', (reason) => {
     const object = standing({ reason, type: 'Reconciling', record: TASK });
     expect(orderOf(object, SOON)).toMatchObject({ kind: 'notYet', why: expect.stringContaining('task 7') as string });
     const corrected = standing({ reason, record: TASK, annotations: { [ADOPT_ANNOTATION]: 'vs9' } });
     expect(orderOf(corrected, SOON).kind).toBe('open');
   });
 
-  it('is open without a task whatever keeps the operator from a call', () => {
+  it('is open without a task, whatever keeps the operator from calling the provider', () => {
     for (const reason of ['SecretNotFound', 'ProviderUnavailable', 'DeletionProtected']) {
       const object = standing({ reason, record: LOST });
       expect(orderOf(object, SOON).kind).toBe('open');
@@ -108,7 +108,7 @@ describe('an order without a server', () => {
     }
   });
 
-  it('may be on its way', () => {
+  it('is not open while the request may be in flight', () => {
     expect(orderOf(standing({ reason: 'CreateInFlight', record: LOST }), LATER).kind).toBe('notYet');
     expect(orderOf(standing({ reason: 'Pending', record: LOST }), LATER).kind).toBe('notYet');
     const mirrors = [{}, { attempt: 'earlier' }];
@@ -121,7 +121,7 @@ describe('an order without a server', () => {
     }
   });
 
-  it('is none where a server is known, or where the record is of another object', () => {
+  it('is none if a server is known, or if the record belongs to another object', () => {
     expect(orderOf(standing({ reason: 'ServerMissing', record: { ...TASK, identifier: 'vs1' } }), LATER)).toEqual({
       kind: 'none',
     });
@@ -132,7 +132,7 @@ describe('an order without a server', () => {
   });
 
   it.each(['TaskNotFound', 'TaskFailed', 'TaskOverdue', 'TaskInUse'])(
-    'is open for not-created alone where a fruitless task has named its server: %s',
+    'is open only for not-created if a fruitless task has named its server: %s',
     (reason) => {
       const object = standing({ reason, record: { ...TASK, identifier: 'vs1' } });
       expect(orderOf(object, SOON)).toEqual({ kind: 'open', attempt: 'lost', named: 'vs1' });
@@ -141,11 +141,11 @@ describe('an order without a server', () => {
   );
 });
 
-describe('a server that the operator does not see', () => {
+describe('a server that the operator cannot see', () => {
   const HELD = { identifier: 'vs1' };
 
   it.each(['AbsenceUnproven', 'IdentityUnproven', 'ServerNotVisible', 'ServerMissing'])(
-    'can be called gone: %s',
+    'can be reported as gone: %s',
     (reason) => {
       const object = standing({ reason, record: HELD });
       expect(unseenServer(object)).toBe('vs1');
@@ -154,11 +154,11 @@ describe('a server that the operator does not see', () => {
     },
   );
 
-  it.each(['Available', 'SecretNotFound', 'ProviderUnavailable'])('is not one with the reason %s', (reason) => {
+  it.each(['Available', 'SecretNotFound', 'ProviderUnavailable'])('is undefined with the reason %s', (reason) => {
     expect(unseenServer(standing({ reason, record: HELD }))).toBeUndefined();
   });
 
-  it('counts where the object stays Ready', () => {
+  it('is defined while the object stays Ready', () => {
     const object = standing({ reason: 'AbsenceUnproven', type: 'Reconciling', record: HELD });
     const conditions = (object.status?.conditions ?? []).map((condition) =>
       condition.type === 'Ready' ? { ...condition, status: 'True' as const, reason: 'Available' } : condition,
@@ -167,10 +167,10 @@ describe('a server that the operator does not see', () => {
   });
 });
 
-describe('an object whose record a newer version has written', () => {
+describe('an object with a record from a newer version', () => {
   const format2 = (reason: string): VirtualServer => standing({ reason, record: { ...TASK, format: 2 } });
 
-  it('refuses every word with what the operator says of it', () => {
+  it('refuses every answer with the message of the operator', () => {
     expect(orderOf(format2('RecordTooNew'), LATER)).toEqual({ kind: 'notYet', why: 'why' });
     expect(nextSteps(format2('RecordTooNew'), '', LATER)).toEqual([
       '# run the newer version of the operator again: docs/operations.md#recordtoonew',
@@ -178,7 +178,7 @@ describe('an object whose record a newer version has written', () => {
     expect(unseenServer(format2('RecordTooNew'))).toBeUndefined();
   });
 
-  it('asks for a newer plugin where the operator understands it', () => {
+  it('asks for a newer plugin if the operator understands the record', () => {
     const why = 'a newer version of the operator wrote the record, which has format 2: upgrade this plugin';
     expect(orderOf(format2('TaskNotFound'), LATER)).toEqual({ kind: 'notYet', why });
     expect(nextSteps(format2('TaskNotFound'), '', LATER).join('\n')).not.toMatch(RELEASE);

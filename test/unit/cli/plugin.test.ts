@@ -18,7 +18,7 @@ import { stored, storedWith } from '../../gen/virtual-server.ts';
 const HOSTILE = 'red \u001b[31m, C1 \u009b2J, turned \u202e, bell \u0007\r\n, no width \u200b, line \u2028, tab \t';
 const STEERING = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
 
-/** Those of Ready, which withVerdict knows; others are of conditions and Events of their own. */
+/** The conditions for a reason of Ready; withVerdict does not know the reasons of other conditions and Events. */
 const conditionsOf = (reason: Reason) => {
   try {
     return withVerdict([], { reason: reason as ReadyReason, message: 'why' }, 1, 0);
@@ -36,13 +36,13 @@ describe('the next steps', () => {
     conditionsOf(reason).some(({ type }) => type === 'Stalled'),
   );
 
-  it('are asked of every reason that stops the operator', () => {
+  it('cover every reason that stops the operator', () => {
     expect(stalled).toContain('CreateOutcomeUnknown');
     expect(stalled.length).toBeGreaterThan(15);
   });
 
-  it.each(stalled)('of %s name what a person can do', (reason) => {
-    // An orphan is named by the record.
+  it.each(stalled)('for %s name what the user can do', (reason) => {
+    // The record names the orphans.
     const orphans = [{ task: 7 }, { attempt: "a'b;c" }];
     const record = { owner: 'uid-of-web', mode: 'create' as const, orphans };
     const steps = nextSteps(withReason(reason, reason === 'OrphanedServer' ? { record } : {}), ' -n team', NOW);
@@ -54,17 +54,17 @@ describe('the next steps', () => {
     if (reason === 'OrphanedServer') expect(steps.at(-1)).toContain(String.raw`orphan-handled='7,a'\''b;c'`);
   });
 
-  it('say how an end that was over before the order is moved, and how a wrong name is corrected', () => {
+  it('tell how to move an expiry that passed before the order, and how to correct a wrong identifier', () => {
     expect(nextSteps(withReason('Expired'), '', NOW)).toEqual(['kubectl edit vps web', 'kubectl delete vps web']);
     const expired = { owner: 'uid-of-web', mode: 'create' as const, expiredAt: '2026-01-01T00:00:00Z' };
     expect(nextSteps(withReason('Expired', { record: expired }), '', NOW)).toEqual(['kubectl delete vps web']);
     const unseen = withReason('ServerNotVisible');
-    expect(nextSteps(unseen, '', NOW)[0]).toContain('# restore the key');
+    expect(nextSteps(unseen, '', NOW)[0]).toContain('# restore the API key');
     unseen.metadata.annotations = { 'vps-operator.dev/adopt': 'vs9' };
     expect(nextSteps(unseen, '', NOW)[0]).toBe('kubectl vps adopt web IDENTIFIER');
   });
 
-  it('are none for a server that is ready, and one for a paused one', () => {
+  it('are empty for a ready server, and one command for a paused one', () => {
     expect(nextSteps(withReason('Available'), '', NOW)).toEqual([]);
     const paused = { type: 'Paused', status: 'True', reason: 'Paused', message: '' } as const;
     const conditions = [...conditionsOf('Available'), { ...paused, lastTransitionTime: '', observedGeneration: 1 }];
@@ -74,7 +74,7 @@ describe('the next steps', () => {
   });
 });
 
-describe('what others wrote', () => {
+describe('text from others', () => {
   const written = conditionsOf('Creating').map((condition) => ({ ...condition, reason: HOSTILE, message: HOSTILE }));
   const conditions = written.flatMap((condition) => [condition, { ...condition, type: HOSTILE }]);
   const status = { conditions, task: { id: 7, message: HOSTILE }, name: HOSTILE, serverStatus: HOSTILE };
@@ -87,7 +87,7 @@ describe('what others wrote', () => {
     bad: String,
   };
 
-  it('does not steer the terminal, on the screen, in a table, in a line of progress or as data', () => {
+  it('does not steer the terminal on the screen, in a table, in a progress line or as data', () => {
     const events = [{ reason: HOSTILE, message: HOSTILE, eventTime: '2026-01-01T00:00:00Z' }];
     const lines = screen({ object, events, now: Date.parse('2026-01-01T00:01:00Z'), where: '', paint });
     expect(lines.join('\n')).toContain('C1  2J, turned');
@@ -98,7 +98,7 @@ describe('what others wrote', () => {
     expect(clean(HOSTILE)).toBe('red  [31m, C1  2J, turned  , bell  , no width  , line  , tab');
   });
 
-  it.each(['json', 'yaml'] as const)('is the same text as %s', async (format) => {
+  it.each(['json', 'yaml'] as const)('keeps its value as %s', async (format) => {
     const object = { text: HOSTILE, turned: 'a\u202eb', tab: 'a\tb', lines: 'a\nb\n', ['key\u202e']: ['\u2028'] };
     const text = data(object, format);
     expect(text).not.toMatch(STEERING);
@@ -112,7 +112,7 @@ describe('the screen', () => {
   const shown = (object: VirtualServer, now = NOW): string =>
     screen({ object, events: [], now, where: '', paint }).join('\n');
 
-  it('says how long a condition has had its status, apart from the reason, which may be newer', () => {
+  it('shows how long a condition has had its status, apart from the reason, which may be newer', () => {
     const conditions = conditionsOf('TaskNotFound').map((condition) => ({
       ...condition,
       lastTransitionTime: '2026-01-01T00:00:00Z',
@@ -121,7 +121,7 @@ describe('the screen', () => {
     expect(text).toContain('\n  Stalled=True for 81s, now TaskNotFound  why');
   });
 
-  it('claims no more of an object without conditions than is known', () => {
+  it('claims only what is known about an object without conditions', () => {
     const unseen = stored('web', storedWith({ status: {} }));
     expect(shown(unseen)).toContain('Not ready: NotReported  The operator has not reported on this object yet');
     expect(shown(unseen)).not.toMatch(/run\?|last change/);
@@ -129,7 +129,7 @@ describe('the screen', () => {
       [RECORD_ANNOTATION]: formatRecord({ owner: 'uid-of-web', mode: 'create', attempt: 'first' }),
     };
     const claimed = stored('web', storedWith({ metadata: { annotations }, status: {} }));
-    expect(shown(claimed)).toContain('The operator has claimed this object and has not reported on it yet');
+    expect(shown(claimed)).toContain('The operator has claimed this object but has not reported on it yet');
     const steps = nextSteps(claimed, ' -n team', NOW);
     expect(steps.map((step) => step.split(' ').slice(0, 3).join(' '))).toEqual([
       'kubectl get events',
@@ -139,7 +139,7 @@ describe('the screen', () => {
 });
 
 describe('the help', () => {
-  it('of each command shows every flag, also those of all commands', () => {
+  it('of each command shows every flag, global flags included', () => {
     const terminal = {
       out: process.stdout,
       err: process.stderr,
@@ -155,18 +155,18 @@ describe('the help', () => {
   });
 });
 
-describe('words of a command', () => {
+describe('a word of a command', () => {
   it.each([
     ['web', 'web'],
     ['/home/me/kube config', "'/home/me/kube config'"],
     ["a'b", String.raw`'a'\''b'`],
     ['$(reboot)', "'$(reboot)'"],
     ['', "''"],
-  ])('%j are quoted where a shell would read more into them', (word, expected) => expect(quoted(word)).toBe(expected));
+  ])('%j is quoted if a shell would interpret it', (word, expected) => expect(quoted(word)).toBe(expected));
 });
 
 describe('progress', () => {
-  it('is a bar of one width', () => {
+  it('is a bar of constant width', () => {
     expect([undefined, -1, 0, 50, 100, 200].map((percent) => bar(percent).slice(0, 26))).toEqual([
       `[${'·'.repeat(24)}]`,
       `[${'-'.repeat(24)}]`,
@@ -177,13 +177,13 @@ describe('progress', () => {
     ]);
   });
 
-  it('names what is left, and what is ready', () => {
+  it('shows the time left, and that a server is ready', () => {
     const task = { id: 7, message: 'Waiting', secondsRemaining: 30 };
     expect(progressLine(withReason('Creating', { task }))).toMatch(/\] {2}Creating: Waiting, about 30s left$/);
     expect(progressLine(withReason('Available'))).toBe(`[${'#'.repeat(24)}] 100 %  Available: ready`);
   });
 
-  it('counts time as kubectl does', () => {
+  it('rounds time as kubectl does', () => {
     const hour = 3_600_000;
     expect([-1, 0, 119_999, 120_000, 2 * hour, 47 * hour, 48 * hour].map(duration)).toEqual([
       '0s',
@@ -198,7 +198,7 @@ describe('progress', () => {
 });
 
 describe('a table', () => {
-  it('has columns as wide as their cells, a dash for nothing, and no blanks at the end of a line', () => {
+  it('has columns as wide as their cells, a dash for an empty cell, and no trailing blanks', () => {
     expect(
       columns(
         ['A', 'LONG'],
@@ -216,28 +216,28 @@ describe('ssh', () => {
     stored('web', storedWith({ status: { identifier: 'vs1', ...status } }));
   const proxy = (hostname: string, port = 2222) => reached({ sshProxy: { hostname, port } });
 
-  it('goes to the proxy under an alias of the server, and takes words behind the host as words', () => {
+  it('connects to the proxy under an alias of the server, and passes words after the host as the command', () => {
     const words = sshArguments(sshDestination(proxy('proxy.example.com'), false, ''), ['-i', 'key'], ['-V']);
     expect(words.join(' ')).toBe(
       '-o HostKeyAlias=vps-vs1 -o CheckHostIP=no -p 2222 -i key -- root@proxy.example.com -V',
     );
   });
 
-  it.each(['-oProxyCommand=reboot', 'a b', 'a;b', '', '$(reboot)', 'a\nb'])('takes %j for no host', (hostname) => {
+  it.each(['-oProxyCommand=reboot', 'a b', 'a;b', '', '$(reboot)', 'a\nb'])('rejects %j as a host', (hostname) => {
     expect(() => sshDestination(proxy(hostname), false, '')).toThrow('no valid host name');
   });
 
-  it.each([0, -1, 65_536, 22.5, NaN, '22' as unknown as number])('takes %j for no port of the proxy', (port) => {
+  it.each([0, -1, 65_536, 22.5, NaN, '22' as unknown as number])('rejects %j as the port of the proxy', (port) => {
     expect(() => sshDestination(proxy('proxy.example.com', port), false, '')).toThrow(
       /^status\.sshProxy\.port of web is .*, not a port from 1 to 65535$/,
     );
   });
 
-  it.each([1, 65_535])('goes to port %d of the proxy', (port) => {
+  it.each([1, 65_535])('connects to port %d of the proxy', (port) => {
     expect(sshDestination(proxy('proxy.example.com', port), false, '').port).toBe(port);
   });
 
-  it('has an alias without anything that ssh would read as a pattern', () => {
+  it('uses an alias without characters that ssh would read as a pattern', () => {
     const { hostKeyAlias } = sshDestination(reached({ identifier: 'a*,b', ipv6: ['x', '2001:db8::1'] }), true, '');
     expect(hostKeyAlias).toMatch(/^vps-[0-9a-f]{64}$/);
     expect(sshDestination(reached({ ipv6: ['x', '2001:db8::1'] }), true, '')).toMatchObject({ host: '2001:db8::1' });
@@ -247,7 +247,7 @@ describe('ssh', () => {
 });
 
 describe('the cost', () => {
-  it('counts what runs, by namespace, and says what has no price', () => {
+  it('counts running servers by namespace, and those without a price', () => {
     const server = (namespace: string, status: VirtualServerStatus) =>
       stored('web', storedWith({ metadata: { namespace }, status }));
     const objects = [
@@ -266,7 +266,7 @@ describe('the cost', () => {
     });
   });
 
-  it('leaves out what there is no more: a missing server, and one that the operator has let go', () => {
+  it('leaves out servers that no longer exist or that the operator has released', () => {
     const running = { serverStatus: 'running', price: 4.5 };
     const missing = withReason('ServerMissing', running);
     const end = { deletionTimestamp: '2026-01-01T00:00:00Z' };

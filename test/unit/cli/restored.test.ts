@@ -1,4 +1,4 @@
-/** What `kubectl vps adopt --from-record` does about each object, from what the object and a backup say. */
+/** What `kubectl vps adopt --from-record` does with each object, from the object and a backup. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ import { stored, storedWith } from '../../gen/virtual-server.ts';
 
 const NOW = Date.parse('2026-06-01T00:00:00Z');
 
-/** As the operator wrote it for the object of this uid. */
+/** The record as the operator wrote it for the object with this uid. */
 const record = (owner: string, changes: Partial<ServerRecord> = {}): ServerRecord => ({
   owner,
   mode: 'create',
@@ -29,7 +29,7 @@ const EMPTY: ServerRecord = { owner: 'before', mode: 'create' };
 
 interface Parts {
   record?: ServerRecord | string;
-  /** Of status. */
+  /** The record in status. */
   mirror?: ServerRecord;
   annotations?: Record<string, string>;
   metadata?: Partial<ObjectMeta>;
@@ -53,7 +53,7 @@ const backup = (name: string, ...records: ServerRecord[]): Backup => ({
   found: records.map((each) => ({ place: 'backup.yaml', record: each })),
 });
 
-/** The row of the object `web`. */
+/** The row for the object `web`. */
 function rowOf(parts: Parts, { backups = [], beside = [] }: { backups?: Backup[]; beside?: VirtualServer[] } = {}) {
   const object = live('web', parts);
   const [row] = planOf([{ name: 'web', object, backups }], [object, ...beside], NOW);
@@ -68,14 +68,14 @@ describe('the step for an object', () => {
   it.each<{ what: string; parts: Parts; backups?: Backup[]; step: Step; why: string; identifier?: string }>([
     { what: 'with the record of another uid', parts: FOREIGN, step: 'adopt', why: '', identifier: 'vs1' },
     {
-      what: 'with such a record in status alone',
+      what: 'with such a record only in status',
       parts: { mirror: record('before') },
       step: 'adopt',
       why: '',
       identifier: 'vs1',
     },
     {
-      what: 'with such a record in the backup alone',
+      what: 'with such a record only in the backup',
       parts: {},
       backups: [backup('web', record('before'))],
       step: 'adopt',
@@ -91,7 +91,7 @@ describe('the step for an object', () => {
       identifier: 'vs1',
     },
     {
-      what: 'whose backup is newer than what was restored',
+      what: 'with a backup newer than the restored object',
       parts: { record: OPEN },
       backups: [backup('web', record('before'))],
       step: 'adopt',
@@ -112,25 +112,25 @@ describe('the step for an object', () => {
       parts: { record: OWN },
       backups: [backup('web', record('before', { identifier: 'vs2' }))],
       step: 'you',
-      why: 'a record of its own with vs1',
+      why: 'its own record names vs1',
       identifier: 'vs1',
     },
     {
-      what: 'with an open order of its own',
+      what: 'with its own open order',
       parts: { record: { ...OWN, identifier: undefined } },
       backups: [backup('web', record('before'))],
       step: 'you',
-      why: 'a record of its own with an order, a1',
+      why: 'its own record names order a1',
       identifier: 'vs1',
     },
     {
-      what: 'that was just ordered, and is in no backup',
+      what: 'that was just ordered and is in no backup',
       parts: { record: { ...OWN, identifier: undefined } },
       step: 'none',
-      why: 'a record of its own',
+      why: 'it has its own record',
     },
     {
-      what: 'whose own server expired',
+      what: 'with its own, expired server',
       parts: { record: { ...OWN, expiredAt: '2026-01-01T00:00:00Z' } },
       step: 'none',
       why: 'expired at 2026-01-01',
@@ -147,11 +147,11 @@ describe('the step for an object', () => {
       what: 'that is annotated with another server',
       parts: { ...FOREIGN, ...adopt('vs2') },
       step: 'you',
-      why: 'names vs2, the record names vs1',
+      why: 'names vs2, but the record names vs1',
       identifier: 'vs1',
     },
     {
-      what: 'that is to begin afresh',
+      what: 'with the annotation start-anew',
       parts: { ...FOREIGN, annotations: { 'vps-operator.dev/start-anew': 'uid-of-web' } },
       step: 'none',
       why: 'start-anew is set',
@@ -164,26 +164,31 @@ describe('the step for an object', () => {
       why: 'being deleted',
       identifier: 'vs1',
     },
-    { what: 'whose order was open', parts: { record: OPEN }, step: 'you', why: 'order (a1, task 7) had no server yet' },
     {
-      what: 'whose server expired',
+      what: 'with an open order in the record',
+      parts: { record: OPEN },
+      step: 'you',
+      why: 'order (a1, task 7) had no server yet',
+    },
+    {
+      what: 'with an expired server in the record',
       parts: { record: record('before', { expiredAt: '2026-01-01T00:00:00Z' }) },
       step: 'you',
       why: 'expired at 2026-01-01',
       identifier: 'vs1',
     },
-    { what: 'whose record is empty', parts: { record: EMPTY }, step: 'you', why: 'neither a server nor an order' },
-    { what: 'whose record is lost', parts: {}, step: 'you', why: 'record is lost: give a backup' },
-    { what: 'whose record is no record', parts: { record: 'x' }, step: 'you', why: 'see kubectl vps status web' },
+    { what: 'with an empty record', parts: { record: EMPTY }, step: 'you', why: 'neither a server nor an order' },
+    { what: 'that lost its record', parts: {}, step: 'you', why: 'record is lost: pass a backup' },
+    { what: 'with an invalid record', parts: { record: 'x' }, step: 'you', why: 'run kubectl vps status web' },
     {
-      what: 'whose own record and its mirror contradict each other',
+      what: 'with its own record contradicted by status',
       parts: { record: OWN, mirror: { ...OWN, identifier: 'vs2' } },
       step: 'you',
-      why: 'see kubectl vps status web',
+      why: 'run kubectl vps status web',
       identifier: 'vs1',
     },
     {
-      what: 'whose backup names another server',
+      what: 'with another server in the backup',
       parts: FOREIGN,
       backups: [backup('web', record('before', { identifier: 'vs2' }))],
       step: 'you',
@@ -191,7 +196,7 @@ describe('the step for an object', () => {
       identifier: 'vs1',
     },
     {
-      what: 'whose backup names a later order',
+      what: 'with a later order in the backup',
       parts: FOREIGN,
       backups: [backup('web', { ...OPEN, attempt: 'a2', task: undefined })],
       step: 'you',
@@ -199,7 +204,7 @@ describe('the step for an object', () => {
       identifier: 'vs1',
     },
     {
-      what: 'whose backup cannot be read',
+      what: 'with an unreadable record in the backup',
       parts: FOREIGN,
       backups: [{ ...backup('web'), problem: 'it is no record' }],
       step: 'you',
@@ -207,7 +212,7 @@ describe('the step for an object', () => {
       identifier: 'vs1',
     },
     {
-      what: 'whose record names what is no identifier',
+      what: 'with an invalid identifier in the record',
       parts: { record: record('before', { identifier: 'a b' }) },
       step: 'you',
       why: 'visible ASCII characters',
@@ -227,25 +232,25 @@ describe('the step for an object', () => {
     });
   });
 
-  it('tells of an end that is past, and of orders that only the record remembers', () => {
+  it('warns of an expiry in the past, and of orders that only the record still names', () => {
     const orphans = [{ task: 8 }, { attempt: 'a0' }];
     const spec = { expiresAt: '2026-05-31T00:00:00Z' };
     const row = rowOf({ record: record('before', { orphans }), spec });
     expect(row).toMatchObject({
       step: 'adopt',
-      why: "spec.expiresAt is past, so the operator cancels the server; look in the provider's control panel for servers of 8, a0",
+      why: "spec.expiresAt has passed, so the operator cancels the server; look in the provider's control panel for servers of 8, a0",
     });
     expect(rowOf({ ...FOREIGN, spec: { expiresAt: '2026-06-02T00:00:00Z' } })?.why).toBe('');
   });
 
-  it('is yours where only the backup has the object', () => {
+  it('is left to the user if only the backup has the object', () => {
     const row = planOf([{ name: 'web', object: undefined, backups: [backup('web', record('before'))] }], [], NOW)[0];
     expect(row).toMatchObject({ step: 'you', identifier: 'vs1', why: 'not in the cluster: apply backup.yaml first' });
   });
 });
 
 describe('a server that several objects name', () => {
-  it('is annotated for none of them', () => {
+  it('is adopted for none of them', () => {
     const [web, copy, db] = [
       live('web', FOREIGN),
       live('copy', { record: record('before', { identifier: 'VS1' }) }),
@@ -254,8 +259,8 @@ describe('a server that several objects name', () => {
     const selected = [web, copy, db].map((object) => ({ name: object.metadata.name, object, backups: [] }));
     const rows = planOf(selected, [web, copy, db], NOW);
     expect(rows.map(({ step, why }) => [step, why])).toEqual([
-      ['you', expect.stringContaining('copy names server vs1 too')],
-      ['you', expect.stringContaining('web names server VS1 too')],
+      ['you', expect.stringContaining('server vs1 is also named by copy')],
+      ['you', expect.stringContaining('server VS1 is also named by web')],
       ['adopt', ''],
     ]);
   });
@@ -265,12 +270,15 @@ describe('a server that several objects name', () => {
     { what: 'was restored too', other: { record: record('elsewhere') } },
     { what: 'names it in status', other: { mirror: record('elsewhere') } },
     { what: 'is annotated with it', other: adopt('vs1') },
-  ])('is not annotated where an object that is not selected $what', ({ other }) => {
+  ])('is not adopted if an object that is not selected $what', ({ other }) => {
     const row = rowOf(FOREIGN, { beside: [live('other', other)] });
-    expect(row).toMatchObject({ step: 'you', why: expect.stringContaining('other names server vs1 too') as string });
+    expect(row).toMatchObject({
+      step: 'you',
+      why: expect.stringContaining('server vs1 is also named by other') as string,
+    });
   });
 
-  it('counts once for an object that holds another one', () => {
+  it('is adopted if the other object holds another server', () => {
     const holder = live('other', { record: record('uid-of-other', { identifier: 'vs2' }), ...adopt('vs1') });
     expect(rowOf(FOREIGN, { beside: [holder] })).toMatchObject({ step: 'adopt' });
   });
@@ -310,14 +318,14 @@ describe('a backup', () => {
     expect(brief(await read(text))).toEqual([['web', 'team', ['vs1']]]);
   });
 
-  it('gives the record of status beside that of the annotation', async () => {
+  it('yields the record in status besides the one in the annotation', async () => {
     const status = { record: record('before', { identifier: 'vs2' }) };
     expect(brief(await read(stringify(object('web', { status }))))).toEqual([['web', 'team', ['vs1', 'vs2']]]);
     const bare = object('web', { metadata: { name: 'web' }, status });
     expect(brief(await read(stringify(bare)))).toEqual([['web', undefined, ['vs2']]]);
   });
 
-  it('may be a folder with a file for each object, or the standard input', async () => {
+  it('is read from a folder with a file for each object, or from standard input', async () => {
     const nested = await mkdtemp(join(folder, 'team-'));
     await writeFile(join(nested, 'db.json'), JSON.stringify(object('db')));
     await writeFile(join(nested, 'web.yml'), stringify(object('web')));
@@ -326,28 +334,28 @@ describe('a backup', () => {
     expect(brief(await readBackups('-', Readable.from([stringify(object('web'))])))).toHaveLength(1);
   });
 
-  it('says which record in it is none', async () => {
+  it('reports an invalid record', async () => {
     const annotations = { [RECORD_ANNOTATION]: '{"owner":1}' };
     const [found] = await read(stringify(object('web', { metadata: { name: 'web', annotations } })));
     expect(found).toMatchObject({
       found: [],
-      problem: expect.stringMatching(/backup\.yaml is not a record: /) as string,
+      problem: expect.stringMatching(/backup\.yaml is not a valid record: /) as string,
     });
   });
 
   it.each([
-    ['{', 'is neither YAML nor JSON: '],
-    ['a: &a [*a, *a]\n'.repeat(2), 'is neither YAML nor JSON: '],
-    ['kind: Secret\n', `holds no ${SERVER_KIND}`],
-    [stringify(object('web', { apiVersion: 'other/v1' })), `holds no ${SERVER_KIND}`],
+    ['{', 'is not valid YAML or JSON: '],
+    ['a: &a [*a, *a]\n'.repeat(2), 'is not valid YAML or JSON: '],
+    ['kind: Secret\n', `contains no ${SERVER_KIND}`],
+    [stringify(object('web', { apiVersion: 'other/v1' })), `contains no ${SERVER_KIND}`],
     [stringify(object('web', { metadata: {} })), 'has no metadata.name'],
-  ])('that is %j is refused', async (text, why) => {
+  ])('is refused if it is %j', async (text, why) => {
     await expect(read(text)).rejects.toThrow(why);
   });
 
-  it('that is not there is refused by its name', async () => {
+  it('is refused by name if it does not exist', async () => {
     await expect(readBackups('none.yaml', Readable.from([]))).rejects.toThrow(
-      '--filename none.yaml cannot be read: ENOENT',
+      'cannot read --filename none.yaml: ENOENT',
     );
   });
 });

@@ -21,7 +21,7 @@ describe('an accepted create', () => {
 });
 
 describe('the identifier in the answers of a task', () => {
-  it('is there only at the end when told so', async () => {
+  it('appears only at the end with identifierFrom `end`', async () => {
     const { call, login, create, clock, simulation } = inProcess({ identifierFrom: 'end' });
     const token = await login();
     const task = await create(token);
@@ -35,7 +35,7 @@ describe('the identifier in the answers of a task', () => {
     expect(await poll()).toEqual({ identifier });
   });
 
-  it.each([true, false])('is there or not when the task has failed: %s', async (identifier) => {
+  it.each([true, false])('appears or not after the task has failed: %s', async (identifier) => {
     const { call, login, create, clock, simulation } = inProcess();
     const token = await login();
     const task = await create(token);

@@ -1,4 +1,4 @@
-/** A client for the simulator's own tests, in process or over a socket; it knows the documentation and nothing else. */
+/** A client for tests of the simulator, in process or over a socket; it relies only on the documentation. */
 import { Buffer } from 'node:buffer';
 
 import { createHandler, DEFAULT_KEY, Simulation } from '../../../src/simulator/index.ts';
@@ -12,7 +12,7 @@ export const CREATE = {
   disk_size: 20,
 };
 
-/** A clock that stands still until it is moved; whoever sleeps wakes when it is moved far enough. */
+/** A clock that moves only with `advance`, which wakes the sleepers that are due. */
 export class ManualClock implements Clock {
   #now = Date.UTC(2030, 0, 1);
   #sleepers: { until: number; wake: () => void }[] = [];
@@ -63,11 +63,11 @@ interface Answer {
   status: number;
   headers: Headers;
   text: string;
-  /** Undefined when the text is no JSON. */
+  /** Undefined if the text is not JSON. */
   json: unknown;
 }
 
-/** A simulation without a socket and calls to it; `call` takes a path or a URL. */
+/** A simulation without a socket, and functions to call it; `call` takes a path or a URL. */
 export function inProcess(options: SimulationOptions = {}) {
   const clock = new ManualClock();
   const simulation = new Simulation({ clock, ...options });
@@ -88,7 +88,7 @@ export function inProcess(options: SimulationOptions = {}) {
     const answer = await send(loginRequest(simulation.authUrl, key), address);
     return (answer.json as { access_token: string }).access_token;
   };
-  /** Orders a server; returns its task's number. */
+  /** Orders a server; returns the number of the task. */
   const create = async (token: string): Promise<number> => {
     const answer = await call('/beta/vps/servers', { method: 'POST', token, json: CREATE });
     return (answer.json as { task: number }).task;

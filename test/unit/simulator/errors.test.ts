@@ -10,12 +10,12 @@ describe('errors and limits', () => {
     ['empty', ''],
     ['html', '<html><body>There is no such server</body></html>'],
     ['text', 'There is no such server'],
-  ] as const)('have a body of the chosen form: %s', async (errorBodies, text) => {
+  ] as const)('have a body in the chosen form: %s', async (errorBodies, text) => {
     const { call, login } = inProcess({ errorBodies });
     expect(await call(`${SERVERS}/x`, { token: await login() })).toMatchObject({ status: 404, text });
   });
 
-  it('answer 429 with Retry-After beyond the rate limit, until the window has passed', async () => {
+  it('are 429 with Retry-After beyond the rate limit, until the window has passed', async () => {
     const { call, login, clock } = inProcess({ rateLimit: { requests: 2, perMs: 5_000 } });
     const token = await login();
     const statuses = [];
@@ -35,7 +35,7 @@ describe('errors and limits', () => {
     ['GET', '/beta/vps/servers/vs1/console'],
     ['GET', '/auth/login'],
     ['GET', '/vps/products'],
-  ])('fail aloud at the unknown route %s %s', async (method, path) => {
+  ])('report the unknown route %s %s', async (method, path) => {
     const { call, login, simulation } = inProcess();
     const answer = await call(path, { method, token: await login() });
     expect(answer.status).toBe(501);
@@ -43,7 +43,7 @@ describe('errors and limits', () => {
     expect(() => simulation.finish()).toThrow(`${method} ${path}`);
   });
 
-  it('let unknown routes pass when told so', async () => {
+  it('ignore unknown routes with allowUnknownRoutes', async () => {
     const { call, simulation } = inProcess({ allowUnknownRoutes: true });
     await call('/nowhere');
     simulation.finish();
@@ -52,7 +52,7 @@ describe('errors and limits', () => {
 });
 
 describe('the ledger', () => {
-  it('keeps what happened in order, and answers questions about requests', async () => {
+  it('keeps entries in order, and answers queries about requests', async () => {
     const { call, login, create, simulation } = inProcess();
     const token = await login();
     const task = await create(token);
@@ -68,7 +68,7 @@ describe('the ledger', () => {
     ]);
   });
 
-  it('keeps no entries for requests when told so, but counts them', async () => {
+  it('counts requests without keeping entries if recordRequests is false', async () => {
     const { login, create, simulation } = inProcess({ recordRequests: false });
     await create(await login());
     expect(simulation.ledger.entries().map(({ kind }) => kind)).toEqual(['create']);

@@ -5,7 +5,7 @@ import { closeAll, networkError, PRODUCTS, rawExchange, SERVERS, start } from '.
 afterEach(closeAll);
 
 describe('the match of a fault', () => {
-  it('takes method, route, parameter and account into account', async () => {
+  it('considers method, route, parameter and account', async () => {
     const { get, create, inject } = await start();
     await create();
     inject({ kind: 'status', status: 500 }, { match: { method: 'DELETE' } }).remove();
@@ -18,7 +18,7 @@ describe('the match of a fault', () => {
     expect((await get(PRODUCTS)).status).toBe(503);
   });
 
-  it('counts to the nth request and strikes as often as it should', async () => {
+  it('starts at the nth request and strikes the given number of times', async () => {
     const { get, inject } = await start();
     const fault = inject({ kind: 'status', status: 500 }, { match: { nth: 2 }, times: 2 });
     const statuses = [];
@@ -28,7 +28,7 @@ describe('the match of a fault', () => {
     await fault.met;
   });
 
-  it('strikes for ever with Infinity, until it is removed', async () => {
+  it('strikes with Infinity until the fault is removed', async () => {
     const { simulator, get, inject } = await start();
     const fault = inject({ kind: 'status', status: 500 }, { times: Infinity });
     await get(PRODUCTS);
@@ -39,14 +39,14 @@ describe('the match of a fault', () => {
     await simulator.close();
   });
 
-  it('goes by the status that the provider would answer, for faults after processing', async () => {
+  it('considers the status of the answer for faults after processing', async () => {
     const { get, inject } = await start();
     inject({ kind: 'drop', after: true }, { match: { status: 404 } });
     expect((await get(PRODUCTS)).status).toBe(200);
     expect(await networkError(get('/beta/queue/vps/9'))).toBe('UND_ERR_SOCKET');
   });
 
-  it('lets a fault before and one after processing meet the same request', async () => {
+  it('lets one fault before and one after processing strike the same request', async () => {
     const { simulator, create, inject } = await start();
     const hang = inject({ kind: 'hang' });
     inject({ kind: 'drop', after: true });
@@ -59,21 +59,21 @@ describe('the match of a fault', () => {
 });
 
 describe('a fault that is never met', () => {
-  it('fails close(), which still stops everything', async () => {
+  it('makes close() fail, which still stops everything', async () => {
     const { simulator, inject } = await start();
     inject({ kind: 'drop' }, { match: { route: SERVERS } });
     await expect(simulator.close()).rejects.toThrow(/drop on .*servers.*struck 0x/);
     await expect(rawExchange(simulator, '')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   });
 
-  it('fails close() when it was met too seldom', async () => {
+  it('makes close() fail if it has struck too rarely', async () => {
     const { simulator, get, inject } = await start();
     inject({ kind: 'status', status: 500 }, { times: 2 });
     await get(PRODUCTS);
     await expect(simulator.close()).rejects.toThrow('struck 1x, wanted 2x');
   });
 
-  it('is forgiven when it is removed', async () => {
+  it('is ignored once it is removed', async () => {
     const { simulator, inject } = await start();
     inject({ kind: 'drop' }).remove();
     await simulator.close();

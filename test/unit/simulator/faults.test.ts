@@ -46,7 +46,7 @@ describe('a lost connection', () => {
 });
 
 describe('a fault that hangs', () => {
-  it('before processing holds the request until it is released, then goes on', async () => {
+  it('before processing holds the request until the release', async () => {
     const { simulator, create, inject } = await start();
     const fault = inject({ kind: 'hang' });
     const call = create();
@@ -57,7 +57,7 @@ describe('a fault that hangs', () => {
     expect(simulator.aliveServers()).toHaveLength(1);
   });
 
-  it('before processing lets a request arrive after its client has left', async () => {
+  it('before processing lets a request through after its client has left', async () => {
     const { simulator, get, inject } = await start({ taskDurationMs: 0 });
     const fault = inject({ kind: 'hang' });
     const abort = new AbortController();
@@ -69,7 +69,7 @@ describe('a fault that hangs', () => {
     await expect.poll(() => simulator.ledger.requests({ route: PRODUCTS })).toMatchObject([{ processed: true }]);
   });
 
-  it('after processing holds the answer only', async () => {
+  it('after processing holds only the answer', async () => {
     const { simulator, create, inject } = await start();
     const fault = inject({ kind: 'hang', after: true });
     const call = create();
@@ -79,7 +79,7 @@ describe('a fault that hangs', () => {
     expect((await call).status).toBe(202);
   });
 
-  it('ends with the simulator, and nothing is processed any more', async () => {
+  it('ends when the simulator closes, without processing the request', async () => {
     const { simulator, create, inject } = await start();
     const fault = inject({ kind: 'hang' });
     const call = networkError(create());
@@ -91,7 +91,7 @@ describe('a fault that hangs', () => {
 });
 
 describe('a delay', () => {
-  it.each([false, true])('goes on when its time has come (after processing: %s)', async (after) => {
+  it.each([false, true])('ends when its time has passed (after processing: %s)', async (after) => {
     const clock = new ManualClock();
     const { simulator, create, inject } = await start({ clock });
     const fault = inject({ kind: 'delay', ms: 5_000, after });
@@ -113,7 +113,7 @@ describe('garbage', () => {
     expect(answer.headers.get('content-type')).toBe('text/html');
   });
 
-  it('is half a body under a Content-Length for all of it', async () => {
+  it('is half a body with the full Content-Length', async () => {
     const { simulator, token, inject } = await start();
     inject({ kind: 'garbage', form: 'truncated' });
     const raw = await rawExchange(
@@ -126,13 +126,13 @@ describe('garbage', () => {
     expect(body).toMatch(/^\[\{"code"/);
   });
 
-  it('is a body of megabytes', async () => {
+  it('is a body of several megabytes', async () => {
     const { get, inject } = await start();
     inject({ kind: 'garbage', form: 'oversized', megabytes: 3 });
     expect((await (await get(PRODUCTS)).text()).length).toBeGreaterThan(3 * 1024 * 1024);
   });
 
-  it('is a body without end that stops when the client leaves', async () => {
+  it('is an endless body that stops when the client leaves', async () => {
     const { simulator, get, inject } = await start();
     inject({ kind: 'garbage', form: 'oversized', megabytes: Infinity });
     const response = await get(PRODUCTS);
@@ -140,7 +140,7 @@ describe('garbage', () => {
     await simulator.close();
   });
 
-  it('is a slow drip', async () => {
+  it('is a body that arrives byte by byte', async () => {
     const clock = new ManualClock();
     const { get, inject } = await start({ clock });
     inject({ kind: 'garbage', form: 'slow', msPerByte: 1_000 });
@@ -155,7 +155,7 @@ describe('garbage', () => {
     await reader?.cancel();
   });
 
-  it('is another content type, or any text', async () => {
+  it('is another Content-Type, or any text', async () => {
     const { get, inject } = await start();
     inject({ kind: 'garbage', form: 'contentType', contentType: 'text/plain' });
     inject({ kind: 'garbage', form: 'text', text: 'NaN' });
@@ -188,7 +188,7 @@ describe('a changed answer', () => {
     expect([done.status, done.headers.get('location')]).toEqual([303, '/elsewhere']);
   });
 
-  it('has another body, as given or as mapped', async () => {
+  it('has another body, given or mapped', async () => {
     const { create, get, inject } = await start();
     inject({ kind: 'body', body: { task: '1001' } }, { match: { route: SERVERS } });
     expect(await (await create()).json()).toEqual({ task: '1001' });

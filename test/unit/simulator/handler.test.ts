@@ -5,7 +5,7 @@ import { inProcess } from './client.ts';
 const PRODUCTS = '/beta/vps/products';
 
 describe('in process', () => {
-  it('a lost connection is an error, a broken body breaks off, a hang waits', async () => {
+  it('a lost connection rejects, a truncated body breaks off, a hang waits', async () => {
     const { handler, simulation, login, call } = inProcess();
     const token = await login();
     simulation.faults.inject({ action: { kind: 'reset' } });

@@ -19,7 +19,7 @@ async function world(options: SimulationOptions = {}) {
 }
 
 describe('task numbers', () => {
-  it('of each account count by themselves when told so', async () => {
+  it('are counted per account with taskNumbering `account`', async () => {
     const { create, poll, mine, theirs, fleet, simulation } = await world({ taskNumbering: 'account' });
     expect([await create(mine), await create(theirs), await create(mine)]).toEqual([1001, 1001, 1002]);
     const [first, second] = simulation.ledger.creates({ task: 1001 });
@@ -33,7 +33,7 @@ describe('task numbers', () => {
     expect((await poll(mine, 1001)).status).toBe(404);
   });
 
-  it('come back when the counter restarts, and name the newest task only', async () => {
+  it('are reused when the counter restarts, and name only the newest task', async () => {
     const { create, poll, mine, theirs, fleet, simulation } = await world();
     await create(mine);
     fleet.restartTaskCounter();
@@ -51,7 +51,7 @@ describe('task numbers', () => {
     expect(() => fleet.restartTaskCounter('other')).toThrow('global');
   });
 
-  it('of one account come back when its counter restarts', async () => {
+  it('of one account are reused when its counter restarts', async () => {
     const { create, mine, theirs, fleet } = await world({ taskNumbering: 'account' });
     await create(mine);
     await create(theirs);
@@ -60,7 +60,7 @@ describe('task numbers', () => {
     expect(() => fleet.vanishTask(1002, 'other')).toThrow('1002 of account other');
   });
 
-  it('that came back do not let a cancellation end the task of another server', async () => {
+  it('that are reused do not let a cancellation end the task of another server', async () => {
     const { create, poll, call, mine, fleet, simulation } = await world({ deleteDuringTask: 200 });
     await create(mine);
     const [older] = simulation.aliveServers();
@@ -72,11 +72,11 @@ describe('task numbers', () => {
   });
 });
 
-describe('an identifier that comes back', () => {
-  it('names another server, of another account too, with other addresses', async () => {
+describe('a reused identifier', () => {
+  it('names another server, even in another account, with other addresses', async () => {
     const { call, read, mine, theirs, fleet, simulation } = await world({ lag: { cancelMs: 1_000 } });
     const old = fleet.addServer('default', { identifier: 'vs1' });
-    expect(() => fleet.reuseIdentifier('vs1')).toThrow('lives');
+    expect(() => fleet.reuseIdentifier('vs1')).toThrow('still alive');
     expect(() => fleet.reuseIdentifier('vs2')).toThrow('no server vs2');
     await call(`${SERVERS}/vs1`, { method: 'DELETE', token: mine });
     const renewed = fleet.reuseIdentifier('vs1', 'other');
@@ -93,7 +93,7 @@ describe('an identifier that comes back', () => {
     expect(simulation.aliveServers()).toEqual([]);
   });
 
-  it('stays with the account where no other is named', async () => {
+  it('stays in its account by default', async () => {
     const { read, theirs, fleet } = await world();
     fleet.addServer('other', { identifier: 'vs1', product: 'vps-8gb' });
     fleet.removeServer('vs1');
@@ -101,7 +101,7 @@ describe('an identifier that comes back', () => {
     expect(await read(theirs, 'vs1')).toMatchObject({ identifier: 'vs1', product: 'vps-8gb' });
   });
 
-  it('can be that of the next create', async () => {
+  it('can go to the next create', async () => {
     const { create, mine, fleet, simulation } = await world();
     fleet.addServer('other', { identifier: 'old' });
     fleet.removeServer('old');
@@ -135,14 +135,14 @@ describe('the case of an identifier', () => {
 });
 
 describe('the addresses of a server', () => {
-  it('are its own: no two servers share a MAC or an IPv6 address', async () => {
+  it('are unique: no two servers share a MAC or an IPv6 address', async () => {
     const { fleet } = await world();
     const servers = Array.from({ length: 70_000 }, (_, n) => fleet.addServer('default', { identifier: `vs${n}` }));
     expect(new Set(servers.flatMap(({ macs }) => macs)).size).toBe(70_000);
     expect(new Set(servers.flatMap(({ ipv6 }) => ipv6)).size).toBe(70_000);
   });
 
-  it('change by renumbering, but for the MAC', async () => {
+  it('change by renumbering, except for the MAC', async () => {
     const { read, mine, fleet } = await world();
     const { identifier, macs, ipv6 } = fleet.addServer('default');
     fleet.renumber(identifier);
@@ -153,7 +153,7 @@ describe('the addresses of a server', () => {
     expect(new Set([...ipv6, ...once.ipv6, ...twice.ipv6]).size).toBe(3);
   });
 
-  it('are hidden, all or the MACs, and come back unchanged', async () => {
+  it('can be hidden, all or only the MACs, and come back unchanged', async () => {
     const { read, mine, fleet } = await world({ addresses: 'no-macs' });
     const { identifier, ipv6, macs } = fleet.addServer('default');
     expect(await read(mine, identifier)).toMatchObject({ macs: [], ipv6 });
@@ -166,8 +166,8 @@ describe('the addresses of a server', () => {
   });
 });
 
-describe('the truth', () => {
-  it('is told of every server, whatever its identifier and task number have come to name', async () => {
+describe('the history', () => {
+  it('includes every server, even if its identifier and task number were reused', async () => {
     const { create, call, clock, mine, theirs, fleet, simulation } = await world();
     const at = clock.now();
     const [first] = [await create(mine), await create(mine), await create(theirs)];

@@ -12,7 +12,7 @@ async function world(options: Parameters<typeof inProcess>[0] = {}) {
 }
 
 describe('reads that lag behind', () => {
-  it('do not show a task until its lag has passed', async () => {
+  it('do not show a task until the lag has passed', async () => {
     const { status, create, token, clock, simulation } = await world({ lag: { taskMs: 5_000 } });
     const task = await create(token);
     expect(await status(`/beta/queue/vps/${task}`)).toBe(404);
@@ -23,7 +23,7 @@ describe('reads that lag behind', () => {
     expect(await status(`/beta/queue/vps/${task}`)).toBe(200);
   });
 
-  it('do not show a server until its lag after the 303 has passed, and a DELETE finds it meanwhile', async () => {
+  it('do not show a server until the lag after the 303 has passed, but a DELETE finds it', async () => {
     const { status, create, token, clock, simulation } = await world({ readDuringTask: 200 });
     simulation.fleet.setLag({ serverMs: 5_000 });
     const task = await create(token);
@@ -53,7 +53,7 @@ describe('reads that lag behind', () => {
     expect(await status(`${SERVERS}/${identifier}`, 'DELETE')).toBe(404);
   });
 
-  it('show nothing more of a server that was cancelled in creation or removed without a DELETE', async () => {
+  it('do not show a server that was cancelled during creation or removed without a DELETE', async () => {
     const { status, create, token, simulation } = await world({ deleteDuringTask: 200, lag: { cancelMs: 5_000 } });
     await create(token);
     const { identifier = '' } = simulation.aliveServers()[0] ?? {};
@@ -64,7 +64,7 @@ describe('reads that lag behind', () => {
     expect(await status(`${SERVERS}/${removed}`)).toBe(404);
   });
 
-  it('catch up at once when the lag is taken away', async () => {
+  it('catch up at once when the lag is removed', async () => {
     const { status, create, token, simulation } = await world({ lag: { taskMs: Infinity } });
     const task = await create(token);
     expect(await status(`/beta/queue/vps/${task}`)).toBe(404);

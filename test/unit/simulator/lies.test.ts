@@ -20,7 +20,7 @@ async function world() {
 }
 
 describe('a false answer', () => {
-  it('is given in its window, and the server lives on', async () => {
+  it('is given within its window, and the server stays alive', async () => {
     const { status, clock, simulation, provider, in: at } = await world();
     const path = `${SERVERS}/${simulation.fleet.addServer('default').identifier}`;
     provider.falsify({ route: SERVER, status: 404, fromMs: at(1_000), untilMs: at(3_000) });
@@ -46,7 +46,7 @@ describe('a false answer', () => {
     [TASK, '/beta/queue/vps/9', 404],
     [SERVER, `${SERVERS}/none`, 404],
     [PRODUCTS, '/none', 401],
-  ])('looks like a true one of %s', async (route, path, trueStatus) => {
+  ])('looks like a true answer of %s', async (route, path, trueStatus) => {
     const { call, token, simulation, provider, create } = await world();
     const task = await create(token);
     const { identifier } = simulation.fleet.addServer('default');
@@ -56,7 +56,7 @@ describe('a false answer', () => {
     expect(await call(known, { token })).toEqual(real);
   });
 
-  it('is for one method, parameter or account, where told so', async () => {
+  it('can be limited to one method, parameter or account', async () => {
     const { status, call, login, simulation, provider } = await world();
     simulation.accounts.addKey('other', OTHER);
     const token = await login(OTHER);
@@ -93,7 +93,7 @@ describe('a false answer', () => {
     expect((await send(loginRequest(simulation.authUrl))).status).toBe(200);
   });
 
-  it('is given as often as chance will have it', async () => {
+  it('is given with its probability', async () => {
     const { status, provider } = await world();
     const drawn = [0.1, 0.9, 0.4];
     provider.falsify({ route: PRODUCTS, status: 500, probability: 0.5, random: () => drawn.shift() ?? 1 });
@@ -103,7 +103,7 @@ describe('a false answer', () => {
 });
 
 describe('a short list', () => {
-  it('is empty or cut in its window, and what it hides can be ordered', async () => {
+  it('is empty or cut within its window, and hidden entries can be ordered', async () => {
     const { call, token, clock, provider, in: at } = await world();
     const list = async (path: string) => (await call(path, { token })).json;
     const whole = [await list(PRODUCTS), await list(IMAGES), await list(DISK_SIZES)] as unknown[][];
@@ -124,7 +124,7 @@ describe('a short list', () => {
     expect(await list(DISK_SIZES)).toEqual(whole[2]);
   });
 
-  it('is shown to one account, where told so', async () => {
+  it('can be limited to one account', async () => {
     const { call, token, login, simulation, provider } = await world();
     simulation.accounts.addKey('other', OTHER);
     provider.shorten({ list: 'products', keep: 0, account: 'other' });

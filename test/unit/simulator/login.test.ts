@@ -6,7 +6,7 @@ import { basic, inProcess, loginRequest } from './client.ts';
 const PRODUCTS = '/beta/vps/products';
 
 describe('login', () => {
-  it('gives a token, its lifetime and its type', async () => {
+  it('returns a token, its lifetime and its type', async () => {
     const { send, simulation } = inProcess({ tokenLifetimeSeconds: 120 });
     const answer = await send(loginRequest(simulation.authUrl));
     expect(answer.status).toBe(200);
@@ -27,13 +27,13 @@ describe('login', () => {
     expect(simulation.ledger.logins({ ok: false })).toHaveLength(2);
   });
 
-  it('refuses with the status that was chosen', async () => {
+  it('refuses with the chosen status', async () => {
     const { send, simulation } = inProcess({ loginFailureStatus: 400 });
     const answer = await send(loginRequest(simulation.authUrl, { keyId: 'nobody', secret: 'no' }));
     expect(answer).toMatchObject({ status: 400, json: { error: 'invalid_client' } });
   });
 
-  it('wants a form with grant_type client_credentials', async () => {
+  it('requires a form with grant_type client_credentials', async () => {
     const { call, simulation } = inProcess();
     const login = `${simulation.authUrl}/login`;
     const form = { authorization: basic(DEFAULT_KEY), 'content-type': 'application/x-www-form-urlencoded' };
@@ -44,13 +44,13 @@ describe('login', () => {
     expect(wrongType).toMatchObject({ status: 400, json: { error: 'invalid_request' } });
   });
 
-  it('takes secrets with colons and letters beyond ASCII', async () => {
+  it('accepts secrets with colons and non-ASCII letters', async () => {
     const key = { keyId: 'schlüssel', secret: 'a:b:ü%2F' };
     const { login, call } = inProcess({ accounts: [{ name: 'a', keys: [key] }] });
     expect((await call(PRODUCTS, { token: await login(key) })).status).toBe(200);
   });
 
-  it('knows keys that were added, and secrets as rotated, and no key that was revoked', async () => {
+  it('accepts added keys and rotated secrets, and rejects revoked keys', async () => {
     const { send, login, call, simulation } = inProcess();
     const added = { keyId: 'second', secret: 'one' };
     simulation.accounts.addKey('other', added);
@@ -63,7 +63,7 @@ describe('login', () => {
     expect((await send(loginRequest(simulation.authUrl, { keyId: 'second', secret: 'two' }))).status).toBe(401);
   });
 
-  it('can leave the tokens of a revoked key alive', async () => {
+  it('can keep the tokens of a revoked key valid', async () => {
     const { login, call, simulation } = inProcess();
     const token = await login();
     simulation.accounts.revokeKey(DEFAULT_KEY.keyId, { keepTokens: true });
@@ -72,7 +72,7 @@ describe('login', () => {
 });
 
 describe('tokens', () => {
-  it('are needed for every endpoint of the provisioning interface', async () => {
+  it('are required by every endpoint of the provisioning API', async () => {
     const { call } = inProcess();
     for (const path of [
       PRODUCTS,
@@ -88,7 +88,7 @@ describe('tokens', () => {
     expect((await call('/beta/vps/servers/x', { method: 'DELETE' })).status).toBe(401);
   });
 
-  it('work from the address that obtained them only, and a use from elsewhere does not prolong them', async () => {
+  it('work only from the address that obtained them, and use from elsewhere does not extend them', async () => {
     const { call, login, clock } = inProcess({ tokenLifetimeSeconds: 10 });
     const token = await login(DEFAULT_KEY, '192.0.2.1');
     clock.advance(9_999);
@@ -97,7 +97,7 @@ describe('tokens', () => {
     expect((await call(PRODUCTS, { token, address: '192.0.2.1' })).status).toBe(401);
   });
 
-  it('slide: they expire when they have not been used for their lifetime', async () => {
+  it('slide: they expire after their lifetime without use', async () => {
     const { call, login, clock } = inProcess({ tokenLifetimeSeconds: 10 });
     const token = await login();
     for (let use = 0; use < 5; use += 1) {
@@ -108,7 +108,7 @@ describe('tokens', () => {
     expect((await call(PRODUCTS, { token })).status).toBe(401);
   });
 
-  it('count from issue when told so, used or not', async () => {
+  it('expire after their lifetime from issue with tokenExpiry `issue`, used or not', async () => {
     const { call, login, clock } = inProcess({ tokenLifetimeSeconds: 10, tokenExpiry: 'issue' });
     const token = await login();
     clock.advance(9_999);
@@ -117,7 +117,7 @@ describe('tokens', () => {
     expect((await call(PRODUCTS, { token })).status).toBe(401);
   });
 
-  it('can be forgotten, all or those of an account', async () => {
+  it('can be invalidated, all or those of one account', async () => {
     const other = { keyId: 'o', secret: 'o' };
     const { call, login, simulation } = inProcess();
     simulation.accounts.addKey('other', other);

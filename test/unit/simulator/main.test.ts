@@ -46,7 +46,7 @@ afterEach(() => {
 
 describe('the simulator as a process', () => {
   it.each(['SIGTERM', 'SIGINT'] as const)(
-    'prints one line when it listens, serves, and ends well on %s',
+    'prints one line when it listens, serves, and exits with 0 on %s',
     async (signal) => {
       const child = run(['--port', '0', '--token-lifetime', '2m', '--key-id', 'demo'], {
         VPS_SIMULATOR_SECRET: 'of-env',
@@ -63,14 +63,14 @@ describe('the simulator as a process', () => {
     },
   );
 
-  it('explains itself with --help', async () => {
+  it('prints its flags with --help', async () => {
     const child = run(['--help']);
     const [out, code] = await Promise.all([text(child.stdout), exitCode(child)]);
     expect(code).toBe(0);
     expect(out).toContain('--task-duration');
   });
 
-  it('ends with code 2 and one line for a wrong flag', async () => {
+  it('exits with 2 and one line for an unknown flag', async () => {
     const child = run(['--prot', '1']);
     const [error, out, code] = await Promise.all([text(child.stderr), text(child.stdout), exitCode(child)]);
     expect(code).toBe(2);
@@ -78,7 +78,7 @@ describe('the simulator as a process', () => {
     expect(out).toBe('');
   });
 
-  it('ends with code 1 and one line when its port is taken', async () => {
+  it('exits with 1 and one line if its port is taken', async () => {
     const { baseUrl } = await announced(run([]));
     const child = run(['--port', new URL(baseUrl).port]);
     const [error, code] = await Promise.all([text(child.stderr), exitCode(child)]);
@@ -86,7 +86,7 @@ describe('the simulator as a process', () => {
     expect(error).toMatch(/^simulator: [^\n]*EADDRINUSE[^\n]*\n$/);
   });
 
-  it('ends with code 1 when the port of its panel is taken', async () => {
+  it('exits with 1 if the port of its panel is taken', async () => {
     const { baseUrl } = await announced(run([]));
     const child = run(['--panel-port', new URL(baseUrl).port]);
     const [error, code] = await Promise.all([text(child.stderr), exitCode(child)]);
@@ -96,7 +96,7 @@ describe('the simulator as a process', () => {
 });
 
 describe('the command line', () => {
-  it('becomes options', () => {
+  it('is parsed into options', () => {
     const args = ['--port=8080', '--host=::1', '--task-duration=500ms', '--token-expiry=issue'];
     expect(parseCommandLine([...args, '--public-url=http://sim:80/'], {})).toMatchObject({
       port: 8080,
@@ -107,7 +107,7 @@ describe('the command line', () => {
     });
   });
 
-  it('makes the world worse', () => {
+  it('sets lags, modes and statuses', () => {
     const lags = ['--task-lag=5s', '--server-lag=1m', '--cancel-lag=500ms'];
     const modes = ['--task-numbering=account', '--identifier-from=end', '--identifier-case=upper-in-server'];
     const options = parseCommandLine([...lags, ...modes, '--addresses=no-macs', '--create-status=201'], {});
@@ -140,7 +140,7 @@ describe('the command line', () => {
     ['--public-url', 'sim:80'],
     ['--public-url', 'http://sim/path'],
     ['--key-id', 'a:b'],
-  ])('is refused for %s %s, with the flag named', (flag, value) => {
+  ])('is refused for %s %s, naming the flag', (flag, value) => {
     expect(() => parseCommandLine([`${flag}=${value}`], {})).toThrow(flag);
   });
 });

@@ -37,7 +37,7 @@ async function createServer(): Promise<Response> {
 }
 
 describe('the control panel', () => {
-  it('shows what was ordered and what lives', async () => {
+  it('shows creates and live servers', async () => {
     expect(await state()).toMatchObject({ creates: [], cancels: [], alive: [] });
     expect((await createServer()).status).toBe(202);
     const { creates, alive } = await state();
@@ -45,7 +45,7 @@ describe('the control panel', () => {
     expect(alive).toMatchObject([{ identifier: creates[0]?.identifier, state: 'creating' }]);
   });
 
-  it('orders a fault, tells how often it struck, and lets go on what hangs in it', async () => {
+  it('injects a fault, counts its strikes, and releases hanging requests', async () => {
     const match = { method: 'POST', route: '/beta/vps/servers' };
     const { answer } = await order('POST', '/faults', { match, action: { kind: 'hang', after: true } });
     const { id } = answer as { id: string };
@@ -57,13 +57,13 @@ describe('the control panel', () => {
     expect((await create).status).toBe(202);
   });
 
-  it('ends a fault that was not met', async () => {
+  it('removes a fault that was not met', async () => {
     const { answer } = await order('POST', '/faults', { action: { kind: 'status', status: 503 }, times: 9 });
     await order('DELETE', `/faults/${(answer as { id: string }).id}`);
     expect((await createServer()).status).toBe(202);
   });
 
-  it('ends a task that would never end', async () => {
+  it('completes a task that would never end', async () => {
     await order('POST', '/task-duration', { ms: null });
     await createServer();
     const task = (await state()).alive[0]?.task;

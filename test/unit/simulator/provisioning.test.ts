@@ -5,7 +5,7 @@ import { CREATE, inProcess } from './client.ts';
 const SERVERS = '/beta/vps/servers';
 
 describe('lists', () => {
-  it('show products, images and disk sizes in their documented form', async () => {
+  it('show products, images and disk sizes in the documented form', async () => {
     const { call, login } = inProcess();
     const token = await login();
     const products = (await call('/beta/vps/products', { token })).json;
@@ -23,7 +23,7 @@ describe('lists', () => {
 });
 
 describe('a creation', () => {
-  it('goes from 202 over both forms of status to 303 and a running server', async () => {
+  it('goes from 202 through both forms of status to 303 and a running server', async () => {
     const { call, login, clock, simulation } = inProcess({ taskDurationMs: 90_000, basePrefix: '/prefix' });
     const token = await login();
     const accepted = await call(SERVERS, { method: 'POST', token, json: CREATE });
@@ -63,7 +63,7 @@ describe('a creation', () => {
       admin_console: { username: identifier },
     });
     expect(Object.keys(server as object).sort()).toEqual(
-      // The list of fields in the documentation of the provider.
+      // The fields in the documentation of the provider.
       (
         'identifier name status product price zone host_server specs boot_device net_device disk_bus cpu_mode ' +
         'iso_image ipv4 ipv6 macs vnc admin_console ssh_proxy'
@@ -89,7 +89,7 @@ describe('a creation', () => {
     expect(simulation.aliveServers()).toEqual([]);
   });
 
-  it('is refused with 400 for another content type and for broken JSON', async () => {
+  it('is refused with 400 for another Content-Type and for broken JSON', async () => {
     const { call, login } = inProcess();
     const token = await login();
     const form = { 'content-type': 'application/x-www-form-urlencoded' };
@@ -114,7 +114,7 @@ describe('a server', () => {
     expect(simulation.aliveServers()).toEqual([]);
   });
 
-  it('and its task are seen by their own account only', async () => {
+  it('and its task are visible only to their account', async () => {
     const { call, login, create, clock, simulation } = inProcess();
     const other = { keyId: 'o', secret: 'o' };
     simulation.accounts.addKey('other', other);
@@ -129,7 +129,7 @@ describe('a server', () => {
     expect(simulation.aliveServers('other')).toEqual([]);
   });
 
-  it('can be added, changed and removed behind the back of everybody', async () => {
+  it('can be added, changed and removed without a request', async () => {
     const { call, login, simulation } = inProcess();
     const token = await login();
     const { identifier } = simulation.fleet.addServer('default', { identifier: 'by-hand', product: 'vps-8gb' });
@@ -151,14 +151,14 @@ describe('a server', () => {
     expect((await call(location, { token })).json).toMatchObject({ identifier: 'a/b c?ü' });
   });
 
-  it('whose identifier was given out before is a fault of the test', async () => {
+  it('with an identifier that was assigned before is an error', async () => {
     const { create, login } = inProcess({ newIdentifier: () => 'same' });
     const token = await login();
     await create(token);
     await expect(create(token)).rejects.toThrow('same');
   });
 
-  it('can be read and cancelled during its task when told so, and the task is gone with it', async () => {
+  it('can be read and cancelled during its task if the options say so, which removes the task', async () => {
     const { call, login, create, simulation } = inProcess({ readDuringTask: 200, deleteDuringTask: 200 });
     const token = await login();
     const task = await create(token);
@@ -169,7 +169,7 @@ describe('a server', () => {
     expect(simulation.aliveServers()).toEqual([]);
   });
 
-  it.each([404, 409] as const)('answers %i to a DELETE during its task when told so', async (status) => {
+  it.each([404, 409] as const)('answers %i to a DELETE during its task if the options say so', async (status) => {
     const { call, login, create, simulation } = inProcess({ deleteDuringTask: status });
     const token = await login();
     await create(token);
@@ -180,7 +180,7 @@ describe('a server', () => {
 });
 
 describe('a task', () => {
-  it('can vanish while its server goes on', async () => {
+  it('can vanish while its server remains', async () => {
     const { call, login, create, clock, simulation } = inProcess();
     const token = await login();
     const task = await create(token);
@@ -190,7 +190,7 @@ describe('a task', () => {
     expect(simulation.aliveServers()).toMatchObject([{ state: 'running' }]);
   });
 
-  it('can stall, with the server or without, and be completed after all', async () => {
+  it('can stall, with or without the server, and complete later', async () => {
     const { call, login, create, clock, simulation } = inProcess();
     const token = await login();
     const [without, with_] = [await create(token), await create(token)];
@@ -205,7 +205,7 @@ describe('a task', () => {
     expect(simulation.aliveServers()[0]).toMatchObject({ state: 'running' });
   });
 
-  it('can fail, and no server comes of it', async () => {
+  it('can fail without creating a server', async () => {
     const { call, login, create, clock, simulation } = inProcess();
     const token = await login();
     const task = await create(token);
@@ -216,7 +216,7 @@ describe('a task', () => {
     expect(simulation.aliveServers()).toEqual([]);
   });
 
-  it('takes as long as was set before its creation', async () => {
+  it('takes the duration that was set before its creation', async () => {
     const { call, login, create, clock, simulation } = inProcess({ taskDurationMs: Infinity });
     const token = await login();
     const endless = await create(token);
@@ -227,7 +227,7 @@ describe('a task', () => {
     expect((await call(`/beta/queue/vps/${short}`, { token })).status).toBe(303);
   });
 
-  it('is unknown when its number is none', async () => {
+  it('is unknown if its number is unassigned or invalid', async () => {
     const { call, login } = inProcess();
     const token = await login();
     for (const task of ['999', '-1', '1e3', 'x']) {

@@ -1,4 +1,4 @@
-/** A simulator on a real port, for the tests of its faults. */
+/** Starts simulators on real ports, for tests of faults. */
 import { connect } from 'node:net';
 
 import { expect } from 'vitest';
@@ -12,7 +12,7 @@ export const SERVERS = '/beta/vps/servers';
 
 const open: Simulator[] = [];
 
-/** A simulator on a port with a token for it; the file that uses it calls `closeAll` after each test. */
+/** A simulator on a port, and a token for it. Callers must call `closeAll` after each test. */
 export async function start(options: SimulatorOptions = {}) {
   const simulator = await startSimulator(options);
   open.push(simulator);
@@ -43,12 +43,12 @@ export async function networkError(call: Promise<Response>): Promise<unknown> {
   return ((error as TypeError).cause as { code: string }).code;
 }
 
-/** Fails the test whose faults were not met; one that a test has closed itself stays closed. */
+/** Closes all simulators, which fails the test if a fault was not met. */
 export async function closeAll(): Promise<void> {
   for (const simulator of open.splice(0)) await simulator.close();
 }
 
-/** Everything that the simulator sends until it ends the connection. */
+/** Everything that the simulator sends until it closes the connection. */
 export function rawExchange(simulator: Simulator, request: string): Promise<string> {
   const socket = connect(simulator.port, '127.0.0.1', () => socket.write(request));
   let received = '';

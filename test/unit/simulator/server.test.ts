@@ -27,7 +27,7 @@ async function login(simulator: Simulator): Promise<string> {
   return ((await response.json()) as { access_token: string }).access_token;
 }
 
-/** The status of a request that leaves from this local address. */
+/** The status of a request sent from this local address. */
 async function statusFrom(localAddress: string, url: string, token: string): Promise<number | undefined> {
   const req = httpRequest(url, { localAddress, agent: false, headers: { authorization: `Bearer ${token}` } });
   req.end();
@@ -41,7 +41,7 @@ afterEach(async () => {
 });
 
 describe('a simulator on a port', () => {
-  it('tells its URLs and its key, with the prefixes that were chosen', async () => {
+  it('reports its URLs with the chosen prefixes, and its key', async () => {
     const simulator = await start({
       basePrefix: '/a/b',
       authPrefix: '/c',
@@ -54,14 +54,14 @@ describe('a simulator on a port', () => {
     expect(simulator.ledger.requests({ route: PRODUCTS })).toMatchObject([{ account: 'mine', keyId: 'k' }]);
   });
 
-  it('binds tokens to the address that the connection comes from', async () => {
+  it('binds tokens to the source address of the connection', async () => {
     const simulator = await start();
     const token = await login(simulator);
     expect(await statusFrom('127.0.0.1', simulator.baseUrl + PRODUCTS, token)).toBe(200);
     expect(await statusFrom('127.0.0.2', simulator.baseUrl + PRODUCTS, token)).toBe(401);
   });
 
-  it('gives tokens that another run of it does not know', async () => {
+  it('issues tokens that another simulator does not accept', async () => {
     const first = await start();
     const second = await start();
     const headers = { authorization: `Bearer ${await login(first)}` };
@@ -69,7 +69,7 @@ describe('a simulator on a port', () => {
     expect((await fetch(second.baseUrl + PRODUCTS, { headers })).status).toBe(401);
   });
 
-  it('counts connections, and tells which request came over which', async () => {
+  it('numbers connections, and records the connection of each request', async () => {
     const simulator = await start();
     const agent = new Agent({ connections: 1, pipelining: 1 });
     for (const path of ['/beta/vps/images', PRODUCTS]) {
@@ -81,7 +81,7 @@ describe('a simulator on a port', () => {
     expect(simulator.ledger.requests().map(({ connection }) => connection)).toEqual([1, 1, 2]);
   });
 
-  it('goes down and comes back on the same port with everything that exists', async () => {
+  it('goes down and comes back on the same port with its state', async () => {
     const simulator = await start();
     const { identifier } = simulator.fleet.addServer('default');
     const token = await login(simulator);
@@ -97,7 +97,7 @@ describe('a simulator on a port', () => {
     await expect(startSimulator({ port })).rejects.toThrow('EADDRINUSE');
   });
 
-  it('reports a failure of its own at close', async () => {
+  it('reports an internal failure at close', async () => {
     const simulator = await startSimulator();
     simulator.faults.inject({
       action: {
@@ -111,7 +111,7 @@ describe('a simulator on a port', () => {
     await expect(simulator.close()).rejects.toThrow('The simulator failed');
   });
 
-  it('serves HTTPS when it has a certificate', async () => {
+  it('serves HTTPS if it has a certificate', async () => {
     const simulator = await start({ tls: selfSigned() });
     expect(simulator.baseUrl).toMatch(/^https:/);
     const dispatcher = new Agent({ connect: { rejectUnauthorized: false } });

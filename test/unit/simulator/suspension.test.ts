@@ -16,7 +16,7 @@ async function world() {
 }
 
 describe('a suspended account', () => {
-  it('with its login refused keeps its tokens, and comes back with its servers', async () => {
+  it('with `login` keeps its tokens, and its servers after it resumes', async () => {
     const { send, accounts, status, path, simulation, login } = await world();
     accounts.suspend('default', 'login');
     const refused = await send(loginRequest(simulation.authUrl));
@@ -28,7 +28,7 @@ describe('a suspended account', () => {
     expect(simulation.aliveServers()).toHaveLength(1);
   });
 
-  it.each([401, 403] as const)('with its calls refused gets %i from each, and servers live on', async (refusal) => {
+  it.each([401, 403] as const)('with `calls` gets %i for each call, and its servers stay alive', async (refusal) => {
     const { accounts, status, path, login, simulation } = await world();
     accounts.suspend('default', 'calls', refusal);
     expect(await login()).toMatch(/^simulated-token/);
@@ -39,7 +39,7 @@ describe('a suspended account', () => {
     expect(await status(path)).toBe(200);
   });
 
-  it('that shows nothing lists nothing, knows nothing and orders nothing', async () => {
+  it('with `empty` has empty lists, knows no server and cannot order', async () => {
     const { accounts, status, path, call, token, create, simulation } = await world();
     const task = await create(token);
     accounts.suspend('default', 'empty');
@@ -54,7 +54,7 @@ describe('a suspended account', () => {
     expect([await status(path), await status(`/beta/queue/vps/${task}`)]).toEqual([200, 200]);
   });
 
-  it('must be known, and leaves others alone', async () => {
+  it('must exist, and does not affect other accounts', async () => {
     const { accounts, login, call } = await world();
     const other = { keyId: 'o', secret: 'o' };
     accounts.addKey('other', other);
@@ -66,7 +66,7 @@ describe('a suspended account', () => {
 });
 
 describe('a key that moves to another account', () => {
-  it.each([false, true])('logs in there; its tokens move with it: %s', async (moveTokens) => {
+  it.each([false, true])('logs in to that account; its tokens move too: %s', async (moveTokens) => {
     const { accounts, login, call, token, path, simulation } = await world();
     accounts.moveKey(DEFAULT_KEY.keyId, 'other', { moveTokens });
     expect((await call(path, { token })).status).toBe(moveTokens ? 404 : 200);

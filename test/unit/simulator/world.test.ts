@@ -35,7 +35,7 @@ const poll = async (task: number) => (await world.call(`/beta/queue/vps/${task}`
 const add = (identifier: string) => simulation.fleet.addServer('default', { identifier });
 
 describe('POST /world', () => {
-  it('makes reads lag, for ever with null, and catch up', async () => {
+  it('makes reads lag, forever with null, and catch up', async () => {
     add('vs1');
     await order({ lag: { cancelMs: null, cancelAgain: 200 } });
     expect(await status(`${SERVERS}/vs1`, 'DELETE')).toBe(200);
@@ -44,7 +44,7 @@ describe('POST /world', () => {
     expect(await status(`${SERVERS}/vs1`)).toBe(404);
   });
 
-  it('tells lies for a while, and ends them', async () => {
+  it('starts false answers and short lists for a time, and ends them', async () => {
     await order({ falsify: { route: PRODUCTS, status: 403, forMs: 1_000 } });
     expect(await status(PRODUCTS)).toBe(403);
     world.clock.advance(1_000);
@@ -59,7 +59,7 @@ describe('POST /world', () => {
     expect((await world.call(PRODUCTS, { token })).json).toHaveLength(4);
   });
 
-  it('numbers tasks by account, restarts counters, and ends the newest task of an account', async () => {
+  it('numbers tasks per account, restarts counters, and completes the newest task of an account', async () => {
     await order({ taskNumbering: { mode: 'account' }, addKey: { keyId: 'o', secret: 'o', account: 'other' } });
     await world.create(token);
     await world.create(await world.login({ keyId: 'o', secret: 'o' }));
@@ -73,14 +73,14 @@ describe('POST /world', () => {
     ]);
   });
 
-  it('fails a task without its identifier, and hides it until the end', async () => {
+  it('fails a task without its identifier, and hides identifiers until the end', async () => {
     const [failed, pending] = [await world.create(token), await world.create(token)];
     await order({ failTask: { task: failed, text: 'Failed', identifier: false }, identifierFrom: { mode: 'end' } });
     expect(await poll(failed)).toEqual({ status: 'Failed' });
     expect(await poll(pending)).not.toHaveProperty('identifier');
   });
 
-  it('brings an identifier back, and changes its case', async () => {
+  it('reuses an identifier, and changes its case', async () => {
     for (const identifier of ['vs1', 'vs2']) {
       add(identifier);
       simulation.fleet.removeServer(identifier);
@@ -114,7 +114,7 @@ describe('POST /world', () => {
     expect(await status(`${SERVERS}/vs1`)).toBe(404);
   });
 
-  it('answers creates otherwise', async () => {
+  it('changes the answer to creates', async () => {
     await order({ createAnswer: { status: 201, location: false } });
     const answer = await world.call(SERVERS, { method: 'POST', token, json: CREATE });
     expect([answer.status, answer.headers.has('location')]).toEqual([201, false]);
@@ -145,13 +145,13 @@ describe('POST /world', () => {
     ['suspend: There is no account a', { suspend: { account: 'a', how: 'empty' } }],
     ['createAnswer.body', { createAnswer: { body: 'no' } }],
     ['moveKey.account', { moveKey: { keyId: 'k' } }],
-  ])('refuses a wrong order and names it: %s', async (named, body) => {
+  ])('refuses an invalid order and names the error: %s', async (named, body) => {
     const refused = await post('/world', body);
     expect(refused.status).toBe(400);
     expect(refused.error).toContain(named);
   });
 
-  it('does nothing when one of several orders is wrong', async () => {
+  it('does nothing if one of several orders is invalid', async () => {
     const orders = { suspend: { account: 'default', how: 'calls' }, createAnswer: { status: 204 } };
     expect((await post('/world', orders)).status).toBe(400);
     expect(await status(PRODUCTS)).toBe(200);
@@ -159,7 +159,7 @@ describe('POST /world', () => {
 });
 
 describe('GET /state', () => {
-  it('tells of servers that are gone', async () => {
+  it('includes servers that are gone', async () => {
     add('vs1');
     await status(`${SERVERS}/vs1`, 'DELETE');
     const state = (await (await fetch(`${panel.url}/state`)).json()) as PanelState;

@@ -1,4 +1,4 @@
-/** `kubectl vps adopt --from-record`: restored objects take over the servers that their records name. */
+/** `kubectl vps adopt --from-record`: restored objects adopt the servers that their records name. */
 import type { VirtualServer } from '../../../api/virtual-server.ts';
 import { readBackups, type Backup } from '../backups.ts';
 import { agreed, print, tell, type Context } from '../context.ts';
@@ -10,7 +10,7 @@ import { clean } from '../terminal.ts';
 import { annotateAdopt, unchanged } from './resolve.ts';
 
 export interface FromRecordOptions {
-  /** Files or folders with backups, or - for the standard input. */
+  /** Files or folders with backups, or - for standard input. */
   filename: readonly string[];
   selector?: string | undefined;
   all: boolean;
@@ -22,8 +22,8 @@ const HEADER = ['NAME', 'REASON', 'SERVER', 'STEP', 'WHY'];
 const STEPS: Record<Step, string> = { adopt: 'adopt', done: 'done', none: 'skip', you: 'needs you' };
 
 /**
- * After an interruption or a failure the same command does the rest. Throws CommandError unless each restored object holds
- * its server or is annotated.
+ * Run it again after an interruption or a failure to finish the rest. Throws CommandError unless each restored object
+ * holds its server or is annotated.
  */
 export async function adoptFromRecord(context: Context, options: FromRecordOptions): Promise<void> {
   const { cluster } = context;
@@ -39,10 +39,10 @@ export async function adoptFromRecord(context: Context, options: FromRecordOptio
   );
   if (adoptions.length > 0 && !options.yes) {
     tell(context, [
-      'Each server is cancelled when its object is deleted, unless deletionPolicy is Retain.',
-      'Make sure that no object of another cluster holds one of these servers.',
+      'The operator cancels each server when its object is deleted, unless deletionPolicy is Retain.',
+      'Make sure that no object in another cluster holds one of these servers.',
     ]);
-    if (!(await agreed(context, `Adopt ${adoptions.length} as shown?`))) throw unchanged();
+    if (!(await agreed(context, `Adopt the servers as shown (${adoptions.length})?`))) throw unchanged();
   }
   let failures = 0;
   for (const { object, identifier } of adoptions) {
@@ -64,7 +64,7 @@ async function planned(context: Context, { filename, selector, all }: FromRecord
   if ([filename.length > 0, selector !== undefined, all].filter(Boolean).length !== 1 || selector === '') {
     throw new CommandError(
       EXIT.usage,
-      'with --from-record, give one of --filename FILE, --selector SELECTOR and --all',
+      'with --from-record, pass exactly one of --filename FILE, --selector SELECTOR and --all',
     );
   }
   const backups: Backup[] = [];
@@ -73,14 +73,15 @@ async function planned(context: Context, { filename, selector, all }: FromRecord
   const here = backups.filter((backup) => (backup.namespace ?? namespace) === namespace);
   if (here.length < backups.length) {
     const others = new Set(backups.filter((backup) => !here.includes(backup)).map((backup) => backup.namespace));
-    tell(context, [clean(`objects of other namespaces are left out: ${[...others].sort().join(', ')}`)]);
+    tell(context, [clean(`skipping objects of other namespaces: ${[...others].sort().join(', ')}`)]);
   }
   const labelled = selector === undefined ? [] : await cluster.list(false, selector);
   const objects = await cluster.list(false);
   const isSelected = ({ metadata }: VirtualServer): boolean =>
     all || labelled.some((other) => other.metadata.uid === metadata.uid);
   const names = [...here.map(({ name }) => name), ...objects.filter(isSelected).map(({ metadata }) => metadata.name)];
-  if (names.length === 0) throw new CommandError(EXIT.notFound, `no such servers in namespace ${namespace}`);
+  if (names.length === 0)
+    throw new CommandError(EXIT.notFound, `no matching VirtualServer in namespace ${JSON.stringify(namespace)}`);
   const selected = [...new Set(names)].sort().map((name): Selected => ({
     name,
     object: objects.find(({ metadata }) => metadata.name === name),
@@ -96,12 +97,12 @@ function cellsOf({ name, object, identifier = '', step, why }: RestoredRow): str
 function finish(context: Context, rows: readonly RestoredRow[], annotated: number, failed: number): void {
   const { where } = context.cluster;
   const count = (step: Step): number => rows.filter((row) => row.step === step).length;
-  const summary = `${annotated} annotated, ${count('done')} done before, ${count('none')} skipped, ${failed} failed, ${count('you')} need you`;
+  const summary = `${annotated} annotated, ${count('done')} already done, ${count('none')} skipped, ${failed} failed, ${count('you')} need you`;
   if (failed + count('you') > 0) {
     throw new CommandError(EXIT.failed, summary, [
-      ...(failed > 0 ? ['the same command again does the rest'] : []),
+      ...(failed > 0 ? ['run the same command again to finish the rest'] : []),
       `kubectl vps status${where}`,
     ]);
   }
-  print(context, [summary, `follow them: kubectl vps status${where}`]);
+  print(context, [summary, `follow the progress: kubectl vps status${where}`]);
 }

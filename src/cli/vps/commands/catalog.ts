@@ -1,4 +1,4 @@
-/** `kubectl vps catalog`: what can be ordered. */
+/** `kubectl vps catalog`: lists what you can order. */
 import { CATALOG_SHORT_NAME } from '../../../api/names.ts';
 import type { ServerCatalog } from '../../../api/server-catalog.ts';
 import { requireCatalog } from '../catalogs.ts';
@@ -47,7 +47,7 @@ export async function showCatalog(context: Context, secret: string | undefined):
   tell(context, remarks(catalog, context.now()));
 }
 
-/** The lists were never read: the condition says why. */
+/** The operator has never read the lists: the condition has the cause. */
 function unread(catalog: ServerCatalog, where: string): CommandError {
   return new CommandError(EXIT.failed, state(catalog), [
     `kubectl describe ${CATALOG_SHORT_NAME} ${catalog.metadata.name}${where}`,
@@ -66,13 +66,13 @@ function state(catalog: ServerCatalog): string {
   return `ServerCatalog ${catalog.metadata.name} is not ready: ${reason}. ${clean(message)}`;
 }
 
-/** What you have to know before you trust the lists. */
+/** What the user should know before trusting the lists. */
 function remarks(catalog: ServerCatalog, now: number): string[] {
   const { products = [], images = [], counts, observedAt } = catalog.status ?? {};
   const cut = counts !== undefined && (counts.products > products.length || counts.images > images.length);
   return [
     ...(observedAt === undefined ? [] : [`unchanged for ${duration(now - Date.parse(observedAt))}`]),
-    ...(cut ? [`cut: the provider lists ${counts.products} products and ${counts.images} images`] : []),
+    ...(cut ? [`shortened: the provider lists ${counts.products} products and ${counts.images} images`] : []),
     ...(readyOf(catalog)?.status === 'True' ? [] : [state(catalog)]),
   ];
 }

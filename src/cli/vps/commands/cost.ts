@@ -1,4 +1,4 @@
-/** `kubectl vps cost`: servers and price, by namespace and in all. */
+/** `kubectl vps cost`: running servers and their prices, by namespace and in total. */
 import { print, type Context } from '../context.ts';
 import { columns, data } from '../table.ts';
 import { priceText, sumUp } from '../totals.ts';
@@ -7,7 +7,7 @@ export async function showCost(context: Context, allNamespaces: boolean): Promis
   const { cluster, format, terminal } = context;
   const totals = sumUp(await cluster.list(allNamespaces));
   if (format !== 'table') return void terminal.out.write(data(totals, format));
-  const rows = [...totals.namespaces, { namespace: 'in all', ...totals.all }].map(
+  const rows = [...totals.namespaces, { namespace: '(total)', ...totals.all }].map(
     ({ namespace, servers, price, unpriced }) => [
       namespace,
       String(servers),
@@ -16,5 +16,5 @@ export async function showCost(context: Context, allNamespaces: boolean): Promis
     ],
   );
   print(context, columns(['NAMESPACE', 'SERVERS', 'PRICE', 'NOTE'], rows));
-  terminal.err.write("prices are the provider's own figures; it names neither currency nor period\n");
+  terminal.err.write('prices as the provider states them, with neither currency nor period\n');
 }

@@ -1,4 +1,4 @@
-/** `kubectl vps new`: writes a manifest from flags, or from questions that the catalog answers; it never applies it. */
+/** `kubectl vps new`: writes a manifest from flags and prompts, with choices from the catalog; never applies it. */
 import { ADOPT_ANNOTATION, API_VERSION, DEFAULT_API_KEY_SECRET, SERVER_KIND } from '../../../api/names.ts';
 import { specSchema } from '../../../api/virtual-server.ts';
 import type { ServerCatalog } from '../../../api/server-catalog.ts';
@@ -16,9 +16,9 @@ export interface NewOptions {
   product?: string | undefined;
   image?: string | undefined;
   diskSize?: number | undefined;
-  /** Each the text of a public key, or the path of a file with one. */
+  /** Each is a public key, or the path of a file with one. */
   sshKey: readonly string[];
-  /** Each `secret/key`. */
+  /** Each in the form `secret/key`. */
   sshKeyFrom: readonly string[];
   secret?: string | undefined;
   ttl?: string | undefined;
@@ -32,19 +32,20 @@ export interface NewOptions {
 
 type Answers = Pick<NewOptions, 'product' | 'image' | 'diskSize'> & { sshKeys: string[] };
 
-/** Stands in for what is still to be asked, while the flags are checked. */
+/** Example values for missing answers, to check the flags before asking. */
 const EXAMPLE = { product: 'product', image: 'file/variant', diskSize: 1, sshKeys: ['ssh-ed25519 AAAA'] };
 
-/** Writes YAML, or JSON where that is asked for, to the standard output. Throws CommandError that names the flag or the field. */
+/** Writes YAML, or JSON with `-o json`, to standard output. Throws CommandError that names the flag or the field. */
 export async function writeManifest(context: Context, name: string, options: NewOptions): Promise<void> {
   requireName(name);
   if (options.adopt !== undefined) requireIdentifier(options.adopt);
   const answers: Answers = { ...options, sshKeys: options.sshKey.map(keyOf) };
   const missing = missingFlags(answers, options);
   if (missing.length > 0) {
-    // A wrong flag would make the answers useless.
+    // Check the flags before asking: a wrong flag would make the answers useless.
     checkSpec(specOf(withExamples(answers), options));
-    if (!isInteractive(context.terminal)) throw new CommandError(EXIT.usage, `give ${missing.join(', ')}`);
+    if (!isInteractive(context.terminal))
+      throw new CommandError(EXIT.usage, `not a terminal: pass ${missing.join(', ')}`);
     await ask(context, answers, options);
   }
   const spec = specOf(answers, options);
@@ -97,9 +98,9 @@ function missingFlags(answers: Answers, { sshKeyFrom }: NewOptions): string[] {
   ];
 }
 
-/** Fills in what no flag says. */
+/** Asks for the values that no flag sets. */
 async function ask({ terminal, cluster }: Context, answers: Answers, options: NewOptions): Promise<void> {
-  // Without a catalog, or the right to read it, the questions can be asked all the same.
+  // The prompts also work without a catalog, or without the right to read it.
   const catalog = await findCatalog(cluster, options.secret ?? DEFAULT_API_KEY_SECRET).catch(() => undefined);
   if (catalog?.status?.products === undefined) sayUnknown(terminal, catalog);
   const io = { input: terminal.input, output: terminal.err };
@@ -111,14 +112,15 @@ async function ask({ terminal, cluster }: Context, answers: Answers, options: Ne
 }
 
 function sayUnknown({ err }: Terminal, catalog: ServerCatalog | undefined): void {
-  const why = catalog === undefined ? 'there is no ServerCatalog here' : `${catalog.metadata.name} has no lists yet`;
-  err.write(`${why}: only the form of the answers can be checked\n`);
+  const why =
+    catalog === undefined ? 'no readable ServerCatalog for this Secret' : `${catalog.metadata.name} has no lists yet`;
+  err.write(`${why}: answers are only checked for their form\n`);
 }
 
 function reference(text: string): { name: string; key: string } {
   const [name, key, ...rest] = text.split('/');
   if (!name || !key || rest.length > 0) {
-    throw new CommandError(EXIT.usage, `--ssh-key-from ${JSON.stringify(text)} is not valid: give SECRET/KEY`);
+    throw new CommandError(EXIT.usage, `invalid --ssh-key-from ${JSON.stringify(text)}: use SECRET/KEY`);
   }
   return { name, key };
 }

@@ -1,4 +1,4 @@
-/** `kubectl vps resolve` and `kubectl vps adopt`: your word on a server that the operator cannot find out about. */
+/** `kubectl vps resolve` and `kubectl vps adopt`: the user reports on a server that the operator cannot look up. */
 import { identifierProblem } from '../../../api/identifier.ts';
 import { ADOPT_ANNOTATION, NOT_CREATED_ANNOTATION, SERVER_GONE_ANNOTATION } from '../../../api/names.ts';
 import type { VirtualServer } from '../../../api/virtual-server.ts';
@@ -9,16 +9,16 @@ import { heldServer, orderOf, recordOf, unreadable, unseenServer, type OrderStat
 import { verdict } from '../readiness.ts';
 import { clean } from '../terminal.ts';
 
-/** Removes a server that was named for the order: the operator would go on to adopt it. */
+/** Also removes the annotation `adopt`, or the operator would still adopt the server that it names. */
 export async function resolveNotCreated(context: Context, name: string, yes: boolean): Promise<void> {
   const { cluster } = context;
   const object = await cluster.get(name);
   const { attempt } = openOrder(object, context);
   tell(context, known(object));
   const named = object.metadata.annotations?.[ADOPT_ANNOTATION];
-  const removal = named === undefined ? '' : ` The annotation ${ADOPT_ANNOTATION}=${clean(named)} is removed.`;
-  const consequence = isDeleting(object) ? 'The object goes.' : 'The server is ordered again.';
-  const question = `Did you look at the provider, and is there no server of this order? ${consequence}${removal}`;
+  const removal = named === undefined ? '' : ` This also removes the annotation ${ADOPT_ANNOTATION}=${clean(named)}.`;
+  const consequence = isDeleting(object) ? 'The object is then removed.' : 'The operator then orders the server again.';
+  const question = `Did you check with the provider that this order created no server? ${consequence}${removal}`;
   if (!yes && !(await agreed(context, question))) throw unchanged();
   await cluster.annotate(object, {
     [NOT_CREATED_ANNOTATION]: attempt,
@@ -27,7 +27,7 @@ export async function resolveNotCreated(context: Context, name: string, yes: boo
   print(context, [`attempt ${clean(attempt)} is marked as not created`, howToFollow(object, cluster.where)]);
 }
 
-/** `resolve --adopt`: as adopt, for an order whose outcome only you can find out. */
+/** `resolve --adopt`: like adopt, for an order with an outcome that only the user can find out. */
 export async function resolveAdopt(context: Context, name: string, identifier: string, yes: boolean): Promise<void> {
   requireIdentifier(identifier);
   const object = await context.cluster.get(name);
@@ -42,9 +42,9 @@ export async function resolveGone(context: Context, name: string, yes: boolean):
   const identifier = unseenServer(object);
   if (identifier === undefined) throw notToBeGone(object, context);
   tell(context, known(object));
-  const consequence = isDeleting(object) ? 'The object goes.' : 'No other server is ordered for the object.';
+  const consequence = isDeleting(object) ? 'The object is then removed.' : 'The operator does not order another one.';
   const question =
-    `Did you look at the provider, and is server ${clean(identifier)} gone? ${consequence} ` +
+    `Did you check with the provider that server ${clean(identifier)} is gone? ${consequence} ` +
     'A server that still exists keeps costing money.';
   if (!yes && !(await agreed(context, question))) throw unchanged();
   await cluster.annotate(object, { [SERVER_GONE_ANNOTATION]: identifier });
@@ -54,12 +54,12 @@ export async function resolveGone(context: Context, name: string, yes: boolean):
 export async function adopt(context: Context, name: string, identifier: string, yes: boolean): Promise<void> {
   requireIdentifier(identifier);
   const object = await context.cluster.get(name);
-  // Adopting leaves the order behind: one that is under way would become a server of no object.
+  // Adopting drops the order: if the order still completed, its server would belong to no object.
   if (orderOf(object, context.now()).kind === 'notYet') openOrder(object, context);
   await take(context, object, identifier, yes);
 }
 
-/** Throws CommandError for what the operator would call AdoptInvalid. */
+/** Throws CommandError for an identifier that the operator would report as AdoptInvalid. */
 export function requireIdentifier(identifier: string): void {
   const problem = identifierProblem(identifier);
   if (problem !== undefined) throw new CommandError(EXIT.usage, problem);
@@ -70,13 +70,15 @@ async function take(context: Context, object: VirtualServer, identifier: string,
   const { name } = object.metadata;
   const held = heldServer(object);
   if (held === identifier) {
-    print(context, [`${name} holds ${clean(identifier)} already`]);
+    print(context, [`${name} already holds server ${clean(identifier)}`]);
     return;
   }
   if (held !== undefined) {
-    throw new CommandError(EXIT.failed, `${name} holds server ${clean(held)}: another one needs an object of its own`, [
-      `kubectl vps new OTHER-NAME --adopt IDENTIFIER${cluster.where}`,
-    ]);
+    throw new CommandError(
+      EXIT.failed,
+      `${name} already holds server ${clean(held)}: create another object for another server`,
+      [`kubectl vps new OTHER-NAME --adopt IDENTIFIER${cluster.where}`],
+    );
   }
   tell(context, known(object));
   const question = `Does server ${clean(identifier)} belong to ${name}? ${fateOf(object)}`;
@@ -85,17 +87,17 @@ async function take(context: Context, object: VirtualServer, identifier: string,
   print(context, [`${name} adopts ${clean(identifier)}`, howToFollow(object, cluster.where)]);
 }
 
-/** On exactly the version that was shown; another one is a CommandError. */
+/** Rejects with CommandError if the object changed after it was shown. */
 export async function annotateAdopt(cluster: ClusterView, object: VirtualServer, identifier: string): Promise<void> {
   const { annotations = {} } = object.metadata;
   await cluster.annotate(object, {
     [ADOPT_ANNOTATION]: identifier,
-    // Of two words on one order the later one counts.
+    // If the user resolves an order twice, the later answer counts.
     ...(annotations[NOT_CREATED_ANNOTATION] !== undefined && { [NOT_CREATED_ANNOTATION]: null }),
   });
 }
 
-/** Throws where there is no order that waits for a word, or not yet. */
+/** Throws CommandError if no order waits for the user, or none does yet. */
 function openOrder(object: VirtualServer, { cluster, now }: Context): Extract<OrderState, { kind: 'open' }> {
   const { name } = object.metadata;
   const order = orderOf(object, now());
@@ -105,8 +107,8 @@ function openOrder(object: VirtualServer, { cluster, now }: Context): Extract<Or
   }
   const held = heldServer(object);
   const holds = held === undefined ? '' : ` and holds server ${clean(held)}`;
-  const gone = `kubectl vps resolve ${name}${cluster.where} --gone   # you have seen that the server no longer exists`;
-  throw new CommandError(EXIT.failed, `there is nothing to resolve: ${name} is ${verdict(object).reason}${holds}`, [
+  const gone = `kubectl vps resolve ${name}${cluster.where} --gone   # you checked: the server no longer exists`;
+  throw new CommandError(EXIT.failed, `nothing to resolve: ${name} is ${verdict(object).reason}${holds}`, [
     ...(unseenServer(object) === undefined ? [] : [gone]),
     `kubectl vps status ${name}${cluster.where}`,
   ]);
@@ -119,8 +121,8 @@ function notToBeGone(object: VirtualServer, { cluster }: Context): CommandError 
   const why =
     held === undefined
       ? (unreadable(object) ??
-        `${name} holds no server (${reason}): of an order say --not-created or --adopt IDENTIFIER`)
-      : `the operator does not miss server ${clean(held)}: ${name} is ${reason}`;
+        `${name} holds no server (${reason}): for an order, pass --not-created or --adopt IDENTIFIER`)
+      : `the operator does not report server ${clean(held)} as missing: ${name} is ${reason}`;
   return new CommandError(EXIT.failed, why, [`kubectl vps status ${name}${cluster.where}`]);
 }
 
@@ -128,16 +130,16 @@ function isDeleting({ metadata }: VirtualServer): boolean {
   return metadata.deletionTimestamp !== undefined;
 }
 
-/** What becomes of a server that the object takes over. */
+/** What happens to a server that the object adopts. */
 function fateOf(object: VirtualServer): string {
   const retained = object.spec.deletionPolicy === 'Retain';
   if (isDeleting(object))
-    return `The object is being deleted: the server ${retained ? 'lives on' : 'is then cancelled'}.`;
-  return `It ${retained ? 'lives on' : 'is cancelled'} when the object is deleted.`;
+    return `The object is being deleted: the server ${retained ? 'keeps running' : 'is then cancelled'}.`;
+  return `It ${retained ? 'keeps running' : 'is cancelled'} when the object is deleted.`;
 }
 
 function howToFollow(object: VirtualServer, where: string): string {
-  return `follow it: kubectl vps wait ${object.metadata.name}${where}${isDeleting(object) ? ' --for deleted' : ''}`;
+  return `follow the progress: kubectl vps wait ${object.metadata.name}${where}${isDeleting(object) ? ' --for deleted' : ''}`;
 }
 
 function known(object: VirtualServer): string[] {
@@ -146,15 +148,15 @@ function known(object: VirtualServer): string[] {
   const { attempt, attemptedAt, task, identifier } = recordOf(object) ?? {};
   const deleting = isDeleting(object) ? ', being deleted' : '';
   const rows: [string, string | number | undefined][] = [
-    ['asked for', `${spec.product}, ${spec.image}, disk ${spec.diskSize}`],
+    ['requested', `${spec.product}, ${spec.image}, disk ${spec.diskSize}`],
     ['attempt', attempt],
-    ['claimed at', attemptedAt && `${attemptedAt}: look for a server of that minute`],
+    ['started at', attemptedAt && `${attemptedAt}: look for a server created around that time`],
     ['task', task],
     ['server', identifier],
   ];
   return [
     clean(`${metadata.name} in ${metadata.namespace}${deleting}: ${reason}. ${message}`),
-    // Text of others must not steer your terminal.
+    // Text of other users must not steer the terminal.
     ...rows.flatMap(([label, value]) => (value === undefined ? [] : `  ${label.padEnd(11)} ${clean(String(value))}`)),
   ];
 }

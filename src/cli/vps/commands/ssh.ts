@@ -1,4 +1,4 @@
-/** `kubectl vps ssh` and `kubectl vps console`: the ways into a server. */
+/** `kubectl vps ssh` and `kubectl vps console`: the ways to log in to a server. */
 import { spawn } from 'node:child_process';
 import { print, type Context } from '../context.ts';
 import { CommandError, EXIT } from '../failure.ts';
@@ -8,12 +8,12 @@ import { clean } from '../terminal.ts';
 
 export interface SshOptions {
   direct: boolean;
-  /** Each as behind ssh's own -o. */
+  /** Each as for ssh -o. */
   sshOption: readonly string[];
   identityFile?: string | undefined;
 }
 
-/** Runs the user's ssh in this terminal; resolves with its exit code, 128 and more where a signal ended it. */
+/** Runs the user's ssh in this terminal. Resolves with its exit code, above 128 if a signal ended it. */
 export async function runSsh(
   { cluster }: Context,
   name: string,
@@ -30,12 +30,12 @@ const SIGNAL_BASE = 128;
 
 function run(program: string, args: readonly string[]): Promise<number> {
   const child = spawn(program, args, { stdio: 'inherit' });
-  // Ctrl-C is ssh's: it reaches the whole foreground group, and what comes of it is for ssh to say.
+  // Leave Ctrl-C to ssh: the whole foreground group receives it, and ssh decides what happens.
   const ignore = (): void => undefined;
   process.on('SIGINT', ignore);
   return new Promise((resolve, reject) => {
     child.once('error', (error: NodeJS.ErrnoException) => {
-      const why = error.code === 'ENOENT' ? `there is no ${program} command` : error.message;
+      const why = error.code === 'ENOENT' ? `${program} is not installed, or not on PATH` : error.message;
       reject(new CommandError(EXIT.failed, why));
     });
     child.once('close', (code, signal) => {
@@ -45,12 +45,12 @@ function run(program: string, args: readonly string[]): Promise<number> {
   });
 }
 
-/** The admin console as the provider names it; how it is spoken to, the provider does not say. */
+/** The admin console as the provider names it; the provider does not say which protocol it uses. */
 export async function showConsole(context: Context, name: string): Promise<void> {
   const { cluster, format, terminal } = context;
   const { status } = await cluster.get(name);
   const console = status?.adminConsole;
-  if (console === undefined) throw new CommandError(EXIT.failed, `${name} shows no admin console`);
+  if (console === undefined) throw new CommandError(EXIT.failed, `${name} has no admin console`);
   if (format !== 'table') return void terminal.out.write(data(console, format));
   print(context, [`host  ${clean(console.hostname)}`, `user  ${clean(console.username)}`]);
 }

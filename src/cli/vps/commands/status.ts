@@ -1,4 +1,4 @@
-/** `kubectl vps status`: one server on one screen, or all of them in a table. */
+/** `kubectl vps status`: shows one server on one screen, or all servers in a table. */
 import type { VirtualServer } from '../../../api/virtual-server.ts';
 import { print, type Context } from '../context.ts';
 import { duration, percentOf } from '../progress.ts';
@@ -21,7 +21,9 @@ export async function listStatus(context: Context, allNamespaces: boolean): Prom
   const objects = await cluster.list(allNamespaces);
   if (format !== 'table') return void terminal.out.write(data(objects, format));
   if (objects.length === 0) {
-    terminal.err.write(allNamespaces ? 'no servers\n' : `no servers in namespace ${cluster.namespace}\n`);
+    terminal.err.write(
+      allNamespaces ? 'no VirtualServers\n' : `no VirtualServers in namespace ${JSON.stringify(cluster.namespace)}\n`,
+    );
     return;
   }
   const rows = objects.map((object) => row(object, now()));

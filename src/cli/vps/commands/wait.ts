@@ -1,4 +1,4 @@
-/** `kubectl vps wait`: follows a server until it is ready, gone, or stuck. */
+/** `kubectl vps wait`: follows a server until it is ready, deleted or stuck. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { VirtualServer } from '../../../api/virtual-server.ts';
 import { print, tell, type Context } from '../context.ts';
@@ -8,9 +8,9 @@ import { duration, progressLine } from '../progress.ts';
 import { isCurrent, paused, readiness, stalled } from '../readiness.ts';
 import { clean } from '../terminal.ts';
 
-/** One small read by name: cheaper for the API server than it looks, and it needs no right to watch. */
+/** Polls one small object by name: cheap for the API server, and it needs no right to watch. */
 const POLL_MS = 1000;
-/** The operator needs a moment to hear what a person has just done about it, such as `resolve`. */
+/** Gives the operator time to react to what the user just did, such as `resolve`. */
 const STUCK_MS = 5000;
 const ERASE_LINE = '\r\u001b[K';
 
@@ -19,7 +19,7 @@ export interface WaitOptions {
   timeoutMs: number;
 }
 
-/** Resolves when it is so. Throws CommandError: gone or never there, stuck, or out of time. */
+/** Resolves when the state is reached. Throws CommandError if the object is not there or stuck, or at the timeout. */
 export async function waitFor(context: Context, name: string, options: WaitOptions): Promise<void> {
   const { cluster, now } = context;
   const show = liveLine(context, name);
@@ -32,7 +32,8 @@ export async function waitFor(context: Context, name: string, options: WaitOptio
       }
       if (object !== undefined) show(progressLine(object));
       if (isReached(object, uid, options.for)) break;
-      if (object === undefined) throw new CommandError(EXIT.notFound, `there is no ${name} in ${cluster.namespace}`);
+      if (object === undefined)
+        throw new CommandError(EXIT.notFound, `no VirtualServer "${name}" in namespace "${cluster.namespace}"`);
       uid ??= object.metadata.uid;
       const stuck = isUnderWay(object, options.for) ? (paused(object) ?? stalled(object)) : undefined;
       stuckSince = stuck && (stuckSince ?? now());
@@ -46,7 +47,7 @@ export async function waitFor(context: Context, name: string, options: WaitOptio
   print(context, [`${name} is ${options.for === 'ready' ? 'ready' : 'gone'}`]);
 }
 
-/** The object as it is again and again, undefined where there is none. Throws CommandError when the time is over. */
+/** Yields the object every second, undefined if it does not exist. Throws CommandError at the timeout. */
 async function* looks(
   { cluster, now }: Context,
   name: string,
@@ -63,29 +64,29 @@ async function* looks(
       answered = true;
       yield seen;
     } else if (!timeUp.aborted) {
-      // An API server that never answered is rather the wrong one than away.
+      // An API server that has never answered is more likely the wrong one than down.
       if (!answered) throw seen;
-      show(`asking again: ${clean(seen.message)}`);
+      show(`retrying: ${clean(seen.message)}`);
     }
     if (now() >= deadline) throw new CommandError(EXIT.timeout, `${name}: timed out after ${duration(timeoutMs)}`);
     await sleep(Math.min(POLL_MS, left()));
   }
 }
 
-/** Throws what asking again does not mend. */
+/** Rethrows errors that a retry does not fix. */
 function transient(error: unknown): TransientError {
   if (error instanceof TransientError) return error;
   throw error;
 }
 
-/** `uid`: of the object that was seen first. One of the same name that was made since is another. */
+/** `uid`: of the object that was seen first. An object created since with the same name is another object. */
 function isReached(object: VirtualServer | undefined, uid: string | undefined, wanted: WaitOptions['for']): boolean {
   if (wanted === 'deleted') return object === undefined || (uid !== undefined && object.metadata.uid !== uid);
   if (object === undefined || object.metadata.deletionTimestamp !== undefined) return false;
   return readiness(object).status === 'True' && isCurrent(object);
 }
 
-/** Whether the operator is at what is waited for: a deletion has to be asked for first. */
+/** Whether the operator works toward the awaited state: `deleted` requires that the object is being deleted. */
 function isUnderWay({ metadata }: VirtualServer, wanted: WaitOptions['for']): boolean {
   return wanted === 'ready' || metadata.deletionTimestamp !== undefined;
 }
@@ -95,7 +96,7 @@ function givenUp(object: VirtualServer, why: string, { cluster, now }: Context):
   return new CommandError(EXIT.stalled, `${object.metadata.name} is stuck and needs you. ${why}`, steps);
 }
 
-/** On a terminal one line that is redrawn, and erased at the end; elsewhere a line for each change. */
+/** On a terminal, redraws one line and erases it at the end; elsewhere, prints a line for each change. */
 function liveLine({ terminal }: Context, name: string): (text: string | undefined) => void {
   const { err } = terminal;
   let shown: string | undefined;
@@ -107,7 +108,7 @@ function liveLine({ terminal }: Context, name: string): (text: string | undefine
     const line = `${name}  ${text}`;
     if (line === shown) return;
     shown = line;
-    // A line that wraps could not be erased.
+    // Cut the line: a wrapped line could not be erased.
     err.write(err.isTTY ? `${ERASE_LINE}${line.slice(0, Math.max(20, err.columns - 1))}` : `${line}\n`);
   };
 }
