@@ -1,10 +1,12 @@
 /** Suggests commands for a reason, ready to paste. Pure; docs/operations.md explains them at length. */
 import {
   ADOPT_ANNOTATION,
+  ALLOW_DELETION_ANNOTATION,
   NOT_CREATED_ANNOTATION,
   ORPHAN_HANDLED_ANNOTATION,
   PAUSED_ANNOTATION,
   RECONCILE_AT_ANNOTATION,
+  SERVER_DEFINITION,
   START_ANEW_ANNOTATION,
 } from '../../api/names.ts';
 import type { Reason } from '../../api/conditions.ts';
@@ -38,6 +40,15 @@ const gone: Steps = (object, where) =>
   unseenServer(object) === undefined
     ? []
     : [`kubectl vps resolve ${object.metadata.name}${where} --gone   # you checked: the server no longer exists`];
+/** Only the message knows the word that accepts what the provider shows. */
+const accept: Steps = (object, where) => {
+  const { message } = stalled(object) ?? readiness(object);
+  const [word] = /vps-operator\.dev\/accept-server=[^\s`']+/.exec(message) ?? [];
+  if (word === undefined) return [];
+  return [
+    `kubectl annotate --overwrite vps ${object.metadata.name}${where} ${word}   # you are sure that it is the right one`,
+  ];
+};
 const edit: Steps = ({ metadata }, where) => [`kubectl edit vps ${metadata.name}${where}`];
 const remove: Steps = ({ metadata }, where) => [`kubectl delete vps ${metadata.name}${where}`];
 const secret: Steps = ({ spec }, where) => [
@@ -112,7 +123,7 @@ const STEPS: Partial<Record<string, Steps>> = {
   ServerMissing: both(remove, gone),
   ServerNotVisible: both(misnamed, restoreKey, gone),
   AbsenceUnproven: gone,
-  IdentityUnproven: both(restoreKey, gone),
+  IdentityUnproven: both(restoreKey, accept, gone),
   Expired: (object, where) => (recordOf(object)?.expiredAt === undefined ? both(edit, remove) : remove)(object, where),
   IdentifierInUse: (object, where) =>
     heldServer(object) === undefined
@@ -128,7 +139,9 @@ const STEPS: Partial<Record<string, Steps>> = {
   RecordMissing: both(adopt, adoptRestored, letGo),
   RecordMismatch: both(adopt, adoptRestored, startAnew),
   DeletionProtected: both(unprotect, retain),
-  CRDDeleting: retain,
+  CRDDeleting: both(retain, (_object, where) => [
+    `kubectl annotate crd ${SERVER_DEFINITION}${where} ${ALLOW_DELETION_ANNOTATION}=true   # cancel all servers`,
+  ]),
 } satisfies Partial<Record<Reason | typeof NOT_REPORTED | 'AbsenceUnproven' | 'IdentityUnproven', Steps>>;
 
 /** Steps besides resolving the open order. None of them releases the object, since its server may exist. */

@@ -40,7 +40,7 @@ function head({ object, now, paint }: ScreenInput): string[] {
   const stale = isStale ? ', the operator has not reported on the last change yet' : '';
   const title = `${paint.strong(metadata.name)} in ${metadata.namespace}, ${age} old${deleting}${stale}`;
   const state = `${status === 'True' ? 'Ready' : 'Not ready'}: ${clean(reason)}`;
-  return [title, `${colour(state)}  ${clean(message)}`];
+  return [title, `${colour(state)}  ${withoutCommands(message)}`];
 }
 
 function warnings({ object, paint }: ScreenInput): string[] {
@@ -107,22 +107,36 @@ function has(product: string | undefined, specs: Specs | undefined): string | un
 function conditions({ object, now, paint }: ScreenInput): string[] {
   const others = (object.status?.conditions ?? []).filter(({ type }) => type !== 'Ready');
   if (others.length === 0) return [];
+  const shown = readiness(object).message;
   const lines = others.map(({ type, status, reason, message, lastTransitionTime }) => {
     const since = duration(now - Date.parse(lastTransitionTime));
     // The reason may be newer than the status.
-    return `  ${clean(type)}=${status} for ${since}, now ${clean(reason)}  ${clean(message)}`;
+    // What is not the verdict has no commands below.
+    const words = type === 'Collectible' ? clean(message) : withoutCommands(message);
+    return `  ${clean(type)}=${status} for ${since}, now ${clean(reason)}${message === shown ? '' : `  ${words}`}`;
   });
   return [paint.strong('Conditions'), ...lines];
 }
 
-function events({ events: list, now, paint }: ScreenInput): string[] {
+function events({ object, events: list, now, paint }: ScreenInput): string[] {
   if (list === undefined) return [paint.faint('No Events: you are not allowed to read them.')];
   if (list.length === 0) return [];
+  const shown = new Set([
+    readiness(object).message,
+    ...(object.status?.conditions ?? []).map(({ message }) => message),
+  ]);
   const lines = list.map((event) => {
     const ago = duration(now - timeOf(event)).padStart(4);
-    return `  ${ago} ago  ${clean(event.reason ?? '')}  ${clean(event.message ?? '')}`;
+    const { reason = '', message = '' } = event;
+    return `  ${ago} ago  ${clean(reason)}${shown.has(message) ? '' : `  ${withoutCommands(message)}`}`;
   });
   return [paint.strong('Events'), ...lines];
+}
+
+/** A message without the sentences that give a command: the end of the screen has the commands. */
+function withoutCommands(message: string): string {
+  const sentences = message.split(/(?<=\.) /).filter((sentence) => !sentence.includes('`kubectl '));
+  return clean(sentences.join(' ').replace(/\.$/, ''));
 }
 
 function next({ object, now, where, paint }: ScreenInput): string[] {

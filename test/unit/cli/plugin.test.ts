@@ -118,7 +118,18 @@ describe('the screen', () => {
       lastTransitionTime: '2026-01-01T00:00:00Z',
     }));
     const text = shown(withReason('TaskNotFound', { conditions }), Date.parse('2026-01-01T00:01:21Z'));
-    expect(text).toContain('\n  Stalled=True for 81s, now TaskNotFound  why');
+    expect(text).toContain('Not ready: TaskNotFound  why');
+    expect(text).toContain('\n  Stalled=True for 81s, now TaskNotFound\n');
+  });
+
+  it('gives each command once: in the steps, with the word that only the message knows', () => {
+    const command =
+      '`kubectl annotate --overwrite vps web -n team vps-operator.dev/accept-server=srv1@00:00:5e:00:53:ff`';
+    const message = `Server srv1 may be another one. If it is the right one, run ${command}. If not, restore the key`;
+    const conditions = conditionsOf('IdentityUnproven').map((condition) => ({ ...condition, message }));
+    const text = shown(withReason('IdentityUnproven', { conditions }));
+    expect(text).toContain('Not ready: IdentityUnproven  Server srv1 may be another one. If not, restore the key\n');
+    expect(text.match(/accept-server=srv1@00:00:5e:00:53:ff/g)).toHaveLength(1);
   });
 
   it('claims only what is known about an object without conditions', () => {
