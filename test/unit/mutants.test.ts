@@ -1,4 +1,4 @@
-/** Holds the mutants against the source: one whose line has changed would break nothing, and prove nothing. */
+/** Checks the mutants against the source: a mutant whose line has changed would break nothing and prove nothing. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
@@ -20,7 +20,7 @@ it.each(
   expect(existsSync(join(ROOT, path))).toBe(true);
 });
 
-it('has at least 15 mutants, of different names', () => {
+it('has at least 15 mutants with distinct names', () => {
   expect(new Set(MUTANTS.map(({ name }) => name)).size).toBe(MUTANTS.length);
   expect(MUTANTS.length).toBeGreaterThanOrEqual(15);
 });
