@@ -1,4 +1,4 @@
-/** kubectl apply --prune under the guards: what it deletes and what it leaves, as docs/gitops.md says. */
+/** kubectl apply --prune under the guards: what it deletes and what it leaves, as documented in docs/gitops.md. */
 import { afterEach, expect, it, vi } from 'vitest';
 import { virtualServer, withSpec, type Manifest } from '../../gen/virtual-server.ts';
 import { patch, useGuards } from '../support/guarded-objects.ts';
@@ -34,7 +34,7 @@ const apply = ({ namespace }: World, ...flags: string[]): string[] => [
   ...flags,
 ];
 
-/** All of them, with their servers; returns the identifier of each. */
+/** Applies all objects and waits for their servers; returns the identifier of each. */
 async function appliedWorld(...flags: string[]): Promise<{ world: World; identifiers: Record<string, string> }> {
   const { operatorKubeconfigPath, kubeconfigPath, admin } = guarded;
   const world = await createWorld({ kubeconfigPath, operatorKubeconfigPath });
@@ -70,7 +70,7 @@ it.for([
 it.for([
   ['an allowlist', ALLOWED],
   ['an ApplySet', APPLY_SET],
-] as const)('with %s stops at a protected server, and deletes the rest once that is lifted', async ([, flags]) => {
+] as const)('stops at a protected server with %s, and deletes the rest once protection is lifted', async ([, flags]) => {
   vi.stubEnv('KUBECTL_APPLYSET', 'true');
   const prunes = ['--prune', ...flags];
   const { world, identifiers } = await appliedWorld(...prunes);
