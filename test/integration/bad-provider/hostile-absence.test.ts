@@ -26,19 +26,22 @@ async function expectCancelledOnce(world: World): Promise<void> {
   expect(sent(world)).toHaveLength(1);
 }
 
-it.concurrent('holds an object when every DELETE answers 404 but the server can be read', async ({ onTestFinished }) => {
-  const world = await readyWorld({ onTestFinished });
-  const from = Date.now();
-  const fault = world.simulator.faults.inject({ match: DELETE, times: Infinity, action: NOT_FOUND });
-  await world.delete('web');
-  const held = await world.waitForReason('web', 'ProviderUnavailable', 'Reconciling');
-  expect(condition(held, 'Reconciling')?.message).toContain('answered 404 for a server that it shows');
-  expect(held.metadata.finalizers).toEqual(['vps-operator.dev/virtualserver']);
-  await world.until(() => fault.count > 1, 'another try');
-  expect(fault.count).toBeLessThanOrEqual(triesWithGrowingPauses(world, from));
-  fault.remove();
-  await expectCancelledOnce(world);
-});
+it.concurrent(
+  'holds an object when every DELETE answers 404 but the server can be read',
+  async ({ onTestFinished }) => {
+    const world = await readyWorld({ onTestFinished });
+    const from = Date.now();
+    const fault = world.simulator.faults.inject({ match: DELETE, times: Infinity, action: NOT_FOUND });
+    await world.delete('web');
+    const held = await world.waitForReason('web', 'ProviderUnavailable', 'Reconciling');
+    expect(condition(held, 'Reconciling')?.message).toContain('answered 404 for a server that it shows');
+    expect(held.metadata.finalizers).toEqual(['vps-operator.dev/virtualserver']);
+    await world.until(() => fault.count > 1, 'another try');
+    expect(fault.count).toBeLessThanOrEqual(triesWithGrowingPauses(world, from));
+    fault.remove();
+    await expectCancelledOnce(world);
+  },
+);
 
 it.concurrent('does not release an object when a 404 ends before the list is read', async ({ onTestFinished }) => {
   const world = await readyWorld({ onTestFinished });

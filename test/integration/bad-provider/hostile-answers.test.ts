@@ -165,17 +165,17 @@ describe('an identifier', () => {
 
 describe('fields of another type', () => {
   const HARMLESS: [string, FaultMatch, object][] = [
-    ['a task that is no number beside a good Location', CREATE, { task: { id: 1001 } }],
-    ['a task below zero beside a good Location', CREATE, { task: -1 }],
-    ['a task with a fraction beside a good Location', CREATE, { task: 1001.5 }],
+    ['a task that is not a number, with a valid Location', CREATE, { task: { id: 1001 } }],
+    ['a negative task, with a valid Location', CREATE, { task: -1 }],
+    ['a task with a fraction, with a valid Location', CREATE, { task: 1001.5 }],
     ['an identifier that is a number while the task runs', { ...POLL, status: 200 }, { identifier: 7, status: 'x' }],
     ['no identifier while the task runs', { ...POLL, status: 200 }, { identifier: null, status: null }],
-    ['a status of the task that is an object', { ...POLL, status: 200 }, { status: { percent: 50 } }],
-    ['a list for an identifier of the completed task', { ...POLL, status: 303 }, { identifier: ['vs1001'] }],
-    ['a lifetime of the token that is a word', LOGIN, { expires_in: 'soon', token_type: 7 }],
-    ['a lifetime of the token below zero', LOGIN, { expires_in: -5 }],
-    ['a lifetime of the token beyond all bounds', LOGIN, { expires_in: 1e300 }],
-    ['a message of the cancellation that is a number', DELETE, { message: 7 }],
+    ['a task status that is an object', { ...POLL, status: 200 }, { status: { percent: 50 } }],
+    ['a list as the identifier of a completed task', { ...POLL, status: 303 }, { identifier: ['vs1001'] }],
+    ['a token lifetime that is a word', LOGIN, { expires_in: 'soon', token_type: 7 }],
+    ['a negative token lifetime', LOGIN, { expires_in: -5 }],
+    ['an enormous token lifetime', LOGIN, { expires_in: 1e300 }],
+    ['a cancellation message that is a number', DELETE, { message: 7 }],
   ];
 
   it.concurrent.for(HARMLESS)('do no harm: %s', async ([, match, fields], { onTestFinished }) => {
@@ -202,8 +202,8 @@ describe('fields of another type', () => {
     ['a token that is a number', LOGIN, { access_token: 7 }, /no usable access token/],
     ['a token with a line break', LOGIN, { access_token: 'a\r\nx-evil: 1' }, /no usable access token/],
     ['a token of 1 MB', LOGIN, { access_token: 'x'.repeat(1_000_000) }, /no usable access token/],
-    ['an object for the products', { route: '/beta/vps/products' }, {}, /products is not a JSON array/],
-    ['an identifier of the server that is a number', READ, { identifier: 7 }, /is not a server/],
+    ['an object instead of the products', { route: '/beta/vps/products' }, {}, /products is not a JSON array/],
+    ['a server identifier that is a number', READ, { identifier: 7 }, /is not a server/],
   ];
 
   it.concurrent.for(SPOILT)(

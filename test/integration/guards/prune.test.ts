@@ -70,21 +70,24 @@ it.for([
 it.for([
   ['an allowlist', ALLOWED],
   ['an ApplySet', APPLY_SET],
-] as const)('stops at a protected server with %s, and deletes the rest once protection is lifted', async ([, flags]) => {
-  vi.stubEnv('KUBECTL_APPLYSET', 'true');
-  const prunes = ['--prune', ...flags];
-  const { world, identifiers } = await appliedWorld(...prunes);
-  const prune = apply(world, ...prunes);
-  expect(await refusal(guarded.admin, prune, manifestsOf(['kept']))).toContain('spec.deletionProtection is true');
-  expect((await world.get('guarded'))?.metadata.deletionTimestamp).toBeUndefined();
-  expect(aliveIn(world)).toContain(identifiers.guarded);
+] as const)(
+  'stops at a protected server with %s, and deletes the rest once protection is lifted',
+  async ([, flags]) => {
+    vi.stubEnv('KUBECTL_APPLYSET', 'true');
+    const prunes = ['--prune', ...flags];
+    const { world, identifiers } = await appliedWorld(...prunes);
+    const prune = apply(world, ...prunes);
+    expect(await refusal(guarded.admin, prune, manifestsOf(['kept']))).toContain('spec.deletionProtection is true');
+    expect((await world.get('guarded'))?.metadata.deletionTimestamp).toBeUndefined();
+    expect(aliveIn(world)).toContain(identifiers.guarded);
 
-  await unprotect(world);
-  await succeed(guarded.admin, prune, manifestsOf(['kept']));
-  for (const name of ['guarded', 'plain', 'retained']) await world.waitGone(name);
-  expect(aliveIn(world)).toEqual([identifiers.kept, identifiers.retained].toSorted());
-  expect((await world.get('kept'))?.metadata.deletionTimestamp).toBeUndefined();
-});
+    await unprotect(world);
+    await succeed(guarded.admin, prune, manifestsOf(['kept']));
+    for (const name of ['guarded', 'plain', 'retained']) await world.waitGone(name);
+    expect(aliveIn(world)).toEqual([identifiers.kept, identifiers.retained].toSorted());
+    expect((await world.get('kept'))?.metadata.deletionTimestamp).toBeUndefined();
+  },
+);
 
 async function unprotect({ namespace }: World): Promise<void> {
   const lift = patch('guarded', { spec: { deletionProtection: false } }, '--namespace', namespace);

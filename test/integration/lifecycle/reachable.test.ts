@@ -41,27 +41,30 @@ async function serverBehind(world: World, port: number): Promise<void> {
 }
 
 describe('sshCheck', () => {
-  it.skipIf(!hasSshd)('follows a real sshd: Ready with it, not Ready without it, and Ready again without help', async () => {
-    const sshd = await startSshd();
-    const world = await createWorld({ flags: ['--resync-interval=1s'] });
-    await serverBehind(world, sshd.port);
-    const ready = await world.waitForReason('web', 'Reachable', 'Reachable');
-    expect(condition(ready, 'Ready')).toMatchObject({ status: 'True', reason: 'Available' });
-    expect(condition(ready, 'Reachable')?.message).toMatch(
-      new RegExp(`^an SSH server answers at 127\\.0\\.0\\.1:${sshd.port}: SSH-2\\.0-OpenSSH`),
-    );
-    await sshd.stop();
-    const gone = await world.waitForReason('web', 'Unreachable', 'Ready');
-    expect(condition(gone, 'Reachable')).toMatchObject({ status: 'False', reason: 'Unreachable' });
-    expect(condition(gone, 'Ready')?.message).toContain(`127.0.0.1:${sshd.port}: connection refused`);
-    expect(condition(gone, 'Stalled')).toBeUndefined();
-    await sshd.start();
-    await world.waitForReason('web', 'Available', 'Ready');
-    const told = async (): Promise<string[]> => (await world.events('web')).map(({ reason }) => reason);
-    await expect.poll(told).toContain('Unreachable');
-    expect(world.simulator.ledger.creates()).toHaveLength(1);
-    expect(world.simulator.ledger.cancels()).toEqual([]);
-  });
+  it.skipIf(!hasSshd)(
+    'follows a real sshd: Ready with it, not Ready without it, and Ready again without help',
+    async () => {
+      const sshd = await startSshd();
+      const world = await createWorld({ flags: ['--resync-interval=1s'] });
+      await serverBehind(world, sshd.port);
+      const ready = await world.waitForReason('web', 'Reachable', 'Reachable');
+      expect(condition(ready, 'Ready')).toMatchObject({ status: 'True', reason: 'Available' });
+      expect(condition(ready, 'Reachable')?.message).toMatch(
+        new RegExp(`^an SSH server answers at 127\\.0\\.0\\.1:${sshd.port}: SSH-2\\.0-OpenSSH`),
+      );
+      await sshd.stop();
+      const gone = await world.waitForReason('web', 'Unreachable', 'Ready');
+      expect(condition(gone, 'Reachable')).toMatchObject({ status: 'False', reason: 'Unreachable' });
+      expect(condition(gone, 'Ready')?.message).toContain(`127.0.0.1:${sshd.port}: connection refused`);
+      expect(condition(gone, 'Stalled')).toBeUndefined();
+      await sshd.start();
+      await world.waitForReason('web', 'Available', 'Ready');
+      const told = async (): Promise<string[]> => (await world.events('web')).map(({ reason }) => reason);
+      await expect.poll(told).toContain('Unreachable');
+      expect(world.simulator.ledger.creates()).toHaveLength(1);
+      expect(world.simulator.ledger.cancels()).toEqual([]);
+    },
+  );
 
   it('holds back a newly ordered server until it answers', async () => {
     const world = await createWorld({ simulator: { taskDurationMs: 600_000 } });
@@ -92,7 +95,7 @@ describe('sshCheck', () => {
   });
 
   it.each<[string, () => Server, RegExp]>([
-    ['a host that accepts and says nothing', () => createServer(), /accepts the connection and says nothing/],
+    ['a host that accepts and stays silent', () => createServer(), /accepts the connection and says nothing/],
     ['a banner of 1 MB', () => saying('x'.repeat(2 ** 20)), /a line without an end: "x{60}\.\.\."$/],
     ['an SSH banner of 1 MB', () => saying(`SSH-2.0-${'x'.repeat(2 ** 20)}`), /an SSH version line without an end/],
     ['an HTTP server', () => createHttpServer(), /says nothing|sends no SSH/],
