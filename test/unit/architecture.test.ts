@@ -6,11 +6,11 @@ import ts from 'typescript';
 const ROOT = join(import.meta.dirname, '../..');
 const SRC = join(ROOT, 'src');
 
-/** Files besides the mains that look at the environment or the arguments; $KUBECONFIG has a meaning of its own. */
+/** Files besides the mains that read the environment or the arguments; $KUBECONFIG is handled separately. */
 const READERS: string[] = ['base/version.ts', 'kube/config.ts'];
 
 interface Import {
-  /** Path from src/, or the name of a package. */
+  /** Path relative to src/, or the name of a package. */
   to: string;
   own: boolean;
   typeOnly: boolean;
@@ -62,24 +62,24 @@ function isTypeOnly(clause: ts.ImportClause | undefined): boolean {
   );
 }
 
-/** The room of a file: its folder, or `top` for the files that lie in src/ itself. */
+/** The room of a file: its folder, or `top` for files directly in src/. */
 const roomOf = (path: string): string => (path.includes('/') ? (path.split('/')[0] ?? '') : 'top');
 
-/** What each room may import besides itself: rooms below it alone. */
+/** The rooms that each room may import besides itself: only rooms below it. */
 const MAY_IMPORT: Record<string, string[]> = {
   base: [],
   api: [],
   config: ['base'],
   provider: ['base'],
-  // These two know no kind: the next one is a folder of its own.
+  // These two know no kind; each kind has a separate room.
   kube: ['api', 'base'],
   controller: ['api', 'base', 'kube'],
   accounts: ['api', 'base', 'kube', 'provider'],
-  // The rooms of the kinds import none of each other.
+  // The rooms of the kinds do not import each other.
   'virtual-server': ['accounts', 'api', 'base', 'controller', 'kube', 'provider'],
   'server-catalog': ['accounts', 'api', 'base', 'controller', 'kube', 'provider'],
   observability: ['api', 'base', 'config', 'controller', 'kube', 'provider', 'virtual-server'],
-  // Nothing of the operator.
+  // No code of the operator.
   simulator: ['base'],
   cli: ['api', 'base', 'controller', 'kube', 'virtual-server'],
   top: [
@@ -97,34 +97,34 @@ const MAY_IMPORT: Record<string, string[]> = {
 };
 
 const inRoom = (room: string): Source[] => sources.filter(({ path }) => roomOf(path) === room);
-/** Files that decide and do nothing else, wherever they lie. */
+/** Files that only make decisions, in whichever room. */
 const isPure = (path: string): boolean => path.includes('/decision/') || path === 'controller/conditions.ts';
 const pure = sources.filter(({ path }) => isPure(path));
 const edges = (room: string): { path: string; to: string; typeOnly: boolean }[] =>
   inRoom(room).flatMap(({ path, imports }) => imports.filter(({ own }) => own).map((edge) => ({ path, ...edge })));
 
 describe('the rooms of src', () => {
-  it('are those of the design', () => {
+  it('match the design', () => {
     expect(new Set(sources.map(({ path }) => roomOf(path)))).toEqual(new Set(Object.keys(MAY_IMPORT)));
   });
 
-  it.each(Object.entries(MAY_IMPORT))('%s imports nothing but %j', (room, allowed) => {
+  it.each(Object.entries(MAY_IMPORT))('%s imports only %j', (room, allowed) => {
     const wrong = edges(room).filter(
       ({ to }) => ![room, ...allowed].some((name) => name === to || name === roomOf(to)),
     );
     expect(wrong).toEqual([]);
   });
 
-  it.each(Object.entries(MAY_IMPORT))('%s makes use of each of %j', (room, allowed) => {
+  it.each(Object.entries(MAY_IMPORT))('%s uses each of %j', (room, allowed) => {
     const used = new Set(edges(room).map(({ to }) => roomOf(to)));
     expect(allowed.filter((name) => !used.has(name))).toEqual([]);
   });
 
-  it('are files that lie in src/ and nowhere else', () => {
+  it('import only files inside src/', () => {
     expect(sources.flatMap(({ imports }) => imports.filter(({ own, to }) => own && to.startsWith('..')))).toEqual([]);
   });
 
-  it('have no circle of imports that outlives the types', () => {
+  it('have no circular imports except of types', () => {
     const graph = new Map(
       sources.map(({ path, imports }) => [
         path,
@@ -142,7 +142,7 @@ describe('the rooms of src', () => {
 });
 
 describe('the pure rooms', () => {
-  it('take nothing but types from the rooms that do I/O', () => {
+  it('import only types from the rooms that do I/O', () => {
     const edges = pure.flatMap(({ path, imports }) => imports.map((edge) => ({ path, ...edge })));
     const wrong = edges.filter(
       ({ to, own, typeOnly }) => own && !typeOnly && !isPure(to) && !['api', 'base'].includes(roomOf(to)),
@@ -150,12 +150,12 @@ describe('the pure rooms', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('import no module of Node and only packages without I/O', () => {
+  it('import no Node modules, and only packages without I/O', () => {
     const packages = pure.flatMap(({ imports }) => imports.filter(({ own }) => !own).map(({ to }) => to));
     expect(packages.filter((name) => name !== 'fastest-levenshtein')).toEqual([]);
   });
 
-  it('have no clock, no chance, no timer and no process', () => {
+  it('use no clock, randomness, timers or process', () => {
     const forbidden =
       /\b(Date\.now|new Date\(\)|Math\.random|setTimeout|setInterval|setImmediate|performance\.|process\.|globalThis|crypto\.|fetch\(|console\.)/;
     const wrong = pure.filter(({ text }) => forbidden.test(text));
@@ -164,7 +164,7 @@ describe('the pure rooms', () => {
 });
 
 describe('the code', () => {
-  it('spells out our API group in names.ts alone', () => {
+  it('spells out our API group only in names.ts', () => {
     const spelled = sources.filter(({ text }) => /['"`][^'"`\n]*vps-operator\.dev/.test(text)).map(({ path }) => path);
     expect(spelled).toEqual(['api/names.ts']);
   });
@@ -173,13 +173,13 @@ describe('the code', () => {
     expect(sources.filter(({ text }) => !/^(#!.*\n)?\/\*\*/.test(text)).map(({ path }) => path)).toEqual([]);
   });
 
-  it('reads the settings of the process in the files that start it alone', () => {
+  it('reads environment and arguments only in the files that start a process', () => {
     const readers = sources.filter(({ text }) => /\bprocess\.(env|argv)\b/.test(text)).map(({ path }) => path);
     expect(readers.filter((path) => !/(^|\/)main\.ts$/.test(path) && !READERS.includes(path))).toEqual([]);
   });
 });
 
-/** Every way back to a file by imports, as a chain of paths. */
+/** Every circular import, as a chain of paths. */
 function circles(graph: ReadonlyMap<string, readonly string[]>): string[][] {
   const found: string[][] = [];
   const finished = new Set<string>();
