@@ -22,7 +22,7 @@ const CHECKS = ['None', 'Proxy', 'Direct'] as const;
 const NAMES = 8;
 const NOTE = 'example.org/note';
 const NOTE_BYTES = 40_000;
-/** How often the Secret gets a key of another name, or of another account. */
+/** Key IDs of the account's two API keys. */
 const KEY_IDS = ['key', 'key-2'] as const;
 
 export class People {

@@ -46,7 +46,7 @@ export class Slips {
     if (record?.attempt === undefined || record.identifier !== undefined) return;
     const held = api.servers
       .list()
-      // Others are documented not to be kept from adopting such a server.
+      // Other objects may adopt such a server: a documented limit.
       .filter((other) => !isUnconfirmed(other))
       .map(identifierOf)
       .filter((identifier) => identifier !== undefined);

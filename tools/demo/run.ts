@@ -64,7 +64,7 @@ export async function runDemo({ say, keep, onKept }: DemoOptions, cleanUp: Clean
     say(`\n$ ${command}`);
     // exec: a signal to the shell ends the command.
     const how = await children.run([...shell, `exec ${command}`].join('\n'), COMMAND_MS);
-    if (how !== 0) throw new Error(`${command} ended with ${how}`);
+    if (how !== 0) throw new Error(`${command} exited with ${how}`);
   };
   const story = async (): Promise<void> => {
     for (const command of COMMANDS) await type(command);
