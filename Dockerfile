@@ -1,13 +1,13 @@
-# The operator and, for the demo, the simulated provider: one file each, on a base without shell and package manager.
-# The base images are named by tag; a release names them by digest (docs/release.md).
+# The operator and, for the demo, the simulated provider: one file each, on a base without a shell or package manager.
+# Base images are referenced by tag here, and by digest in a release (docs/release.md).
 ARG BUILD_IMAGE=node:24.21.0-slim
 ARG BASE_IMAGE=gcr.io/distroless/nodejs24-debian13:nonroot
 
-# What is built is the same for every architecture, so it is built once, on that of the machine.
+# The build result is the same for every architecture, so it is built once, on the architecture of the build machine.
 FROM --platform=$BUILDPLATFORM ${BUILD_IMAGE} AS build
 WORKDIR /src
 COPY package.json package-lock.json ./
-# No script of a dependency runs: the Node of this image is the one that the source is written for.
+# Scripts of dependencies are not needed: this image already has the Node version that the source requires.
 RUN npm ci --ignore-scripts --no-audit --no-fund
 COPY src src
 COPY tools tools
@@ -23,9 +23,9 @@ LABEL org.opencontainers.image.title="vps-operator" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.base.name="${BASE_IMAGE}"
-# By itself V8 takes half of the container's memory limit for its heap, but never less than 259 MB (measured), even where
-# the container may not use as much: it is then killed instead of collecting garbage. A smaller young generation, which
-# saves memory outside of containers, saved none here (docs/performance.md).
+# By default, V8 uses half of the container's memory limit for its heap, but at least 259 MB (measured). If the
+# container may not use that much, it is killed before V8 collects garbage. A smaller young generation saves memory
+# outside of containers, but not here (docs/performance.md).
 ENV NODE_ENV=production \
     NODE_OPTIONS="--max-old-space-size-percentage=70"
 WORKDIR /app

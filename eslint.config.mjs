@@ -13,13 +13,13 @@ export default tseslint.config(
       },
     },
     rules: {
-      // A promise that nobody awaits is an error that nobody sees.
+      // The error of a promise without await is never seen.
       '@typescript-eslint/no-floating-promises': 'error',
       '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
       '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
       '@typescript-eslint/switch-exhaustiveness-check': ['error', { considerDefaultExhaustiveForUnions: true }],
       eqeqeq: 'error',
-      // Leaving a property out of a copy is what the rest is taken for.
+      // A rest property is often used to omit properties from a copy.
       '@typescript-eslint/no-unused-vars': ['error', { ignoreRestSiblings: true }],
     },
   },

@@ -1,7 +1,7 @@
 /**
- * Three projects: `unit` needs nothing, `integration` shares one real API server between its files, and so does
- * `exhaustive`, which looks at every case where the other two look at the telling ones; only `.ci/run` runs it.
- * `isolate: false`: files that share a worker share its modules, which cost more to load than most files to run.
+ * Three projects: `unit` needs nothing; `integration` and `exhaustive` each share one real API server between their
+ * files. `exhaustive` covers every case where the other two cover representative ones; only `.ci/run` runs it.
+ * `isolate: false`: files in the same worker share modules, which take longer to load than most files take to run.
  */
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
@@ -11,7 +11,7 @@ export default defineConfig({
     retry: 0,
     // Most tests wait for timers and sockets rather than compute.
     maxWorkers: Math.max(6, availableParallelism()),
-    // A test that waits for a condition ends when it is met; these only bound a wait that is in vain.
+    // Only upper bounds: a test that waits for a condition ends when the condition is met.
     testTimeout: 60_000,
     hookTimeout: 90_000,
     expect: { poll: { timeout: 30_000, interval: 50 } },
@@ -36,7 +36,7 @@ export default defineConfig({
           isolate: false,
           include: ['test/exhaustive/**/*.test.ts'],
           globalSetup: ['test/integration/global-setup.ts'],
-          // A test goes through very many cases.
+          // Each test covers a large number of cases.
           testTimeout: 300_000,
         },
       },

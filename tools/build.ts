@@ -1,4 +1,4 @@
-/** `npm run build`: the bundles of dist/. */
+/** `npm run build`: writes the bundles to dist/. */
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { BUNDLES, bundle } from './bundle.ts';

@@ -9,8 +9,8 @@ const ROOT = join(import.meta.dirname, '..');
 const CLIENT_NODE = '@kubernetes/client-node';
 
 /**
- * Of client-node only the kubeconfig is used. Its main module brings along every API of Kubernetes and what runs
- * commands in pods; unused modules of it may be left out, though its package.json does not say so. Measured: 20 MB.
+ * Only the kubeconfig of client-node is used, but its main module imports every Kubernetes API and the code that runs
+ * commands in pods. Declares its unused modules as removable, which its package.json does not. Measured: saves 20 MB.
  */
 const lean: Plugin = {
   name: 'lean client-node',
@@ -28,15 +28,15 @@ const lean: Plugin = {
   },
 };
 
-/** In METAFILE, what the names of Node's own modules begin with. */
+/** Prefix of Node's own modules in METAFILE. */
 export const OF_NODE = 'of-node';
 
 /**
- * Modules of Node are required where they are used: an import statement for what an older Node's module does not export
- * fails before anything runs, and so before nodeCheck.
+ * Requires Node's modules where they are used. An import statement for a name that an older Node does not export fails
+ * before any code runs, and so before nodeCheck.
  */
 const late: Plugin = {
-  name: 'late modules of Node',
+  name: 'lazy modules of Node',
   setup(esbuild) {
     esbuild.onResolve({ filter: /./ }, ({ path, kind }) =>
       kind === 'import-statement' && isBuiltin(path) ? { path, namespace: OF_NODE } : undefined,
@@ -47,11 +47,11 @@ const late: Plugin = {
   },
 };
 
-/** Dependencies written as CommonJS call `require`, which an ES module has not. */
+/** CommonJS dependencies call `require`, which ES modules do not have. */
 const REQUIRE =
   "import { createRequire as createBundleRequire } from 'node:module'; const require = createBundleRequire(import.meta.url);";
 
-/** Runs before any package does: undici 8 fails on an older Node with a stack trace that names no version. */
+/** Runs before any package: on an older Node, undici 8 fails with a stack trace that names no version. */
 const nodeCheck = (oldest: string): string => {
   const [major, minor] = oldest.split('.');
   return (
@@ -61,10 +61,10 @@ const nodeCheck = (oldest: string): string => {
   );
 };
 
-/** What lies in the folder of the bundles, without their source maps. */
+/** The files in the bundle folder, without their source maps. */
 export const BUNDLES = ['operator.js', 'simulator.js', 'kubectl-vps.js'];
 
-/** esbuild's account of which file of which package went into which bundle. */
+/** esbuild's report on which file of which package went into which bundle. */
 export const METAFILE = 'metafile.json';
 
 /** Writes BUNDLES, their source maps and METAFILE to `out`; returns the version that they carry. */
@@ -88,19 +88,19 @@ export async function bundle(out: string): Promise<string> {
     target: `node${oldest}`,
     format: 'esm',
     treeShaking: true,
-    // Names of functions and classes show in logs and stack traces.
+    // Function and class names appear in logs and stack traces.
     keepNames: true,
     sourcemap: 'external',
-    // In the source this is undefined: a process that runs from it is of no version.
+    // Undefined in the source: a process that runs from source has no version.
     define: { 'process.env.VPS_OPERATOR_VERSION': JSON.stringify(version) },
     banner: { js: `${REQUIRE} ${nodeCheck(oldest)}` },
     plugins: [late, lean],
     logLevel: 'warning',
   });
-  // Without it Node takes the files for CommonJS first and reads them twice.
+  // Without it, Node first treats the files as CommonJS and parses them twice.
   await writeFile(join(out, 'package.json'), '{ "type": "module" }\n');
   await writeFile(join(out, METAFILE), JSON.stringify(metafile));
-  // kubectl runs it as a program.
+  // kubectl executes the plugin.
   await chmod(join(out, 'kubectl-vps.js'), 0o755);
   return version;
 }

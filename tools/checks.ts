@@ -1,4 +1,4 @@
-/** What is asked of the source before any test runs: types, lint, format. */
+/** Checks of the source before any test runs: types, lint, format. */
 import type { Counts } from './counts.ts';
 import { runProgram } from './run-program.ts';
 
@@ -9,8 +9,8 @@ export interface Check {
 }
 
 /**
- * Each remembers here what it has found in a file. ESLint goes by the text of the file alone, although some of its rules
- * ask for types of other files: `.ci/run` begins without.
+ * Each check caches its results per file here. ESLint's cache considers only the file's own text, although some rules
+ * use types from other files; `.ci/run` therefore starts without the cache.
  */
 const CACHE = 'node_modules/.cache';
 
@@ -26,7 +26,7 @@ export const CHECKS: Check[] = [
     args: ['--cache', '--cache-strategy=content', `--cache-location=${CACHE}/eslint`, '.'],
   },
   {
-    name: 'format (prettier; npm run format mends it)',
+    name: 'format (prettier; fix: npm run format)',
     command: 'prettier',
     args: [
       '--check',
@@ -39,7 +39,7 @@ export const CHECKS: Check[] = [
   },
 ];
 
-/** Each check counts as one; all run, so that one report shows all there is to mend. */
+/** Each check counts as one; all run, so one report shows everything to fix. */
 export async function runChecks(checks = CHECKS): Promise<Counts> {
   const counts = { passed: 0, failed: 0 };
   for (const { name, command, args } of checks) {

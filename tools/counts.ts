@@ -1,4 +1,4 @@
-/** Reads how many tests passed and failed out of vitest's JSON report. */
+/** Reads the numbers of passed and failed tests from vitest's JSON report. */
 import { readFile } from 'node:fs/promises';
 import type { JsonTestResults } from 'vitest/node';
 
@@ -8,8 +8,8 @@ export interface Counts {
 }
 
 /**
- * A file that could not be loaded counts as one failure, and so does a run that failed although no test did (a broken
- * global set-up writes no report at all; an unhandled error only shows in the exit code).
+ * A file that cannot be loaded counts as one failure, and so does a failed run without a failed test (a broken global
+ * setup writes no report; an unhandled error only shows in the exit code).
  */
 export async function readCounts(report: string, exitCode: number): Promise<Counts> {
   const text = await readFile(report, 'utf8').catch(() => undefined);

@@ -6,7 +6,7 @@ import { CATALOG_PLURAL, GROUP, SERVER_PLURAL } from '../src/api/names.ts';
 
 const fileOf = (plural: string): URL => new URL(`../deploy/crds/${GROUP}_${plural}.yaml`, import.meta.url);
 
-/** That of VirtualServer. */
+/** The CRD of VirtualServer. */
 export const CRD_FILE = fileOf(SERVER_PLURAL);
 export const CATALOG_CRD_FILE = fileOf(CATALOG_PLURAL);
 

@@ -1,4 +1,4 @@
-/** Builds a small Go program of the tests, where only Go has the real library of what is tested; cached by its source. */
+/** Builds a small Go program for tests of libraries that exist only in Go; cached by its source. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { access, constants, mkdtemp, mkdir, readdir, readFile } from 'node:fs/promises';
@@ -9,15 +9,15 @@ import { install } from './control-plane/install.ts';
 import { withLock } from './control-plane/lock.ts';
 
 export interface GoProgram {
-  /** The folder that holds go.mod, go.sum and the program's source. */
+  /** The folder with go.mod, go.sum and the program's source. */
   module: string;
-  /** What `go build` builds: `.`, a folder such as `./kstatus`, or the path of a package that go.mod pins. */
+  /** The argument of `go build`: `.`, a folder such as `./kstatus`, or a package path that go.mod pins. */
   package: string;
 }
 
 /**
- * Resolves with the path of the executable. The first call of a machine takes as long as `go build` does.
- * Rejects with the build's own words, or with what to install where there is no Go.
+ * Resolves with the path of the executable. The first call on a machine takes as long as `go build`. Rejects with the
+ * build's output, or with what to install if there is no Go.
  */
 export async function goProgram(program: GoProgram): Promise<string> {
   const name = basename(program.package === '.' ? program.module : program.package);
@@ -55,7 +55,7 @@ async function build({ module, package: path }: GoProgram, out: string): Promise
   }
 }
 
-/** Names the source: whoever changes it gets another program. */
+/** A hash of the source, so that a change of the source gets another program. */
 async function digest({ module, package: path }: GoProgram): Promise<string> {
   const hash = createHash('sha256').update(path);
   const files = await readdir(module, { recursive: true });

@@ -1,4 +1,4 @@
-/** The Go programs of the tests, and how all of them are built ahead. */
+/** The Go programs of the tests, and a function that builds all of them in advance. */
 import { join } from 'node:path';
 import { goProgram } from './go-program.ts';
 
@@ -14,8 +14,8 @@ export const GO_PROGRAMS = {
 } as const;
 
 /**
- * One after the other, before any test runs: beside the tests, builds would take the machine from them for minutes.
- * What cannot be built is said by the test that needs it.
+ * Builds one program after the other before any test runs, because a build during the tests would slow them for
+ * minutes. The test that needs a program reports why its build failed.
  */
 export async function buildGoPrograms(): Promise<void> {
   for (const program of Object.values(GO_PROGRAMS)) await goProgram(program).catch(() => undefined);

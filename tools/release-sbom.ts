@@ -1,4 +1,4 @@
-/** The bill of materials (CycloneDX) of one bundle: exactly the packages whose code is in it, and the Node that runs it. */
+/** The bill of materials (CycloneDX) of one bundle: exactly the packages with code in it, and the Node that runs it. */
 import { execFile } from 'node:child_process';
 import type { Metafile } from 'esbuild';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -16,7 +16,7 @@ interface Bill {
 
 const TOOL = join(ROOT, 'node_modules/.bin/cyclonedx-esbuild');
 
-/** Throws the words of the tool, which also holds the bill against the schema of CycloneDX. */
+/** Throws the tool's error; the tool also validates the result against the CycloneDX schema. */
 export async function writeBillOfMaterials(metafile: string, name: string, node: string, out: string): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-sbom-'));
   try {
@@ -31,10 +31,12 @@ export async function writeBillOfMaterials(metafile: string, name: string, node:
   await writeFile(out, `${JSON.stringify(withNode(bill, name, node), undefined, 2)}\n`);
 }
 
-/** Only what has left bytes in this bundle: esbuild also lists what it looked at and left out. Node is named as a whole. */
+/**
+ * Only files with bytes in this bundle: esbuild also lists files that it read and dropped. Node is listed as a whole.
+ */
 function ofBundle({ inputs, outputs }: Metafile, name: string): Metafile {
   const found = Object.entries(outputs).find(([path]) => basename(path) === name);
-  if (found === undefined) throw new Error(`there is no bundle ${name}`);
+  if (found === undefined) throw new Error(`no bundle ${name}`);
   const [path, output] = found;
   const parts = Object.entries(output.inputs).filter(
     ([input, { bytesInOutput }]) => bytesInOutput > 0 && !input.startsWith(`${OF_NODE}:`),
@@ -46,7 +48,7 @@ function ofBundle({ inputs, outputs }: Metafile, name: string): Metafile {
   };
 }
 
-/** The tool knows of no runtime. */
+/** Adds Node, because the tool does not know runtimes. */
 function withNode(bill: Bill, name: string, version: string): Bill {
   const purl = `pkg:generic/node@${version}`;
   const { component } = bill.metadata;

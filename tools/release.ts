@@ -1,10 +1,10 @@
 /**
  * `npm run release`: writes the files of a release to dist/release (docs/release.md).
  *
- *   --without-image     no image: for places without Docker
+ *   --without-image     no image file, for machines without Docker
  *   --digest sha256:... digest of the pushed image, for install.yaml
  *
- * What follows a further `--` goes to `docker build`.
+ * Arguments after a second `--` go to `docker build`.
  */
 import { execFile } from 'node:child_process';
 import { readFile, stat } from 'node:fs/promises';
@@ -15,7 +15,7 @@ import { writeRelease } from './release-files.ts';
 
 const OUT = join(ROOT, 'dist/release');
 
-/** The Node of the built image; without one, that of package.json, which the image is made for. */
+/** The Node of the built image; without an image, that of package.json, which the image uses. */
 async function nodeVersion(image: string | undefined): Promise<string> {
   if (image === undefined) {
     const text = await readFile(join(ROOT, 'package.json'), 'utf8');

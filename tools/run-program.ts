@@ -1,17 +1,17 @@
-/** Runs one program with our own standard streams. */
+/** Runs one program with this process's standard streams. */
 import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
 
 /**
- * Resolves to the exit code, 1 for an end by a signal. SIGINT and SIGTERM to us go to the program, and when it has
- * ended we end too: whatever was to come after it is not wanted any more.
+ * Resolves with the exit code, 1 after a signal. Forwards SIGINT and SIGTERM to the program; once it has ended, this
+ * process exits too, because the next step is no longer wanted.
  */
 export async function runProgram(command: string, args: readonly string[]): Promise<number> {
   const child = spawn(command, args, { stdio: 'inherit' });
   let received: NodeJS.Signals | undefined;
   const pass = (signal: NodeJS.Signals) => {
     received = signal;
-    // A Ctrl-C in a terminal has reached the program too; a second one would cut its orderly end short.
+    // A Ctrl-C in a terminal has also reached the program; a second signal would interrupt its orderly stop.
     if (signal !== 'SIGINT' || !process.stdin.isTTY) child.kill(signal);
   };
   process.on('SIGINT', pass).on('SIGTERM', pass);

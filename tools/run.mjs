@@ -1,9 +1,9 @@
 /**
  * Runs a command of this project on a fresh clone: `node tools/run.mjs <command> [arguments]`.
  *
- * Installs the dependencies when they are missing or not those of the lock file, then runs the command with
- * node_modules/.bin first in PATH, where the Node lies that the project is written for. Plain JavaScript that any
- * Node from 20 on runs, because it comes before everything else.
+ * Installs the dependencies if they are missing or differ from the lock file. Then runs the command with
+ * node_modules/.bin first in PATH, which contains the project's own Node. Plain JavaScript for any Node from 20 on,
+ * because it runs before everything else.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -28,7 +28,7 @@ function readLock(file) {
   return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).packages : {};
 }
 
-/** npm writes down what it installed; packages for other platforms are in the lock file alone. */
+/** npm records what it installed; only the lock file lists packages for other platforms. */
 function isInstalled() {
   const installed = readLock(join(modules, '.package-lock.json'));
   return Object.entries(readLock(join(root, 'package-lock.json'))).every(([path, wanted]) => {
@@ -41,12 +41,12 @@ function isInstalled() {
 let child;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   process.on(signal, () => {
-    // A Ctrl-C in a terminal has reached the child too; a second one would cut its orderly end short.
+    // A Ctrl-C in a terminal has also reached the child; a second signal would interrupt its orderly stop.
     if (signal !== 'SIGINT' || !process.stdin.isTTY) child?.kill(signal);
   });
 }
 
-/** Resolves with the exit code; a signal that ends us ends the program first. */
+/** Resolves with the exit code; a signal to this process ends the program first. */
 function run(program, args, options) {
   child = spawn(program, args, { cwd: root, shell: windows, ...options });
   return new Promise((resolve) => {
@@ -65,8 +65,8 @@ function checkNode(env) {
   const { stdout } = spawnSync('node', ['--version'], { env, encoding: 'utf8', shell: windows });
   if (Number(/^v(\d+)/.exec(stdout ?? '')?.[1]) >= SOURCE_NODE) return;
   fail(
-    `Node ${SOURCE_NODE} is missing in node_modules: npm installs it by the install script of the package "node". ` +
-      'Allow that script (npm config get ignore-scripts; npm rebuild node), or use that Node yourself.',
+    `Node ${SOURCE_NODE} is missing in node_modules: npm installs it with the install script of the package "node". ` +
+      'Allow that script (npm config get ignore-scripts; npm rebuild node), or put that Node in your PATH.',
   );
 }
 

@@ -1,6 +1,6 @@
 /**
  * `npm test`: types, lint, format, then the tests; the last line of output is `N passed, N failed`. The first argument
- * names the suite; further ones go to vitest, for example the name of a file, which may then be one of any project.
+ * names the suite. Further arguments go to vitest, e.g. the name of a file, which may then belong to any project.
  */
 import { rmSync } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
@@ -13,14 +13,14 @@ import { runProgram } from './run-program.ts';
 
 interface Suite {
   checks: Check[];
-  /** Of vitest.config.ts. */
+  /** Projects of vitest.config.ts. */
   projects: string[];
 }
 
 const SUITES: Record<string, Suite> = {
-  /** For the time between two edits. */
+  /** For a check between two edits. */
   quick: { checks: CHECKS.filter(({ command }) => command === 'tsc'), projects: ['unit'] },
-  /** For a change that is done. */
+  /** For a finished change. */
   usual: { checks: CHECKS, projects: ['unit', 'integration'] },
   /** What `.ci/run` adds. */
   exhaustive: { checks: [], projects: ['exhaustive'] },
@@ -36,7 +36,7 @@ async function runTests(args: string[]): Promise<Counts> {
 
 const [name = '', ...args] = process.argv.slice(2);
 const suite = SUITES[name];
-if (suite === undefined) throw new Error(`the first argument is one of ${Object.keys(SUITES).join(', ')}`);
+if (suite === undefined) throw new Error(`the first argument must be one of ${Object.keys(SUITES).join(', ')}`);
 const checks = await runChecks(suite.checks);
 const isWhole = args.length === 0;
 if (isWhole && name !== 'quick') await buildGoPrograms();

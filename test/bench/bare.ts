@@ -1,4 +1,4 @@
-/** A bare client of the API server: what the bench itself writes, and the measure that the operator is held against. */
+/** A bare API server client: makes the bench's own writes, and is the baseline for the operator. */
 import { Agent } from 'undici';
 import { API_VERSION, FINALIZER, SERVER_KIND, SERVER_PLURAL } from '../../src/api/names.ts';
 import { loadCluster } from '../../src/kube/config.ts';
@@ -55,8 +55,8 @@ export function manifest(name: string): object {
 }
 
 /**
- * Four writes an object and nothing else, as many as a life needs at the least. Resolves with the time and the CPU time
- * of this process that they took: the measure of the machine at that moment.
+ * Makes four writes per object, the minimum for one life, and nothing else. Resolves with the elapsed time and the CPU
+ * time of this process (ms), which measure the machine's speed at that moment.
  */
 export async function bareWrites(bare: Bare, namespace: string, count: number): Promise<{ ms: number; cpuMs: number }> {
   const path = collection(namespace);

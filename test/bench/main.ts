@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- --count 1000`: that many servers ordered, left alone and cancelled, by the built operator on a real
- * API server and the simulated provider; prints time, CPU, memory, writes and connections of the operator.
+ * `npm run bench -- --count 1000`: the built operator orders that many servers, leaves them alone, and cancels them,
+ * with a real API server and the simulated provider. Prints the operator's time, CPU, memory, writes and connections.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -84,7 +84,8 @@ async function bench({ options, folder, controlPlane, simulator, bare }: Parts):
     const creates = ledger.creates().length;
     report('API server', `${connections.seen()} connections`);
     report('provider', `${creates} creates, ${ledger.connections().length - creates} connections besides`);
-    if (creates !== count || simulator.aliveServers().length > 0) throw new Error('not one server an object');
+    if (creates !== count || simulator.aliveServers().length > 0)
+      throw new Error('the number of servers differs from the number of objects');
   } finally {
     connections.stop();
     await fleet.stop();
@@ -119,7 +120,7 @@ async function startOperator(
   return spawn(process.execPath, args, { stdio: ['ignore', 'inherit', 'inherit'] });
 }
 
-/** CPU time once the process has come to rest: what a phase leaves behind, such as Events, belongs to it. */
+/** CPU time (ms) once the process is idle, so that a phase includes late work such as Events. */
 async function settledCpu(pid: number): Promise<number> {
   for (let before = -1, now = await cpuMs(pid); ; before = now, now = await cpuMs(pid)) {
     if (now - before <= 10 && before >= 0) return now;
@@ -164,7 +165,7 @@ function follow(kubeconfigPath: string) {
         changed();
       });
       const late = sleep(ms, undefined, { ref: false }).then(() => {
-        throw new Error(`waited in vain: ${objects} objects, ${ready.size} Ready`);
+        throw new Error(`timed out with ${objects} objects, ${ready.size} Ready`);
       });
       await Promise.race([reached, late]);
     },
@@ -175,7 +176,7 @@ function follow(kubeconfigPath: string) {
   };
 }
 
-/** `own` is the number of writes that the bench itself made. */
+/** `own`: number of writes that the bench itself made. */
 function writesOf(counts: RequestCounts, count: number, own: number): string {
   const writes = [...counts].filter(([name, value]) => value > 0 && /^(POST|PUT|PATCH|APPLY|DELETE) /.test(name));
   const ofObjects = writes.filter(([name]) => name.includes('virtualservers'));

@@ -1,10 +1,10 @@
-/** Requests that the API server has answered, from its own metrics. */
+/** Counts the requests that the API server has answered, from its metrics. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** `VERB resource[/subresource]` to number of requests, of our objects and of Events. */
+/** `VERB resource[/subresource]` to number of requests, for VirtualServers, ServerCatalogs and Events. */
 export type RequestCounts = Map<string, number>;
 
 export async function countRequests(at: { kubectl: string; kubeconfigPath: string }): Promise<RequestCounts> {

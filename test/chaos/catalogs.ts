@@ -1,11 +1,11 @@
-/** What a ServerCatalog says of itself, against what the provider lists. */
+/** Compares a ServerCatalog's status with what the provider lists. */
 import { RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
 import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 
-/** As the provider answers them, in the words of a catalog. */
+/** The provider's lists, in the shape of a catalog's status. */
 export type Lists = Required<Pick<NonNullable<ServerCatalog['status']>, 'products' | 'images' | 'diskSizes'>>;
 
-/** Few words for labels, each with a plus before it; none for one that nobody has read yet. */
+/** The catalog's state in a few words for labels, each after a plus sign; empty if the catalog was never read. */
 export function stateOfCatalog(catalog: ServerCatalog): string {
   const { metadata, status } = catalog;
   if (status?.conditions === undefined) return '';
@@ -17,7 +17,7 @@ export function stateOfCatalog(catalog: ServerCatalog): string {
   return words.map((word) => `+${word}`).join('');
 }
 
-/** Read for the present spec, and nothing has to be done about it. */
+/** Whether the catalog was read for the present spec and needs no action. */
 function isInOrder({ metadata, status }: ServerCatalog): boolean {
   const truths = status?.conditions?.filter(({ status: value }) => value === 'True').map(({ type }) => type);
   return status?.observedGeneration === metadata.generation && truths?.join() === 'Ready';
@@ -27,7 +27,7 @@ export function shows(catalog: ServerCatalog | undefined, lists: Lists): boolean
   return catalog !== undefined && isInOrder(catalog) && textOf(catalog.status ?? {}) === textOf(lists);
 }
 
-/** Whatever the order of the lists is. */
+/** Serializes the lists regardless of their order. */
 function textOf({ products = [], images = [], diskSizes = [] }: Partial<Lists>): string {
   const lines = [
     ...products.map(({ code, ram }) => `product ${code} ${ram ?? ''}`),

@@ -1,4 +1,7 @@
-/** Lives of objects with a connection Secret. There is no garbage collector: what is bound to an object goes with it. */
+/**
+ * Scenarios with a connection Secret. No garbage collector runs here: a Secret bound to its object counts as deleted
+ * with it.
+ */
 import type { SecretObject } from '../../src/kube/secrets.ts';
 import { expectedData } from '../sim/expected-data.ts';
 import type { Gap } from './gaps.ts';
@@ -11,7 +14,7 @@ const SECRET = `${NAME}${CONNECTION}`;
 const PASSWORD = 'vnc-password';
 const FLAGS = ['--connection-secrets'];
 
-/** What stands in the Secret stands nowhere else. */
+/** The Secret's content must not appear in any log. */
 function watchPassword(stage: Stage): void {
   stage.people.secrets.push(PASSWORD, Buffer.from(PASSWORD).toString('base64'));
 }
@@ -22,24 +25,24 @@ async function ready(stage: Stage): Promise<void> {
   await stage.start();
   await stage.people.apply(NAME, { connectionSecretName: SECRET });
   await stage.rests(NAME);
-  await says(stage, 'what the provider does', true, servers(stage));
+  await says(stage, "the provider's data", true, servers(stage));
 }
 
-/** The only server. */
+/** Identifier of the only server. */
 function servers(stage: Stage): string {
   return stage.simulator.ledger.creates()[0]?.identifier ?? '';
 }
 
-/** Waits until the Secret holds what the provider says of the server, or nothing, and goes with its object or stays. */
+/** Waits until the Secret holds the server's data (or none), and is bound to its object or not. */
 async function says(stage: Stage, what: string, isBound: boolean, identifier?: string): Promise<void> {
   const expected = identifier === undefined ? {} : expectedData(stage.simulator, identifier);
-  await stage.until(`the Secret to say ${what}`, async () => {
+  await stage.until(`the Secret to hold ${what}`, async () => {
     const secret = await stage.people.secret(SECRET);
     return secret !== undefined && same(secret.data, expected) && bound(secret) === isBound;
   });
 }
 
-/** Of an object that is deleted with `Retain`: a Secret of it, if it came to one, stays. */
+/** For an object that is deleted with `Retain`: if its Secret was created, the Secret stays. */
 export const RETAINED_CONNECTION: Pick<Gap, 'flags' | 'spec' | 'end'> = {
   flags: FLAGS,
   spec: { connectionSecretName: SECRET },
@@ -48,7 +51,7 @@ export const RETAINED_CONNECTION: Pick<Gap, 'flags' | 'spec' | 'end'> = {
     await stage.gone(NAME);
     const secret = await stage.people.secret(SECRET);
     if (secret !== undefined && bound(secret))
-      stage.violations.push('the Secret that was to stay goes with its object');
+      stage.violations.push('the retained Secret is still bound to its object');
   },
 };
 
@@ -58,7 +61,7 @@ function same(a: object, b: object): boolean {
   return JSON.stringify(Object.entries(a).sort()) === JSON.stringify(Object.entries(b).sort());
 }
 
-/** What it was before the object went, it is for good: nothing that was under way comes too late. */
+/** Removes the object and returns the Secret in its final state: no call in flight changes it later. */
 async function gone(stage: Stage): Promise<SecretObject | undefined> {
   await stage.people.remove(NAME);
   await stage.gone(NAME);
@@ -80,7 +83,7 @@ export const CONNECTIONS: Readonly<Record<string, Scenario>> = {
       const expected = expectedData(stage.simulator, identifier);
       const secret = await gone(stage);
       if (secret === undefined || bound(secret) || !same(secret.data, expected))
-        stage.violations.push(`the Secret that was to stay is ${secret === undefined ? 'gone' : 'another, or bound'}`);
+        stage.violations.push(`the retained Secret is ${secret === undefined ? 'gone' : 'changed, or still bound'}`);
     },
   },
   'connection-expired': {
@@ -93,7 +96,7 @@ export const CONNECTIONS: Readonly<Record<string, Scenario>> = {
       const secret = await gone(stage);
       if (secret === undefined || !bound(secret) || !same(secret.data, {}))
         stage.violations.push(
-          `the Secret of the expired server is ${secret === undefined ? 'gone' : 'full, or unbound'}`,
+          `the Secret of the expired server is ${secret === undefined ? 'gone' : 'not empty, or not bound'}`,
         );
     },
   },

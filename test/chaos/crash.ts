@@ -1,4 +1,4 @@
-/** The first part: one fault at one request of a scenario, with one operator, which is then started again. */
+/** Part 1: one operator, and one fault at one request of a scenario, after which the operator is restarted. */
 import type { Arena } from './arena.ts';
 import { CRASH_FAULTS, isKill, strike, type CrashFault } from './faults.ts';
 import type { Part, Result } from './plan.ts';
@@ -7,7 +7,7 @@ import { Stage } from './stage.ts';
 import type { Interceptor } from './traffic.ts';
 
 interface Point {
-  /** Of the request: the first of this label. */
+  /** Label of the request; the first request with this label is hit. */
   label: string;
   fault: CrashFault;
 }
@@ -41,7 +41,7 @@ async function run(scenario: Scenario, point: Point | undefined, arena: Arena, n
   const { provider, flags } = scenario;
   const unusual = { ...(provider && { provider }), ...(flags && { flags }) };
   const stage = await Stage.open({ arena, name, boundMs: BOUND_MS, intercept, ...unusual });
-  // A process that lived through the fault is started anew as well: what it knows of it must not be lost with it.
+  // An operator that survived the fault is restarted too: nothing may depend on what it remembers.
   stage.tend = async () => {
     if (state !== 'struck') return;
     state = 'over';

@@ -1,4 +1,4 @@
-/** All there is to know of a stage, for the report of a failure. */
+/** Collects everything known about a stage, for the report of a failure. */
 import type { Simulator } from '../../src/simulator/index.ts';
 import type { Replica } from './replica.ts';
 
@@ -17,7 +17,7 @@ export function dump({ objects, simulator, labels, replicas }: Dumped): string {
   const entries = ledger.slice(-LEDGER_LINES).map((entry) => JSON.stringify(entry));
   return [
     `objects: ${JSON.stringify(objects)}`,
-    section('the provider, last of it', entries),
+    section('the provider, latest requests', entries),
     section('requests', labels),
     ...replicas.map(({ name, log, stderr }) => section(`log of ${name}`, [...log.slice(-LOG_LINES), ...stderr])),
   ].join('\n');

@@ -1,4 +1,4 @@
-/** One request on its way through a proxy: whoever holds it decides whether it goes on, and what comes back. */
+/** One request on its way through a proxy. Its holder decides whether to forward it and what to answer. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Dispatcher } from 'undici';
 import type { LineGate } from './line-gate.ts';
@@ -14,26 +14,26 @@ export interface Answer {
   body: Buffer;
 }
 
-/** Something that arrives and waits for an answer; a fault may strike it. */
+/** Something that arrives and waits for an answer; a fault may hit it. */
 export interface Passing {
   readonly method: string;
   readonly path: string;
   readonly body: string;
-  /** Resolves when the client has gone, or has its answer. */
+  /** Resolves when the client has disconnected or received its answer. */
   readonly left: Promise<void>;
-  /** Lets whom it is meant for act on it; the answer is not passed on yet. */
+  /** Forwards the request to its target; the answer is not passed on yet. */
   forward(): Promise<Answer>;
   reply(answer: Answer): void;
-  /** Breaks the connection, without an answer or in the middle of one. */
+  /** Breaks the connection, either without an answer or in the middle of one. */
   breakOff(): void;
 }
 
-/** Headers that belong to one connection, not to what is sent over it. */
+/** Hop-by-hop headers: they belong to one connection, not to the message. */
 const HOP = new Set(['connection', 'keep-alive', 'transfer-encoding', 'host', 'content-length']);
 
 export class Exchange implements Passing {
   readonly method: string;
-  /** With the query. */
+  /** Includes the query. */
   readonly path: string;
   readonly body: string;
   readonly left: Promise<void>;
@@ -57,7 +57,7 @@ export class Exchange implements Passing {
     void this.left.then(() => (this.#over = true));
   }
 
-  /** The client has gone, or has its answer. */
+  /** Whether the client has disconnected or received its answer. */
   get isOver(): boolean {
     return this.#over;
   }
@@ -66,13 +66,13 @@ export class Exchange implements Passing {
     return this.path.includes('watch=true');
   }
 
-  /** Puts something around `forward`. */
+  /** Wraps `forward`. */
   onForward(around: (forward: () => Promise<Answer>) => Promise<Answer>): void {
     const inner = this.#forward;
     this.#forward = () => around(inner);
   }
 
-  /** Lets the server act on the request; the answer is not passed on yet. Of a watch only its headers are waited for. */
+  /** Forwards the request to the server; the answer is not passed on yet. For a watch, waits for the headers only. */
   forward(): Promise<Answer> {
     return this.#forward();
   }
@@ -100,7 +100,7 @@ export class Exchange implements Passing {
     return { ...answer, body: Buffer.from(await body.arrayBuffer()) };
   }
 
-  /** Passes an answer on; of a watch that was forwarded, everything that follows too. */
+  /** Passes an answer on; for a forwarded watch, also everything that follows. */
   reply({ status, headers, body }: Answer): void {
     if (this.#over) return;
     this.#response.writeHead(status, headers);

@@ -1,7 +1,7 @@
-/** What can happen to one request, and what is done about it afterwards. */
+/** The faults that can hit one request, and what is done about them afterwards. */
 import { jsonAnswer, type Passing } from './exchange.ts';
 
-/** With `-node` the journal is lost as well, as with the node that the process ran on. */
+/** With `-node` the journal is lost too, as if the node itself had failed. */
 export const CRASH_FAULTS = [
   'kill-before',
   'kill-before-node',
@@ -14,7 +14,7 @@ export const CRASH_FAULTS = [
 ] as const;
 export type CrashFault = (typeof CRASH_FAULTS)[number];
 
-/** Ends the process that sent the request by SIGKILL, and starts another one in its place. */
+/** Kills the process that sent the request with SIGKILL, and starts another one in its place. */
 type Kill = (options: { journal: boolean }) => Promise<void>;
 
 export function isKill(fault: CrashFault): boolean {
@@ -55,7 +55,7 @@ export async function strike(fault: CrashFault, exchange: Passing, kill: Kill): 
       await exchange.forward();
       return exchange.left;
     case 'late':
-      // The client has given up before the server sees the request.
+      // The client has given up before the server receives the request.
       await exchange.left;
       await exchange.forward();
   }

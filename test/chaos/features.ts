@@ -1,4 +1,4 @@
-/** Lives with features that an object need not have; those of `scenarios.ts` go by them. */
+/** Scenarios with optional features of an object; added to those in `scenarios.ts`. */
 import { RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
 import type { SimulatedProduct } from '../../src/simulator/index.ts';
 import { begin, isCreate, removed } from './acts.ts';
@@ -11,7 +11,7 @@ const LARGE = { code: 'vps-64gb', ram: 65_536, cores: 16, price: 200 };
 const OTHER_KEY = { keyId: 'another-key', secret: 'the-secret-of-another-key' };
 const CATALOG = 'catalog';
 
-/** Every server that is ordered lies behind the SSH host of the stage. */
+/** Puts every ordered server behind the stage's SSH host. */
 const behindSshHost: Unusual = async (exchange, forward, stage) => {
   const answer = await forward();
   const ssh_proxy = { hostname: '127.0.0.1', port: stage.sshHost.port };
@@ -25,13 +25,13 @@ function offer(stage: Stage, products: SimulatedProduct[]): void {
   stage.simulator.provider.setCatalog({ products });
 }
 
-/** The object rests, and says so because somebody answers. */
+/** Waits until the object has settled and reports that SSH answers. */
 async function answered(stage: Stage): Promise<void> {
   stage.sshHost.answers = true;
   await stage.rests('web');
   const { conditions = [] } = stage.objects.object('web')?.status ?? {};
   if (!conditions.some(({ type, status }) => type === 'Reachable' && status === 'True'))
-    stage.violations.push(`web is Available, and not Reachable: ${JSON.stringify(conditions)}`);
+    stage.violations.push(`web is Available but not Reachable: ${JSON.stringify(conditions)}`);
 }
 
 async function unanswered(stage: Stage): Promise<void> {
@@ -52,7 +52,7 @@ export const FEATURES: Readonly<Record<string, Scenario>> = {
       await stage.rests('web');
       await stage.people.edit('web', { spec: { expiresAt: '2026-01-01T00:00:00Z' } });
       await stage.reaches('web', 'Expired');
-      // More time comes too late, and must not order another server.
+      // An extension after the expiry comes too late, and must not order another server.
       await stage.people.edit('web', { spec: { expiresAt: '2100-01-01T00:00:00Z' } });
       await stage.reaches('web', 'Expired');
       await removed(stage, 'web');
@@ -78,11 +78,11 @@ export const FEATURES: Readonly<Record<string, Scenario>> = {
       await stage.start();
       await catalogShows(stage);
       offer(stage, [SMALL, LARGE]);
-      // Asked once: a process that ends must not take the word with it.
+      // The request is made only once, so a process that dies must not take it along.
       const annotations = { [RECONCILE_AT_ANNOTATION]: 'now' };
       await stage.people.editCatalog(CATALOG, { metadata: { annotations } });
       await catalogShows(stage);
-      // Another key: the catalog and the check of a new server share its first reading, or do not.
+      // A second key, whose first read the catalog may or may not share with the check of a new server.
       offer(stage, [SMALL]);
       stage.simulator.accounts.addKey('default', OTHER_KEY);
       await stage.people.putSecret(OTHER_KEY, 'other');

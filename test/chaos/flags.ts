@@ -1,4 +1,4 @@
-/** How the operators of a plan run: in short times, so that a life takes seconds. */
+/** Operator flags for the plans: short intervals, so that a life takes seconds. */
 import type { Simulator } from '../../src/simulator/index.ts';
 
 export function flagsFor(namespace: string, { baseUrl, authUrl }: Simulator, elects: boolean): string[] {

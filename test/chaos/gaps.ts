@@ -1,21 +1,21 @@
-/** What people do while the operator does not see it, and how the life of the object then comes to its end. */
+/** What people do while the operator cannot see it, and how the object's life ends. */
 import { PAUSED_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { RETAINED_CONNECTION } from './connections.ts';
 import type { Stage } from './stage.ts';
 
 export interface Gap {
-  /** Flags of the operator besides the usual ones. */
+  /** Additional operator flags. */
   flags?: string[];
-  /** Fields of the object besides the usual ones. */
+  /** Additional spec fields of the object. */
   spec?: Partial<VirtualServer['spec']>;
-  /** Brings the object to where people act if they have not done so before; left out: until it rests. */
+  /** Brings the object to the point where people act, unless they already have. Default: waits until it has settled. */
   lead?: (stage: Stage, acted: () => boolean) => Promise<void>;
-  /** Takes no time: nothing in it waits for the operator. */
+  /** Must not wait for the operator. */
   act: (stage: Stage) => Promise<void>;
-  /** Looked at again and again while the operator is blind; true when people have done something. */
+  /** Called repeatedly while the operator is blind; returns true when people have done something. */
   meanwhile?: (stage: Stage) => Promise<boolean>;
-  /** Once the operator sees everything again. */
+  /** Runs once the operator sees everything again. */
   end: (stage: Stage) => Promise<void>;
 }
 
@@ -26,7 +26,7 @@ async function removed(stage: Stage): Promise<void> {
   await stage.gone(NAME);
 }
 
-/** True when the name was free for the second object, and was taken. */
+/** Creates the second object if the name is free; returns whether it did. */
 async function reapplied(stage: Stage): Promise<boolean> {
   if (stage.objects.object(NAME) !== undefined || stage.people.applied > 1) return false;
   await stage.people.apply(NAME);
@@ -43,7 +43,7 @@ async function retainAndRemove(stage: Stage): Promise<void> {
   await stage.people.remove(NAME);
 }
 
-/** The operator knows of the deletion and waits for the task; once people have acted nothing is waited for. */
+/** Waits until the operator knows about the deletion and polls the task; stops waiting once people have acted. */
 async function untilDeleting(stage: Stage, acted: () => boolean): Promise<void> {
   stage.tasksEnd = false;
   const polled = (): number => stage.panel.polls(stage.simulator.ledger.creates()[0]?.task ?? 0);
@@ -73,7 +73,10 @@ export const GAPS: Readonly<Record<string, Gap>> = {
     act: (stage) => stage.people.remove(NAME),
     end: (stage) => stage.gone(NAME),
   },
-  /** Where nothing was claimed yet the name is free at once; else when the operator has let the object go, still blind. */
+  /**
+   * If the first object was never claimed, its name is free at once; otherwise after the blind operator has released
+   * it.
+   */
   recreated: {
     async act(stage) {
       await stage.people.remove(NAME);

@@ -1,4 +1,4 @@
-/** What must hold of single requests at the moment when they arrive. Each violation is a sentence. */
+/** Checks of single requests at the moment they arrive. Each violation is one sentence. */
 import { CATALOG_PLURAL, PAUSED_ANNOTATION, SERVER_PLURAL, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { expiryOf } from '../../src/virtual-server/decision/expiry.ts';
@@ -12,7 +12,7 @@ interface Patch {
   status?: unknown;
 }
 
-/** Every write names the one version of the one object that it is meant for, and touches nothing that is not ours. */
+/** Every write must name the version and uid of its object, and must not touch fields that are not the operator's. */
 export function checkWrite(request: Request): string[] {
   const { method, path, body } = request;
   if (path.includes('/secrets')) return checkConnectionWrite(request);
@@ -39,7 +39,7 @@ export function checkWrite(request: Request): string[] {
   return violations;
 }
 
-/** `objects`: all of the namespace, read just now. */
+/** `objects`: all objects in the namespace, read just now. */
 export function checkServiceCall(
   { method, path, body }: Request,
   objects: readonly VirtualServer[],
@@ -56,17 +56,17 @@ function checkCreate(body: string, objects: readonly VirtualServer[], simulator:
   const alive = new Set(simulator.aliveServers().map((server) => server.identifier));
   const earlier = simulator.ledger.creates().find((create) => create.body.ssh_keys === ssh_keys);
   if (earlier !== undefined && alive.has(earlier.identifier))
-    return [`a create arrives for ${String(ssh_keys)}, for which server ${earlier.identifier} was ordered and lives`];
+    return [`a second create arrives for ${String(ssh_keys)} although server ${earlier.identifier} exists`];
   const object = objects.find(({ spec }) => spec.sshKeys?.join('\n') === ssh_keys);
-  if (object === undefined) return [`a create arrives for ${String(ssh_keys)}, and no object asks for that`];
+  if (object === undefined) return [`a create arrives for ${String(ssh_keys)}, but no object asks for it`];
   const record = recordOf(object);
   if (record?.attempt === undefined || object.metadata.finalizers === undefined)
-    return [`a create arrives for ${object.metadata.name}, which shows no attempt: ${JSON.stringify(record)}`];
+    return [`a create arrives for ${object.metadata.name}, which has no recorded attempt: ${JSON.stringify(record)}`];
   return [];
 }
 
 function checkCancel(identifier: string, objects: readonly VirtualServer[], simulator: Simulator): string[] {
-  // What is gone cannot be cancelled by mistake.
+  // A server that is gone cannot be cancelled by mistake.
   if (!simulator.aliveServers().some((server) => server.identifier === identifier)) return [];
   const holders = objects.filter((object) => recordOf(object)?.identifier === identifier);
   const asking = holders.filter((object) => {

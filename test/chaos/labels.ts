@@ -1,6 +1,6 @@
 /**
- * Names for requests: two requests of the same kind in the same state of the object have the same label, so that a plan
- * can be written down for one and met again in another run. Labels contain no blanks and no quotes.
+ * Labels of requests. Two requests of the same kind in the same state of the object get the same label, so a plan that
+ * names a label finds the request again in another run. Labels contain no blanks and no quotes.
  */
 import { currentReason } from '../../src/controller/conditions.ts';
 import {
@@ -20,23 +20,23 @@ import { connectionLabel, connectionOf } from './secret-calls.ts';
 
 export interface Request {
   method: string;
-  /** With the query. */
+  /** Includes the query. */
   path: string;
   body: string;
 }
 
-/** What has to be known of the world to name a request. */
+/** What is needed to label a request. */
 export interface World {
-  /** That of the namespace, where there is one. */
+  /** The namespace's catalog, if there is one. */
   readonly catalog: ServerCatalog | undefined;
   object(name: string): VirtualServer | undefined;
   /** The object that holds this identifier or task. */
   holder(what: { identifier: string } | { task: number }): VirtualServer | undefined;
-  /** The object that a create with this SSH key is for. */
+  /** The object that ordered a server with this SSH key. */
   ordering(sshKeys: unknown): VirtualServer | undefined;
 }
 
-/** What the object says of itself, in few words: the parts of its record, then what people have asked for. */
+/** The object's state in a few words: the parts of its record, then what people have asked for. */
 export function stateOf(object: VirtualServer | undefined): string {
   if (object === undefined) return 'none';
   const { annotations = {}, deletionTimestamp, generation } = object.metadata;
@@ -55,7 +55,7 @@ export function stateOf(object: VirtualServer | undefined): string {
   return words.length === 0 ? 'fresh' : words.join('+');
 }
 
-/** For requests that may be made for a catalog as well as for a server. */
+/** Suffix for requests that may concern a catalog as well as a server. */
 function beside({ catalog }: World): string {
   return catalog === undefined ? '' : `:catalog${stateOfCatalog(catalog)}`;
 }
@@ -68,14 +68,14 @@ export function kubeLabel(request: Request, world: World): string {
   const parts = route.split('/');
   if (route.includes('/leases')) return `kube:${method}-lease`;
   if (route.includes('/secrets/')) {
-    // When a key that works is read again is left to chance.
+    // Excludes the state, because when the operator rereads a working key depends on timing.
     const name = parts.at(-1) ?? '';
     return name === DEFAULT_API_KEY_SECRET ? 'kube:GET-secret' : `kube:GET-secret:${name}`;
   }
   if (route.endsWith('/events')) return `kube:POST-event:${eventReason(body)}`;
   if (route.endsWith('/virtualservers')) return query.includes('watch=true') ? 'kube:WATCH' : 'kube:LIST';
   if (route.endsWith(`/${CATALOG_PLURAL}`)) {
-    // Where there is none, one is as good as the other.
+    // Without a catalog, lists and watches of catalogs are equivalent.
     if (world.catalog === undefined) return 'kube:READ-catalogs';
     return query.includes('watch=true') ? 'kube:WATCH-catalogs' : 'kube:LIST-catalogs';
   }
@@ -110,7 +110,7 @@ function reasonWritten(body: string): string {
   return currentReason(status?.conditions) ?? 'same';
 }
 
-/** Which parts of the record, and of the finalizers, a write leaves behind. */
+/** The parts of the record and of the finalizers that remain after a write. */
 function written(body: string): string {
   const { metadata } = JSON.parse(body) as {
     metadata: { finalizers?: string[]; annotations?: Record<string, string | null> };

@@ -1,4 +1,4 @@
-/** What a proxy does with the lines of the watches that run through it: passes them, holds them back, or loses them. */
+/** Controls the watch events that run through a proxy: passes them, holds them back, or drops them. */
 
 interface Listener {
   line: (line: string) => void;
@@ -14,12 +14,12 @@ export class LineGate {
   #mode: 'open' | 'hold' | 'drop' = 'open';
   readonly #members = new Map<Listener, string[]>();
 
-  /** Nothing more of what happens is told, until `open`, which tells it all. */
+  /** Holds all events back until `open`, which delivers them. */
   hold(): void {
     this.#mode = 'hold';
   }
 
-  /** What happens from now on is never told to the watches that run. */
+  /** Drops all further events of the running watches. */
   drop(): void {
     this.#mode = 'drop';
   }
@@ -29,7 +29,7 @@ export class LineGate {
     for (const [listener, held] of this.#members) for (const line of held.splice(0)) listener.line(line);
   }
 
-  /** Ends every watch as the API server does when their version has become too old: they have to list again. */
+  /** Ends every watch like an API server whose history is too short: clients have to list again. */
   expire(then: 'open' | 'hold'): void {
     this.#mode = then;
     const status = {

@@ -1,6 +1,6 @@
 /**
- * `npm run test:chaos`: real operators, a real API server, and a fault at every request. Prints how many requests there
- * are, into how many labels they fold and what was run of the whole; the last line is `N passed, N failed`.
+ * `npm run test:chaos`: real operators, a real API server, and a fault at every request. Prints the number of requests,
+ * the number of distinct labels, and the share of plans that ran; the last line is `N passed, N failed`.
  */
 import { startControlPlane } from '../../tools/control-plane/control-plane.ts';
 import { openArena } from './arena.ts';
@@ -18,5 +18,5 @@ const { passed, failed } = await runChaos(arena, options, (line) => console.log(
 await arena.close();
 await controlPlane.stop();
 console.log(`${passed} passed, ${failed} failed`);
-// A run in which nothing was tested has shown nothing.
+// A run that tested nothing proves nothing.
 process.exitCode = failed === 0 && (passed > 0 || options.list) ? 0 : 1;

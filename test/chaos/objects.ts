@@ -1,4 +1,7 @@
-/** The newest version known of every object of one namespace, and of its catalog: told by a watch, by answers to the operator and to people. */
+/**
+ * The newest known version of every object in one namespace and of its catalog, from a watch and from answers to the
+ * operator and to people.
+ */
 import { currentReason } from '../../src/controller/conditions.ts';
 import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
@@ -8,11 +11,11 @@ import type { World } from './labels.ts';
 import { recordOf } from '../gen/records.ts';
 
 export class KnownObjects implements World {
-  /** The one that was written last; no scenario has more than one. */
+  /** The catalog written last; no scenario has more than one. */
   catalog: ServerCatalog | undefined;
   readonly #byName = new Map<string, VirtualServer>();
   readonly #gone = new Set<string>();
-  /** Names by the SSH key that an object has, which tells in the provider's ledger for whom a server was ordered. */
+  /** Its ledger shows by SSH key which object a server was ordered for. */
   readonly #simulator: Simulator;
 
   constructor(simulator: Simulator) {
@@ -23,7 +26,7 @@ export class KnownObjects implements World {
     const { name, uid, deletionTimestamp, finalizers = [] } = object.metadata;
     const known = this.#byName.get(name);
     if (this.#gone.has(uid) || (known !== undefined && !isNewer(object, known))) return;
-    // The write that takes the last finalizer off answers with an object that exists no more.
+    // The write that removes the last finalizer returns an object that no longer exists.
     if (deletionTimestamp !== undefined && finalizers.length === 0) this.gone(object);
     else this.#byName.set(name, object);
   }
@@ -45,7 +48,7 @@ export class KnownObjects implements World {
     return this.#byName.get(name);
   }
 
-  /** Of the object's present generation; undefined while the operator has said nothing of that. */
+  /** The reason for the object's present generation; undefined until the operator has reported on it. */
   reason(name: string): string | undefined {
     const object = this.object(name);
     const isCurrent = object?.status?.conditions?.some(

@@ -1,25 +1,25 @@
-/** What the command line of the chaos runs says. */
+/** Parses the command line of the chaos runs. */
 import { availableParallelism } from 'node:os';
 import { parseArgs } from 'node:util';
 
 export interface ChaosOptions {
-  /** Chooses which part of the whole is run, and in which order. */
+  /** Decides which plans run, and in which order. */
   seed: number;
-  /** How many plans, at most. */
+  /** Maximum number of plans. */
   plans: number;
-  /** Which share of all plans, at most. */
+  /** Maximum share of all plans, 0 to 1. */
   fraction: number;
-  /** No plan is begun when this much time has gone by (ms). */
+  /** No plan starts after this time (ms). */
   budgetMs: number;
-  /** How many scenarios are recorded, and so have plans, at most. */
+  /** Maximum number of scenarios that are recorded and so have plans. */
   scenarios: number;
-  /** How many plans run side by side. */
+  /** Number of plans to run in parallel. */
   jobs: number;
-  /** Run just these. */
+  /** Runs only these plans. */
   ids: string[];
-  /** Only say which plans there are. */
+  /** Only lists the plans. */
   list: boolean;
-  /** Only plans whose id contains this. */
+  /** Runs only plans whose id contains this text. */
   only: string;
 }
 
@@ -27,14 +27,14 @@ export const USAGE = `usage: npm run test:chaos -- [options]
   --plan ID       run this plan (may be repeated)
   --list          print the ids of all plans and run none
   --only TEXT     only plans whose id contains TEXT, such as crash/life/ or stale/
-  --seed N        chooses the plans and their order; default: the present minute
+  --seed N        chooses the plans and their order; default: the current minute
   --plans N       at most N plans
   --fraction F    at most this share of all plans, such as 0.1
-  --minutes M     begin no plan after M minutes
+  --minutes M     start no plan after M minutes
   --scenarios N   only plans of N scenarios
-  --jobs N        plans side by side; default 4 for each processor, since they mostly wait`;
+  --jobs N        plans in parallel; default 4 per processor, since they mostly wait`;
 
-/** Undefined when the arguments make no sense. */
+/** Undefined if the arguments are invalid. */
 export function parseOptions(argv: readonly string[]): ChaosOptions | undefined {
   const number = { type: 'string' } as const;
   try {

@@ -1,4 +1,4 @@
-/** What must hold when a plan has come to its end. Each violation is a sentence. */
+/** Invariants at the end of a plan. Each violation is one sentence. */
 import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { Simulator } from '../../src/simulator/index.ts';
@@ -10,9 +10,9 @@ interface Ending {
   simulator: Simulator;
   objects: readonly VirtualServer[];
   replicas: readonly Replica[];
-  /** SSH keys of objects whose servers were to live on, and identifiers of such servers. */
+  /** SSH keys of objects whose servers must survive, and identifiers of such servers. */
   retained: ReadonlySet<unknown>;
-  /** Everything that must not stand in a log. */
+  /** Strings that must not appear in a log. */
   secrets: readonly string[];
 }
 
@@ -20,14 +20,14 @@ export function checkEnding(ending: Ending): string[] {
   return [...orderedTwice(ending), ...unaccounted(ending), ...saidTooMuch(ending), ...failed(ending)];
 }
 
-/** People in these plans say `not-created` only where nothing was created, so one create for each object it is. */
+/** People in these plans set `not-created` only if nothing was created, so each object has at most one create. */
 function orderedTwice({ simulator }: Ending): string[] {
   const counts = new Map<unknown, number>();
   for (const { body } of simulator.ledger.creates()) counts.set(body.ssh_keys, (counts.get(body.ssh_keys) ?? 0) + 1);
   return [...counts].filter(([, n]) => n > 1).map(([key, n]) => `${n} servers were ordered for ${String(key)}`);
 }
 
-/** The servers that live are those that objects hold, together with those that were to be retained. */
+/** The existing servers must be exactly those that objects hold, plus the retained ones. */
 function unaccounted({ simulator, objects, retained }: Ending): string[] {
   const records = objects.map(recordOf).filter((record) => record?.expiredAt === undefined);
   const held = new Set(records.map((record) => record?.identifier).filter((one) => one !== undefined));
@@ -38,9 +38,9 @@ function unaccounted({ simulator, objects, retained }: Ending): string[] {
   const missing = [...held].filter((identifier) => !alive.has(identifier));
   const cancelled = simulator.ledger.cancels().filter(({ identifier }) => isRetained(identifier));
   return [
-    ...left.map((identifier) => `server ${identifier} lives and no object holds it`),
-    ...missing.map((identifier) => `server ${identifier} is held and does not live`),
-    ...cancelled.map(({ identifier }) => `server ${identifier} was cancelled and was to be retained`),
+    ...left.map((identifier) => `server ${identifier} exists but no object holds it`),
+    ...missing.map((identifier) => `server ${identifier} is held but does not exist`),
+    ...cancelled.map(({ identifier }) => `server ${identifier} was cancelled although it was to be retained`),
   ];
 }
 
@@ -48,18 +48,21 @@ function unaccounted({ simulator, objects, retained }: Ending): string[] {
 export function checkCatalogs(catalogs: readonly ServerCatalog[], lists: Lists): string[] {
   return catalogs
     .filter((catalog) => !shows(catalog, lists))
-    .map(({ metadata: { name }, status }) => `catalog ${name} does not show what is listed: ${JSON.stringify(status)}`);
+    .map(
+      ({ metadata: { name }, status }) =>
+        `catalog ${name} does not match the provider's lists: ${JSON.stringify(status)}`,
+    );
 }
 
 function saidTooMuch({ replicas, secrets }: Ending): string[] {
   return replicas.flatMap(({ name, log, stderr }) => {
     const text = [...log, ...stderr].join('\n');
-    // The secret itself is not repeated here either.
-    return secrets.some((secret) => text.includes(secret)) ? [`a secret stands in the log of ${name}`] : [];
+    // The message must not repeat the secret either.
+    return secrets.some((secret) => text.includes(secret)) ? [`the log of ${name} contains a secret`] : [];
   });
 }
 
-/** A rejection that nobody handles, an exception that nobody catches: Node says so on standard error and ends. */
+/** Node reports an unhandled rejection or an uncaught exception on standard error, and exits. */
 function failed({ replicas }: Ending): string[] {
   return replicas.flatMap(({ name, log, stderr }) => [
     ...(stderr.length > 0 ? [`${name} wrote to standard error: ${stderr.slice(0, 5).join(' | ')}`] : []),

@@ -1,10 +1,10 @@
-/** The provider as people see it: what was ordered for whom, and tasks that end when enough has been seen of them. */
+/** The provider as people see it: which object a server was ordered for, and tasks that end after enough polls. */
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { DEFAULT_KEY, type Simulator } from '../../src/simulator/index.ts';
 import type { Lists } from './catalogs.ts';
 import { recordOf } from '../gen/records.ts';
 
-/** Enough that the second poll meets an object that knows its identifier. */
+/** With two polls, the second one finds an object that knows its identifier. */
 const POLLS = 2;
 
 export class Panel {
@@ -14,13 +14,13 @@ export class Panel {
     this.#simulator = simulator;
   }
 
-  /** Polls of the task that the provider has answered. */
+  /** Number of polls of the task that the provider has answered. */
   polls(task: number): number {
     const filter = { route: '/beta/queue/vps/{task}', param: String(task), status: 200 } as const;
     return this.#simulator.ledger.requests(filter).length;
   }
 
-  /** What can be ordered now, asked past every proxy. */
+  /** What can be ordered now, queried past every proxy. */
   async lists(): Promise<Lists> {
     const { keyId, secret } = DEFAULT_KEY;
     const credentials = `Basic ${Buffer.from(`${keyId}:${secret}`).toString('base64')}`;
@@ -46,11 +46,11 @@ export class Panel {
       connection: 0,
     });
     if (answer.kind !== 'answer' || answer.status !== 200 || typeof answer.body !== 'string')
-      throw new Error(`the provider does not answer ${method} ${path}: ${JSON.stringify(answer)}`);
+      throw new Error(`the provider did not answer ${method} ${path}: ${JSON.stringify(answer)}`);
     return JSON.parse(answer.body);
   }
 
-  /** Reads of the server that the object holds, as far as the provider answered them. */
+  /** Number of reads of the object's server that the provider has answered. */
   reads(object: VirtualServer): number {
     const param = recordOf(object)?.identifier;
     if (param === undefined) return 0;
@@ -58,14 +58,17 @@ export class Panel {
     return this.#simulator.ledger.requests(filter).length;
   }
 
-  /** Ends the tasks that were polled often enough. */
+  /** Ends tasks that were polled often enough. */
   endTasks(): void {
     for (const { task, state, account } of this.#simulator.aliveServers())
       if (task !== undefined && state === 'creating' && this.polls(task) >= POLLS)
         this.#simulator.fleet.completeTask(task, account);
   }
 
-  /** The server that was ordered with these keys and lives. Once somebody has looked, it is waited for no longer. */
+  /**
+   * The existing server that was ordered with these keys. Completes its task, so that a person does not have to wait
+   * for it.
+   */
   serverOf(sshKeys: unknown): string | undefined {
     const ordered = this.#simulator.ledger.creates().filter(({ body }) => body.ssh_keys === sshKeys);
     const found = this.#simulator

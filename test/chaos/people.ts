@@ -18,9 +18,9 @@ import type { KnownObjects } from './objects.ts';
 const MERGE_PATCH = 'application/merge-patch+json';
 
 export class People {
-  /** Every secret that a Secret has held. */
+  /** Every secret value that a Secret has held. */
   readonly secrets: string[] = [];
-  /** Objects that were created so far. */
+  /** Number of objects created so far. */
   applied = 0;
   readonly #http: KubeHttp;
   readonly #namespace: string;
@@ -37,17 +37,17 @@ export class People {
     await this.#http.call({ method: 'POST', path: '/api/v1/namespaces', body });
   }
 
-  /** As the API server gives it now. */
+  /** The Secret as the API server returns it now. */
   secret(name: string): Promise<SecretObject | undefined> {
     return createSecrets(this.#http).get(this.#namespace, name);
   }
 
-  /** The list as the API server gives it now. */
+  /** The objects as the API server returns them now. */
   async list(): Promise<{ items: VirtualServer[] }> {
     return (await this.#http.call({ path: this.#path() })) as { items: VirtualServer[] };
   }
 
-  /** Creates an object whose SSH key tells for whom a server was ordered. */
+  /** Creates an object with a unique SSH key, which shows which object a server was ordered for. */
   async apply(name: string, spec: Manifest['spec'] = {}, annotations: Record<string, string> = {}): Promise<void> {
     const sshKeys = [`ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA ${name}-${randomUUID()}`];
     const manifest = virtualServer(name, withSpec({ sshKeys, ...spec }), withAnnotations(annotations));
@@ -55,7 +55,7 @@ export class People {
     this.applied += 1;
   }
 
-  /** Does nothing where the object is gone. */
+  /** Does nothing if the object is gone. */
   async edit(name: string, change: { spec?: object; annotations?: Record<string, string | null> }): Promise<void> {
     const { spec, annotations } = change;
     await this.#patch(name, { ...(spec && { spec }), ...(annotations && { metadata: { annotations } }) });
@@ -65,7 +65,7 @@ export class People {
     const known = this.#objects.object(name);
     const answer = await this.#http.call({ method: 'DELETE', path: this.#path(name), absent: name });
     this.#saw(answer);
-    // A deletion that is done at once answers with a Status.
+    // An immediate deletion is answered with a Status.
     if ((answer as { kind?: string } | undefined)?.kind === 'Status' && known !== undefined) this.#objects.gone(known);
   }
 
@@ -89,17 +89,17 @@ export class People {
     this.#objects.sawCatalog(answer as ServerCatalog);
   }
 
-  /** As the API server gives them now. */
+  /** The catalogs as the API server returns them now. */
   async catalogs(): Promise<ServerCatalog[]> {
     return ((await this.#http.call({ path: this.#catalogs() })) as { items: ServerCatalog[] }).items;
   }
 
-  /** Learns how the object is now. */
+  /** Reads the object's current state. */
   async lookAt(name: string): Promise<void> {
     this.#saw(await this.#http.call({ path: this.#path(name), absent: name }));
   }
 
-  /** Takes away what a plan has left. */
+  /** Removes everything that a plan has left behind. */
   async removeAll(): Promise<void> {
     if (this.#objects.catalog !== undefined) await this.#http.call({ method: 'DELETE', path: this.#catalogs() });
     for (const { metadata } of (await this.list()).items) {

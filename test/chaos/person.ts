@@ -1,21 +1,21 @@
-/** The person who looks after parked objects: says truthfully what the provider shows. Pure. */
+/** How a person resolves a parked object: truthfully, from what the provider shows. Pure. */
 import { currentReason } from '../../src/controller/conditions.ts';
 import { ADOPT_ANNOTATION, NOT_CREATED_ANNOTATION, ORPHAN_HANDLED_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { orphanName } from '../../src/virtual-server/decision/inputs.ts';
 
-/** What can be seen at the provider. */
+/** What a person can see at the provider. */
 interface Truth {
   /** The server that was ordered for this object and has not been cancelled; it may still be in creation. */
   serverOf(object: VirtualServer): string | undefined;
-  /** True while a create for this object is on its way to the provider. */
+  /** Whether a create for this object is on its way to the provider. */
   onItsWay(object: VirtualServer): boolean;
 }
 
-/** Reasons in which an order waits for a word. */
+/** Reasons for which an order waits for a person's answer. */
 const OPEN = new Set<string | undefined>(['CreateOutcomeUnknown', 'TaskNotFound', 'TaskFailed', 'TaskInUse']);
 
-/** Annotations to set; undefined when there is nothing to say. */
+/** Annotations to set; undefined if there is nothing to resolve. */
 export function resolve(object: VirtualServer, truth: Truth): Record<string, string> | undefined {
   const { annotations = {} } = object.metadata;
   const reason = currentReason(object.status?.conditions);

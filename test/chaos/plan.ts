@@ -1,11 +1,11 @@
-/** What a plan is, and what each part of the suite has to say of its own. */
+/** What a plan is, and what each part of the suite defines. */
 import type { Arena } from './arena.ts';
 
 export type Result =
   | { kind: 'passed' | 'unmet'; labels: readonly string[] }
   | { kind: 'failed'; labels: readonly string[]; why: string; dump: string };
 
-/** Runs in a namespace of this name, which nothing else uses. */
+/** Runs the plan in a namespace of this name, which nothing else uses. */
 export type Run = (arena: Arena, name: string) => Promise<Result>;
 
 /** A kind of plan. The id of a plan is `<part>/<scenario>/<label>/<fault>`; only labels may contain slashes. */
@@ -13,6 +13,6 @@ export interface Part {
   readonly name: string;
   readonly scenarios: readonly string[];
   readonly faults: readonly string[];
-  /** Without label and fault: the scenario alone, so that its requests can be recorded. Undefined: no such plan. */
+  /** Without label and fault: runs the scenario alone, to record its requests. Undefined: no such plan. */
   run(scenario: string, point?: { label: string; fault: string }): Run | undefined;
 }

@@ -1,4 +1,4 @@
-/** All plans: enumerated out of recordings, and found again by their names. */
+/** All plans: enumerated from recordings, and looked up by id. */
 import type { Arena } from './arena.ts';
 import { crash } from './crash.ts';
 import type { Part, Run } from './plan.ts';
@@ -8,7 +8,7 @@ import { stale } from './stale.ts';
 const PARTS: readonly Part[] = [crash, stale, replicas];
 
 export interface Plan {
-  /** Enough to run the plan again. */
+  /** Identifies the plan, so that it can be run again. */
   id: string;
   run: Run;
 }
@@ -17,7 +17,7 @@ export interface Recording extends Recordable {
   labels: readonly string[];
 }
 
-/** Undefined for an id that names no plan. */
+/** Undefined if no plan has this id. */
 export function parsePlan(id: string): Plan | undefined {
   const [partName, scenario = '', ...rest] = id.split('/');
   const part = PARTS.find(({ name }) => name === partName);
@@ -39,7 +39,7 @@ export const SCENARIOS: readonly Recordable[] = PARTS.flatMap((part) =>
   part.scenarios.map((scenario) => ({ part, scenario })),
 );
 
-/** Runs every one of these scenarios once without a fault. Throws when one of them fails. */
+/** Runs each of these scenarios once without a fault. Throws if one of them fails. */
 export async function record(
   arena: Arena,
   wanted: readonly Recordable[],

@@ -1,14 +1,14 @@
-/** `kubectl vps` as a process of its own, past every proxy, with the rights of an administrator. */
+/** Runs `kubectl vps` as a separate process, past every proxy, with administrator rights. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import type { Arena } from './arena.ts';
 
-/** Only bounds a wait in vain (ms). */
+/** Ends a run that hangs (ms). */
 const DEADLINE_MS = 60_000;
-/** What it says when the object is not, or no longer, as the person saw it: one looks again. */
+/** Messages of the plugin if the object is not, or no longer, in the expected state: the person looks again. */
 const LOOK_AGAIN = /changed after it was shown|nothing to resolve|not yet:/;
 
-/** Undefined where there is nothing to complain about. */
+/** Undefined on success, or if the person should look again. */
 export function runPlugin(arena: Arena, namespace: string, words: readonly string[]): Promise<string | undefined> {
   const args = [arena.plugin, ...words, '--kubeconfig', arena.kubeconfig, '--namespace', namespace];
   const env = { PATH: process.env.PATH, NODE_COMPILE_CACHE: join(arena.folder, 'compile-cache') };

@@ -1,4 +1,4 @@
-/** A proxy between the operator and a server: every request goes through a hook that decides what becomes of it. */
+/** A proxy between the operator and a server. Every request goes through a hook that decides what happens to it. */
 import { once } from 'node:events';
 import { createServer as createHttpServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
@@ -8,18 +8,18 @@ import { LineGate } from './line-gate.ts';
 
 interface ProxyOptions {
   upstream: Upstream;
-  /** Serves HTTPS with this. */
+  /** If set, serves HTTPS with this certificate. */
   tls?: { key: string; cert: string };
-  /** Without this token requests are answered with 401. */
+  /** If set, requests without this token get 401. */
   token?: string;
   onExchange: (exchange: Exchange) => Promise<void>;
 }
 
 export interface Proxy {
   readonly origin: string;
-  /** For the watches that run through it. */
+  /** Controls the watches that run through the proxy. */
   readonly gate: LineGate;
-  /** While false, connections break: those that are open, and new ones at once. */
+  /** While false, open connections break and new ones are closed at once. */
   reachable: boolean;
   /** Breaks all connections. */
   cut(): void;
@@ -84,7 +84,7 @@ async function receive(
     exchange = new Exchange(incoming, response, Buffer.concat(chunks).toString(), upstream, gate);
     await onExchange(exchange);
   } catch {
-    // The client went away, or the server behind broke off: either way there is nobody to answer or nothing to say.
+    // The client disconnected or the upstream server broke off, so there is nothing to answer.
     incoming.socket.destroy();
   }
 }

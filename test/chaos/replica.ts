@@ -1,4 +1,4 @@
-/** One place where an operator process runs: its way to the API server, its journal, its log; processes come and go. */
+/** One place where operator processes run, one at a time: its path to the API server, its journal, its log. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, rm, writeFile } from 'node:fs/promises';
@@ -12,23 +12,23 @@ interface ReplicaOptions {
   arena: Arena;
   name: string;
   folder: string;
-  /** Flags of the operator besides those for kubeconfig and journal. */
+  /** Operator flags besides those for kubeconfig and journal. */
   flags: string[];
-  /** By how much its clock is wrong (ms). */
+  /** Offset of its clock (ms). */
   skewMs?: number;
   onExchange: (exchange: Exchange, replica: Replica) => Promise<void>;
-  /** A process ended and nobody had asked for it. */
+  /** Called when a process ends although it was not asked to. */
   onEnd: (replica: Replica, code: number | null) => void;
 }
 
 const TOKEN = 'token-of-the-operator-for-the-proxy';
 
-/** The operator gives itself 25 s beyond the create timeout, which is 8 s at most here. */
+/** The operator allows itself 25 s plus the create timeout, which is at most 8 s here. */
 const STOP_MS = 40_000;
 
 export class Replica {
   readonly name: string;
-  /** Lines of all processes that ran here. */
+  /** Log lines of all processes that ran here. */
   readonly log: string[] = [];
   readonly stderr: string[] = [];
   readonly #options: ReplicaOptions;
@@ -36,7 +36,7 @@ export class Replica {
   readonly #kubeconfig: string;
   #proxy: Proxy | undefined;
   #isClosed = false;
-  /** Where in the log the lines of the present process begin. */
+  /** Index of the present process's first line in the log. */
   #begun = 0;
   #child: { process: ChildProcess; ended: Promise<number | null> } | undefined;
 
@@ -47,7 +47,7 @@ export class Replica {
     this.#kubeconfig = join(options.folder, `${options.name}-kubeconfig`);
   }
 
-  /** The way to the API server. */
+  /** The proxy to the API server. */
   get proxy(): Proxy {
     if (this.#proxy === undefined) throw new Error('the replica is not open');
     return this.#proxy;
@@ -85,7 +85,7 @@ export class Replica {
     await writeFile(this.#kubeconfig, JSON.stringify(kubeconfig));
   }
 
-  /** Does nothing once the replica is closed. */
+  /** Starts a process; does nothing once the replica is closed. */
   start(): void {
     if (this.#isClosed) return;
     this.#begun = this.log.length;
@@ -112,12 +112,12 @@ export class Replica {
     });
   }
 
-  /** True when the present process works on objects. */
+  /** Whether the present process reconciles objects. */
   get runs(): boolean {
     return this.log.slice(this.#begun).some((line) => line.includes('"operator runs"'));
   }
 
-  /** Ends the process at once; resolves when it is gone. */
+  /** Kills the process; resolves when it is gone. */
   async kill(): Promise<void> {
     const child = this.#child;
     this.#child = undefined;
@@ -125,7 +125,7 @@ export class Replica {
     await child?.ended;
   }
 
-  /** Asks the process to end; resolves to what was wrong about the way in which it did. */
+  /** Asks the process to stop; resolves to what was wrong with the way it stopped. */
   async stop(): Promise<string[]> {
     const child = this.#child;
     this.#child = undefined;
@@ -135,10 +135,10 @@ export class Replica {
     const code = await child.ended;
     clearTimeout(late);
     const said = this.log.slice(this.#begun);
-    // Before it says so it has no handler for the signal; and a leader may lose its lease at this very moment.
+    // Until it logs its start, it has no signal handler. A leader may also lose its lease at this moment.
     const isExcused =
       code === null ? !said.some((line) => line.includes('"operator starts"')) : this.#lostLease(code, said);
-    return code === 0 || isExcused ? [] : [`${this.name}, told to stop, ended with code ${code ?? 'none'}`];
+    return code === 0 || isExcused ? [] : [`${this.name}, told to stop, exited with code ${code ?? 'none'}`];
   }
 
   #lostLease(code: number, said: readonly string[]): boolean {
@@ -160,7 +160,7 @@ export class Replica {
   }
 }
 
-/** Sets the wall clock of a process, and nothing else, as seen by the process itself. */
+/** Shifts the process's wall clock, and nothing else, as the process sees it. */
 function skewModule(skewMs: number): string {
   const source = `const now = Date.now; const Real = Date; const skewed = () => now() + ${skewMs};
     globalThis.Date = class extends Real { constructor(...a) { a.length === 0 ? super(skewed()) : super(...a); } };

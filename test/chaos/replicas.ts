@@ -1,4 +1,4 @@
-/** The third part: two operators that elect a leader, and a leader that dies, sleeps, or is cut off at one request. */
+/** Part 3: two operators with leader election, and a leader that dies, sleeps, or is cut off at one request. */
 import { NOT_CREATED_ANNOTATION } from '../../src/api/names.ts';
 import type { Arena } from './arena.ts';
 import type { Passing } from './exchange.ts';
@@ -12,12 +12,12 @@ import { orderedBy, type Interceptor } from './traffic.ts';
 const HOUR_MS = 3_600_000;
 
 interface Trouble {
-  /** Whether the server sees the request before the leader is lost, after the other one has taken over, or never. */
+  /** Whether the server handles the request before the leader is lost, after the other one has taken over, or never. */
   served: 'before' | 'after' | 'never';
   how: 'kill' | 'sleep' | 'cut' | 'outage';
-  /** By how much the clock of the second operator is wrong (ms). */
+  /** Offset of the second operator's clock (ms). */
   skewMs?: number;
-  /** A person says `not-created` while the create is still on its way. */
+  /** A person sets `not-created` while the create is still on its way. */
   earlyWord?: true;
 }
 
@@ -35,10 +35,10 @@ const TROUBLES: Readonly<Record<string, Trouble>> = {
 };
 
 const PLAYED = ['life', 'deleted-during-task', 'unknown-and-created', 'two-at-once'];
-/** Scenarios of one feature: what they have besides is in the others. */
+/** Scenarios of one feature; other scenarios cover their remaining requests. */
 const FEATURES = ['catalog', 'connection', 'connection-expired'];
 const BOUND_MS = 120_000;
-/** So many requests, or so long a silence (ms), until the new leader has done what it can. */
+/** After this many requests, or this much silence (ms), the new leader has done all it can. */
 const ENOUGH_REQUESTS = 8;
 const QUIET_MS = 600;
 /** Longer than a leader is kept away. */
@@ -52,7 +52,8 @@ export const replicas: Part = {
     const scenario = SCENARIOS[name];
     const trouble = point && TROUBLES[point.fault];
     if (scenario === undefined || (point !== undefined && trouble === undefined)) return undefined;
-    // A false word about a create whose answer says nothing is believed: nobody could know better.
+    // If the create's answer does not tell whether a server was created, a false `not-created` is believed: no check
+    // could detect it.
     const isTrustworthy = point?.label === 'provider:POST-servers:attempt' && scenario.provider === undefined;
     if (trouble?.earlyWord === true && !isTrustworthy) return undefined;
     const feature = FEATURES.includes(name) ? name.split('-', 1)[0] : undefined;
@@ -66,10 +67,10 @@ class ReplicaPlan {
   readonly #label: string | undefined;
   readonly #trouble: Trouble | undefined;
   #state: 'waiting' | 'away' | 'over' = 'waiting';
-  /** Lets the leader come back; set while it is away. */
+  /** Lets the leader return; set while it is away. */
   #comeBack: ((stage: Stage) => Promise<void>) | undefined;
   #lost: Replica | undefined;
-  /** SSH keys of the create that is on its way. */
+  /** SSH keys of the create in flight. */
   #heldFor: unknown;
   #takenOverAt: number | undefined;
 
@@ -94,14 +95,14 @@ class ReplicaPlan {
     });
     stage.tend = () => this.#tend(stage);
     stage.isTroubled = () => this.#state !== 'waiting';
-    // Whoever loses its lease ends, and is started again by the machine that it runs on.
+    // A leader that loses its lease exits, and the kubelet starts it again.
     stage.onEnd = (replica, code) => {
       if (code === 1 && replica.log.some((line) => line.includes('"leadership lost"'))) replica.start();
-      else stage.violations.push(`${replica.name} ended by itself with code ${code ?? 'none'}`);
+      else stage.violations.push(`${replica.name} exited unexpectedly with code ${code ?? 'none'}`);
     };
     const act = async (): Promise<void> => {
       await this.#scenario.act(stage);
-      await stage.until('the lost leader to be back', () => this.#state !== 'away');
+      await stage.until('the lost leader to return', () => this.#state !== 'away');
     };
     return stage.play({ act }, () => this.#label === undefined || this.#state !== 'waiting');
   }
@@ -127,7 +128,7 @@ class ReplicaPlan {
         sender.proxy.reachable = false;
         break;
       case 'outage':
-        // The other one is cut off in `#tend`, which knows of it.
+        // `#tend` cuts off the other replica.
         sender.proxy.reachable = false;
     }
     const { left } = exchange;
@@ -135,9 +136,9 @@ class ReplicaPlan {
     let isLeft = false;
     void left.then(() => (isLeft = true));
     this.#comeBack = async () => {
-      // A word that was said too early must not become false later: nobody could tell, and nobody promises to.
+      // A `not-created` that was set too early must not become false later: no operator could tell (documented limit).
       const isDropped = trouble.earlyWord === true && isLeft;
-      // A watch whose client has gone is not begun.
+      // A watch whose client has disconnected is not started.
       const late = trouble.served === 'after' && !isDropped ? await exchange.forward().catch(() => undefined) : answer;
       if (late !== undefined) exchange.reply(late);
       sender.signal('SIGCONT');
@@ -167,7 +168,7 @@ class ReplicaPlan {
   }
 }
 
-/** The outage has outlasted the lease, or so many tries to get one. */
+/** Whether the outage has outlasted the lease or, without a lease, three attempts to acquire it. */
 function hasGivenUp({ log }: Replica): boolean {
   const count = (text: string): number => log.filter((line) => line.includes(text)).length;
   return (

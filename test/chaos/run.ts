@@ -1,4 +1,4 @@
-/** Records the scenarios, enumerates the plans, chooses by seed, runs them side by side, and tells what came of it. */
+/** Records the scenarios, enumerates the plans, selects by seed, runs plans in parallel, and reports the results. */
 import type { Arena } from './arena.ts';
 import { Random } from '../sim/random.ts';
 import type { ChaosOptions } from './options.ts';
@@ -11,7 +11,9 @@ interface Counts {
 
 type Tell = (line: string) => void;
 
-/** A request that did not come is waited for in so many runs: two processes never do everything in the same order. */
+/**
+ * A plan whose request did not arrive is run up to this many times: two processes never act in exactly the same order.
+ */
 const TRIES = 3;
 
 export async function runChaos(arena: Arena, options: ChaosOptions, tell: Tell): Promise<Counts> {
@@ -23,7 +25,7 @@ export async function runChaos(arena: Arena, options: ChaosOptions, tell: Tell):
   }
   const count = Math.ceil(Math.min(options.plans, whole.length * options.fraction));
   const chosen = options.ids.length > 0 ? whole : shuffled(whole, options.seed).slice(0, count);
-  tell(`running ${chosen.length} of ${whole.length} plans, seed ${options.seed}, ${options.jobs} side by side`);
+  tell(`running ${chosen.length} of ${whole.length} plans, seed ${options.seed}, ${options.jobs} in parallel`);
   const counts = { passed: 0, failed: 0, unmet: 0 };
   const startedAt = Date.now();
   await sideBySide(chosen, options.jobs, async (plan, index) => {
@@ -37,14 +39,14 @@ export async function runChaos(arena: Arena, options: ChaosOptions, tell: Tell):
   tell(`ran ${done} of ${whole.length} plans (${share} %), seed ${options.seed}, ${rate(done, startedAt)}`);
   if (counts.unmet > 0)
     tell(
-      `${counts.unmet} of them never met their request: they prove nothing, and are counted neither as passed nor as failed`,
+      `${counts.unmet} of them never saw their request; they prove nothing and count neither as passed nor as failed`,
     );
   return { passed: counts.passed, failed: counts.failed };
 }
 
 function named(id: string): Plan {
   const plan = parsePlan(id);
-  if (plan === undefined) throw new Error(`${id} names no plan: see --list`);
+  if (plan === undefined) throw new Error(`${id} is not a plan; --list prints all plans`);
   return plan;
 }
 
@@ -67,7 +69,7 @@ async function allPlans(arena: Arena, options: ChaosOptions, tell: Tell): Promis
   return plans;
 }
 
-/** Whether ids that begin like this can contain the text, which may be the beginning of an id or a part of its end. */
+/** Whether ids with this prefix can contain the text. */
 function mayContain(beginning: string, text: string): boolean {
   const isBeginning = /^(crash|stale|replicas)\//.test(text);
   return !isBeginning || beginning.startsWith(text) || text.startsWith(beginning);
@@ -104,7 +106,7 @@ async function sideBySide<T>(
   await Promise.all(Array.from({ length: jobs }, worker));
 }
 
-/** Fisher and Yates, with a generator that gives the same order for the same seed. */
+/** Fisher-Yates shuffle with a seeded generator: the same seed gives the same order. */
 function shuffled<T>(items: readonly T[], seed: number): T[] {
   const random = new Random(seed);
   const result = [...items];

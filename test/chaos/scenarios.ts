@@ -1,4 +1,7 @@
-/** Lives of objects, as people make them happen. Whatever fault strikes meanwhile, each comes to the end that it states. */
+/**
+ * Scenarios: lives of objects as people drive them. Whatever the fault, each life reaches the end that its scenario
+ * states.
+ */
 import { ADOPT_ANNOTATION } from '../../src/api/names.ts';
 import { DEFAULT_KEY } from '../../src/simulator/index.ts';
 import { begin, isCreate, removed } from './acts.ts';
@@ -10,9 +13,9 @@ import type { Stage } from './stage.ts';
 import { WORSE } from './worse.ts';
 
 export interface Scenario {
-  /** What the provider does otherwise than usual: its answer to a request; `forward` lets it act as usual. */
+  /** The provider's unusual answer to a request; `forward` gets the usual one. */
   provider?: Unusual;
-  /** Flags of the operator besides the usual ones. */
+  /** Additional operator flags. */
   flags?: string[];
   act: (stage: Stage) => Promise<void>;
 }
@@ -20,12 +23,12 @@ export interface Scenario {
 export type Unusual = (exchange: Exchange, forward: () => Promise<Answer>, stage: Stage) => Promise<Answer>;
 
 const LOOK_MS = 5;
-/** So often is a task polled that what the first poll has told is written down when people go on. */
+/** Number of polls of a task after which the result of the first one is recorded. */
 const POLLS = 2;
 
 const isPoll = ({ path }: Exchange): boolean => path.includes('/queue/vps/');
 
-/** Whether the provider acts on the first create or not, its answer says nothing. */
+/** The first create gets a 503, which does not tell whether the provider acted on it; `acts` decides whether it did. */
 function firstCreateFails(acts: boolean): Unusual {
   const seen = new WeakSet<Stage>();
   return async (exchange, forward, stage) => {
@@ -36,14 +39,14 @@ function firstCreateFails(acts: boolean): Unusual {
   };
 }
 
-/** As long as an object asks for this product. */
+/** The order fails while an object asks for this product. */
 const soldOut = async (exchange: Exchange, forward: () => Promise<Answer>): Promise<Answer> => {
   if (!isCreate(exchange)) return forward();
   const { product } = JSON.parse(exchange.body) as { product?: string };
   return product === 'vps-2gb' ? jsonAnswer(422, { message: 'sold out' }) : forward();
 };
 
-/** No poll is answered before the object is deleted, so that its server has no name yet. */
+/** Holds every poll until the object is deleted, so the server has no name before. */
 const namelessAtFirst: Unusual = async (exchange, forward, stage) => {
   const waits = (): boolean => stage.objects.all().some(({ metadata }) => metadata.deletionTimestamp === undefined);
   while (isPoll(exchange) && waits() && !exchange.isOver) await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
@@ -54,7 +57,7 @@ async function taskRuns(stage: Stage, name: string): Promise<void> {
   await stage.until(`the task of ${name} to be polled`, () => {
     const object = stage.objects.object(name);
     const task = object && recordOf(object)?.task;
-    // A lost answer has to be resolved by a person, and then there is a server.
+    // If the answer was lost, a person has to resolve the order, and the server exists by then.
     return (task !== undefined && stage.panel.polls(task) >= POLLS) || stage.reason(name) === 'Available';
   });
 }
@@ -167,7 +170,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       stage.tasksEnd = false;
       await begin(stage);
       await stage.people.apply('web', { deletionPolicy: 'Retain' });
-      // A process that was killed in between polls first and says so afterwards.
+      // A process that was killed in between polls first and reports afterwards.
       const isPolled = (): boolean => stage.traffic.labels.some((label) => label.startsWith('provider:GET-task'));
       const reasons = ['Creating', 'Available'];
       await stage.until('the task to be known', () => reasons.includes(stage.reason('web') ?? '') || isPolled());
@@ -184,7 +187,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       await taskRuns(stage, 'web');
       stage.simulator.accounts.rotateKey(DEFAULT_KEY.keyId, 'another-secret-of-this-key');
       stage.simulator.accounts.forgetTokens();
-      // Whether a Secret that changes in time is noticed before the old key is refused is left to chance.
+      // Timing decides whether the operator notices the changed Secret before the old key is refused.
       await stage.reaches('web', 'InvalidCredentials');
       await stage.people.putSecret({ ...DEFAULT_KEY, secret: 'another-secret-of-this-key' });
       stage.tasksEnd = true;

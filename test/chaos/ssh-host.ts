@@ -1,4 +1,4 @@
-/** What lies behind the SSH proxy of a server: greets as an SSH server does, or hangs up. */
+/** The SSH server behind a server's SSH proxy: sends a greeting or hangs up. */
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import type { Answer, Passing } from './exchange.ts';
@@ -6,7 +6,7 @@ import type { Answer, Passing } from './exchange.ts';
 const BANNER = 'SSH-2.0-OpenSSH_10.0\r\n';
 
 export class SshHost {
-  /** While false, connections are accepted and closed without a word. */
+  /** While false, connections are accepted and closed without a greeting. */
   answers = true;
   readonly port: number;
   readonly #server: Server;
@@ -18,12 +18,12 @@ export class SshHost {
     this.port = (server.address() as AddressInfo).port;
   }
 
-  /** `onVisit` decides what becomes of a connection. */
+  /** `onVisit` decides what happens to a connection. */
   static async open(onVisit: (visit: Passing) => Promise<void>): Promise<SshHost> {
     const sockets = new Set<Socket>();
     const server = createServer((socket) => {
       sockets.add(socket);
-      // Read, so that it is noticed when the client goes.
+      // Reading is needed to notice that the client disconnects.
       socket
         .on('error', () => undefined)
         .once('close', () => sockets.delete(socket))

@@ -1,6 +1,6 @@
 /**
- * The world of one plan: a namespace, a simulator, operators behind proxies, a fault that waits for its request, and the
- * people around. Scenarios act on it and wait on conditions; every wait is bounded by the deadline of the plan.
+ * The world of one plan: a namespace, a simulator, operators behind proxies, a fault that waits for its request, and
+ * the people. Scenarios act on it and wait for conditions; every wait ends at the plan's deadline.
  */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -24,21 +24,21 @@ import { Traffic, type Interceptor } from './traffic.ts';
 interface StageOptions {
   arena: Arena;
   name: string;
-  /** Wall time after which a wait is in vain (ms). */
+  /** Wall time after which a wait times out (ms). */
   boundMs: number;
-  /** The fault of the plan. */
+  /** The plan's fault. */
   intercept?: Interceptor;
-  /** What the provider of the scenario does otherwise than usual. */
+  /** The provider's unusual answers in this scenario. */
   provider?: Unusual;
   flags?: string[];
-  /** One operator, or several that elect a leader; each entry is by how much its clock is wrong (ms). */
+  /** One entry per operator, the offset of its clock (ms). Several operators elect a leader. */
   skews?: readonly number[];
 }
 
 interface Surroundings {
   simulator: Simulator;
   provider: Proxy;
-  /** All that the provider has given out. */
+  /** All tokens that the provider has issued. */
   tokens: readonly string[];
   sshHost: SshHost;
 }
@@ -54,21 +54,21 @@ export class Stage {
   readonly traffic: Traffic;
   readonly calm: Calm;
   readonly caretaker: Caretaker;
-  /** Behind the proxy of the server of `web`, where the scenario puts it there. */
+  /** The SSH server of `web`, if the scenario puts that server behind it. */
   readonly sshHost: SshHost;
   readonly replicas: Replica[] = [];
   readonly violations: string[] = [];
-  /** SSH keys of objects whose servers are to live on. */
+  /** SSH keys of objects whose servers must survive. */
   readonly retained = new Set<unknown>();
-  /** While false, tasks go on for ever. */
+  /** While false, tasks never end. */
   tasksEnd = true;
-  /** While false, nobody looks after parked objects. */
+  /** While false, people do not resolve parked objects. */
   peopleLook = true;
-  /** Called between two looks at the world: what has to be done about a fault. */
+  /** Called between two checks of a wait: does what the plan's fault requires. */
   tend: () => Promise<void> = () => Promise.resolve();
-  /** True once the trouble of the plan has begun. */
+  /** Whether the plan's fault has started. */
   isTroubled: () => boolean = () => false;
-  /** What to make of a process that ended and was not asked to. */
+  /** Called when a process ends although it was not asked to. */
   onEnd: (replica: Replica, code: number | null) => void;
   readonly #options: StageOptions;
   readonly #provider: Proxy;
@@ -100,7 +100,8 @@ export class Stage {
     this.calm = new Calm(this.objects, this.panel, this.traffic);
     const { objects, panel, people, traffic } = this;
     this.caretaker = new Caretaker({ arena, namespace: name, objects, panel, people, traffic, violated });
-    this.onEnd = (replica, code) => this.violations.push(`${replica.name} ended by itself with code ${code ?? 'none'}`);
+    this.onEnd = (replica, code) =>
+      this.violations.push(`${replica.name} exited unexpectedly with code ${code ?? 'none'}`);
   }
 
   static async open(options: StageOptions): Promise<Stage> {
@@ -137,14 +138,14 @@ export class Stage {
 
   // --- the operators
 
-  /** The replica that holds the Lease; the first one where there is no election. */
+  /** The replica that holds the Lease; without leader election, the first one. */
   get leader(): Replica {
     const found = this.replicas.find(({ name }) => name === this.traffic.holder) ?? this.replicas[0];
     if (found === undefined) throw new Error('there is no operator');
     return found;
   }
 
-  /** The first operator leads, the others stand by. */
+  /** Starts all operators: the first one leads, the others stand by. */
   async start(): Promise<void> {
     const [first, ...others] = this.replicas;
     first?.start();
@@ -153,7 +154,7 @@ export class Stage {
     for (const replica of others) replica.start();
   }
 
-  /** Ends the process in good order and starts another one in its place. */
+  /** Shuts the process down in order, and starts another one in its place. */
   async restart(replica: Replica): Promise<void> {
     this.violations.push(...(await replica.stop()));
     this.calm.clear();
@@ -166,14 +167,14 @@ export class Stage {
     return this.objects.reason(name);
   }
 
-  /** Times out with the plan. Between two looks people do what is theirs to do. */
+  /** Waits until the condition holds or the plan times out. Between two checks people do what they have to do. */
   async until(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
     for (;;) {
       const [violation] = this.violations;
       if (violation !== undefined) throw new Error(violation);
       await this.tend();
       if (await holds()) return;
-      if (Date.now() > this.#deadline) throw new Error(`waited in vain: ${what}`);
+      if (Date.now() > this.#deadline) throw new Error(`timed out waiting for ${what}`);
       await this.#look();
       await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
     }
@@ -183,17 +184,17 @@ export class Stage {
     await this.until(`${name} to be ${reasons.join(' or ')}`, () => reasons.includes(this.reason(name) ?? ''));
   }
 
-  /** The server is there, and looking at it again and again changes nothing. */
+  /** Waits until the server exists and further reads of it cause no writes. */
   async rests(name: string): Promise<void> {
     this.calm.forget(name);
-    await this.until(`${name} to be Available and to rest`, () => this.calm.isResting(name));
+    await this.until(`${name} to be Available and settled`, () => this.calm.isResting(name));
   }
 
   async gone(name: string): Promise<void> {
     await this.until(`${name} to be gone`, () => this.objects.object(name) === undefined);
   }
 
-  /** What people do of themselves. */
+  /** What people do without being asked by the scenario. */
   async #look(): Promise<void> {
     if (this.tasksEnd) this.panel.endTasks();
     if (this.peopleLook) await this.caretaker.look();
@@ -201,7 +202,7 @@ export class Stage {
 
   // --- the end
 
-  /** Plays a scenario to its end, looks at what is left, and takes the stage down. */
+  /** Plays a scenario to its end, checks what is left, and closes the stage. */
   async play({ act }: Pick<Scenario, 'act'>, met: () => boolean): Promise<Result> {
     const { simulator, replicas, traffic } = this;
     const { labels } = traffic;
@@ -225,9 +226,9 @@ export class Stage {
     }
   }
 
-  /** Stops the operators in good order and looks at what is left. */
+  /** Stops the operators in order, and checks what is left. */
   async #finish(): Promise<void> {
-    // A fault may meet what is asked for at the very end, and start an operator once more.
+    // The fault may hit a request at the very end, and start an operator again.
     while (this.traffic.isStruck || this.replicas.some(({ pid }) => pid !== undefined)) {
       await this.until('the fault to be over', () => !this.traffic.isStruck);
       await this.until('an operator to run', () => this.leader.runs);

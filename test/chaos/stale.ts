@@ -1,4 +1,4 @@
-/** The second part: from one request on the operator sees an old state, or misses a stretch, and people act meanwhile. */
+/** Part 2: from one request on, the operator sees an old state or misses events, while people act. */
 import type { Arena } from './arena.ts';
 import { jsonAnswer, type Passing } from './exchange.ts';
 import { GAPS, type Gap } from './gaps.ts';
@@ -8,21 +8,21 @@ import { Stage } from './stage.ts';
 import type { Interceptor } from './traffic.ts';
 
 const VIEWS = [
-  /** The watch is silent, writes pass. */
+  /** The watch is silent; writes pass. */
   'frozen',
-  /** The watch ends and a list shows the old state again, as a lagging API server does. */
+  /** The watch ends, and a list shows the old state again, like a lagging API server. */
   'frozen-relist',
   /** A new process starts with the old state. */
   'frozen-restart',
-  /** What happens is never told; in the end the watch has to be begun anew. */
+  /** The events are lost; later the watch ends and the operator has to list again. */
   'lost',
-  /** The process is not there when it happens. */
+  /** The process is down while people act. */
   'absent',
 ] as const;
 type View = (typeof VIEWS)[number];
 
 const BOUND_MS = 90_000;
-/** So many requests, or so long a silence (ms): then the operator has done all that its view tells it to do. */
+/** After this many requests, or this much silence (ms), the operator has done all that its view asks for. */
 const ENOUGH_REQUESTS = 6;
 const QUIET_MS = 600;
 
@@ -95,7 +95,7 @@ class StalePlan {
     else if (this.#view !== 'absent') gate.hold();
     const killed = this.#view === 'frozen-restart' || this.#view === 'absent';
     if (killed) await sender.kill();
-    // A request that was on its way when people acted meets what they did.
+    // A request in flight while people act meets the result of what they did.
     if (!this.#acted) await this.#people(stage);
     if (this.#view === 'frozen-relist') gate.expire('hold');
     if (killed) sender.start();
@@ -104,9 +104,9 @@ class StalePlan {
     return killed;
   }
 
-  /** Ends the blindness when the operator has acted on it. */
+  /** Ends the blindness once the operator has acted on its old view. */
   async #see(stage: Stage): Promise<void> {
-    // While people act nothing is asked for, which says nothing of the operator.
+    // While people act all requests wait, so silence proves nothing about the operator.
     if (this.#state !== 'blind' || this.#since === Infinity) return;
     if ((await this.#gap.meanwhile?.(stage)) === true) this.#since = stage.traffic.labels.length;
     if (stage.traffic.labels.length - this.#since < ENOUGH_REQUESTS && stage.traffic.quietMs < QUIET_MS) return;

@@ -1,4 +1,4 @@
-/** All requests of the operators of one plan: named, checked, met by the fault of the plan or passed on. */
+/** All requests of a plan's operators: labeled, checked, and then hit by the plan's fault or passed on. */
 import { CATALOG_PLURAL, SERVER_PLURAL } from '../../src/api/names.ts';
 import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
@@ -9,7 +9,7 @@ import { kubeLabel, serviceLabel, stateOf } from './labels.ts';
 import type { KnownObjects } from './objects.ts';
 import type { Replica } from './replica.ts';
 
-/** What is done with a request instead of passing it on; true when it was dealt with. */
+/** Handles a request instead of passing it on; returns true if it did. */
 export type Interceptor = (label: string, exchange: Passing, sender: Replica) => Promise<boolean>;
 
 interface TrafficOptions {
@@ -17,15 +17,15 @@ interface TrafficOptions {
   objects: KnownObjects;
   /** The objects as the API server has them now. */
   list: () => Promise<{ items: VirtualServer[] }>;
-  /** Who sends what goes to the provider. */
+  /** The replica that sends the requests to the provider. */
   leader: () => Replica;
-  /** Only one of several operators works, and the others wait for its Lease. */
+  /** Whether several operators run with leader election, one active and the others waiting for the Lease. */
   elects: boolean;
-  /** Told of what must never happen. */
+  /** Called with violations. */
   violated: (violations: readonly string[]) => void;
   /** The fault of the plan. */
   intercept?: Interceptor;
-  /** What the provider answers. */
+  /** The provider's answers. */
   provider?: (exchange: Exchange, forward: () => Promise<Answer>) => Promise<Answer>;
 }
 
@@ -34,12 +34,12 @@ const LAST_WORDS_MS = 50;
 export class Traffic {
   /** Labels of all requests, in order of arrival. */
   readonly labels: string[] = [];
-  /** Name of the replica that holds the Lease, as the API server has it. */
+  /** Name of the replica that holds the Lease, according to the API server. */
   holder: string | undefined;
   readonly #options: TrafficOptions;
-  /** By name of the object. */
+  /** Number of writes, by name of the object. */
   readonly #writes = new Map<string, number>();
-  /** By SSH key: creates between the operator and the provider. */
+  /** By SSH key: number of creates in flight between the operator and the provider. */
   readonly #onTheirWay = new Map<unknown, number>();
   /** Processes that have held the Lease. */
   readonly #led = new Set<number | undefined>();
@@ -51,17 +51,17 @@ export class Traffic {
     this.#options = options;
   }
 
-  /** True while a fault strikes: when it has, there may be one more process. */
+  /** Whether a fault is in progress; when it ends, there may be one more process. */
   get isStruck(): boolean {
     return this.#intercepting > 0;
   }
 
-  /** For how long nothing was asked for (ms). */
+  /** Time since the last request (ms). */
   get quietMs(): number {
     return Date.now() - this.#lastAt;
   }
 
-  /** How often operators have written to the object. */
+  /** Number of operator writes to the object. */
   writes(name: string): number {
     return this.#writes.get(name) ?? 0;
   }
@@ -70,7 +70,7 @@ export class Traffic {
     return (this.#onTheirWay.get(sshKeys) ?? 0) > 0;
   }
 
-  /** No request arrives while people do several things at once: what falls between them would be met by chance. */
+  /** Holds all requests while people do several things at once; which ones fell in between would be left to chance. */
   async hold(act: () => Promise<void>): Promise<void> {
     const acted = act();
     this.#still = acted.catch(() => undefined);
@@ -98,7 +98,7 @@ export class Traffic {
     await this.#still;
     const { objects, list, simulator, violated, leader, provider } = this.#options;
     exchange.onForward(async (forward) => {
-      // What is true at the very moment at which the provider acts.
+      // Checks the state at the very moment at which the provider acts.
       if (exchange.method !== 'GET') violated(checkServiceCall(exchange, (await list()).items, simulator));
       return forward();
     });
@@ -137,14 +137,14 @@ export class Traffic {
     }
   }
 
-  /** A process that has not led yet neither lists nor watches objects. */
+  /** A process that has not led yet must neither list nor watch objects. */
   async #checkStandby(exchange: Exchange, { name, pid }: Replica): Promise<void> {
     const kind = exchange.path.split('?')[0]?.split('/').at(-1) ?? '';
     const isInforming = exchange.method === 'GET' && [SERVER_PLURAL, CATALOG_PLURAL].includes(kind);
     if (!this.#options.elects || !isInforming || pid === undefined || this.#led.has(pid)) return;
-    // The last words of a process may arrive when its successor is there already; their connection is closed then.
+    // A process's last requests may arrive after its successor has taken over; their connection is closed then.
     await new Promise((resolve) => setTimeout(resolve, LAST_WORDS_MS));
-    if (!exchange.isOver) this.#options.violated([`${name} stands by and sends GET ${exchange.path}`]);
+    if (!exchange.isOver) this.#options.violated([`${name} is a standby but sends GET ${exchange.path}`]);
   }
 
   #learn({ method, path }: Exchange, { status, body }: Answer, sender: Replica): void {

@@ -1,14 +1,14 @@
-/** Kills the operators that are left, and removes their folder, when this process ends without an order, however it ends. */
+/** Kills the remaining operators and removes their folder when this process ends unexpectedly, however it ends. */
 import { spawn } from 'node:child_process';
 
 export interface Watchdog {
   add(pid: number): void;
   remove(pid: number): void;
-  /** Nothing is left to watch over. */
+  /** Ends the watchdog; nothing is left to watch. */
   dismiss(): void;
 }
 
-// Its standard input is a pipe that only we hold: it reads an end of file when we are gone, by SIGKILL too.
+// Standard input is a pipe that only this process holds, so the script reads end-of-file even after a SIGKILL.
 const SCRIPT = 'while read -r line; do pids=$line; done; [ -z "$pids" ] || kill -9 $pids; rm -rf "$1"';
 
 export function startWatchdog(folder: string): Watchdog {

@@ -1,4 +1,4 @@
-/** Lives at a provider that lags, denies, fails and suspends; those of `scenarios.ts` go by them. */
+/** Scenarios with a provider that lags, denies, fails and suspends; added to those in `scenarios.ts`. */
 import { RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
 import { DEFAULT_KEY } from '../../src/simulator/index.ts';
 import { begin, removed } from './acts.ts';
@@ -11,7 +11,7 @@ const OTHER_KEY = { keyId: 'key-of-another-account', secret: 'the-secret-of-anot
 
 const isPoll = ({ path }: Exchange): boolean => path.includes('/queue/vps/');
 
-/** No poll is answered while the stage has a key of another account in prospect. */
+/** Stages whose polls are answered; before that, polls fail until the key of the other account is in place. */
 const polledLate = new WeakSet<Stage>();
 const unpolledAtFirst: Unusual = (exchange, forward, stage) =>
   isPoll(exchange) && !polledLate.has(stage) ? Promise.resolve(jsonAnswer(503, {})) : forward();
@@ -28,7 +28,7 @@ export const WORSE: Readonly<Record<string, Scenario>> = {
       await begin(stage);
       await stage.people.apply('web');
       await stage.people.apply('db');
-      // One is deleted as soon as its order is known, the other one when it is Ready.
+      // One object is deleted as soon as its order is known, the other once it is Ready.
       await stage.until('the order of web to be known', () => {
         const object = stage.objects.object('web');
         return object !== undefined && (recordOf(object)?.task !== undefined || stage.reason('web') === 'Available');
@@ -56,7 +56,7 @@ export const WORSE: Readonly<Record<string, Scenario>> = {
       const identifier = identifierOf(stage, 'web');
       stage.simulator.fleet.removeServer(identifier);
       await stage.reaches('web', 'ServerMissing');
-      // Whoever cancels it now cancels the server of somebody else.
+      // From now on, a cancellation would hit a server that web does not own.
       stage.simulator.fleet.reuseIdentifier(identifier, 'default');
       stage.retained.add(identifier);
       await removed(stage, 'web');
@@ -104,8 +104,8 @@ export const WORSE: Readonly<Record<string, Scenario>> = {
       await stage.people.remove('web');
       polledLate.add(stage);
       const noticed = ['IdentityUnproven', 'ServerNotVisible', 'CreateOutcomeUnknown'];
-      // An operator that has read the right key shortly before may finish with it.
-      await stage.until('the wrong key to be noticed, the order to be open, or all to be over', () => {
+      // An operator that has just read the right key may complete the deletion with it.
+      await stage.until('the wrong key to be noticed, the order to be open, or the object to be gone', () => {
         return stage.objects.object('web') === undefined || noticed.includes(stage.reason('web') ?? '');
       });
       await stage.people.putSecret(DEFAULT_KEY);

@@ -1,4 +1,4 @@
-/** The component that lets the operator write connection Secrets, as docs/install.md adds it, and the end of such a Secret. */
+/** The connection-secrets component, added as docs/install.md describes, and the deletion of a connection Secret. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { kustomize } from '../../tools/manifests.ts';
 import { apply, connect, kubectl, setting, until } from './support/cluster.ts';
@@ -15,7 +15,7 @@ beforeAll(async () => {
   await rolledOut();
 });
 afterAll(async () => {
-  // Without the component again: the other files speak of the operator as it is shipped.
+  // Removes the component, because the other test files expect the operator as shipped.
   const rest = ['clusterrole', 'clusterrolebinding', 'validatingadmissionpolicy', 'validatingadmissionpolicybinding'];
   for (const kind of rest) await kubectl('delete', kind, POLICY);
   await apply(await installFile());
@@ -23,7 +23,7 @@ afterAll(async () => {
   await http.close();
 });
 
-/** The manifests with the component and the image under test. */
+/** The manifests, with the component and with the image under test. */
 async function withComponent(): Promise<string> {
   const text = await kustomize('kubectl', `${MANIFESTS}/base`, `${MANIFESTS}/components/connection-secrets`);
   return text.replace(/^(\s*image: ).*$/m, `$1${setting('E2E_IMAGE')}`);
@@ -34,7 +34,7 @@ async function rolledOut(): Promise<void> {
   await ready(http);
 }
 
-it('makes a Secret by the time the server is Ready, which goes with it', async () => {
+it('creates the Secret before the server is Ready, and deletes it with the object', async () => {
   const servers = await createServers(http, 'connection');
   await servers.apply('web');
   const asks = { spec: { connectionSecretName: 'web-connection' } };
@@ -47,10 +47,10 @@ it('makes a Secret by the time the server is Ready, which goes with it', async (
   const found = await kubectl(...secret, '-o', 'jsonpath={.data.identifier}');
   expect(Buffer.from(found, 'base64').toString()).toBe(identifier);
   await servers.delete('web');
-  await until('the Secret to go with its object', async () => (await kubectl(...secret)) === '');
+  await until('the Secret to be deleted with its object', async () => (await kubectl(...secret)) === '');
 });
 
-it('keeps the operator from every other Secret', async () => {
+it('lets the operator write no other Secret', async () => {
   const account = `system:serviceaccount:${NAMESPACE}:vps-operator`;
   const create = kubectl('--as', account, '-n', 'default', 'create', 'secret', 'generic', 'mine', '--from-literal=a=b');
   await expect(create).rejects.toThrow('no Secret but those of type vps-operator.dev/connection');

@@ -1,4 +1,4 @@
-/** The standby takes over, and a node may be emptied: what is measured here is printed. */
+/** Failover to the standby, and draining of a node. Prints the failover time. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { connect, kubectl, until } from './support/cluster.ts';
 import { install, isReady, killPod, pods, ready, theLeader } from './support/operator.ts';
@@ -10,7 +10,7 @@ const service = new Service(http);
 beforeAll(() => install(http));
 afterAll(() => http.close());
 
-it('goes on with the standby when the leader is killed', async () => {
+it('continues with the standby when the leader is killed', async () => {
   const servers = await createServers(http, 'failover');
   await servers.apply('before');
   await servers.waitReady('before');
@@ -30,16 +30,16 @@ it('goes on with the standby when the leader is killed', async () => {
   }
 });
 
-it('goes on while a node is drained, since one replica may be evicted at a time', async () => {
+it('continues while a node is drained, because only one replica may be evicted at a time', async () => {
   const servers = await createServers(http, 'drain');
   const nodes = (await http.call({ path: '/api/v1/nodes' })) as { items: unknown[] };
   const { spec } = await theLeader(http);
   const select = '--pod-selector=app.kubernetes.io/name=vps-operator';
-  // The journal is an emptyDir: kubectl wants to hear that it may go.
+  // The journal is an emptyDir, which kubectl drain deletes only with this flag.
   const further = ['--ignore-daemonsets', '--delete-emptydir-data', '--timeout=30s'];
   const drain = kubectl('drain', spec.nodeName, select, ...further);
   try {
-    // With one node the replacement of the first has nowhere to go, and the disruption budget keeps the second.
+    // On a single node the evicted replica cannot be rescheduled, so the disruption budget protects the other one.
     const refused = await drain.then(
       () => '',
       (error: unknown) => String(error),

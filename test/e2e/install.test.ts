@@ -1,4 +1,4 @@
-/** Installing from the one file, and a server's whole life. */
+/** Installation from the single manifest file, and a server's whole life. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { apply, connect, kubectl } from './support/cluster.ts';
 import { inPod, install, installFile, NAMESPACE, ready, theLeader } from './support/operator.ts';
@@ -10,8 +10,8 @@ const service = new Service(http);
 beforeAll(() => install(http));
 afterAll(() => http.close());
 
-it('runs two replicas that never restarted, in a namespace that admits restricted pods only', async () => {
-  // Other tests kill processes, and their files run in any order.
+it('runs two replicas without restarts, in a namespace that admits restricted pods only', async () => {
+  // Other test files kill processes, and files run in any order.
   await kubectl('-n', NAMESPACE, 'rollout', 'restart', 'deployment/vps-operator');
   await kubectl('-n', NAMESPACE, 'rollout', 'status', 'deployment/vps-operator', '--timeout=120s');
   const pods = await ready(http);
@@ -23,7 +23,7 @@ it('runs two replicas that never restarted, in a namespace that admits restricte
   expect(JSON.parse(labels)).toMatchObject({ 'pod-security.kubernetes.io/enforce': 'restricted' });
 });
 
-it('runs as a plain user who can write nothing but the journal', async () => {
+it('runs as an unprivileged user who can write only to the journal', async () => {
   const probe = `
     const { writeFileSync, readdirSync, readFileSync } = require('node:fs');
     const tryTo = (path) => { try { writeFileSync(path, ''); return 'written'; } catch (error) { return error.code; } };
@@ -46,7 +46,7 @@ it('runs as a plain user who can write nothing but the journal', async () => {
   });
 });
 
-it('orders one server for an object, makes it Ready, and cancels it', async () => {
+it('orders one server per object, reports it Ready, and cancels it', async () => {
   const servers = await createServers(http, 'life');
   await servers.apply('web');
   await kubectl('-n', servers.namespace, 'wait', '--for=condition=Ready', 'vps/web', '--timeout=120s');
@@ -57,7 +57,7 @@ it('orders one server for an object, makes it Ready, and cancels it', async () =
   expect(await service.ordered(servers.sshKey('web'))).toEqual([identifier]);
 });
 
-it('changes nothing when the file is applied once more', async () => {
+it('changes nothing when the manifest is applied again', async () => {
   const generation = (): Promise<string> =>
     kubectl('-n', NAMESPACE, 'get', 'deployment', 'vps-operator', '-o', 'jsonpath={.metadata.generation}');
   const [was, pods] = [await generation(), await ready(http)];

@@ -1,4 +1,4 @@
-/** A cluster of its own for one run of the tests, in Docker, by kind (https://kind.sigs.k8s.io). */
+/** Creates a temporary cluster in Docker for one test run, with kind (https://kind.sigs.k8s.io). */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,7 +12,7 @@ export function hasCommand(command: string, ...args: string[]): boolean {
   return spawnSync(command, args, { stdio: 'ignore' }).status === 0;
 }
 
-/** Removes the cluster when this process ends, however it ends, unless `keep`. Throws what kind could not do. */
+/** Removes the cluster when this process ends, however it ends, unless `keep` is set. Throws if kind fails. */
 export async function createKindCluster(keep: boolean): Promise<Cluster> {
   const folder = mkdtempSync(join(tmpdir(), 'vps-operator-kind-'));
   const kubeconfig = join(folder, 'kubeconfig');

@@ -1,12 +1,12 @@
 /**
- * `npm run test:e2e`: the image, the manifests and a simulated provider in real pods, on a cluster of kind that is removed
- * afterwards, or on the one of E2E_KUBECONFIG. The last line of output is `N passed, N failed`. CONTRIBUTING.md has more.
+ * `npm run test:e2e`: runs the image, the manifests and a simulated provider in real pods, on a temporary kind cluster
+ * or on the cluster of E2E_KUBECONFIG. The last line of output is `N passed, N failed`. See CONTRIBUTING.md.
  *
- *   --if-possible   where a cluster, kubectl or Docker is missing, say so and count nothing
- *   --measure       no tests: the memory and CPU of the operator in its pod
- *   --keep          keep the cluster of kind
+ *   --if-possible   if a cluster, kubectl or Docker is missing, report it and count nothing
+ *   --measure       no tests: measures the operator's memory and CPU in its pod
+ *   --keep          keeps the kind cluster
  *
- * Further arguments go to vitest. E2E_IMAGE names an image that is built already; E2E_KILL: see support/operator.ts.
+ * Further arguments go to vitest. E2E_IMAGE names an image that is already built; E2E_KILL: see support/operator.ts.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -58,7 +58,7 @@ async function main(): Promise<Counts> {
 
 function lackOfDocker(): string | undefined {
   if (process.env['E2E_IMAGE'] !== undefined || hasCommand('docker', 'version')) return undefined;
-  return 'the Docker engine that builds the image does not answer: start it, or name a built image in E2E_IMAGE';
+  return 'cannot reach the Docker engine to build the image: start it, or name a built image in E2E_IMAGE';
 }
 
 const counts = await main().catch((error: unknown) => {
@@ -66,5 +66,5 @@ const counts = await main().catch((error: unknown) => {
   return { passed: 0, failed: 1 };
 });
 console.log(`\n${counts.passed} passed, ${counts.failed} failed`);
-// Clusters are removed on exit.
+// Exit handlers remove the cluster.
 process.exit(counts.failed === 0 ? 0 : 1);

@@ -1,4 +1,4 @@
-/** `npm run test:e2e -- --measure`: memory and CPU of the operator in its pod, idle and while many servers are ordered. */
+/** `npm run test:e2e -- --measure`: the operator's memory and CPU in its pod, idle and while it orders many servers. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { API_VERSION, SERVER_PLURAL } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
@@ -12,7 +12,7 @@ const ALL_READY_MS = 30 * 60_000;
 const MB = 1024 * 1024;
 const http = connect();
 
-/** Beside the settings of the tests: no brakes, and the intervals that a user has. */
+/** On top of the test settings: no rate limits, and the default intervals of a production setup. */
 const SETTINGS = {
   VPS_POLL_INTERVAL: '60s',
   VPS_PROVIDER_QPS: '200',
@@ -21,9 +21,9 @@ const SETTINGS = {
 };
 
 interface Usage {
-  /** Bytes, as the process sees it. */
+  /** Resident memory, as reported by the process (bytes). */
   rss: number;
-  /** Seconds since its start. */
+  /** CPU time since the process started (seconds). */
   cpu: number;
 }
 
@@ -31,7 +31,7 @@ interface Summary {
   pods: { podRef: { uid: string }; memory?: { workingSetBytes: number } }[];
 }
 
-/** From /metrics, by way of the API server. */
+/** Reads /metrics through the API server. */
 async function usage(pod: Pod): Promise<Usage> {
   const path = `/api/v1/namespaces/${NAMESPACE}/pods/${pod.metadata.name}:8080/proxy/metrics`;
   const text = await kubectl('get', '--raw', path);
@@ -39,7 +39,7 @@ async function usage(pod: Pod): Promise<Usage> {
   return { rss: value('process_resident_memory_bytes'), cpu: value('process_cpu_seconds_total') };
 }
 
-/** What the kubelet counts against the limit, without the page cache that could go. */
+/** Memory that the kubelet counts against the limit: without page cache that could be reclaimed. */
 async function workingSet({ metadata, spec }: Pod): Promise<number> {
   const summary = (await http.call({ path: `/api/v1/nodes/${spec.nodeName}/proxy/stats/summary` })) as Summary;
   return summary.pods.find(({ podRef }) => podRef.uid === metadata.uid)?.memory?.workingSetBytes ?? NaN;
@@ -102,7 +102,7 @@ function isAvailable({ status }: VirtualServer): boolean {
   return status?.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True') === true;
 }
 
-/** Seconds from the start of the container to Ready; the API server keeps whole seconds. */
+/** Time from the container's start to Ready; the API server stores whole seconds. */
 function startUp({ status }: Pod): string {
   const begun = Date.parse(status.containerStatuses?.[0]?.state.running?.startedAt ?? '');
   const ended = Date.parse(status.conditions?.find(({ type }) => type === 'Ready')?.lastTransitionTime ?? '');

@@ -1,4 +1,4 @@
-/** Deleting a whole namespace: its Secret goes first, and its servers must be cancelled all the same. */
+/** Deletion of a whole namespace: the Secret is deleted first, and the servers must still be cancelled. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { connect, kubectl } from './support/cluster.ts';
 import { deletePod, install, NAMESPACE, pods, ready } from './support/operator.ts';
@@ -10,7 +10,7 @@ const service = new Service(http);
 beforeAll(() => install(http));
 afterAll(() => http.close());
 
-it('cancels the servers of a namespace that is deleted with the Secret in it', async () => {
+it('cancels the servers of a deleted namespace although its Secret is gone', async () => {
   const servers = await createServers(http, 'namespace');
   const names = ['web-0', 'web-1', 'web-2'];
   await servers.apply(...names);
@@ -23,7 +23,7 @@ it('cancels the servers of a namespace that is deleted with the Secret in it', a
   }
 });
 
-it('cancels them by the fallback Secret when no replica remembers the key', async () => {
+it('cancels them with the fallback Secret when no replica remembers the key', async () => {
   const servers = await createServers(http, 'fallback');
   const fallback = `${servers.namespace}.vps-api-key`;
   await servers.apply('web');

@@ -1,13 +1,13 @@
-/** A peer without credentials holds connections to the probe ports: no replica restarts, and no order suffers. */
+/** An unauthenticated peer floods the probe ports: no replica restarts, and no order is affected. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { connect } from './support/cluster.ts';
 import { inPod, install, ready, type Pod } from './support/operator.ts';
 import { createServers } from './support/servers.ts';
 import { CREATE, Service } from './support/simulator.ts';
 
-/** Longer than six liveness probes in a row, after which the kubelet restarts a container. */
+/** Longer than six consecutive liveness probes, after which the kubelet restarts a container. */
 const ATTACK_MS = 90_000;
-// Runs beside the operator in its pod: no NetworkPolicy is in between.
+// Runs in the operator's own pod, where no NetworkPolicy applies.
 const ATTACK = `
   const { connect } = require('node:net');
   let made = 0;
@@ -27,7 +27,7 @@ const service = new Service(http);
 beforeAll(() => install(http));
 afterAll(() => http.close());
 
-/** What would be another after a restart, or after a readiness probe that failed. */
+/** State that changes when a container restarts or a readiness probe fails. */
 function lives(pods: Pod[]): unknown[] {
   return pods.map(({ metadata, status }) => ({
     uid: metadata.uid,
@@ -36,7 +36,7 @@ function lives(pods: Pod[]): unknown[] {
   }));
 }
 
-it('restarts no replica, and orders each server once, while 140 slow connections are kept up', async () => {
+it('restarts no replica and orders each server once, despite 140 slow connections', async () => {
   const servers = await createServers(http, 'probes');
   const before = await ready(http);
   const attacks = Promise.all(before.map((pod) => inPod(pod, ATTACK)));

@@ -1,4 +1,4 @@
-/** Replicas that come and go while servers are being ordered: nothing is lost, and nothing is ordered twice. */
+/** Replicas restart while servers are being ordered: no order is lost or repeated. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { connect, kubectl, until } from './support/cluster.ts';
@@ -6,14 +6,14 @@ import { deletePod, install, killPod, NAMESPACE, pods, ready, theLeader } from '
 import { createServers } from './support/servers.ts';
 import { CREATE, Service } from './support/simulator.ts';
 
-/** How long the answer to a create is held back; well below VPS_CREATE_TIMEOUT. */
+/** How long the answer to a create is withheld; well below VPS_CREATE_TIMEOUT. */
 const HOLD_MS = 10_000;
 const http = connect();
 const service = new Service(http);
 beforeAll(() => install(http));
 afterAll(() => http.close());
 
-it('lets a leader that is deleted in mid-create wait for the answer and write it down', async () => {
+it('waits for the answer to a create and records it when the leader is deleted', async () => {
   const servers = await createServers(http, 'delete');
   const answer = await service.inject({ match: CREATE, action: { kind: 'hang', after: true } });
   await servers.apply('web');
@@ -21,8 +21,8 @@ it('lets a leader that is deleted in mid-create wait for the answer and write it
   const leader = await theLeader(http);
   await deletePod(leader);
   const stops = (): Promise<string> => kubectl('-n', NAMESPACE, 'logs', leader.metadata.name);
-  await until('the leader to be told to end', async () => (await stops()).includes('operator stops'));
-  // A process that does not wait, or may not, is gone by then.
+  await until('the leader to receive SIGTERM', async () => (await stops()).includes('operator stops'));
+  // A process that does not wait, or is not allowed to, has exited by then.
   await sleep(HOLD_MS);
   const waiting = (await pods(http)).find(({ metadata }) => metadata.uid === leader.metadata.uid);
   expect(waiting?.status.containerStatuses?.[0]?.state.running).toBeDefined();
@@ -35,7 +35,7 @@ it('lets a leader that is deleted in mid-create wait for the answer and write it
   expect(await service.ordered(servers.sshKey('web'))).toEqual([(await servers.get('web'))?.status?.identifier]);
 });
 
-it('stops and says so when the leader is killed in mid-create, and goes on when somebody has looked', async () => {
+it('parks an order when the leader is killed during the create, and continues once a person has checked', async () => {
   const servers = await createServers(http, 'kill');
   const answer = await service.inject({ match: CREATE, action: { kind: 'hang', after: true } });
   await servers.apply('web');
@@ -54,7 +54,7 @@ it('stops and says so when the leader is killed in mid-create, and goes on when 
   expect(await service.isAlive(identifier)).toBe(false);
 });
 
-it('loses nothing in a rolling update while servers are being created', async () => {
+it('loses no order in a rolling update', async () => {
   const servers = await createServers(http, 'rolling');
   const names = Array.from({ length: 10 }, (_, index) => `web-${index}`);
   await service.setTaskDuration(null);
@@ -65,7 +65,7 @@ it('loses nothing in a rolling update while servers are being created', async ()
     }
     const before = (await ready(http)).map(({ metadata }) => metadata.uid);
     await kubectl('-n', NAMESPACE, 'rollout', 'restart', 'deployment/vps-operator');
-    // More are ordered while the replicas change.
+    // More servers are ordered while the replicas are replaced.
     await servers.apply('late-0', 'late-1', 'late-2');
     await kubectl('-n', NAMESPACE, 'rollout', 'status', 'deployment/vps-operator', '--timeout=180s');
     const after = (await ready(http)).map(({ metadata }) => metadata.uid);

@@ -1,4 +1,4 @@
-/** Taking the operator away: its servers, and the objects that stand for them, live on until it comes back. */
+/** Uninstalling the operator: servers and their objects survive until it is installed again. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { connect, kubectl, run, setting, until } from './support/cluster.ts';
 import { install, installFile, NAMESPACE } from './support/operator.ts';
@@ -10,19 +10,19 @@ const service = new Service(http);
 beforeAll(() => install(http));
 afterAll(() => http.close());
 
-it('refuses to delete the definition of VirtualServer', async () => {
+it('refuses to delete the VirtualServer CRD', async () => {
   const refused = kubectl('delete', 'crd', 'virtualservers.vps-operator.dev', '--wait=false');
   await expect(refused).rejects.toThrow('vps-operator.dev/allow-deletion');
 });
 
-it('leaves the servers alone when the operator is uninstalled, and takes them up again when it is back', async () => {
+it('leaves servers alone when the operator is uninstalled, and manages them again once it is back', async () => {
   const servers = await createServers(http, 'uninstall');
   await servers.apply('web');
   await servers.waitReady('web');
   const { identifier = '' } = (await servers.get('web'))?.status ?? {};
   const remove = ['delete', '-f', '-', '--ignore-not-found', '--timeout=120s'];
   const args = ['--kubeconfig', setting('E2E_KUBECONFIG'), ...remove];
-  // All goes but the definition of VirtualServer, however often it is tried: its guard is in a file of its own.
+  // Deletes everything but the VirtualServer CRD, even if repeated: the CRD's guard is in a separate file.
   try {
     await expect(run('kubectl', args, await installFile())).rejects.toThrow('vps-operator.dev/allow-deletion');
     await expect(run('kubectl', args, await installFile())).rejects.toThrow('vps-operator.dev/allow-deletion');

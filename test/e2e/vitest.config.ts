@@ -1,4 +1,7 @@
-/** The tests in real pods: one cluster and one operator, so one file at a time. Run by `npm run test:e2e`. */
+/**
+ * Configuration of the tests in real pods. They share one cluster and one operator, so files run one at a time. Run by
+ * `npm run test:e2e`.
+ */
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
@@ -8,7 +11,7 @@ export default defineConfig({
     include: ['*.test.ts'],
     retry: 0,
     fileParallelism: false,
-    // Bounds of waits that are in vain: pods start, leases expire and namespaces end in their own time.
+    // Upper bounds only: pods start, leases expire and namespaces end at their own pace.
     testTimeout: 300_000,
     hookTimeout: 180_000,
   },

@@ -1,4 +1,4 @@
-/** `npm run demo` that is kept running, ended early, and on a terminal. */
+/** `npm run demo` when it is kept running, stopped early, or run on a terminal. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -10,12 +10,12 @@ import { startNode } from '../integration/support/program.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const DEMO = join(ROOT, 'tools/demo/main.ts');
-/** A demo takes about 15 s, and several times as long on a machine that is busy: this only bounds a wait in vain. */
+/** A demo takes about 15 s, several times as long on a busy machine; this is only an upper bound. */
 const LONG_MS = 90_000;
 
 vi.setConfig({ testTimeout: 2 * LONG_MS });
 
-/** The environment of a demo whose temporary files are all below one folder, and that folder. */
+/** An environment that puts a demo's temporary files below one folder, and that folder. */
 async function ownFolder(): Promise<{ env: NodeJS.ProcessEnv; folder: string }> {
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-demo-test-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -23,13 +23,13 @@ async function ownFolder(): Promise<{ env: NodeJS.ProcessEnv; folder: string }> 
 }
 
 describe('the demo', () => {
-  it('leaves all running with --keep, for the commands that it names, until it gets a signal, and nothing behind', async () => {
+  it('keeps everything running with --keep, prints working commands, and cleans up on a signal', async () => {
     const { env, folder } = await ownFolder();
     const demo = startNode([DEMO, '--keep'], { env });
     await expect.poll(() => demo.stdout.join('\n'), { timeout: LONG_MS }).toContain('Ctrl-C stops everything');
     const commands = demo.stdout.slice(demo.stdout.findIndex((line) => line.startsWith('Everything is left')));
     const script = commands.filter((line) => line.startsWith('  ')).join('\n');
-    // The operator is still there: the object goes only when it lets it go, and comes again.
+    // The operator still runs: the commands delete the object, which it has to release, and create it again.
     const { stdout } = await promisify(execFile)('/bin/sh', ['-ec', script], { timeout: LONG_MS });
     expect(stdout).toMatch(/^web +True +Available [^]*"web" deleted [^]*\/web created\n[^]*web is ready\n$/m);
     const kubeconfig = /export KUBECONFIG=(\S+)/.exec(script)?.[1] ?? '';
@@ -42,20 +42,20 @@ describe('the demo', () => {
   });
 
   it.each(['simulated provider', '$ kubectl vps wait web'])(
-    'leaves nothing behind when it is ended at: %s',
+    'leaves nothing behind when it is stopped at: %s',
     async (at) => {
       const { env, folder } = await ownFolder();
       const demo = startNode([DEMO], { env });
       await expect.poll(() => demo.stdout.some((line) => line.startsWith(at)), { timeout: LONG_MS }).toBe(true);
       demo.kill('SIGTERM');
-      // Its output ends when the last program that could write to it is gone.
+      // The output ends when the last program that could write to it has exited.
       expect(await demo.ended).toBe(143);
       await expect.poll(() => readdir(folder)).toEqual([]);
       expect(demo.stderr).toEqual([]);
     },
   );
 
-  it.skipIf(noTerminal !== undefined)('draws in place on a terminal, and ends at Ctrl-C', async () => {
+  it.skipIf(noTerminal !== undefined)('redraws in place on a terminal, and stops on Ctrl-C', async () => {
     const { env, folder } = await ownFolder();
     const session = startTerminal(`${process.execPath} ${DEMO}`, { cwd: ROOT, env });
     // eslint-disable-next-line no-control-regex

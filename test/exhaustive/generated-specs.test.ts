@@ -1,7 +1,7 @@
 /**
- * Specs out of the schema itself (after Acto): what is wrong is refused with the name of the field, what is right never
- * leads to an error, the way to a spec does not matter, and every bad one can be mended.
- * GENERATED_SPECS_SEED replays a run, GENERATED_SPECS says how many walks it makes.
+ * Specs generated from the CRD schema (after Acto). Invalid specs are rejected with the name of the field, valid ones
+ * never cause an error, the path of edits to a spec does not matter, and every bad spec can be fixed.
+ * GENERATED_SPECS_SEED replays a run, GENERATED_SPECS sets the number of walks.
  */
 import { describe, expect, it } from 'vitest';
 import { API_VERSION, SERVER_KIND, SERVER_PLURAL } from '../../src/api/names.ts';
@@ -14,7 +14,7 @@ import { condition, createWorld, type World } from '../integration/support/world
 const WALKS = Number(process.env.GENERATED_SPECS ?? 24);
 const SEED = Number(process.env.GENERATED_SPECS_SEED ?? Date.now() % 2 ** 31);
 const AT_ONCE = 12;
-/** Reasons that are on the way to another one. */
+/** Transient reasons. */
 const PASSING = ['Pending', 'Creating'];
 
 const manifest = (name: string, spec: Spec) => ({
@@ -25,7 +25,7 @@ const manifest = (name: string, spec: Spec) => ({
 });
 const newWorld = () => createWorld({ simulator: { taskDurationMs: 100 }, flags: ['--max-creates-per-hour=0'] });
 
-/** Runs some at the same time, in the order of the list. */
+/** Runs several at a time, started in the order of the list. */
 async function forAll<T>(list: readonly T[], work: (item: T, index: number) => Promise<void>): Promise<void> {
   const left = [...list.entries()];
   const worker = async (): Promise<void> => {
@@ -34,7 +34,7 @@ async function forAll<T>(list: readonly T[], work: (item: T, index: number) => P
   await Promise.all(Array.from({ length: AT_ONCE }, worker));
 }
 
-/** The API server's words; undefined when it took the spec. */
+/** The API server's error message; undefined if it accepted the spec. */
 async function refusal(attempt: Promise<unknown>): Promise<string | undefined> {
   try {
     await attempt;
@@ -45,7 +45,7 @@ async function refusal(attempt: Promise<unknown>): Promise<string | undefined> {
   }
 }
 
-/** Once the operator has said all that it has to say of the present spec. */
+/** Waits until the operator's Ready condition for the present spec has a final reason. */
 function settled(world: World, name: string): Promise<VirtualServer> {
   const isSettled = (object: VirtualServer): boolean => {
     const ready = condition(object, 'Ready');
@@ -60,7 +60,7 @@ async function moveTo(world: World, name: string, spec: Spec): Promise<VirtualSe
   return settled(world, name);
 }
 
-/** From wherever it is to Ready, then to its end; what was sent already stays. */
+/** Makes the object Ready from any state, then deletes it. Fields that were already sent with an order stay. */
 async function mendAndDelete(world: World, name: string): Promise<void> {
   const mended = await moveTo(world, name, { ...(await orderedPart(world, name)), deletionPolicy: 'Delete' });
   expect(condition(mended, 'Ready'), JSON.stringify(mended)).toMatchObject({ status: 'True', reason: 'Available' });
@@ -89,7 +89,7 @@ function expectNoErrors(world: World): void {
   expect(world.log.filter(({ level }) => level === 'error' || level === 'fatal')).toEqual([]);
 }
 
-/** All that an object says, but for times, generations, and what is its own at the provider. */
+/** Everything in the status except times, generations, and values that are unique to the server. */
 function said({ status = {} }: VirtualServer): unknown {
   const { conditions = [], identifier = '-', product, specs, price, zone, serverStatus } = status;
   const fields = Object.keys(status).sort();
@@ -102,8 +102,8 @@ function said({ status = {} }: VirtualServer): unknown {
   return { fields, words, product, specs, price, zone, serverStatus, record: Object.keys(status.record ?? {}).sort() };
 }
 
-describe('a spec out of the schema', () => {
-  it('that breaks a rule is refused in a create and in a patch, with the name of the field', async () => {
+describe('a spec generated from the schema', () => {
+  it('is rejected in a create and in a patch, with the name of the field, if it breaks a rule', async () => {
     const world = await newWorld();
     const invalid = invalidSpecs();
     const victim = await world.create(manifest('victim', { ...goodSpec(), product: 'none' }));
@@ -114,7 +114,7 @@ describe('a spec out of the schema', () => {
         if (words?.includes(path) !== true) wrong.push(`${verb} ${path} ${what}: ${words ?? 'taken'}`);
       };
       check('create', await refusal(world.create(manifest(`invalid-${index}`, spec))));
-      // A null in a patch takes a field away; what that leaves is in the list of its own.
+      // A null in a patch removes the field; the list of invalid specs has that case separately.
       if (what === 'null') return;
       check('patch', await refusal(world.patch('victim', { spec: mergePatch(victim.spec, spec) as object })));
     });
@@ -125,7 +125,7 @@ describe('a spec out of the schema', () => {
     expectOneLifeEach(world, 1);
   });
 
-  it('with a field that the schema lacks is refused where kubectl asks for it, and loses the field elsewhere', async () => {
+  it('is rejected for an unknown field under strict field validation, and loses the field otherwise', async () => {
     const world = await newWorld();
     const path = `/apis/${API_VERSION}/namespaces/${world.namespace}/${SERVER_PLURAL}`;
     const spec = { ...goodSpec(), surprise: 7, apiKeySecretRef: { name: 'vps-api-key', namespace: 'other' } };
@@ -140,7 +140,7 @@ describe('a spec out of the schema', () => {
     expectOneLifeEach(world, 1);
   });
 
-  it('at the bounds of each field is answered with a condition, and is mended', async () => {
+  it('gets a condition at the bounds of each field, and can be fixed', async () => {
     const world = await newWorld();
     const valid = validSpecs();
     const reasons = new Map<string, number>();
@@ -158,12 +158,12 @@ describe('a spec out of the schema', () => {
 });
 
 /**
- * What is said of them has a time in it or the number of a server; an end excludes another one and `Retain`. Each is
- * looked at alone.
+ * Fields to vary one at a time: their messages contain a time or a server's address, and an expiry excludes the other
+ * one and `Retain`.
  */
 const ALONE = ['spec.expiresAt', 'spec.ttl', 'spec.sshCheck'];
 
-/** One to three fields changed at once. */
+/** Changes one to three fields at once. */
 function mixed(random: Random, offered: boolean): Spec {
   const variants = validSpecs().filter(({ path, spec }) => isOffered(spec) === offered && !ALONE.includes(path));
   const chosen = Array.from({ length: random.int(1, 3) }, () => random.pick(variants));
@@ -174,21 +174,21 @@ function mixed(random: Random, offered: boolean): Spec {
   return Object.assign(goodSpec(), ...changes) as Spec;
 }
 
-/** The same server, in other words: what the create sends is locked. */
+/** Varies only the fields that an order does not lock. */
 function reworded(random: Random, spec: Spec): Spec {
   const { product, image, diskSize, sshKeys, sshKeysFrom } = spec;
   return { ...mixed(random, true), product, image, diskSize, sshKeys, sshKeysFrom };
 }
 
 describe(`a walk through specs (seed ${SEED})`, () => {
-  it('from A to B and back says what a fresh A says, and ends well', async () => {
+  it('leads from A to B and back to the same status as a fresh A, and can be deleted', async () => {
     console.log(`${WALKS} walks; replay with GENERATED_SPECS_SEED=${SEED} GENERATED_SPECS=${WALKS}`);
     const world = await newWorld();
     const invalid = invalidSpecs().filter(({ what }) => what !== 'null' && what !== 'missing');
     await forAll(
       Array.from({ length: WALKS }, (_, walk) => walk),
       async (walk) => {
-        // A walk draws from a source of its own, so that it does not depend on which others run beside it.
+        // Each walk has its own random source, so it does not depend on the walks that run in parallel.
         const random = new Random(SEED + walk);
         const ordered = random.chance(0.4);
         const a = mixed(random, ordered);

@@ -1,4 +1,4 @@
-/** What Argo CD, Flux and kstatus make of every state, asked of the libraries that they themselves use. */
+/** What Argo CD, Flux and kstatus report for every state, according to their own libraries. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -19,22 +19,22 @@ beforeAll(async () => {
 }, BUILD_MS);
 
 describe.each(Object.entries(VERDICTS))('%s', (name, verdict) => {
-  it(`is ${verdict.argo} to Argo CD`, () => expect(judgements[name]?.argo.status).toBe(verdict.argo));
-  it(`is ${verdict.flux} to Flux`, () => expect(judgements[name]?.flux).toBe(verdict.flux));
-  it(`is ${verdict.kstatus} to kstatus`, () => expect(judgements[name]?.kstatus).toBe(verdict.kstatus));
+  it(`is ${verdict.argo} in Argo CD`, () => expect(judgements[name]?.argo.status).toBe(verdict.argo));
+  it(`is ${verdict.flux} in Flux`, () => expect(judgements[name]?.flux).toBe(verdict.flux));
+  it(`is ${verdict.kstatus} in kstatus`, () => expect(judgements[name]?.kstatus).toBe(verdict.kstatus));
 });
 
-describe('an object that nobody has written a condition on', () => {
+describe('an object without conditions', () => {
   const judged = async (status: object | undefined): Promise<Judgement | undefined> =>
     (await judge({ bare: { ...web(), status } })).bare;
   const waiting = { status: 'Progressing', message: 'waiting for the operator' };
 
-  it('is in progress even if its generation counts as observed; kstatus takes it for current', async () => {
+  it('is in progress even if its generation counts as observed, although kstatus reports it as current', async () => {
     const judgement = await judged({ observedGeneration: 1 });
     expect(judgement).toEqual({ argo: waiting, flux: 'InProgress', kstatus: 'Current' });
   });
 
-  it('is never healthy without any status, which the API server fills in', async () => {
+  it('is never healthy without a status, although the API server always sets one', async () => {
     const { argo, flux } = (await judged(undefined)) ?? {};
     expect(argo?.status).toBe('Progressing');
     expect(flux).toMatch(/^Unknown: no such attribute/);
@@ -42,7 +42,7 @@ describe('an object that nobody has written a condition on', () => {
 });
 
 describe('health_test.yaml', () => {
-  it('holds when it is run as Argo CD runs those of its repository', async () => {
+  it('passes when it is run as Argo CD runs its own tests', async () => {
     const read = async (path: string): Promise<unknown> => parse(await readFile(join(CUSTOMIZATION, path), 'utf8'));
     const { tests } = (await read('health_test.yaml')) as { tests: { inputPath: string; healthStatus: object }[] };
     const objects = await Promise.all(tests.map(async ({ inputPath }) => [inputPath, await read(inputPath)] as const));

@@ -1,4 +1,4 @@
-/** docs/install.md is run, section by section, on a real API server; a process stands in for the pods. */
+/** Runs docs/install.md section by section on a real API server; a process replaces the pods. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
@@ -10,7 +10,7 @@ import { startPod, SYSTEM } from '../integration/deploy/pod.ts';
 
 const text = await readFile(join(ROOT, 'docs/install.md'), 'utf8');
 
-/** Only ends what is in vain: some forty commands, on a machine that has other tests to run. */
+/** Only an upper bound: the document has some forty commands, and other tests run in parallel. */
 const WHOLE_MS = 240_000;
 const SECRETS = 'vps-operator-connection-secrets';
 
@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => cluster.stop());
 
-it('leads from an empty cluster through every way to install to an empty one', { timeout: WHOLE_MS }, async () => {
+it('leads through every way to install, from an empty cluster to an empty cluster', { timeout: WHOLE_MS }, async () => {
   const simulator = await startSimulator({ taskDurationMs: 300 });
   onTestFinished(() => simulator.close());
   const { kubeconfigPath, kubectl } = cluster.controlPlane;
@@ -91,7 +91,7 @@ it('leads from an empty cluster through every way to install to an empty one', {
   }
 });
 
-it('says the names of settings as the flags do', () => {
+it('names the settings like the flags', () => {
   for (const [name] of text.matchAll(/VPS_[A-Z_]+/g)) {
     const parsed = parseConfig([], { VPS_BASE_URL: 'http://a', VPS_AUTH_URL: 'http://a', [name]: '?' });
     expect(parsed, name).toMatchObject({ kind: 'error', message: expect.stringContaining(name) as string });

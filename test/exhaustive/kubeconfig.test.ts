@@ -1,4 +1,4 @@
-/** Generated sets of kubeconfig files: the cluster and the user that we choose are those that kubectl chooses. */
+/** Generated sets of kubeconfig files: the operator chooses the same cluster and user as kubectl. */
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** What is chosen; values name the file that they come from. */
+/** What was chosen; values name the file they come from. */
 interface Choice {
   server: string;
   namespace: string | undefined;
@@ -80,7 +80,7 @@ async function ownChoice(files: string, context: string | undefined): Promise<Ch
   };
 }
 
-/** Writes files with names in common, and gives the list of them for $KUBECONFIG. */
+/** Writes files with overlapping names, and returns the list of their paths for $KUBECONFIG. */
 async function writeSet(random: Random, set: number): Promise<string> {
   const paths: string[] = [];
   const count = random.int(1, 5);
@@ -89,7 +89,7 @@ async function writeSet(random: Random, set: number): Promise<string> {
     await mkdir(dirname(path), { recursive: true });
     await writeFile(join(dirname(path), 'ca.pem'), `ca of ${path}`);
     if (!random.chance(0.1)) await writeFile(path, fileText(random, path));
-    // Relative to the folder that kubectl and this process do not share, so absolute in the list.
+    // Absolute, because kubectl runs in another working directory.
     paths.push(path);
     if (random.chance(0.1)) paths.push(random.pick([path, '', join(folder, 'missing')]));
   }
@@ -148,7 +148,7 @@ function fileText(random: Random, path: string): string {
 }
 
 describe('the kubeconfig', () => {
-  it(`leads where kubectl goes, in ${SETS} generated sets of files`, { timeout: 240_000 }, async () => {
+  it(`chooses what kubectl chooses, in ${SETS} generated sets of files`, { timeout: 240_000 }, async () => {
     const random = new Random(SEED);
     const sets = [];
     for (let set = 0; set < SETS; set++) {
@@ -160,7 +160,7 @@ describe('the kubeconfig', () => {
       const some = sets.slice(set, set + PARALLEL);
       choices.push(...(await Promise.all(some.map(({ files, context }) => kubectlChoice(files, context)))));
     }
-    // The sets ask something: many are usable, of several files, and with impersonation.
+    // Checks that the sets are meaningful: many are usable, and some use impersonation.
     const usable = choices.filter((choice) => choice !== 'refused');
     expect(usable.length).toBeGreaterThan(SETS / 3);
     expect(usable.length).toBeLessThan(SETS);

@@ -1,6 +1,6 @@
 /**
- * The ends of an installation on a real API server, with servers in it all the while, that docs/install.md describes: of
- * the operator, of a namespace, of the CRD.
+ * Removal of an installation while servers exist, on a real API server, as docs/install.md describes it: the operator,
+ * a namespace, and the CRD.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -11,10 +11,10 @@ import { SYSTEM } from '../integration/deploy/pod.ts';
 
 const here = useInstallation();
 
-it('leaves servers, objects and CRD alone when its namespace is deleted, twice, and takes them up again', () =>
+it('leaves servers, objects and CRD alone when its namespace is deleted, twice, then manages them again', () =>
   here.removeTwice(['namespace', SYSTEM]));
 
-it('cancels nothing when the guards are deleted too, twice, and the servers can be taken over by new objects', async () => {
+it('cancels nothing when the guards are deleted too, twice, and new objects can adopt the servers', async () => {
   const pod = await here.pod();
   await here.applyServer('web');
   await here.ready('web');
@@ -22,7 +22,7 @@ it('cancels nothing when the guards are deleted too, twice, and the servers can 
   const refused = here.kubectl('delete', '--wait=false', ...BOTH);
   await expect(refused).rejects.toThrow('vps-operator.dev/allow-deletion=true');
   await pod.stop();
-  // A policy that was deleted is in force for a moment more.
+  // A deleted policy stays in effect for a moment.
   await expect
     .poll(() => here.kubectl('delete', '--wait=false', '--ignore-not-found', ...BOTH).then(() => 'deleted', String))
     .toBe('deleted');
@@ -36,7 +36,7 @@ it('cancels nothing when the guards are deleted too, twice, and the servers can 
   await here.kubectl('wait', 'vps/web', '-n', here.namespace, `--for=${stalled}=CRDDeleting`, '--timeout=40s');
   expect(here.alive()).toEqual(servers);
 
-  // As the runbook of CRDDeleting says.
+  // Follows the runbook for CRDDeleting.
   const saved = await here.kubectl('get', 'vps', '--all-namespaces', '-o', 'yaml');
   const patch = '--patch={"spec":{"deletionPolicy":"Retain","deletionProtection":false}}';
   await here.kubectl('patch', 'vps', 'web', '-n', here.namespace, '--type=merge', patch);
@@ -59,7 +59,7 @@ it('cancels nothing when the guards are deleted too, twice, and the servers can 
   await again.stop();
 });
 
-it('cancels the servers of a namespace that is deleted, though its Secret goes with it', async () => {
+it('cancels the servers of a deleted namespace although its Secret is deleted too', async () => {
   const pod = await here.pod();
   await here.applyServer('one');
   await here.applyServer('two');
@@ -69,7 +69,7 @@ it('cancels the servers of a namespace that is deleted, though its Secret goes w
   await pod.stop();
 });
 
-it('keeps a namespace with a protected server until the protection is lifted', async () => {
+it('keeps a namespace with a protected server until protection is removed', async () => {
   const pod = await here.pod();
   await here.applyServer('kept', { deletionProtection: true });
   await here.ready('kept');
@@ -95,7 +95,7 @@ it('keeps a namespace with a protected server until the protection is lifted', a
   await pod.stop();
 });
 
-it('cancels every server that may be when the CRD is deleted, and lets the CRD go when the last object has', async () => {
+it('cancels every server that it may when the CRD is deleted, and releases the CRD after the last object', async () => {
   const pod = await here.pod();
   await here.applyServer('web');
   await here.applyServer('kept', { deletionProtection: true });
@@ -115,7 +115,7 @@ it('cancels every server that may be when the CRD is deleted, and lets the CRD g
   await pod.stop();
 });
 
-it('cancels nothing while no operator runs, and what was deleted meanwhile when one does', async () => {
+it('cancels nothing while no operator runs, and catches up on deletions when one starts', async () => {
   const pod = await here.pod();
   await here.applyServer('web');
   await here.ready('web');

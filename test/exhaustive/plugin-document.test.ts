@@ -1,4 +1,4 @@
-/** docs/kubectl-plugin.md: what stands behind its prompts is typed as it stands there, section by section. */
+/** Types every command of docs/kubectl-plugin.md as the document prints it, section by section. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -17,20 +17,21 @@ const folder = usePlugin();
 
 const typedBelow = (heading: string) => blocksOf(page, heading).flatMap(typedIn);
 
-/** The one command below the heading that holds this text. */
+/** The only command below the heading that contains this text. */
 function commandWith(heading: string, text: string): string {
   const [found, ...others] = typedBelow(heading).filter(({ command }) => command.includes(text));
-  if (found === undefined || others.length > 0) throw new Error(`${heading} has not one command with ${text}`);
+  if (found === undefined || others.length > 0)
+    throw new Error(`${heading} must have exactly one command with ${text}`);
   return found.command;
 }
 
-/** A world with a plugin, whose home has an SSH key, and an `ssh` that only shows its arguments. */
+/** A world with a plugin whose home has an SSH key, and with an `ssh` that only prints its arguments. */
 async function createReader(): Promise<{ world: World; plugin: Plugin; type: (command: string) => Promise<string> }> {
   const world = await createWorld();
   const plugin = await createPlugin(folder(), world.namespace);
   await plugin.shell(`mkdir .ssh; echo '${SSH_KEY}' > .ssh/id_ed25519.pub
     echo 'echo "ssh was called with: $*"' > ssh; chmod +x ssh`);
-  /** Resolves with the standard output of a command that ends with 0. */
+  /** Runs a command that must exit with 0; resolves with its standard output. */
   const type = async (command: string): Promise<string> => {
     const { code, stdout, stderr } = await plugin.shell(`PATH=$PWD:$PATH; ${command}`);
     expect([command, code, code === 0 ? '' : stderr]).toEqual([command, 0, '']);
@@ -40,7 +41,7 @@ async function createReader(): Promise<{ world: World; plugin: Plugin; type: (co
 }
 
 describe('docs/kubectl-plugin.md', () => {
-  it('shows a server whose order was lost as status shows it', async () => {
+  it("shows a server whose order was lost like the document's status example", async () => {
     const { world, type } = await createReader();
     await lostOrder(world, 'web', false);
     await world.until(async () => (await world.events('web')).length > 0, 'an Event');
@@ -51,7 +52,7 @@ describe('docs/kubectl-plugin.md', () => {
     }
   });
 
-  it('waits for a server, and for its end', async () => {
+  it('waits for a server to be ready, and to be gone', async () => {
     const { world, type } = await createReader();
     await world.create(virtualServer('web'));
     expect(await type(commandWith('wait', 'vps wait web  '))).toBe('web is ready\n');
@@ -59,7 +60,7 @@ describe('docs/kubectl-plugin.md', () => {
     expect(await type(commandWith('wait', '--for deleted'))).toBe('web is gone\n');
   });
 
-  it('logs in by each of its commands', async () => {
+  it('logs in with each of its commands', async () => {
     const { world, type } = await createReader();
     const { status } = await readyServer(world, 'web');
     const commands = typedBelow('ssh and console').map(({ command }) => command);
@@ -74,7 +75,7 @@ describe('docs/kubectl-plugin.md', () => {
     expect(said[3]).toContain(adminConsole?.hostname);
   });
 
-  it('shows what can be ordered, and writes manifests that are taken', async () => {
+  it('lists what can be ordered, and writes manifests that the API server accepts', async () => {
     const { world, type } = await createReader();
     const catalog = { apiVersion: API_VERSION, kind: CATALOG_KIND, metadata: { name: 'catalog' }, spec: {} };
     await type(`echo '${JSON.stringify(catalog)}' | kubectl apply -f -`);
@@ -93,13 +94,13 @@ describe('docs/kubectl-plugin.md', () => {
     expect(world.simulator.ledger.creates()).toHaveLength(1);
   });
 
-  it('adds up what servers cost', async () => {
+  it('sums up the cost of servers', async () => {
     const { world, type } = await createReader();
     await readyServer(world, 'web');
     expect(await type(commandWith('cost', 'vps cost'))).toMatch(new RegExp(`^${world.namespace} +1 +4.50`, 'm'));
   });
 
-  it('shows no command that is not typed here, but those of its first section', () => {
+  it('contains only commands that these tests type', () => {
     const headings = [...page.matchAll(/^## (.*)$/gm)].map(([, heading = '']) => heading);
     const typed = headings.map((heading) => [heading, typedBelow(heading).length]).filter(([, count]) => count !== 0);
     expect(Object.fromEntries(typed)).toEqual({
@@ -113,7 +114,7 @@ describe('docs/kubectl-plugin.md', () => {
     });
   });
 
-  it('has a section for each command, and the exit codes', async () => {
+  it('has a section for each command, and lists the exit codes', async () => {
     const { plugin } = await createReader();
     const { stdout } = await plugin.kubectl(['vps', '--help']);
     const names = [...stdout.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name).filter((name) => name !== 'help');
@@ -124,8 +125,8 @@ describe('docs/kubectl-plugin.md', () => {
   });
 });
 
-describe.skipIf(noTerminal !== undefined)('docs/kubectl-plugin.md, where it asks', () => {
-  /** Types the command on a terminal, and each answer to the question that is waited for. */
+describe.skipIf(noTerminal !== undefined)('docs/kubectl-plugin.md, interactive commands', () => {
+  /** Types the command on a terminal, waits for each question, and types its answer. */
   async function answer(plugin: Plugin, command: string, answers: [question: RegExp, keys: string][]): Promise<void> {
     const session = plugin.terminal(command);
     for (const [question, keys] of answers) {
@@ -163,7 +164,7 @@ describe.skipIf(noTerminal !== undefined)('docs/kubectl-plugin.md, where it asks
     expect(status?.identifier).toBe(world.simulator.ledger.creates()[0]?.identifier);
   });
 
-  it('takes over the server of an object that was restored', async () => {
+  it('adopts the server of a restored object', async () => {
     const { world, plugin } = await createReader();
     const { metadata, status } = await readyServer(world, 'web', withSpec({ deletionPolicy: 'Retain' }));
     await world.delete('web');
@@ -176,7 +177,7 @@ describe.skipIf(noTerminal !== undefined)('docs/kubectl-plugin.md, where it asks
     expect(world.simulator.ledger.creates()).toHaveLength(1);
   });
 
-  it('takes over the servers of restored objects, from their records and from a backup', async () => {
+  it('adopts the servers of restored objects, from their records and from a backup', async () => {
     const { world, plugin, type } = await createReader();
     const { metadata, status } = await readyServer(world, 'web', withSpec({ deletionPolicy: 'Retain' }));
     const record = metadata.annotations?.[RECORD_ANNOTATION] ?? '';

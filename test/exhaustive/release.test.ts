@@ -1,4 +1,4 @@
-/** Whoever builds a release gets the files whose checksums were published. */
+/** Rebuilding a release reproduces the files with the published checksums. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +7,7 @@ import { CHECKSUMS, writeRelease } from '../../tools/release-files.ts';
 
 const OPTIONS = { node: '24.21.0', digest: `sha256:${'0123456789abcdef'.repeat(4)}` };
 
-it('comes out the same when it is written again', { timeout: 180_000 }, async () => {
+it('is identical when it is built again', { timeout: 180_000 }, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-release-test-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   const sums: string[] = [];

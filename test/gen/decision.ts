@@ -1,4 +1,4 @@
-/** What the pure rooms work on, for tests: records, objects that carry them, and facts with nothing wrong. */
+/** Inputs for tests of the pure rooms: records, objects that carry them, and facts without any fault. */
 import { ADOPT_ANNOTATION, FINALIZER, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import { formatRecord, type ServerRecord } from '../../src/api/record.ts';
 import type { VirtualServer, VirtualServerSpec, VirtualServerStatus } from '../../src/api/virtual-server.ts';
@@ -36,15 +36,15 @@ export const record = (changes: Partial<ServerRecord> = {}): ServerRecord => ({
 export const ATTEMPTED = record({ account: ACCOUNT, attempt: 'a1', attemptedAt: '2026-01-01T23:59:00Z' });
 export const TASKED = { ...ATTEMPTED, task: 7 };
 export const HELD = { ...TASKED, identifier: 'srv1' };
-/** The server was read: this is what `SERVER` shows. */
+/** After a read of the server; matches `SERVER`. */
 export const KNOWN = { ...HELD, fingerprint: { macs: ['00:00:5e:00:53:01'] } };
 
 export interface Shape {
-  /** The record in the annotation: a record, or text as it is. */
+  /** The record in the annotation, as an object or as raw text. */
   annotated?: ServerRecord | string;
   /** The record in status. */
   mirror?: ServerRecord;
-  /** Default: there is one where there is a record. */
+  /** Default: the operator's finalizer if there is a record. */
   finalizers?: string[];
   annotations?: Record<string, string>;
   deleting?: boolean;
@@ -70,7 +70,7 @@ export function web({ annotated, mirror, finalizers, annotations, deleting, spec
   );
 }
 
-/** `web` with its record in both places. */
+/** `web` with the record in both the annotation and the status. */
 export const webWith = (own: ServerRecord, shape: Shape = {}): VirtualServer =>
   web({ annotated: own, mirror: own, ...shape });
 
@@ -84,7 +84,7 @@ export const CATALOG = {
 
 export const TIMING = { pollMs: 60_000, resyncMs: 600_000, takeoverMs: 180_000, absenceMs: 300_000 };
 
-/** Nobody else holds anything. */
+/** No other object holds anything. */
 export const others = (changes: Partial<Others> = {}): Others => ({
   withServer: () => [],
   withTask: () => [],
@@ -92,14 +92,14 @@ export const others = (changes: Partial<Others> = {}): Others => ({
   ...changes,
 });
 
-/** The monotonic clock stands at 0 when the wall clock says `NOW`. */
+/** The monotonic clock is 0 when the wall clock is `NOW`. */
 export function facts(changes: Partial<Facts> = {}): Facts {
   const { now = NOW } = changes;
   const clocks = { now, monotonic: now - NOW };
   return { ...clocks, memo: { failures: 0 }, notes: [], others: others(), timing: TIMING, jitter: 0, ...changes };
 }
 
-/** Denied for as long as counts as proof, and once more at `NOW`. */
+/** 404s that prove an absence once another one follows at `NOW`. */
 export const denials = (of: string): Denials => ({
   of,
   since: -400_000,
@@ -108,7 +108,7 @@ export const denials = (of: string): Denials => ({
   lastAt: -60_000,
 });
 
-/** Facts with all that a create needs. */
+/** Facts that contain everything a create needs. */
 export function gathered(changes: Partial<Facts> = {}): Facts {
   return facts({
     credentials: { ok: true, account: ACCOUNT },
@@ -138,7 +138,7 @@ export const SERVER: Server = {
   sshProxy: { hostname: 'proxy.example.com', port: 20001 },
 };
 
-/** All that was looked at before a DELETE, with nothing against it; and what follows from that. */
+/** A complete check before a DELETE that found no objection; below, the permission that follows from it. */
 export const LOOKED: CancellationFacts = {
   identifier: 'srv1',
   shown: { type: 'server', server: SERVER, account: ACCOUNT },
@@ -147,7 +147,7 @@ export const LOOKED: CancellationFacts = {
 };
 export const LEAVE: Leave = { ok: true, shown: LOOKED.shown, liveAt: 0 };
 
-/** An object as the checks see it; where nothing is said of a cancellation, all was looked at for it. */
+/** An object as the checks see it; unless the facts say otherwise, the check before a DELETE is complete. */
 export function viewOf(object: VirtualServer, given: Facts): View {
   const view = lookAt(object, given);
   const { identifier } = view.own ?? {};

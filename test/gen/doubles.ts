@@ -1,9 +1,11 @@
-/** Stand-ins for the API server and a session: they do what the test says, answer what every visit asks, refuse the rest. */
+/**
+ * Test doubles for the API server and a session: they run the given calls, answer routine ones, and reject all others.
+ */
 import type { Kube } from '../../src/virtual-server/kube.ts';
 import type { Session } from '../../src/provider/types.ts';
 
 const refuse = (call: string) => (): never => {
-  throw new Error(`${call} is not expected in this test`);
+  throw new Error(`${call} was not expected in this test`);
 };
 
 export function fakeKube(calls: Partial<Kube>): Kube {

@@ -1,18 +1,18 @@
-/** An informer that a test feeds by hand. */
+/** An informer whose objects the test sets. */
 import type { Informer, InformerHandler } from '../../src/kube/types.ts';
 import { keyOf, type KubeObject } from '../../src/kube/resource.ts';
 
 interface Feed<T extends KubeObject> {
   informer: Informer<T>;
-  /** Adds the object or takes the place of the one of its name, in a version of its own; returns it. */
+  /** Adds the object or replaces the one with its name, under a new version; returns it. */
   put(object: T): T;
   remove(object: T): void;
   get(name: string): T | undefined;
-  /** What `silentForMs` answers. */
+  /** The result of `silentForMs`. */
   silentMs: number;
 }
 
-/** All in the namespace `default`. */
+/** All objects are in namespace `default`. */
 export function feedOf<T extends KubeObject>(...first: T[]): Feed<T> {
   const objects = new Map(first.map((object) => [keyOf(object), object]));
   const handlers: InformerHandler<T>[] = [];
@@ -51,7 +51,7 @@ export function feedOf<T extends KubeObject>(...first: T[]): Feed<T> {
   return feed;
 }
 
-/** An informer of one object, which a test keeps itself; `tell` says that it has changed. */
+/** An informer of one object that the test keeps; `tell` notifies handlers of a change. */
 export function informerOfOne<T extends KubeObject>(object: () => T): Informer<T> & { tell(previous?: T): void } {
   const handlers: InformerHandler<T>[] = [];
   const tell = (previous?: T): void => {

@@ -1,14 +1,13 @@
 /**
- * A process that opens a journal, mints, and lives until it is killed, for tests of what outlives a process.
- * Arguments: the folder, then a step: `hold` (mint one attempt and go on), `fill` (mint until the disk refuses, and
- * again once it has room).
- * Prints one JSON line.
+ * A process that opens a journal, writes attempts, and lives until it is killed, for tests of what survives a process.
+ * Arguments: the folder, then a step: `hold` (mint one attempt and stay alive) or `fill` (mint attempts until the disk
+ * is full, and again once it has space). Prints one JSON line.
  */
 import { execFileSync } from 'node:child_process';
 import { openJournal } from '../../src/virtual-server/journal/journal.ts';
 import { realTimers } from '../../src/base/timers.ts';
 
-// Without a handler the kernel's file size limit, which stands for a full disk here, would kill the process.
+// The kernel's file size limit simulates a full disk; without a handler it would kill the process.
 process.on('SIGXFSZ', () => undefined);
 
 const [dir, step] = process.argv.slice(2);
@@ -23,7 +22,7 @@ const print = (value: unknown): void => void process.stdout.write(`${JSON.string
 const codeOf = (error: unknown): unknown => (error as { code?: unknown }).code;
 
 try {
-  // The pause before the file is written anew need not be waited for.
+  // Shortens the pause before the journal is rewritten.
   const timers = { ...realTimers, set: (fn: () => void, ms: number) => realTimers.set(fn, ms / 50) };
   const journal = await openJournal({ dir, timers });
   let minted = 0;
@@ -40,7 +39,7 @@ try {
     const next = await journal.minted(attempt(minted)).catch(codeOf);
     const task = await journal.task('u', 'a0', 1).catch(codeOf);
     const states = journal.entries('u').map((entry) => entry.state);
-    // The disk has room again; what it holds of the failed line is unknown.
+    // The disk has space again; how much of the failed line it holds is unknown.
     execFileSync('prlimit', ['--pid', String(process.pid), '--fsize=unlimited:']);
     while (journal.problem !== undefined) await new Promise((resolve) => setTimeout(resolve, 10));
     await journal.minted(attempt(minted));

@@ -1,11 +1,11 @@
-/** What tests of a whole Operator have in common: its settings, and rooms that they do without. */
+/** What tests of a whole Operator share: settings, and rooms that they do not need. */
 import type { OperatorOptions } from '../../src/operator-options.ts';
 import { createLogger } from '../../src/base/logger.ts';
 
-/** One worker, no brakes, the defaults else. */
+/** One worker, no rate limits, defaults otherwise. */
 export const OPERATOR = {
   log: createLogger({ level: 'silent' }),
-  probe: () => Promise.reject(new Error('nothing asks for an SSH server here')),
+  probe: () => Promise.reject(new Error('this test must not connect to an SSH server')),
   pollIntervalMs: 60_000,
   resyncIntervalMs: 600_000,
   maxConcurrentReconciles: 1,

@@ -1,6 +1,6 @@
 import type { Provider } from '../../src/provider/types.ts';
 
-/** A provider that hands out these sessions and, unless the test says otherwise, does nothing else. */
+/** A provider that hands out these sessions and otherwise does nothing, unless the test overrides it. */
 export function fakeProvider(session: Provider['session'], more: Partial<Provider> = {}): Provider {
   return {
     session,

@@ -1,9 +1,9 @@
-/** What an object's record says, read without the operator's own merge. */
+/** Reads an object's record without the operator's own merge of its two copies. */
 import { RECORD_ANNOTATION } from '../../src/api/names.ts';
 import { parseRecord, type ServerRecord } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 
-/** What annotation or mirror say, where they were written for this object. */
+/** The record from the annotation or the mirror, if it was written for this object. */
 export function recordOf({ metadata: { uid, annotations }, status }: VirtualServer): ServerRecord | undefined {
   const parsed = parseRecord(annotations?.[RECORD_ANNOTATION]);
   const own = parsed.ok && parsed.record?.owner === uid ? parsed.record : undefined;

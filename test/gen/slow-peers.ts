@@ -1,4 +1,4 @@
-/** Peers that hold connections without asking for anything, and a probe that has to be answered beside them. */
+/** Peers that hold connections without completing a request, and a probe that must still be answered. */
 import { get } from 'node:http';
 import { connect, type Socket } from 'node:net';
 
@@ -8,28 +8,28 @@ export interface Target {
 }
 
 interface SlowPeers {
-  /** Connections that were made so far. */
+  /** Number of connections made so far. */
   made(): number;
-  /** Connections that are open now. */
+  /** Number of connections that are open now. */
   open(): number;
   stop(): void;
 }
 
 export interface SlowPeersOptions {
   count: number;
-  /** The address of the peer with this number; Linux lets a process connect from any address in 127.0.0.0/8. */
+  /** The source address of the peer with this number; Linux lets a process use any address in 127.0.0.0/8. */
   from: (peer: number) => string;
-  /** Send a header a byte at a time; without it the peers send nothing. */
+  /** Whether the peers send a header one byte at a time; otherwise they send nothing. */
   talk: boolean;
 }
 
 const BYTE_MS = 200;
-/** Peers in a tight loop would measure the machine. */
+/** Without this pause, the test would measure the machine's speed. */
 const REOPEN_MS = 50;
-/** As in deploy/manifests/base/deployment.yaml. */
+/** Same value as in deploy/manifests/base/deployment.yaml. */
 const PROBE_TIMEOUT_MS = 5_000;
 
-/** Keeps the connections up: each one that is closed or refused is made again. */
+/** Keeps the connections up: reconnects whenever one is closed or refused. */
 export function slowPeers({ host, port }: Target, { count, from, talk }: SlowPeersOptions): SlowPeers {
   let made = 0;
   let open = 0;
@@ -66,7 +66,7 @@ export function slowPeers({ host, port }: Target, { count, from, talk }: SlowPee
   };
 }
 
-/** The status of one probe, on a connection of its own and within the time that the kubelet gives it; else the error. */
+/** The status of one probe on a new connection, within the kubelet's timeout; otherwise the error message. */
 export function probe({ host, port }: Target, path: string, from: string): Promise<number | string> {
   return new Promise((resolve) => {
     const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);

@@ -1,6 +1,6 @@
 /**
- * Values for a spec, drawn from the schema of the CustomResourceDefinition itself (after Acto): for each field those at
- * its bounds, and those that break one rule of it each.
+ * Spec values generated from the schema of the CustomResourceDefinition (after Acto): for each field, the values at its
+ * bounds, and values that break exactly one of its rules.
  */
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
@@ -28,7 +28,7 @@ interface Variant {
   spec: Spec;
 }
 
-/** Texts of a given length that meet the pattern or rule of a field; a field with a new pattern has to be added here. */
+/** Texts of a given length that match a field's pattern or rule; a field with a new pattern must be added here. */
 const SHAPES: Record<string, (length: number) => string> = {
   'spec.image': (length) => `f/${'v'.repeat(length - 2)}`,
   'spec.sshKeys[0]': (length) => (length < 6 ? SSH_KEY : `ssh-a ${'A'.repeat(length - 6)}`),
@@ -40,7 +40,7 @@ const SHAPES: Record<string, (length: number) => string> = {
   'spec.ttl': (length) => (length < 2 ? '72h' : `${length % 2 === 0 ? '1h' : '10h'}${'1h'.repeat(length / 2 - 1)}`),
 };
 
-/** Texts that break the pattern or rule, and no bound. */
+/** Texts that break the pattern or rule but no bound. */
 const MISSHAPEN: Record<string, string[]> = {
   'spec.image': ['debian', 'debian/', '/minimal', 'a b/c'],
   'spec.sshKeys[0]': ['ssh-rsa', 'AAAA', 'ssh-rsa A\nssh-rsa B', '-----BEGIN OPENSSH PRIVATE KEY-----'],
@@ -53,7 +53,7 @@ const MISSHAPEN: Record<string, string[]> = {
 };
 
 const WRONG_TYPES: Record<string, unknown> = { text: 'x', number: 7, fraction: 1.5, truth: true, list: [], map: {} };
-/** Those that stand for a value of the type itself. */
+/** The entries of WRONG_TYPES that are valid for a type. */
 const RIGHT_TYPES: Record<string, string[]> = {
   string: ['text'],
   integer: ['number'],
@@ -71,18 +71,18 @@ function specSchemaOfCrd(): Node {
   return version.schema.openAPIV3Schema.properties.spec;
 }
 
-/** What the simulator offers. */
+/** A spec that the simulator can fulfill. */
 export const goodSpec = (): Spec => virtualServer('good').spec;
 
 interface Leaf {
   path: string;
   node: Node;
   required: boolean;
-  /** The spec with this value in the place of the field; `undefined` leaves the field out. */
+  /** The spec with the field set to this value; `undefined` omits the field. */
   put: (value: unknown) => Spec;
 }
 
-/** Every field of the schema, each in a spec that is valid without it or with it. */
+/** Every field of the schema, in a spec that is valid both with and without it. */
 function fields(node: Node, path: string, put: Leaf['put']): Leaf[] {
   return Object.entries(node.properties ?? {}).flatMap(([name, child]) => {
     const inner = `${path}.${name}`;
@@ -104,7 +104,7 @@ function children({ path, node, put }: Leaf): Leaf[] {
   return [item, ...children(item)];
 }
 
-/** Some valid value of a field. */
+/** A valid value of a field. */
 function example(node: Node, path: string): unknown {
   const good = goodSpec()[path.replace('spec.', '')];
   if (good !== undefined) return good;
@@ -127,7 +127,7 @@ function example(node: Node, path: string): unknown {
 function textOf(node: Node, path: string, length: number): string {
   const shape = SHAPES[path];
   const free = node.pattern === undefined && node['x-kubernetes-validations'] === undefined;
-  if (shape === undefined && !free) throw new Error(`${path} has a pattern: say in SHAPES what meets it`);
+  if (shape === undefined && !free) throw new Error(`${path} has a pattern: add a matching text to SHAPES`);
   return shape?.(length) ?? 'x'.repeat(length);
 }
 
@@ -135,11 +135,11 @@ function leaves(): Leaf[] {
   return fields(specSchemaOfCrd(), 'spec', (value) => ({ ...goodSpec(), ...(value as Spec) }));
 }
 
-/** Every spec that the API server has to take: each field at each of its bounds, left out where it may be. */
+/** Every spec that the API server must accept: each field at each of its bounds, and optional fields omitted. */
 export function validSpecs(): Variant[] {
   return leaves().flatMap(({ path, node, required, put }) => {
     const values = atBounds(node, path);
-    // The API server takes a null for a field that is left out.
+    // The API server treats a null like an omitted field.
     if (!required) values.push(['left out', undefined], ['null', null]);
     return values.map(([what, value]) => ({ path, what, spec: put(value) })).filter(({ spec }) => hasSshKey(spec));
   });
@@ -147,7 +147,7 @@ export function validSpecs(): Variant[] {
 
 const entries = (list: unknown): number => (Array.isArray(list) ? list.length : 0);
 
-/** A spec without any SSH key is refused by a rule over two fields. */
+/** A rule across two fields rejects a spec without any SSH key. */
 function hasSshKey(spec: Spec): boolean {
   return entries(spec.sshKeys) + entries(spec.sshKeysFrom) > 0;
 }
@@ -173,7 +173,7 @@ function atBounds(node: Node, path: string): [string, unknown][] {
   }
 }
 
-/** Every spec that the API server has to refuse: each breaks one rule of one field. */
+/** Every spec that the API server must reject: each breaks one rule of one field. */
 export function invalidSpecs(): Variant[] {
   const broken = leaves().flatMap(({ path, node, required, put }) => {
     const wrong = [...beyondBounds(node, path), ...wrongTypes(node)];
@@ -188,17 +188,17 @@ export function invalidSpecs(): Variant[] {
   return [...broken, ...ruled];
 }
 
-/** Whether the simulator offers what the spec asks for, and every Secret that it names is there. */
+/** Whether the simulator offers what the spec asks for and all its Secrets exist. */
 export function isOffered({ product, image, diskSize, sshKeysFrom, apiKeySecretRef, sshCheck }: Spec): boolean {
   const good = goodSpec();
   const { name } = (apiKeySecretRef ?? {}) as { name?: string | null };
   const wanted = [product, image, diskSize, name ?? DEFAULT_API_KEY_SECRET, entries(sshKeysFrom), sshCheck ?? 'None'];
-  // Nobody answers at the addresses of the simulator.
+  // No SSH server answers at the simulator's addresses.
   const offered = [good.product, good.image, good.diskSize, DEFAULT_API_KEY_SECRET, 0, 'None'];
   return wanted.every((value, index) => value === offered[index]);
 }
 
-/** The JSON merge patch that turns one value into another; null takes a field away. */
+/** The JSON merge patch that turns one value into another; null removes a field. */
 export function mergePatch(from: unknown, to: unknown): unknown {
   if (!isMap(from) || !isMap(to)) return to;
   const names = [...new Set([...Object.keys(from), ...Object.keys(to)])];

@@ -1,4 +1,4 @@
-/** Every state that a VirtualServer can be seen in, each as the decision room itself brings it about. */
+/** Every observable state of a VirtualServer, produced by the decision room itself. */
 import type { EventNote } from '../../src/controller/conditions.ts';
 import type { Reason, ReadyReason } from '../../src/api/conditions.ts';
 import {
@@ -34,7 +34,7 @@ import {
 import { visit, type Visited } from './visits.ts';
 
 export interface State {
-  /** The word that the state shows in a condition, a message or an Event; undefined before the first visit. */
+  /** The reason that the state shows in a condition, a message or an Event; undefined before the first reconcile. */
   reason: Reason | undefined;
   object: VirtualServer;
   events: EventNote[];
@@ -60,7 +60,7 @@ const sent = (result: CreateOutcome): Outcome => ({ type: 'sent', result });
 const pending: Outcome = { type: 'pending', status: 'Installing, 40 %, 30 seconds remaining' };
 const refusal = new ResponseError(422, 'no such product');
 
-/** Read by the process that polls the task: the task is known to be over. */
+/** The process that polled the task knows that it is over. */
 const OVER = { failures: 0, taskComplete: 'srv1' };
 const ready = reached(visit(webWith(HELD), { memo: OVER, answers: { readServer: server() } }));
 const lost = reached(
@@ -71,7 +71,7 @@ const lost = reached(
   }),
 );
 
-/** The object of a visit that left one. */
+/** The object that remains after a reconcile. */
 function reached({ object }: Visited): VirtualServer {
   if (object === undefined) throw new Error('the object is gone');
   return object;
@@ -82,7 +82,7 @@ const seen = (reason: Reason, object: VirtualServer, given?: Given): State => {
   return { reason, object: reached(result), events: result.events };
 };
 
-/** As the API server changes it when somebody edits spec or annotations, or deletes it; nobody has looked yet. */
+/** The object after an edit or a deletion by a user, before the operator has reconciled it. */
 function edited(object: VirtualServer, { spec, annotations, deleting, annotated }: Shape): VirtualServer {
   const { metadata } = object;
   const changed = spec !== undefined || deleting === true;
@@ -102,7 +102,7 @@ function edited(object: VirtualServer, { spec, annotations, deleting, annotated 
   };
 }
 
-/** A visit that finds the API key in trouble. */
+/** Facts of a reconcile that finds a problem with the API key. */
 const key = (reason: ReadyReason, message: string): Partial<Facts> => ({ credentials: { ok: false, reason, message } });
 const KEY_PROBLEMS = {
   SecretNotFound: key('SecretNotFound', 'Secret default/vps-api-key with the API key does not exist'),
@@ -117,7 +117,7 @@ const CALL_PROBLEMS = {
   ProviderProtocolError: new ProviderError('PROVIDER_PROTOCOL', 'the answer is not JSON'),
 } as const;
 
-/** The trouble of a key or a call: before there is a server, and with one that is Ready. */
+/** Each problem of a key or a call, before there is a server and with a Ready server. */
 function troubles(): [string, State][] {
   const ofKeys = Object.entries(KEY_PROBLEMS).flatMap(([reason, facts]): [string, State][] => [
     [reason, seen(reason as Reason, web(), facts)],
@@ -130,7 +130,7 @@ function troubles(): [string, State][] {
   return [...ofKeys, ...ofCalls];
 }
 
-/** The connection Secret of a server that is Ready. */
+/** States of a Ready server's connection Secret. */
 function connections(): [string, State][] {
   const asking = edited(ready, { spec: { connectionSecretName: 'web-connection' } });
   const results: [Reason, ConnectionSecretState][] = [
@@ -145,7 +145,7 @@ function connections(): [string, State][] {
   ]);
 }
 
-/** Names of states begin with the reason; what follows an underscore tells its forms apart. */
+/** The name of a state begins with the reason; a suffix after an underscore distinguishes variants. */
 export function states(): Record<string, State> {
   const answers = { readServer: server() };
   const polled = { pollTask: pending };
@@ -162,7 +162,7 @@ export function states(): Record<string, State> {
   const later = { now: NOW + 2 * 60 * 60_000 };
   const unsaid = (object: VirtualServer): State => ({ reason: undefined, object, events: [] });
   return {
-    // What nobody has looked at yet: the first moment, an edit, a deletion, a spec that was mended.
+    // Not reconciled yet: a new object, an edit, a deletion, a fixed spec.
     new: unsaid(web()),
     edited: unsaid(edited(ready, { spec: { deletionPolicy: 'Retain' } })),
     mended: unsaid(edited(invalid.object, { spec: { diskSize: 20 } })),
@@ -266,7 +266,7 @@ export function states(): Record<string, State> {
   };
 }
 
-/** Reasons that only an Event carries, since the object is gone; `null` as long as it is not. */
+/** Reasons that only an Event carries, because the object is gone; `null` if it still exists. */
 export function farewells(): Record<string, EventNote[] | null> {
   const of = ({ object, events }: Visited): EventNote[] | null => (object === undefined ? events : null);
   const retained = webWith(HELD, { deleting: true, spec: { deletionPolicy: 'Retain' } });

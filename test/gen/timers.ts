@@ -2,7 +2,7 @@
 import { MAX_TIMER_MS, type Timers } from '../../src/base/timers.ts';
 
 export class FakeTimers implements Timers {
-  /** What `random` answers. */
+  /** The result of `random`. */
   chance = 0;
   #elapsed = 0;
   readonly #start: number;
@@ -13,7 +13,7 @@ export class FakeTimers implements Timers {
     this.#start = start;
   }
 
-  /** Number of timers that are set. */
+  /** Number of pending timers. */
   get pending(): number {
     return this.#pending.size;
   }
@@ -41,7 +41,7 @@ export class FakeTimers implements Timers {
     return this.chance;
   }
 
-  /** Moves the clock on by `ms` and runs every timer that is due on the way, in order of time, then of setting. */
+  /** Advances the clock by `ms` and runs every timer that falls due, by time, then by order of creation. */
   advance(ms: number): void {
     const end = this.#elapsed + ms;
     for (let next = this.#next(end); next !== undefined; next = this.#next(end)) {

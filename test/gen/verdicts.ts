@@ -1,27 +1,29 @@
 /**
- * What a GitOps tool should make of each state, written by hand: this table is the expectation, not a description of
+ * What a GitOps tool should report for each state. Written by hand: this table is the expectation, not a description of
  * what health.lua, the CEL expressions or the decision room do.
  */
 import type { CONDITION_TYPES } from '../../src/api/conditions.ts';
 
 export interface Verdict {
   argo: 'Healthy' | 'Progressing' | 'Degraded' | 'Suspended';
-  /** Argo CD's message: those of the conditions that are named here, or a text. */
+  /** Argo CD's message: the messages of these conditions, or a text. */
   says: readonly (typeof CONDITION_TYPES)[number][] | string;
   flux: 'Current' | 'InProgress' | 'Failed';
   kstatus: 'Current' | 'InProgress' | 'Failed' | 'Terminating';
 }
 
 const healthy: Verdict = { argo: 'Healthy', says: ['Ready'], flux: 'Current', kstatus: 'Current' };
-/** It goes on by itself: nobody has to act, and a sync waits. */
+/** Progresses without help: a sync waits. */
 const working: Verdict = { argo: 'Progressing', says: ['Reconciling'], flux: 'InProgress', kstatus: 'InProgress' };
-/** Somebody has to act: a sync fails at once instead of waiting until its timeout. */
+/** Needs a person: a sync fails at once instead of at its timeout. */
 const stuck: Verdict = { argo: 'Degraded', says: ['Stalled'], flux: 'Failed', kstatus: 'Failed' };
-/** The server runs and only the provider is away: no reason to fail a sync. kstatus knows Reconciling alone. */
+/**
+ * The server runs and only the provider is unreachable: no reason to fail a sync. kstatus evaluates only Reconciling.
+ */
 const unwatched: Verdict = { argo: 'Healthy', says: ['Ready', 'Reconciling'], flux: 'Current', kstatus: 'InProgress' };
-/** Nobody has looked at this spec. */
+/** The operator has not reconciled this spec yet. */
 const unseen: Verdict = { ...working, says: 'waiting for the operator to look at this spec' };
-/** Somebody asked for a stop; Flux and kstatus have no word for that. */
+/** Paused on request; Flux and kstatus have no such state. */
 const suspended: Verdict = { argo: 'Suspended', says: ['Paused'], flux: 'InProgress', kstatus: 'InProgress' };
 
 export const VERDICTS: Record<string, Verdict> = {
@@ -105,7 +107,7 @@ export const VERDICTS: Record<string, Verdict> = {
   Paused_ready: { ...suspended, flux: 'Current', kstatus: 'Current' },
   Paused_edited: suspended,
   Paused_mended: suspended,
-  // A pause must not hide that somebody has to act.
+  // A pause must not hide that a person has to act.
   Paused_stalled: stuck,
   Paused_deleting: { ...suspended, kstatus: 'Terminating' },
 };

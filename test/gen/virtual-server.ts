@@ -6,7 +6,7 @@ import type { ObjectMeta } from '../../src/api/meta.ts';
 export const SSH_KEY =
   'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJdTYs0rmVsWT1a8iSZmDU4YzKNWQTbAwbmuxGrBWxyz me@example.org';
 
-/** What a test writes down; the API server, or `stored`, fills in the rest. */
+/** What a test specifies; the API server, or `stored`, fills in the rest. */
 export interface Manifest {
   apiVersion: string;
   kind: string;
@@ -16,7 +16,7 @@ export interface Manifest {
 
 export type Modifier<T> = (object: T) => T;
 
-/** What the simulator offers by default. */
+/** A manifest of what the simulator offers by default. */
 export function virtualServer(name: string, ...modifiers: Modifier<Manifest>[]): Manifest {
   const manifest: Manifest = {
     apiVersion: API_VERSION,

@@ -1,4 +1,6 @@
-/** Real visits to one object, without I/O: decide and settle, step by step, and what they write applied to the object. */
+/**
+ * Real reconciles of one object without I/O: decides and settles step by step, and applies the writes to the object.
+ */
 import type { EventNote } from '../../src/controller/conditions.ts';
 import { FINALIZER, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import { formatRecord } from '../../src/api/record.ts';
@@ -6,17 +8,17 @@ import { statusSchema, type VirtualServer } from '../../src/api/virtual-server.t
 import type { Action, Facts, Memo, Next, Outcome } from '../../src/virtual-server/decision/types.ts';
 import { ATTEMPTED, gathered, decide, settle } from './decision.ts';
 
-/** What the provider answers to the calls of a visit, by the kind of action. */
+/** The provider's answers to the calls of a reconcile, by kind of action. */
 export type Answers = Partial<Record<Action['type'], Outcome>>;
 
 export interface Visited {
-  /** Undefined: the finalizer was taken off and the object is gone. */
+  /** Undefined if the finalizer was removed and the object is gone. */
   object: VirtualServer | undefined;
   memo: Memo;
   events: EventNote[];
 }
 
-/** One visit to its end. `steps` ends it earlier, as a crash would. */
+/** Runs one reconcile to its end. `steps` ends it earlier, as a crash would. */
 export function visit(
   object: VirtualServer,
   { answers = {}, steps = 20, ...given }: { answers?: Answers; steps?: number } & Partial<Facts> = {},
@@ -41,11 +43,11 @@ function outcomeOf(action: Action, answers: Answers): Outcome {
   if (action.type === 'claim') return { type: 'minted', attempt: ATTEMPTED.attempt ?? '' };
   const isCall = ['create', 'adopt', 'pollTask', 'readServer', 'deleteServer'].includes(action.type);
   const answer = isCall ? answers[action.type] : { type: 'done' as const };
-  if (answer === undefined) throw new Error(`no answer was given to ${action.type}`);
+  if (answer === undefined) throw new Error(`the test gives no answer to ${action.type}`);
   return answer;
 }
 
-/** As the API server would store it. Throws where the schema would refuse the status. */
+/** The object as the API server would store it. Throws if the schema would reject the status. */
 function written(object: VirtualServer, { record, status }: Next): VirtualServer | undefined {
   if (record === null) return undefined;
   const metadata = { ...object.metadata };

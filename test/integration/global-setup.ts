@@ -1,7 +1,7 @@
 /**
- * Starts the one control plane that all files share; each test works in a namespace of its own. What only some files
- * share is started when one of them asks the broker. A run in which the API server refused the operator anything, for
- * want of a right, fails at its end.
+ * Starts the control plane that all test files share; each test uses a separate namespace. What only some files share
+ * is started when a file asks the broker for it. The run fails at its end if the API server has refused the operator
+ * anything because of missing RBAC.
  */
 import type { TestProject } from 'vitest/node';
 import { startControlPlane } from '../../tools/control-plane/control-plane.ts';
@@ -13,14 +13,14 @@ import { readUses } from './support/rights.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Of a member of system:masters. */
+    /** Kubeconfig of a member of system:masters. */
     kubeconfigPath: string;
-    /** Of the operator's ServiceAccount, with the rights that deploy/manifests give it and no others. */
+    /** Kubeconfig of the operator's ServiceAccount, with exactly the rights of deploy/manifests. */
     operatorKubeconfigPath: string;
     kubectl: string;
-    /** Path; one JSON object a line, with bodies for our objects and for events. */
+    /** Path of the audit log: one JSON object per line, with bodies for our objects and for Events. */
     auditLog: string;
-    /** Address; support/broker.ts asks there. */
+    /** Address of the broker; used by support/broker.ts. */
     broker: string;
   }
 }
@@ -30,7 +30,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     audit: 'RequestResponse',
     progress: (line) => process.stderr.write(`${line}\n`),
   });
-  if (controlPlane.auditLog === undefined) throw new Error('the control plane writes no audit log');
+  if (controlPlane.auditLog === undefined) throw new Error('the control plane has no audit log');
   project.provide('kubeconfigPath', controlPlane.kubeconfigPath);
   project.provide('operatorKubeconfigPath', await installOperatorIdentity(controlPlane.kubeconfigPath));
   project.provide('kubectl', controlPlane.kubectl);

@@ -1,6 +1,6 @@
 /**
- * `npm run test:mutants -- [--only TEXT] [--lives N]`: breaks the product, a line at a time, and says which seed,
- * test or plan noticed.
+ * `npm run test:mutants -- [--only TEXT] [--lives N]`: injects faults into the product, one at a time, and prints which
+ * seed, test or plan caught each one.
  */
 import { execFile } from 'node:child_process';
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
@@ -44,12 +44,12 @@ try {
 process.stdout.write(`${caught} mutants caught, ${survived} survived\n`);
 process.exitCode = survived === 0 ? 0 : 1;
 
-/** Who noticed it: a seed or a test; undefined when nobody did. */
+/** The seed, test or plan that caught the mutant; undefined if it survived. */
 async function tryMutant({ name, file, find, replace, tests, plan }: Mutant): Promise<string | undefined> {
   const path = join(folder, file);
   const original = await readFile(path, 'utf8');
   if (original.split(find).length !== 2)
-    throw new Error(`mutant "${name}": its line does not stand in ${file} exactly once`);
+    throw new Error(`mutant "${name}": its line must occur exactly once in ${file}`);
   await writeFile(
     path,
     original.replace(find, () => replace),
@@ -72,22 +72,22 @@ async function simulate(): Promise<string | undefined> {
     '--until-violation',
   ]);
   if (code === 0) return undefined;
-  return /^seed \d+/m.exec(output)?.[0] ?? `the simulation ended: ${output.slice(-200)}`;
+  return /^seed \d+/m.exec(output)?.[0] ?? `the simulation exited: ${output.slice(-200)}`;
 }
 
 async function play(plan: string): Promise<string | undefined> {
   const { code, output } = await execute(['test/chaos/main.ts', '--plan', plan]);
   if (code === 0) return undefined;
   const [, id, why] = /^FAILED (.*)\n(.*)/m.exec(output) ?? [];
-  if (id === undefined) throw new Error(`plan ${plan} was not played: ${output.slice(-500)}`);
+  if (id === undefined) throw new Error(`plan ${plan} did not run: ${output.slice(-500)}`);
   return `${id}: ${why ?? ''}`;
 }
 
 async function testRun(tests: string[]): Promise<string | undefined> {
   const { code, output } = await execute(['node_modules/vitest/vitest.mjs', 'run', '--bail=1', ...tests]);
-  if (/No test files found/.test(output)) throw new Error(`no tests: ${tests.join(' ')}`);
+  if (/No test files found/.test(output)) throw new Error(`found no tests: ${tests.join(' ')}`);
   if (code === 0) return undefined;
-  // eslint-disable-next-line no-control-regex -- vitest colours its output
+  // eslint-disable-next-line no-control-regex -- vitest colors its output
   return /FAIL .*/.exec(output.replaceAll(/\u001b\[\d+m/g, ''))?.[0] ?? 'the test run failed';
 }
 

@@ -1,6 +1,7 @@
 /**
- * A model of the API server's memory, as far as the operator can tell: the objects of our kinds, Secrets, the Lease, Events,
- * the CRD, and etcd, which can be restored. test/integration/test-tools/sim-model.test.ts holds it against the real one.
+ * A model of the API server's storage, as far as the operator can tell: VirtualServers, ServerCatalogs, Secrets, the
+ * Lease, Events, the CRD, and etcd, which can be restored. test/integration/test-tools/sim-model.test.ts compares it
+ * with a real API server.
  */
 import { LOCKED_FIELDS } from '../../src/api/crd.ts';
 import { CATALOG_PLURAL, SERVER_PLURAL } from '../../src/api/names.ts';
@@ -17,7 +18,7 @@ import { SecretStore } from './secret-store.ts';
 
 export type ServerChange = Change<VirtualServer>;
 
-/** A Lease as it lies in the API. */
+/** A Lease as stored in the API server. */
 export interface StoredLease {
   metadata: { name: string; namespace: string; resourceVersion: string };
   spec: { holderIdentity?: string };
@@ -39,14 +40,14 @@ export class ApiServer {
   readonly catalogs: ObjectStore<ServerCatalog>;
   readonly secrets: SecretStore;
   readonly events: EventInput[] = [];
-  /** The one Lease of the operator. */
+  /** The operator's only Lease. */
   lease: StoredLease | undefined;
-  /** How often etcd was restored. */
+  /** Number of etcd restores so far. */
   restores = 0;
   definition: DefinitionState = 'kept';
   #version = FIRST_VERSION;
   #uids = 0;
-  /** At `n`: as of the first `n` changes of VirtualServers. */
+  /** Entry `n` is the backup after the first `n` changes of VirtualServers. */
   readonly #backups: Backup[] = [];
 
   constructor(now: () => number) {
@@ -58,13 +59,13 @@ export class ApiServer {
     this.secrets = new SecretStore(newVersion);
     this.#backUp();
     this.servers.listeners.add(() => {
-      // The definition goes with the last object, and is installed again then.
+      // Deleting the last object removes the definition, which is then installed again.
       if (this.servers.list().length === 0) this.definition = 'kept';
       this.#backUp();
     });
   }
 
-  /** That of the last write of anything. */
+  /** Resource version of the latest write to any object. */
   get version(): string {
     return String(this.#version);
   }
@@ -98,8 +99,9 @@ export class ApiServer {
   }
 
   /**
-   * Restores etcd as it was after the first `toChange` changes of VirtualServers: objects that were deleted since are
-   * there again, and those created since are gone, all else too; versions go on from the one of then.
+   * Restores etcd to its state after the first `toChange` changes of VirtualServers. Objects deleted since then exist
+   * again; objects created since then, and everything else written since, are gone. Resource versions continue from
+   * that state.
    */
   rollBack(toChange: number): void {
     const backup = this.#backups[toChange];
@@ -115,13 +117,13 @@ export class ApiServer {
     for (const store of [this.servers, this.catalogs]) for (const listener of store.listeners) listener();
   }
 
-  /** No watch can start from an older version. */
+  /** Compacts etcd: no watch can start from an older version. */
   compact(): void {
     for (const store of [this.servers, this.catalogs])
       store.history = { index: store.changes.length, version: this.#version };
   }
 
-  /** Deletes every object; the definition goes with the last one. */
+  /** Deletes every object; the definition is removed with the last one. */
   deleteDefinition(): void {
     if (this.definition !== 'kept' || this.servers.list().length === 0) return;
     this.definition = 'deleting';
@@ -132,7 +134,7 @@ export class ApiServer {
     if (this.definition === 'deleting') this.definition = 'deletionAllowed';
   }
 
-  /** Takes the Secrets of objects that are gone, as a controller of its own does a while after. */
+  /** Collects Secrets whose owners are gone. In a cluster a separate controller does this some time later. */
   collectGarbage(): void {
     const living = new Set(this.servers.list().map(({ metadata }) => metadata.uid));
     this.secrets.collectGarbage((uid) => living.has(uid));
@@ -156,7 +158,7 @@ export class ApiServer {
   }
 }
 
-/** The CRD's rule locks fields once there is an attempt. */
+/** The CRD's validation rule locks these fields once the record has an attempt. */
 function validate(before: VirtualServer, { spec }: VirtualServer): void {
   if (before.status?.record?.attempt === undefined) return;
   if (LOCKED_FIELDS.some((field) => JSON.stringify(spec[field]) !== JSON.stringify(before.spec[field])))

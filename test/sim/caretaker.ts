@@ -1,4 +1,4 @@
-/** The person who looks after parked objects in the simulation, and says truthfully what the provider shows. */
+/** The simulated person who resolves parked objects, and reports truthfully what the provider shows. */
 import { currentReason } from '../../src/controller/conditions.ts';
 import {
   ACCEPT_SERVER_ANNOTATION,
@@ -16,11 +16,11 @@ import { OTHER_ACCOUNT } from './misfortunes.ts';
 import { identifierOf, isAlive, isSame, type Ownership } from './ownership.ts';
 import { recordOf } from '../gen/records.ts';
 
-/** Names of the Secrets with the keys of the two accounts. */
+/** Names of the Secrets with the API keys of the two accounts. */
 export const KEY_SECRET = 'vps-api-key';
 export const OTHER_KEY_SECRET = 'other-api-key';
 
-/** Reasons in which an order without a server waits for a word. */
+/** Reasons for which an order without a server waits for a person's answer. */
 const OPEN = new Set([
   'CreateOutcomeUnknown',
   'TaskNotFound',
@@ -31,9 +31,9 @@ const OPEN = new Set([
   'IdentifierInUse',
   'ServerNotVisible',
 ]);
-/** Reasons in which a server that the task has named may never come. */
+/** Reasons for which the server that a task named may never come up. */
 const FAILED = new Set(['TaskNotFound', 'TaskFailed', 'TaskOverdue', 'TaskInUse']);
-/** Reasons that another key than that of the server's account may cause. */
+/** Reasons that can mean that the API key belongs to another account than the server. */
 const BLIND = new Set(['ServerNotVisible', 'IdentityUnproven', 'TaskNotFound']);
 
 export interface CaretakerParts {
@@ -45,26 +45,28 @@ export interface CaretakerParts {
   tell: (what: string) => void;
 }
 
-/** A minute, and another one since the clock that wrote the time of the attempt may be that far off. */
+/** One minute, plus another minute because the clock that wrote attemptedAt may be off by as much. */
 const PATIENCE_MS = 150_000;
 
-/** What the truth is, beside what the operator believes. */
+/** The truth, as opposed to what the operator believes. */
 export interface Truth {
-  /** SSH keys of orders that somebody gave up by a word that was not true. */
+  /** SSH keys of orders that a person gave up with a false annotation. */
   abandoned: Set<unknown>;
-  /** Serials of servers that such objects had. */
+  /** Serials of the servers of those objects. */
   abandonedServers: Set<number>;
-  /** By SSH key: attempts that a person let be made again, because the server of the object is gone. */
+  /** By SSH key: attempts that a person allowed to be repeated, because the object's server is gone. */
   again: Map<unknown, Set<string>>;
-  /** By uid: when somebody last changed what guards the server; a DELETE that is under way cannot know. */
+  /**
+   * By uid: when a person last changed the server's deletion guards; a DELETE already in flight cannot know about it.
+   */
   guardedAt: Map<string, number>;
-  /** By uid: when somebody last gave the server more time. */
+  /** By uid: when a person last extended the server's expiry. */
   extendedAt: Map<string, number>;
-  /** When the CustomResourceDefinition was last deleted; a DELETE that is under way cannot know. */
+  /** When the CustomResourceDefinition was last deleted; a DELETE already in flight cannot know about it. */
   definitionDeletedAt: number;
 }
 
-/** Nobody promises anything any more for what was ordered for the object, or taken over by it. */
+/** From now on the operator owes nothing for servers that were ordered for the object or adopted by it. */
 export function abandon(object: VirtualServer, { abandoned, abandonedServers }: Truth, ownership: Ownership): void {
   abandoned.add(object.spec.sshKeys?.[0]);
   for (const serial of ownership.ownedBy(object)) abandonedServers.add(serial);
@@ -87,17 +89,17 @@ export class Caretaker {
     this.#tell = tell;
   }
 
-  /** Does what the condition of the object asks for, if it asks for anything. */
+  /** Does what the object's condition asks for, if anything. */
   resolve(object: VirtualServer): void {
     const reason = currentReason(object.status?.conditions);
     const { attempt, attemptedAt, identifier, orphans } = recordOf(object) ?? {};
-    // A request that was cut off may arrive later than its sender knows: whoever looks at the provider waits a little.
+    // A request that was cut off may still arrive later, so a person waits before trusting what the provider shows.
     if (attemptedAt !== undefined && this.#now() - Date.parse(attemptedAt) < PATIENCE_MS) return;
     if (reason === undefined) return;
     if (reason === 'RecordMismatch') this.#annotate(object, { [START_ANEW_ANNOTATION]: object.metadata.uid });
     if (BLIND.has(reason)) this.#restoreKey(object);
     if (attempt !== undefined && identifier === undefined && OPEN.has(reason)) this.#resolveOrder(object, attempt);
-    // Whom they wanted to adopt has gone, or was never there.
+    // The server that they wanted to adopt is gone, or never existed.
     else if (identifier === undefined && (reason === 'ServerNotVisible' || reason === 'IdentifierInUse'))
       this.#annotate(object, { [ADOPT_ANNOTATION]: null });
     if (attempt !== undefined && identifier !== undefined && FAILED.has(reason) && !this.#isAlive(object)) {
@@ -112,18 +114,18 @@ export class Caretaker {
       this.#cancelUnheld(object);
       this.#annotate(object, { [ORPHAN_HANDLED_ANNOTATION]: orphans.map(orphanName).join(',') });
     }
-    // Some keep the server, others wait until the deletion is allowed.
+    // Some objects keep their server; others wait until deletion is allowed.
     if (reason === 'CRDDeleting' && object.metadata.name.endsWith('1')) this.#retain(object);
     if (reason === 'InvalidSpec')
       this.#api.servers.editSpec(object.metadata.namespace, object.metadata.name, { product: 'vps-1gb' });
-    // An order that was refused is sent again for another spec.
+    // A rejected order is sent again when the spec changes.
     if (reason === 'CreateRejected') {
       const product = object.spec.product === 'vps-1gb' ? 'vps-2gb' : 'vps-1gb';
       this.#api.servers.editSpec(object.metadata.namespace, object.metadata.name, { product });
     }
   }
 
-  /** Says what the provider shows of the order. */
+  /** Reports what the provider shows about the order. */
   #resolveOrder(object: VirtualServer, attempt: string): void {
     const [server] = this.#serversOf(object);
     if (server !== undefined) {
@@ -134,24 +136,27 @@ export class Caretaker {
     this.#annotate(object, { [ADOPT_ANNOTATION]: null, [NOT_CREATED_ANNOTATION]: attempt });
   }
 
-  /** The server that is shown is the object's own while that one lives. */
+  /** While the object's own server is alive, the shown server is that server. */
   #identify(object: VirtualServer, identifier: string): void {
     const message = object.status?.conditions?.find(({ reason }) => reason === 'IdentityUnproven')?.message ?? '';
     const word = /accept-server=([^\s.;]+)/.exec(message)?.[1];
-    // A task is that of the order once the key of its account is back.
+    // Once the account's key is back, the task belongs to the order.
     const isOwn = this.#isAlive(object) || word?.startsWith('task-') === true;
     if (isOwn && word !== undefined) this.#annotate(object, { [ACCEPT_SERVER_ANNOTATION]: word });
     else if (!isOwn) this.#sayGone(object, identifier);
   }
 
-  /** A word that was not true when it was said is taken back first. */
+  /** A statement that was false when it was made is withdrawn first. */
   #sayGone(object: VirtualServer, identifier: string): void {
     const said = object.metadata.annotations?.[SERVER_GONE_ANNOTATION] === identifier;
     const isVoid = said && recordOf(object)?.goneRefuted !== undefined;
     this.#annotate(object, { [SERVER_GONE_ANNOTATION]: isVoid ? null : identifier });
   }
 
-  /** Of several objects that hold one server, those let it go that took it over by mistake, or whose own one is gone. */
+  /**
+   * When several objects hold one server, all but one give it up: those that adopted it by mistake or whose server is
+   * gone.
+   */
   #giveUp(object: VirtualServer): void {
     const identifier = identifierOf(object);
     if (identifier === undefined) return;
@@ -160,7 +165,7 @@ export class Caretaker {
     const keeper = living.find((other) => this.#hasOrdered(other)) ?? living[0] ?? holders[0];
     for (const other of holders.filter((holder) => holder !== keeper)) {
       const { namespace, name } = other.metadata;
-      this.#tell(`give up the server of ${namespace}/${name}`);
+      this.#tell(`gives up the server of ${namespace}/${name}`);
       this.#retain(other);
       this.#api.servers.delete(namespace, name);
     }
@@ -171,7 +176,7 @@ export class Caretaker {
     this.#truth.guardedAt.set(uid, this.#now());
   }
 
-  /** The Secret with the key of the account that has the server. */
+  /** Switches to the Secret with the key of the account that owns the server. */
   #restoreKey(object: VirtualServer): void {
     const server = this.#ownership.serverOf(object) ?? this.#serversOf(object)[0];
     if (server === undefined) return;
@@ -202,16 +207,16 @@ export class Caretaker {
     this.#truth.again.set(key, (this.#truth.again.get(key) ?? new Set()).add(attempt));
   }
 
-  /** In the customer panel. */
+  /** Cancels the object's servers that no object holds, in the customer panel. */
   #cancelUnheld(object: VirtualServer): void {
     const held = new Set(this.#api.servers.list().map((other) => this.#ownership.serverOf(other)?.serial));
     for (const { identifier } of this.#serversOf(object).filter(({ serial }) => !held.has(serial))) {
-      this.#tell(`remove server ${identifier}, which nobody holds`);
+      this.#tell(`removes server ${identifier}, which no object holds`);
       this.#simulation.fleet.removeServer(identifier);
     }
   }
 
-  /** Those that were ordered for this object and are alive, or will be when their task ends. */
+  /** Servers that were ordered for this object and are alive, or will be when their task ends. */
   #serversOf(object: VirtualServer): AliveServer[] {
     const own = this.#ownership.orderedFor(object);
     return this.#simulation.aliveServers().filter(({ serial }) => own.has(serial));

@@ -1,4 +1,4 @@
-/** People who use ServerCatalogs, a provider that changes its lists, and the check of both. */
+/** Simulated users of ServerCatalogs, a provider that changes its lists, and a check of both. */
 import { RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
 import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
@@ -11,7 +11,7 @@ import type { Random } from './random.ts';
 
 const PRODUCTS = [1, 2, 4].map((gb) => ({ code: `vps-${gb}gb`, ram: gb * 1024, cores: gb, price: gb }));
 const IMAGES = [{ name: 'debian-13.qcow2/minimal', description: 'Debian 13' }];
-/** Listed at times. */
+/** Products that the provider lists only some of the time. */
 const MORE_PRODUCTS = [{ code: 'vps-8gb', ram: 8192, cores: 4, price: 8 }];
 const MORE_IMAGES = [{ name: 'ubuntu-26.04.qcow2/minimal', description: 'Ubuntu' }];
 const DISK_SIZES = { ssd: [10, 20, 40, 80] };
@@ -35,7 +35,7 @@ export class CatalogPeople {
     parts.simulation.provider.setCatalog(this.#offer);
   }
 
-  /** One random action; the API server refuses some. */
+  /** Does one random action; the API server rejects some of them. */
   act(): void {
     const { api, random } = this.#parts;
     const catalogs = api.catalogs.list();
@@ -45,7 +45,7 @@ export class CatalogPeople {
     else random.pick([() => this.#edit(some), () => this.#ask(some), () => this.#delete(some)])();
   }
 
-  /** Catalogs that, without faults, neither show the lists of their account nor say why. */
+  /** Once faults have stopped: catalogs that neither show their account's lists nor say why. */
   atRest(): string[] {
     const { api } = this.#parts;
     return api.catalogs.list().flatMap((catalog) => {
@@ -56,7 +56,7 @@ export class CatalogPeople {
       const isRight = isRead ? shows(catalog, this.#lists()) : reason === 'SecretNotFound';
       const isHandled = asked === undefined || status?.lastHandledReconcileAt === asked;
       if (isRight && isHandled) return [];
-      return [`catalog ${keyOf(catalog)} says ${reason ?? 'nothing'} and does not show what the provider offers`];
+      return [`catalog ${keyOf(catalog)} has reason ${reason ?? 'none'} and does not match the provider's lists`];
     });
   }
 
@@ -105,6 +105,6 @@ export class CatalogPeople {
       diskSizes: DISK_SIZES,
     };
     simulation.provider.setCatalog(this.#offer);
-    tell(`the provider offers ${this.#offer.products.length} products, ${this.#offer.images.length} images`);
+    tell(`the provider now offers ${this.#offer.products.length} products, ${this.#offer.images.length} images`);
   }
 }

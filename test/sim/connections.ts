@@ -1,4 +1,6 @@
-/** People and machines around connection Secrets: they name them, take their names, edit and delete them; servers change. */
+/**
+ * Simulated users of connection Secrets: they name them, take their names, edit and delete them, and change servers.
+ */
 import { CONNECTION_SECRET_TYPE, OWNER_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
@@ -8,7 +10,7 @@ import type { Ownership } from './ownership.ts';
 import type { Random } from './random.ts';
 import type { SecretEdit } from './secret-store.ts';
 
-/** Two objects that name it contend for it. */
+/** Objects that use this name compete for the same Secret. */
 const SHARED = 'connection';
 
 export interface Surroundings {
@@ -18,7 +20,7 @@ export interface Surroundings {
   truth: Truth;
   ownership: Ownership;
   now: () => number;
-  /** Some object, if there is one. */
+  /** A random object, if any exists. */
   any: () => VirtualServer | undefined;
   tell: (what: string) => void;
 }
@@ -31,12 +33,12 @@ export class Connections {
     this.#around = around;
   }
 
-  /** What an object may name. */
+  /** A Secret name that an object may use. */
   nameFor(name: string): string {
     return this.#around.random.pick([SHARED, `${name}-connection`, `${name}-connection`, `${name}-other`]);
   }
 
-  /** One thing that somebody does; some of them are refused, as they would be. */
+  /** Does one random action; some are refused, as a real API server would refuse them. */
   act(): void {
     const { random, any } = this.#around;
     const object = any();
@@ -72,13 +74,13 @@ export class Connections {
     truth.guardedAt.set(uid, now());
   }
 
-  /** A Secret that looks more or less like the operator's own, in a place where it may want to have one. */
+  /** Creates a Secret that resembles the operator's own, under a name that the operator may want to use. */
   #takeName({ metadata: { namespace, name, uid }, spec }: VirtualServer): void {
     const { api, random, tell } = this.#around;
     const place = spec.connectionSecretName ?? this.nameFor(name);
     const annotations = random.pick([{}, { [OWNER_ANNOTATION]: uid }, { [OWNER_ANNOTATION]: 'uid-of-another' }]);
     const isTyped = annotations[OWNER_ANNOTATION] !== uid && random.chance(0.5);
-    tell(`somebody's Secret ${namespace}/${place}`);
+    tell(`foreign Secret ${namespace}/${place}`);
     const type = isTyped ? CONNECTION_SECRET_TYPE : 'Opaque';
     api.secrets.create(
       { metadata: { namespace, name: place, annotations }, type, data: { password: 'theirs' } },
@@ -107,7 +109,7 @@ export class Connections {
     this.#around.api.secrets.delete(namespace, name);
   }
 
-  /** Somebody changes a server in the customer panel. */
+  /** Changes a server in the customer panel. */
   #changeServer(): void {
     const { simulation, random, tell } = this.#around;
     const alive = simulation.aliveServers();

@@ -1,6 +1,6 @@
 /**
- * The disk of a journal. A crash of the machine can lose all data that was not synced. Writes take time, can be short, and
- * fail when the disk is full.
+ * The simulated disk of a journal. A machine crash can lose any data that was not synced. Writes take time, can be
+ * short, and fail when the disk is full.
  */
 import { JournalError } from '../../src/virtual-server/journal/error.ts';
 import type { FileSystem, OpenFile } from '../../src/virtual-server/journal/file.ts';
@@ -10,21 +10,21 @@ import type { Random } from './random.ts';
 
 interface File {
   bytes: Buffer;
-  /** Number of bytes that were synced. */
+  /** Number of synced bytes. */
   safe: number;
 }
 
-/** How often a write is short. */
+/** Probability of a short write. */
 const SHORT = 0.1;
 
 export class SimDisk {
   readonly watch = new JournalWatch();
   #names = new Map<string, File>();
-  /** The folder as of its last sync. */
+  /** The directory as of its last sync. */
   #safeNames = new Map<string, File>();
   #holder: object | undefined;
 
-  /** Crashes the machine: loses unsynced data, or part of it. */
+  /** Simulates a machine crash: unsynced data is lost, in full or in part. */
   losePower(random: Random): void {
     this.#names = random.chance(0.5) ? this.#safeNames : this.#names;
     for (const file of this.#names.values()) {
@@ -39,7 +39,7 @@ export class SimDisk {
     const { scheduler, random } = network;
     const moment = (): Promise<void> =>
       new Promise((resolve) => void scheduler.after(random.int(0, 2), resolve, owner));
-    /** The effect and the answer each take a moment; the process can die before either. */
+    /** The write and its reply each take time; the process can die before either. */
     const later = async <T>(work: () => T): Promise<T> => {
       await moment();
       const result = work();
@@ -93,7 +93,7 @@ export class SimDisk {
     };
   }
 
-  /** The lock on the folder; the death of the process releases it. */
+  /** Locks the folder; the lock is released when the process dies. */
   lock(owner: object, isDead: (owner: object) => boolean): Promise<() => Promise<void>> {
     if (this.#holder !== undefined && !isDead(this.#holder))
       return Promise.reject(new JournalError('InUse', 'the folder is in use by another process'));

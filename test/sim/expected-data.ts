@@ -1,8 +1,10 @@
-/** What the connection Secret of a server has to hold, as the provider has it: said once more, without the operator's code. */
+/**
+ * The data that a server's connection Secret must hold according to the provider, derived without the operator's code.
+ */
 import type { Simulation } from '../../src/simulator/index.ts';
 import { OTHER_ACCOUNT, OWN_ACCOUNT } from './misfortunes.ts';
 
-/** By key; empty where the provider has no such server. */
+/** By key; empty if the provider has no such server. */
 export function expectedData(
   { fleet }: Pick<Simulation, 'fleet'>,
   identifier: string,

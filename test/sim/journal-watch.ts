@@ -7,7 +7,7 @@ interface Known {
   uid: string;
   attempt: string;
   confirmed: State;
-  /** Later steps without confirmation; the disk may have any of them. */
+  /** Later, unconfirmed steps; the disk may hold any of them. */
   begun: (State | 'forgotten')[];
 }
 
@@ -49,7 +49,10 @@ export class JournalWatch {
     };
   }
 
-  /** Confirmed steps that a newly opened journal lacks. Its own entries count as confirmed from then on. */
+  /**
+   * Returns confirmed steps that a newly opened journal lacks. From then on, the journal's own entries count as
+   * confirmed.
+   */
   forgotten(journal: Journal): string[] {
     const lost = [...this.#known.values()].filter(({ uid, attempt, confirmed, begun }) => {
       const entry = journal.entries(uid).find((one) => one.attempt === attempt);
@@ -62,6 +65,6 @@ export class JournalWatch {
       const confirmed = { state, ...(task !== undefined && { task }) };
       this.#known.set(`${uid} ${attempt}`, { uid, attempt, confirmed, begun: [] });
     }
-    return lost.map(({ attempt, confirmed }) => `the journal has forgotten attempt ${attempt} (${confirmed.state})`);
+    return lost.map(({ attempt, confirmed }) => `the journal lost attempt ${attempt} (${confirmed.state})`);
   }
 }

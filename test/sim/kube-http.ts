@@ -1,4 +1,4 @@
-/** KubeHttp to the modeled API server, over a network that delays, loses and cuts. */
+/** KubeHttp connected to the modeled API server over a network that delays, loses, and cuts requests. */
 import { KubeError } from '../../src/kube/error.ts';
 import type { CallOptions, KubeHttp } from '../../src/kube/http.ts';
 import type { ApiServer } from './api-server.ts';
@@ -12,9 +12,9 @@ const DEADLINE_MS = 15_000;
 export interface KubeHttpParts {
   network: Network;
   api: ApiServer;
-  /** The process; events of a killed process never fire. */
+  /** The process that owns this client; events of a killed process never fire. */
   owner: object;
-  /** Age of the first list of VirtualServers, in changes. */
+  /** How many changes out of date the first list of VirtualServers is. */
   staleBy: number;
 }
 
@@ -22,14 +22,14 @@ export class SimKubeHttp implements KubeHttp {
   readonly #parts: KubeHttpParts;
   readonly #routes: Routes;
   readonly #streams = new Map<WatchStream, ObjectStore<Stored>>();
-  /** Number of etcd restores at the last list of a kind. */
+  /** Number of etcd restores as of the last list of each kind. */
   readonly #restores = new Map<object, number>();
   readonly #listening = new Map<ObjectStore<Stored>, () => void>();
-  /** Take the listeners of requests on their way off their signals, which Node would keep for ever. */
+  /** Callbacks that remove abort listeners of requests in flight; Node would otherwise never free them. */
   readonly #forget = new Set<() => void>();
   #staleBy: number;
   #frozenUntil = 0;
-  /** The API server's clock, in whole seconds, less ours. */
+  /** The API server's clock minus ours, in whole seconds. */
   #clockOffset: number | undefined;
 
   constructor(parts: KubeHttpParts) {
@@ -39,7 +39,7 @@ export class SimKubeHttp implements KubeHttp {
   }
 
   call(options: CallOptions): Promise<unknown> {
-    // As on the wire: later changes to the object have no effect.
+    // Copies the body, as the wire does: later changes to the object have no effect.
     const body = options.body && (JSON.parse(JSON.stringify(options.body)) as object);
     return this.#send(options.signal, () => this.#process({ ...options, ...(body && { body }) }), quoteOf(options));
   }
@@ -71,7 +71,7 @@ export class SimKubeHttp implements KubeHttp {
     for (const stream of [...this.#streams.keys()]) stream.expire();
   }
 
-  /** The process is dead. */
+  /** Releases everything that the dead process held. */
   end(): void {
     for (const [store, listener] of this.#listening) store.listeners.delete(listener);
     for (const forget of this.#forget) forget();
@@ -112,7 +112,8 @@ export class SimKubeHttp implements KubeHttp {
     const { api, network, owner } = this.#parts;
     const from = Number(query['resourceVersion']);
     const restores = this.#restores.get(store) ?? api.restores;
-    // Like an API server that restarted after new writes reached that version again.
+    // An API server that restarted after a restore rejects a version from before it, once new writes have reached that
+    // version.
     const isOfBefore = restores !== api.restores && from <= Number(api.version);
     if (from < store.history.version || isOfBefore) throw expired('too old resource version');
     const stream = new WatchStream({
@@ -128,7 +129,7 @@ export class SimKubeHttp implements KubeHttp {
       frozenUntil: () => this.#frozenUntil,
       ended: (ended) => this.#streams.delete(ended),
     });
-    // The request of a dead process arrives all the same.
+    // A dead process's request still arrives.
     if (network.scheduler.isDead(owner)) stream.forget();
     if (!signal.aborted) this.#streams.set(stream, store);
     this.#listen(store);
@@ -145,8 +146,8 @@ export class SimKubeHttp implements KubeHttp {
   }
 
   /**
-   * `process` runs when the request arrives, even if the caller is dead by then; the answer needs a living one.
-   * `quote`: what an error 500 says of what was processed.
+   * `process` runs when the request arrives, even if the caller is dead by then; only a living caller gets the answer.
+   * `quote`: the text of an error 500, which may quote the request.
    */
   #send<T>(signal: AbortSignal | undefined, process: () => T, quote = 'internal error'): Promise<T> {
     const { network, owner } = this.#parts;
@@ -197,7 +198,7 @@ function attempt<T>(run: () => T): { ok: true; value: T } | { ok: false; error: 
   }
 }
 
-/** As an admission webhook that has failed, and says about what; values as they stand in the API. */
+/** The error of a failed admission webhook, which quotes Secret data as the API transmits it (base64). */
 function quoteOf({ path, method = 'GET', body }: CallOptions): string | undefined {
   if (method === 'GET' || !/\/secrets(\/|$)/.test(path)) return undefined;
   return `failed calling webhook: ${JSON.stringify((body as { data?: unknown } | undefined)?.data)}`;

@@ -1,11 +1,12 @@
 /**
- * `npm run test:sim -- --lives N --seed S`: simulates seed after seed until N lives are over; `--replay SEED` shows one,
- * step by step; `--until-violation` ends with the first. The last line is `N passed, N failed`, and counts runs.
+ * `npm run test:sim -- --lives N --seed S`: simulates one seed after another until N lives have ended. `--replay SEED`
+ * shows one run step by step; `--until-violation` stops at the first violation. The last line is `N passed, N failed`
+ * and counts runs.
  */
 import { parseArgs } from 'node:util';
 import { run, type RunOptions, type RunResult } from './run.ts';
 
-/** What is meant by all of it: there is no end of seeds. */
+/** Number of lives that counts as 100 % in the summary; the seeds themselves never run out. */
 const WHOLE = 100_000;
 
 const { values } = parseArgs({
@@ -17,9 +18,9 @@ const { values } = parseArgs({
   },
 });
 
-/** Rejections that nobody handled; the operator would die of them. */
+/** Unhandled promise rejections; they would kill a real operator. */
 const unhandled: string[] = [];
-process.on('unhandledRejection', (reason) => unhandled.push(`nobody handled a rejection: ${String(reason)}`));
+process.on('unhandledRejection', (reason) => unhandled.push(`unhandled rejection: ${String(reason)}`));
 
 if (values.replay === undefined) await search();
 else {
@@ -29,7 +30,7 @@ else {
 }
 
 async function search(): Promise<void> {
-  // Stacks are not printed here, and they are half the cost of an error.
+  // Stack traces are never printed here, and creating them is half the cost of an error.
   Error.stackTraceLimit = 0;
   const first = values.seed === undefined ? Date.now() % 1_000_000_000 : Number(values.seed);
   const wanted = Number(values.lives);
@@ -58,7 +59,7 @@ async function search(): Promise<void> {
 async function watched(options: RunOptions): Promise<RunResult> {
   unhandled.length = 0;
   const result = await run(options);
-  // Node tells of them when the microtasks are done.
+  // Node reports unhandled rejections once the microtask queue is empty.
   await new Promise((resolve) => setImmediate(resolve));
   return { ...result, violations: [...result.violations, ...new Set(unhandled)] };
 }

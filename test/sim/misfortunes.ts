@@ -1,19 +1,22 @@
-/** What goes wrong at the simulated provider: it lags, errs, renumbers, fails and suspends, and says what is not so. */
+/** Faults of the simulated provider: it lags, fails, renumbers servers, suspends accounts, and gives false answers. */
 import type { Simulation, SimulationOptions } from '../../src/simulator/index.ts';
 import type { Random } from './random.ts';
 
 const MINUTE = 60_000;
-/** A fault that looks like absence is shorter than the operator's grace period, and as far from the next one. */
+/**
+ * A fault that looks like an absence ends before the operator's grace period does, and the next one starts as much
+ * later.
+ */
 const LONGEST_ABSENCE_MS = 3 * MINUTE;
 const BETWEEN_ABSENCES_MS = 6 * MINUTE;
 
 export const OWN_ACCOUNT = 'default';
 export const OTHER_ACCOUNT = 'other';
-/** SSH key of servers that have nothing to do with the cluster. */
+/** SSH key of servers that are unrelated to the cluster. */
 export const ELSEWHERE = 'elsewhere';
 const PRODUCT = { code: 'vps-1gb', ram: 1024, cores: 1, price: 1 };
 
-/** What a provider is like for a whole run. */
+/** Draws the provider's behavior for a whole run. */
 export function drawProvider(random: Random): Pick<SimulationOptions, 'taskNumbering' | 'identifierCase'> {
   return {
     taskNumbering: random.pick(['global', 'account']),
@@ -26,11 +29,11 @@ export interface MisfortuneParts {
   random: Random;
   now: () => number;
   tell: (what: string) => void;
-  /** Whether an operator could tell the server of this serial from another one. */
+  /** Whether an operator could distinguish this server from another one with the same identifier. */
   isRecognized: (serial: number) => boolean;
-  /** Whether every server that is being created is known to its object. */
+  /** Whether every object knows the identifier of its server that is being created. */
   areAllNamed: () => boolean;
-  /** Called when task numbers begin again. */
+  /** Called when task numbers start over. */
   onNumbersRepeat: () => void;
 }
 
@@ -54,7 +57,7 @@ export class Misfortunes {
     this.#random = random;
     this.#now = now;
     this.#tell = tell;
-    // Somebody else's servers, whose tasks may have the numbers of ours.
+    // Servers of other customers, with task numbers that may equal ours.
     for (let i = random.int(0, 4); i > 0; i--) this.#orderElsewhere();
   }
 
@@ -83,7 +86,7 @@ export class Misfortunes {
     random.pick(acts)();
   }
 
-  /** Everything is told as it is from now on; what has happened stays. */
+  /** Ends all lies; what has already happened stays. */
   end(): void {
     const { provider, accounts, fleet } = this.#simulation;
     provider.endLies();
@@ -107,7 +110,7 @@ export class Misfortunes {
     this.#tell(`the provider lags: ${JSON.stringify(lag)}`);
   }
 
-  /** 404 for what is there, while the lists answer. */
+  /** Answers 404 for existing servers or tasks, while the lists still show them. */
   #deny(): void {
     if (this.#now() < this.#absenceAgainAt) return;
     const random = this.#random;
@@ -154,7 +157,7 @@ export class Misfortunes {
     if (creating.length === 0) return;
     const { task, serial, account } = random.pick(creating);
     const newest = this.#simulation.ledger.creates({ account }).findLast((create) => create.task === task);
-    // A number that was given out again means a later task.
+    // If the task number was reused, it now means a later task.
     if (task === undefined || newest?.serial !== serial) return;
     const options = {
       account,
@@ -190,16 +193,17 @@ export class Misfortunes {
     this.#tell(`creates are answered with ${JSON.stringify(answer)}`);
   }
 
-  /** The identifier of a server that is gone names another one. */
+  /** Gives the identifier of a server that is gone to another server. */
   #giveBack(): void {
     const random = this.#random;
     const { fleet } = this.#simulation;
     const alive = new Set(this.#simulation.aliveServers().map(({ identifier }) => identifier));
-    // Before anybody has read a server, nothing tells it from the next one of its name: a documented limit.
+    // Until the operator has read a server, it cannot distinguish it from a later one with the same name (documented
+    // limit).
     const gone = fleet
       .history()
       .filter(({ identifier, serial }) => !alive.has(identifier) && this.#isRecognized(serial))
-      // Two orders in a row could get it, and the first one's server end before anybody has read it.
+      // Two orders in a row could get it, and the first server could end before the operator has read it.
       .filter(({ identifier }) => !this.#givenBack.has(identifier));
     if (gone.length === 0) return;
     const { identifier } = random.pick(gone);
@@ -217,12 +221,12 @@ export class Misfortunes {
     this.#tell(`server ${identifier} gets other IPv6 addresses`);
   }
 
-  /** Of two orders with one number nothing tells which is whose before both are named: a documented limit. */
+  /** Two orders with the same task number cannot be told apart until both have an identifier (documented limit). */
   #restartCounter(): void {
     if (!this.#areAllNamed()) return;
     this.#simulation.fleet.restartTaskCounter();
     this.#onNumbersRepeat();
-    this.#tell('the counter of tasks begins again');
+    this.#tell('the task counter starts over');
   }
 
   #orderElsewhere(): void {

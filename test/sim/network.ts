@@ -1,4 +1,4 @@
-/** The simulated network between the processes and what is around them, and its weather. */
+/** The simulated network between the processes, the API server and the provider, and its current faults. */
 import type { Random } from './random.ts';
 import type { Scheduler } from './scheduler.ts';
 import type { Weather } from './weather.ts';
@@ -10,8 +10,8 @@ export interface Network {
   kube: Weather;
   /** Between operator and provider. */
   provider: Weather;
-  /** How often SSH servers do not answer. */
+  /** Probability that an SSH server does not answer, 0 to 1. */
   silentSsh: number;
-  /** Whether the disks of the journals take no line at present. */
+  /** Whether the journals' disks are full. */
   diskFull?: boolean;
 }

@@ -1,6 +1,6 @@
 /**
- * Objects of one kind in the modeled API server: versions, conflicts, finalizers, merge patches, the status subresource,
- * and the change log for watches.
+ * Objects of one kind in the modeled API server: versions, conflicts, finalizers, merge patches, the status
+ * subresource, and the change log that watches read.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { KubeError } from '../../src/kube/error.ts';
@@ -12,11 +12,11 @@ export interface Stored extends KubeObject {
 }
 
 export interface Change<T> {
-  /** The version after the change; for a deletion the last state with a version of its own. */
+  /** The object after the change; for a deletion, its last state under a new version. */
   object: T;
   type: 'ADDED' | 'MODIFIED' | 'DELETED';
   deleted: boolean;
-  /** The change came from a restore of etcd: no watch tells of it. */
+  /** A restore of etcd made this change; watches do not report it. */
   restored?: true;
 }
 
@@ -33,9 +33,9 @@ export interface PatchBody {
 }
 
 export interface KindRules<T> {
-  /** As in paths. */
+  /** Plural resource name, as in paths. */
   plural: string;
-  /** Throws KubeError if no object can be created at present. */
+  /** Throws KubeError if objects of this kind cannot be created at present. */
   admit?: () => void;
   /** Throws KubeError if the schema forbids the change. */
   validate?: (before: T, after: T) => void;
@@ -45,7 +45,7 @@ export class ObjectStore<T extends Stored> {
   readonly plural: string;
   /** Every change since the beginning, oldest first. */
   readonly changes: Change<T>[] = [];
-  /** Told after each change. */
+  /** Called after each change. */
   readonly listeners = new Set<() => void>();
   /** Oldest version that a watch can start from; later changes start at `index`. */
   history = { index: 0, version: 0 };
@@ -71,7 +71,7 @@ export class ObjectStore<T extends Stored> {
     return [...this.#objects.values()];
   }
 
-  /** The objects as they were after the first `count` changes. */
+  /** Lists the objects as of the first `count` changes. */
   listAt(count: number): T[] {
     const objects = new Map<string, T>();
     for (const { object, deleted } of this.changes.slice(0, count)) {
@@ -93,7 +93,7 @@ export class ObjectStore<T extends Stored> {
     return this.#store(structuredClone(whole) as unknown as T, 'ADDED');
   }
 
-  /** Merge patch of spec; undefined removes a field. */
+  /** Applies a merge patch to spec; undefined removes a field. */
   editSpec(namespace: string, name: string, spec: Partial<T['spec']>): T {
     const removed = Object.entries(spec).map(([field, value]) => [field, value ?? null]);
     return this.patch(namespace, name, { spec: Object.fromEntries(removed) as object });
@@ -103,7 +103,7 @@ export class ObjectStore<T extends Stored> {
     return this.patch(namespace, name, { metadata: { annotations } });
   }
 
-  /** Merge patch of the object or of its status; checks uid and version if the body has them. */
+  /** Applies a merge patch to the object or its status; checks uid and version if the body contains them. */
   patch(namespace: string, name: string, body: PatchBody, part: 'object' | 'status' = 'object'): T {
     const object = this.#existing(namespace, name);
     const { uid, resourceVersion, ...metadata } = body.metadata ?? {};
@@ -119,7 +119,7 @@ export class ObjectStore<T extends Stored> {
     return this.#replace(object, { ...object, spec, metadata: patched({ ...object.metadata, generation }, metadata) });
   }
 
-  /** What `kubectl replace --subresource=status` or a backup without status does. */
+  /** Replaces the status, like `kubectl replace --subresource=status` or a backup without status. */
   replaceStatus(namespace: string, name: string, status: T['status']): T {
     return this.#replace(this.#existing(namespace, name), { ...this.#existing(namespace, name), status });
   }
@@ -226,7 +226,7 @@ export function invalid(message: string): KubeError {
   return new KubeError('Invalid', message, { status: 422 });
 }
 
-/** Callers get objects without a copy; writing to one throws. */
+/** Freezes stored objects: callers get them without a copy, and writing to one throws. */
 export function frozen<T>(value: T): T {
   if (value !== null && typeof value === 'object' && !Object.isFrozen(value)) {
     Object.freeze(value);

@@ -1,4 +1,4 @@
-/** What must hold in every run, whatever happened. Each violation is a sentence. */
+/** Invariants of every simulated run. Each violation is one sentence. */
 import { currentReason } from '../../src/controller/conditions.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { expiryOf } from '../../src/virtual-server/decision/expiry.ts';
@@ -14,10 +14,10 @@ import { keyOf } from './object-store.ts';
 import type { People } from './people.ts';
 import type { SimProcess } from './process.ts';
 
-/** Reasons that nobody can do anything about but by a new object, or that a wrong spec deserves. */
+/** Reasons that may remain at the end: only a new object helps, or the spec is wrong. */
 const FINAL = new Set(['Available', 'ServerMissing', 'InvalidSpec', 'Expired']);
 
-/** No object may have had two creates accepted: people here say `not-created` only where nothing was created. */
+/** No object may have two accepted creates: people here set `not-created` only if nothing was created. */
 export function orderedTwice(simulation: Simulation, { truth }: People): string[] {
   const byKey = new Map<unknown, number>();
   const ours = simulation.ledger.creates().filter(({ body }) => body.ssh_keys !== ELSEWHERE);
@@ -26,10 +26,10 @@ export function orderedTwice(simulation: Simulation, { truth }: People): string[
   return excess.map(([key, count]) => `${String(key)} was ordered ${count} times`);
 }
 
-/** How long a DELETE may be under way: the age of the live read, and the network. */
+/** How long a DELETE may be in flight: the age of the live read plus network delays. */
 const UNDER_WAY_MS = 75_000;
 
-/** Called when the provider has just cancelled a server: the one object that owns and holds it must ask for that. */
+/** Called right after the provider cancels a server: exactly one object must own and hold it, and must request this. */
 export function wronglyCancelled(
   { serial, identifier }: { serial: number; identifier: string },
   api: ApiServer,
@@ -37,9 +37,9 @@ export function wronglyCancelled(
   now: number,
 ): string | undefined {
   if (api.definition === 'deleting' && now - truth.definitionDeletedAt >= UNDER_WAY_MS)
-    return `server ${identifier} (serial ${serial}) was cancelled while the definition of VirtualServers is being deleted`;
+    return `server ${identifier} (serial ${serial}) was cancelled while the CRD was being deleted`;
   const named = api.servers.list().filter((object) => ownership.serverOf(object)?.serial === serial);
-  // A record may have been rolled back just now to a state in which its task had not named the server yet.
+  // A record may just have been rolled back to a state in which its task had not named the server yet.
   const holders = named.length > 0 ? named : api.servers.list().filter((object) => follows(object, serial, ownership));
   const asking = holders.filter((object) => {
     const { metadata, spec } = object;
@@ -51,7 +51,7 @@ export function wronglyCancelled(
     return (metadata.deletionTimestamp !== undefined || over || extended) && (!guarded || justNow);
   });
   if (asking.length === 1 && holders.length === 1) return undefined;
-  // The object may have been released while its DELETE was under way.
+  // The object may have been released while its DELETE was in flight.
   if (holders.length === 0 && releasedJustNow(serial, api, ownership, truth, now)) return undefined;
   return `server ${identifier} (serial ${serial}) was cancelled while it was held by [${holders.map(describe).join(', ')}]`;
 }
@@ -71,22 +71,25 @@ function releasedJustNow(
   return api.servers.changes.some(({ object, deleted }) => {
     if (!deleted || ownership.serverOf(object)?.serial !== serial) return false;
     const isSetToRetain = now - (guardedAt.get(object.metadata.uid) ?? -Infinity) < UNDER_WAY_MS;
-    // A person said falsely that the server was gone.
+    // A person falsely said that the server was gone.
     const isAsked = object.spec.deletionPolicy === 'Delete' && !object.spec.deletionProtection;
     return isSetToRetain || (isAsked && abandonedServers.has(serial));
   });
 }
 
-/** An order or a cancellation that leaves a process while another one holds the lease. A restore of etcd changes the holder. */
+/**
+ * Reports an order or a cancellation sent by a process that does not hold the lease. A restore of etcd changes the
+ * holder.
+ */
 export function sentByAnother({ operation }: Exchange, identity: string, { lease, restores }: ApiServer): string[] {
   const holder = lease?.spec.holderIdentity;
   const isActed = operation === 'createServer' || operation === 'deleteServer';
   return isActed && holder !== identity && restores === 0
-    ? [`${operation} left ${identity} while ${holder ?? 'nobody'} held the lease`]
+    ? [`${operation} was sent by ${identity} while ${holder ?? 'no process'} held the lease`]
     : [];
 }
 
-/** An Event that says a server was cancelled, while the provider still has it. */
+/** Reports an Event that claims a server was cancelled while the provider still has it. */
 export function falselyReported(
   event: EventInput,
   api: ApiServer,
@@ -102,7 +105,7 @@ export function falselyReported(
   const alive = simulation
     .aliveServers()
     .filter(({ serial, identifier }) => own.has(serial) && names(event.note, identifier));
-  return alive.map(({ identifier }) => `an Event says "${event.note}", and server ${identifier} lives`);
+  return alive.map(({ identifier }) => `an Event says "${event.note}", but server ${identifier} still exists`);
 }
 
 const names = (note: string, identifier: string): boolean =>
@@ -116,7 +119,7 @@ function describe(object: VirtualServer): string {
   return `${keyOf(object)} ${deletionTimestamp === undefined ? 'living' : 'deleting'} ${object.spec.deletionPolicy}`;
 }
 
-/** When faults have stopped and people have resolved what they can. */
+/** Reports objects that are not settled after faults have stopped and people have resolved what they can. */
 export function notAtRest(api: ApiServer, ownership: Ownership, maxServersPerNamespace: number): string[] {
   return api.servers.list().flatMap((object) => {
     const reason = currentReason(object.status?.conditions);
@@ -125,13 +128,11 @@ export function notAtRest(api: ApiServer, ownership: Ownership, maxServersPerNam
     const isFull = maxServersPerNamespace > 0 && placesTaken(object, api, ownership) >= maxServersPerNamespace;
     if (!deleting && reason === 'ServerLimit' && isFull) return [];
     const message = object.status?.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
-    return [
-      `${keyOf(object)} does not come to rest: ${deleting ? 'deleting, ' : ''}${reason ?? 'no reason'}: ${message}`,
-    ];
+    return [`${keyOf(object)} did not settle: ${deleting ? 'deleting, ' : ''}${reason ?? 'no reason'}: ${message}`];
   });
 }
 
-/** Places taken by other objects of the namespace and by servers that outlived their objects. */
+/** Places taken by other objects in the namespace and by servers that outlived their objects. */
 function placesTaken({ metadata: { namespace, uid } }: VirtualServer, api: ApiServer, ownership: Ownership): number {
   const isOther = ({ metadata }: VirtualServer): boolean => metadata.namespace === namespace && metadata.uid !== uid;
   const holders = api.servers.list().filter((other) => isOther(other) && recordOf(other)?.expiredAt === undefined);
@@ -142,7 +143,10 @@ function placesTaken({ metadata: { namespace, uid } }: VirtualServer, api: ApiSe
   return holding.length + new Set(left.flatMap(({ object }) => [...ownership.ownedBy(object)])).size;
 }
 
-/** Every server that lives is held by exactly one object, or was to be retained; of one that is gone its object says so. */
+/**
+ * Each existing server is held by exactly one object or was retained. If an object's server is gone, the object reports
+ * it.
+ */
 export function unaccounted(api: ApiServer, simulation: Simulation, { truth, ownership }: People): string[] {
   const held = new Map<number, VirtualServer>();
   const violations: string[] = [];
@@ -160,7 +164,7 @@ export function unaccounted(api: ApiServer, simulation: Simulation, { truth, own
     if (isAlive(life)) continue;
     const reason = currentReason(object.status?.conditions);
     if (reason !== 'ServerMissing')
-      violations.push(`${keyOf(object)} says ${reason ?? 'nothing'} of server ${identifier}, which is gone`);
+      violations.push(`${keyOf(object)} has reason ${reason ?? 'none'}, but its server ${identifier} is gone`);
     const isExplained = life.state === 'removed' || life.state === 'failed' || ownership.adoptedTooLate(object, life);
     if (!isExplained && !extendedTooLate(object, life, truth))
       violations.push(`${keyOf(object)} holds server ${identifier}, which is gone`);
@@ -173,12 +177,14 @@ export function unaccounted(api: ApiServer, simulation: Simulation, { truth, own
     const isStranger = !keys.has(key) && !ownership.isAdopted(serial);
     const isGivenUp = truth.abandoned.has(key) || truth.abandonedServers.has(serial) || ownership.misled.has(key);
     if (!held.has(serial) && !retained.has(serial) && !isGivenUp && !isStranger)
-      violations.push(`server ${identifier} (serial ${serial}, ordered for ${String(key)}) lives and nobody holds it`);
+      violations.push(
+        `server ${identifier} (serial ${serial}, ordered for ${String(key)}) exists but no object holds it`,
+      );
   }
   return violations;
 }
 
-/** Its end, or what guards it, was changed when the provider had cancelled it, or the DELETE was under way. */
+/** The expiry or the guards changed after the provider had cancelled the server, or while the DELETE was in flight. */
 function extendedTooLate(
   { metadata }: VirtualServer,
   { state, endedAt = Infinity }: ServerLife,
@@ -188,26 +194,28 @@ function extendedTooLate(
   return state === 'cancelled' && endedAt < changedAt + UNDER_WAY_MS;
 }
 
-/** Servers whose objects were deleted with `Retain`. */
+/** Serials of servers whose objects were deleted with `Retain`. */
 function serversLeft(api: ApiServer, ownership: Ownership): Set<number> {
   const kept = api.servers.changes.filter(({ object, deleted }) => deleted && object.spec.deletionPolicy === 'Retain');
   return new Set(kept.flatMap(({ object }) => [...ownership.ownedBy(object)]));
 }
 
-/** Without faults, the caches of the active process match the API server. */
+/** Without faults, the active process's caches must match the API server. */
 export function wronglyCached({ caches }: Pick<SimProcess, 'caches'>, api: ApiServer): string[] {
   if (caches === undefined) return [];
   return (['servers', 'catalogs'] as const).flatMap((kind) => {
     const version = (object: KubeObject): string => `${keyOf(object)} ${object.metadata.resourceVersion}`;
     const [cached, there] = [caches[kind].map(version), api[kind].list().map(version)];
     return [
-      ...cached.filter((one) => !there.includes(one)).map((one) => `${one} is in the cache of ${kind} alone`),
-      ...there.filter((one) => !cached.includes(one)).map((one) => `${one} is not in the cache of ${kind}`),
+      ...cached
+        .filter((one) => !there.includes(one))
+        .map((one) => `${one} is in the ${kind} cache but not in the API server`),
+      ...there.filter((one) => !cached.includes(one)).map((one) => `${one} is missing from the ${kind} cache`),
     ];
   });
 }
 
-/** Keys, tokens, SSH keys and VNC passwords of the simulation; those also in base64. */
+/** Matches keys, tokens, SSH keys and VNC passwords of the simulation, the passwords also in base64. */
 const SECRET = /secret-\d|simulated-token-\d|ssh-ed25519|vnc-password|dm5jLXBhc3N3b3Jk/;
 
 export interface LogLine extends Record<string, unknown> {
@@ -216,26 +224,29 @@ export interface LogLine extends Record<string, unknown> {
   level?: string;
 }
 
-/** Errors of the API server and of a full disk. */
+/** Expected errors: those of the API server and of a full disk. */
 const FAULTS = new Set<string | undefined>(['KubeError', 'JournalError']);
 
-/** Errors that only a bug can cause, and words that belong in no log. A restore of etcd takes objects with their finalizers. */
+/**
+ * Reports errors that only a bug can cause, and secrets in the log. A restore of etcd removes objects without regard to
+ * finalizers.
+ */
 export function wronglySaid(line: LogLine, isRestored: boolean): string[] {
   const { err, msg = '' } = line;
   return [
-    ...(SECRET.test(JSON.stringify(line)) ? ['a secret stands in the log'] : []),
-    ...(msg === 'reconcile failed' && !FAULTS.has(err?.name) ? [`a visit threw ${err?.message ?? ''}`] : []),
+    ...(SECRET.test(JSON.stringify(line)) ? ['the log contains a secret'] : []),
+    ...(msg === 'reconcile failed' && !FAULTS.has(err?.name) ? [`a reconcile threw ${err?.message ?? ''}`] : []),
     ...(msg.startsWith('finalizer was removed by force') && !isRestored
       ? ['a finalizer was reported as removed by force']
       : []),
   ];
 }
 
-/** What everybody may read must not say how to log in. */
+/** Reports a VNC password in an object that everyone can read. */
 export function tellsPasswords({ servers: { changes }, events }: ApiServer): string[] {
   const told = JSON.stringify([
     events,
     changes.map(({ object: { status, metadata } }) => [status, metadata.annotations]),
   ]);
-  return told.includes('vnc-password') ? ['a VNC password stands in a status, a record or an Event'] : [];
+  return told.includes('vnc-password') ? ['a status, a record or an Event contains a VNC password'] : [];
 }

@@ -1,4 +1,7 @@
-/** Whose a server is, as the provider's ledger and the people know it: by serial, since identifiers can come back. */
+/**
+ * Who owns a server, according to the provider's ledger and people's actions. Keyed by serial, since identifiers can be
+ * reused.
+ */
 import { ADOPT_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { holdingOf } from '../../src/virtual-server/fleet/holding.ts';
@@ -6,7 +9,7 @@ import type { ServerLife, Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer } from './api-server.ts';
 import { recordOf } from '../gen/records.ts';
 
-/** The server that the object holds; one that was cancelled at its end is held no more. */
+/** The server that the object holds; undefined once the server was cancelled at its expiry. */
 export function identifierOf(object: VirtualServer): string | undefined {
   const record = recordOf(object);
   return record?.expiredAt === undefined ? record?.identifier : undefined;
@@ -15,13 +18,16 @@ export function identifierOf(object: VirtualServer): string | undefined {
 /** Identifiers are host labels, which ignore case. */
 export const isSame = (a: string, b: string | undefined): boolean => a.toLowerCase() === b?.toLowerCase();
 
-/** Whether nobody but the record itself says that the object holds its server: such a record does not keep others off it. */
+/**
+ * Whether only the record itself claims the object's server. Such a record does not stop other objects from adopting
+ * it.
+ */
 export function isUnconfirmed(object: VirtualServer): boolean {
   const holding = holdingOf(object, recordOf(object));
   return holding?.identifier !== undefined && holding.isConfirmed !== true;
 }
 
-/** Whether one of these other objects holds the server of the object, or is to adopt it. */
+/** Whether one of these other objects holds the object's server, or is asked to adopt it. */
 export function isContested(object: VirtualServer, objects: readonly VirtualServer[]): boolean {
   const identifier = identifierOf(object);
   if (identifier === undefined) return false;
@@ -34,18 +40,23 @@ export function isContested(object: VirtualServer, objects: readonly VirtualServ
 }
 
 export class Ownership {
-  /** Whether the provider has begun to count its tasks anew: a number without an identifier may be another order's. */
+  /**
+   * Whether the provider's task counter has started over: a task number without an identifier may be another order's.
+   */
   numbersRepeat = false;
   readonly #api: ApiServer;
   readonly #simulation: Simulation;
-  /** SSH keys of objects that took over another server than the one that was ordered for them: somebody named it. */
+  /** SSH keys of objects for which a person named another server than the one that was ordered for them. */
   readonly misled = new Set<unknown>();
-  /** By uid: serials of servers that the object took over. */
+  /** By uid: serials of servers that the object adopted. */
   readonly #adopted = new Map<string, Set<number>>();
   readonly #asked = new Set<string>();
-  /** Uid and serial of servers that were gone when the object took them over, and that a lagging read still showed. */
+  /**
+   * Uid and serial of servers that were already gone when the object adopted them, because a lagging read still showed
+   * them.
+   */
   readonly #adoptedTooLate = new Set<string>();
-  /** Serials of servers that an operator has read for their object, and recognizes. */
+  /** Serials of servers that an operator has read for their object and can recognize. */
   readonly #read = new Set<number>();
   #seen = 0;
 
@@ -55,18 +66,21 @@ export class Ownership {
     api.servers.listeners.add(() => this.#follow());
   }
 
-  /** Serials of the servers that were ordered for the object: its SSH key is its own. */
+  /** Serials of the servers that were ordered for the object, found by its unique SSH key. */
   orderedFor({ spec }: VirtualServer): Set<number> {
     const creates = this.#simulation.ledger.creates().filter(({ body }) => body.ssh_keys === spec.sshKeys?.[0]);
     return new Set(creates.map(({ serial }) => serial));
   }
 
-  /** Serials of all servers that are, or were, the object's by right. */
+  /** Serials of all servers that rightfully belong, or belonged, to the object. */
   ownedBy(object: VirtualServer): Set<number> {
     return new Set([...this.orderedFor(object), ...(this.#adopted.get(object.metadata.uid) ?? [])]);
   }
 
-  /** The server that the object means by the identifier that it holds; undefined where none of that name is its own. */
+  /**
+   * The server behind the identifier that the object holds; undefined if none of the object's own servers has that
+   * name.
+   */
   serverOf(object: VirtualServer): ServerLife | undefined {
     const identifier = identifierOf(object);
     if (identifier === undefined) return undefined;
@@ -75,7 +89,7 @@ export class Ownership {
     return lives.findLast((life) => own.has(life.serial) && isSame(life.identifier, identifier));
   }
 
-  /** Whether every server that is being created is known, by its identifier, to the object that it was ordered for. */
+  /** Whether every server that is being created is known by its identifier to the object that ordered it. */
   areAllNamed(): boolean {
     const named = new Set(this.#api.servers.list().map((object) => this.serverOf(object)?.serial));
     const creating = this.#simulation.aliveServers().filter(({ state }) => state === 'creating');
@@ -101,12 +115,12 @@ export class Ownership {
   #follow(): void {
     for (const { object } of this.#api.servers.changes.slice(this.#seen)) {
       const record = recordOf(object);
-      // Without a hardware address nothing tells a server from the next one of its name.
+      // Without a hardware address, a server cannot be told apart from a later one with the same name.
       if (record?.fingerprint?.macs !== undefined) this.#read.add(this.serverOf(object)?.serial ?? -1);
       if (record?.mode !== 'adopt' || record.identifier === undefined) continue;
       const { identifier } = record;
       const { uid } = object.metadata;
-      // Only the first time: later its identifier may be that of another server.
+      // Counts only the first time: later the identifier may belong to another server.
       if (this.#asked.has(`${uid} ${identifier}`)) continue;
       this.#asked.add(`${uid} ${identifier}`);
       const life = this.#simulation.fleet.history().findLast((one) => isSame(one.identifier, identifier));

@@ -1,4 +1,4 @@
-/** People and machines around the operator: they apply, edit, delete, and rotate keys. */
+/** People and machines around the operator: they apply, edit, and delete objects, and rotate keys. */
 import { ADOPT_ANNOTATION, PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { KubeError } from '../../src/kube/error.ts';
@@ -22,11 +22,11 @@ const CHECKS = ['None', 'Proxy', 'Direct'] as const;
 const NAMES = 8;
 const NOTE = 'example.org/note';
 const NOTE_BYTES = 40_000;
-/** How often the Secret gets a key of another name, or of another account. */
+/** Key IDs of the account's two API keys. */
 const KEY_IDS = ['key', 'key-2'] as const;
 
 export class People {
-  /** Objects that were created so far. */
+  /** Number of objects created so far. */
   lives = 0;
   readonly truth: Truth = {
     abandoned: new Set(),
@@ -71,7 +71,7 @@ export class People {
     }
   }
 
-  /** One thing that somebody does; some of them are refused, as they would be. */
+  /** Does one random action; some are refused, as a real API server would refuse them. */
   act(): void {
     const actions = [
       ...Array<() => void>(8).fill(() => this.#create()),
@@ -103,12 +103,12 @@ export class People {
     this.#try(this.#random.pick(actions));
   }
 
-  /** Looks at every parked object and does what its condition asks for, truthfully. */
+  /** Looks at every parked object and truthfully does what its condition asks for. */
   resolve(): void {
     for (const object of this.#api.servers.list()) this.#try(() => this.#caretaker.resolve(object));
   }
 
-  /** Puts the world in order, so that everything can come to rest. */
+  /** Removes pauses and other obstacles, so that every object can settle. */
   tidy(): void {
     this.#api.allowDeletion();
     for (const namespace of NAMESPACES) {
@@ -147,7 +147,7 @@ export class People {
       withSpec({
         product: random.chance(0.1) ? 'vps-9gb' : random.pick(PRODUCTS),
         diskSize: random.pick([10, 20, 40]),
-        // Tells in the provider's ledger which object a server was ordered for.
+        // Records in the provider's ledger which object a server was ordered for.
         sshKeys: [`ssh-ed25519 AAAA serial-${this.lives + 1}`],
         deletionPolicy: random.chance(0.1) ? 'Retain' : 'Delete',
         deletionProtection: random.chance(0.05),
@@ -157,7 +157,7 @@ export class People {
         ...(random.chance(0.6) && { connectionSecretName: this.#connections.nameFor(name) }),
       }),
     );
-    // Some take over a server that was ordered before there was an operator.
+    // Some objects adopt a server that was ordered before the operator was installed.
     const held = random.chance(0.02) ? this.#any() : undefined;
     const elsewhere = random.chance(0.05)
       ? this.#simulation.fleet.addServer(OWN_ACCOUNT).identifier
@@ -177,7 +177,7 @@ export class People {
     this.#api.servers.delete(object.metadata.namespace, object.metadata.name);
   }
 
-  /** As `kubectl replace --force` and GitOps tools do: gone, and there again under the same name. */
+  /** Deletes an object and recreates it under the same name, like `kubectl replace --force` and GitOps tools. */
   #recreate(): void {
     const object = this.#any();
     if (object === undefined) return;
@@ -220,7 +220,7 @@ export class People {
     this.truth.guardedAt.set(uid, this.#now());
   }
 
-  /** Gives a server another end, or none. */
+  /** Changes or removes a server's expiry. */
   #extend(): void {
     const object = this.#any();
     if (object === undefined) return;
@@ -242,7 +242,7 @@ export class People {
     this.#api.servers.annotate(object.metadata.namespace, object.metadata.name, { [RECONCILE_AT_ANNOTATION]: value });
   }
 
-  /** Adds an annotation that can make the object too large for the operator, or removes it. */
+  /** Adds or removes an annotation that can make the object too large for the operator. */
   #swell(): void {
     const { servers, catalogs } = this.#api;
     const store = this.#random.chance(0.8) ? servers : catalogs;
@@ -263,7 +263,7 @@ export class People {
     return { keyId: this.#keyId, secret: `secret-${this.#secretVersion}` };
   }
 
-  /** Both keys work for a moment, as they do for a careful person. */
+  /** Rotates the key; both keys work for a moment, as during a careful rotation. */
   #rotateKey(): void {
     this.#secretVersion += 1;
     for (const keyId of KEY_IDS) this.#simulation.accounts.rotateKey(keyId, this.#key().secret);
@@ -271,14 +271,14 @@ export class People {
     this.#tell('rotate key');
   }
 
-  /** Another key of the same account, which has another name. */
+  /** Switches to another key of the same account, with another key ID. */
   #changeKey(): void {
     this.#keyId = this.#random.pick(KEY_IDS);
     for (const namespace of NAMESPACES) this.#putSecret(namespace);
     this.#tell(`use key ${this.#keyId}`);
   }
 
-  /** By mistake, until somebody puts the right one back. */
+  /** Uses the key of another account by mistake, until a person restores the right one. */
   #takeOtherKey(): void {
     const namespace = this.#random.pick(NAMESPACES);
     this.#putSecret(namespace, KEY_SECRET, OTHER_KEY);
@@ -291,7 +291,7 @@ export class People {
     else this.#putSecret(namespace);
   }
 
-  /** As a second `kubectl delete -f` does, when the first one has taken the guard away; or lets it happen. */
+  /** Deletes the CRD like a second `kubectl delete -f` after the first removed the guard, or allows that deletion. */
   #deleteDefinition(): void {
     if (this.#random.chance(0.8)) return;
     if (this.#api.definition === 'deleting') this.#api.allowDeletion();
@@ -300,7 +300,7 @@ export class People {
     this.#tell(`the definition of VirtualServers: ${this.#api.definition}`);
   }
 
-  /** Somebody cancels a server in the customer panel. */
+  /** Cancels a server in the customer panel. */
   #removeServer(): void {
     const alive = this.#simulation.aliveServers();
     if (alive.length === 0 || this.#random.chance(0.7)) return;

@@ -1,4 +1,4 @@
-/** One operator process in the simulation: the real operator over a modelled network, clock and disk. */
+/** One simulated operator process: the real operator over a modeled network, clock and disk. */
 import { createLogger } from '../../src/base/logger.ts';
 import type { Timers } from '../../src/base/timers.ts';
 import { createInformer } from '../../src/controller/informer.ts';
@@ -31,19 +31,19 @@ export interface ProcessParts {
   simulation: Simulation;
   disk: SimDisk;
   setting: Setting;
-  /** Tell of every step, not just of errors. */
+  /** Reports every step, not only errors. */
   verbose: boolean;
-  /** Told of every log line. */
+  /** Called with each log line. */
   onLog: (line: Record<string, unknown>) => void;
-  /** Age of the first list, in changes. */
+  /** How many changes out of date the first list is. */
   staleBy: number;
-  /** With leader election: its identity, and what is done when it is lost. */
+  /** With leader election: the process's identity, and what to do when the lease is lost. */
   election?: { identity: string; onLost: () => void };
-  /** Whether it writes connection Secrets. */
+  /** Whether the process writes connection Secrets. */
   connectionSecrets: boolean;
-  /** How far the process's wall clock is off (ms). */
+  /** Offset of the process's wall clock (ms). */
   skewMs: number;
-  /** Called with each request to the provider at the moment it leaves. */
+  /** Called with each request to the provider when it is sent. */
   onExchange: (exchange: Exchange) => void;
   /** Called with each confirmed step that the journal lost. */
   onLoss: (what: string) => void;
@@ -64,22 +64,22 @@ const FLAGS = {
   operatorNamespace: OPERATOR_NAMESPACE,
 } satisfies Partial<OperatorOptions>;
 
-/** Flags and limits of all processes of a world. */
+/** Flags and limits that all processes of a world share. */
 export interface Setting {
   flags: Pick<
     OperatorOptions,
     'maxConcurrentReconciles' | 'providerQps' | 'maxCreatesPerHour' | 'maxServersPerNamespace'
   >;
   tuning: Required<Pick<ReflectorTuning, 'pageSize' | 'pageBytes' | 'objectBytes'>>;
-  /** Of the leader election. */
+  /** Duration of the leader election lease. */
   leaseMs: number;
-  /** Size from which on the journal is compacted. */
+  /** Journal size at which compaction starts (bytes). */
   compactBytes: number;
 }
 
 const KIB = 1024;
 
-/** Small limits, because worlds are small, or those of a real operator. */
+/** Draws small limits, because worlds are small, or those of a real operator. */
 export function drawSetting(random: Random): Setting {
   return {
     flags: {
@@ -93,7 +93,7 @@ export function drawSetting(random: Random): Setting {
       pageBytes: random.pick([4 * KIB, 12 * KIB, 8 * KIB * KIB]),
       objectBytes: random.pick([24 * KIB, 16 * KIB * KIB]),
     },
-    // Renewals of short leases are most of what happens in a world.
+    // Short leases would make renewals most of a world's events.
     leaseMs: random.pick([15_000, 60_000, 120_000]),
     compactBytes: random.pick([0, 500, 4 * KIB * KIB]),
   };
@@ -116,31 +116,31 @@ export class SimProcess {
     });
   }
 
-  /** Its caches; undefined during startup and for a standby. */
+  /** The process's caches; undefined during startup and on a standby. */
   get caches(): { servers: readonly KubeObject[]; catalogs: readonly KubeObject[] } | undefined {
     const vitals = this.#operator?.vitals();
     return vitals?.phase === 'running' ? { servers: vitals.objects(), catalogs: vitals.catalogs() } : undefined;
   }
 
-  /** SIGKILL: requests that have left arrive, their answers reach nobody. */
+  /** SIGKILL: requests that were sent arrive; their answers are lost. */
   kill(): void {
     this.#network.scheduler.kill(this.#owner);
     this.http.end();
   }
 
-  /** SIGSTOP, and SIGCONT after `ms`. */
+  /** SIGSTOP, followed by SIGCONT after `ms`. */
   suspend(ms: number): void {
     this.#network.scheduler.stop(this.#owner, ms);
   }
 
-  /** What SIGTERM and a lost lease do. */
+  /** Stops like the process does on SIGTERM or when it loses the lease. */
   async stop(): Promise<void> {
     this.#isEnding = true;
     for (const close of this.#closing) await close();
     this.kill();
   }
 
-  /** Same steps as wiring.ts. */
+  /** Follows the same steps as wiring.ts. */
   async #start({
     network,
     simulation,
@@ -219,9 +219,9 @@ export class SimProcess {
   }
 }
 
-/** An SSH server that answers, or is silent until the probe gives up. */
+/** Simulates an SSH server that answers, or stays silent until the probe times out. */
 function ask({ scheduler, random, silentSsh }: Network, owner: object): Promise<ProbeResult> {
   const silent = random.chance(silentSsh);
-  const probed: ProbeResult = silent ? { ok: false, why: 'it says nothing' } : { ok: true, banner: 'SSH-2.0-x' };
+  const probed: ProbeResult = silent ? { ok: false, why: 'no answer' } : { ok: true, banner: 'SSH-2.0-x' };
   return new Promise((resolve) => scheduler.after(silent ? PROBE_MS : 5, () => resolve(probed), owner));
 }

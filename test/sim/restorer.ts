@@ -1,4 +1,6 @@
-/** Backups, GitOps tools and clumsy hands in the simulation: they lose, roll back and copy what the operator has written. */
+/**
+ * Simulates backups, GitOps tools and careless people: they lose, roll back, and copy what the operator has written.
+ */
 import { FINALIZER, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import { parseRecord } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
@@ -12,7 +14,7 @@ import { isContested, isUnconfirmed } from './ownership.ts';
 import { recordOf } from '../gen/records.ts';
 import type { Random } from './random.ts';
 
-/** How many changes a backup of etcd misses at most. */
+/** How many of the latest changes a backup of etcd may miss. */
 const MISSED = 30;
 
 export class Restorer {
@@ -32,14 +34,14 @@ export class Restorer {
 
   wipeStatus(): void {
     const object = this.#any();
-    // Both copies lost at once is a documented limit.
+    // Losing both copies of the record at once is a documented limit.
     const annotated = parseRecord(object?.metadata.annotations?.[RECORD_ANNOTATION]);
     if (object === undefined || !annotated.ok || annotated.record === undefined || !holdsSomething(annotated.record))
       return;
-    // Without the identifier the task has to tell of the server.
+    // Without the identifier, the operator must find the server by its task.
     const isNamed = annotated.record.identifier !== undefined || object.status?.record?.identifier === undefined;
     if (this.#parts.ownership.numbersRepeat && !isNamed) return;
-    // Without its status the record is documented not to keep others off the server.
+    // Without its status, a record does not stop other objects from adopting the server (documented).
     if (isContested(object, this.#api.servers.list())) return;
     this.#tell(`wipe status of ${object.metadata.namespace}/${object.metadata.name}`);
     this.#api.wipeStatus(object.metadata.namespace, object.metadata.name);
@@ -53,12 +55,12 @@ export class Restorer {
     this.#api.servers.annotate(namespace, name, { [RECORD_ANNOTATION]: null });
   }
 
-  /** As a GitOps tool that has an older state of the object in Git. */
+  /** Rolls the record back, like a GitOps tool that has an older state of the object in Git. */
   rollRecordBack(): void {
     const object = this.#any();
     const mirror = object?.status?.record;
     if (object === undefined || mirror === undefined || mirror.owner !== object.metadata.uid) return;
-    // While a create is on its way its attempt stands in the annotation only (and in the journal): a documented limit.
+    // While a create is in flight, only the annotation (and the journal) has its attempt: a documented limit.
     const present = parseRecord(object.metadata.annotations?.[RECORD_ANNOTATION]);
     if (present.ok && present.record?.attempt !== mirror.attempt) return;
     const older = this.#api.servers.changes
@@ -72,7 +74,10 @@ export class Restorer {
     this.#api.servers.annotate(namespace, name, { [RECORD_ANNOTATION]: text });
   }
 
-  /** As a restore into another namespace: same annotations and finalizers, another uid. True when there was one to copy. */
+  /**
+   * Copies an object into another namespace, as a restore does: same annotations and finalizers, another uid. Returns
+   * whether there was one to copy.
+   */
   copy(serial: number): boolean {
     const object = this.#any();
     const record = object?.metadata.annotations?.[RECORD_ANNOTATION];
@@ -89,7 +94,7 @@ export class Restorer {
     return true;
   }
 
-  /** Restores etcd from a backup that knows of every order of the objects in it: an older one is a documented limit. */
+  /** Restores etcd from a backup that knows every order of its objects; an older backup is a documented limit. */
   restoreEtcd(): void {
     const { changes } = this.#api.servers;
     if (changes.length === 0) return;
@@ -101,11 +106,11 @@ export class Restorer {
       return;
     const { truth, ownership, now } = this.#parts;
     const kept = new Set(backedUp.map(({ metadata: { uid } }) => uid));
-    // Nobody knows any more of what was ordered for these.
+    // Nothing knows anymore what was ordered for these objects.
     for (const [uid, object] of newest) if (!kept.has(uid)) abandon(object, truth, ownership);
     this.#tell(`etcd is restored to its change ${to} of ${changes.length}`);
     this.#api.rollBack(to);
-    // What was under way may have been asked for by what is no longer so.
+    // Calls in flight may be based on a state that no longer exists.
     for (const uid of newest.keys()) {
       truth.guardedAt.set(uid, now());
       truth.extendedAt.set(uid, now());
@@ -114,13 +119,13 @@ export class Restorer {
 
   #hasItsOrder(object: VirtualServer, later: VirtualServer): boolean {
     const [then, last] = [recordOf(object), recordOf(later)];
-    // The record goes with the finalizer.
+    // The record is removed with the finalizer.
     if (later.metadata.uid !== object.metadata.uid || last === undefined) return true;
     if (then?.attempt !== last.attempt || then?.mode !== last.mode) return false;
-    // Without it the server counts as never read.
+    // Without the fingerprint, the server counts as never read.
     if (!isDeepEqual(then.fingerprint, last.fingerprint)) return false;
     if (then.identifier !== undefined || then.attempt === undefined) return then.identifier === last.identifier;
-    // Its task can tell of the server, again perhaps, where it is the only one of its number, and stays so.
+    // Its task can name the server again, but only if the task number is unique and stays so.
     if (then.task === undefined) return last.identifier === undefined;
     const { simulation, ownership } = this.#parts;
     if (ownership.numbersRepeat) return last.identifier === undefined;
@@ -128,7 +133,7 @@ export class Restorer {
   }
 }
 
-/** True when the annotation was an earlier state of the attempt that the mirror speaks of. */
+/** Whether the annotation is an earlier state of the attempt in the mirror. */
 function isEarlier(text: string, mirror: { attempt?: string | undefined; identifier?: string | undefined }): boolean {
   const parsed = parseRecord(text);
   return (

@@ -1,6 +1,6 @@
 /**
- * The HTTP interface of the modeled API server: paths, pages, tables and merge patches, as the operator's client uses
- * them. test/integration/test-tools/sim-model.test.ts holds it against the real one.
+ * The HTTP interface of the modeled API server, as far as the operator's client uses it: paths, pages, tables and merge
+ * patches. test/integration/test-tools/sim-model.test.ts compares it with a real API server.
  */
 import {
   ALLOW_DELETION_ANNOTATION,
@@ -19,7 +19,7 @@ import type { Manifest } from '../gen/virtual-server.ts';
 import type { ApiServer, StoredLease } from './api-server.ts';
 import { frozen, keyOf, type ObjectStore, type PatchBody, type Stored } from './object-store.ts';
 
-/** The state that the pages of one list show. */
+/** The state that all pages of one list show. */
 interface Snapshot {
   version: string;
   /** Sorted by key. */
@@ -28,12 +28,12 @@ interface Snapshot {
 
 type Request = Pick<CallOptions, 'path' | 'method' | 'query' | 'body' | 'accept' | 'maxBytes'>;
 
-/** Number of snapshots kept; continue tokens of older ones have expired. */
+/** Number of snapshots to keep; continue tokens of older ones have expired. */
 const KEPT = 8;
 
 const OURS = `/apis/${API_VERSION}/`;
 
-/** Parts of a path in our API group. */
+/** The parts of a path in our API group. */
 export interface Place {
   store: ObjectStore<Stored>;
   namespace: string | undefined;
@@ -50,10 +50,7 @@ export class Routes {
     this.#api = api;
   }
 
-  /**
-   * The parsed body of the answer. Throws KubeError.
-   * `staleBy`: age of a new list, in changes.
-   */
+  /** Returns the parsed body of the answer. Throws KubeError. `staleBy`: how many changes out of date a new list is. */
   answer(request: Request, staleBy = 0): unknown {
     const { path, body } = request;
     const place = this.placeOf(path);
@@ -79,7 +76,7 @@ export class Routes {
   #object({ store, namespace, name, part }: Place, request: Request, staleBy: number): unknown {
     const { method = 'GET', body } = request;
     if (name === undefined && method === 'GET') return this.#list(store, namespace, request, staleBy);
-    if (namespace === undefined) throw new Error('the model writes in namespaces alone');
+    if (namespace === undefined) throw new Error('the model supports writes only in namespaces');
     if (name === undefined) return this.#create(store, namespace, body);
     if (method === 'DELETE') {
       store.delete(namespace, name);
@@ -96,7 +93,7 @@ export class Routes {
     return this.#api.createCatalog(namespace, metadata.name, spec);
   }
 
-  /** One page, as objects or as a table; all pages show the same snapshot. */
+  /** Returns one page, as objects or as a table; all pages of a list show the same snapshot. */
   #list(
     store: ObjectStore<Stored>,
     namespace: string | undefined,
@@ -180,7 +177,7 @@ export class Routes {
   }
 }
 
-/** KubeHttp to the model without a network; no watches. */
+/** KubeHttp connected to the model without a network; does not support watches. */
 export function withoutNetwork(api: ApiServer): KubeHttp {
   const routes = new Routes(api);
   return {
@@ -192,13 +189,13 @@ export function withoutNetwork(api: ApiServer): KubeHttp {
         throw error;
       }
     },
-    stream: () => Promise.reject(new Error('nothing is watched here')),
+    stream: () => Promise.reject(new Error('this client does not support watches')),
     serverTime: () => undefined,
     close: () => Promise.resolve(),
   };
 }
 
-/** Whether the call takes this 404 for an answer. */
+/** Whether the call treats this 404 as an answer. */
 export function isAbsent(error: unknown, { absent }: CallOptions): boolean {
   return absent !== undefined && error instanceof KubeError && error.code === 'NotFound';
 }
@@ -211,7 +208,7 @@ function notFound(name: string): never {
   throw new KubeError('NotFound', `"${name}" not found`, { status: 404, reason: 'NotFound' });
 }
 
-/** In the API server's own format: the operator reads the namespace from it. */
+/** Uses the API server's own format, because the operator reads the namespace from the token. */
 function tokenAt(version: string, { metadata: { namespace, name } }: KubeObject): string {
   const token = { v: 'meta.k8s.io/v1', rv: Number(version), start: `${namespace}/${name}\u0000` };
   return Buffer.from(JSON.stringify(token)).toString('base64url');

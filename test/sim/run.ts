@@ -1,4 +1,4 @@
-/** One simulated run: a seed decides everything; the result is how many lives it had and what was violated. */
+/** One simulated run. The seed decides everything; the result is the number of lives and the violations. */
 import { Simulation } from '../../src/simulator/index.ts';
 import { ApiServer } from './api-server.ts';
 import { SimDisk } from './disk.ts';
@@ -28,17 +28,17 @@ export interface RunResult {
   lives: number;
   creates: number;
   crashes: number;
-  /** Events that the scheduler fired. */
+  /** Number of events that the scheduler fired. */
   events: number;
   violations: string[];
-  /** What happened, a line each, when asked for. */
+  /** What happened, one line each; only if requested. */
   trace: string[];
 }
 
 export interface RunOptions {
   seed: number;
   trace?: boolean;
-  /** Things that people do in the stormy part. */
+  /** Number of random actions during the storm. */
   actions?: number;
 }
 
@@ -53,7 +53,7 @@ interface Replica {
 const RESTART_MS = 10_000;
 const START = Date.parse('2026-01-01T00:00:00Z');
 const MINUTE = 60_000;
-/** Writing every log line takes time: in one run of so many they are written, to be looked through. */
+/** Writing log lines takes time, so only one run in this many writes all of them, for the check on their content. */
 const LOGGED = 8;
 
 export async function run({ seed, trace = false, actions = 66 }: RunOptions): Promise<RunResult> {
@@ -79,7 +79,7 @@ class SimWorld {
   readonly #tracing: boolean;
   /** One operator without leader election, or two with it. */
   readonly #replicas: Replica[];
-  /** How many processes, 0 to 1, write connection Secrets. */
+  /** Share of the processes, 0 to 1, that write connection Secrets. */
   #flagged: number;
   readonly #secrets: SecretWatch;
   #processes = 0;
@@ -91,14 +91,17 @@ class SimWorld {
     this.#seed = seed;
     this.#tracing = trace;
     this.#random = new Random(seed);
-    // One run in four has a provider that keeps its word.
+    // In one run in four, the provider is reliable.
     this.#isWorse = this.#random.chance(0.75);
     this.#setting = drawSetting(this.#random);
     const scheduler = this.#scheduler;
     this.#network = { scheduler, random: this.#random, kube: { ...CALM }, provider: { ...CALM }, silentSsh: 0 };
     this.#api = new ApiServer(() => scheduler.now);
     this.#simulation = new Simulation({
-      clock: { now: () => scheduler.now, sleep: () => Promise.reject(new Error('no faults are ordered here')) },
+      clock: {
+        now: () => scheduler.now,
+        sleep: () => Promise.reject(new Error('the simulation does not order faults')),
+      },
       origin: 'http://provider.example',
       accounts: [
         { name: OWN_ACCOUNT, keys: ['key', 'key-2'].map((keyId) => ({ keyId, secret: 'secret-0' })) },
@@ -127,7 +130,7 @@ class SimWorld {
     });
   }
 
-  /** Everything at once: people, crashes, losses, outages, stale caches. */
+  /** Everything at once: people act, processes crash, data is lost, outages happen, caches are stale. */
   async storm(actions: number): Promise<void> {
     for (let i = 0; i < actions; i++) {
       this.#people.act();
@@ -138,7 +141,7 @@ class SimWorld {
     }
   }
 
-  /** Faults stop; whatever can be resolved is; then nothing may move any more. */
+  /** Faults stop and people resolve what they can; after that, nothing may be written. */
   async settle(): Promise<void> {
     this.#network.kube = { ...CALM };
     this.#network.provider = { ...CALM };
@@ -147,7 +150,7 @@ class SimWorld {
     this.#misfortunes.end();
     const isOn = this.#flagged === 1 || (this.#flagged > 0 && this.#random.chance(0.7));
     if (this.#flagged === 0.5) this.#restartAll(isOn);
-    // Longer than an hour, so that what is tried again hourly is, and tasks that outlast it are given up.
+    // More than an hour, so that hourly retries happen and the operator gives up on tasks that outlast it.
     for (let round = 0; round < 12; round++) {
       this.#people.tidy();
       await this.#pass(15 * MINUTE);
@@ -160,11 +163,14 @@ class SimWorld {
     const { writes } = this.#secrets;
     await this.#pass(35 * MINUTE);
     for (const { object } of this.#api.servers.changes.slice(changes)) {
-      this.#violations.push(`${object.metadata.namespace}/${object.metadata.name} was written while nothing happened`);
+      this.#violations.push(
+        `${object.metadata.namespace}/${object.metadata.name} was written although nothing had changed`,
+      );
     }
     for (const { process } of this.#replicas) this.#violations.push(...wronglyCached(process, this.#api));
-    if (this.#api.catalogs.changes.length > read) this.#violations.push('a catalog was written while nothing happened');
-    if (this.#secrets.writes > writes) this.#violations.push('a Secret was written while nothing happened');
+    if (this.#api.catalogs.changes.length > read)
+      this.#violations.push('a catalog was written although nothing had changed');
+    if (this.#secrets.writes > writes) this.#violations.push('a Secret was written although nothing had changed');
     this.#violations.push(...orderedTwice(this.#simulation, this.#people), ...this.#secrets.violations);
   }
 
@@ -205,7 +211,7 @@ class SimWorld {
     return process;
   }
 
-  /** With or without --connection-secrets, from now on. */
+  /** Restarts all processes with or without --connection-secrets. */
   #restartAll(connectionSecrets: boolean): void {
     this.#flagged = Number(connectionSecrets);
     for (const replica of this.#replicas) {
@@ -214,17 +220,17 @@ class SimWorld {
     }
   }
 
-  /** Restarts a process like a kubelet does; only a full disk may keep it from starting. */
+  /** Restarts a process as the kubelet does; only a full disk may prevent it from starting. */
   #startAgain(replica: Replica, process: SimProcess, error: NodeJS.ErrnoException): void {
-    this.#tell(`${replica.name} does not start: ${error.message}`);
-    if (error.code !== 'ENOSPC') this.#violations.push(`a process does not start: ${error.message}`);
+    this.#tell(`${replica.name} failed to start: ${error.message}`);
+    if (error.code !== 'ENOSPC') this.#violations.push(`a process failed to start: ${error.message}`);
     process.kill();
     this.#scheduler.after(RESTART_MS, () => {
       if (replica.process === process) replica.process = this.#start(replica, 0);
     });
   }
 
-  /** As the process does: it stops in good order, and is started again. */
+  /** Lost lease: the process shuts down in order, and is started again. */
   #lost(replica: Replica): void {
     const { process } = replica;
     void process.stop().then(() => {
@@ -240,7 +246,7 @@ class SimWorld {
 
   async #pass(ms: number): Promise<void> {
     const until = this.#scheduler.now + ms;
-    // In pieces, so that every cancellation is looked at soon after it happened.
+    // Advances in steps, so each cancellation is checked soon after it happened.
     while (this.#scheduler.now < until) {
       await this.#scheduler.run(Math.min(until, this.#scheduler.now + MINUTE), () => this.#watchCancels());
       if (this.#random.chance(0.5)) this.#api.collectGarbage();
@@ -280,7 +286,10 @@ class SimWorld {
     if (random.chance(0.1)) this.#suspendLater(replica, random.int(0, 3_000));
   }
 
-  /** At some moment within the next steps, with or without the journal, with or without a stale list at the restart. */
+  /**
+   * Crashes the replica within the next `ms`, with or without losing the journal, with or without a stale list after
+   * it.
+   */
   #crashLater(replica: Replica, ms: number): void {
     const random = this.#random;
     this.#scheduler.after(ms, () => {

@@ -1,10 +1,10 @@
-/** One virtual clock and one queue of events for everything that is simulated; nothing happens but what it fires. */
+/** One virtual clock and one event queue for the whole simulation; nothing happens outside them. */
 
 interface Event {
   at: number;
   order: number;
   fire: () => void;
-  /** A process whose death takes the event with it; undefined: the world outside. */
+  /** The process that owns the event and takes it along when it dies; undefined for the outside world. */
   owner: object | undefined;
 }
 
@@ -32,12 +32,12 @@ export class Scheduler {
     this.#cancelled.add(handle as Event);
   }
 
-  /** The process is gone: its events never fire. */
+  /** The process died: its events never fire. */
   kill(owner: object): void {
     this.#dead.add(owner);
   }
 
-  /** The process stands still, as after SIGSTOP; all that was due meanwhile comes at once, in its order, when it goes on. */
+  /** Suspends the process like SIGSTOP. Events that fall due are fired in order as soon as it continues. */
   stop(owner: object, ms: number): void {
     this.#stoppedUntil.set(owner, this.now + ms);
   }
@@ -46,7 +46,10 @@ export class Scheduler {
     return this.#dead.has(owner);
   }
 
-  /** Fires events in order of time until `until` (ms since the epoch); each runs to its end, and `then`, before the next. */
+  /**
+   * Fires events in order of time until `until` (ms since the epoch). Each event and `then` finish before the next
+   * event.
+   */
   async run(until: number, then: () => void): Promise<void> {
     for (let event = this.#heap[0]; event !== undefined && event.at <= until; event = this.#heap[0]) {
       this.#pop();
@@ -60,7 +63,7 @@ export class Scheduler {
       this.now = event.at;
       this.fired += 1;
       event.fire();
-      // Nothing here waits for the outside: what follows from the event are microtasks, and they end before the next tick.
+      // Nothing here waits for I/O: an event only causes microtasks, which finish before the next tick.
       await new Promise<void>((resolve) => process.nextTick(resolve));
       then();
     }

@@ -1,19 +1,20 @@
 /**
- * The modelled API server's Secrets: versions, conflicts, merge patches, and the garbage collector, which is a separate
- * controller and comes when it comes. test/integration/test-tools/sim-secrets.test.ts holds all but that one against the real API server.
+ * Secrets in the modeled API server: versions, conflicts, merge patches, and the garbage collector, which runs
+ * separately at any time. test/integration/test-tools/sim-secrets.test.ts compares all but the garbage collector with a
+ * real API server.
  */
 import { KubeError } from '../../src/kube/error.ts';
 import type { NewSecret, OwnerReference, SecretChanges, SecretObject } from '../../src/kube/secrets.ts';
 import type { ObjectVersion } from '../../src/kube/types.ts';
 
-/** What a person changes, as a merge patch. */
+/** A person's change, as a merge patch. */
 export interface SecretEdit {
   data?: Record<string, string | null>;
   annotations?: Record<string, string | null>;
   ownerReferences?: OwnerReference[];
 }
 
-/** `before` undefined: it was made; `after` undefined: it was deleted. */
+/** `before` is undefined for a creation, `after` for a deletion. */
 export interface SecretWrite {
   by: 'operator' | 'person';
   before: SecretObject | undefined;
@@ -21,9 +22,9 @@ export interface SecretWrite {
 }
 
 export class SecretStore {
-  /** Told of every write when it has happened; not of what the garbage collector takes. */
+  /** Called after every write, but not for what the garbage collector deletes. */
   readonly listeners = new Set<(write: SecretWrite) => void>();
-  /** By `namespace/name`; replaced by each write, so that it is its own backup. */
+  /** By `namespace/name`; each write replaces the map, so an old map can serve as a backup. */
   #secrets: ReadonlyMap<string, SecretObject> = new Map();
   readonly #newVersion: () => string;
   #uids = 0;
@@ -59,12 +60,12 @@ export class SecretStore {
     return this.#change(before, changes, 'operator');
   }
 
-  /** A person changes it, whatever its version. */
+  /** A person edits the Secret, regardless of its version. */
   edit(at: { namespace: string; name: string }, edit: SecretEdit): SecretObject {
     return this.#change(this.#existing(at), edit, 'person');
   }
 
-  /** A person deletes it; false when there is none. */
+  /** A person deletes the Secret; returns false if there is none. */
   delete(namespace: string, name: string): boolean {
     const before = this.get(namespace, name);
     if (before === undefined) return false;
@@ -73,7 +74,7 @@ export class SecretStore {
     return true;
   }
 
-  /** Takes what belongs to nobody any more; `lives` says of a uid whether its object is there. */
+  /** Deletes Secrets whose owners are all gone; `lives` tells whether the object with a uid still exists. */
   collectGarbage(lives: (uid: string) => boolean): void {
     for (const [key, { metadata }] of this.#secrets) {
       const { ownerReferences = [] } = metadata;
@@ -85,7 +86,7 @@ export class SecretStore {
     return this.#secrets;
   }
 
-  /** Nobody is told of it. */
+  /** Restores the Secrets without notifying listeners. */
   restore(backup: ReadonlyMap<string, SecretObject>): void {
     this.#secrets = backup;
   }
@@ -140,7 +141,7 @@ function merge(
   return Object.fromEntries(entries) as Record<string, string>;
 }
 
-/** As JSON in which the order of keys makes no difference. */
+/** Serializes a Secret so that the order of keys makes no difference. */
 function sorted({ metadata: { annotations = {}, ...metadata }, type, data }: SecretObject): string {
   return JSON.stringify([metadata, type, Object.entries(annotations).sort(), Object.entries(data).sort()]);
 }

@@ -1,4 +1,6 @@
-/** Follows every Secret and the end of every object, and says what must not be. Each violation is a sentence. */
+/**
+ * Follows every Secret and the end of every object, and reports what must not happen. Each violation is one sentence.
+ */
 import { currentReason } from '../../src/controller/conditions.ts';
 import { RECORD_ANNOTATION, OWNER_ANNOTATION, CONNECTION_SECRET_TYPE } from '../../src/api/names.ts';
 import { parseRecord } from '../../src/api/record.ts';
@@ -11,22 +13,22 @@ import { expectedData } from './expected-data.ts';
 import { keyOf } from './object-store.ts';
 import type { SecretWrite } from './secret-store.ts';
 
-/** For how long after a person's hand in a Secret nothing is said of it: an answer of before may be under way (ms). */
+/** How long after a person touched a Secret no violation counts: an earlier operator call may be in flight (ms). */
 const UNDER_WAY_MS = 75_000;
 
 /** What is known of one object. */
 interface Known {
   namespace: string;
-  /** Secrets that its spec has named. */
+  /** Secret names that its spec has used. */
   names: Set<string>;
   /** Servers that it has held. */
   held: Set<string>;
   record: string | undefined;
-  /** ms since the epoch; Infinity while nobody has deleted it. */
+  /** ms since the epoch; Infinity until it is deleted. */
   deletedAt: number;
 }
 
-/** The Secret of an object whose server is no more, and since when (ms since the epoch). */
+/** The Secret of an object whose server is gone, and since when (ms since the epoch). */
 interface Past {
   uid: string;
   namespace: string;
@@ -36,18 +38,18 @@ interface Past {
 
 export class SecretWatch {
   readonly violations: string[] = [];
-  /** Operators' writes so far. */
+  /** Number of writes by operators so far. */
   writes = 0;
   readonly #api: ApiServer;
   readonly #now: () => number;
   readonly #alwaysOn: boolean;
   /** By uid of the object. */
   readonly #objects = new Map<string, Known>();
-  /** By uid of the Secret: the uid of the object that an operator made it for, until a person takes that mark off. */
+  /** By uid of the Secret: the uid of the object that an operator created it for, until a person removes that mark. */
   #madeFor = new Map<string, string>();
-  /** The same, of Secrets that have lost that mark too. */
+  /** The same, but includes Secrets that have lost that mark. */
   readonly #onceMadeFor = new Map<string, string>();
-  /** By `namespace/name`: when a person last had a hand in it. */
+  /** By `namespace/name`: when a person last touched the Secret. */
   readonly #touchedAt = new Map<string, number>();
   readonly #expired = new Map<string, Past>();
   readonly #ended: Past[] = [];
@@ -55,7 +57,7 @@ export class SecretWatch {
   #seen = 0;
   #restores = 0;
 
-  /** `alwaysOn`: every process has --connection-secrets; else nothing is promised of ends. */
+  /** `alwaysOn`: every process has --connection-secrets; otherwise the end of an object is not judged. */
   constructor(api: ApiServer, now: () => number, alwaysOn: boolean) {
     this.#api = api;
     this.#now = now;
@@ -64,23 +66,23 @@ export class SecretWatch {
     api.secrets.listeners.add((write) => this.#judge(write));
   }
 
-  /** When all is calm; `isOn`: whether the processes that run now have the flag. */
+  /** Violations after faults have stopped; `isOn`: whether the processes that run now have the flag. */
   atRest(simulation: Simulation, isOn: boolean): string[] {
     return [
       ...this.#api.servers.list().flatMap((object) => this.#unlikeProvider(object, simulation, isOn)),
       ...[...this.#expired.values()]
         .filter((past) => this.#holdsData(past))
-        .map(({ name }) => `Secret ${name} holds data of a server that has expired`),
+        .map(({ name }) => `Secret ${name} still holds data of an expired server`),
       ...this.#ended
         .filter((past) => this.#own(past) !== undefined && !this.#isTouchedSince(past))
-        .map(({ name }) => `Secret ${name} is left although its object was deleted with Delete`),
+        .map(({ name }) => `Secret ${name} still exists although its object was deleted with Delete`),
       ...this.#kept
         .filter((past) => this.#own(past)?.metadata.uid !== past.secret && !this.#isTouchedSince(past))
         .map(({ name }) => `Secret ${name} is gone although its object was deleted with Retain`),
     ];
   }
 
-  /** The Secret of this name, if an operator made it for the object. */
+  /** The Secret of this name, if an operator created it for the object. */
   #own({ uid, namespace, name }: Pick<Past, 'uid' | 'namespace' | 'name'>): SecretObject | undefined {
     const secret = this.#api.secrets.get(namespace, name);
     return secret !== undefined && this.#madeFor.get(secret.metadata.uid) === uid ? secret : undefined;
@@ -123,7 +125,7 @@ export class SecretWatch {
       known?.namespace !== metadata.namespace ||
       !known.names.has(metadata.name)
     )
-      return [`Secret ${metadata.name} was written and is not the operator's to write`];
+      return [`Secret ${metadata.name} was written although it is not the operator's`];
     const ours: readonly string[] = CONNECTION_KEYS;
     const changed = Object.keys({ ...before?.data, ...data }).filter((key) => before?.data[key] !== data[key]);
     const gained = changed.filter((key) => data[key] !== undefined);
@@ -131,7 +133,9 @@ export class SecretWatch {
     const isStrange = gained.includes('identifier') && !known.held.has(identifier ?? '');
     const isLate = gained.length > 0 && this.#now() - known.deletedAt > UNDER_WAY_MS;
     return [
-      ...changed.filter((key) => !ours.includes(key)).map((key) => `key ${key} of Secret ${metadata.name} was written`),
+      ...changed
+        .filter((key) => !ours.includes(key))
+        .map((key) => `the operator wrote foreign key ${key} of Secret ${metadata.name}`),
       ...(isStrange ? [`Secret ${metadata.name} was given data of server ${identifier}, not held by its object`] : []),
       ...(isLate ? [`Secret ${metadata.name} was given data while its object was being deleted`] : []),
     ];
@@ -146,7 +150,7 @@ export class SecretWatch {
     this.#seen = this.#api.servers.changes.length;
   }
 
-  /** After a restore of etcd Secrets and objects are there again, as they were before their ends. */
+  /** After a restore of etcd, Secrets and objects exist again as they were in the backup. */
   #beginAnew(): void {
     this.#restores = this.#api.restores;
     for (const known of this.#objects.values()) Object.assign(known, { deletedAt: Infinity, record: undefined });
@@ -185,7 +189,7 @@ export class SecretWatch {
     this.#expired.set(uid, { uid, namespace, name, at: this.#now() });
   }
 
-  /** The object is going at this moment; the garbage collector comes later. */
+  /** Judges the Secret when its object is removed; the garbage collector runs later. */
   #judgeEnd({
     metadata: { uid, namespace },
     spec: { connectionSecretName: name, deletionPolicy },
@@ -198,11 +202,11 @@ export class SecretWatch {
     if (secret === undefined || this.#isTouchedSince(past)) return;
     if (isBound(secret, uid) !== (deletionPolicy === 'Delete'))
       this.violations.push(
-        `Secret ${name} is let go ${isBound(secret, uid) ? 'bound' : 'unbound'} with ${deletionPolicy}`,
+        `Secret ${name} is ${isBound(secret, uid) ? 'bound' : 'not bound'} to its object at the end, with ${deletionPolicy}`,
       );
   }
 
-  /** What is wrong with the Secret of an object that is Ready, or with what its condition says of it. */
+  /** Violations of a Ready object's Secret, or of the condition about it. */
   #unlikeProvider(object: VirtualServer, simulation: Simulation, isOn: boolean): string[] {
     const { metadata, spec, status } = object;
     const { uid, namespace } = metadata;
@@ -210,16 +214,16 @@ export class SecretWatch {
     const { connectionSecretName: name, deletionPolicy } = spec;
     const reason = status?.conditions?.find(({ type }) => type === 'ConnectionSecret')?.reason;
     const says = (what: string): string[] => [`${keyOf(object)}, whose condition says ${reason ?? 'nothing'}, ${what}`];
-    if (name === undefined) return reason === undefined ? [] : says('names no Secret');
-    if (!isOn) return reason === 'ConnectionSecretsDisabled' ? [] : says('is looked after without the flag');
+    if (name === undefined) return reason === undefined ? [] : says('has no connectionSecretName');
+    if (!isOn) return reason === 'ConnectionSecretsDisabled' ? [] : says('has a condition although the flag is off');
     const own = this.#own({ uid, namespace, name });
     if (own === undefined) {
       const isTaken = this.#api.secrets.get(namespace, name) !== undefined;
-      return isTaken && reason === 'ConnectionSecretTaken' ? [] : says(`has no Secret ${name} of its own`);
+      return isTaken && reason === 'ConnectionSecretTaken' ? [] : says(`does not own Secret ${name}`);
     }
-    if (reason !== 'ConnectionSecretWritten') return says(`has a Secret ${name}`);
+    if (reason !== 'ConnectionSecretWritten') return says(`owns Secret ${name}`);
     if (isBound(own, uid) !== (deletionPolicy === 'Delete'))
-      return says(`has a Secret that goes otherwise than ${deletionPolicy}`);
+      return says(`has a Secret with owner references that contradict ${deletionPolicy}`);
     const expected = expectedData(simulation, status?.identifier ?? '');
     const different = CONNECTION_KEYS.filter((key) => own.data[key] !== expected[key]);
     return different.flatMap((key) =>

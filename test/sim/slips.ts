@@ -1,4 +1,4 @@
-/** What people do wrong: words that are not true, names that are not theirs, the key of another account. */
+/** Mistakes that people make: false statements, names of other servers, the key of another account. */
 import {
   ACCEPT_SERVER_ANNOTATION,
   ADOPT_ANNOTATION,
@@ -19,7 +19,7 @@ export class Slips {
     this.#parts = parts;
   }
 
-  /** One thing that somebody does without thinking. */
+  /** Does one careless random action. */
   act(): void {
     const { random, any } = this.#parts;
     const object = any();
@@ -36,14 +36,17 @@ export class Slips {
     ])();
   }
 
-  /** While the outcome of its order is open: a name that nothing has, that of another object's server, or a stranger's. */
+  /**
+   * While the outcome of an order is open: adopts a name that does not exist, another object's server, or a stranger's
+   * server.
+   */
   #adoptWrongly(object: VirtualServer): void {
     const { api, simulation, random } = this.#parts;
     const record = recordOf(object);
     if (record?.attempt === undefined || record.identifier !== undefined) return;
     const held = api.servers
       .list()
-      // Others are documented not to be kept from adopting such a server.
+      // Other objects may adopt such a server: a documented limit.
       .filter((other) => !isUnconfirmed(other))
       .map(identifierOf)
       .filter((identifier) => identifier !== undefined);
@@ -57,7 +60,7 @@ export class Slips {
     this.#annotate(object, NOT_CREATED_ANNOTATION, this.#parts.random.hex(16));
   }
 
-  /** Says of an order whose outcome is open that nothing came of it, without having looked. */
+  /** Claims without checking that an order with an open outcome created nothing. */
   #denyOrder(object: VirtualServer): void {
     const { truth, random } = this.#parts;
     const { attempt } = recordOf(object) ?? {};
@@ -88,7 +91,7 @@ export class Slips {
     api.servers.delete(namespace, name);
   }
 
-  /** A person's word that is not true may lose a server; that is what it was asked for. */
+  /** A person's false statement may lose a server, because the operator does what the person asked for. */
   #abandon(object: VirtualServer): void {
     const { truth, ownership } = this.#parts;
     abandon(object, truth, ownership);

@@ -1,16 +1,16 @@
 /**
- * One watch of the modeled API server, as bytes: delayed, cut at any position, sometimes repeated. It can freeze, break, or
- * end with 410. After a restore of etcd it sends no further events.
+ * One watch of the modeled API server, as bytes: delayed, cut at any position, sometimes repeated. It can freeze,
+ * break, or end with 410. After a restore of etcd it sends no further events.
  */
 import type { ApiServer } from './api-server.ts';
 import type { Network } from './network.ts';
 import type { Change, ObjectStore, Stored } from './object-store.ts';
 
-/** How often a watch repeats an older event, like an API server whose cache lags. */
+/** Probability that a watch repeats an older event, like an API server with a lagging cache. */
 const OLDER = 0.02;
-/** How often it repeats the last event. */
+/** Probability that it repeats the last event. */
 const AGAIN = 0.02;
-/** How often events arrive in two chunks. */
+/** Probability that events arrive in two chunks. */
 const IN_PIECES = 0.3;
 const BOOKMARK_MS = 60_000;
 
@@ -19,9 +19,9 @@ export interface WatchParts {
   api: ApiServer;
   store: ObjectStore<Stored>;
   namespace: string | undefined;
-  /** Only newer events are sent. */
+  /** Only events after this version are sent. */
   from: number;
-  /** How often etcd had been restored when that version was listed. */
+  /** Number of etcd restores when that version was listed. */
   restores: number;
   timeoutMs: number;
   signal: AbortSignal;
@@ -42,7 +42,7 @@ export class WatchStream implements AsyncIterable<Buffer> {
   #end: { error?: Error } | undefined;
   #wake = (): void => undefined;
   #expected = false;
-  /** After a restore. */
+  /** What the stream does after a restore of etcd. */
   #fate: 'silent' | 'breaks' | 'tells' | undefined;
 
   readonly #abort = (): void => {
@@ -99,7 +99,7 @@ export class WatchStream implements AsyncIterable<Buffer> {
     this.#finish();
   }
 
-  /** Nobody hears of an abort any more. */
+  /** The caller is dead: ignores aborts from now on. */
   forget(): void {
     this.#parts.signal.removeEventListener('abort', this.#abort);
   }
@@ -145,7 +145,7 @@ export class WatchStream implements AsyncIterable<Buffer> {
     else this.#break();
   }
 
-  /** False if there is no older event. */
+  /** Repeats an older event; returns false if there is none. */
   #tellOlder(): boolean {
     const { store, network } = this.#parts;
     const earlier = store.changes
@@ -163,7 +163,7 @@ export class WatchStream implements AsyncIterable<Buffer> {
     const beat = (): void => {
       if (this.#end !== undefined) return;
       const isCurrent = this.#seen === store.changes.length && scheduler.now >= frozenUntil() && !this.#isOfBefore;
-      // A watch from a future version gets no bookmark until then.
+      // A watch that started from a future version gets no bookmark until the API server reaches it.
       if (isCurrent && Number(this.#parts.api.version) >= this.#told) this.#bookmark();
       this.#bookmarkLater();
     };
@@ -185,7 +185,7 @@ export class WatchStream implements AsyncIterable<Buffer> {
     this.#wake();
   }
 
-  /** Regular end at the timeout; a frozen watch does not see it. */
+  /** Regular end at the timeout; a frozen watch does not deliver it. */
   #close(): void {
     const { network, frozenUntil } = this.#parts;
     if (network.scheduler.now >= frozenUntil() && !this.#isOfBefore) this.#finish();

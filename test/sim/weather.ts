@@ -1,17 +1,17 @@
-/** How well requests fare on one way of the simulated network. */
+/** The faults that requests on one route of the simulated network meet. */
 import type { Random } from './random.ts';
 
-/** How likely each fault is for one request, 0 to 1; all 0 when faults have stopped. */
+/** Probability of each fault per request, 0 to 1; all 0 once faults have stopped. */
 export interface Weather {
-  /** The request never arrives, or its answer never does: half each. */
+  /** The request or its answer is lost, with equal probability. */
   lost: number;
-  /** An answer 500 to a request that was processed. */
+  /** The request is processed, but answered with an error 500. */
   error: number;
-  /** Longest delay of one way (ms). */
+  /** Maximum delay in one direction (ms). */
   delayMs: number;
-  /** A proxy answers 409 to a write of an object that was applied. */
+  /** A proxy answers 409 although the write was applied. */
   conflictAfterApplied: number;
-  /** An admission policy refuses a write of status. */
+  /** An admission policy rejects a status write. */
   statusRefused: number;
 }
 

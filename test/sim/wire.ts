@@ -1,4 +1,6 @@
-/** The provider's transport, straight into the simulator of the provider, over a network that delays, loses and cuts. */
+/**
+ * The provider's transport, connected directly to the simulator, over a network that delays, loses, and cuts requests.
+ */
 import { ProviderError } from '../../src/provider/errors/provider-error.ts';
 import type { Answer, Exchange, Wire } from '../../src/provider/transport.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
@@ -10,7 +12,7 @@ export class SimWire implements Wire {
   readonly #network: Network;
   readonly #simulation: Simulation;
   readonly #owner: object;
-  /** Told of each exchange at the moment it leaves. */
+  /** Called with each exchange when it is sent. */
   readonly #leaves: (exchange: Exchange) => void;
 
   constructor(network: Network, simulation: Simulation, owner: object, leaves: (exchange: Exchange) => void) {
@@ -58,7 +60,8 @@ export class SimWire implements Wire {
       signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
       const isLost = random.chance(provider.lost);
       const cut = (): void => reject(new ProviderError('PROVIDER_UNREACHABLE', 'connection reset'));
-      // A request that hangs may still arrive, late; never after the deadline of a create, when nobody waits any more.
+      // A request that hangs may still arrive late, but never after the deadline of a create, when the caller stops
+      // waiting.
       if (isLost && random.chance(0.5)) scheduler.after(random.int(1, 50), cut, this.#owner);
       if (isLost && random.chance(0.5)) return;
       const answer = random.chance(provider.error) ? random.pick([429, 500, 502, 503]) : undefined;
@@ -91,7 +94,8 @@ export class SimWire implements Wire {
       sourceAddress: '127.0.0.1',
       connection: 0,
     });
-    if (delivery.kind !== 'answer' || typeof delivery.body !== 'string') throw new Error('no faults are ordered here');
+    if (delivery.kind !== 'answer' || typeof delivery.body !== 'string')
+      throw new Error('the simulation does not order faults');
     return { status: delivery.status, headers: delivery.headers, body: delivery.body };
   }
 }

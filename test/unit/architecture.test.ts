@@ -6,7 +6,7 @@ import ts from 'typescript';
 const ROOT = join(import.meta.dirname, '../..');
 const SRC = join(ROOT, 'src');
 
-/** Files other than main.ts that may read the environment or the arguments, such as for $KUBECONFIG. */
+/** Files besides the mains that read the environment or the arguments; $KUBECONFIG is handled separately. */
 const READERS: string[] = ['base/version.ts', 'kube/config.ts'];
 
 interface Import {
@@ -65,21 +65,21 @@ function isTypeOnly(clause: ts.ImportClause | undefined): boolean {
 /** The room of a file: its folder, or `top` for files directly in src/. */
 const roomOf = (path: string): string => (path.includes('/') ? (path.split('/')[0] ?? '') : 'top');
 
-/** What each room may import besides itself: only rooms below it. */
+/** The rooms that each room may import besides itself: only rooms below it. */
 const MAY_IMPORT: Record<string, string[]> = {
   base: [],
   api: [],
   config: ['base'],
   provider: ['base'],
-  // These two know no kind, so a new kind only needs a new folder.
+  // These two know no kind; each kind has a separate room.
   kube: ['api', 'base'],
   controller: ['api', 'base', 'kube'],
   accounts: ['api', 'base', 'kube', 'provider'],
-  // The rooms of different kinds do not import each other.
+  // The rooms of the kinds do not import each other.
   'virtual-server': ['accounts', 'api', 'base', 'controller', 'kube', 'provider'],
   'server-catalog': ['accounts', 'api', 'base', 'controller', 'kube', 'provider'],
   observability: ['api', 'base', 'config', 'controller', 'kube', 'provider', 'virtual-server'],
-  // Imports nothing from the operator.
+  // No code of the operator.
   simulator: ['base'],
   cli: ['api', 'base', 'controller', 'kube', 'virtual-server'],
   top: [
@@ -97,7 +97,7 @@ const MAY_IMPORT: Record<string, string[]> = {
 };
 
 const inRoom = (room: string): Source[] => sources.filter(({ path }) => roomOf(path) === room);
-/** Pure decision files, in any folder. */
+/** Files that only make decisions, in whichever room. */
 const isPure = (path: string): boolean => path.includes('/decision/') || path === 'controller/conditions.ts';
 const pure = sources.filter(({ path }) => isPure(path));
 const edges = (room: string): { path: string; to: string; typeOnly: boolean }[] =>
@@ -179,7 +179,7 @@ describe('the code', () => {
   });
 });
 
-/** Every import cycle, as a chain of paths. */
+/** Every circular import, as a chain of paths. */
 function circles(graph: ReadonlyMap<string, readonly string[]>): string[][] {
   const found: string[][] = [];
   const finished = new Set<string>();

@@ -1,4 +1,4 @@
-/** Checks the mutants against the source: a mutant whose line has changed breaks nothing and proves nothing. */
+/** Checks the mutants against the source: a mutant whose line has changed would break nothing and prove nothing. */
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';

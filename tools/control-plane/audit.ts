@@ -1,13 +1,13 @@
-/** The audit policy of the control plane: what tests may ask of the record of all requests. */
+/** The control plane's audit policy: what tests can query about requests. */
 import { GROUP } from '../../src/api/names.ts';
 import { OPERATOR_USER } from './operator-identity.ts';
 
-/** Metadata: who did what to which object; RequestResponse: with the bodies. */
+/** Metadata: who did what to which object; RequestResponse: also the bodies. */
 export type AuditLevel = 'Metadata' | 'RequestResponse';
 
 /**
- * One line per request, written before its answer is sent, so a test that has the answer finds the line. What the
- * operator does is there whatever it is.
+ * One line per request, written before the answer is sent, so a test that has the answer finds the line. All requests
+ * of the operator are included.
  */
 export function auditPolicy(level: AuditLevel): object {
   return {
@@ -16,7 +16,7 @@ export function auditPolicy(level: AuditLevel): object {
     omitStages: ['RequestReceived'],
     rules: [
       { level, resources: [{ group: GROUP }, { group: 'events.k8s.io' }, { group: '', resources: ['events'] }] },
-      // Never with bodies: they hold keys.
+      // Never log these with bodies: Secrets contain keys.
       { level: 'Metadata', resources: [{ group: '', resources: ['secrets'] }, { group: 'coordination.k8s.io' }] },
       { level: 'Metadata', users: [OPERATOR_USER] },
       { level: 'None' },

@@ -1,4 +1,6 @@
-/** Finds the programs of a control plane (kube-apiserver, etcd, kubectl): given, cached, downloaded, or built with Go. */
+/**
+ * Finds the programs of a control plane (kube-apiserver, etcd, kubectl): given, cached, downloaded, or built with Go.
+ */
 import { access, constants, mkdir, readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -11,16 +13,19 @@ interface Binaries {
   kubeApiserver: string;
   etcd: string;
   kubectl: string;
-  /** Undefined where only the three others were given or downloaded: upstream's archives do not hold it. */
+  /** Undefined if only the other three were given or downloaded: upstream's archives do not contain it. */
   kubeControllerManager: string | undefined;
 }
 
 interface ResolveOptions {
-  /** Read: KUBEBUILDER_ASSETS, XDG_CACHE_HOME, HOME, and what the go command reads. Default: this process' own. */
+  /**
+   * Uses KUBEBUILDER_ASSETS, XDG_CACHE_HOME, HOME, and the variables of the go command. Default: this process's
+   * environment.
+   */
   env?: NodeJS.ProcessEnv;
-  /** Where upstream's list of archives is fetched from; default: upstream's own address. */
+  /** URL of upstream's list of archives; default: upstream's own. */
   indexUrl?: string;
-  /** Also build kube-controller-manager where it is missing; an error where that is impossible. Default false. */
+  /** Also builds kube-controller-manager if it is missing; fails if that is impossible. Default false. */
   controllerManager?: boolean;
 }
 
@@ -31,9 +36,9 @@ const CONTROLLER_MANAGER = 'kube-controller-manager';
 const MODULE = join(import.meta.dirname, 'go.mod');
 
 /**
- * Looks in this order: the folder KUBEBUILDER_ASSETS, our cache, upstream's archive (internet), a build with Go.
- * What was downloaded or built stays in the cache, so only the first call on a machine takes long (a build: minutes).
- * Throws one Error that names every way that was tried and what to install.
+ * Searches in this order: the folder KUBEBUILDER_ASSETS, our cache, upstream's archive (internet), a build with Go.
+ * Downloads and builds stay in the cache, so only the first call on a machine takes long (a build takes minutes).
+ * Throws one Error that names every attempt and what to install.
  */
 export async function resolveBinaries(progress: Progress, options: ResolveOptions = {}): Promise<Binaries> {
   const env = options.env ?? process.env;
@@ -58,7 +63,7 @@ export async function resolveBinaries(progress: Progress, options: ResolveOption
     }
     const absent = await missing(folder, wanted);
     if (absent.length > 0) {
-      // A build costs minutes: the controller manager comes along at the price of linking it.
+      // A build takes minutes anyway; the controller manager adds only the time to link it.
       const programs = [...new Set([...absent, ...(await missing(folder, [CONTROLLER_MANAGER]))])];
       const failure = await buildPrograms({ programs, version: kubernetes, go, folder, env, progress });
       if (failure !== undefined) throw new Error(explain(absent, [...failures, failure], go));
@@ -67,7 +72,7 @@ export async function resolveBinaries(progress: Progress, options: ResolveOption
   });
 }
 
-/** The versions that go.mod pins, so that every way yields the same minor version: `v1.36.3`, and Go's `1.26.0`. */
+/** The versions pinned in go.mod, so every source gives the same minor version: `v1.36.3`, and Go's `1.26.0`. */
 export async function pinnedVersions(): Promise<{ kubernetes: string; go: string }> {
   const text = await readFile(MODULE, 'utf8');
   const kubernetes = /^\s*k8s\.io\/kubernetes (v\S+)/m.exec(text)?.[1];

@@ -1,15 +1,15 @@
-/** Builds the programs of the control plane from the Go modules that go.mod beside this file pins. */
+/** Builds the programs of the control plane from the Go modules that are pinned in go.mod. */
 import { spawn } from 'node:child_process';
 import { mkdtemp, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { install } from './install.ts';
 
 interface BuildRequest {
-  /** Names out of PACKAGES. */
+  /** Names from PACKAGES. */
   programs: string[];
-  /** Stamped into the programs, for example `v1.36.3`. */
+  /** Version to stamp into the programs, e.g. `v1.36.3`. */
   version: string;
-  /** The version of Go that go.mod asks for. */
+  /** The Go version that go.mod requires. */
   go: string;
   folder: string;
   env: NodeJS.ProcessEnv;
@@ -24,7 +24,7 @@ const PACKAGES: Record<string, string> = {
 };
 const REPORT_MS = 15_000;
 
-/** Returns undefined when the programs lie in `folder`, else why they do not. Throws on an unknown program only. */
+/** Returns undefined once the programs are in `folder`, otherwise the reason. Throws only on an unknown program. */
 export async function buildPrograms(request: BuildRequest): Promise<string | undefined> {
   const { folder, programs, progress } = request;
   const packages = programs.map((program) => {
@@ -57,7 +57,7 @@ export async function buildPrograms(request: BuildRequest): Promise<string | und
 async function goBuild(out: string, packages: string[], { version, go, env }: BuildRequest): Promise<void> {
   const child = spawn('go', ['build', '-trimpath', '-ldflags', stamp(version), '-o', `${out}/`, ...packages], {
     cwd: import.meta.dirname,
-    // No cgo: the programs then need no C compiler to build. A go.work or -mod=vendor of the user is none of ours.
+    // Without cgo no C compiler is needed. Ignores the user's go.work and -mod=vendor.
     env: { ...env, CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOWORK: 'off' },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
@@ -73,7 +73,7 @@ async function goBuild(out: string, packages: string[], { version, go, env }: Bu
       });
       child.once('close', (code, signal) => {
         if (code === 0) done();
-        else fail(new Error(`build with Go: go build ended with ${signal ?? code ?? 'nothing'}: ${tail(errors)}`));
+        else fail(new Error(`build with Go: go build exited with ${signal ?? code ?? 'nothing'}: ${tail(errors)}`));
       });
     });
   } finally {
@@ -81,7 +81,7 @@ async function goBuild(out: string, packages: string[], { version, go, env }: Bu
   }
 }
 
-/** Without it the API server says that it is v0.0.0, and clients that compare versions go wrong. */
+/** Without it, the API server reports v0.0.0, which breaks clients that compare versions. */
 function stamp(version: string): string {
   const [major = '', minor = ''] = version.replace(/^v/, '').split('.');
   const base = 'k8s.io/component-base/version';

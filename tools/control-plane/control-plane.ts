@@ -1,4 +1,4 @@
-/** A real Kubernetes API server and etcd for tests, demo and bench; everything lies in one temporary folder. */
+/** A real Kubernetes API server and etcd for tests, demo and bench, in one temporary folder. */
 import {
   buildKubeconfig,
   generateServiceAccountKeys,
@@ -16,43 +16,46 @@ import { resolveBinaries, type Progress } from './binaries.ts';
 import { createProcessGroup, type ManagedProcess, type ProcessGroup } from './processes.ts';
 
 interface ControlPlaneOptions {
-  /** Says what takes time; default: silent. */
+  /** Reports slow steps; default: silent. */
   progress?: Progress;
-  /** Writes an audit log at this level for our objects and for events; Secrets and leases at Metadata. Default: none. */
+  /**
+   * Writes an audit log at this level for our objects and for Events, at Metadata for Secrets and Leases. Default:
+   * none.
+   */
   audit?: AuditLevel;
-  /** Further flags of kube-apiserver, without dashes; they win over ours. */
+  /** Additional kube-apiserver flags, without dashes; they override ours. */
   apiServerFlags?: Record<string, string>;
   /** Port of the API server at 127.0.0.1; default: a free one. */
   port?: number;
-  /** Folder of CustomResourceDefinitions to install; default deploy/crds. May be empty. */
+  /** Folder of CustomResourceDefinitions to install, possibly empty; default deploy/crds. */
   crds?: string;
-  /** Also run kube-controller-manager: namespaces then really go away, owned objects too, policies are type-checked. */
+  /** Also runs kube-controller-manager, which deletes namespaces and owned objects, and type-checks policies. */
   controllerManager?: boolean;
 }
 
 export interface ControlPlane {
   /** `https://127.0.0.1:<port>` */
   readonly server: string;
-  /** Of a member of system:masters. */
+  /** Kubeconfig of a member of system:masters. */
   readonly kubeconfigPath: string;
   readonly kubectl: string;
-  /** One JSON object a line; undefined without the option `audit`. */
+  /** Path of the log, one JSON object per line; undefined without the option `audit`. */
   readonly auditLog: string | undefined;
-  /** Temporary, removed by `stop`; holds the programs' logs. */
+  /** Temporary folder with the programs' logs; removed by `stop`. */
   readonly folder: string;
-  /** Returns the path of a kubeconfig for this identity; RBAC gives it nothing until a test does. */
+  /** Returns the path of a kubeconfig for this identity, which has no rights until a test grants them. */
   addUser(user: { name: string; groups?: string[] }): Promise<string>;
-  /** SIGKILL of kube-apiserver alone; resolves when it is gone. */
+  /** Sends SIGKILL to kube-apiserver only; resolves when it is gone. */
   killApiServer(): Promise<void>;
-  /** Same port, certificates and etcd; kills it first when it runs. Resolves when it is ready. */
+  /** Restarts on the same port, certificates and etcd, killing it first if it runs. Resolves when it is ready. */
   restartApiServer(): Promise<void>;
-  /** Keeps the state of etcd; what it returns restores that state, and the API server starts on it. */
+  /** Saves the state of etcd; the returned function restores it and restarts the API server. */
   backUp(): Promise<() => Promise<void>>;
   stop(): Promise<void>;
 }
 
 const START_MS = 90_000;
-/** Folder of etcd's data, below the temporary one. */
+/** Folder of etcd's data, relative to the temporary folder. */
 const ETCD = 'etcd';
 const CONTROLLERS = [
   'namespace-controller',
@@ -63,7 +66,10 @@ const CONTROLLERS = [
 ];
 const DEFAULT_CRDS = join(import.meta.dirname, '../../deploy/crds');
 
-/** Resolves when the API server is ready and the CRDs are established. Whatever ends this process ends all of it. */
+/**
+ * Resolves when the API server is ready and the CRDs are established. The control plane ends with this process, however
+ * that ends.
+ */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const progress = options.progress ?? (() => undefined);
   const binaries = await resolveBinaries(progress, { controllerManager: options.controllerManager ?? false });
@@ -92,7 +98,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       processes.start('kube-controller-manager', binaries.kubeControllerManager, controllerManagerArgs(kubeconfigPath));
     }
 
-    /** `change` has the folder of etcd to itself. */
+    /** Runs `change` on etcd's folder while etcd is stopped. */
     const whileStopped = async (change: (data: string) => Promise<void>): Promise<void> => {
       await apiServer.kill();
       await etcd.kill();
@@ -154,7 +160,7 @@ async function startEtcd(
 async function createPki(folder: string): Promise<{ ca: TinyCA; admin: { certPem: string; keyPem: string } }> {
   const ca = await TinyCA.create('vps-operator-test');
   const [serving, admin, accounts] = await Promise.all([
-    // Addresses only: names would be looked up, which takes long on machines without a network.
+    // Addresses only: a lookup of names takes long on machines without a network.
     ca.newServingCert('127.0.0.1'),
     ca.newClientCert('admin', ['system:masters']),
     generateServiceAccountKeys(),
@@ -196,9 +202,9 @@ function apiServerArgs({ folder, port, etcdUrl, auditLog, flags }: ApiServerSett
     'service-account-signing-key-file': join(certs, 'service-account.key'),
     'service-cluster-ip-range': '10.0.0.0/24',
     'authorization-mode': 'RBAC',
-    // Nothing creates the default ServiceAccount here, so this check would refuse every pod.
+    // No controller creates the default ServiceAccount, so this check would reject every pod.
     'disable-admission-plugins': 'ServiceAccount',
-    // Test files share one server; none of them may be throttled on account of another.
+    // Test files share one server; none of them may be throttled because of another.
     'max-requests-inflight': '4000',
     'max-mutating-requests-inflight': '2000',
     ...(auditLog && { 'audit-log-path': auditLog, 'audit-policy-file': join(folder, 'audit-policy.json') }),
@@ -210,7 +216,7 @@ function apiServerArgs({ folder, port, etcdUrl, auditLog, flags }: ApiServerSett
 function controllerManagerArgs(kubeconfigPath: string): string[] {
   return [
     `--kubeconfig=${kubeconfigPath}`,
-    // The third fills the roles view, edit and admin; the last one checks the types in admission policies.
+    // The third controller fills the roles view, edit and admin; the last one type-checks admission policies.
     `--controllers=${CONTROLLERS.join(',')}`,
     '--leader-elect=false',
     '--secure-port=0',
@@ -232,7 +238,7 @@ async function writeKubeconfig(folder: string, config: RestConfig, user: string)
   return path;
 }
 
-/** Of 127.0.0.1, below the range of outgoing connections, so that a restart on the same port never finds it taken by one. */
+/** A port of 127.0.0.1 below the range of outgoing connections, which therefore never take it during a restart. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = 20_000 + Math.floor(Math.random() * 12_000);

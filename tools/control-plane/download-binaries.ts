@@ -1,4 +1,4 @@
-/** Downloads upstream's archive of kube-apiserver, etcd and kubectl; fails within seconds where there is no internet. */
+/** Downloads upstream's archive of kube-apiserver, etcd and kubectl; fails within seconds without internet access. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import {
@@ -10,7 +10,7 @@ import {
 import { install } from './install.ts';
 
 interface DownloadRequest {
-  /** For example `v1.36.3`. Where upstream has no archive of this patch, the newest of the same minor version is taken. */
+  /** E.g. `v1.36.3`. If upstream has no archive of this patch version, uses the newest of the same minor version. */
   version: string;
   folder: string;
   indexUrl: string | undefined;
@@ -20,7 +20,7 @@ interface DownloadRequest {
 const PROBE_MS = 5_000;
 const DOWNLOAD_MS = 300_000;
 
-/** Returns undefined when the programs lie in `folder`, else why they do not. Never throws. */
+/** Returns undefined once the programs are in `folder`, otherwise the reason. Never throws. */
 export async function downloadPrograms(request: DownloadRequest): Promise<string | undefined> {
   const { folder, progress } = request;
   const indexURL = request.indexUrl ?? DEFAULT_INDEX_URL;
@@ -41,7 +41,7 @@ export async function downloadPrograms(request: DownloadRequest): Promise<string
   }
 }
 
-/** The library's own fetches have no deadline, so whether there is a network at all is asked here first. */
+/** The library's own requests have no deadline, so this first checks whether there is a network. */
 async function probe(indexURL: string, pinned: string): Promise<string> {
   const response = await fetch(indexURL, { signal: AbortSignal.timeout(PROBE_MS) });
   if (!response.ok) throw new Error(`HTTP ${response.status}`);

@@ -1,12 +1,12 @@
-/** A lock between processes of one machine: a file that names the process which holds it. */
+/** A lock between processes on one machine: a file that names the process which holds it. */
 import { link, readFile, rm, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 const POLL_MS = 500;
 
 /**
- * Runs `work` while no other process holds `file`; waits for a live holder without limit, takes over from a dead one.
- * It saves work, it does not guard data: two that find the same dead holder at once may both run.
+ * Runs `work` while no other process holds `file`; waits without limit for a live holder, takes over from a dead one.
+ * It saves work but does not protect data: two processes that find the same dead holder at once may both run.
  */
 export async function withLock<T>(file: string, progress: (line: string) => void, work: () => Promise<T>): Promise<T> {
   for (let waited = 0; !(await acquire(file)); waited += 1) {
@@ -29,7 +29,7 @@ async function acquire(file: string): Promise<boolean> {
   const mine = `${file}.${process.pid}`;
   await writeFile(mine, String(process.pid));
   try {
-    // Unlike a file that is created and then written, a link is never seen empty.
+    // A link is created with its content; a file that is created and then written can be seen empty.
     await link(mine, file);
     return true;
   } catch (error) {
@@ -40,7 +40,7 @@ async function acquire(file: string): Promise<boolean> {
   }
 }
 
-/** Undefined when the file is gone. */
+/** Undefined if the file is gone. */
 async function readHolder(file: string): Promise<number | undefined> {
   const text = await readFile(file, 'utf8').catch(() => '');
   const pid = Number.parseInt(text, 10);

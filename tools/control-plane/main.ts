@@ -1,9 +1,12 @@
-/** `npm run control-plane`: an API server with our CRDs until SIGINT or SIGTERM; one line of JSON says how to reach it. */
+/**
+ * `npm run control-plane`: runs an API server with our CRDs until SIGINT or SIGTERM; prints how to reach it as one line
+ * of JSON.
+ */
 import { startControlPlane } from './control-plane.ts';
 
 const progress = (line: string) => void process.stderr.write(`${line}\n`);
 
-// Until the control plane is up there is nothing to end in order: the exit itself takes everything along.
+// Until the control plane is up, no orderly stop is needed: its processes end with this one.
 const exit = () => process.exit(0);
 process.on('SIGINT', exit).on('SIGTERM', exit);
 const controlPlane = await startControlPlane({ progress }).catch((error: unknown) => {
@@ -12,7 +15,7 @@ const controlPlane = await startControlPlane({ progress }).catch((error: unknown
 });
 process.off('SIGINT', exit).off('SIGTERM', exit);
 
-// `on`, not `once`: a second Ctrl-C must not cut the orderly end short.
+// `on`, not `once`: a second Ctrl-C must not interrupt the orderly stop.
 const signalled = new Promise<NodeJS.Signals>((resolve) => {
   process.on('SIGINT', resolve).on('SIGTERM', resolve);
 });

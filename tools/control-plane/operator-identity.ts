@@ -1,4 +1,4 @@
-/** The operator's own identity for tests: its ServiceAccount, the rights that deploy/manifests give it, and a token. */
+/** The operator's identity in tests: its ServiceAccount, the RBAC of deploy/manifests, and a token. */
 import { readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,7 +8,7 @@ import { createKubeHttp, type KubeHttp } from '../../src/kube/http.ts';
 
 const OPERATOR_NAME = 'vps-operator';
 export const OPERATOR_NAMESPACE = 'vps-operator-system';
-/** What the API server calls it. */
+/** The user name in the API server. */
 export const OPERATOR_USER = `system:serviceaccount:${OPERATOR_NAMESPACE}:${OPERATOR_NAME}`;
 
 export interface PolicyRule {
@@ -25,7 +25,7 @@ interface KubeObject {
   metadata: { name: string; namespace?: string };
 }
 
-/** Of rbac.authorization.k8s.io/v1. */
+/** An object of rbac.authorization.k8s.io/v1. */
 export interface RbacObject extends KubeObject {
   kind: 'ClusterRole' | 'ClusterRoleBinding' | 'Role' | 'RoleBinding';
   rules?: PolicyRule[];
@@ -40,7 +40,7 @@ const PLURALS = {
   Role: 'roles',
   RoleBinding: 'rolebindings',
 };
-/** Longer than any run. */
+/** Longer than any test run. */
 const TOKEN_SECONDS = 24 * 3600;
 const WAIT_MS = 20_000;
 
@@ -51,14 +51,14 @@ export function rbacObjects(yaml: string): RbacObject[] {
     .filter((object): object is RbacObject => object !== null && object.kind in PLURALS);
 }
 
-/** `folder`: of deploy/manifests. */
+/** `folder`: a folder of deploy/manifests. */
 async function shippedRbac(folder = 'base'): Promise<RbacObject[]> {
   return rbacObjects(await readFile(join(MANIFESTS, folder, 'rbac.yaml'), 'utf8'));
 }
 
 /**
- * Makes the ServiceAccount with these rights, the shipped ones by default, and resolves with the path of a kubeconfig for
- * it when they are in force. The kubeconfig lies beside that of the administrator.
+ * Creates the ServiceAccount with these rights, by default the shipped ones. Resolves with the path of its kubeconfig,
+ * next to the administrator's, once the rights take effect.
  */
 export async function installOperatorIdentity(adminKubeconfigPath: string, rights?: RbacObject[]): Promise<string> {
   const http = createKubeHttp({ cluster: loadCluster(adminKubeconfigPath) });
@@ -83,13 +83,13 @@ export async function installOperatorIdentity(adminKubeconfigPath: string, right
   }
 }
 
-/** Gives the operator its Lease in another namespace too, as an installation there would. */
+/** Gives the operator access to its Lease in another namespace too, like an installation there. */
 export async function permitElection(http: KubeHttp, namespace: string): Promise<void> {
   const inOperatorNamespace = (await shippedRbac()).filter(({ metadata }) => metadata.namespace === OPERATOR_NAMESPACE);
   await applyRbac(http, placed(inOperatorNamespace, namespace));
 }
 
-/** Lets the operator write Secrets in one namespace; no admission policy bounds it there. */
+/** Lets the operator write Secrets in one namespace, where no admission policy restricts it. */
 export async function permitConnectionSecrets(http: KubeHttp, namespace: string): Promise<void> {
   await applyRbac(http, placed(await shippedRbac('components/connection-secrets/watched'), namespace));
 }
@@ -98,7 +98,7 @@ export function placed(objects: RbacObject[], namespace: string): RbacObject[] {
   return objects.map((object) => ({ ...object, metadata: { ...object.metadata, namespace } }));
 }
 
-/** Resolves when the API server grants all of it to the operator: its authorizer follows a watch. */
+/** Resolves when the API server grants all of it to the operator, because the authorizer follows a watch. */
 export async function applyRbac(http: KubeHttp, objects: RbacObject[]): Promise<void> {
   for (const object of objects) {
     const { namespace } = object.metadata;
@@ -128,7 +128,7 @@ export function keyOf(kind: string, { namespace, name }: { namespace?: string; n
   return kind.startsWith('Cluster') ? `${kind} ${name}` : `${kind} ${namespace}/${name}`;
 }
 
-/** Asks about the first of each list: a role comes into force as a whole. */
+/** Checks the first entry of each list: a role takes effect as a whole. */
 async function isGranted(http: KubeHttp, rule: PolicyRule, namespace: string | undefined): Promise<boolean> {
   const [resource, subresource] = rule.resources[0]?.split('/') ?? [];
   const resourceAttributes = {
@@ -151,7 +151,7 @@ async function isGranted(http: KubeHttp, rule: PolicyRule, namespace: string | u
   return answer.status.allowed;
 }
 
-/** Server-side apply: the same again changes nothing. */
+/** Server-side apply: repeating it changes nothing. */
 async function apply(http: KubeHttp, collection: string, object: KubeObject): Promise<void> {
   await http.call({
     method: 'PATCH',

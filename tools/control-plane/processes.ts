@@ -1,40 +1,42 @@
-/** Child processes that never outlive us: a watchdog kills them and removes their folder, however this process ends. */
+/** Child processes that never outlive this process: a watchdog kills them and removes their folder, however it ends. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { openSync, closeSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Everything below one folder: the folder goes when the processes have gone. */
+/** Everything is in one folder, which is removed after the processes have ended. */
 export interface ProcessGroup {
-  /** Output goes to `<folder>/<name>.log`, appended. */
+  /** Appends output to `<folder>/<name>.log`. */
   start(name: string, command: string, args: string[]): ManagedProcess;
-  /** SIGKILL to all, then removes the folder: nothing in it is worth an orderly end. */
+  /** Sends SIGKILL to all, then removes the folder; nothing in it needs an orderly stop. */
   stop(): Promise<void>;
 }
 
 export interface ManagedProcess {
   readonly pid: number;
-  /** Resolves when `ready` has said true; an Error with the last lines of output when the process ends or time is up. */
+  /**
+   * Resolves when `ready` returns true; rejects with the last lines of output if the process ends or the time is up.
+   */
   waitUntil(ready: () => Promise<boolean>, timeoutMs: number): Promise<void>;
-  /** SIGKILL; resolves when the process is gone. */
+  /** Sends SIGKILL; resolves when the process is gone. */
   kill(): Promise<void>;
 }
 
-// Its standard input is a pipe that only we hold: it reads an end of file when we are gone, by SIGKILL too.
-// Each line is the whole list of process ids alive; `rm` comes after the kill because etcd writes until its end.
+// Standard input is a pipe that only this process holds, so the script reads end-of-file even after a SIGKILL. Each
+// line lists all live process ids; `rm` runs after the kill because etcd writes until it ends.
 const WATCHDOG = 'while read -r line; do pids=$line; done; [ -z "$pids" ] || kill -9 $pids; rm -rf "$1"';
 const POLL_MS = 50;
 const CHECK_MS = 5_000;
 
 export function createProcessGroup(folder: string): ProcessGroup {
-  // Own sessions: a Ctrl-C in the terminal reaches only us, and neither the watchdog nor the order of shutdown.
+  // A separate session: a Ctrl-C in the terminal reaches only this process, and does not disturb an orderly stop.
   const watchdog = spawn('/bin/sh', ['-c', WATCHDOG, 'watchdog', folder], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
   });
   watchdog.unref();
-  // Somebody who kills the watchdog takes away the safety net, not the tests.
+  // If the watchdog was killed, only the safety net is gone; the tests continue.
   watchdog.stdin.on('error', () => undefined);
   const alive = new Map<number, ManagedProcess>();
   const report = () => watchdog.stdin.write(`${[...alive.keys()].join(' ')}\n`);
@@ -68,7 +70,7 @@ function manage(name: string, child: ChildProcess, log: string): ManagedProcess 
   let ended: string | undefined;
   const gone = new Promise<void>((resolve) => {
     child.once('error', (error) => resolve(void (ended = error.message)));
-    child.once('exit', (code, signal) => resolve(void (ended = `ended with ${signal ?? code ?? 'nothing'}`)));
+    child.once('exit', (code, signal) => resolve(void (ended = `exited with ${signal ?? code ?? 'nothing'}`)));
   });
 
   return {
@@ -91,7 +93,7 @@ function manage(name: string, child: ChildProcess, log: string): ManagedProcess 
   };
 }
 
-/** A check that fails or hangs is a check that said no. */
+/** A check that fails or hangs counts as not ready. */
 async function withinTime(ready: () => Promise<boolean>): Promise<boolean> {
   return Promise.race([ready().catch(() => false), sleep(CHECK_MS, false, { ref: false })]);
 }

@@ -1,6 +1,6 @@
 //go:build tools
 
-// Package tools pins the programs that the tests' control plane is built from where no binary can be downloaded.
+// Package tools pins the programs of the tests' control plane, which are built when no binary can be downloaded.
 package tools
 
 import (

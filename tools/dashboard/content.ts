@@ -1,16 +1,16 @@
-/** What the dashboard shows: its rows and their panels. */
+/** The dashboard's rows and their panels. */
 import { heatmap, stat, timeSeries, type Unplaced } from './panels.ts';
 
 const JOB = 'job="$job", namespace=~"$namespace"';
 const POD = `${JOB}, pod=~"$pod"`;
 const RATE = '[$__rate_interval]';
 
-/** A gauge of the leader; the standby's is zero. */
+/** Query of a leader's gauge; the standby's is zero. */
 const fleet = (metric: string): string => `sum(max by (namespace) (${metric}{${JOB}}))`;
-/** The same by the namespace of the objects. */
+/** The same by namespace of the objects. */
 const byNamespace = (metric: string): string =>
   `sum by (object_namespace) (max by (namespace, object_namespace) (${metric}{${JOB}}))`;
-/** The same by the loop that it speaks of. */
+/** The same by controller or queue. */
 const byLoop = (by: string, metric: string): string => `sum by (${by}) (max by (namespace, ${by}) (${metric}{${JOB}}))`;
 const rate = (by: string, metric: string, matchers = ''): string =>
   `sum by (${by}) (rate(${metric}{${JOB}${matchers}}${RATE}))`;
@@ -26,9 +26,9 @@ const byReason = (matchers = ''): string =>
 
 interface Section {
   title: string;
-  /** How many panels stand side by side. */
+  /** Number of panels in a row. */
   perLine: number;
-  /** Of each panel, in Grafana's units of about 30 pixels. */
+  /** Height of each panel, in Grafana's units of about 30 pixels. */
   height: number;
   panels: Unplaced[];
 }
@@ -43,13 +43,13 @@ const NOW: Unplaced[] = [
   stat({
     title: 'Parked orders',
     description:
-      'There may be a server that only a person can find: the answer to an order was lost, or its task tells nothing.',
+      'The answer to an order was lost, or its task tells nothing: a server may exist that only a person can find.',
     expr: fleet('vps_operator_parked_creates'),
     alarm: 1,
   }),
   stat({
     title: 'Orphaned servers',
-    description: 'Servers that may exist and that no object refers to.',
+    description: 'Servers that may exist without an object that refers to them.',
     expr: fleet('vps_operator_orphaned_servers'),
     alarm: 1,
   }),
@@ -60,17 +60,17 @@ const NOW: Unplaced[] = [
   }),
   stat({
     title: 'Sum of prices',
-    description: 'Of all running servers that the operator knows of, in the unit of the provider.',
+    description: "Of all running servers that the operator knows, in the provider's currency unit.",
     expr: fleet('vps_operator_servers_price'),
   }),
   stat({
     title: 'Leaders',
-    description: 'Replicas that lead: one for each operator.',
+    description: 'Replicas that lead; one per operator is normal.',
     expr: `sum(leader_election_master_status{${JOB}, name="vps-operator"})`,
   }),
   stat({
     title: 'Journals broken',
-    description: 'Replicas that order nothing while the disk refuses their journal.',
+    description: 'Replicas that order nothing because their journal cannot be written.',
     expr: `sum(vps_operator_journal_broken{${JOB}})`,
     alarm: 1,
   }),
@@ -79,13 +79,13 @@ const NOW: Unplaced[] = [
 const SERVERS: Unplaced[] = [
   timeSeries({
     title: 'Servers by readiness',
-    description: 'Status of Ready, and the reason that matters now: of Stalled, else Reconciling, else Ready.',
+    description: 'Status of Ready, and the most relevant reason: of Stalled, otherwise Reconciling, otherwise Ready.',
     queries: { '{{ready}} {{reason}}': `sum by (ready, reason) (${byReason()})` },
     stacked: true,
   }),
   timeSeries({
     title: 'Parked orders, orphans, lost servers',
-    description: 'Whatever is above zero here may cost money that nobody looks after.',
+    description: 'Anything above zero may cost money without an object that refers to it.',
     queries: {
       'parked orders': fleet('vps_operator_parked_creates'),
       orphans: fleet('vps_operator_orphaned_servers'),
@@ -94,7 +94,7 @@ const SERVERS: Unplaced[] = [
   }),
   timeSeries({
     title: 'Sum of prices',
-    description: 'Of all running servers that the operator knows of, in the unit of the provider.',
+    description: "Of all running servers that the operator knows, in the provider's currency unit.",
     queries: { price: fleet('vps_operator_servers_price') },
   }),
   timeSeries({
@@ -105,18 +105,18 @@ const SERVERS: Unplaced[] = [
   }),
   timeSeries({
     title: 'Price by namespace',
-    description: 'Of running servers, in the unit of the provider.',
+    description: "Of running servers, in the provider's currency unit.",
     queries: { '{{object_namespace}}': byNamespace('vps_operator_namespace_servers_price') },
     stacked: true,
   }),
   timeSeries({
-    title: 'Ends near or over',
-    description: 'Servers that are cancelled within a day, or whose time is over and that may not be cancelled.',
+    title: 'Expiring servers',
+    description: 'Servers that expire within a day, or that have expired but are protected from cancellation.',
     queries: { servers: fleet('vps_operator_expiring_servers') },
   }),
   timeSeries({
     title: 'Catalogs by readiness',
-    description: 'ServerCatalogs; without True Available an API key does not work, or the provider is down.',
+    description: 'ServerCatalogs. Without "True Available", an API key does not work or the provider is down.',
     queries: {
       '{{ready}} {{reason}}': `sum by (ready, reason) (max by (namespace, ready, reason) (vps_operator_catalogs{${JOB}}))`,
     },
@@ -124,19 +124,19 @@ const SERVERS: Unplaced[] = [
   }),
   timeSeries({
     title: 'Oldest deletion',
-    description: 'For how long an object has waited for the end of its deletion.',
+    description: 'How long the oldest deletion has been waiting.',
     unit: 's',
     queries: { oldest: `max(vps_operator_oldest_deletion_seconds{${JOB}})` },
   }),
   heatmap({
     title: 'Provisioning',
-    description: 'Time from the decision to order a server until it was first read at the provider.',
+    description: 'Time from the decision to order a server until its first read at the provider.',
     unit: 's',
     expr: `sum by (le) (increase(vps_operator_provisioning_duration_seconds_bucket{${JOB}}${RATE}))`,
   }),
   timeSeries({
     title: 'Provisioning, quantiles',
-    description: 'Time from the decision to order a server until it was first read at the provider.',
+    description: 'Time from the decision to order a server until its first read at the provider.',
     unit: 's',
     queries: quantiles('vps_operator_provisioning_duration_seconds'),
   }),
@@ -145,28 +145,28 @@ const SERVERS: Unplaced[] = [
 const PROVIDER: Unplaced[] = [
   timeSeries({
     title: 'Requests by operation',
-    description: 'Requests to the provider, logins included.',
+    description: 'Requests to the provider, including logins.',
     unit: 'reqps',
     queries: { '{{operation}}': rate('operation', 'vps_operator_provider_requests_total') },
     stacked: true,
   }),
   timeSeries({
-    title: 'Requests that failed',
-    description: 'By operation and result. not_found is how the provider says that a server is gone.',
+    title: 'Failed requests',
+    description: 'By operation and result. not_found means that a server or task does not exist.',
     unit: 'reqps',
     queries: {
       '{{operation}} {{result}}': `${rate('operation, result', 'vps_operator_provider_requests_total', ', result!="success"')} > 0`,
     },
   }),
   timeSeries({
-    title: 'Duration of requests, 95 %',
-    description: 'Until the answer was read, or the request failed.',
+    title: 'Request duration, 95 %',
+    description: 'Until the answer was read or the request failed.',
     unit: 's',
     queries: { '{{operation}}': quantile(0.95, 'vps_operator_provider_request_duration_seconds', ', operation') },
   }),
   timeSeries({
     title: 'Logins',
-    description: 'Tokens asked for, by result: refused means that an API key is not valid.',
+    description: 'Token requests by result; refused means that an API key is not valid.',
     unit: 'reqps',
     queries: { '{{result}}': rate('result', 'vps_operator_token_logins_total') },
   }),
@@ -174,15 +174,15 @@ const PROVIDER: Unplaced[] = [
 
 const LOOP: Unplaced[] = [
   timeSeries({
-    title: 'Visits',
-    description: 'Visits to objects by kind and result; requeue_after: looked at again later by plan.',
+    title: 'Reconciles',
+    description: 'By kind and result; requeue_after: scheduled to run again later.',
     unit: 'ops',
     queries: { '{{controller}} {{result}}': rate('controller, result', 'controller_runtime_reconcile_total') },
     stacked: true,
   }),
   timeSeries({
-    title: 'Visits that failed',
-    description: 'Faults and bugs, and the retries that follow them; calls to the provider do not count.',
+    title: 'Failed reconciles',
+    description: 'Faults and bugs, and the retries that follow; failed provider calls do not count.',
     unit: 'ops',
     queries: {
       '{{controller}} errors': rate('controller', 'controller_runtime_reconcile_errors_total'),
@@ -190,14 +190,14 @@ const LOOP: Unplaced[] = [
     },
   }),
   timeSeries({
-    title: 'Duration of visits',
-    description: 'A visit that orders or cancels waits for the answer of the provider.',
+    title: 'Reconcile duration',
+    description: "A reconcile that orders or cancels waits for the provider's answer.",
     unit: 's',
     queries: quantiles('controller_runtime_reconcile_time_seconds'),
   }),
   timeSeries({
     title: 'Queue',
-    description: 'Objects that wait for a worker, and workers that are busy.',
+    description: 'Objects waiting for a worker, and busy workers.',
     queries: {
       '{{name}} waiting': byLoop('name', 'workqueue_depth'),
       '{{controller}} busy workers': byLoop('controller', 'controller_runtime_active_workers'),
@@ -205,28 +205,28 @@ const LOOP: Unplaced[] = [
     },
   }),
   timeSeries({
-    title: 'Waiting in the queue, 95 %',
-    description: 'And for how long the busiest worker has had its object: one that grows and grows is stuck.',
+    title: 'Queue wait, 95 %',
+    description: 'And how long the longest reconcile has been running; if it keeps growing, a worker is stuck.',
     unit: 's',
     queries: {
       waiting: quantile(0.95, 'workqueue_queue_duration_seconds'),
-      'longest visit now': `max(workqueue_longest_running_processor_seconds{${JOB}})`,
+      'longest reconcile now': `max(workqueue_longest_running_processor_seconds{${JOB}})`,
     },
   }),
   timeSeries({
     title: 'Poll lag',
-    description: 'How late the most overdue look at a task or a server is.',
+    description: 'Delay of the most overdue poll of a task or a server.',
     unit: 's',
     queries: { lag: `max(vps_operator_poll_lag_seconds{${JOB}})` },
   }),
   timeSeries({
-    title: 'Stretch of the intervals',
-    description: 'Factor by which --provider-qps stretches the intervals; 1: not at all.',
+    title: 'Interval stretch',
+    description: 'Factor by which --provider-qps stretches the intervals; 1 means not at all.',
     queries: { '{{interval}}': `max by (interval) (vps_operator_interval_stretch_ratio{${JOB}})` },
   }),
   timeSeries({
     title: 'Requests to the API server',
-    description: 'By method and HTTP status; <error>: no answer.',
+    description: 'By method and HTTP status; <error> means no answer.',
     unit: 'reqps',
     queries: { '{{method}} {{code}}': rate('method, code', 'rest_client_requests_total') },
     stacked: true,
@@ -236,7 +236,7 @@ const LOOP: Unplaced[] = [
 const PROCESS: Unplaced[] = [
   timeSeries({
     title: 'Leader',
-    description: '1: this replica works. 0: it stands by.',
+    description: '1: this replica is active. 0: it is a standby.',
     queries: { '{{pod}}': `max by (pod) (leader_election_master_status{${POD}, name="vps-operator"})` },
   }),
   timeSeries({
@@ -246,7 +246,7 @@ const PROCESS: Unplaced[] = [
   }),
   timeSeries({
     title: 'Memory',
-    description: 'Resident memory, and what of it is the heap in use.',
+    description: 'Resident memory, and the part of it that is used heap.',
     unit: 'bytes',
     queries: {
       '{{pod}}': `process_resident_memory_bytes{${POD}}`,
@@ -260,13 +260,13 @@ const PROCESS: Unplaced[] = [
   }),
   timeSeries({
     title: 'Event loop lag, 99 %',
-    description: 'How late the process comes to what is due.',
+    description: 'Delay of due events in the process.',
     unit: 's',
     queries: { '{{pod}}': `nodejs_eventloop_lag_p99_seconds{${POD}}` },
   }),
   timeSeries({
     title: 'Uptime',
-    description: 'Since the start of the process; a fall to zero is a restart.',
+    description: 'Time since the process started; a drop to zero is a restart.',
     unit: 's',
     queries: { '{{pod}}': `time() - process_start_time_seconds{${POD}}` },
   }),

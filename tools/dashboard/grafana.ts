@@ -1,4 +1,4 @@
-/** What a dashboard with our kinds of panels is to Grafana: its own types, joined by the type of the panel. */
+/** Types of a dashboard with our kinds of panels: Grafana's own types, combined by panel type. */
 import type {
   Dashboard as AnyDashboard,
   DataQuery,
@@ -15,7 +15,7 @@ import type {
 import type { Options as StatOptions } from '@grafana/schema/dist/esm/raw/composable/stat/panelcfg/x/StatPanelCfg_types.gen';
 import type { Options as TimeSeriesOptions } from '@grafana/schema/dist/esm/raw/composable/timeseries/panelcfg/x/TimeSeriesPanelCfg_types.gen';
 
-/** A query of Grafana's Prometheus data source, which has no types of its own in @grafana/schema. */
+/** A query of Grafana's Prometheus data source, for which @grafana/schema has no types. */
 export interface PrometheusQuery extends DataQuery {
   datasource: DataSourceRef;
   expr: string;
@@ -25,7 +25,7 @@ export interface PrometheusQuery extends DataQuery {
   instant: boolean;
 }
 
-/** A panel in Grafana's schema takes any options; here they are those of its type. */
+/** A panel in Grafana's schema accepts any options; here they are those of its type. */
 type Typed<Type extends string, Options, Field> = Omit<
   AnyPanel,
   'type' | 'title' | 'options' | 'fieldConfig' | 'targets' | 'gridPos' | 'id'

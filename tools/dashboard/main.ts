@@ -7,7 +7,7 @@ import type { Dashboard, Panel, Row } from './grafana.ts';
 import { DATASOURCE, place, type Unnumbered } from './panels.ts';
 
 export const DASHBOARD_FILE = join(import.meta.dirname, '../../deploy/manifests/overlays/monitoring/dashboard.json');
-/** Of Grafana's data model; newer versions migrate it. */
+/** Version of Grafana's data model; newer Grafana versions migrate it. */
 const SCHEMA_VERSION = 39;
 
 function labelVariable(name: string, label: string, metric: string, multi: boolean): VariableModel {
@@ -41,12 +41,12 @@ function panels(): (Panel | Row)[] {
   return all.map((panel, index) => ({ id: index + 1, ...panel }));
 }
 
-/** The text of the file as the source says now. */
+/** The content of the dashboard file. */
 export function dashboardJson(): string {
   const dashboard: Dashboard = {
     uid: 'vps-operator',
     title: 'VPS operator',
-    description: 'Servers that are ordered and cancelled through Kubernetes, and the operator that does it.',
+    description: 'Servers that are ordered and cancelled through Kubernetes, and the operator that manages them.',
     tags: ['vps-operator', 'kubernetes'],
     schemaVersion: SCHEMA_VERSION,
     editable: true,

@@ -1,4 +1,4 @@
-/** Panels of each kind, as this dashboard has them: only what differs is said of each. */
+/** Panels of each kind with this dashboard's defaults; callers state only what differs. */
 import {
   BigValueColorMode,
   BigValueGraphMode,
@@ -22,7 +22,7 @@ import {
 import type { HeatmapPanel, Panel, PrometheusQuery, StatPanel, TimeSeriesPanel } from './grafana.ts';
 
 export const DATASOURCE: DataSourceRef = { type: 'prometheus', uid: '${datasource}' };
-/** Of each panel without its place. */
+/** Fields that only a panel with a position has. */
 type Placed = 'id' | 'gridPos';
 export type Unplaced = Omit<TimeSeriesPanel, Placed> | Omit<HeatmapPanel, Placed> | Omit<StatPanel, Placed>;
 export type Unnumbered = Unplaced & Pick<Panel, 'gridPos'>;
@@ -30,11 +30,11 @@ export type Unnumbered = Unplaced & Pick<Panel, 'gridPos'>;
 interface Shown {
   title: string;
   description: string;
-  /** One of Grafana's units, such as `s`, `bytes`, `reqps`; default: a plain number. */
+  /** A Grafana unit, such as `s`, `bytes`, `reqps`; default: a plain number. */
   unit?: string;
 }
 
-/** Expressions by legend; `{{label}}` in a legend is the value of the label. */
+/** Expressions by legend; `{{label}}` in a legend is replaced by the label's value. */
 type Queries = Record<string, string>;
 
 const refId = (index: number): string => String.fromCharCode('A'.charCodeAt(0) + index);
@@ -79,7 +79,7 @@ export function timeSeries(shown: Shown & { queries: Queries; stacked?: boolean 
   };
 }
 
-/** The last value as a number; from `alarm` on it is red. */
+/** The last value as a number, red from `alarm` on. */
 export function stat(shown: Shown & { expr: string; alarm?: number }): Unplaced {
   const { title, description, unit = 'short', expr, alarm } = shown;
   const steps = [{ value: null, color: 'green' }, ...(alarm === undefined ? [] : [{ value: alarm, color: 'red' }])];
@@ -105,7 +105,7 @@ export function stat(shown: Shown & { expr: string; alarm?: number }): Unplaced 
   };
 }
 
-/** Of a histogram's buckets by `le`. */
+/** A heatmap of a histogram's buckets by `le`. */
 export function heatmap(shown: Shown & { expr: string }): Unplaced {
   const { title, description, unit = 'short', expr } = shown;
   return {
@@ -136,7 +136,7 @@ export function heatmap(shown: Shown & { expr: string }): Unplaced {
   };
 }
 
-/** Puts panels side by side, `perLine` in the 24 columns of a line; returns where the next line begins. */
+/** Places panels, `perLine` of them in each line of 24 columns; returns where the next line begins. */
 export function place(panels: readonly Unplaced[], top: number, perLine: number, height: number) {
   const width = 24 / perLine;
   const placed = panels.map((panel, index): Unnumbered => ({

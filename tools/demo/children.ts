@@ -1,4 +1,4 @@
-/** Programs that the demo runs beside itself; none of them outlives it, however it ends. */
+/** Programs that the demo runs as child processes; none of them outlives it, however it ends. */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream, openSync } from 'node:fs';
@@ -7,38 +7,41 @@ import { createInterface } from 'node:readline';
 export interface ChildOptions {
   name: string;
   args: string[];
-  /** Gets all that the program writes and nobody else reads. */
+  /** Path of a file for all output of the program. */
   log: string;
-  /** Told each line on standard output. */
+  /** Called with each line on standard output. */
   onLine?: (line: string) => void;
-  /** Told each line on standard error. */
+  /** Called with each line on standard error. */
   onError?: (line: string) => void;
 }
 
 export interface Children {
   /** Runs `node` with these arguments. */
   start(options: ChildOptions): Child;
-  /** Runs a script of sh that writes to our own standard output, for so long at most; resolves with how it ended. */
+  /** Runs a sh script with our standard output, up to a timeout; resolves with the exit code or signal. */
   run(script: string, timeoutMs: number): Promise<number | string>;
-  /** SIGTERM to all, the last one first, SIGKILL to who does not go; resolves when all are gone. Nothing starts then. */
+  /**
+   * Sends SIGTERM to all, the last one first, and SIGKILL to those that do not exit; resolves when all are gone.
+   * Prevents further starts.
+   */
   stop(): Promise<void>;
 }
 
 export interface Child {
-  /** Rejects when the program ends before it is told to; never resolves. */
+  /** Rejects if the program ends unexpectedly; never resolves. */
   readonly failed: Promise<never>;
 }
 
-/** Its standard input is a pipe that only we hold: it reads an end of file when we are gone, by SIGKILL too. */
+/** Standard input is a pipe that only this process holds, so the script reads end-of-file even after a SIGKILL. */
 const WATCHDOG = 'while read -r line; do pids=$line; done; [ -z "$pids" ] || kill -9 $pids; rm -rf "$1"';
 const KILL_AFTER_MS = 8_000;
 
-/** What waits for a program while all are being stopped waits in vain, as intended. */
+/** During the stop, waits for a program never end, which is intended. */
 const never = new Promise<never>(() => undefined);
 
-/** `folder` goes when this process is killed; otherwise it is the caller's to remove. */
+/** `folder` is removed if this process is killed; otherwise the caller removes it. */
 export function createChildren(folder: string): Children {
-  // Sessions of their own: a Ctrl-C in the terminal reaches only us, and we end all in order.
+  // Separate sessions: a Ctrl-C in the terminal reaches only this process, which stops the others in order.
   const watchdog = spawn('/bin/sh', ['-c', WATCHDOG, 'watchdog', folder], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,
@@ -54,7 +57,7 @@ export function createChildren(folder: string): Children {
     watchdog.stdin.write(`${pids.join(' ')}\n`);
   }
 
-  /** Resolves with the exit code, or the signal, of a program that is started here; never once all are stopped. */
+  /** Resolves with a program's exit code or signal; never during the stop. */
   async function ending(launch: () => ChildProcess): Promise<number | string> {
     if (isStopping()) return never;
     const child = launch();
@@ -72,7 +75,7 @@ export function createChildren(folder: string): Children {
 
   return {
     start({ name, args, log, onLine, onError }) {
-      let last = 'it wrote nothing';
+      let last = 'no output';
       const launch = (): ChildProcess => {
         const file = createWriteStream(log, { fd: openSync(log, 'a') });
         const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
@@ -86,7 +89,7 @@ export function createChildren(folder: string): Children {
         return child;
       };
       const failed = ending(launch).then((how) => {
-        throw new Error(`${name} ended with ${how}: ${last}`);
+        throw new Error(`${name} exited with ${how}: ${last}`);
       });
       failed.catch(() => undefined);
       return { failed };

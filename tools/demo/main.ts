@@ -22,11 +22,11 @@ async function demo(keep: boolean): Promise<number> {
     for (const [signal, code] of Object.entries(SIGNALS)) {
       process.on(signal, () => {
         resolve(kept ? 0 : code);
-        // Below what a command was drawing.
+        // Starts a new line, because a command may be drawing on this one.
         say('\nstopping');
       });
     }
-    // A reader that goes away, such as head, ends the demo as a signal does.
+    // If the reader of the output exits, such as head, the demo ends as on a signal.
     process.stdout.on('error', () => resolve(1));
   });
   const onKept = (): void => {

@@ -1,14 +1,14 @@
-/** Takes the manifests of the demo out of README.md, so that what is shown is what people read. */
+/** Reads the demo's manifests from README.md, so the demo shows what users read. */
 import { parseAllDocuments } from 'yaml';
 
 interface Manifests {
-  /** The yaml blocks as they stand in the README, by the name of the file in their first line. */
+  /** The README's yaml blocks, unchanged, by the file name in their first line. */
   files: Record<string, string>;
   /** The API key in the Secret of the first block. */
   key: { keyId: string; secret: string };
 }
 
-/** Throws an Error that says what is missing. */
+/** Throws an Error that names what is missing. */
 export function readManifests(readme: string): Manifests {
   const blocks = [...readme.matchAll(/^```yaml\n(# (\S+)\n.*?)^```$/gms)];
   const files = Object.fromEntries(blocks.map(([, text = '', name = '']) => [name, text]));

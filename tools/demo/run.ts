@@ -1,4 +1,4 @@
-/** The demo itself: a control plane, a simulated provider and the operator; one server from its order to its end. */
+/** The demo: a control plane, a simulated provider and the operator; one server from its order to its cancellation. */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,13 +8,13 @@ import { readManifests } from './readme.ts';
 import { prepareShell } from './shell.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
-/** Long enough to see the progress, short enough to be watched. */
+/** Long enough to see the progress, short enough to watch. */
 const TASK_MS = 4_000;
 const POLL_INTERVAL = '500ms';
-/** Of a command; only ends a wait in vain. */
+/** Timeout of a command; only an upper bound. */
 const COMMAND_MS = 60_000;
 
-/** Before the delete. */
+/** Commands before the delete. */
 const COMMANDS = [
   'kubectl apply -f key.yaml',
   'kubectl wait --for=condition=Ready vpscat/catalog',
@@ -28,13 +28,13 @@ const DELETE = 'kubectl delete vps web';
 
 interface DemoOptions {
   say: (text: string) => void;
-  /** Stop before the delete and leave all running. */
+  /** Stops before the delete and leaves everything running. */
   keep: boolean;
-  /** Called when everything runs and is to be left so. */
+  /** Called when everything runs and is left running. */
   onKept: () => void;
 }
 
-/** Something to be stopped or removed at the end, last one first. */
+/** Functions to call at the end, the last one first. */
 export type CleanUp = (() => Promise<unknown>)[];
 
 interface Cluster {
@@ -42,7 +42,7 @@ interface Cluster {
   kubectl: string;
 }
 
-/** Resolves when the server is cancelled; with `keep` it never does. Rejects with what went wrong. */
+/** Resolves when the server is cancelled; never with `keep`. Rejects with an error. */
 export async function runDemo({ say, keep, onKept }: DemoOptions, cleanUp: CleanUp): Promise<void> {
   const { files, key } = readManifests(await readFile(join(ROOT, 'README.md'), 'utf8'));
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-demo-'));
@@ -55,16 +55,16 @@ export async function runDemo({ say, keep, onKept }: DemoOptions, cleanUp: Clean
   say(`simulated provider: ${simulator.baseUrl}`);
   const controlPlane = await startControlPlane(children, folder, say);
   const { cluster } = controlPlane;
-  say('control plane: kube-apiserver and etcd run, the CRDs are installed');
+  say('control plane: kube-apiserver and etcd are running, the CRDs are installed');
   const operator = startOperator(children, folder, simulator, cluster);
-  say('operator: started; key.yaml and server.yaml are those of README.md');
+  say('operator: started; key.yaml and server.yaml come from README.md');
 
   const shell = await prepareShell({ folder, files, ...cluster });
   const type = async (command: string): Promise<void> => {
     say(`\n$ ${command}`);
-    // exec: who ends the shell ends the command.
+    // exec: a signal to the shell ends the command.
     const how = await children.run([...shell, `exec ${command}`].join('\n'), COMMAND_MS);
-    if (how !== 0) throw new Error(`${command} ended with ${how}`);
+    if (how !== 0) throw new Error(`${command} exited with ${how}`);
   };
   const story = async (): Promise<void> => {
     for (const command of COMMANDS) await type(command);
@@ -94,7 +94,7 @@ async function startControlPlane(
       isReady = true;
       resolve(JSON.parse(line) as Cluster);
     },
-    // What it says of its own Ctrl-C afterwards is not meant for people who watch the demo.
+    // After the start, the control plane's messages about Ctrl-C would only distract.
     onError: (line) => {
       if (!isReady) say(line);
     },
@@ -118,14 +118,14 @@ function startOperator(children: Children, folder: string, simulator: Simulator,
   });
 }
 
-/** What the provider itself knows, which no kubectl shows. Throws when a server is left or was ordered twice. */
+/** The provider's own summary, which kubectl cannot show. Throws if a server is left or was ordered twice. */
 function accountOf(simulator: Simulator): string {
   const created = simulator.ledger.creates().map(({ identifier }) => identifier);
   const cancelled = simulator.ledger.cancels().map(({ identifier }) => identifier);
   const alive = simulator.aliveServers().map(({ identifier }) => identifier);
   const list = (names: string[]): string => names.join(', ') || 'none';
   if (created.length !== 1 || alive.length !== 0) {
-    throw new Error(`the provider has created ${list(created)}, and of these still runs ${list(alive)}`);
+    throw new Error(`the provider has created ${list(created)}; still running: ${list(alive)}`);
   }
   return `\nprovider: created ${list(created)}, cancelled ${list(cancelled)}, still running ${list(alive)}`;
 }
@@ -138,7 +138,7 @@ function howToGoOn(shell: string[]): string {
     '',
     ...commands.map((command) => `  ${command}`),
     '',
-    'operator.log lies there too. There is no machine behind the simulated provider to log in to.',
+    'operator.log is in the same folder. The simulated provider has no real machines to log in to.',
     'Ctrl-C stops everything.',
   ].join('\n');
 }

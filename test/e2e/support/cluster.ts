@@ -1,4 +1,4 @@
-/** The cluster of the tests: kubectl as people use it, the API server for what has to be read often. */
+/** Access to the test cluster: kubectl, as users run it, and the API server for frequent reads. */
 import { execFile } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadCluster } from '../../../src/kube/config.ts';
@@ -6,7 +6,7 @@ import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
 
 const POLL_MS = 200;
 
-/** Set by the runner. Throws where the tests were started without it. */
+/** A variable that the runner sets. Throws if the tests were started without it. */
 export function setting(name: 'E2E_KUBECONFIG' | 'E2E_IMAGE'): string {
   const value = process.env[name];
   if (value === undefined) throw new Error(`${name} is not set: run npm run test:e2e`);
@@ -17,7 +17,7 @@ export function connect(): KubeHttp {
   return createKubeHttp({ cluster: loadCluster(setting('E2E_KUBECONFIG')) });
 }
 
-/** Runs a program to its end; resolves with what it printed, rejects with its exit code and words. */
+/** Runs a program; resolves with its output, rejects with its exit code and error output. */
 export function run(command: string, args: readonly string[], input?: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = execFile(command, args, { maxBuffer: 2 ** 26 }, (error, stdout, stderr) => {
@@ -32,13 +32,15 @@ export function kubectl(...args: string[]): Promise<string> {
   return run('kubectl', ['--kubeconfig', setting('E2E_KUBECONFIG'), ...args]);
 }
 
-/** `kubectl apply` of a text, by the server. */
+/** Runs `kubectl apply --server-side` with the text. */
 export function apply(yaml: string): Promise<string> {
   const args = ['--kubeconfig', setting('E2E_KUBECONFIG'), 'apply', '--server-side', '--force-conflicts', '-f', '-'];
   return run('kubectl', args, yaml);
 }
 
-/** Resolves with the first answer that is neither undefined nor false; rejects after `timeoutMs` with the last error. */
+/**
+ * Resolves with the first result that is neither undefined nor false; rejects after `timeoutMs` with the last error.
+ */
 export async function until<T>(
   what: string,
   look: () => Promise<T | undefined | false>,
@@ -56,5 +58,5 @@ export async function until<T>(
     }
     await sleep(POLL_MS);
   }
-  throw new Error(`waited ${timeoutMs / 1000} s in vain for: ${what}`, { cause: last });
+  throw new Error(`timed out after ${timeoutMs / 1000} s waiting for ${what}`, { cause: last });
 }

@@ -1,4 +1,4 @@
-/** The operator in its pods: how it is installed, which pod leads, and how pods end. */
+/** The operator in its pods: installs it, finds the leader, and ends pods. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { KubeHttp } from '../../../src/kube/http.ts';
@@ -19,13 +19,16 @@ export interface Pod {
   };
 }
 
-/** deploy/install.yaml with the image under test, as whoever keeps a registry of their own changes it. */
+/** deploy/install.yaml with the image under test, changed as users of a private registry change it. */
 export async function installFile(): Promise<string> {
   const text = await readFile(join(ROOT, 'deploy/install.yaml'), 'utf8');
   return text.replace(/^(\s*image: ).*$/m, `$1${setting('E2E_IMAGE')}`);
 }
 
-/** The simulated provider, the operator and its guards, and its settings; resolves when both replicas are ready. */
+/**
+ * Installs the simulated provider, the operator with its guards, and the test settings; resolves when both replicas are
+ * ready.
+ */
 export async function install(http: KubeHttp): Promise<void> {
   const simulator = await readFile(join(import.meta.dirname, '../simulator.yaml'), 'utf8');
   await apply(simulator.replace('image: IMAGE', `image: ${setting('E2E_IMAGE')}`));
@@ -36,7 +39,7 @@ export async function install(http: KubeHttp): Promise<void> {
   await ready(http);
 }
 
-/** Both replicas ready, none left over, and one of them leads. */
+/** Waits until exactly two replicas exist, both are ready, and one of them leads. */
 export async function ready(http: KubeHttp): Promise<Pod[]> {
   return until('both replicas ready and one of them leading', async () => {
     const found = await pods(http);
@@ -58,7 +61,7 @@ export async function pods(http: KubeHttp): Promise<Pod[]> {
   return ((await http.call({ path, query: { labelSelector: SELECTOR } })) as { items: Pod[] }).items;
 }
 
-/** The pod that holds the Lease; undefined when nobody does, or one that is gone. */
+/** The pod that holds the Lease; undefined if there is no holder or its pod is gone. */
 async function leader(http: KubeHttp): Promise<Pod | undefined> {
   const path = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases/vps-operator`;
   const lease = (await http.call({ path })) as { spec: { holderIdentity?: string } };
@@ -70,14 +73,14 @@ export async function theLeader(http: KubeHttp): Promise<Pod> {
   return until('a leader', () => leader(http));
 }
 
-/** Asks for the end of the pod, which then has its grace period; waits for nothing. */
+/** Deletes the pod with its grace period; does not wait for its end. */
 export async function deletePod({ metadata }: Pod): Promise<void> {
   await kubectl('-n', NAMESPACE, 'delete', 'pod', metadata.name, '--wait=false');
 }
 
 /**
- * Ends the process without a word: E2E_KILL, a command that is given the uid of the pod and kills its process, stands
- * for the node's `kill -9`. Without it the pod is deleted with no grace, which is SIGKILL too, and its journal goes.
+ * Kills the operator's process. E2E_KILL is a command that gets the pod's uid and kills its process, like `kill -9` on
+ * the node. Without it the pod is deleted without a grace period, which also means SIGKILL, and its journal is lost.
  */
 export async function killPod({ metadata }: Pod): Promise<'kill -9' | 'forced deletion'> {
   const command = process.env['E2E_KILL'];
@@ -89,7 +92,7 @@ export async function killPod({ metadata }: Pod): Promise<'kill -9' | 'forced de
   return 'forced deletion';
 }
 
-/** Runs JavaScript with the Node of the pod, beside the operator. */
+/** Runs JavaScript with Node in the operator's pod. */
 export function inPod({ metadata }: Pod, script: string): Promise<string> {
   return kubectl('-n', NAMESPACE, 'exec', metadata.name, '--', '/nodejs/bin/node', '-e', script);
 }

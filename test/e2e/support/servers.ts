@@ -1,4 +1,4 @@
-/** A namespace of a test with an API key, and the VirtualServers in it. */
+/** A test namespace with an API key, and the VirtualServers in it. */
 import { onTestFinished } from 'vitest';
 import { API_VERSION, SERVER_PLURAL } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
@@ -18,7 +18,7 @@ export class Servers {
     this.namespace = namespace;
   }
 
-  /** The key is the name of the order: the provider's ledger shows it, and no two objects have the same. */
+  /** The SSH key names the order: it is unique per object, and the provider's ledger shows it. */
   sshKey(name: string): string {
     return `${PUBLIC_KEY} ${name}@${this.namespace}`;
   }
@@ -49,7 +49,7 @@ export class Servers {
     return until(`${this.namespace}/${name}: ${what}`, look, timeoutMs);
   }
 
-  /** This reason in any condition. */
+  /** Waits for this reason in any condition. */
   waitForReason(name: string, reason: string): Promise<VirtualServer> {
     const holds = ({ status }: VirtualServer): boolean =>
       status?.conditions?.some((condition) => condition.reason === reason) === true;
@@ -64,7 +64,7 @@ export class Servers {
     await kubectl('-n', this.namespace, 'annotate', 'vps', name, `vps-operator.dev/${annotation}=${value}`);
   }
 
-  /** Asks for the deletion and waits until the object is gone. */
+  /** Deletes the objects and waits until they are gone. */
   async delete(...names: string[]): Promise<void> {
     await kubectl('-n', this.namespace, 'delete', 'vps', ...names, '--timeout=120s');
   }
@@ -78,7 +78,7 @@ export class Servers {
   }
 }
 
-/** Deleted with everything in it when the test ends. */
+/** Creates the namespace, and deletes it with everything in it when the test ends. */
 export async function createServers(http: KubeHttp, name: string): Promise<Servers> {
   const namespace = `e2e-${name}-${Date.now().toString(36)}`;
   const servers = new Servers(http, namespace);

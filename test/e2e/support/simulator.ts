@@ -1,4 +1,4 @@
-/** The simulated provider in its pod, by its control panel, which the API server passes on to. */
+/** The simulated provider in its pod, controlled through its panel, which the API server proxies. */
 import type { KubeHttp } from '../../../src/kube/http.ts';
 import type { FaultInput } from '../../../src/simulator/index.ts';
 import type { PanelState } from '../../../src/simulator/panel.ts';
@@ -9,7 +9,7 @@ const PANEL = '/api/v1/namespaces/vps-e2e/services/simulator:panel/proxy';
 export const CREATE = { method: 'POST', route: '/beta/vps/servers' } as const;
 
 interface Fault {
-  /** Resolves when it has struck. */
+  /** Resolves once the fault has occurred. */
   met(): Promise<unknown>;
   release(): Promise<void>;
 }
@@ -40,7 +40,7 @@ export class Service {
     const path = `${PANEL}/faults/${id}`;
     return {
       met: () =>
-        until(`fault ${JSON.stringify(fault)} to strike`, async () => {
+        until(`fault ${JSON.stringify(fault)} to occur`, async () => {
           const { count } = (await this.#http.call({ path })) as { count: number };
           return count > 0;
         }),
@@ -48,7 +48,7 @@ export class Service {
     };
   }
 
-  /** For creates from now on; null: tasks that end only by `completeTasks`. */
+  /** Task duration of later creates; with null, tasks end only by `completeTasks`. */
   async setTaskDuration(ms: number | null): Promise<void> {
     await this.#post('/task-duration', { ms });
   }

@@ -32,7 +32,7 @@ describe('spec', () => {
     expect(named.spec.apiKeySecretRef).toEqual({ name: 'vps-api-key' });
   });
 
-  it('takes an SSH key inline, from a Secret, or both', async () => {
+  it('accepts an SSH key inline, from a Secret, or both', async () => {
     const sshKeysFrom = [{ name: 'keys', key: 'id_ed25519.pub' }];
     expect((await createWith({})).spec.sshKeys).toEqual([SSH_KEY]);
     expect((await createWith({ sshKeys: undefined, sshKeysFrom })).spec.sshKeysFrom).toEqual(sshKeysFrom);
@@ -41,7 +41,7 @@ describe('spec', () => {
   });
 
   it.each([{ sshKeys: undefined }, { sshKeys: [] }, { sshKeys: undefined, sshKeysFrom: [] }])(
-    'is refused without any SSH key: %o',
+    'is rejected without any SSH key: %o',
     async (spec) => {
       await expect(createWith(spec)).rejects.toThrow('at least one SSH key is needed, in sshKeys or sshKeysFrom');
     },
@@ -52,23 +52,23 @@ describe('spec', () => {
     'ecdsa-sha2-nistp256 AAAAE2VjZHNh= a b c',
     'sk-ssh-ed25519@openssh.com AAAAGnNr me',
     'ssh-ed25519  AAAA\tme',
-  ])('takes the key "%s"', async (key) => {
+  ])('accepts the key "%s"', async (key) => {
     expect((await createWith({ sshKeys: [key] })).spec.sshKeys).toEqual([key]);
   });
 
   it.each(['', 'AAAAB3NzaC1yc2E=', 'ssh-rsa', 'ssh-rsa AAAA\nssh-rsa BBBB', '-----BEGIN OPENSSH PRIVATE KEY-----'])(
-    'refuses the key "%s"',
+    'rejects the key "%s"',
     async (key) => {
       await expect(createWith({ sshKeys: [key] })).rejects.toThrow('spec.sshKeys[0]');
     },
   );
 
-  it.each(['debian-12/minimal', 'a/b', 'Ubuntu_24.04/lts/x'])('takes the image "%s"', async (image) => {
+  it.each(['debian-12/minimal', 'a/b', 'Ubuntu_24.04/lts/x'])('accepts the image "%s"', async (image) => {
     expect((await createWith({ image })).spec.image).toBe(image);
   });
 
   it.each(['debian', 'debian-12/', '/minimal', 'debian 12/minimal', 'a/b c'])(
-    'refuses the image "%s"',
+    'rejects the image "%s"',
     async (image) => {
       await expect(createWith({ image })).rejects.toThrow(
         'image must have the form file/variant, e.g. debian-12/minimal',
@@ -88,7 +88,7 @@ describe('spec', () => {
     ['apiKeySecretRef', { name: 'No_Name' }],
     ['sshKeysFrom', [{ name: 'keys' }]],
     ['sshKeys', Array.from({ length: 17 }, () => SSH_KEY)],
-  ])('is refused with %s %o', async (field, value) => {
+  ])('is rejected with %s %o', async (field, value) => {
     await expect(createWith({ [field]: value })).rejects.toThrow(`spec.${field}`);
   });
 
@@ -98,7 +98,7 @@ describe('spec', () => {
   });
 });
 
-describe('the lock on what a create sends', () => {
+describe('the lock on the fields of an order', () => {
   const changes: [string, unknown][] = [
     ['product', 'large'],
     ['image', 'debian-12/full'],
@@ -107,7 +107,7 @@ describe('the lock on what a create sends', () => {
     ['sshKeysFrom', [{ name: 'other', key: 'key' }]],
   ];
 
-  it.each(changes)('refuses another %s once there is an attempt, and says what to do', async (field, value) => {
+  it.each(changes)('rejects another %s once there is an attempt, and says what to do', async (field, value) => {
     const object = await withStatus(await createWith({}), ATTEMPTED);
     await expect(edit(http, object, { spec: { [field]: value } })).rejects.toThrow(
       `${field} cannot be changed after the server was ordered: make a new VirtualServer with the new value, then delete`,
@@ -115,7 +115,7 @@ describe('the lock on what a create sends', () => {
     await expect(edit(http, object, { spec: { [field]: value } })).rejects.toThrow(`spec.${field}`);
   });
 
-  it('refuses to add or remove a list of keys too', async () => {
+  it('also rejects adding or removing a list of keys', async () => {
     const sshKeysFrom = [{ name: 'keys', key: 'key' }];
     const object = await withStatus(await createWith({ sshKeysFrom }), ATTEMPTED);
     await expect(edit(http, object, { spec: { sshKeysFrom: null } })).rejects.toThrow('sshKeysFrom cannot be changed');
@@ -126,7 +126,7 @@ describe('the lock on what a create sends', () => {
     ['a status without a record', { ssh: 'x' }],
     ['the record of a refused create', { record: { owner: 'uid', mode: 'create' } }],
     ['the record of an adopted server', { record: { owner: 'uid', mode: 'adopt', identifier: 'v1' } }],
-  ])('is open with %s', async (_, status) => {
+  ])('leaves the fields editable with %s', async (_, status) => {
     let object = await withStatus(await createWith({}), status);
     for (const [field, value] of changes) {
       object = await edit(http, object, { spec: { [field]: value } });
@@ -134,12 +134,12 @@ describe('the lock on what a create sends', () => {
     }
   });
 
-  it('is open while nobody has looked at the object', async () => {
+  it('leaves the fields editable before the first reconcile', async () => {
     const object = await createWith({});
     expect((await edit(http, object, { spec: { product: 'large' } })).spec.product).toBe('large');
   });
 
-  it('leaves the other fields, metadata and status open', async () => {
+  it('leaves other fields, metadata and status editable', async () => {
     const object = await withStatus(await createWith({}), ATTEMPTED);
     const spec = { deletionPolicy: 'Retain', deletionProtection: true, apiKeySecretRef: { name: 'other' } };
     expect((await edit(http, object, { spec })).spec).toMatchObject(spec);
@@ -148,7 +148,7 @@ describe('the lock on what a create sends', () => {
     expect((await withStatus(object, { record: { task: 7 } })).status?.record?.task).toBe(7);
   });
 
-  it('opens again when the attempt is taken out', async () => {
+  it('makes the fields editable again when the attempt is removed', async () => {
     const object = await withStatus(await createWith({}), ATTEMPTED);
     await withStatus(object, { record: { attempt: null } });
     expect((await edit(http, object, { spec: { diskSize: 20 } })).spec.diskSize).toBe(20);
@@ -179,12 +179,12 @@ describe('status', () => {
     ['conditions', [{ ...condition, message: 'x'.repeat(1025) }]],
     ['conditions', [{ ...condition, reason: 'Not one word' }]],
     ['conditions', [condition, condition]],
-  ])('is refused whole with a wrong %s %#', async (field, value) => {
+  ])('is rejected as a whole with a wrong %s %#', async (field, value) => {
     const object = await createWith({});
     await expect(withStatus(object, { [field]: value, name: 'kept?' })).rejects.toThrow(`status.${field}`);
   });
 
-  it('takes numbers of 53 bits and texts at their bounds', async () => {
+  it('accepts 53-bit numbers, and texts of the maximum length', async () => {
     const status = {
       identifier: 'x'.repeat(253),
       task: { id: Number.MAX_SAFE_INTEGER, secondsRemaining: Number.MAX_SAFE_INTEGER },
@@ -221,7 +221,7 @@ describe('status', () => {
 });
 
 describe('kubectl', () => {
-  it('shows the columns', async () => {
+  it('shows the printer columns', async () => {
     const object = await createWith({ product: 'columns' });
     await withStatus(object, {
       ipv6: ['2001:db8::1', '2001:db8::2'],
@@ -258,14 +258,14 @@ describe('kubectl', () => {
     ]);
   });
 
-  it('finds the objects by short name, singular and category', async () => {
+  it('lists the objects by short name, singular and category', async () => {
     const { name } = (await createWith({})).metadata;
     for (const word of ['vps', 'virtualserver', 'virtualservers', 'vps-operator']) {
       expect(await kubectl('get', word, '--namespace', namespace, '--output=name')).toContain(`/${name}\n`);
     }
   });
 
-  it('explains every field', async () => {
+  it('documents every field for kubectl explain', async () => {
     const tree = await kubectl('explain', 'vps', '--recursive');
     for (const field of [
       'sshKeysFrom',

@@ -1,4 +1,4 @@
-/** A provider that fails for a while, and one that says what nobody has seen before. */
+/** A provider that fails for a while, and a provider with unknown statuses and progress messages. */
 import { describe, expect, it } from 'vitest';
 import type { FaultAction } from '../../../src/simulator/index.ts';
 import { virtualServer } from '../../gen/virtual-server.ts';
@@ -29,7 +29,7 @@ async function readyWorld(flags = ['--resync-interval=100ms']): Promise<World> {
   return world;
 }
 
-/** Orders a failure for a while; what it returns expects that few calls have met it, and ends it. */
+/** Injects a failure. The returned function checks that few calls hit it, and then ends it. */
 function outage(
   world: World,
   match: { method: string; route: typeof POLL.route | typeof READ.route | typeof LISTS.route },
@@ -42,13 +42,13 @@ function outage(
     const tries = triesWithGrowingPauses(world, from);
     expect(fault.count).toBeLessThanOrEqual(action.kind === 'status' && action.status === 401 ? 2 * tries : tries);
     fault.remove();
-    // Recovery comes by itself; waiting for it once for each endpoint is enough.
+    // The operator recovers without help; one wait per endpoint is enough to show that.
     if (!(action.kind === 'status' && action.status === 503)) await world.annotate('web', { 'reconcile-at': 'now' });
   };
 }
 
 describe('a provider that fails for a while', () => {
-  it.for(FAILURES)('with $name on its lists costs no claim and few calls', async ({ action, reason }) => {
+  it.for(FAILURES)('claims nothing and makes few calls while its lists answer $name', async ({ action, reason }) => {
     const world = await createWorld();
     const end = outage(world, LISTS, action);
     await world.create(virtualServer('web'));
@@ -59,7 +59,7 @@ describe('a provider that fails for a while', () => {
     expect(sent(world)).toHaveLength(1);
   });
 
-  it.for(FAILURES)('with $name on polls keeps the record and goes on', async ({ action, reason }) => {
+  it.for(FAILURES)('keeps the record and continues when polls answer $name', async ({ action, reason }) => {
     const world = await createWorld({ simulator: { taskDurationMs: 200 } });
     const end = outage(world, POLL, action);
     await world.create(virtualServer('web'));
@@ -71,7 +71,7 @@ describe('a provider that fails for a while', () => {
     expect(sent(world)).toHaveLength(1);
   });
 
-  it.for(FAILURES)('with $name on reads leaves a Ready server Ready', async ({ action, reason }) => {
+  it.for(FAILURES)('keeps a Ready server Ready when reads answer $name', async ({ action, reason }) => {
     const world = await readyWorld();
     const end = outage(world, READ, action);
     const object = await world.waitForReason('web', reason);
@@ -85,7 +85,7 @@ describe('a provider that fails for a while', () => {
   });
 
   it.for(FAILURES)(
-    'with $name on deletes holds the object until the server is cancelled',
+    'holds the object until the server is cancelled when deletes answer $name',
     async ({ action, reason }) => {
       const world = await readyWorld();
       const end = outage(world, DELETE, action);
@@ -98,7 +98,7 @@ describe('a provider that fails for a while', () => {
     },
   );
 
-  it('loses the answer to a DELETE, and finds the server gone', async () => {
+  it('finds the server gone after the answer to a DELETE was lost', async () => {
     const world = await readyWorld();
     world.simulator.faults.inject({ match: DELETE, action: { kind: 'reset', after: true } });
     await world.delete('web');
@@ -106,7 +106,7 @@ describe('a provider that fails for a while', () => {
     expect(world.simulator.ledger.cancels()).toHaveLength(1);
   });
 
-  it('answers 404 for a server whose task has just ended, and shows it later', async () => {
+  it('waits for a server that answers 404 right after its task ended', async () => {
     const world = await createWorld();
     const fault = world.simulator.faults.inject({
       match: READ,
@@ -121,7 +121,7 @@ describe('a provider that fails for a while', () => {
     expect(sent(world)).toHaveLength(1);
   });
 
-  it('goes down altogether and comes back: every server is Ready, each ordered once', async () => {
+  it('makes every server Ready, each ordered once, after the provider was down', async () => {
     const world = await createWorld({ simulator: { taskDurationMs: 200 } });
     for (const name of ['a', 'b', 'c']) await world.create(virtualServer(name));
     for (const name of ['a', 'b', 'c']) await world.waitFor(name, ({ status }) => status?.record?.task !== undefined);
@@ -140,7 +140,7 @@ describe('a provider that fails for a while', () => {
 /** Many answers in a short time. */
 const HASTY = ['--poll-interval=30ms', '--resync-interval=30ms'];
 
-describe('words that nobody has seen', () => {
+describe('unknown texts from the provider', () => {
   const LONG = 'x'.repeat(100_000);
   const EMOJI = `x${'🔥'.repeat(2000)}`;
 
@@ -152,7 +152,7 @@ describe('words that nobody has seen', () => {
     { name: 'a very long one', text: LONG },
     { name: 'a long row of emoji', text: EMOJI },
     { name: 'control characters, which are left out', text: '\u0000\u001b[31m\n\ud800', shown: '[31m \ufffd' },
-  ])('as the status of a task are shown, cut to what fits: $name', async ({ text, shown = text }) => {
+  ])("are shown as the task's status, shortened to fit: $name", async ({ text, shown = text }) => {
     const world = await createWorld({ simulator: { taskDurationMs: Infinity, taskStatus: () => text }, flags: HASTY });
     await world.create(virtualServer('web'));
     const object = await world.waitFor('web', ({ status }) => status?.record?.identifier !== undefined);
@@ -168,7 +168,7 @@ describe('words that nobody has seen', () => {
     { name: 'an unknown one', text: 'stopped' },
     { name: 'a very long one', text: LONG },
     { name: 'a long row of emoji', text: EMOJI },
-  ])('as the status of a server are no running server: $name', async ({ text }) => {
+  ])("do not count as a running server's status: $name", async ({ text }) => {
     const world = await readyWorld(HASTY);
     world.simulator.fleet.updateServer('vs1001', { status: text });
     const object = await world.waitForReason('web', 'ServerNotRunning', 'Reconciling');
@@ -178,7 +178,7 @@ describe('words that nobody has seen', () => {
     await world.waitForReason('web', 'Available', 'Ready');
   });
 
-  it('as an empty list of addresses mean that the server cannot be reached yet', async () => {
+  it('mean that the server cannot be reached yet if they are an empty list of addresses', async () => {
     const world = await createWorld();
     const none = (body: unknown): object => ({ ...(body as object), ipv6: [], ssh_proxy: null });
     const fault = world.simulator.faults.inject({ match: READ, times: Infinity, action: { kind: 'body', body: none } });
@@ -190,7 +190,7 @@ describe('words that nobody has seen', () => {
     await world.waitForReason('web', 'Available', 'Ready');
   });
 
-  it('in fields of a wrong type are left out, and the rest is shown', async () => {
+  it('are omitted if a field has a wrong type, and the other fields are shown', async () => {
     const world = await createWorld();
     const odd = (body: unknown): object => ({
       ...(body as object),
@@ -216,7 +216,7 @@ describe('words that nobody has seen', () => {
   });
 });
 
-/** The object stays at its version while the provider is asked thrice more. */
+/** Checks that the object's version does not change while the provider is called three more times. */
 async function expectNoMoreWrites(world: World, match: typeof POLL | typeof READ): Promise<void> {
   const answered = () => world.simulator.ledger.requests({ ...match, status: 200 }).length;
   const settle = answered() + 1;

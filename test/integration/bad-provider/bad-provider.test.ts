@@ -1,4 +1,6 @@
-/** A provider that answers nonsense: it is said, nothing is lost, and everything goes on once it answers well. */
+/**
+ * A provider that answers nonsense: the operator reports it, loses nothing, and continues once the answers are valid.
+ */
 import { describe, expect, it } from 'vitest';
 import type { FaultAction, Route } from '../../../src/simulator/index.ts';
 import { virtualServer } from '../../gen/virtual-server.ts';
@@ -32,7 +34,7 @@ async function readyWorld(): Promise<World> {
   return world;
 }
 
-describe('nonsense for an answer', () => {
+describe('a nonsense answer', () => {
   it.for(NONSENSE)('to a poll loses nothing: $name', async ({ action }) => {
     const { world, finish } = await creatingWorld();
     const before = await world.get('web');
@@ -60,7 +62,7 @@ describe('nonsense for an answer', () => {
   });
 
   it.for(NONSENSE.filter(({ action }) => action.kind !== 'status'))(
-    'to a DELETE with status 200 is a cancellation: $name',
+    'to a DELETE with status 200 counts as a cancellation: $name',
     async ({ action }) => {
       const world = await readyWorld();
       world.simulator.faults.inject({ match: DELETE, action });
@@ -71,7 +73,7 @@ describe('nonsense for an answer', () => {
   );
 
   it.for<Route>(['/beta/vps/products', '/beta/vps/images', '/beta/vps/disk-sizes'])(
-    'to a list costs no claim: %s',
+    'to a list claims nothing: %s',
     async (route) => {
       const world = await createWorld();
       const action = { kind: 'garbage', form: 'html' } as const;
@@ -85,7 +87,7 @@ describe('nonsense for an answer', () => {
     },
   );
 
-  it('to the list that would prove a server gone proves nothing', async () => {
+  it('to the list that would confirm a missing server proves nothing', async () => {
     const world = await readyWorld();
     const action = { kind: 'status', status: 500 } as const;
     const fault = world.simulator.faults.inject({ match: { route: '/beta/vps/products' }, times: Infinity, action });
@@ -101,8 +103,8 @@ describe('nonsense for an answer', () => {
   });
 });
 
-describe('an identifier that cannot be right', () => {
-  it('of 1 KB is not cut and not stored, and the next good one is', async () => {
+describe('an implausible identifier', () => {
+  it('of 1 KB is neither shortened nor stored; the next valid one is stored', async () => {
     const world = await createWorld({ simulator: { taskDurationMs: Infinity } });
     const long = (body: unknown): object => ({ ...(body as object), identifier: 'x'.repeat(1024) });
     const fault = world.simulator.faults.inject({ match: POLL, times: Infinity, action: { kind: 'body', body: long } });
@@ -117,7 +119,7 @@ describe('an identifier that cannot be right', () => {
     expect(sent(world)).toHaveLength(1);
   });
 
-  it('that changes between two polls parks, and the first one is kept', async () => {
+  it('that changes between two polls parks the order, and the first one is kept', async () => {
     const { world, finish } = await creatingWorld();
     const before = await world.get('web');
     const other = (body: unknown): object => ({ ...(body as object), identifier: 'vs-of-others' });
@@ -135,7 +137,7 @@ describe('an identifier that cannot be right', () => {
     expect((await world.get('web'))?.status?.identifier).toBe('vs1001');
   });
 
-  it('in the completed task, of another server, leads to the server that it named before', async () => {
+  it('of another server in the completed task leads to the server that the task named before', async () => {
     const { world, finish } = await creatingWorld();
     world.simulator.fleet.addServer('default', { identifier: 'vs-of-others' });
     const fault = world.simulator.faults.inject({
@@ -158,7 +160,7 @@ describe('an identifier that cannot be right', () => {
     expect(world.simulator.aliveServers().map(({ identifier }) => identifier)).toEqual(['vs-of-others']);
   });
 
-  it('in the answer to a read is not taken for that of the server', async () => {
+  it("in the answer to a read does not replace the server's own", async () => {
     const world = await readyWorld();
     const other = (body: unknown): object => ({ ...(body as object), identifier: 'vs-of-others' });
     const fault = world.simulator.faults.inject({
@@ -172,7 +174,7 @@ describe('an identifier that cannot be right', () => {
     await world.waitFor('web', (object) => condition(object, 'Stalled') === undefined, 'recovery');
   });
 
-  it('with characters that mean something in a path reaches the provider whole', async () => {
+  it('with characters that are special in a path reaches the provider unchanged', async () => {
     const identifier = 'vs/../1?a=b#c%2F 名';
     const world = await createWorld({ simulator: { newIdentifier: () => identifier } });
     await world.create(virtualServer('web'));

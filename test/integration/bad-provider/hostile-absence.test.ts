@@ -1,4 +1,4 @@
-/** A 404 where there should be something: of one call, of all calls, of a task, for a while or for good. */
+/** A 404 for something that exists: for one call, for all calls, for a task, temporarily or permanently. */
 import { expect, it, vi } from 'vitest';
 import { virtualServer } from '../../gen/virtual-server.ts';
 import { sent, stalled, triesWithGrowingPauses } from '../support/creates.ts';
@@ -26,28 +26,31 @@ async function expectCancelledOnce(world: World): Promise<void> {
   expect(sent(world)).toHaveLength(1);
 }
 
-it.concurrent('a 404 for every DELETE does not let a server go that can be read', async ({ onTestFinished }) => {
-  const world = await readyWorld({ onTestFinished });
-  const from = Date.now();
-  const fault = world.simulator.faults.inject({ match: DELETE, times: Infinity, action: NOT_FOUND });
-  await world.delete('web');
-  const held = await world.waitForReason('web', 'ProviderUnavailable', 'Reconciling');
-  expect(condition(held, 'Reconciling')?.message).toContain('answered 404 for a server that it shows');
-  expect(held.metadata.finalizers).toEqual(['vps-operator.dev/virtualserver']);
-  await world.until(() => fault.count > 1, 'another try');
-  expect(fault.count).toBeLessThanOrEqual(triesWithGrowingPauses(world, from));
-  fault.remove();
-  await expectCancelledOnce(world);
-});
+it.concurrent(
+  'holds an object when every DELETE answers 404 but the server can be read',
+  async ({ onTestFinished }) => {
+    const world = await readyWorld({ onTestFinished });
+    const from = Date.now();
+    const fault = world.simulator.faults.inject({ match: DELETE, times: Infinity, action: NOT_FOUND });
+    await world.delete('web');
+    const held = await world.waitForReason('web', 'ProviderUnavailable', 'Reconciling');
+    expect(condition(held, 'Reconciling')?.message).toContain('answered 404 for a server that it shows');
+    expect(held.metadata.finalizers).toEqual(['vps-operator.dev/virtualserver']);
+    await world.until(() => fault.count > 1, 'another try');
+    expect(fault.count).toBeLessThanOrEqual(triesWithGrowingPauses(world, from));
+    fault.remove();
+    await expectCancelledOnce(world);
+  },
+);
 
-it.concurrent('a fault that is over before the list is read does not let a server go', async ({ onTestFinished }) => {
+it.concurrent('does not release an object when a 404 ends before the list is read', async ({ onTestFinished }) => {
   const world = await readyWorld({ onTestFinished });
   world.simulator.faults.inject({ match: DELETE, action: NOT_FOUND });
   await world.delete('web');
   await expectCancelledOnce(world);
 });
 
-it.concurrent('a single 404 for a server that runs is not said at all', async ({ onTestFinished }) => {
+it.concurrent('does not report a single 404 for a running server', async ({ onTestFinished }) => {
   const world = await readyWorld({ flags: ['--resync-interval=100ms'], onTestFinished });
   const fault = world.simulator.faults.inject({ match: READ, action: NOT_FOUND });
   await fault.met;
@@ -57,7 +60,7 @@ it.concurrent('a single 404 for a server that runs is not said at all', async ({
 });
 
 it.concurrent(
-  'a 404 for everything holds a deleted object, until the URL is right again',
+  'holds a deleted object while everything answers 404, until the URL is right again',
   async ({ onTestFinished }) => {
     const world = await readyWorld({ onTestFinished });
     const fault = world.simulator.faults.inject({ times: Infinity, action: NOT_FOUND });
@@ -70,7 +73,7 @@ it.concurrent(
   },
 );
 
-it.concurrent('a task that vanishes for good leads to its server once that can be read', async ({ onTestFinished }) => {
+it.concurrent('adopts the server of a task that vanished for good once it can be read', async ({ onTestFinished }) => {
   const world = await createWorld({ simulator: { taskDurationMs: Infinity }, onTestFinished });
   await world.create(virtualServer('web'));
   await world.waitFor('web', ({ status }) => status?.record?.identifier !== undefined);
@@ -80,7 +83,7 @@ it.concurrent('a task that vanishes for good leads to its server once that can b
   expect(stalled(lost).message).toContain('The provider no longer knows task 1001');
   const [from, before] = [Date.now(), asked()];
   await world.until(() => asked() > before, 'another poll');
-  // Each denial is asked about twice.
+  // Each 404 is verified by a second call.
   expect(asked() - before).toBeLessThanOrEqual(2 * triesWithGrowingPauses(world, from));
   world.simulator.fleet.completeTask(1001);
   await world.waitForReason('web', 'Available', 'Ready');
@@ -88,7 +91,7 @@ it.concurrent('a task that vanishes for good leads to its server once that can b
   await expectCancelledOnce(world);
 });
 
-it.concurrent('a task that never ends is followed, also for a deleted object', async ({ onTestFinished }) => {
+it.concurrent('follows a task that never ends, also for a deleted object', async ({ onTestFinished }) => {
   const world = await createWorld({ simulator: { taskDurationMs: Infinity }, onTestFinished });
   await world.create(virtualServer('web'));
   await world.waitFor('web', ({ status }) => status?.task?.message !== undefined);

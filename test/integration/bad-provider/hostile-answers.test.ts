@@ -1,4 +1,4 @@
-/** Answers that are well-formed and wrong: Locations that lead elsewhere, odd identifiers, fields of another type. */
+/** Well-formed but wrong answers: Locations that lead elsewhere, odd identifiers, fields of another type. */
 import { describe, expect, it, vi } from 'vitest';
 import type { FaultAction, FaultMatch } from '../../../src/simulator/index.ts';
 import { virtualServer } from '../../gen/virtual-server.ts';
@@ -15,7 +15,7 @@ const POLL = { route: '/beta/queue/vps/{task}' } as const;
 const READ = { method: 'GET', route: '/beta/vps/servers/{identifier}' } as const;
 const DELETE = { method: 'DELETE', route: '/beta/vps/servers/{identifier}' } as const;
 
-/** The whole life of one object, ordered once and cancelled once. */
+/** Runs one object through its whole life: ordered once, cancelled once. */
 async function lives(world: World): Promise<void> {
   await world.create(virtualServer('web'));
   await world.waitForReason('web', 'Available', 'Ready');
@@ -46,7 +46,7 @@ describe('a Location that leads away from the provider', () => {
     ['a step upwards', (_port, path) => `${path}/../../../login`],
   ];
 
-  it.concurrent.for(PLACES)('to %s is not followed, the body counts', async ([, place], { onTestFinished }) => {
+  it.concurrent.for(PLACES)('to %s is not followed; the body counts', async ([, place], { onTestFinished }) => {
     const { port, connections } = await startElsewhere(onTestFinished);
     const world = await createWorld({ onTestFinished });
     for (const match of [CREATE, POLL]) {
@@ -59,7 +59,7 @@ describe('a Location that leads away from the provider', () => {
   });
 
   it.concurrent.for([301, 302, 303, 307, 308])(
-    'keeps the key, the token and the create from going there when a login, then a create are answered with %i',
+    'receives no key, token or create when a login, then a create are answered with %i',
     async (status, { onTestFinished }) => {
       const { port, connections } = await startElsewhere(onTestFinished);
       const world = await createWorld({ onTestFinished });
@@ -76,7 +76,7 @@ describe('a Location that leads away from the provider', () => {
     },
   );
 
-  it.concurrent('or to another server than the body parks until the two agree', async ({ onTestFinished }) => {
+  it.concurrent('to another server than the body parks the order until both agree', async ({ onTestFinished }) => {
     const world = await createWorld({ onTestFinished });
     world.simulator.fleet.addServer('default', { identifier: 'vs-of-others' });
     const location = (original: string): string => original.replace(/[^/]+$/, 'vs-of-others');
@@ -106,7 +106,7 @@ describe('an identifier', () => {
     'a\u0001\u007f',
     'x'.repeat(253),
     '🔥'.repeat(126),
-  ])('of odd characters is used as it is: %j', async (identifier, { onTestFinished }) => {
+  ])('with odd characters is used unchanged: %j', async (identifier, { onTestFinished }) => {
     const world = await createWorld({ simulator: { newIdentifier: () => identifier }, onTestFinished });
     await world.create(virtualServer('web'));
     const ready = await world.waitForReason('web', 'Available', 'Ready');
@@ -126,7 +126,7 @@ describe('an identifier', () => {
   ] as const;
 
   it.concurrent.for(UNUSABLE)(
-    '%s is not stored, and the next good one is',
+    '%s is not stored, and the next valid one is',
     async ([, identifier], { onTestFinished }) => {
       const world = await createWorld({ simulator: { taskDurationMs: Infinity }, onTestFinished });
       const fault = always(world, POLL, { kind: 'body', body: (body: object) => ({ ...body, identifier }) });
@@ -143,7 +143,7 @@ describe('an identifier', () => {
   );
 
   it.concurrent.for(UNUSABLE)(
-    '%s that never becomes a good one keeps the object and its server in sight',
+    '%s that never becomes valid keeps the object and its server',
     async ([, identifier], { onTestFinished }) => {
       const world = await createWorld({ simulator: { taskDurationMs: Infinity }, onTestFinished });
       const from = Date.now();
@@ -155,7 +155,7 @@ describe('an identifier', () => {
       expect(stalled(held).reason).toBe('ProviderProtocolError');
       expect(held.metadata.finalizers).toEqual(['vps-operator.dev/virtualserver']);
       expect(records(held).mirror.task).toBe(1001);
-      // The deletion is one reason to ask at once.
+      // The deletion may cause one additional call.
       expect(fault.count).toBeLessThanOrEqual(1 + triesWithGrowingPauses(world, from));
       expect(world.simulator.ledger.unknownRoutes()).toEqual([]);
       expect(world.simulator.aliveServers()).toHaveLength(1);
@@ -165,17 +165,17 @@ describe('an identifier', () => {
 
 describe('fields of another type', () => {
   const HARMLESS: [string, FaultMatch, object][] = [
-    ['a task that is no number beside a good Location', CREATE, { task: { id: 1001 } }],
-    ['a task below zero beside a good Location', CREATE, { task: -1 }],
-    ['a task with a fraction beside a good Location', CREATE, { task: 1001.5 }],
+    ['a task that is not a number, with a valid Location', CREATE, { task: { id: 1001 } }],
+    ['a negative task, with a valid Location', CREATE, { task: -1 }],
+    ['a task with a fraction, with a valid Location', CREATE, { task: 1001.5 }],
     ['an identifier that is a number while the task runs', { ...POLL, status: 200 }, { identifier: 7, status: 'x' }],
     ['no identifier while the task runs', { ...POLL, status: 200 }, { identifier: null, status: null }],
-    ['a status of the task that is an object', { ...POLL, status: 200 }, { status: { percent: 50 } }],
-    ['a list for an identifier of the completed task', { ...POLL, status: 303 }, { identifier: ['vs1001'] }],
-    ['a lifetime of the token that is a word', LOGIN, { expires_in: 'soon', token_type: 7 }],
-    ['a lifetime of the token below zero', LOGIN, { expires_in: -5 }],
-    ['a lifetime of the token beyond all bounds', LOGIN, { expires_in: 1e300 }],
-    ['a message of the cancellation that is a number', DELETE, { message: 7 }],
+    ['a task status that is an object', { ...POLL, status: 200 }, { status: { percent: 50 } }],
+    ['a list as the identifier of a completed task', { ...POLL, status: 303 }, { identifier: ['vs1001'] }],
+    ['a token lifetime that is a word', LOGIN, { expires_in: 'soon', token_type: 7 }],
+    ['a negative token lifetime', LOGIN, { expires_in: -5 }],
+    ['an enormous token lifetime', LOGIN, { expires_in: 1e300 }],
+    ['a cancellation message that is a number', DELETE, { message: 7 }],
   ];
 
   it.concurrent.for(HARMLESS)('do no harm: %s', async ([, match, fields], { onTestFinished }) => {
@@ -188,7 +188,7 @@ describe('fields of another type', () => {
     await ends(world);
   });
 
-  it.concurrent('in lists cost the elements that have them', async ({ onTestFinished }) => {
+  it.concurrent('in lists drop only the elements that have them', async ({ onTestFinished }) => {
     const world = await createWorld({ onTestFinished });
     const among = (body: unknown[]): unknown[] => [null, 7, 'x', {}, { code: 7, name: [] }, ...body];
     always(world, { route: '/beta/vps/products' }, { kind: 'body', body: among });
@@ -202,12 +202,17 @@ describe('fields of another type', () => {
     ['a token that is a number', LOGIN, { access_token: 7 }, /no usable access token/],
     ['a token with a line break', LOGIN, { access_token: 'a\r\nx-evil: 1' }, /no usable access token/],
     ['a token of 1 MB', LOGIN, { access_token: 'x'.repeat(1_000_000) }, /no usable access token/],
-    ['an object for the products', { route: '/beta/vps/products' }, {}, /products failed: the answer is not a JSON array/],
-    ['an identifier of the server that is a number', READ, { identifier: 7 }, /is not a server/],
+    [
+      'an object instead of the products',
+      { route: '/beta/vps/products' },
+      {},
+      /products failed: the answer is not a JSON array/,
+    ],
+    ['a server identifier that is a number', READ, { identifier: 7 }, /is not a server/],
   ];
 
   it.concurrent.for(SPOILT)(
-    'that matter are said, and waited out: %s',
+    'that matter are reported, and the operator waits until they are valid: %s',
     async ([, match, body, words], { onTestFinished }) => {
       const world = await createWorld({ onTestFinished });
       const fault = always(world, match, { kind: 'body', body });

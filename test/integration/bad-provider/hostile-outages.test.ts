@@ -1,4 +1,7 @@
-/** Telling ways to fail at every endpoint, for a while: nothing is ordered twice, said wrongly, or hammered. */
+/**
+ * Representative ways for every endpoint to fail for a while: no order is repeated, no status is wrong, and no request
+ * floods the provider.
+ */
 import { describe, it, vi } from 'vitest';
 import { throughOutage } from '../support/outage.ts';
 import { tellingOutages } from '../support/provider-failures.ts';
@@ -6,10 +9,10 @@ import { tellingOutages } from '../support/provider-failures.ts';
 // The tests mostly wait.
 vi.setConfig({ maxConcurrency: 12 });
 
-describe('a provider that fails for a while at every call', () => {
+describe('a provider whose calls all fail for a while', () => {
   it.concurrent.for(tellingOutages('calls'))('$name', throughOutage);
 });
 
-describe('a provider that forgets the tokens and fails for a while at the login', () => {
+describe('a provider that drops all tokens and refuses logins for a while', () => {
   it.concurrent.for(tellingOutages('login'))('$name', throughOutage);
 });

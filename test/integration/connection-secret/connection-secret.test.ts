@@ -1,4 +1,4 @@
-/** spec.connectionSecretName: the Secret that the operator makes, follows, and never takes from anybody. */
+/** spec.connectionSecretName: the Secret that the operator creates and updates, and never takes from another owner. */
 import { describe, expect, inject, it } from 'vitest';
 import { ADOPT_ANNOTATION, CONNECTION_SECRET_TYPE, OWNER_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
@@ -13,7 +13,7 @@ import { condition, createWorld, type World, type WorldOptions } from '../suppor
 const NAME = 'web-connection';
 const asking = withSpec({ connectionSecretName: NAME });
 
-/** Servers are read again every second: what changes at the provider is seen soon. */
+/** Reads servers every second, so changes at the provider show soon. */
 const connected = (options: WorldOptions = {}): Promise<World> =>
   createWorld({ ...options, flags: ['--connection-secrets', '--resync-interval=1s', ...(options.flags ?? [])] });
 
@@ -28,7 +28,7 @@ async function waitForSecret(world: World, holds: (secret: SecretObject) => bool
       last = await secretOf(world);
       return last !== undefined && holds(last);
     },
-    () => `the Secret; it is ${JSON.stringify(last)}`,
+    () => `the Secret; it is now ${JSON.stringify(last)}`,
   );
   return last as SecretObject;
 }
@@ -47,7 +47,7 @@ async function patchSecret(world: World, body: object): Promise<void> {
 }
 
 describe('a connection Secret', () => {
-  it('is there when the server is Ready, with all that logs in, and nowhere else stands the password', async () => {
+  it('exists when the server is Ready, holds all login data, and is the only place with the password', async () => {
     const world = await connected();
     const ready = await readyServer(world, 'web', asking);
     const secret = await secretOf(world);
@@ -75,7 +75,7 @@ describe('a connection Secret', () => {
     await expect.poll(told).toContain('ConnectionSecretWritten');
   });
 
-  it('follows what changes at the provider, and is not written where nothing did', async () => {
+  it('follows changes at the provider, and is not written without one', async () => {
     const world = await connected();
     const ready = await readyServer(world, 'web', asking);
     const before = await secretOf(world);
@@ -88,7 +88,7 @@ describe('a connection Secret', () => {
     expect(after.data.sshHost).toBe(before?.data.sshHost);
   });
 
-  it('is put right when somebody edits it, made anew when somebody deletes it, and keeps what others add', async () => {
+  it('is corrected after an edit, recreated after a deletion, and keeps data that others add', async () => {
     const world = await connected();
     await readyServer(world, 'web', asking);
     const { data, metadata } = (await secretOf(world)) as SecretObject;
@@ -101,7 +101,7 @@ describe('a connection Secret', () => {
     expect(anew.data).toEqual(data);
   });
 
-  it('is written for an adopted server too', async () => {
+  it('is also written for an adopted server', async () => {
     const world = await connected();
     world.simulator.fleet.addServer('default', { identifier: 'old1' });
     const manifest = virtualServer('web', asking);
@@ -112,7 +112,7 @@ describe('a connection Secret', () => {
     expect(world.simulator.ledger.creates()).toEqual([]);
   });
 
-  it('holds nothing any more when the server was cancelled at the end of its time', async () => {
+  it('is emptied when the server was cancelled at its expiry', async () => {
     const world = await connected();
     await readyServer(world, 'web', asking);
     await waitForSecret(world, ({ data }) => data.identifier !== undefined);
@@ -123,7 +123,7 @@ describe('a connection Secret', () => {
     expect(world.simulator.aliveServers()).toEqual([]);
   });
 
-  it('gets another name when spec does', async () => {
+  it('changes its name with the spec', async () => {
     const world = await connected();
     await readyServer(world, 'web', asking);
     await world.patch('web', { spec: { connectionSecretName: 'other' } });
@@ -134,7 +134,7 @@ describe('a connection Secret', () => {
   });
 });
 
-describe('a Secret of somebody else', () => {
+describe('a Secret of another owner', () => {
   it.each<[string, (world: World) => object]>([
     ['an ordinary one', () => ({ stringData: { password: 'theirs' } })],
     [
@@ -145,7 +145,7 @@ describe('a Secret of somebody else', () => {
         stringData: { identifier: 'theirs' },
       }),
     ],
-  ])('is not touched, whatever becomes of the object: %s', async (_what, body) => {
+  ])('is never touched: %s', async (_what, body) => {
     const world = await connected();
     await makeSecret(world, body(world));
     const before = await secretOf(world);
@@ -160,7 +160,7 @@ describe('a Secret of somebody else', () => {
     expect(world.simulator.aliveServers()).toEqual([]);
   });
 
-  it('leaves its name to the object once it is gone', async () => {
+  it('gives its name to the object once it is deleted', async () => {
     const world = await connected();
     await makeSecret(world, { stringData: { password: 'theirs' } });
     await readyServer(world, 'web', asking);
@@ -169,7 +169,7 @@ describe('a Secret of somebody else', () => {
     expect((await secretOf(world))?.data).not.toHaveProperty('password');
   });
 
-  it('is what a Secret is to the second of two objects that name it', async () => {
+  it('reports it to the second of two objects with the same name', async () => {
     const world = await connected();
     const first = await readyServer(world, 'web', asking);
     const second = await readyServer(world, 'other', asking);
@@ -179,7 +179,7 @@ describe('a Secret of somebody else', () => {
 });
 
 describe('without --connection-secrets', () => {
-  it('a condition says so, the server is Ready, and there is no Secret', async () => {
+  it('reports it in a condition, makes the server Ready, and creates no Secret', async () => {
     const world = await createWorld();
     const ready = await readyServer(world, 'web', asking);
     const found = condition(ready, 'ConnectionSecret');
@@ -197,15 +197,15 @@ describe('the field', () => {
     [{ connectionSecretName: 'Web' }, 'spec.connectionSecretName'],
     [{ connectionSecretName: 'vps-api-key' }, 'a Secret of its own'],
     [{ connectionSecretName: 'keys', sshKeysFrom: [{ name: 'keys', key: 'me' }] }, 'a Secret of its own'],
-  ])('refuses %j with words', async (spec, words) => {
+  ])('rejects %j with an explanation', async (spec, words) => {
     const world = await createWorld({ operator: false });
     const manifest = virtualServer('web', withSpec(spec));
     await expect(world.create(manifest)).rejects.toThrow(words);
   });
 });
 
-describe('when the object goes', () => {
-  /** On the cluster that collects what has lost its owner. */
+describe('when the object is deleted', () => {
+  /** Uses the cluster whose garbage collector runs. */
   const world = async (): Promise<World> => {
     const { kubeconfigPath, operatorKubeconfigPath } = await ask<GuardedPaths>(inject('broker'), 'guarded');
     const here = await connected({ kubeconfigPath, operatorKubeconfigPath, operator: false });
@@ -214,15 +214,15 @@ describe('when the object goes', () => {
     return here;
   };
 
-  it('with Delete goes the Secret', async () => {
+  it('deletes the Secret with Delete', async () => {
     const here = await world();
     await readyServer(here, 'web', asking);
     await here.delete('web');
     await here.waitGone('web');
-    await here.until(async () => (await secretOf(here)) === undefined, 'the Secret to go');
+    await here.until(async () => (await secretOf(here)) === undefined, 'the Secret to be deleted');
   });
 
-  it('with Retain stays the Secret as it was, also when the policy was changed at the last moment', async () => {
+  it('keeps the Secret unchanged with Retain, even if the policy changed at the last moment', async () => {
     const here = await world();
     await readyServer(here, 'web', asking);
     const { data, metadata } = (await secretOf(here)) as SecretObject;
@@ -231,7 +231,7 @@ describe('when the object goes', () => {
     await here.delete('web');
     await here.startOperator();
     await here.waitGone('web');
-    // Once the collector has taken another one of the same owner, it has looked.
+    // Once the collector has deleted another Secret of the same owner, it has checked this one too.
     const { ownerReferences = [] } = metadata;
     const witness = {
       metadata: { namespace: here.namespace, name: 'witness', ownerReferences },
@@ -246,7 +246,7 @@ describe('when the object goes', () => {
     expect(here.simulator.aliveServers()).toHaveLength(1);
   });
 
-  it('with Delete goes the Secret that was to stay until the last moment', async () => {
+  it('deletes the Secret with Delete, even if the policy was Retain until the last moment', async () => {
     const here = await world();
     await readyServer(here, 'web', asking, withSpec({ deletionPolicy: 'Retain' }));
     expect(owners((await secretOf(here)) as SecretObject)).toEqual([]);
@@ -255,7 +255,7 @@ describe('when the object goes', () => {
     await here.delete('web');
     await here.startOperator();
     await here.waitGone('web');
-    await here.until(async () => (await secretOf(here)) === undefined, 'the Secret to go');
+    await here.until(async () => (await secretOf(here)) === undefined, 'the Secret to be deleted');
     expect(here.simulator.aliveServers()).toEqual([]);
   });
 });

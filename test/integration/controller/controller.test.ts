@@ -1,4 +1,4 @@
-/** The controller works for a kind that it has never heard of, with a secondary watch, on the real API server. */
+/** The controller runs an unknown kind with a secondary watch, on the real API server. */
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { createLogger } from '../../../src/base/logger.ts';
 import { realTimers } from '../../../src/base/timers.ts';
@@ -11,7 +11,7 @@ import type { KubeHttp } from '../../../src/kube/http.ts';
 import { keyOf, pathOf, collectionOf, resource, type KubeObject } from '../../../src/kube/resource.ts';
 import { adminHttp, createNamespace } from '../kube/support.ts';
 
-/** A herd has as many ConfigMaps as its spec says, and its status tells how many there are. */
+/** A herd needs as many ConfigMaps as its spec says; its status shows how many exist. */
 interface Herd extends KubeObject {
   spec: { size: number };
   status?: { count: number };
@@ -79,7 +79,7 @@ beforeAll(async () => {
 });
 afterAll(() => http.close());
 
-it('brings the objects of any kind to what they say, and follows what they own', async () => {
+it('reconciles objects of any kind, and follows the objects that they own', async () => {
   const log = createLogger({ level: 'silent' });
   const of = { http, namespaces: [namespace], log };
   const [herds, animals] = [createInformer(HERDS, of), createInformer(CONFIG_MAPS, of)];

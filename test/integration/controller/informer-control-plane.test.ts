@@ -23,8 +23,8 @@ afterAll(async () => {
   await rm(noCrds, { recursive: true });
 });
 
-describe('an informer, before the CustomResourceDefinition and through a crash of the API server', () => {
-  it('waits for the CustomResourceDefinition, says so once, and goes on by itself', async () => {
+describe('an informer, before the CustomResourceDefinition exists and through a crash of the API server', () => {
+  it('waits for the CustomResourceDefinition, logs that once, and continues without help', async () => {
     let lists = 0;
     const counted: KubeHttp = { ...http, call: (options) => ((lists += 1), http.call(options)) };
     const { informer, logged, holds } = observe(counted, { namespaces: 'all' });
@@ -40,7 +40,7 @@ describe('an informer, before the CustomResourceDefinition and through a crash o
     await informer.stop();
   });
 
-  it('is exact after the API server was killed and came back', async () => {
+  it('is correct after the API server was killed and restarted', async () => {
     const lost = await create(http, 'default', manifest('lost'));
     const { informer, holds, seen } = observe(http, { namespaces: 'all' });
     informer.start();

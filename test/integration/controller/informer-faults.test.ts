@@ -40,7 +40,7 @@ async function start(options: Partial<Parameters<typeof observe>[1]> = {}) {
   return observed;
 }
 
-/** Breaks the watch and keeps it from coming back until `meanwhile` is done. */
+/** Breaks the watch, and prevents a new one until `meanwhile` is done. */
 async function duringAnOutage(meanwhile: () => Promise<void>): Promise<void> {
   proxy.refusing = true;
   proxy.cut();
@@ -51,7 +51,7 @@ async function duringAnOutage(meanwhile: () => Promise<void>): Promise<void> {
 }
 
 describe('an informer', () => {
-  it('resumes after the network was cut, and misses nothing', async () => {
+  it('resumes after a network failure without missing a change', async () => {
     const kept = await create(admin, namespace, manifest('kept'));
     const lost = await create(admin, namespace, manifest('lost'));
     const { seen, holds, logged } = await start();
@@ -76,7 +76,7 @@ describe('an informer', () => {
     ['HTTP status 410', (response: Parameters<typeof answerLines>[0]) => answerStatus(response, 410)],
     ['a line that is not JSON', (response: Parameters<typeof answerLines>[0]) => answerLines(response, '{"type":"ADD')],
     ['an unknown event', (response: Parameters<typeof answerLines>[0]) => answerLines(response, '{"type":"SURPRISE"}')],
-  ])('lists again after %s, and is exact after it', async (_, answer) => {
+  ])('lists again after %s, and is correct afterwards', async (_, answer) => {
     const kept = await create(admin, namespace, manifest('kept'));
     const lost = await create(admin, namespace, manifest('lost'));
     const replaced = await create(admin, namespace, manifest('replaced'));
@@ -100,7 +100,7 @@ describe('an informer', () => {
     await until(() => holds(kept, anew, late));
   });
 
-  it('begins a list anew when its pages have expired', async () => {
+  it('restarts a list whose pages have expired', async () => {
     const objects = await Promise.all(['a', 'b', 'c'].map((name) => create(admin, namespace, manifest(name))));
     let answered = false;
     proxy.intercept = (request, response) =>
@@ -136,7 +136,7 @@ describe('an informer', () => {
     expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(998);
   });
 
-  it('breaks off a watch that has gone silent', async () => {
+  it('ends a watch that has gone silent', async () => {
     const impatient = createKubeHttp({ cluster: proxy.cluster, timeoutMs: 300 });
     const { holds } = await start({ http: impatient, silenceMs: 300 });
     proxy.silent = true;
@@ -149,7 +149,7 @@ describe('an informer', () => {
     await impatient.close();
   });
 
-  it('says an outage once, however long it lasts', async () => {
+  it('logs an outage once, however long it lasts', async () => {
     const { logged } = await start();
     await duringAnOutage(async () => {
       const attempts = proxy.connections.total;

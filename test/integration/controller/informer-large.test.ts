@@ -1,4 +1,4 @@
-/** Objects that are too large to read, together or alone: they must not keep the informer from reading the others. */
+/** Objects that are too large to read, together or alone, must not keep the informer from reading the others. */
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
@@ -25,7 +25,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await observed.informer.stop();
-  // Other files share the API server.
+  // Other test files use the same API server.
   await admin.call({ method: 'DELETE', path: collectionOf(VIRTUAL_SERVERS, namespace) });
   await Promise.all([http.close(), admin.close()]);
   await proxy.close();
@@ -43,21 +43,22 @@ function start(options: Partial<Parameters<typeof observe>[1]>): void {
 }
 
 describe('an informer whose page is too large to read', () => {
-  it('continues with smaller pages, and tries larger ones again later', async () => {
+  it('continues with smaller pages, and tries larger ones later', async () => {
     const objects: VirtualServer[] = [];
     for (let index = 10; index < 14; index += 1) objects.push(await createLarge(`a${index}`, 250));
     for (let index = 10; index < 40; index += 1) objects.push(await createLarge(`b${index}`, 0));
-    // A page with three objects of 250 KiB is larger.
+    // A page with three objects of 250 KiB exceeds the limit.
     start({ pageSize: 16, pageBytes: 700 * KIB });
     await observed.informer.synced();
     expect(observed.holds(...objects)).toBe(true);
     expect(observed.seen).toHaveLength(objects.length);
-    // 4 large ones by two, then small ones: after four pages the size doubles, and four pages later once more.
+    // Two pages with the 4 large objects, then small ones: the page size doubles after four pages, and again after four
+    // more.
     expect(limits()).toEqual([16, 8, 4, 2, 2, 2, 2, 4, 4, 4, 4, 8, 8]);
     expect(observed.logged).toEqual([]);
   });
 
-  it('keeps nothing of what made it large', async () => {
+  it('does not keep the annotations that make it large', async () => {
     await createLarge('a', 250);
     start({});
     await observed.informer.synced();
@@ -83,7 +84,7 @@ describe('an object that is too large to read on its own', () => {
     },
   );
 
-  it('is named with its namespace where all namespaces are listed', async () => {
+  it('is named with its namespace when all namespaces are listed', async () => {
     const logged: unknown[] = [];
     const log = { info: () => undefined, warn: () => undefined, error: (fields: object) => void logged.push(fields) };
     await createLarge('a', 250);

@@ -17,7 +17,7 @@ afterAll(async () => {
   await controlPlane.stop();
 });
 
-it('an informer is exact after etcd was restored to far older versions', async () => {
+it('is correct after etcd was restored to much older versions', async () => {
   const changed = await create(http, 'default', manifest('changed'));
   const deleted = await create(http, 'default', manifest('deleted'));
   const restore = await controlPlane.backUp();
@@ -25,7 +25,7 @@ it('an informer is exact after etcd was restored to far older versions', async (
   informer.start();
   await informer.synced();
   let newest = changed;
-  // So many edits that the API server's own writes after the restore do not reach the old versions.
+  // Enough edits that the API server's own writes after the restore do not reach the old versions.
   for (let index = 0; index < 100; index += 1)
     newest = await edit(http, changed, { metadata: { labels: { edit: String(index) } } });
   await remove(http, deleted);

@@ -1,4 +1,6 @@
-/** How long an informer has shown no sign of life: what tells a reflector that hangs from an API server that is away. */
+/**
+ * How long an informer has shown no sign of life, which distinguishes a stuck reflector from an unreachable API server.
+ */
 import { afterEach, beforeEach, expect, inject, it } from 'vitest';
 import { realTimers } from '../../../src/base/timers.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
@@ -25,7 +27,7 @@ afterEach(async () => {
   await proxy.close();
 });
 
-it('is no time at all before the start, however late that is', () => {
+it('is zero before the start, however late the informer starts', () => {
   clock = 1_000_000;
   expect(observed.informer.silentForMs()).toBe(0);
   proxy.refusing = true;
@@ -34,7 +36,7 @@ it('is no time at all before the start, however late that is', () => {
 });
 
 it.each(['refuses every connection', 'answers 503', 'answers 403'])(
-  'ends with each failure, for as long as the API server %s',
+  'ends with each failure while the API server %s',
   async (fault) => {
     if (fault.startsWith('refuses')) proxy.refusing = true;
     else proxy.intercept = (_request, response) => answerStatus(response, Number(fault.slice(-3)));
@@ -43,7 +45,7 @@ it.each(['refuses every connection', 'answers 503', 'answers 403'])(
   },
 );
 
-it('goes on where a call hangs for ever', async () => {
+it('continues while a call hangs', async () => {
   proxy.intercept = () => true;
   observed.informer.start();
   await until(() => proxy.requests.length > 0);

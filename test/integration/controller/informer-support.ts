@@ -1,4 +1,4 @@
-/** An informer under test, with a record of all it told its handler and its log. */
+/** An informer under test, and a record of what it told its handler and its log. */
 import { vi } from 'vitest';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { createInformer, type InformerOptions } from '../../../src/controller/informer.ts';
@@ -59,7 +59,7 @@ export function observe(
   };
 }
 
-/** Waits until the condition holds; fails with the test's own patience, not with a guess at how fast things are. */
+/** Waits until the condition holds; only the test's own timeout ends the wait. */
 export function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   return vi.waitFor(
     async () => {

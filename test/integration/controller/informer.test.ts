@@ -15,7 +15,7 @@ const running: Observed[] = [];
 beforeEach(async () => {
   admin = adminHttp();
   proxy = await startProxy(loadCluster(inject('kubeconfigPath')));
-  // No deadline to speak of: what stop() does not end does not end by itself.
+  // No effective deadline: a call that stop() does not end would never end.
   http = createKubeHttp({ cluster: proxy.cluster, timeoutMs: 3_600_000 });
   namespace = await createNamespace(admin);
 });
@@ -39,7 +39,7 @@ const watches = () => proxy.requests.filter((line) => line.includes('watch=true'
 const fromVersion = (line: string | undefined) => Number(/resourceVersion=(\d+)/.exec(line ?? '')?.[1]);
 
 describe('an informer', () => {
-  it('lists in pages and holds what it needs of all of them', async () => {
+  it('lists in pages, and keeps what it needs of every object', async () => {
     const objects = await createMany('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h');
     const { informer, seen, holds } = await start({ pageSize: 3 });
     expect(holds(...objects)).toBe(true);
@@ -51,7 +51,7 @@ describe('an informer', () => {
     for (const object of informer.list()) expect(object.metadata).not.toHaveProperty('managedFields');
   });
 
-  it('follows every change and tells the version before', async () => {
+  it('reports every change with the version before it', async () => {
     const { informer, seen } = await start();
     const created = await create(admin, namespace, manifest('a'));
     const changed = await edit(admin, created, { spec: { deletionProtection: true } });
@@ -67,7 +67,7 @@ describe('an informer', () => {
     expect(informer.list()).toEqual([]);
   });
 
-  it('sees all namespaces, or just those that it is given', async () => {
+  it('follows all namespaces, or only the given ones', async () => {
     const [second, third] = [await createNamespace(admin), await createNamespace(admin)];
     const before = [await create(admin, namespace, manifest('x')), await create(admin, second, manifest('x'))];
     const all = await start({ namespaces: 'all' });
@@ -81,7 +81,7 @@ describe('an informer', () => {
     expect(lists()).toHaveLength(3);
   });
 
-  it('tells of an object created anew under the name as gone and new', async () => {
+  it('reports an object recreated under the same name as gone and new', async () => {
     const old = await create(admin, namespace, manifest('a'));
     const { seen } = await start();
     await remove(admin, old);
@@ -94,11 +94,11 @@ describe('an informer', () => {
     ]);
   });
 
-  it('hears from the API server with every event', async () => {
+  it('is told about the API server with every event', async () => {
     let clock = 0;
     const { informer, seen } = await start({ timers: { ...realTimers, monotonic: () => clock } });
     await createMany('a');
-    // The watch stands.
+    // The watch is open.
     await until(() => seen.length === 1);
     clock = 2_000;
     expect(informer.silentForMs()).toBe(2_000);
@@ -119,7 +119,7 @@ describe('an informer', () => {
     expect(lists()).toHaveLength(1);
   });
 
-  it('shares few connections with the calls', async () => {
+  it('shares few connections with other calls', async () => {
     await start();
     await until(() => watches().length === 1);
     await Promise.all(Array.from({ length: 100 }, () => http.call({ path: '/version' })));
@@ -128,7 +128,7 @@ describe('an informer', () => {
 });
 
 describe('an informer whose watch is closed by the API server', () => {
-  it('resumes from the last version it saw and misses nothing', async () => {
+  it('resumes from the last version it saw, and misses nothing', async () => {
     const { seen, holds, logged } = await start({ watchSeconds: () => 1 });
     const first = await create(admin, namespace, manifest('first'));
     await until(() => seen.length === 1);
@@ -154,7 +154,7 @@ describe('an informer whose watch is closed by the API server', () => {
 });
 
 describe('stop', () => {
-  it('ends an informer that was never started', async () => {
+  it('stops an informer that was never started', async () => {
     const { informer } = observe(http, { namespaces: 'all' });
     await informer.stop();
     informer.start();
@@ -162,7 +162,7 @@ describe('stop', () => {
     expect(proxy.requests).toEqual([]);
   });
 
-  it.each(['the list', 'the watch'])('ends an informer that waits for the headers of %s', async (what) => {
+  it.each(['the list', 'the watch'])('stops an informer that waits for the headers of %s', async (what) => {
     proxy.intercept = (request) => (what === 'the list' ? isList : isWatch)(request);
     const observed = observe(http, { namespaces: [namespace] });
     observed.informer.start();
@@ -171,7 +171,7 @@ describe('stop', () => {
     await until(() => proxy.connections.open <= 1);
   });
 
-  it('ends an informer between two pages, and no handler is called', async () => {
+  it('stops an informer between two pages, without calling a handler', async () => {
     await createMany('a', 'b', 'c');
     proxy.intercept = (request) => isList(request) && request.url?.includes('continue=') === true;
     const { informer, seen } = observe(http, { namespaces: [namespace], pageSize: 1 });
@@ -181,7 +181,7 @@ describe('stop', () => {
     expect(seen).toEqual([]);
   });
 
-  it('ends an informer that pauses after a failure', async () => {
+  it('stops an informer that pauses after a failure', async () => {
     proxy.intercept = (_, response) => answerStatus(response, 500);
     const hour = { baseMs: 3_600_000, maxMs: 3_600_000 };
     const { informer, logged } = observe(http, { namespaces: [namespace], backoff: hour });
@@ -191,7 +191,7 @@ describe('stop', () => {
     expect(proxy.requests).toHaveLength(1);
   });
 
-  it('ends an informer that watches; nothing is told after it', async () => {
+  it('stops an informer that watches, without reporting anything afterwards', async () => {
     const { informer, seen } = await start();
     await until(() => watches().length === 1);
     await informer.stop();
@@ -201,7 +201,7 @@ describe('stop', () => {
     expect(watches()).toHaveLength(1);
   });
 
-  it('called by a handler, is the last that handler hears', async () => {
+  it('makes a handler that calls it receive nothing more', async () => {
     await createMany('a', 'b', 'c');
     const stops: Promise<void>[] = [];
     const observed: Observed = observe(

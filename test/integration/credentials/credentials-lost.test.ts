@@ -7,7 +7,7 @@ import { createWorld, type World, type WorldOptions } from '../support/world.ts'
 
 const READ = { route: '/beta/vps/servers/{identifier}' } as const;
 
-/** A namespace for the operator itself, beside that of its objects. */
+/** Creates a namespace for the operator itself, next to that of its objects. */
 async function makeOperatorNamespace(world: World): Promise<string> {
   const name = `${world.namespace}-operator`;
   await world.http.call({ method: 'POST', path: '/api/v1/namespaces', body: { metadata: { name } } });
@@ -26,8 +26,8 @@ async function reads(world: World, more: number): Promise<void> {
   await world.until(() => world.simulator.ledger.requests(READ).length >= from + more, `${more} reads`);
 }
 
-describe('a Secret that is deleted while its server exists', () => {
-  it('leaves the server watched and cancelled with the last key that was read from it', async () => {
+describe('deleting a Secret while its server exists', () => {
+  it('leaves the server monitored, and cancels it with the last key that was read', async () => {
     const world = await readyWorld({ flags: ['--resync-interval=100ms'] });
     await world.deleteSecret('vps-api-key');
     await reads(world, 4);
@@ -42,7 +42,7 @@ describe('a Secret that is deleted while its server exists', () => {
     expect(world.simulator.ledger.cancels()).toHaveLength(1);
   });
 
-  it('orders nothing new with the last key that was read from it', async () => {
+  it('orders nothing new with the last key that was read', async () => {
     const world = await readyWorld({ flags: ['--resync-interval=100ms'] });
     await world.deleteSecret('vps-api-key');
     await reads(world, 4);
@@ -51,7 +51,7 @@ describe('a Secret that is deleted while its server exists', () => {
     expect(sent(world)).toHaveLength(1);
   });
 
-  it('may go before the objects in a namespace that is being deleted', async () => {
+  it('may precede the deletion of objects in a namespace that is being deleted', async () => {
     const world = await readyWorld({ flags: ['--resync-interval=100ms'] });
     const path = `/api/v1/namespaces/${world.namespace}`;
     await world.http.call({ method: 'DELETE', path });
@@ -63,7 +63,7 @@ describe('a Secret that is deleted while its server exists', () => {
     expect(world.simulator.aliveServers()).toEqual([]);
   });
 
-  it('may go while the task still runs: the task is followed and its server cancelled', async () => {
+  it('may happen while the task runs: the operator follows the task and cancels its server', async () => {
     const world = await createWorld({ simulator: { taskDurationMs: Infinity }, flags: ['--resync-interval=100ms'] });
     await world.create(virtualServer('web'));
     const { status } = await world.waitFor('web', (object) => object.status?.record?.identifier !== undefined);
@@ -100,7 +100,7 @@ describe('an operator that starts after the Secret was deleted', () => {
     expect(world.simulator.ledger.cancels()).toHaveLength(1);
   });
 
-  it('cancels as well when the Secret itself is restored', async () => {
+  it('also cancels when the Secret itself is restored', async () => {
     const { world } = await restartedWithoutSecret();
     await world.waitForReason('web', 'SecretNotFound', 'Stalled');
     await world.putSecret('vps-api-key', DEFAULT_KEY);
@@ -108,7 +108,7 @@ describe('an operator that starts after the Secret was deleted', () => {
     expect(world.simulator.ledger.cancels()).toHaveLength(1);
   });
 
-  it('lets a retained server go without any key', async () => {
+  it('releases a retained server without any key', async () => {
     const { world } = await restartedWithoutSecret();
     await world.waitForReason('web', 'SecretNotFound', 'Stalled');
     const before = world.simulator.ledger.requestCount;
@@ -129,7 +129,7 @@ describe('an operator that starts after the Secret was deleted', () => {
     expect(world.simulator.ledger.requestCount).toBe(0);
   });
 
-  it('reads the keys of all objects with a record at its start, before they go', async () => {
+  it('reads the keys of all objects with a record when it starts', async () => {
     const world = await createWorld({ secret: false });
     await world.putSecret('first', DEFAULT_KEY);
     await world.putSecret('second', DEFAULT_KEY);
@@ -145,7 +145,7 @@ describe('an operator that starts after the Secret was deleted', () => {
     expect(world.simulator.ledger.cancels()).toHaveLength(2);
   });
 
-  it('knows nothing of a server whose create was lost, and lets it go only on a word', async () => {
+  it('holds an object whose create was lost until a person resolves it', async () => {
     const world = await createWorld();
     world.simulator.faults.inject({ match: CREATE, action: { kind: 'reset', after: true } });
     await world.create(virtualServer('web'));

@@ -11,7 +11,7 @@ const ACCOUNTS = [
   { name: 'default', keys: [DEFAULT_KEY] },
   { name: 'others', keys: [OTHERS_KEY] },
 ];
-/** Ready servers are read, and with them the Secret, several times a second. */
+/** Reads Ready servers, and with them the Secret, several times a second. */
 const QUICK = ['--resync-interval=200ms'];
 
 async function readyWorld(names: string[] = ['web'], flags: string[] = QUICK): Promise<World> {
@@ -21,14 +21,14 @@ async function readyWorld(names: string[] = ['web'], flags: string[] = QUICK): P
   return world;
 }
 
-/** The provider takes the new key alone. */
+/** From now on the provider accepts only the new key. */
 function rotate(world: World): void {
   world.simulator.accounts.addKey('default', NEW_KEY);
   world.simulator.accounts.revokeKey(DEFAULT_KEY.keyId);
 }
 
-describe('a key that is rotated', () => {
-  it('leaves Ready servers Ready, says that the old key is refused, and goes on with the new one', async () => {
+describe('a rotated key', () => {
+  it('leaves Ready servers Ready, reports that the old key is refused, and continues with the new one', async () => {
     const world = await readyWorld(['web', 'db']);
     const before = world.simulator.ledger.logins().length;
     rotate(world);
@@ -74,7 +74,7 @@ describe('a key that is rotated', () => {
 });
 
 describe('the key of another account', () => {
-  it('makes a server invisible, not gone; its deletion waits for the right key', async () => {
+  it('makes a server invisible, not gone; a deletion waits for the right key', async () => {
     const world = await readyWorld();
     await world.putSecret('vps-api-key', OTHERS_KEY);
     const hidden = await world.waitForReason('web', 'ServerNotVisible', 'Stalled');
@@ -93,7 +93,7 @@ describe('the key of another account', () => {
     expect(sent(world)).toHaveLength(1);
   });
 
-  it('hides the task of a server that is being created, which goes on with the right key', async () => {
+  it('hides the task of a server that is being created, until the right key is back', async () => {
     const world = await createWorld({ simulator: { accounts: ACCOUNTS, taskDurationMs: Infinity }, flags: QUICK });
     await world.create(virtualServer('web'));
     const creating = await world.waitFor('web', (object) => object.status?.record?.identifier !== undefined);
@@ -108,7 +108,7 @@ describe('the key of another account', () => {
 });
 
 describe('an order with the key of another account', () => {
-  it('is not released because a task of the right account has its number and its identifier', async () => {
+  it('is not released because a task of the right account has the same number and identifier', async () => {
     const world = await createWorld({ simulator: { accounts: ACCOUNTS, taskNumbering: 'account' }, flags: QUICK });
     await world.create(virtualServer('old'));
     const old = await world.waitForReason('old', 'Available', 'Ready');
@@ -139,7 +139,7 @@ describe('an order with the key of another account', () => {
 });
 
 describe('a new key of the same account', () => {
-  it('is recorded with the first read that succeeds, and its 404 then proves that the server is gone', async () => {
+  it('is recorded with the first successful read, and its 404 then proves that the server is gone', async () => {
     const world = await readyWorld();
     const before = (await world.get('web'))?.status?.record?.account;
     world.simulator.accounts.addKey('default', NEW_KEY);
@@ -155,7 +155,7 @@ describe('a new key of the same account', () => {
     expect(sent(world)).toHaveLength(1);
   });
 
-  it('proves nothing by a 404 before it has seen the server', async () => {
+  it('proves nothing with a 404 before it has seen the server', async () => {
     const world = await readyWorld(['web'], []);
     const ready = await world.get('web');
     world.simulator.fleet.removeServer(ready?.status?.identifier ?? '');
@@ -167,7 +167,7 @@ describe('a new key of the same account', () => {
     await world.visited('web');
     const held = await world.waitForReason('web', 'ServerNotVisible', 'Stalled');
     expect(held.metadata.finalizers).toEqual(['vps-operator.dev/virtualserver']);
-    // Long before keys that work are read again.
+    // Comes long before working keys are read again.
     await world.putSecret('vps-api-key', DEFAULT_KEY);
     await world.waitGone('web');
   });

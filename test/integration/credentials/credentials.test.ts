@@ -1,4 +1,4 @@
-/** API keys out of Secrets: missing, incomplete, odd and wrong ones, and what mends them. */
+/** API keys from Secrets: missing, incomplete, odd and wrong ones, and how to fix them. */
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_KEY, type Key } from '../../../src/simulator/index.ts';
 import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
@@ -7,8 +7,8 @@ import { createWorld } from '../support/world.ts';
 
 const { keyId, secret } = DEFAULT_KEY;
 
-describe('a Secret that is not as it should be', () => {
-  it('is waited for, and its servers are ordered once it is there', async () => {
+describe('a bad Secret', () => {
+  it('stops orders until it exists, and then the servers are ordered', async () => {
     const world = await createWorld({ secret: false });
     await world.create(virtualServer('web'));
     const object = await world.waitForReason('web', 'SecretNotFound', 'Stalled');
@@ -22,7 +22,7 @@ describe('a Secret that is not as it should be', () => {
     expect(sent(world)).toHaveLength(1);
   });
 
-  it('needs not exist for the deletion of an object that ordered nothing', async () => {
+  it('is not needed to delete an object that ordered nothing', async () => {
     const world = await createWorld({ secret: false });
     await world.create(virtualServer('web'));
     await world.waitForReason('web', 'SecretNotFound', 'Stalled');
@@ -37,7 +37,7 @@ describe('a Secret that is not as it should be', () => {
     [{ keyId, secret: '' }, '"secret"'],
     [{ keyId: '\n', secret: '\n' }, '"keyId" and "secret"'],
     [{ KEYID: keyId, password: secret }, '"keyId" and "secret"'],
-  ] as const)('is named with what it lacks: %j', async ([data, lacking]) => {
+  ] as const)('is reported with its missing keys: %j', async ([data, lacking]) => {
     const world = await createWorld({ secret: false });
     await world.putSecret('vps-api-key', data);
     await world.create(virtualServer('web'));
@@ -56,7 +56,7 @@ describe('a Secret that is not as it should be', () => {
     await world.waitForReason('web', 'Available', 'Ready');
   });
 
-  it.for(['\n', '\r\n'])('may end its values with %j, which belongs to an editor', async (end) => {
+  it.for(['\n', '\r\n'])('may have values that end with %j, which an editor adds', async (end) => {
     const world = await createWorld({ secret: false });
     await world.putSecret('vps-api-key', { keyId: keyId + end, secret: secret + end });
     await world.create(virtualServer('web'));
@@ -78,7 +78,7 @@ describe('a Secret that is not as it should be', () => {
 describe('a key that the provider refuses', () => {
   const NAMES = ['a', 'b', 'c', 'd', 'e'];
 
-  it('costs one login for all objects and visits, until the Secret is mended for all of them', async () => {
+  it('costs one login for all objects and reconciles, until the Secret is fixed for all of them', async () => {
     const world = await createWorld({ secret: false });
     await world.putSecret('vps-api-key', { keyId, secret: 'not-the-secret' });
     for (const name of NAMES) await world.create(virtualServer(name));
@@ -98,7 +98,7 @@ describe('a key that the provider refuses', () => {
     expect(sent(world)).toHaveLength(NAMES.length);
   });
 
-  it('is tried again at the annotation of one object, and works for all that failed with it', async () => {
+  it('is retried when one object is annotated, and then works for all objects', async () => {
     const world = await createWorld();
     world.simulator.accounts.revokeKey(keyId);
     for (const name of NAMES) await world.create(virtualServer(name));
@@ -110,7 +110,7 @@ describe('a key that the provider refuses', () => {
     expect(sent(world)).toHaveLength(NAMES.length);
   });
 
-  it('is tried again when its Secret is written with the same content', async () => {
+  it('is retried when its Secret is rewritten with the same content', async () => {
     const world = await createWorld();
     world.simulator.accounts.revokeKey(keyId);
     await world.create(virtualServer('web'));
@@ -123,7 +123,7 @@ describe('a key that the provider refuses', () => {
     expect(world.simulator.ledger.logins().map(({ ok }) => ok)).toEqual([false, true]);
   });
 
-  it('is sent at most every 5 seconds, whatever asks for it, and nothing else is sent with it', async () => {
+  it('is sent at most every 5 seconds, whatever the reason, and no other call is made with it', async () => {
     const world = await createWorld({ secret: false });
     await world.putSecret('vps-api-key', { keyId, secret: 'not-the-secret' });
     for (const name of NAMES) await world.create(virtualServer(name));
@@ -138,7 +138,7 @@ describe('a key that the provider refuses', () => {
     expect(world.simulator.ledger.requests()).toHaveLength(logins().length);
   });
 
-  it('does not hinder objects with another key in the same namespace', async () => {
+  it('does not affect objects with another key in the same namespace', async () => {
     const world = await createWorld();
     await world.putSecret('bad-key', { keyId: 'no-such-key', secret: 'not-the-secret' });
     await world.create(virtualServer('bad', withSpec({ apiKeySecretRef: { name: 'bad-key' } })));

@@ -1,4 +1,4 @@
-/** Tokens: short lives counted in both ways, forgotten ones, and logins that fail. */
+/** Tokens: short lifetimes in both notations, revoked tokens, and failing logins. */
 import { describe, expect, it } from 'vitest';
 import { virtualServer } from '../../gen/virtual-server.ts';
 import { sent, triesWithGrowingPauses } from '../support/creates.ts';
@@ -18,8 +18,8 @@ function refusals(world: World): number {
   return world.simulator.ledger.requests({ status: 401 }).length;
 }
 
-describe('a token with a short life', () => {
-  it.for(['sliding', 'issue'] as const)('is renewed in time when its life counts from %s', async (tokenExpiry) => {
+describe('a token with a short lifetime', () => {
+  it.for(['sliding', 'issue'] as const)('is renewed in time when its lifetime counts from %s', async (tokenExpiry) => {
     const world = await createWorld({ simulator: { tokenLifetimeSeconds: 1, tokenExpiry, taskDurationMs: 2500 } });
     await world.create(virtualServer('web'));
     await world.waitForReason('web', 'Available', 'Ready');
@@ -28,12 +28,12 @@ describe('a token with a short life', () => {
     const logins = world.simulator.ledger.logins();
     const seconds = ((logins.at(-1)?.at ?? 0) - (logins[0]?.at ?? 0)) / 1000;
     expect(logins.length).toBeGreaterThan(2);
-    // One each 0.8 s, and one for each token that a busy machine let expire on its way.
+    // One login per 0.8 s, plus one for each token that expired on the way because the machine was busy.
     expect(logins.length).toBeLessThanOrEqual(1 + Math.ceil(seconds / 0.7) + refusals(world));
     expect(sent(world)).toHaveLength(1);
   });
 
-  it('that is shorter than the provider said is replaced at the first refusal', async () => {
+  it('is replaced after the first refusal if it expires earlier than the provider said', async () => {
     const world = await createWorld({
       simulator: { tokenLifetimeSeconds: 1, tokenExpiry: 'issue', taskDurationMs: 2500 },
     });
@@ -47,8 +47,8 @@ describe('a token with a short life', () => {
   });
 });
 
-describe('a token that the provider forgets', () => {
-  it('is replaced by one login for all the servers that are being created', async () => {
+describe('a revoked token', () => {
+  it('is replaced by one login for all servers that are being created', async () => {
     const world = await createWorld({ simulator: { taskDurationMs: Infinity } });
     for (const name of NAMES) await world.create(virtualServer(name));
     for (const name of NAMES) await world.waitFor(name, (object) => object.status?.record?.identifier !== undefined);
@@ -60,7 +60,7 @@ describe('a token that the provider forgets', () => {
     for (const name of NAMES) expect((await world.get(name))?.status?.conditions?.[0]?.reason).toBe('Creating');
   });
 
-  it('does not keep a server from being cancelled', async () => {
+  it("does not prevent a server's cancellation", async () => {
     const world = await createWorld();
     await world.create(virtualServer('web'));
     await world.waitForReason('web', 'Available', 'Ready');
@@ -81,7 +81,7 @@ describe('a login that fails', () => {
     { name: 'HTML', action: { kind: 'garbage', form: 'html' }, reason: 'ProviderProtocolError' },
     { name: 'no token', action: { kind: 'body', body: { token_type: 'bearer' } }, reason: 'ProviderProtocolError' },
     { name: '400 other than invalid_client', action: invalidRequest(), reason: 'ProviderUnavailable' },
-  ] as const)('with $name costs no claim and few calls, and is tried again', async ({ action, reason }) => {
+  ] as const)('claims nothing, makes few calls, and is retried: $name', async ({ action, reason }) => {
     const world = await createWorld();
     const fault = world.simulator.faults.inject({ match: LOGIN, times: Infinity, action });
     await world.create(virtualServer('web'));

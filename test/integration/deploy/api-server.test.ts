@@ -20,7 +20,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** A file with what kustomize makes of a folder of deploy/manifests and components there, named in this order. */
+/** Path of a file with what kustomize builds from a folder of deploy/manifests and components, in this order. */
 async function built(names: string[]): Promise<string> {
   const [name = '', ...components] = names.map((path) => `deploy/manifests/${path}`);
   const file = join(folder, 'built.yaml');
@@ -65,14 +65,14 @@ describe('the API server', () => {
   });
 
   it.each(['overlays/namespaced/watched', 'components/connection-secrets/watched'])(
-    'accepts the rights of %s in a namespace that is watched',
+    'accepts the RBAC of %s in a watched namespace',
     async (name) => {
       const args = ['apply', '--server-side', '-n', 'team-a', '-k', `deploy/manifests/${name}`];
       expect(await cluster.kubectl(...args)).toContain('rolebinding.rbac.authorization.k8s.io/vps-operator');
     },
   );
 
-  it('takes the policy for connection Secrets, and the same again by another hand', async () => {
+  it('accepts the policy for connection Secrets, and the same again from another field manager', async () => {
     const policy = 'deploy/manifests/components/connection-secrets/namespaced/admission.yaml';
     const apply = ['apply', '--server-side', '-f', policy];
     expect((await cluster.kubectlWithWarnings(...apply)).stderr).toBe('');
@@ -80,7 +80,7 @@ describe('the API server', () => {
     await cluster.kubectl('delete', '-f', policy);
   });
 
-  it('takes install.yaml, the same again by another hand, and the demo in its place', async () => {
+  it('accepts install.yaml, the same again from another field manager, and the demo in its place', async () => {
     const install = ['apply', '--server-side', '-f', 'deploy/install.yaml'];
     expect((await cluster.kubectlWithWarnings(...install)).stderr).toBe('');
     const generations = [
@@ -120,7 +120,7 @@ describe('the API server', () => {
   it.each([
     ['vps-operator-system', 'vps-operator'],
     ['vps-simulator', 'vps-simulator'],
-  ])('lets the pods into %s, which takes only restricted ones', async (namespace, name) => {
+  ])('admits the pods into %s, which accepts only restricted ones', async (namespace, name) => {
     const { stdout, stderr } = await createPod(namespace, name);
     expect(stdout).toContain('created');
     expect(stderr).toBe('');

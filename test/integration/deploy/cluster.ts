@@ -1,4 +1,4 @@
-/** An API server that nothing is installed on yet, with namespaces that really go away, and kubectl for it. */
+/** An empty API server with namespaces that are really deleted, and kubectl for it. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,12 +9,12 @@ import { startControlPlane, type ControlPlane } from '../../../tools/control-pla
 
 export const ROOT = join(import.meta.dirname, '../../..');
 
-/** In the root of the project, as an administrator. */
+/** kubectl runs in the project root, as an administrator. */
 export interface Cluster {
   controlPlane: ControlPlane;
-  /** Resolves with what it says; rejects with an Error that holds what it says. */
+  /** Resolves with its output; rejects with an Error that contains its output. */
   kubectl(...args: string[]): Promise<string>;
-  /** As `kubectl`, with the warnings of the API server. */
+  /** Like `kubectl`, but includes the API server's warnings. */
   kubectlWithWarnings(...args: string[]): Promise<{ stdout: string; stderr: string }>;
   stop(): Promise<void>;
 }
@@ -36,8 +36,8 @@ export async function startEmptyCluster(): Promise<Cluster> {
   };
 }
 
-/** Until the API server serves the CRDs that `what` names for kubectl, such as `crd/NAME` or `-f`, FOLDER. */
+/** Waits until the API server serves the CRDs that `what` names for kubectl, such as `crd/NAME` or `-f`, FOLDER. */
 export async function established(kubectl: (...args: string[]) => Promise<string>, ...what: string[]): Promise<void> {
-  // `kubectl wait` fails at once on a CRD that is so new that it has no conditions.
+  // `kubectl wait` fails at once on a CRD that is too new to have conditions.
   await vi.waitFor(() => kubectl('wait', '--for=condition=Established', ...what), { timeout: 30_000 });
 }

@@ -1,4 +1,4 @@
-/** hadolint over the Dockerfile, with all its checks: nothing is found, and nothing is argued away. */
+/** hadolint on the Dockerfile, with all its checks and without exceptions. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -10,12 +10,12 @@ import { ROOT } from './cluster.ts';
 const program = await hadolint();
 if (program === undefined) console.warn('hadolint SKIPPED: install it, or python3 with pip, which can fetch it');
 
-/** Codes of what hadolint has to say of the file. */
+/** Codes of hadolint's findings. */
 function findings(linter: string, file: string): Promise<string[]> {
   return new Promise((resolve, reject) => {
-    // It ends with 1 when it finds something; only without an answer has it failed.
+    // hadolint exits with 1 if it finds something; it has failed only if there is no output.
     execFile(linter, ['--no-color', '--format=json', '--failure-threshold=style', file], (error, stdout, stderr) => {
-      if (stdout === '') reject(new Error(`hadolint said nothing: ${stderr}`, { cause: error }));
+      if (stdout === '') reject(new Error(`hadolint printed nothing: ${stderr}`, { cause: error }));
       else resolve((JSON.parse(stdout) as { code: string }[]).map(({ code }) => code));
     });
   });
@@ -25,7 +25,7 @@ it.skipIf(program === undefined)('finds nothing in the Dockerfile', async () => 
   expect(await findings(program ?? '', join(ROOT, 'Dockerfile'))).toEqual([]);
 });
 
-it.skipIf(program === undefined)('would find an image without a version', async () => {
+it.skipIf(program === undefined)('reports an image without a version', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-hadolint-'));
   try {
     await writeFile(join(folder, 'Dockerfile'), 'FROM node\nUSER root\n');

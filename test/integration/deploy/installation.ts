@@ -1,4 +1,4 @@
-/** One installation on a real API server for the tests of a file, each of which leaves it installed, without objects. */
+/** One installation on a real API server for the tests of a file. Each test leaves it installed and without objects. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,10 +13,10 @@ import { startPod, SYSTEM, type Pod } from './pod.ts';
 export const CRD = 'virtualservers.vps-operator.dev';
 export const INSTALL = ['-f', 'deploy/install.yaml'];
 export const BOTH = [...INSTALL, '-f', 'deploy/guards.yaml'];
-/** What nobody waits for in a test. */
+/** Short intervals, so that tests do not wait. */
 const QUICK = ['--poll-interval=200ms', '--lease-duration=3s', '--takeover-grace=1s', '--create-timeout=5s'];
 
-/** All of it is there when a test begins; simulator and namespace are those of the test. */
+/** Installed completely when a test begins; simulator and namespace belong to the test. */
 export class Installation {
   simulator!: Simulator;
   namespace = '';
@@ -68,7 +68,9 @@ export class Installation {
 
   alive = (): string[] => this.simulator.aliveServers().map(({ identifier }) => identifier);
 
-  /** Deletes it twice, and holds servers, objects and CRD against what they were; then the operator takes `web` up again. */
+  /**
+   * Deletes it twice, and checks that servers, objects and CRD are unchanged; then the operator manages `web` again.
+   */
   async removeTwice(args: string[]): Promise<void> {
     const { kubectl, alive } = this;
     const pod = await this.pod();
@@ -105,7 +107,7 @@ export class Installation {
 }
 
 export function useInstallation(): Installation {
-  // Namespaces and CRDs take their time to go, and each wait for one has a bound of its own.
+  // Namespaces and CRDs take time to disappear, and each wait has its own timeout.
   vi.setConfig({ testTimeout: 180_000 });
   const installation = new Installation();
   beforeAll(async () => {

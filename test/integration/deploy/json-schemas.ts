@@ -1,4 +1,4 @@
-/** JSON Schemas of the kinds that a real API server serves, our own among them, as kubeconform takes them. */
+/** JSON Schemas of the kinds that a real API server serves, including ours, in the format of kubeconform. */
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
@@ -8,10 +8,10 @@ interface Definition extends Schema {
   'x-kubernetes-group-version-kind'?: { group: string; version: string; kind: string }[];
 }
 
-/** Where kubeconform finds what `writeSchemas` has written to `folder`. */
+/** Where kubeconform finds the files that `writeSchemas` has written to `folder`. */
 export const schemaLocation = (folder: string): string => join(folder, '{{ .ResourceKind }}{{ .KindSuffix }}.json');
 
-/** `openApi` is the body of /openapi/v2. One file for each kind, which needs no other; unknown fields are refused. */
+/** `openApi`: the body of /openapi/v2. Writes one self-contained file per kind; unknown fields are rejected. */
 export async function writeSchemas(openApi: string, folder: string): Promise<void> {
   const { definitions } = JSON.parse(openApi) as { definitions: Record<string, Definition> };
   const strict = Object.fromEntries(Object.entries(definitions).map(([name, schema]) => [name, strictly(schema)]));
@@ -20,13 +20,13 @@ export async function writeSchemas(openApi: string, folder: string): Promise<voi
   );
   for (const { name, group, version, kind } of kinds) {
     const schema = { $ref: `#/definitions/${name}`, definitions: reachable(name, strict) };
-    // As kubeconform names them: of a group it takes the part before the first dot.
+    // kubeconform's naming: of a group, only the part before the first dot.
     const file = [kind.toLowerCase(), ...(group === '' ? [] : group.split('.', 1)), version].join('-');
     await writeFile(join(folder, `${file}.json`), JSON.stringify(schema));
   }
 }
 
-/** Objects with fields have no others; what may be a number or a text says so in words that only Kubernetes knows. */
+/** Rejects unknown fields of objects, and translates Kubernetes' int-or-string extension to plain JSON Schema. */
 function strictly(node: unknown): unknown {
   if (Array.isArray(node)) return node.map(strictly);
   if (typeof node !== 'object' || node === null) return node;
@@ -38,7 +38,7 @@ function strictly(node: unknown): unknown {
   return { ...Object.fromEntries(entries), ...(isObject && { additionalProperties: false }) };
 }
 
-/** The definitions that this one refers to, through others too, and itself. */
+/** The definitions that this one refers to, directly or indirectly, and itself. */
 function reachable(name: string, all: Record<string, unknown>): Record<string, unknown> {
   const found: Record<string, unknown> = {};
   const open = [name];

@@ -1,10 +1,13 @@
-/** An installation on a real API server: what it orders and cancels, an upgrade, and its removal. test/exhaustive ends it otherwise. */
+/**
+ * An installation on a real API server: orders and cancels, an upgrade, and its removal. test/exhaustive has other ways
+ * to remove it.
+ */
 import { expect, it } from 'vitest';
 import { INSTALL, useInstallation } from './installation.ts';
 
 const here = useInstallation();
 
-it('orders and cancels servers with what it is installed with', async () => {
+it('orders and cancels servers with its shipped permissions', async () => {
   const pod = await here.pod();
   await here.applyServer('web');
   await here.ready('web');
@@ -14,7 +17,7 @@ it('orders and cancels servers with what it is installed with', async () => {
   expect(await pod.stop()).toBe(0);
 });
 
-it('goes on in the new pod with what the old one has begun, and orders nothing twice', async () => {
+it('continues in a new pod what the old one began, and orders nothing twice', async () => {
   const old = await here.pod();
   await old.saying('became the leader');
   await here.applyServer('web');
@@ -28,5 +31,5 @@ it('goes on in the new pod with what the old one has begun, and orders nothing t
   await here.kubectl('delete', 'vps', 'web', '-n', here.namespace, '--timeout=40s');
 });
 
-it('leaves servers, objects and CRD alone when install.yaml is deleted, twice, and takes them up again', () =>
+it('leaves servers, objects and CRD alone when install.yaml is deleted, twice, and manages them again afterwards', () =>
   here.removeTwice(INSTALL));

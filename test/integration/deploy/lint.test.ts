@@ -1,4 +1,4 @@
-/** kube-score over the manifests as users apply them, with all its checks: nothing is found that is not argued away. */
+/** kube-score on the manifests as users apply them, with all its checks; every exception has a reason. */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -18,10 +18,10 @@ interface Exception {
   reason: string;
 }
 
-/** Of kube-score: what is below has a comment of at least a warning. */
+/** kube-score grade below which a check counts as a finding (a warning or worse). */
 const FINE = 10;
 const BUILD_MS = 900_000;
-/** Each a folder, and components that are put on it. */
+/** Each entry is a folder plus the components to add to it. */
 const OVERLAYS = [
   ['base', 'components/connection-secrets', 'components/ssh-check'],
   ['overlays/namespaced', 'components/connection-secrets/namespaced'],
@@ -33,13 +33,13 @@ beforeAll(async () => {
   kubeScore = await goProgram(GO_PROGRAMS.kubeScore);
 }, BUILD_MS);
 
-/** `<check> <object>` of all that kube-score has to say of these manifests. */
+/** `<check> <object>` of every finding of kube-score. */
 async function findings(yaml: string): Promise<string[]> {
   const args = ['score', '--all-default-optional', '--output-format=json', '--kubernetes-version=v1.36', '-'];
   const text = await new Promise<string>((resolve, reject) => {
-    // It ends with 1 when it finds something; only without an answer has it failed.
+    // kube-score exits with 1 if it finds something; it has failed only if there is no output.
     const child = execFile(kubeScore, args, { maxBuffer: 2 ** 24 }, (error, stdout, stderr) => {
-      if (stdout === '') reject(new Error(`kube-score said nothing: ${stderr}`, { cause: error }));
+      if (stdout === '') reject(new Error(`kube-score printed nothing: ${stderr}`, { cause: error }));
       else resolve(stdout);
     });
     child.stdin?.end(yaml);
@@ -52,7 +52,7 @@ async function findings(yaml: string): Promise<string[]> {
   );
 }
 
-it('finds nothing in the manifests but the exceptions, and all of these', async () => {
+it('finds exactly the listed exceptions in the manifests', async () => {
   const exceptions = parse(await readFile(join(import.meta.dirname, 'lint-exceptions.yaml'), 'utf8')) as Exception[];
   const built = OVERLAYS.map(async (names) => {
     const [folder = '', ...components] = names.map((name) => `deploy/manifests/${name}`);
@@ -64,7 +64,7 @@ it('finds nothing in the manifests but the exceptions, and all of these', async 
   expect(exceptions.filter(({ reason }) => reason.length < 20)).toEqual([]);
 });
 
-it('finds what is wrong', async () => {
+it('reports a real problem', async () => {
   const base = await kustomize(inject('kubectl'), 'deploy/manifests/base');
   const found = await findings(base.replace('readOnlyRootFilesystem: true', 'readOnlyRootFilesystem: false'));
   expect(found).toContain('container-security-context-readonlyrootfilesystem vps-operator');

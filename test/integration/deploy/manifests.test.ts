@@ -1,4 +1,4 @@
-/** The manifests as kubectl builds them, without an API server: what must agree in them does. */
+/** The manifests as kubectl builds them, without an API server: values that must agree do agree. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, inject, it } from 'vitest';
@@ -53,7 +53,7 @@ interface Manifest {
 
 const MANIFESTS = 'deploy/manifests';
 const COMPONENT = 'app.kubernetes.io/component';
-/** Of a folder of deploy/manifests and components there. */
+/** Builds a folder of deploy/manifests with components. */
 const build = async (...names: string[]): Promise<Manifest[]> => {
   const [folder = '', ...components] = names.map((name) => `${MANIFESTS}/${name}`);
   const yaml = await kustomize(inject('kubectl'), folder, ...components);
@@ -77,12 +77,12 @@ function podOf(manifests: Manifest[], name = 'vps-operator') {
   return { template, container, labels: template.metadata.labels };
 }
 
-describe('the files to install from', () => {
-  it.each(INSTALL_FILES)('say what the base says (else run: npm run manifests): %s', async (name) => {
+describe('the install files', () => {
+  it.each(INSTALL_FILES)('match the base (else run: npm run manifests): %s', async (name) => {
     expect(await readFile(join(ROOT, name), 'utf8')).toBe((await installFiles(inject('kubectl')))[name]);
   });
 
-  it('have the guards, and nothing else, in a file of their own, which outlives the removal of the rest', async () => {
+  it('keep the guards in a separate file, which survives the removal of the rest', async () => {
     const [install = [], guards = []] = await Promise.all(
       INSTALL_FILES.map(async (name) =>
         parseAllDocuments(await readFile(join(ROOT, name), 'utf8')).map((one) => one.toJS() as Manifest),
@@ -100,7 +100,7 @@ describe('the files to install from', () => {
     expect(install.length + guards.length).toBe(base.length);
   });
 
-  it('keep definitions and guards when a GitOps tool prunes or deletes what it has applied', () => {
+  it('keep CRDs and guards when a GitOps tool prunes or deletes what it has applied', () => {
     const kept = base.filter(
       ({ kind, metadata }) => kind === 'CustomResourceDefinition' || metadata.labels?.[COMPONENT] === 'guards',
     );
@@ -112,7 +112,7 @@ describe('the files to install from', () => {
       });
   });
 
-  it('begins with Namespace and CRD and brings no settings, which an upgrade would overwrite', () => {
+  it('begin with Namespace and CRD, and contain no settings that an upgrade would overwrite', () => {
     expect(base.slice(0, 2).map(({ kind }) => kind)).toEqual(['Namespace', 'CustomResourceDefinition']);
     expect(base.map(({ kind }) => kind)).not.toContain('ConfigMap');
     expect(base.map(({ kind }) => kind)).not.toContain('Secret');
@@ -122,7 +122,7 @@ describe('the files to install from', () => {
 describe.each(Object.entries(withOperator))('the operator of %s', (_name, manifests) => {
   const { template, container, labels } = podOf(manifests);
 
-  it('is given flags that it knows, and that leave the rest to the ConfigMap', () => {
+  it('has known flags only, and leaves other settings to the ConfigMap', () => {
     const env = { VPS_BASE_URL: 'https://a.example', VPS_AUTH_URL: 'https://b.example' };
     const parsed = parseConfig(container.args, env);
     expect(parsed).toMatchObject({ kind: 'run', config: { leaderElect: true, baseUrl: 'https://a.example' } });
@@ -134,7 +134,7 @@ describe.each(Object.entries(withOperator))('the operator of %s', (_name, manife
     expect(set.filter((name) => !variables.includes(name))).toEqual([]);
   });
 
-  it('listens where the ports are declared and the probes look', () => {
+  it('listens on the declared ports that the probes use', () => {
     const { config } = parseConfig(container.args, {
       VPS_BASE_URL: 'https://a.example',
       VPS_AUTH_URL: 'https://b.example',
@@ -150,13 +150,13 @@ describe.each(Object.entries(withOperator))('the operator of %s', (_name, manife
     expect(container.readinessProbe?.httpGet).toEqual({ path: '/readyz', port: 'probes' });
   });
 
-  it('keeps its journal in a volume of its own pod', () => {
+  it('keeps its journal in a volume of its pod', () => {
     const folder = container.args.find((arg) => arg.startsWith('--journal-dir='))?.split('=')[1];
     const mount = container.volumeMounts?.find(({ mountPath }) => mountPath === folder);
     expect(template.spec.volumes?.find(({ name }) => name === mount?.name)).toHaveProperty('emptyDir');
   });
 
-  it('is selected by Deployment, budget, Service, network policy and spread, and the ports these name exist', () => {
+  it('is selected by Deployment, budget, Service, network policy and spread, whose ports exist', () => {
     const selectors = [
       find(manifests, 'Deployment', 'vps-operator')?.spec?.selector,
       find(manifests, 'PodDisruptionBudget', 'vps-operator')?.spec?.selector,
@@ -180,14 +180,14 @@ describe.each(Object.entries(withOperator))('the operator of %s', (_name, manife
     expect(names).toContain('metrics');
   });
 
-  it('has the time to wait for an order that it has sent', () => {
+  it('has enough time to stop after an order that it has sent', () => {
     const createTimeoutMs = parseDuration(FLAGS.createTimeoutMs.default) ?? NaN;
     expect(template.spec.terminationGracePeriodSeconds * 1000).toBeGreaterThan(createTimeoutMs + 60_000);
   });
 });
 
 describe('the images', () => {
-  it('are those of this version', async () => {
+  it('have this version', async () => {
     const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };
     const containers = [...base, ...demo, ...namespaced].flatMap(({ spec }) => spec?.template?.spec.containers ?? []);
     expect(containers.map(({ image }) => image)).toEqual(
@@ -200,7 +200,7 @@ describe('the namespaced overlay', () => {
   const isOperator = ({ subjects = [] }: Manifest): boolean =>
     subjects.some(({ name, namespace }) => name === 'vps-operator' && namespace === 'vps-operator-system');
 
-  it('gives the operator no right in the whole cluster, but to read the definition', () => {
+  it('gives the operator no cluster-wide right except reading the CRD', () => {
     const clusterWide = (manifests: Manifest[]): string[] =>
       manifests.filter(isOperator).flatMap(({ roleRef }) => (roleRef?.kind === 'ClusterRole' ? [roleRef.name] : []));
     expect(clusterWide(base)).toEqual(['vps-operator', 'vps-operator-definition']);
@@ -208,7 +208,7 @@ describe('the namespaced overlay', () => {
     expect(find(namespaced, 'ClusterRole', 'vps-operator')).toBeUndefined();
   });
 
-  it('gives it in a namespace what the base gives it in all', () => {
+  it('gives the operator the same rights in a namespace as the base gives in all', () => {
     const inOne = find(watched, 'Role', 'vps-operator')?.rules;
     expect(inOne).toBeDefined();
     expect(inOne).toEqual(find(base, 'ClusterRole', 'vps-operator')?.rules);
@@ -222,7 +222,7 @@ describe('the component connection-secrets', () => {
   it.each([
     ['base', base, connecting, [`ClusterRole ${NAME}`, `ClusterRoleBinding ${NAME}`]],
     ['overlays/namespaced', namespaced, connectingNamespaced, []],
-  ])('adds rights and policy to %s, and the flag', (_name, without, withIt, rights) => {
+  ])('adds rights, policy and flag to %s', (_name, without, withIt, rights) => {
     const policy = [`ValidatingAdmissionPolicy ${NAME}`, `ValidatingAdmissionPolicyBinding ${NAME}`];
     expect(names(withIt).sort()).toEqual([...names(without), ...rights, ...policy].sort());
     const { env = [], args } = podOf(withIt).container;
@@ -235,13 +235,13 @@ describe('the component connection-secrets', () => {
     expect(parseConfig(args, { ...urls, ...given })).toMatchObject({ config: { connectionSecrets: true } });
   });
 
-  it('gives in a namespace what it gives in all', async () => {
+  it('gives the same rights in a namespace as in all', async () => {
     const inOne = find(await build('components/connection-secrets/watched'), 'Role', NAME)?.rules;
     expect(inOne).toBeDefined();
     expect(inOne).toEqual(find(connecting, 'ClusterRole', NAME)?.rules);
   });
 
-  it('knows the operator as the policies of the base do', () => {
+  it('identifies the operator like the policies of the base', () => {
     const policyOf = (name: string): string =>
       JSON.stringify(find(connecting, 'ValidatingAdmissionPolicy', name)?.spec);
     const [identity = ''] = /\['system:serviceaccount:[^\]]+\]/.exec(policyOf('vps-operator-record')) ?? [];
@@ -251,7 +251,7 @@ describe('the component connection-secrets', () => {
 });
 
 describe('the demo', () => {
-  it('leads the operator to the simulator', () => {
+  it('connects the operator to the simulator', () => {
     const { container, labels } = podOf(demo, 'vps-simulator');
     const { host } = new URL(find(demo, 'ConfigMap', 'vps-operator-config')?.data?.VPS_BASE_URL ?? '');
     expect(host).toBe(`vps-simulator.vps-simulator.svc:${container.ports[0]?.containerPort}`);

@@ -1,6 +1,6 @@
 /**
- * Stands in for the kubelet: runs the operator as a process with the arguments, the environment and the identity that
- * the installed Deployment gives its pods. What a container brings along is put in its place: folders and free ports.
+ * Replaces the kubelet: runs the operator as a process with the arguments, environment and identity that the installed
+ * Deployment gives its pods. Volumes and ports become temporary folders and free ports.
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -23,13 +23,13 @@ interface PodSpec {
 }
 
 export interface Pod extends Program {
-  /** Resolves when its log holds this message. */
+  /** Resolves when its log contains this message. */
   saying(message: string): Promise<void>;
-  /** As the kubelet stops it. Resolves with the exit code. */
+  /** Stops it as the kubelet does. Resolves with the exit code. */
   stop(): Promise<number | null>;
 }
 
-/** `flags` are added, for what a test cannot wait for. Ends with the test. */
+/** `flags` are added to shorten waits. The process ends with the test. */
 export async function startPod(cluster: Cluster, flags: string[] = []): Promise<Pod> {
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-pod-'));
   const deployment = await getJson<{ spec: { template: { spec: PodSpec } } }>(cluster, 'deployment', 'vps-operator');
@@ -42,7 +42,7 @@ export async function startPod(cluster: Cluster, flags: string[] = []): Promise<
     [join(ROOT, 'src/main.ts'), ...args, `--kubeconfig=${kubeconfig}`, `--operator-namespace=${SYSTEM}`, ...flags],
     { env: await environment(cluster, container) },
   );
-  // Runs before the process is killed: the order of the hooks is that of a stack.
+  // Registered first, so it runs after the process is killed: hooks run in reverse order.
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   return {
     ...program,
@@ -51,7 +51,7 @@ export async function startPod(cluster: Cluster, flags: string[] = []): Promise<
       while (!said()) {
         const ended = await Promise.race([program.ended.then(() => true), tick()]);
         if (ended)
-          throw new Error(`the operator ended: ${[...program.stderr, ...program.stdout.slice(-5)].join('\n')}`);
+          throw new Error(`the operator exited: ${[...program.stderr, ...program.stdout.slice(-5)].join('\n')}`);
       }
     },
     stop() {
@@ -65,7 +65,7 @@ function tick(): Promise<false> {
   return new Promise((resolve) => setTimeout(() => resolve(false), 25));
 }
 
-/** Mounted folders become temporary ones, addresses free ports of this machine. */
+/** Replaces mounted folders by temporary ones, and addresses by free ports of this machine. */
 function inProcess(arg: string, mounts: { mountPath: string }[], folder: string): string {
   const mount = mounts.find(({ mountPath }) => arg.endsWith(`=${mountPath}`));
   if (mount !== undefined) return arg.replace(mount.mountPath, folder);

@@ -1,4 +1,4 @@
-/** kubeconform over the manifests as users apply them, against the schemas of the real API server and of our CRD. */
+/** kubeconform on the manifests as users apply them, with the schemas of the real API server and of our CRDs. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -21,7 +21,7 @@ beforeAll(async () => {
   schemas = await mkdtemp(join(tmpdir(), 'vps-operator-schemas-'));
   const http = adminHttp();
   const read = async () => JSON.stringify(await http.call({ path: '/openapi/v2' }));
-  // The API server publishes the schema of a CRD a moment after it serves it.
+  // The API server publishes a CRD's schema shortly after it starts to serve it.
   const openApi = await vi.waitUntil(
     async () => {
       const text = await read();
@@ -42,9 +42,9 @@ interface Report {
 async function check(yaml: string): Promise<Report> {
   const args = ['-strict', '-summary', '-output', 'json', '-schema-location', schemaLocation(schemas), '-'];
   const text = await new Promise<string>((resolve, reject) => {
-    // It ends with 1 when something is not valid; only without an answer has it failed.
+    // kubeconform exits with 1 if an object is invalid; it has failed only if there is no output.
     const child = execFile(kubeconform, args, (error, stdout, stderr) => {
-      if (stdout === '') reject(new Error(`kubeconform said nothing: ${stderr}`, { cause: error }));
+      if (stdout === '') reject(new Error(`kubeconform printed nothing: ${stderr}`, { cause: error }));
       else resolve(stdout);
     });
     child.stdin?.end(yaml);

@@ -1,4 +1,4 @@
-/** `npm run demo` in a pipe; test/exhaustive keeps it running, ends it early, and has it on a terminal. */
+/** `npm run demo` in a pipe; test/exhaustive keeps it running, stops it early, and runs it on a terminal. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
@@ -7,11 +7,11 @@ import { startNode } from '../support/program.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const DEMO = join(ROOT, 'tools/demo/main.ts');
-/** A demo takes about 15 s, and several times as long on a machine that is busy: this only bounds a wait in vain. */
+/** A demo takes about 15 s, several times as long on a busy machine; this is only an upper bound. */
 vi.setConfig({ testTimeout: 180_000 });
 
 describe('the demo', () => {
-  it('shows the whole life of a server in order, as README.md has it, and ends with 0', async () => {
+  it("shows a server's whole life in order, as printed in README.md, and exits with 0", async () => {
     const demo = startNode([DEMO]);
     expect(await demo.ended).toBe(0);
     const text = demo.stdout.join('\n');
@@ -38,13 +38,13 @@ describe('the demo', () => {
     expect(demo.stderr).toEqual([]);
   });
 
-  it('says in one line what is wrong with its flags and ends with 2', async () => {
+  it('reports wrong flags in one line and exits with 2', async () => {
     const demo = startNode([DEMO, '--kep']);
     expect(await demo.ended).toBe(2);
     expect(demo.stderr).toEqual([expect.stringContaining("'--kep'")]);
   });
 
-  it('says why it cannot start and ends with 1', async () => {
+  it('reports why it cannot start and exits with 1', async () => {
     const demo = startNode([DEMO], { env: { ...process.env, KUBEBUILDER_ASSETS: '/nowhere' } });
     expect(await demo.ended).toBe(1);
     expect(demo.stderr).toEqual([expect.stringContaining('KUBEBUILDER_ASSETS is /nowhere')]);

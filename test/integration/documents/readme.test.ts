@@ -1,6 +1,6 @@
 /**
- * The README is run: its `yaml` blocks are applied, its `sh` blocks executed in order, section by section, with kubectl
- * against a real API server, and a simulated provider. Blocks marked `console` are only read.
+ * Runs the README with kubectl, a real API server and a simulated provider: applies its `yaml` blocks and executes its
+ * `sh` blocks in order, section by section. `console` blocks are only for reading.
  */
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -28,7 +28,7 @@ async function pagesIn(folder: string): Promise<string[]> {
 describe('the README', () => {
   const account = { name: 'reader', keys: [readManifests(readme).key] };
 
-  it('leads from the install to a server, into it, and to its end', { timeout: 180_000 }, async () => {
+  it('leads from the installation to a server, an SSH login, and its deletion', { timeout: 180_000 }, async () => {
     const cluster = await startEmptyCluster();
     onTestFinished(() => cluster.stop());
     const simulator = await startSimulator({ accounts: [account], taskDurationMs: 300 });
@@ -41,7 +41,7 @@ describe('the README', () => {
     });
     let said = '';
     for (const block of blocksOf(readme, 'Install').filter(executable)) said += await shell.run(block);
-    // No kubelet is here to pull the image: a process does what the pod would.
+    // There is no kubelet to pull the image: a process replaces the pod.
     await startPod(cluster, ['--poll-interval=100ms']);
     for (const block of blocksOf(readme, 'Order a server').filter(executable)) said += await shell.run(block);
     expect(said).toContain('customresourcedefinition.apiextensions.k8s.io/virtualservers.vps-operator.dev');
@@ -55,7 +55,7 @@ describe('the README', () => {
     expect(simulator.aliveServers()).toEqual([]);
   });
 
-  it('says how to resolve an order whose answer was lost', async () => {
+  it('explains how to resolve an order whose answer was lost', async () => {
     const world = await createWorld({ secret: false, simulator: { accounts: [account] } });
     const shell = await createShell({
       kubeconfigPath: inject('kubeconfigPath'),
@@ -78,12 +78,12 @@ describe('the README', () => {
     expect(world.simulator.ledger.creates()).toHaveLength(1);
   });
 
-  it('gives the operator flags that it takes', () => {
+  it('gives the operator flags that it accepts', () => {
     const command = /^\$ node dist\/operator\.js (.*)$/m.exec(readme)?.[1] ?? '';
     expect(parseConfig(command.split(' '), {})).toMatchObject({ kind: 'run' });
   });
 
-  it('knows every command of npm that it names', async () => {
+  it('names only npm commands that exist', async () => {
     const { scripts } = JSON.parse(await read('package.json')) as { scripts: Record<string, string> };
     for (const file of ['README.md', 'CONTRIBUTING.md']) {
       const named = [...(await read(file)).matchAll(/\bnpm (?:run )?([a-z-]+)/g)].map(([, name = '']) => name);
@@ -91,7 +91,7 @@ describe('the README', () => {
     }
   });
 
-  it('names every reason, every annotation and every field of spec', () => {
+  it('names every reason, annotation and spec field', () => {
     const inCode = (text: string) => readme.includes(`\`${text}`);
     expect(Object.keys(REASONS).filter((reason) => !inCode(reason))).toEqual([]);
     const annotations = Object.entries(names).filter(([name]) => name.endsWith('_ANNOTATION'));
@@ -105,7 +105,7 @@ describe('the README', () => {
     expect(named.map(([, reason = '']) => reason).filter((reason) => !(reason in REASONS))).toEqual([]);
   });
 
-  it('links to files and headings that exist, as every other page does', async () => {
+  it('links only to files and headings that exist, as do all other pages', async () => {
     for (const file of pages) {
       for (const [, target = ''] of (await read(file)).matchAll(/\]\((?!https?:)([^)]+)\)/g)) {
         const [path = '', anchor] = target.split('#');
@@ -123,7 +123,7 @@ describe('the README', () => {
 });
 
 describe('the documents', () => {
-  it('are each within reach of the README or CONTRIBUTING.md', async () => {
+  it('are all reachable from the README or CONTRIBUTING.md', async () => {
     const texts = await Promise.all(['README.md', 'CONTRIBUTING.md'].map(read));
     const linked = new Set(
       texts.flatMap((text) => [...text.matchAll(/\]\((docs\/[\w-]+\.md)/g)].map(([, page]) => page)),
@@ -131,14 +131,14 @@ describe('the documents', () => {
     expect(pages.filter((page) => page.startsWith('docs/') && !linked.has(page))).toEqual([]);
   });
 
-  it('have a paragraph for each reason, and for nothing else, in the runbook', async () => {
+  it('have exactly one paragraph per reason in the runbook', async () => {
     const runbook = await read('docs/operations.md');
-    // The alerts have their paragraphs there too, which test/integration/monitoring looks at.
+    // The runbook's paragraphs on alerts are covered by test/integration/monitoring.
     const described = [...runbook.matchAll(/^### (?!VPSOperator)(\w+)$/gm)].map(([, reason = '']) => reason);
     expect(described.sort()).toEqual(Object.keys(REASONS).sort());
   });
 
-  it('show the flags as --help does', async () => {
+  it('show the same flags as --help', async () => {
     const help = parseConfig(['--help'], {});
     expect(await read('docs/flags.md')).toContain(`\`\`\`text\n${help.kind === 'help' ? help.text : ''}\n\`\`\`\n`);
   });

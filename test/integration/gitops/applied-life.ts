@@ -1,4 +1,4 @@
-/** A whole life beside a tool that applies the same manifest again and again. */
+/** An object's whole life while a tool repeatedly applies the same manifest. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { join } from 'node:path';
@@ -12,9 +12,9 @@ export const MANIFEST = join(ROOT, 'examples/servers/simple.yaml');
 export const NAME = 'simple';
 export const OBJECT = `virtualserver.vps-operator.dev/${NAME}`;
 
-/** The name under which the operator writes, as `--show-managed-fields` shows it. */
+/** The operator's field manager, as in `--show-managed-fields`. */
 const FIELD_MANAGER = 'vps-operator';
-/** Dozens of calls of kubectl. */
+/** Allows for dozens of kubectl calls. */
 export const LIFE_MS = 180_000;
 
 interface ManagedFields {
@@ -23,7 +23,7 @@ interface ManagedFields {
   fieldsV1: Record<string, unknown>;
 }
 
-/** As people call it: as administrator, in the namespace of the world. Rejects where kubectl does not end with 0. */
+/** Runs kubectl as an administrator, in the world's namespace. Rejects if kubectl does not exit with 0. */
 export const kubectlIn =
   (world: World) =>
   async (...args: string[]): Promise<string> => {
@@ -32,15 +32,15 @@ export const kubectlIn =
   };
 
 /**
- * What `kubectl diff` shows. It reads the object, and then what an apply would make of it: what the operator writes
- * between the two shows as a difference that no tool made, so only a diff of one version counts.
+ * The output of `kubectl diff`. kubectl reads the object first and computes the result of an apply afterwards, so an
+ * operator write in between would show as a difference. Only a diff of a single version counts.
  */
 export async function difference(kubectl: ReturnType<typeof kubectlIn>, flags: string[]): Promise<string> {
   const version = (): Promise<string> => kubectl('get', OBJECT, '--output=jsonpath={.metadata.resourceVersion}');
   const before = await version();
   const shown = await kubectl('diff', ...flags, '-f', MANIFEST).catch((error: unknown) => {
     const { code, stdout } = error as { code?: number; stdout?: string };
-    // 1 and a text: there is a difference.
+    // Exit code 1 and output: there is a difference.
     if (code !== 1 || !stdout) throw error;
     return stdout;
   });
@@ -65,14 +65,14 @@ function leaves(fields: Record<string, unknown>, path = ''): string[] {
   );
 }
 
-/** Each way to apply: as people do, as Argo CD does, as Flux does. */
+/** Ways to apply a manifest: as users, Argo CD and Flux do. */
 export const APPLIERS = [
   { who: 'kubectl apply', flags: [] },
   { who: 'Argo CD', flags: ['--server-side', '--field-manager=argocd-controller'] },
   { who: 'Flux', flags: ['--server-side', '--field-manager=kustomize-controller', '--force-conflicts'] },
 ];
 
-/** Nobody takes a field from anybody, nothing shows as a difference, and what people wait for with kubectl comes true. */
+/** Checks that no field changes owner, no difference shows, and `kubectl wait` succeeds. */
 export async function applyThroughLife({ flags }: (typeof APPLIERS)[number]): Promise<void> {
   const world = await createWorld({ operator: false, simulator: { taskDurationMs: 3_000 } });
   const kubectl = kubectlIn(world);

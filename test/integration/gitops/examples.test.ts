@@ -1,4 +1,4 @@
-/** Every example is taken by a real API server, with the definitions that Argo CD and Flux ship. */
+/** A real API server, with the CRDs of Argo CD and Flux, accepts every example. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -30,7 +30,7 @@ afterAll(async () => {
 });
 
 const dryRun = (example: string): Promise<string> => {
-  // Those of servers go where they are applied; the others name the namespace of their tool.
+  // Manifests of servers get a namespace; the others name the namespace of their tool.
   const where = example.startsWith('servers/') ? ['--namespace', namespace] : [];
   return kubectl(
     'apply',
@@ -44,15 +44,15 @@ const dryRun = (example: string): Promise<string> => {
 };
 
 describe('the examples', () => {
-  it('are those of servers, of Argo CD and of Flux', () => {
+  it('cover servers, Argo CD and Flux', () => {
     expect(new Set(examples.map((name) => name.split('/')[0]))).toEqual(new Set(['argocd', 'flux', 'servers']));
   });
 
-  it.each(examples)('%s is taken by the API server as it stands', async (example) => {
+  it.each(examples)('%s is accepted by the API server without changes', async (example) => {
     expect(await dryRun(example)).toMatch(/serverside-applied \(server dry run\)$/m);
   });
 
-  it('teach Argo CD our health and leave the rest of its ConfigMap alone', async () => {
+  it("add our health check to Argo CD's ConfigMap and leave the rest of it alone", async () => {
     const inArgo = ['--namespace', 'argocd'];
     await kubectl('create', ...inArgo, 'configmap', 'argocd-cm', '--from-literal=url=https://argocd.example.org');
     const path = 'examples/argocd/argocd-cm.yaml';

@@ -1,17 +1,17 @@
-/** A whole life beside tools that apply the same manifest again and again; test/exhaustive has the other tools. */
+/** An object's whole life while tools repeatedly apply the same manifest; test/exhaustive has the other tools. */
 import { expect, it } from 'vitest';
 import { spawnOperator } from '../support/process.ts';
 import { createWorld } from '../support/world.ts';
 import { APPLIERS, applyThroughLife, difference, kubectlIn, LIFE_MS, MANIFEST, NAME, OBJECT } from './applied-life.ts';
 
 it.each(APPLIERS.slice(0, 1))(
-  'one manifest is applied by $who through a whole life without a difference or a conflict',
+  'applies one manifest with $who through a whole life without a difference or a conflict',
   { timeout: LIFE_MS },
   applyThroughLife,
 );
 
 it(
-  'all of them apply beside each other without a conflict, and an edit by one of them is carried out',
+  'applies a manifest with all tools at once without a conflict, and carries out an edit by one of them',
   async () => {
     const world = await createWorld({ operator: false });
     const kubectl = kubectlIn(world);

@@ -1,4 +1,4 @@
-/** Asks Argo CD's interpreter, Flux's CEL and the kstatus library, in one Go program, what they make of objects. */
+/** Asks Argo CD's interpreter, Flux's CEL and the kstatus library, in one Go program, for the health of objects. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
@@ -17,10 +17,10 @@ export interface Judgement {
   kstatus: string;
 }
 
-/** Path of the program; where it was never built, that takes minutes. */
+/** Path of the program; the first build takes minutes. */
 export const buildJudge = (): Promise<string> => goProgram(GO_PROGRAMS.gitops);
 
-/** What they make of each object. Rejects with the words of the script or expression that fails. */
+/** The health of each object. Rejects with the error of the script or expression that fails. */
 export async function judge(objects: Record<string, unknown>): Promise<Record<string, Judgement>> {
   const child = spawn(await buildJudge(), { stdio: ['pipe', 'pipe', 'pipe'] });
   child.stdin.end(
@@ -40,7 +40,7 @@ interface FluxKustomization {
   spec: { healthCheckExprs: Record<string, string>[] };
 }
 
-/** Those of the example, as people copy them. */
+/** The expressions from the example that users copy. */
 async function fluxExpressions(): Promise<Record<string, string> | undefined> {
   const documents = parseAllDocuments(await readFile(join(ROOT, 'examples/flux/sync.yaml'), 'utf8'));
   const objects = documents.map((document) => document.toJS() as FluxKustomization);

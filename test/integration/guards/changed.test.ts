@@ -1,4 +1,7 @@
-/** The guards changed for all, on a cluster of its own: for an operator with another identity, and the definition's end. */
+/**
+ * Changes to the guards themselves, on a separate cluster: for an operator with another identity, and deletion of the
+ * CRD.
+ */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -14,7 +17,7 @@ const POLICY = join(ROOT, 'deploy/manifests/components/connection-secrets/namesp
 const DOCUMENT = await readFile(join(ROOT, 'docs/guards.md'), 'utf8');
 
 describe('an operator with another identity', () => {
-  it('does its work when the policy is patched as the document says', async () => {
+  it('works when the policy is patched as documented', async () => {
     await objects.claimed('elsewhere');
     const another: Kubectl = (args, input) =>
       guarded.root(['--as=system:serviceaccount:elsewhere:vps-operator', '--as-group=system:masters', ...args], input);
@@ -24,12 +27,12 @@ describe('an operator with another identity', () => {
     await guarded.until(another, write('b'), ({ ok }) => ok);
     expect(await refusal(another, patch('elsewhere', { spec: { deletionProtection: true } }))).toContain('spec');
     expect(await refusal(guarded.operator, write('c'))).toContain('only the operator may write status');
-    // What nobody releases would hold the definition.
+    // The leftover finalizer would block the CRD's deletion.
     await succeed(guarded.breakGlass, patch('elsewhere', { metadata: { finalizers: null } }));
   });
 });
 
-it('bounds an operator with another identity to connection Secrets when it is patched as the document says', async () => {
+it('may write only connection Secrets when the policy is patched as documented', async () => {
   const [block = ''] = /^- target:\n.*connection-secrets\n.*?(?=^```)/ms.exec(DOCUMENT) ?? [];
   const identity = '--as=system:serviceaccount:elsewhere:vps-operator';
   const another: Kubectl = (args, input) => guarded.root([identity, '--as-group=system:masters', ...args], input);
@@ -45,8 +48,8 @@ it('bounds an operator with another identity to connection Secrets when it is pa
   await succeed(operator, create);
 });
 
-// The last ones: they take the definition away.
-describe('the definition of VirtualServer', () => {
+// Must run last: they delete the CRD.
+describe('the VirtualServer CRD', () => {
   const annotate = (value: string): string[] => [
     'annotate',
     '--overwrite',
@@ -55,13 +58,13 @@ describe('the definition of VirtualServer', () => {
     `vps-operator.dev/allow-deletion=${value}`,
   ];
 
-  it('does not stand in the way of other definitions', async () => {
+  it('does not affect other CRDs', async () => {
     await guarded.apply(OTHER_CRD);
     await succeed(guarded.admin, ['delete', 'crd', 'gadgets.test.example.org']);
     await succeed(guarded.admin, ['delete', 'crd', 'servercatalogs.vps-operator.dev']);
   });
 
-  it('stays when it is deleted, by name or with all others', async () => {
+  it('survives a deletion, by name or with all others', async () => {
     await succeed(guarded.root, annotate('yes'));
     for (const args of [
       ['delete', 'crd', CRD],
@@ -80,14 +83,14 @@ describe('the definition of VirtualServer', () => {
     );
   });
 
-  it('goes when it carries the annotation', async () => {
+  it('is deleted when it has the annotation', async () => {
     await succeed(guarded.admin, annotate('true'));
     await succeed(guarded.admin, ['delete', 'crd', CRD, '--wait=false']);
     await guarded.until(guarded.root, ['get', 'crd', CRD], ({ text }) => text.includes('NotFound'));
   });
 });
 
-/** The policies as kustomize makes them with the kustomization of the document, which names a folder of manifests. */
+/** The policies that kustomize builds with the documented kustomization, applied to a folder of manifests. */
 async function patched(pattern: RegExp): Promise<string> {
   const [text] = pattern.exec(DOCUMENT) ?? [];
   if (text === undefined) throw new Error(`docs/guards.md has no text ${String(pattern)}`);

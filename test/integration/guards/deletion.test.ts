@@ -1,4 +1,4 @@
-/** Guards: what is protected is not deleted, alone or with its namespace. */
+/** Guards: protected objects cannot be deleted, alone or with their namespace. */
 import { describe, expect, it } from 'vitest';
 import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
@@ -13,7 +13,7 @@ const protectedServer = withSpec({ deletionProtection: true });
 const says = 'spec.deletionProtection is true, and deleting this VirtualServer would cancel its server';
 
 describe('deletionProtection', () => {
-  it.for(['editor', 'admin', 'root', 'breakGlass'] as const)('refuses deletion by %s, whichever way', async (who) => {
+  it.for(['editor', 'admin', 'root', 'breakGlass'] as const)('rejects every kind of deletion by %s', async (who) => {
     const name = `kept-${who.toLowerCase()}`;
     const manifest = await objects.create(name, protectedServer);
     for (const args of [
@@ -24,7 +24,8 @@ describe('deletionProtection', () => {
       ['delete', `--raw=/apis/vps-operator.dev/v1alpha1/namespaces/${guarded.namespace}/virtualservers`],
       ['replace', '--force', '--filename=-'],
     ]) {
-      // Break-glass may not create and delete as an editor may; what it is refused here is refused by the guard.
+      // Break-glass has fewer rights than an editor and may not create or delete; what is rejected here is rejected by
+      // the guard.
       expect(await refusal(guarded[who], args, manifest), args.join(' ')).toMatch(
         who === 'breakGlass' && args[1]?.startsWith('--raw') === true ? /forbidden/ : new RegExp(says),
       );
@@ -45,7 +46,7 @@ describe('deletionProtection', () => {
     await succeed(guarded.editor, ['delete', 'vps', 'lifted']);
   });
 
-  it('has no word on an object that is being deleted already', async () => {
+  it('ignores an object that is already being deleted', async () => {
     await objects.claimed('late');
     await succeed(guarded.editor, ['delete', 'vps', 'late', '--wait=false']);
     await succeed(guarded.editor, patch('late', { spec: { deletionProtection: true } }));
@@ -90,7 +91,7 @@ describe('a protected object with an owner', () => {
   const lifted = { spec: { deletionProtection: false } };
   const kept = { spec: { deletionProtection: false, deletionPolicy: 'Retain' } };
 
-  it('goes without a DELETE of anybody when the owner has gone and the protection is lifted, and says so before', async () => {
+  it('is deleted once its owner is gone and protection is lifted, and warns beforehand', async () => {
     const { kubeconfigPath, operatorKubeconfigPath } = guarded;
     const world = await createWorld({ kubeconfigPath, operatorKubeconfigPath });
     const inWorld = (...args: string[]): string[] => [...args, '-n', world.namespace];
@@ -127,11 +128,11 @@ describe('a protected object with an owner', () => {
   });
 });
 
-describe('an object with the finalizer and without a record that can be read', () => {
-  /** As such objects came to be before the guards were installed. */
+describe('an object with the finalizer and without a readable record', () => {
+  /** Bypasses the guards: such objects existed before the guards were installed. */
   const unguarded = ['--as=root', '--as-group=system:masters', '--as-group=vps-operator.dev:break-glass'];
 
-  it('keeps its namespace until an editor gives the word that its condition names', async () => {
+  it('keeps its namespace until an editor sets the annotation that its condition names', async () => {
     const { kubeconfigPath, operatorKubeconfigPath, editor, root } = guarded;
     const world = await createWorld({ kubeconfigPath, operatorKubeconfigPath });
     const within = ['--namespace', world.namespace];
@@ -166,7 +167,7 @@ describe('an object with the finalizer and without a record that can be read', (
 });
 
 describe('the policies', () => {
-  it('are in order for the type checker of the cluster', async () => {
+  it("pass the cluster's type checker", async () => {
     const ofBase = (await typeWarnings(guarded)).filter(([name]) => name !== 'vps-operator-connection-secrets');
     expect(ofBase).toEqual([
       ['vps-operator-crd-deletion', undefined],

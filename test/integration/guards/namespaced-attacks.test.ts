@@ -1,4 +1,4 @@
-/** The overlay `namespaced` under attack: by those who own other namespaces, and by forged objects in its own. */
+/** Attacks on the overlay `namespaced`: by owners of other namespaces, and with forged objects in watched ones. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { API_VERSION, FINALIZER, SERVER_PLURAL, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import { formatRecord } from '../../../src/api/record.ts';
@@ -61,8 +61,8 @@ describe('what the operator may not do in other namespaces', () => {
   });
 });
 
-describe('a ServiceAccount with the name of the operator, in a namespace of others', () => {
-  it('is held to what people may do, whatever its rights', async () => {
+describe("a ServiceAccount with the operator's name in a foreign namespace", () => {
+  it('has no more rights than a user under the guards, whatever its RBAC', async () => {
     await cluster.http.call({ method: 'POST', path: OTHERS, body: virtualServer('impostor') });
     const as = [
       `--as=system:serviceaccount:${OTHER}:vps-operator`,
@@ -80,7 +80,7 @@ describe('a ServiceAccount with the name of the operator, in a namespace of othe
 });
 
 describe('a forged record of a server that another object holds', () => {
-  it('in a watched namespace moves nothing, and goes with its object', async () => {
+  it('in a watched namespace has no effect, and is deleted with its object', async () => {
     const world = await watchedWorld();
     const record = recordOf(await readyServer(world, 'web'));
     const annotations = { [RECORD_ANNOTATION]: formatRecord({ ...record, owner: 'forged' }) };
@@ -93,8 +93,8 @@ describe('a forged record of a server that another object holds', () => {
     expect(world.simulator.ledger.cancels()).toEqual([]);
   });
 
-  // The last one: it takes the other namespace away.
-  it('in another namespace moves nothing, and goes once the operator watches that namespace too', async () => {
+  // Must run last: it deletes the other namespace.
+  it('in another namespace has no effect, and is deleted once the operator watches that namespace too', async () => {
     const world = await watchedWorld();
     const record = recordOf(await readyServer(world, 'web'));
     const annotations = { [RECORD_ANNOTATION]: formatRecord({ ...record, owner: 'forged' }) };

@@ -1,4 +1,4 @@
-/** Guards: the operator's own life under them, what it may not do, and who may do its work by breaking them. */
+/** Guards: the operator's work under them, what they forbid to the operator, and break-glass access. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -17,14 +17,14 @@ import { createWorld, type World } from '../support/world.ts';
 
 const { guarded, objects } = useGuards();
 
-/** A world under the guards: its operator is the ServiceAccount with the shipped rights. */
+/** A world under the guards; its operator uses the ServiceAccount with the shipped rights. */
 function guardedWorld(): Promise<World> {
   const { operatorKubeconfigPath, kubeconfigPath } = guarded;
   return createWorld({ kubeconfigPath, operatorKubeconfigPath });
 }
 
 describe("a server's life under the guards", () => {
-  it('goes from the order to the end, through an edit, Retain and adoption', async () => {
+  it('covers order, edit, Retain, adoption and deletion', async () => {
     const world = await guardedWorld();
     const { status } = await readyServer(world, 'web');
     const within = ['--namespace', world.namespace];
@@ -40,7 +40,7 @@ describe("a server's life under the guards", () => {
     expect(world.simulator.ledger.creates()).toHaveLength(1);
   });
 
-  it('keeps its record where kubectl replace would have dropped it', async () => {
+  it('keeps the record although kubectl replace would drop it', async () => {
     const world = await guardedWorld();
     const before = await readyServer(world, 'web');
     const replace = ['replace', '--filename=-', '--namespace', world.namespace];
@@ -48,7 +48,7 @@ describe("a server's life under the guards", () => {
     expect((await world.get('web'))?.metadata).toEqual(before.metadata);
   });
 
-  it('obeys the annotations of people', async () => {
+  it("obeys users' annotations", async () => {
     const world = await guardedWorld();
     const annotate = (text: string) =>
       succeed(guarded.editor, ['annotate', '--overwrite', 'vps', 'web', text, '--namespace', world.namespace]);
@@ -63,7 +63,7 @@ describe("a server's life under the guards", () => {
     expect(world.simulator.ledger.creates()).toHaveLength(1);
   });
 
-  it('can be ended without the operator by break-glass alone, which leaves the server', async () => {
+  it('can be ended without the operator only by break-glass, which leaves the server', async () => {
     const world = await guardedWorld();
     const { status } = await readyServer(world, 'web');
     await world.stopOperator();
@@ -81,7 +81,7 @@ describe("a server's life under the guards", () => {
 });
 
 describe('the operator', () => {
-  it('writes nothing but its finalizer, its record and the status', async () => {
+  it('may write only its finalizer, its record and the status', async () => {
     await objects.claimed('limits');
     await succeed(guarded.editor, ['label', 'vps', 'limits', 'team=a']);
     const before = await objects.read('limits');
@@ -112,7 +112,7 @@ describe('the operator', () => {
     });
   });
 
-  it('is not watched so closely on an object with more than 500 annotations', async () => {
+  it('is checked less strictly on an object with more than 500 annotations', async () => {
     const annotations = Object.fromEntries(Array.from({ length: 501 }, (_, index) => [`a${index}`, '']));
     await objects.create('huge', withAnnotations(annotations));
     await succeed(guarded.operator, patch('huge', { metadata: { annotations: { a0: 'x' } } }));
@@ -124,7 +124,7 @@ describe('the operator', () => {
 });
 
 describe('a ServerCatalog, which has no guard', () => {
-  it('is written by nobody else with the shipped rights, and put right at the next reading where it was', async () => {
+  it('cannot be written with the shipped rights of users, and is corrected at the next read', async () => {
     const world = await guardedWorld();
     const within = ['--namespace', world.namespace];
     const manifest = { apiVersion: API_VERSION, kind: CATALOG_KIND, metadata: { name: 'catalog' }, spec: {} };
@@ -155,7 +155,7 @@ describe('break-glass', () => {
     expect(status).toEqual({ observedGeneration: -1 });
   });
 
-  it('is not for those who may not impersonate the group', async () => {
+  it('is denied to users who may not impersonate the group', async () => {
     await objects.claimed('glass-editor');
     const impersonating: Kubectl = (args, input) =>
       guarded.editor(['--as=break-glass', '--as-group=vps-operator.dev:break-glass', ...args], input);

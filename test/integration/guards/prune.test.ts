@@ -1,4 +1,4 @@
-/** kubectl apply --prune under the guards: what it deletes and what it leaves, as docs/gitops.md says. */
+/** kubectl apply --prune under the guards: what it deletes and what it leaves, as documented in docs/gitops.md. */
 import { afterEach, expect, it, vi } from 'vitest';
 import { virtualServer, withSpec, type Manifest } from '../../gen/virtual-server.ts';
 import { patch, useGuards } from '../support/guarded-objects.ts';
@@ -34,7 +34,7 @@ const apply = ({ namespace }: World, ...flags: string[]): string[] => [
   ...flags,
 ];
 
-/** All of them, with their servers; returns the identifier of each. */
+/** Applies all objects and waits for their servers; returns the identifier of each. */
 async function appliedWorld(...flags: string[]): Promise<{ world: World; identifiers: Record<string, string> }> {
   const { operatorKubeconfigPath, kubeconfigPath, admin } = guarded;
   const world = await createWorld({ kubeconfigPath, operatorKubeconfigPath });
@@ -70,21 +70,24 @@ it.for([
 it.for([
   ['an allowlist', ALLOWED],
   ['an ApplySet', APPLY_SET],
-] as const)('with %s stops at a protected server, and deletes the rest once that is lifted', async ([, flags]) => {
-  vi.stubEnv('KUBECTL_APPLYSET', 'true');
-  const prunes = ['--prune', ...flags];
-  const { world, identifiers } = await appliedWorld(...prunes);
-  const prune = apply(world, ...prunes);
-  expect(await refusal(guarded.admin, prune, manifestsOf(['kept']))).toContain('spec.deletionProtection is true');
-  expect((await world.get('guarded'))?.metadata.deletionTimestamp).toBeUndefined();
-  expect(aliveIn(world)).toContain(identifiers.guarded);
+] as const)(
+  'stops at a protected server with %s, and deletes the rest once protection is lifted',
+  async ([, flags]) => {
+    vi.stubEnv('KUBECTL_APPLYSET', 'true');
+    const prunes = ['--prune', ...flags];
+    const { world, identifiers } = await appliedWorld(...prunes);
+    const prune = apply(world, ...prunes);
+    expect(await refusal(guarded.admin, prune, manifestsOf(['kept']))).toContain('spec.deletionProtection is true');
+    expect((await world.get('guarded'))?.metadata.deletionTimestamp).toBeUndefined();
+    expect(aliveIn(world)).toContain(identifiers.guarded);
 
-  await unprotect(world);
-  await succeed(guarded.admin, prune, manifestsOf(['kept']));
-  for (const name of ['guarded', 'plain', 'retained']) await world.waitGone(name);
-  expect(aliveIn(world)).toEqual([identifiers.kept, identifiers.retained].toSorted());
-  expect((await world.get('kept'))?.metadata.deletionTimestamp).toBeUndefined();
-});
+    await unprotect(world);
+    await succeed(guarded.admin, prune, manifestsOf(['kept']));
+    for (const name of ['guarded', 'plain', 'retained']) await world.waitGone(name);
+    expect(aliveIn(world)).toEqual([identifiers.kept, identifiers.retained].toSorted());
+    expect((await world.get('kept'))?.metadata.deletionTimestamp).toBeUndefined();
+  },
+);
 
 async function unprotect({ namespace }: World): Promise<void> {
   const lift = patch('guarded', { spec: { deletionProtection: false } }, '--namespace', namespace);

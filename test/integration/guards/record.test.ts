@@ -1,4 +1,4 @@
-/** Guards: finalizer, record and status are the operator's alone, everything else of an object is the people's. */
+/** Guards: only the operator may change finalizer, record and status; users may change everything else. */
 import { describe, expect, it } from 'vitest';
 import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
@@ -20,7 +20,7 @@ describe('the finalizer', () => {
   const says = `only the operator may add or remove the finalizer ${FINALIZER}`;
   const people = ['editor', 'admin', 'root'] as const;
 
-  it.for(people)('is not taken off by %s, whichever way', async (who) => {
+  it.for(people)('cannot be removed by %s in any way', async (who) => {
     const name = `finalizer-${who}`;
     const manifest = await objects.claimed(name);
     const person = guarded[who];
@@ -40,7 +40,7 @@ describe('the finalizer', () => {
     expect((await objects.read(name)).metadata.finalizers).toEqual([FINALIZER]);
   });
 
-  it('is not taken off an object that is being deleted either', async () => {
+  it('cannot be removed from an object that is being deleted either', async () => {
     await objects.claimed('finalizer-deleting');
     await succeed(guarded.editor, ['delete', 'vps', 'finalizer-deleting', '--wait=false']);
     expect(await refusal(guarded.admin, patch('finalizer-deleting', { metadata: { finalizers: null } }))).toContain(
@@ -51,21 +51,21 @@ describe('the finalizer', () => {
     expect((await guarded.root(['get', 'vps', 'finalizer-deleting'])).text).toContain('not found');
   });
 
-  it('is not put on by people, who could not take it off again', async () => {
+  it('cannot be added by users, who could not remove it again', async () => {
     await objects.create('finalizer-added');
     const add = patch('finalizer-added', { metadata: { finalizers: [FINALIZER] } });
     expect(await refusal(guarded.editor, add)).toContain(says);
     await succeed(guarded.operator, add);
   });
 
-  it('stays where kubectl replace is given the whole object', async () => {
+  it('survives kubectl replace with the whole object', async () => {
     await objects.claimed('finalizer-replace');
     const whole = await objects.edited('finalizer-replace', ({ spec }) => (spec.deletionPolicy = 'Retain'));
     await succeed(guarded.editor, ['replace', '--filename=-'], whole);
     expect((await objects.read('finalizer-replace')).spec.deletionPolicy).toBe('Retain');
   });
 
-  it('is dropped by kubectl apply of a manifest with finalizers, which is told to apply server-side', async () => {
+  it('makes kubectl apply of a manifest with finalizers fail, with the advice to apply server-side', async () => {
     const manifest = await objects.claimed('finalizer-apply');
     manifest.metadata.finalizers = ['example.org/another'];
     const said = await refusal(guarded.editor, ['apply', '--filename=-'], manifest);
@@ -83,7 +83,7 @@ describe('the finalizer of a new object', () => {
     return { ...manifest, metadata: { ...manifest.metadata, finalizers: [OTHER_FINALIZER, FINALIZER] } };
   };
 
-  it.for(['editor', 'admin', 'root', 'operator'] as const)('needs a record, for %s too', async (who) => {
+  it.for(['editor', 'admin', 'root', 'operator'] as const)('requires a record, also for %s', async (who) => {
     const name = `forged-${who}`;
     for (const args of [
       ['create', '--filename=-'],
@@ -98,7 +98,7 @@ describe('the finalizer of a new object', () => {
     expect((await guarded.root(['get', 'vps', name])).text).toContain('not found');
   });
 
-  it('is left out as the refusal says, with the server that exists', async () => {
+  it('can be omitted as the error says, and the existing server is adopted', async () => {
     const { metadata, ...manifest } = withFinalizer('unforged', withAnnotations({ 'vps-operator.dev/adopt': 'v1' }));
     const said = await refusal(guarded.editor, ['create', '--filename=-'], { ...manifest, metadata });
     expect(said).toContain('remove the finalizer from the manifest');
@@ -106,7 +106,7 @@ describe('the finalizer of a new object', () => {
     await succeed(guarded.editor, ['create', '--filename=-'], { ...manifest, metadata: rest });
   });
 
-  it('of others is their affair', async () => {
+  it("may be another one than the operator's", async () => {
     const manifest = virtualServer('of-others');
     await succeed(guarded.editor, ['create', '--filename=-'], {
       ...manifest,
@@ -119,7 +119,7 @@ describe('the record', () => {
   const says = `only the operator may change or remove the annotation ${RECORD_ANNOTATION}`;
   const forced = ['apply', '--server-side', '--force-conflicts', '--filename=-'];
 
-  it.for(['editor', 'admin', 'root'] as const)('is not changed by %s, whichever way', async (who) => {
+  it.for(['editor', 'admin', 'root'] as const)('cannot be changed by %s in any way', async (who) => {
     const name = `record-${who}`;
     const manifest = await objects.claimed(name);
     const older = { ...manifest, metadata: { name, annotations: { [RECORD_ANNOTATION]: '{}' } } };
@@ -140,7 +140,7 @@ describe('the record', () => {
     expect((await objects.read(name)).metadata.annotations?.[RECORD_ANNOTATION]).toBe(RECORD);
   });
 
-  it('is not put on an object that exists', async () => {
+  it('cannot be added to an existing object', async () => {
     await objects.create('record-added');
     const add = ['annotate', 'vps', 'record-added', `${RECORD_ANNOTATION}=${RECORD}`];
     expect(await refusal(guarded.admin, add)).toContain(says);
@@ -159,7 +159,7 @@ describe('the record', () => {
 });
 
 describe('the status', () => {
-  it.for(['intruder', 'admin', 'root'] as const)('is not written by %s, whichever way', async (who) => {
+  it.for(['intruder', 'admin', 'root'] as const)('cannot be written by %s in any way', async (who) => {
     const name = `status-${who}`;
     await objects.claimed(name);
     const changed = await objects.edited(name, (object) => (object.status = { identifier: 'v2' }));
@@ -183,8 +183,8 @@ describe('the status', () => {
   });
 });
 
-describe('people', () => {
-  it('go on with all that is theirs', async () => {
+describe('users', () => {
+  it('can change everything else', async () => {
     const manifest = await objects.claimed('people');
     const { editor } = guarded;
     await succeed(editor, ['apply', '--filename=-'], manifest);

@@ -1,4 +1,4 @@
-/** Guards: of all Secrets the operator writes connection Secrets only, whatever its rights are; others are not asked. */
+/** Guards: the operator may write only connection Secrets, whatever its RBAC; other users are not restricted. */
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { API_VERSION, CONNECTION_SECRET_TYPE, SERVER_KIND, OWNER_ANNOTATION } from '../../../src/api/names.ts';
@@ -22,7 +22,7 @@ const SAYS = {
 
 const { guarded, objects } = useGuards();
 const operator: Kubectl = (args, input) => guarded.operator(args, input);
-/** Of two objects that exist: a Secret whose owners do not is collected as garbage. */
+/** Owners must exist: the garbage collector deletes a Secret without existing owners. */
 let own: OwnerReference;
 let another: OwnerReference;
 beforeAll(async () => {
@@ -46,7 +46,7 @@ interface Secret {
   data?: Record<string, string>;
 }
 
-/** As the operator makes one. */
+/** A connection Secret as the operator creates it. */
 function connection(name: string, ownerReferences = [own]): Secret & { stringData: Record<string, string> } {
   const metadata = { name, annotations: { [OWNER_ANNOTATION]: own.uid }, ownerReferences };
   return { apiVersion: 'v1', kind: 'Secret', metadata, type: CONNECTION_SECRET_TYPE, stringData: { identifier: 'v1' } };
@@ -62,7 +62,7 @@ const read = async (name: string): Promise<Secret> =>
 const decoded = ({ data = {} }: Secret) =>
   Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]));
 
-/** None of these changes anything. */
+/** Checks that each command is rejected and changes nothing. */
 async function refusesAll(name: string, what: string, commands: [args: string[], input?: unknown][]): Promise<void> {
   const before = await read(name);
   for (const [args, input] of commands) expect(await refusal(operator, args, input), args.join(' ')).toContain(what);
@@ -70,7 +70,7 @@ async function refusesAll(name: string, what: string, commands: [args: string[],
 }
 
 describe('the operator', () => {
-  it('makes a connection Secret, and changes what it holds and whose end it shares', async () => {
+  it('may create a connection Secret, and change its data and its owner reference', async () => {
     const all = Object.fromEntries(CONNECTION_KEYS.map((key) => [key, 'x']));
     await succeed(operator, CREATE, { ...connection('own'), stringData: all });
     const people = { metadata: { ownerReferences: [another, own], labels: { team: 'a' } }, stringData: { note: 'y' } };
@@ -86,13 +86,13 @@ describe('the operator', () => {
     expect((await read('own')).metadata.ownerReferences).toEqual([another, own]);
   });
 
-  it('makes one that stays behind', async () => {
+  it('may create one that outlives its object', async () => {
     await succeed(operator, CREATE, connection('stays', []));
     expect((await read('stays')).metadata.ownerReferences).toBeUndefined();
   });
 
   it.for(['Opaque', 'kubernetes.io/tls', 'kubernetes.io/service-account-token', 'vps-operator.dev/other'])(
-    'makes none of type %s',
+    'may not create one of type %s',
     async (type) => {
       const secret = { ...connection('made'), type, stringData: { 'tls.crt': '', 'tls.key': '' } };
       secret.metadata.annotations = { ...secret.metadata.annotations, 'kubernetes.io/service-account.name': 'default' };
@@ -101,7 +101,7 @@ describe('the operator', () => {
     },
   );
 
-  it('changes nothing in a Secret of people, even one that bears its annotation', async () => {
+  it('may not change other Secrets, even with its annotation', async () => {
     const annotations = { [OWNER_ANNOTATION]: own.uid };
     const theirs = { ...connection('theirs'), metadata: { name: 'theirs', annotations }, type: 'Opaque' };
     await succeed(guarded.admin, CREATE, theirs);
@@ -114,13 +114,13 @@ describe('the operator', () => {
       [APPLY, { ...theirs, stringData: { identifier: 'v2' } }],
       [['replace', '--filename=-'], { ...theirs, stringData: { identifier: 'v2' } }],
     ]);
-    // What makes it one of the operator's is refused by the API server itself.
+    // The API server itself rejects the type change that would make the Secret the operator's.
     const retyped = patch('theirs', { type: CONNECTION_SECRET_TYPE });
     expect(await refusal(operator, retyped)).toMatch(/field is immutable|may write no Secret but/);
     expect(await refusal(guarded.root, retyped)).toContain('type: Invalid value: "vps-operator.dev/connection"');
   });
 
-  it('says whose each is, and nothing else later', async () => {
+  it('must set the owner annotation at creation, and may not change it later', async () => {
     const unowned = connection('unowned', []);
     delete unowned.metadata.annotations;
     expect(await refusal(operator, CREATE, unowned)).toContain(SAYS.owner);
@@ -138,7 +138,7 @@ describe('the operator', () => {
     ]);
   });
 
-  it('has its Secrets go with no object but their own', async () => {
+  it("may add and remove only the owner reference of the Secret's own object", async () => {
     const { uid } = own;
     for (const reference of [
       another,
@@ -156,7 +156,7 @@ describe('the operator', () => {
     await refusesAll('foreign', SAYS.owners, [[owners(own)], [owners()], [owners(own, { ...another, name: 'x' })]]);
   });
 
-  it('writes no key that somebody may be waiting for', async () => {
+  it('may write only the keys of a connection', async () => {
     for (const key of ['keyId', 'tls.key', '.dockerconfigjson', 'identifiers']) {
       for (const more of [{ data: { [key]: 'eA==' } }, { data: { [key]: '' } }, { stringData: { [key]: 'x' } }]) {
         const said = await refusal(operator, CREATE, { ...connection('keys'), ...more });
@@ -174,7 +174,7 @@ describe('the operator', () => {
     ]);
   });
 
-  it('makes no Secret last longer than people want, and keeps none from being corrected', async () => {
+  it('may not make a Secret harder to delete or change, nor is it blocked if users do', async () => {
     const finalizers = ['example.org/never'];
     const held = connection('lasting');
     expect(await refusal(operator, CREATE, { ...held, metadata: { ...held.metadata, finalizers } })).toContain(
@@ -193,8 +193,8 @@ describe('the operator', () => {
   });
 });
 
-describe('everybody else', () => {
-  it.for(['admin', 'root'] as const)('writes Secrets as before: %s', async (who) => {
+describe('other users', () => {
+  it.for(['admin', 'root'] as const)('can write all Secrets: %s', async (who) => {
     const name = `of-${who}`;
     const person = guarded[who];
     await succeed(person, ['create', 'secret', 'generic', name, '--from-literal=a=b']);
@@ -206,6 +206,6 @@ describe('everybody else', () => {
   });
 });
 
-it('is in order for the type checker of the cluster', async () => {
+it("passes the cluster's type checker", async () => {
   expect(await typeWarnings(guarded)).toContainEqual(['vps-operator-connection-secrets', undefined]);
 });

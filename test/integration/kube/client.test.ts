@@ -29,7 +29,7 @@ afterEach(async () => {
   await proxy.close();
 });
 
-/** Its connections are closed when the test ends. */
+/** Closes its connections when the test ends. */
 function kubeWith(options: Parameters<typeof createKubeHttp>[0]): Kube {
   const http = createKubeHttp(options);
   onTestFinished(() => http.close());
@@ -43,7 +43,7 @@ describe('getDefinition', () => {
   const definition = { metadata: { name: 'virtualservers.vps-operator.dev' } };
   const deletionTimestamp = '2026-01-01T00:00:00Z';
 
-  it('reads that the definition is there to stay, without its schema', async () => {
+  it('reports that the CRD exists and is not being deleted, without reading its schema', async () => {
     const answers: string[] = [];
     proxy.intercept = (request) => {
       answers.push(request.headers.accept ?? '');
@@ -57,7 +57,7 @@ describe('getDefinition', () => {
     { annotations: undefined, state: 'deleting' },
     { annotations: { 'vps-operator.dev/allow-deletion': 'false' }, state: 'deleting' },
     { annotations: { 'vps-operator.dev/allow-deletion': 'true' }, state: 'deletionAllowed' },
-  ])('tells whether a deletion is allowed: $state', async ({ annotations, state }) => {
+  ])('reports whether a deletion is allowed: $state', async ({ annotations, state }) => {
     proxy.intercept = (_, response) => {
       response.writeHead(200, { 'content-type': 'application/json' });
       response.end(JSON.stringify({ metadata: { ...definition.metadata, deletionTimestamp, annotations } }));
@@ -66,7 +66,7 @@ describe('getDefinition', () => {
     expect(await kube.getDefinition()).toBe(state);
   });
 
-  it.each(['{}', '{"metadata":{"name":"another"}}'])('takes no other answer: %s', async (body) => {
+  it.each(['{}', '{"metadata":{"name":"another"}}'])('rejects any other answer: %s', async (body) => {
     proxy.intercept = (_, response) => {
       response.writeHead(200, { 'content-type': 'application/json' });
       response.end(body);
@@ -89,11 +89,11 @@ describe('getVirtualServer', () => {
     expect(object.metadata).toHaveProperty('managedFields');
   });
 
-  it('gives undefined for an object that does not exist', async () => {
+  it('returns undefined for an object that does not exist', async () => {
     expect(await kube.getVirtualServer(namespace, 'nobody')).toBeUndefined();
   });
 
-  it('takes no 404 that does not speak of the object for its absence', async () => {
+  it('does not treat a 404 that is not about the object as its absence', async () => {
     proxy.intercept = (_, response) => {
       response.writeHead(404, { 'content-type': 'text/plain' });
       response.end('404 page not found');
@@ -119,7 +119,7 @@ describe('patchMetadata', () => {
     expect(released.metadata.annotations).toBeUndefined();
   });
 
-  it('leaves alone what it does not show of an object: annotations, labels and owner references of others', async () => {
+  it('leaves alone what it does not read: annotations, labels and owner references of others', async () => {
     const object = await createOne();
     const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: 'a-uid' };
     const theirs = { annotations: { other: 'x' }, labels: { a: 'b' }, ownerReferences: [owner] };
@@ -133,7 +133,7 @@ describe('patchMetadata', () => {
     expect(await http.call({ path })).toMatchObject({ metadata: theirs, status: { observedGeneration: 1 } });
   });
 
-  it('leaves the finalizers of others alone when it is given none', async () => {
+  it('leaves finalizers of others alone when it is given none', async () => {
     const object = await createOne();
     const theirs = await edit(http, object, { metadata: { finalizers: ['example.org/theirs'] } });
     const written = await kube.patchMetadata(versionOf(theirs), { annotations: { a: 'b' } });
@@ -155,7 +155,7 @@ describe('patchMetadata', () => {
     await expect(patch).rejects.toMatchObject({ code: 'Invalid', status: 422 });
   });
 
-  it('never touches an object that was created anew under the name', async () => {
+  it('never changes an object that was recreated under the same name', async () => {
     const object = await createOne();
     await remove(http, object);
     await create(http, namespace, manifest(object.metadata.name));
@@ -180,7 +180,7 @@ describe('writeStatus', () => {
     record: { owner: 'uid', mode: 'create', attempt: 'a1', orphans: [{ task: 3 }] },
   };
 
-  it('makes the status exactly what it is given, also where fields go', async () => {
+  it('makes the status exactly what it is given, including removed fields', async () => {
     const object = await createOne();
     const first = await kube.writeStatus(versionOf(object), object.status, full);
     expect(first.status).toEqual(full);
@@ -195,14 +195,14 @@ describe('writeStatus', () => {
     expect((await kube.getVirtualServer(namespace, object.metadata.name))?.status).toEqual(less);
   });
 
-  it('does not touch spec and metadata, nor raise the generation', async () => {
+  it('changes neither spec nor metadata, and does not raise the generation', async () => {
     const object = await createOne();
     const written = await kube.writeStatus(versionOf(object), object.status, full);
     expect(written.spec).toEqual(object.spec);
     expect(written.metadata.generation).toBe(1);
   });
 
-  it('fails with Conflict on a stale version and on an object that was created anew under the name', async () => {
+  it('fails with Conflict on a stale version, and on an object that was recreated under the same name', async () => {
     const object = await createOne();
     await kube.writeStatus(versionOf(object), object.status, full);
     await expect(kube.writeStatus(versionOf(object), object.status, {})).rejects.toMatchObject({ code: 'Conflict' });
@@ -214,7 +214,7 @@ describe('writeStatus', () => {
     expect((await kube.getVirtualServer(namespace, object.metadata.name))?.status).toEqual(anew.status);
   });
 
-  it('fails with Invalid on a status over its bounds', async () => {
+  it('fails with Invalid on a status that exceeds its bounds', async () => {
     const object = await createOne();
     const write = kube.writeStatus(versionOf(object), object.status, { ssh: 'x'.repeat(301) });
     await expect(write).rejects.toMatchObject({
@@ -225,7 +225,7 @@ describe('writeStatus', () => {
 });
 
 describe('getSecret', () => {
-  it('decodes the values, and gives undefined for a Secret that does not exist', async () => {
+  it('decodes the values, and returns undefined for a Secret that does not exist', async () => {
     const body = {
       apiVersion: 'v1',
       kind: 'Secret',
@@ -241,7 +241,7 @@ describe('getSecret', () => {
     expect(proxy.requests.every((line) => line.startsWith(`GET /api/v1/namespaces/${namespace}/secrets/`))).toBe(true);
   });
 
-  it('fails with Forbidden where the operator has no rights', async () => {
+  it('fails with Forbidden without the required rights', async () => {
     const cluster = loadCluster(inject('kubeconfigPath'));
     const { tls } = await cluster.credentials();
     const credentials = () => Promise.resolve({ tls, headers: { 'impersonate-user': 'jane' } });
@@ -249,7 +249,7 @@ describe('getSecret', () => {
     await expect(powerless.getSecret(namespace, 'nobody')).rejects.toMatchObject({ code: 'Forbidden', status: 403 });
   });
 
-  it('puts nothing of an answer that it cannot read into the error', async () => {
+  it('keeps an unreadable answer out of the error', async () => {
     proxy.intercept = (_, response) => {
       response.end('{"data":{"secret":"aHVzaA==');
       return true;
@@ -261,7 +261,7 @@ describe('getSecret', () => {
 });
 
 describe('createEvent', () => {
-  it('creates an Event on the object that kubectl shows', async () => {
+  it('creates an Event on the object, which kubectl shows', async () => {
     const object = await createOne();
     await kube.createEvent({
       regarding: { kind: SERVER_KIND, ...versionOf(object) },
@@ -286,14 +286,14 @@ describe('createEvent', () => {
 });
 
 describe('every call', () => {
-  it('shares at most eight connections with the others', async () => {
+  it('shares at most eight connections with all others', async () => {
     const object = await createOne();
     const reads = Array.from({ length: 200 }, () => kube.getVirtualServer(namespace, object.metadata.name));
     expect((await Promise.all(reads)).every((read) => read?.metadata.uid === object.metadata.uid)).toBe(true);
     expect(proxy.connections.total).toBeLessThanOrEqual(8);
   });
 
-  it('ends at its deadline when no answer comes', async () => {
+  it('ends at its deadline if no answer comes', async () => {
     const impatient = kubeWith({ cluster: proxy.cluster, timeoutMs: 200 });
     proxy.silent = true;
     await expect(impatient.getVirtualServer(namespace, 'x')).rejects.toMatchObject({
@@ -302,13 +302,13 @@ describe('every call', () => {
     });
   });
 
-  it('ends at its deadline when an answer begins and does not end', async () => {
+  it('ends at its deadline if an answer starts but does not end', async () => {
     const impatient = kubeWith({ cluster: proxy.cluster, timeoutMs: 200 });
     proxy.intercept = (_, response) => response.write('{');
     await expect(impatient.getVirtualServer(namespace, 'x')).rejects.toMatchObject({ code: 'Unreachable' });
   });
 
-  it('fails with Unreachable when the connection breaks, and works again after it', async () => {
+  it('fails with Unreachable when the connection breaks, and works again afterwards', async () => {
     const object = await createOne();
     proxy.refusing = true;
     await expect(kube.getVirtualServer(namespace, 'x')).rejects.toMatchObject({ code: 'Unreachable' });
@@ -323,7 +323,7 @@ describe('every call', () => {
     [500, 'ServerError'],
     [503, 'ServerError'],
     [301, 'BadResponse'],
-  ])('turns HTTP status %i into %s', async (status, code) => {
+  ])('maps HTTP status %i to %s', async (status, code) => {
     proxy.intercept = (_, response) => answerStatus(response, status);
     await expect(kube.getVirtualServer(namespace, 'x')).rejects.toMatchObject({
       code,
@@ -332,7 +332,7 @@ describe('every call', () => {
     });
   });
 
-  it('says how long the API server asked to wait', async () => {
+  it('reports how long the API server asked to wait', async () => {
     proxy.intercept = (_, response) => answerStatus(response, 429, { 'retry-after': '7' });
     await expect(kube.getVirtualServer(namespace, 'x')).rejects.toMatchObject({
       code: 'TooManyRequests',
@@ -340,7 +340,7 @@ describe('every call', () => {
     });
   });
 
-  it('is repeated once with credentials read anew after a 401', async () => {
+  it('is repeated once with newly read credentials after a 401', async () => {
     const object = await createOne();
     let refusals = 0;
     proxy.intercept = (_, response) => refusals < 1 && (refusals += 1) > 0 && answerStatus(response, 401);

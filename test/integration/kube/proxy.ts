@@ -1,4 +1,4 @@
-/** A proxy in front of the API server that can fail in the ways a network and a server can. */
+/** A proxy in front of the API server that can fail like a network or a server. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { request } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -10,11 +10,11 @@ export interface FaultProxy {
   readonly cluster: Cluster;
   /** `METHOD /path?query` of each request, in order. */
   readonly requests: string[];
-  /** Connections accepted so far, and open now. */
+  /** Number of connections accepted so far, open now, and open at most. */
   readonly connections: { total: number; open: number; mostOpen: number };
-  /** Answers a request in place of the API server when it returns true. */
+  /** Returns true if it answered a request instead of the API server. */
   intercept: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined;
-  /** While true, everything from the API server is held back; connections stay open. */
+  /** While true, answers of the API server are held back; connections stay open. */
   silent: boolean;
   /** Breaks every connection; while `refusing`, new ones break at once. */
   cut(): void;
@@ -23,7 +23,7 @@ export interface FaultProxy {
 }
 
 export const isWatch = (message: IncomingMessage) => message.url?.includes('watch=true') === true;
-/** Of objects; a list of names is another matter. */
+/** Lists of objects; excludes lists of names only. */
 export const isListLine = (line: string) => line.includes('limit=') && !line.includes('includeObject=');
 export const isList = (message: IncomingMessage) => isListLine(message.url ?? '');
 

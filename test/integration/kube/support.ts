@@ -1,4 +1,4 @@
-/** What tests against the real API server share: a client, kubectl, namespaces and objects of their own. */
+/** What tests against the real API server share: a client, kubectl, namespaces and objects. */
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { inject } from 'vitest';
@@ -13,7 +13,7 @@ const run = promisify(execFile);
 
 export const SSH_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJd me@example.org';
 
-/** Of the shared API server, as an administrator. */
+/** A client of the shared API server, with administrator rights. */
 export function adminHttp(kubeconfigPath: string = inject('kubeconfigPath')): KubeHttp {
   return createKubeHttp({ cluster: loadCluster(kubeconfigPath) });
 }
@@ -29,7 +29,7 @@ export async function createNamespace(http: KubeHttp): Promise<string> {
   return created.metadata.name;
 }
 
-/** A manifest that the API server takes; `spec` overrides fields, `undefined` removes one. */
+/** A manifest that the API server accepts; `spec` overrides fields, `undefined` removes one. */
 export function manifest(name: string, spec: Record<string, unknown> = {}) {
   return {
     apiVersion: API_VERSION,
@@ -43,7 +43,7 @@ export async function create(http: KubeHttp, namespace: string, body: object): P
   return (await http.call({ method: 'POST', path: collectionOf(VIRTUAL_SERVERS, namespace), body })) as VirtualServer;
 }
 
-/** A merge patch without any precondition, as a person would send it. */
+/** Sends a merge patch without a precondition, as a user would. */
 export async function edit(
   http: KubeHttp,
   object: VirtualServer,

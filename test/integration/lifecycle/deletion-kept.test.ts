@@ -1,4 +1,4 @@
-/** Objects that go without their servers, or do not go: Retain, deletionProtection, paused. */
+/** Objects that are deleted without their servers, or held: Retain, deletionProtection, paused. */
 import { describe, expect, it } from 'vitest';
 import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
 import { readyServer, recordOf, stalledMessage } from '../support/records.ts';
@@ -18,7 +18,7 @@ async function expectLeft(world: World, name: string, note: string): Promise<voi
 }
 
 describe('deletionProtection', () => {
-  it('keeps object and server, and cancels when it is set to false', async () => {
+  it('keeps object and server, and cancels the server when it is set to false', async () => {
     const world = await createWorld();
     await readyServer(world, 'web', withSpec({ deletionProtection: true }));
     await world.delete('web');
@@ -31,7 +31,7 @@ describe('deletionProtection', () => {
     expect(world.simulator.ledger.cancels()).toHaveLength(1);
   });
 
-  it('lets the object go without its server when deletionPolicy becomes Retain', async () => {
+  it('releases the object without its server when deletionPolicy becomes Retain', async () => {
     const world = await createWorld();
     const ready = await readyServer(world, 'web', withSpec({ deletionProtection: true }));
     await world.delete('web');
@@ -41,7 +41,7 @@ describe('deletionProtection', () => {
     expect(world.simulator.aliveServers()).toHaveLength(1);
   });
 
-  it('keeps nobody from deleting an object that ordered nothing', async () => {
+  it('does not hold an object that ordered nothing', async () => {
     const world = await createWorld({ secret: false });
     await world.create(virtualServer('web', withSpec({ deletionProtection: true })));
     await world.waitForReason('web', 'SecretNotFound', 'Stalled');
@@ -51,7 +51,7 @@ describe('deletionProtection', () => {
 });
 
 describe('deletionPolicy Retain', () => {
-  it('leaves a ready server behind, by name, even without a key', async () => {
+  it('leaves a ready server behind and names it, even without a key', async () => {
     const world = await createWorld();
     const ready = await readyServer(world, 'web', retained);
     await world.stopOperator();
@@ -62,7 +62,7 @@ describe('deletionPolicy Retain', () => {
     expect(world.simulator.aliveServers()).toHaveLength(1);
   });
 
-  it('follows a task until the identifier is known, so that what is left has a name', async () => {
+  it('follows a task until the identifier is known, so the server that is left has a name', async () => {
     const world = await createWorld({ simulator: { taskDurationMs: Infinity } });
     const nameless = world.simulator.faults.inject({
       match: { route: '/beta/queue/vps/{task}' },
@@ -77,7 +77,7 @@ describe('deletionPolicy Retain', () => {
     await expectLeft(world, 'web', world.simulator.ledger.creates()[0]?.identifier ?? 'none');
   });
 
-  it('holds the object while the outcome of its order is unknown, then leaves the server that you name', async () => {
+  it('holds the object while the outcome of its order is unknown, then leaves the adopted server', async () => {
     const world = await createWorld();
     world.simulator.faults.inject({ match: POST, action: { kind: 'reset', after: true } });
     await world.create(virtualServer('web', retained));
@@ -95,7 +95,7 @@ describe('deletionPolicy Retain', () => {
 });
 
 describe('the annotation paused', () => {
-  it('keeps everything as it is, release too, until it is removed', async () => {
+  it('holds everything, including a deletion, until it is removed', async () => {
     const world = await createWorld({ flags: ['--resync-interval=100ms'] });
     await readyServer(world, 'web');
     await world.annotate('web', { paused: 'true' });
@@ -112,7 +112,7 @@ describe('the annotation paused', () => {
     expect(world.simulator.ledger.cancels()).toHaveLength(1);
   });
 
-  it('keeps a deleted object that ordered nothing, and orders nothing meanwhile', async () => {
+  it('orders nothing while it is set, and orders when it is set to false', async () => {
     const world = await createWorld({ secret: false });
     await world.create(virtualServer('web'));
     await world.waitForReason('web', 'SecretNotFound', 'Stalled');

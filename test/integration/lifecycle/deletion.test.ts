@@ -1,4 +1,4 @@
-/** Deleting an object at every moment of its life: its server is cancelled once, and nothing is left behind unseen. */
+/** Deletes an object at every stage of its life: its server is cancelled once, and nothing is left behind unnoticed. */
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
 import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
@@ -8,7 +8,7 @@ import { condition, createWorld } from '../support/world.ts';
 const SERVER = '/beta/vps/servers/{identifier}';
 
 describe('deleting an object before a server was ordered', () => {
-  it('lets it go without credentials', async () => {
+  it('releases it without credentials', async () => {
     const world = await createWorld({ secret: false });
     await world.create(virtualServer('web'));
     await world.waitForReason('web', 'SecretNotFound', 'Stalled');
@@ -17,7 +17,7 @@ describe('deleting an object before a server was ordered', () => {
     expect(world.simulator.ledger.requestCount).toBe(0);
   });
 
-  it('lets it go while its spec is invalid', async () => {
+  it('releases it while its spec is invalid', async () => {
     const world = await createWorld();
     await world.create(virtualServer('web', withSpec({ product: 'vps-1bg' })));
     await world.waitForReason('web', 'InvalidSpec', 'Stalled');
@@ -58,7 +58,7 @@ describe('deleting an object while the task runs', () => {
     expect(world.simulator.ledger.cancels()).toHaveLength(1);
   });
 
-  it('holds the object when the task has vanished without an identifier, until a person has looked', async () => {
+  it('holds the object when the task has vanished without an identifier, until a person resolves it', async () => {
     const world = await createWorld({ simulator: { taskDurationMs: Infinity } });
     world.simulator.faults.inject({
       match: { route: '/beta/queue/vps/{task}' },
@@ -82,19 +82,19 @@ describe('deleting an object while the task runs', () => {
 });
 
 describe('deleting an object whose server is ready', () => {
-  it('releases it when the server is gone already and the provider proves that', async () => {
+  it('releases it when the server is already gone and the provider proves it', async () => {
     const world = await createWorld();
     const ready = await readyServer(world, 'web');
     world.simulator.fleet.removeServer(ready.status?.identifier ?? '');
     await world.delete('web');
     await world.waitGone('web');
-    // It was read before: its identifier may be that of another server by now.
+    // No DELETE for a server that was read before: another server may have its identifier by now.
     expect(world.simulator.ledger.requests({ method: 'DELETE', route: SERVER })).toEqual([]);
     expect(world.simulator.ledger.requests({ method: 'GET', route: SERVER, status: 404 }).length).toBeGreaterThan(2);
     expect(world.simulator.ledger.cancels()).toEqual([]);
   });
 
-  it('holds it when the 404 is that of a provider that does not answer else', async () => {
+  it('holds it when the provider answers 404 but fails otherwise', async () => {
     const world = await createWorld();
     const ready = await readyServer(world, 'web');
     world.simulator.fleet.removeServer(ready.status?.identifier ?? '');
@@ -135,7 +135,7 @@ describe('deleting an object whose server is ready', () => {
     expect(world.simulator.ledger.cancels()).toHaveLength(1);
   });
 
-  it('says what to do when neither Secret nor memory has a key, and cancels when the Secret is back', async () => {
+  it('says what to do when there is neither Secret nor remembered key, and cancels once it is back', async () => {
     const world = await createWorld();
     await readyServer(world, 'web');
     await world.stopOperator();

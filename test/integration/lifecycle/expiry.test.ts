@@ -1,4 +1,4 @@
-/** Servers with an end: spec.expiresAt and spec.ttl. */
+/** Servers that expire: spec.expiresAt and spec.ttl. */
 import { describe, expect, it } from 'vitest';
 import { RECONCILE_AT_ANNOTATION } from '../../../src/api/names.ts';
 import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
@@ -8,7 +8,7 @@ import { createWorld, type World } from '../support/world.ts';
 const inMs = (ms: number): string => new Date(Date.now() + ms).toISOString();
 const HOUR_MS = 3_600_000;
 
-/** The object stays, its server does not, and nothing was ordered a second time. */
+/** Checks that the object remains, its server does not, and only one server was ordered. */
 async function expectExpired(world: World, name: string): Promise<void> {
   const expired = await world.waitForReason(name, 'Expired', 'Stalled');
   expect(world.simulator.aliveServers()).toEqual([]);
@@ -23,14 +23,14 @@ async function expectExpired(world: World, name: string): Promise<void> {
 }
 
 describe('ttl', () => {
-  it('cancels the server after it was ready for so long, keeps the object, and orders nothing again', async () => {
+  it('cancels the server this long after it was ready, keeps the object, and orders nothing again', async () => {
     const world = await createWorld();
     const manifest = virtualServer('web', withSpec({ ttl: '2s' }));
     await world.create(manifest);
     const ready = await world.waitFor('web', ({ status }) => status?.record?.readyAt !== undefined);
     expect(ready.status?.conditions?.find(({ type }) => type === 'Expiring')?.reason).toBe('ExpiresSoon');
     await expectExpired(world, 'web');
-    // More time comes too late: it is said, and nothing is paid for.
+    // An extension after the expiry orders nothing.
     await world.patch('web', { spec: { ttl: '72h' } });
     await world.visited('web');
     expect(world.simulator.ledger.creates()).toHaveLength(1);
@@ -41,7 +41,7 @@ describe('ttl', () => {
 });
 
 describe('expiresAt', () => {
-  it('cancels the server then, also when the provider is down at that moment', async () => {
+  it('cancels the server at that time, also when the provider is down at that moment', async () => {
     const world = await createWorld();
     await readyServer(world, 'web');
     const outage = world.simulator.faults.inject({
@@ -55,7 +55,7 @@ describe('expiresAt', () => {
   });
 
   it.each(['2099-01-31T18:00:00,5Z', '2099-01-31T18:00:00.123456789Z', '2099-01-31T18:00:00-24:00'])(
-    'is read as the API server reads it: %s is far away',
+    'is parsed like the API server does: %s is far away',
     async (expiresAt) => {
       const world = await createWorld();
       await world.create(virtualServer('web', withSpec({ expiresAt })));
@@ -65,7 +65,7 @@ describe('expiresAt', () => {
     },
   );
 
-  it('can be moved before the end', async () => {
+  it('can be extended before it is reached', async () => {
     const world = await createWorld();
     await readyServer(world, 'web');
     const end = Date.now() + 1500;
@@ -73,13 +73,13 @@ describe('expiresAt', () => {
     await world.waitFor('web', ({ status }) => status?.conditions?.some(({ type }) => type === 'Expiring') === true);
     await world.patch('web', { spec: { expiresAt: inMs(48 * HOUR_MS) } });
     await world.waitFor('web', ({ status }) => status?.conditions?.every(({ type }) => type !== 'Expiring') === true);
-    await world.until(() => Promise.resolve(Date.now() > end), 'the first end is over');
+    await world.until(() => Promise.resolve(Date.now() > end), 'the first expiry to pass');
     await world.visited('web');
     expect(world.simulator.aliveServers()).toHaveLength(1);
     expect(world.simulator.ledger.cancels()).toEqual([]);
   });
 
-  it('cancels nothing that is protected, says so, and cancels when the protection ends', async () => {
+  it('cancels nothing that is protected, reports it, and cancels when protection is lifted', async () => {
     const world = await createWorld();
     await readyServer(world, 'web', withSpec({ deletionProtection: true }));
     await world.patch('web', { spec: { expiresAt: inMs(-1000) } });
@@ -93,7 +93,7 @@ describe('expiresAt', () => {
     await expectExpired(world, 'web');
   });
 
-  it('orders nothing when it lies in the past, and orders when it is corrected', async () => {
+  it('orders nothing when it is in the past, and orders when it is corrected', async () => {
     const world = await createWorld();
     await world.create(virtualServer('web', withSpec({ expiresAt: inMs(-HOUR_MS) })));
     const parked = await world.waitForReason('web', 'Expired', 'Stalled');
@@ -104,16 +104,16 @@ describe('expiresAt', () => {
   });
 });
 
-describe('the API server refuses', () => {
+describe('the API server rejects', () => {
   it.each([
-    ['a ttl that is nonsense', { ttl: 'soon' }, 'ttl must be a duration'],
+    ['an unreadable ttl', { ttl: 'soon' }, 'ttl must be a duration'],
     ['a ttl without a unit', { ttl: '72' }, 'ttl must be a duration'],
-    ['a ttl of nothing', { ttl: '0h' }, 'ttl must be a duration'],
-    ['an end that is no time', { expiresAt: 'tomorrow' }, 'expiresAt'],
-    ['an empty list as an end', { expiresAt: [] as unknown as string }, 'expiresAt'],
+    ['a ttl of zero', { ttl: '0h' }, 'ttl must be a duration'],
+    ['an expiry that is not a time', { expiresAt: 'tomorrow' }, 'expiresAt'],
+    ['an empty list as an expiry', { expiresAt: [] as unknown as string }, 'expiresAt'],
     ['both', { ttl: '72h', expiresAt: '2030-01-01T00:00:00Z' }, 'give expiresAt or ttl, not both'],
     [
-      'an end for a server that is to be retained',
+      'an expiry for a server that is to be retained',
       { ttl: '72h', deletionPolicy: 'Retain' },
       'need deletionPolicy: Delete',
     ],

@@ -1,11 +1,11 @@
-/** The main job: create, Ready, deleted, with exact contents of status. */
+/** The main task: create, Ready, deleted, with the exact status. */
 import { describe, expect, it } from 'vitest';
 import { RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import { SSH_KEY, virtualServer } from '../../gen/virtual-server.ts';
 import { condition, createWorld } from '../support/world.ts';
 
 describe('the life of a server', () => {
-  it('orders a server once, shows it exactly, and cancels it when the object is deleted', async () => {
+  it('orders a server once, reports its exact status, and cancels it when the object is deleted', async () => {
     const world = await createWorld();
     await world.create(virtualServer('web'));
     const ready = await world.waitForReason('web', 'Available', 'Ready');

@@ -1,4 +1,4 @@
-/** spec.sshCheck: Ready means that an SSH server answers. Its host is the simulator's proxy address. */
+/** spec.sshCheck: Ready requires that an SSH server answers. The SSH host is the simulator's proxy address. */
 import { createServer as createHttpServer } from 'node:http';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -27,7 +27,7 @@ async function listen(server: Server, port = 0): Promise<number> {
 
 const saying = (text: string): Server => createServer((socket) => socket.write(text));
 
-/** From now on the proxy of the server is this port here. */
+/** Moves the server's SSH proxy to this port. */
 async function moveProxy(world: World, name: string, port: number): Promise<void> {
   const identifier = (await world.get(name))?.status?.identifier ?? '';
   world.simulator.fleet.updateServer(identifier, { ssh_proxy: { hostname: '127.0.0.1', port } });
@@ -41,29 +41,32 @@ async function serverBehind(world: World, port: number): Promise<void> {
 }
 
 describe('sshCheck', () => {
-  it.skipIf(!hasSshd)('follows a real sshd: Ready with it, not without it, and Ready again, by itself', async () => {
-    const sshd = await startSshd();
-    const world = await createWorld({ flags: ['--resync-interval=1s'] });
-    await serverBehind(world, sshd.port);
-    const ready = await world.waitForReason('web', 'Reachable', 'Reachable');
-    expect(condition(ready, 'Ready')).toMatchObject({ status: 'True', reason: 'Available' });
-    expect(condition(ready, 'Reachable')?.message).toMatch(
-      new RegExp(`^An SSH server answers at 127\\.0\\.0\\.1:${sshd.port}: SSH-2\\.0-OpenSSH`),
-    );
-    await sshd.stop();
-    const gone = await world.waitForReason('web', 'Unreachable', 'Ready');
-    expect(condition(gone, 'Reachable')).toMatchObject({ status: 'False', reason: 'Unreachable' });
-    expect(condition(gone, 'Ready')?.message).toContain(`127.0.0.1:${sshd.port}: connection refused`);
-    expect(condition(gone, 'Stalled')).toBeUndefined();
-    await sshd.start();
-    await world.waitForReason('web', 'Available', 'Ready');
-    const told = async (): Promise<string[]> => (await world.events('web')).map(({ reason }) => reason);
-    await expect.poll(told).toContain('Unreachable');
-    expect(world.simulator.ledger.creates()).toHaveLength(1);
-    expect(world.simulator.ledger.cancels()).toEqual([]);
-  });
+  it.skipIf(!hasSshd)(
+    'follows a real sshd: Ready with it, not Ready without it, and Ready again without help',
+    async () => {
+      const sshd = await startSshd();
+      const world = await createWorld({ flags: ['--resync-interval=1s'] });
+      await serverBehind(world, sshd.port);
+      const ready = await world.waitForReason('web', 'Reachable', 'Reachable');
+      expect(condition(ready, 'Ready')).toMatchObject({ status: 'True', reason: 'Available' });
+      expect(condition(ready, 'Reachable')?.message).toMatch(
+        new RegExp(`^An SSH server answers at 127\\.0\\.0\\.1:${sshd.port}: SSH-2\\.0-OpenSSH`),
+      );
+      await sshd.stop();
+      const gone = await world.waitForReason('web', 'Unreachable', 'Ready');
+      expect(condition(gone, 'Reachable')).toMatchObject({ status: 'False', reason: 'Unreachable' });
+      expect(condition(gone, 'Ready')?.message).toContain(`127.0.0.1:${sshd.port}: connection refused`);
+      expect(condition(gone, 'Stalled')).toBeUndefined();
+      await sshd.start();
+      await world.waitForReason('web', 'Available', 'Ready');
+      const told = async (): Promise<string[]> => (await world.events('web')).map(({ reason }) => reason);
+      await expect.poll(told).toContain('Unreachable');
+      expect(world.simulator.ledger.creates()).toHaveLength(1);
+      expect(world.simulator.ledger.cancels()).toEqual([]);
+    },
+  );
 
-  it('holds a server back that was just ordered until it answers', async () => {
+  it('holds back a newly ordered server until it answers', async () => {
     const world = await createWorld({ simulator: { taskDurationMs: 600_000 } });
     await world.create(virtualServer('web', withSpec({ sshCheck: 'Proxy' })));
     const creating = await world.waitFor('web', ({ status }) => status?.identifier !== undefined);
@@ -76,7 +79,7 @@ describe('sshCheck', () => {
     expect(condition(ready, 'Reachable')?.message).toContain(BANNER);
   });
 
-  it('holds for an adopted server too', async () => {
+  it('also applies to an adopted server', async () => {
     const world = await createWorld();
     const port = await listen(saying('220 ftp.example.com\r\n'));
     world.simulator.fleet.addServer('default', { identifier: 'old1', ssh_proxy: { hostname: '127.0.0.1', port } });
@@ -92,17 +95,17 @@ describe('sshCheck', () => {
   });
 
   it.each<[string, () => Server, RegExp]>([
-    ['a host that accepts and says nothing', () => createServer(), /accepts the connection and says nothing/],
+    ['a host that accepts and stays silent', () => createServer(), /accepts the connection and says nothing/],
     ['a banner of 1 MB', () => saying('x'.repeat(2 ** 20)), /a line without an end: "x{60}\.\.\."$/],
     ['an SSH banner of 1 MB', () => saying(`SSH-2.0-${'x'.repeat(2 ** 20)}`), /an SSH version line without an end/],
     ['an HTTP server', () => createHttpServer(), /says nothing|sends no SSH/],
     ['a host that hangs up', () => createServer((socket) => socket.end()), /says nothing and closes it/],
-  ])('says that %s is no SSH server, and goes on with everything else', async (_what, server, message) => {
+  ])('reports that %s is no SSH server, and continues with everything else', async (_what, server, message) => {
     const world = await createWorld();
     await serverBehind(world, await listen(server()));
     const found = await world.waitForReason('web', 'Unreachable', 'Ready');
     expect(condition(found, 'Reachable')?.message).toMatch(message);
-    // Nobody waits for the host in order to delete.
+    // A deletion does not wait for the host.
     await world.delete('web');
     await world.waitGone('web');
     expect(world.simulator.aliveServers()).toEqual([]);
@@ -112,7 +115,7 @@ describe('sshCheck', () => {
     const world = await createWorld();
     await serverBehind(world, await listen(saying(`${BANNER}\r\n`)));
     await world.waitForReason('web', 'Reachable', 'Reachable');
-    // Nobody answers there: the address is one of the documentation's, or this machine has no IPv6 at all.
+    // No SSH server answers there: the address is reserved for documentation, or this machine has no IPv6.
     await world.patch('web', { spec: { sshCheck: 'Direct' } });
     const direct = await world.waitForReason('web', 'Unreachable', 'Ready');
     expect(condition(direct, 'Reachable')?.message).toMatch(/\[2001:db8:[0-9a-f:]+\]:22: /);
@@ -122,7 +125,7 @@ describe('sshCheck', () => {
     await expect(world.patch('web', { spec: { sshCheck: 'Sometimes' as 'None' } })).rejects.toThrow('spec.sshCheck');
   });
 
-  it('connects to nothing that is no name or address', async () => {
+  it('connects only to valid names and addresses', async () => {
     const world = await createWorld();
     await readyServer(world, 'web');
     const identifier = (await world.get('web'))?.status?.identifier ?? '';

@@ -1,4 +1,4 @@
-/** A Ready server is read again every resync interval: what changed out of band shows, and nothing is ordered again. */
+/** A Ready server is read again every resync interval: out-of-band changes show, and nothing is ordered again. */
 import { describe, expect, it } from 'vitest';
 import { withSpec } from '../../gen/virtual-server.ts';
 import { startDetour } from '../support/process.ts';
@@ -9,7 +9,7 @@ const OTHER_KEY = { keyId: 'other-key', secret: 'other-secret' };
 
 const quick = () => createWorld({ flags: ['--resync-interval=150ms'] });
 
-/** Waits until the server was read this many times more, to the end of the visit. */
+/** Waits until the server was read this many more times, each to the end of the reconcile. */
 async function readAgain(world: World, times: number): Promise<void> {
   const reads = (): number =>
     world.log.filter((line) => line.action === 'readServer' && line.outcome === 'server').length;
@@ -27,7 +27,7 @@ describe('a server that changes out of band', () => {
     expect(condition(after, 'Ready')).toEqual(condition(ready, 'Ready'));
   });
 
-  it('is ServerMissing when it is gone, not ordered again, and Available when it is back', async () => {
+  it('is ServerMissing when it is gone, is not ordered again, and is Available when it is back', async () => {
     const world = await quick();
     const ready = await readyServer(world, 'web');
     const identifier = ready.status?.identifier ?? '';
@@ -46,7 +46,7 @@ describe('a server that changes out of band', () => {
     expect(world.simulator.ledger.creates()).toHaveLength(1);
   });
 
-  it('is ServerNotVisible with the key of another account, and is neither ordered again nor let go', async () => {
+  it('is ServerNotVisible with the key of another account, and is neither ordered again nor released', async () => {
     const world = await createWorld({
       flags: ['--resync-interval=150ms'],
       simulator: {
@@ -86,7 +86,7 @@ describe('a server that changes out of band', () => {
     ['product', { product: 'vps-8gb' }, 'product is vps-8gb instead of vps-1gb'],
     ['disk size', { specs: { cores: 1, ram: 1024, disk_size: 80, disk_type: 'ssd' } }, 'disk size is 80'],
     ['disk type', { specs: { cores: 1, ram: 1024, disk_size: 20, disk_type: 'hdd' } }, 'disk type is hdd'],
-  ] as const)('is Drifted when its %s differs, until it does no more', async ([, patch, message]) => {
+  ] as const)('is Drifted while its %s differs', async ([, patch, message]) => {
     const world = await quick();
     const ready = await readyServer(world, 'web');
     const identifier = ready.status?.identifier ?? '';
@@ -103,7 +103,7 @@ describe('a server that changes out of band', () => {
 });
 
 describe('a Ready server that does not change', () => {
-  it('causes no write at all, however often it is read', async () => {
+  it('causes no write, however often it is read', async () => {
     const world = await createWorld({ operator: false });
     const { proxy, flag } = await startDetour(world);
     await world.startOperator({ flags: ['--resync-interval=150ms', flag] });
@@ -116,7 +116,7 @@ describe('a Ready server that does not change', () => {
     expect((await world.get('web'))?.metadata.resourceVersion).toBe(ready.metadata.resourceVersion);
   });
 
-  it('is read at once when reconcile-at changes, and not before its time otherwise', async () => {
+  it('is read at once when reconcile-at changes, and otherwise not before its time', async () => {
     const world = await createWorld();
     await readyServer(world, 'web', withSpec({ deletionPolicy: 'Retain' }));
     const reads = () => world.simulator.ledger.requests({ route: '/beta/vps/servers/{identifier}' }).length;

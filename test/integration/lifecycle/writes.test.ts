@@ -1,4 +1,4 @@
-/** How often the operator writes, counted where it cannot be wrong: in the API server's audit log. */
+/** Counts the operator's writes where the count is reliable: in the API server's audit log. */
 import { readFile } from 'node:fs/promises';
 import { describe, expect, inject, it } from 'vitest';
 import { virtualServer } from '../../gen/virtual-server.ts';
@@ -14,7 +14,7 @@ interface AuditLine {
 const NEVER_MS = 3_600_000;
 const WRITES = ['create', 'update', 'patch', 'delete', 'deletecollection'];
 
-/** `verb resource[/subresource]` of each write in the namespace of the world so far, whoever made it. */
+/** `verb resource[/subresource]` of each write in the world's namespace so far, by any client. */
 async function writes({ namespace }: World, resource: 'virtualservers' | 'events'): Promise<string[]> {
   const log = await readFile(inject('auditLog'), 'utf8');
   return log
@@ -25,7 +25,7 @@ async function writes({ namespace }: World, resource: 'virtualservers' | 'events
     .map(({ verb, objectRef }) => [verb, objectRef?.resource, objectRef?.subresource].filter(Boolean).join(' '));
 }
 
-/** The test itself makes one create and one delete of the object; the operator has no business with either. */
+/** Removes the test's own create and delete of the object; the operator does neither. */
 function ofOperator(all: string[]): string[] {
   const own = ['create virtualservers', 'delete virtualservers'];
   expect(all.filter((write) => own.includes(write)).sort()).toEqual(own);
@@ -34,7 +34,7 @@ function ofOperator(all: string[]): string[] {
 
 const POLLED = { route: '/beta/queue/vps/{task}', status: 200 } as const;
 
-/** `polls`: the task ends once it was asked so often, however long that takes. */
+/** `polls`: the task ends after this many polls, however long that takes. */
 async function live(world: World, polls = 0): Promise<void> {
   await world.create(virtualServer('web'));
   if (polls > 0) {
@@ -48,7 +48,7 @@ async function live(world: World, polls = 0): Promise<void> {
 }
 
 describe('the writes of the operator', () => {
-  it('are at most six for a life, and one more for progress that changed once in many polls', async () => {
+  it('are at most six per life, plus one for progress that changed once in many polls', async () => {
     const world = await createWorld({ simulator: { taskDurationMs: NEVER_MS, taskStatus: () => 'Installing OS' } });
     await live(world, 5);
     const made = ofOperator(await writes(world, 'virtualservers'));
@@ -69,13 +69,13 @@ describe('the writes of the operator', () => {
     expect(ofOperator(await writes(world, 'virtualservers')).length).toBeLessThanOrEqual(6 + shown.size);
   });
 
-  it('are none for a server that is Ready, however often it is read again', async () => {
+  it('are none for a Ready server, however often it is read again', async () => {
     const world = await createWorld({ flags: ['--resync-interval=50ms'] });
     await world.create(virtualServer('web'));
     await world.waitForReason('web', 'Available', 'Ready');
     const reads = () =>
       world.simulator.ledger.requests({ method: 'GET', route: '/beta/vps/servers/{identifier}' }).length;
-    // The Event of the transition is on its way while the object is Ready already.
+    // The Event of the transition may arrive after the object is Ready.
     await world.until(
       async () => (await world.events('web')).some(({ reason }) => reason === 'Available'),
       'the Event',
@@ -87,7 +87,7 @@ describe('the writes of the operator', () => {
     expect(await writes(world, 'events')).toEqual(events);
   });
 
-  it('cause no visit: each step of a life has something to do', async () => {
+  it('cause no empty reconcile: each step of a life has something to do', async () => {
     const world = await createWorld({ simulator: { taskDurationMs: 500 } });
     await live(world);
     const steps = world.log.filter(({ action }) => action !== undefined).map(({ action }) => action);

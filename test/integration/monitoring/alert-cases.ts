@@ -1,4 +1,4 @@
-/** What happens to a pair of replicas, and which alerts fire then. */
+/** What happens to a pair of replicas, and which alerts fire. */
 import { always, everySeries, from, goneFrom, growing, requests, type Change } from './replicas.ts';
 
 const RECONCILES = 'controller_runtime_reconcile_total{controller="virtualserver",result="requeue_after"}';
@@ -10,10 +10,10 @@ const LOST = 'vps_operator_lost_servers_total';
 const servers = (ready: string, reason: string): string => `vps_operator_servers{ready="${ready}",reason="${reason}"}`;
 const stretch = (interval: string): string => `vps_operator_interval_stretch_ratio{interval="${interval}"}`;
 
-/** Of the leader only; the standby's is zero. */
+/** A gauge of the leader; the standby's is zero. */
 const gauge = (name: string, samples: string): Change => ({ [name]: { leader: samples, standby: always(0) } });
 const NO_VISITS: Change = { ...gauge(RECONCILES, always(500)), ...gauge(VISITS, always(30)) };
-/** The leader's pod is gone at minute 60, and the standby, which counts from zero, has taken over. */
+/** The leader's pod is gone at minute 60, and the standby, whose counters start at zero, has taken over. */
 const FAILOVER: Change = {
   ...everySeries((sample) => goneFrom(60, Number(sample.split(/[x+]/)[0]))),
   up: { leader: goneFrom(60, 1), standby: always(1) },
@@ -25,11 +25,11 @@ const FAILOVER: Change = {
 
 interface AlertCase {
   sentence: string;
-  /** What is otherwise than in a healthy pair. */
+  /** How the series differ from those of a healthy pair. */
   change: Change;
-  /** After so many, counted from the first scrape. */
+  /** Minutes since the first scrape. */
   minutes: number;
-  /** Every alert that fires then; all others are silent. */
+  /** Exactly the alerts that fire then. */
   fires: string[];
 }
 
@@ -37,10 +37,10 @@ export const CASES: Record<string, AlertCase[]> = {
   'a healthy pair': [
     { sentence: 'fires nothing', change: {}, minutes: 90, fires: [] },
     { sentence: 'fires nothing in its first minutes', change: {}, minutes: 7, fires: [] },
-    { sentence: 'fires nothing while one takes over from the other', change: FAILOVER, minutes: 63, fires: [] },
-    { sentence: 'fires nothing after that', change: FAILOVER, minutes: 90, fires: [] },
+    { sentence: 'fires nothing while one replica takes over from the other', change: FAILOVER, minutes: 63, fires: [] },
+    { sentence: 'fires nothing after a failover', change: FAILOVER, minutes: 90, fires: [] },
     {
-      sentence: 'fires nothing when counters begin again after a restart',
+      sentence: 'fires nothing when counters restart at zero',
       change: { [RECONCILES]: { leader: '0+20x60 0+20x400', standby: always(0) } },
       minutes: 75,
       fires: [],
@@ -54,12 +54,12 @@ export const CASES: Record<string, AlertCase[]> = {
   ],
   VPSOperatorDown: [
     {
-      sentence: 'fires when nothing is scraped',
+      sentence: 'fires when no series is scraped',
       change: everySeries(() => undefined),
       minutes: 10,
       fires: ['VPSOperatorDown'],
     },
-    { sentence: 'waits for five minutes', change: everySeries(() => undefined), minutes: 4, fires: [] },
+    { sentence: 'waits five minutes', change: everySeries(() => undefined), minutes: 4, fires: [] },
     {
       sentence: 'fires when no replica answers',
       change: { ...everySeries(() => goneFrom(60, 0)), up: { leader: from(60, 1, 0), standby: from(60, 1, 0) } },
@@ -75,19 +75,19 @@ export const CASES: Record<string, AlertCase[]> = {
   ],
   VPSOperatorNoLeader: [
     {
-      sentence: 'fires when both replicas stand by',
+      sentence: 'fires when both replicas are standbys',
       change: { ...gauge(LEADER, from(60, 1, 0)) },
       minutes: 70,
       fires: ['VPSOperatorNoLeader'],
     },
     {
-      sentence: 'fires when nobody says who leads',
+      sentence: 'fires when no replica reports who leads',
       change: { [LEADER]: {} },
       minutes: 70,
       fires: ['VPSOperatorNoLeader'],
     },
     {
-      sentence: 'is silent while the Lease passes on',
+      sentence: 'is silent while the Lease changes hands',
       change: { ...gauge(LEADER, '1x59 0x2 1x400') },
       minutes: 62,
       fires: [],
@@ -95,19 +95,19 @@ export const CASES: Record<string, AlertCase[]> = {
   ],
   VPSOperatorNotReconciling: [
     {
-      sentence: 'fires when objects wait and no visit ends, though catalogs are read',
+      sentence: 'fires when objects wait and no reconcile ends, although catalogs are read',
       change: { ...NO_VISITS, ...gauge(DEPTH, always(5)) },
       minutes: 30,
       fires: ['VPSOperatorNotReconciling'],
     },
     {
-      sentence: 'fires when polls are due and no visit ends',
+      sentence: 'fires when polls are due and no reconcile ends',
       change: { ...NO_VISITS, ...gauge(DEPTH, always(0)), ...gauge('vps_operator_poll_lag_seconds', '0+60x400') },
       minutes: 20,
       fires: ['VPSOperatorNotReconciling'],
     },
     {
-      sentence: 'fires when the leader shows nothing of its servers',
+      sentence: 'fires when the leader reports no series of its servers',
       change: { vps_operator_parked_creates: {} },
       minutes: 30,
       fires: ['VPSOperatorNotReconciling'],
@@ -121,13 +121,13 @@ export const CASES: Record<string, AlertCase[]> = {
   ],
   VPSOperatorReconcileErrors: [
     {
-      sentence: 'fires when a fifth of the visits fails',
+      sentence: 'fires when a fifth of the reconciles fail',
       change: gauge(ERRORS, growing(4)),
       minutes: 60,
       fires: ['VPSOperatorReconcileErrors'],
     },
     {
-      sentence: 'fires when catalogs cannot be written, however few they are',
+      sentence: 'fires when catalogs cannot be written, even if there are few',
       change: gauge(ERRORS.replace('virtualserver', 'servercatalog'), growing(0.5)),
       minutes: 60,
       fires: ['VPSOperatorReconcileErrors'],
@@ -138,7 +138,12 @@ export const CASES: Record<string, AlertCase[]> = {
       minutes: 38,
       fires: [],
     },
-    { sentence: 'is silent for one failure in forty', change: gauge(ERRORS, growing(0.5)), minutes: 60, fires: [] },
+    {
+      sentence: 'is silent for one failure in forty reconciles',
+      change: gauge(ERRORS, growing(0.5)),
+      minutes: 60,
+      fires: [],
+    },
   ],
   VPSOperatorJournalBroken: [
     {
@@ -148,13 +153,13 @@ export const CASES: Record<string, AlertCase[]> = {
       fires: ['VPSOperatorJournalBroken'],
     },
     {
-      sentence: 'is silent before it is',
+      sentence: 'is silent before it breaks',
       change: gauge('vps_operator_journal_broken', from(60, 0, 1)),
       minutes: 59,
       fires: [],
     },
     {
-      sentence: 'ends when the journal can be written again',
+      sentence: 'ends when the journal is writable again',
       change: gauge('vps_operator_journal_broken', '1x30 0x400'),
       minutes: 40,
       fires: [],
@@ -168,7 +173,7 @@ export const CASES: Record<string, AlertCase[]> = {
       fires: ['VPSOperatorIntervalStretched'],
     },
     {
-      sentence: 'is silent for a stretch of twice, and for a short one',
+      sentence: 'is silent when the interval is doubled, and for a short stretch',
       change: {
         [stretch('resync')]: { leader: always(2), standby: always(1) },
         [stretch('poll')]: { leader: '1x30 9x20 1x400', standby: always(1) },
@@ -179,13 +184,13 @@ export const CASES: Record<string, AlertCase[]> = {
   ],
   VPSOperatorPollsLate: [
     {
-      sentence: 'fires when a poll is overdue for long although visits end',
+      sentence: 'fires when a poll is long overdue although reconciles end',
       change: gauge('vps_operator_poll_lag_seconds', from(30, 3, 1200)),
       minutes: 50,
       fires: ['VPSOperatorPollsLate'],
     },
     {
-      sentence: 'is silent for a delay that passes',
+      sentence: 'is silent for a temporary delay',
       change: gauge('vps_operator_poll_lag_seconds', '3x30 1200x10 3x400'),
       minutes: 38,
       fires: [],
@@ -193,19 +198,19 @@ export const CASES: Record<string, AlertCase[]> = {
   ],
   VPSOperatorCreateParked: [
     {
-      sentence: 'fires once, not once for each replica',
+      sentence: 'fires once, not once per replica',
       change: gauge('vps_operator_parked_creates', from(30, 0, 2)),
       minutes: 36,
       fires: ['VPSOperatorCreateParked'],
     },
     {
-      sentence: 'is silent when somebody acts at once',
+      sentence: 'is silent when a person acts at once',
       change: gauge('vps_operator_parked_creates', '0x30 2x3 0x400'),
       minutes: 33,
       fires: [],
     },
     {
-      sentence: 'goes on when another replica takes over',
+      sentence: 'keeps firing when another replica takes over',
       change: { ...FAILOVER, vps_operator_parked_creates: { leader: '0x20 2x38 stale', standby: '0x59 2x400' } },
       minutes: 61,
       fires: ['VPSOperatorCreateParked'],
@@ -219,7 +224,7 @@ export const CASES: Record<string, AlertCase[]> = {
       fires: ['VPSOperatorServerOrphaned'],
     },
     {
-      sentence: 'is silent once it is dealt with',
+      sentence: 'is silent once the orphan is handled',
       change: gauge('vps_operator_orphaned_servers', '0x30 1x20 0x400'),
       minutes: 55,
       fires: [],
@@ -239,7 +244,7 @@ export const CASES: Record<string, AlertCase[]> = {
       fires: ['VPSOperatorServerLost'],
     },
     {
-      sentence: 'goes on although the process that counted it is gone',
+      sentence: 'keeps firing although the process that counted it is gone',
       change: { ...FAILOVER, [LOST]: { leader: '0x30 1x28 stale', standby: always(0) } },
       minutes: 90,
       fires: ['VPSOperatorServerLost'],
@@ -262,7 +267,7 @@ export const CASES: Record<string, AlertCase[]> = {
   ],
   VPSOperatorProviderErrors: [
     {
-      sentence: 'fires for an operation that fails, however well the others do',
+      sentence: 'fires for an operation that fails, however well others do',
       change: {
         ...gauge(requests('createServer', 'server_error'), '0x30 0+1x400'),
         ...gauge(requests('pollTask', 'success'), growing(1000)),
@@ -271,7 +276,7 @@ export const CASES: Record<string, AlertCase[]> = {
       fires: ['VPSOperatorProviderErrors'],
     },
     {
-      sentence: 'fires when the pauses between failures are at their longest',
+      sentence: 'fires when the pauses between failures have reached their maximum',
       change: {
         ...gauge(requests('pollTask', 'success'), '0+10x30 300x400'),
         ...gauge(
@@ -283,7 +288,7 @@ export const CASES: Record<string, AlertCase[]> = {
       fires: ['VPSOperatorProviderErrors'],
     },
     {
-      sentence: 'is silent for orders that the provider refuses',
+      sentence: 'is silent for orders that the provider rejects',
       change: gauge(requests('createServer', 'client_error'), growing(5)),
       minutes: 60,
       fires: [],
@@ -309,7 +314,7 @@ export const CASES: Record<string, AlertCase[]> = {
       fires: ['VPSOperatorDefinitionDeleted'],
     },
     {
-      sentence: 'is silent for deletions that are meant',
+      sentence: 'is silent for intended deletions',
       change: gauge(servers('False', 'Deleting'), always(4)),
       minutes: 36,
       fires: [],
@@ -317,19 +322,19 @@ export const CASES: Record<string, AlertCase[]> = {
   ],
   VPSOperatorCredentialsInvalid: [
     {
-      sentence: 'fires for servers that run and whose key is refused',
+      sentence: 'fires for running servers whose key is refused',
       change: gauge(servers('True', 'InvalidCredentials'), from(30, 0, 2)),
       minutes: 36,
       fires: ['VPSOperatorCredentialsInvalid'],
     },
     {
-      sentence: 'fires for a Secret that is missing',
+      sentence: 'fires for a missing Secret',
       change: gauge(servers('False', 'SecretNotFound'), from(30, 0, 1)),
       minutes: 36,
       fires: ['VPSOperatorCredentialsInvalid'],
     },
     {
-      sentence: 'is silent for other troubles',
+      sentence: 'is silent for other problems',
       change: gauge(servers('False', 'InvalidSpec'), always(4)),
       minutes: 36,
       fires: [],

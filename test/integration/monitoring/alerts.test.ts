@@ -1,4 +1,4 @@
-/** The alerts, evaluated by Prometheus' own code: each fires on what it is for, and on nothing else. */
+/** The alerts, evaluated by Prometheus' own code: each fires for its purpose and for nothing else. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -40,7 +40,7 @@ describe('the alerts', () => {
     ).not.toEqual([]);
   });
 
-  it('have a case in which they fire and one in which they do not', () => {
+  it('have a case in which they fire and one in which they are silent', () => {
     for (const { alert } of rules) {
       const own = cases.filter(({ about }) => about === alert);
       expect(
@@ -55,7 +55,7 @@ describe('the alerts', () => {
     expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
   });
 
-  it('say how bad it is, what it is and where to read on', () => {
+  it('state their severity, a summary, and where to read more', () => {
     for (const { alert, labels, annotations } of rules) {
       expect(alert).toMatch(/^VPSOperator[A-Z][A-Za-z]+$/);
       expect(['critical', 'warning'], alert).toContain(labels['severity']);
@@ -65,7 +65,7 @@ describe('the alerts', () => {
     }
   });
 
-  it('have a paragraph each in the runbook and a row in the list, and no others are there', async () => {
+  it('have exactly one paragraph each in the runbook and one row in the list', async () => {
     const read = (name: string): Promise<string> => readFile(join(ROOT, 'docs', name), 'utf8');
     const alerts = rules.map(({ alert }) => alert).sort();
     const paragraphs = (await read('operations.md')).matchAll(/^### (VPSOperator\w+)\n\S/gm);
@@ -77,14 +77,14 @@ describe('the alerts', () => {
     expect([...rows].map(([, ...row]) => row).sort()).toEqual(bySeverity.sort());
   });
 
-  it('write annotations that say which operator and how much', async () => {
+  it('name the operator and the amount in their annotations', async () => {
     const change = { vps_operator_orphaned_servers: { leader: always(3), standby: always(0) } };
     const [orphaned] = await firing(seriesOf(change), 10);
     expect(orphaned?.labels).toMatchObject({ namespace: NAMESPACE, severity: 'critical' });
     expect(orphaned?.annotations['description']).toMatch(/^3 servers may exist/);
   });
 
-  it('tell two operators in one cluster apart', async () => {
+  it('distinguish two operators in one cluster', async () => {
     const sick = { vps_operator_journal_broken: { leader: always(1), standby: always(0) } };
     const dead = everySeries(() => undefined);
     const deadButFound = { ...dead, up: { leader: always(0), standby: always(0) } };

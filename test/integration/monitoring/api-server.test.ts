@@ -1,4 +1,4 @@
-/** The overlay on a real API server with the prometheus-operator's own CRDs. */
+/** The monitoring overlay on a real API server with the prometheus-operator's CRDs. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,7 +8,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { established, startEmptyCluster, type Cluster } from '../deploy/cluster.ts';
 
-/** The CRDs are no package, so they are read from the source of the module; its sum is what go.sum would hold. */
+/** The CRDs are not a package, so they are read from the module's source; the checksum is the one for go.sum. */
 const MODULE = 'github.com/prometheus-operator/prometheus-operator@v0.85.0';
 const SUM = 'h1:M5xLCLEoaW2IJfnuCwFzzpL+jSVQu3KGT84Pye+fW8s=';
 const PATH = 'deploy/manifests/overlays/monitoring';
@@ -45,14 +45,14 @@ it('is accepted in a dry run without a warning', async () => {
   ]);
 });
 
-it('would not be with a field that the prometheus-operator does not know', async () => {
+it('would be rejected with a field that the prometheus-operator does not know', async () => {
   const built = await cluster.kubectl('kustomize', PATH);
   await writeFile(join(folder, 'wrong.yaml'), built.replace('scrapeTimeout:', 'timeout:'));
   const args = ['apply', '--server-side', '--dry-run=server', '--validate=strict', '-f', join(folder, 'wrong.yaml')];
   await expect(cluster.kubectl(...args)).rejects.toThrow('timeout');
 });
 
-it('goes with the base into one kustomization, in another namespace too, and finds its Service', async () => {
+it('can be combined with the base, also in another namespace, and selects its Service', async () => {
   const built = { 'base.yaml': 'deploy/manifests/base', 'monitoring.yaml': PATH };
   for (const [file, path] of Object.entries(built))
     await writeFile(join(folder, file), await cluster.kubectl('kustomize', path));

@@ -1,4 +1,4 @@
-/** The dashboard: as its source says, valid by Grafana's own types, and laid out so that nothing covers anything. */
+/** The dashboard matches its source, is valid according to Grafana's own types, and has no overlapping panels. */
 import { readFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { DASHBOARD_FILE, dashboardJson } from '../../../tools/dashboard/main.ts';
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 
 const panels = (): Panel[] => dashboard.panels.filter((panel) => panel.type !== 'row');
-/** A copy of the first panel of this type with a change that the types would not allow. */
+/** A copy of the first panel of this type with a change that the types do not allow. */
 const broken = (type: string, change: (panel: Record<string, Record<string, unknown>>) => void): unknown => {
   const copy = structuredClone(panels().find((panel) => panel.type === type)) as unknown;
   change(copy as Record<string, Record<string, unknown>>);
@@ -23,16 +23,16 @@ const broken = (type: string, change: (panel: Record<string, Record<string, unkn
 };
 
 describe('the dashboard', () => {
-  it('is what its source says: npm run dashboard', () => {
+  it('matches its source (else run: npm run dashboard)', () => {
     expect(text).toBe(dashboardJson());
   });
 
-  it("is valid by Grafana's types, each panel by those of its kind", () => {
+  it("is valid according to Grafana's types, each panel by its own type", () => {
     expect(dashboard.panels.flatMap((panel) => schema.panel(panel.type, panel))).toEqual([]);
     expect(schema.dashboard(dashboard)).toEqual([]);
   });
 
-  it('would not be with a wrong field, value or option', () => {
+  it('would be invalid with a wrong field, value or option', () => {
     const errors = (type: string, change: Parameters<typeof broken>[1]): string =>
       schema.panel(type, broken(type, change)).join();
     expect(errors('timeseries', (panel) => (panel['gridPosition'] = {}))).toContain('gridPosition');
@@ -45,7 +45,7 @@ describe('the dashboard', () => {
     expect(schema.dashboard({ ...dashboard, schemaVersion: '39' }).join()).toContain('schemaVersion');
   });
 
-  it('has panels that fit into 24 columns, cover nothing, and have a name, a description and an id of their own', () => {
+  it('has panels that fit into 24 columns, do not overlap, and have a name, a description and a unique id', () => {
     const taken = new Map<string, string>();
     for (const { title = '', gridPos } of dashboard.panels) {
       const { x, y, w, h } = gridPos ?? { x: 0, y: 0, w: 0, h: 0 };
@@ -60,7 +60,7 @@ describe('the dashboard', () => {
     expect(panels().filter(({ title, description }) => title === '' || (description ?? '') === '')).toEqual([]);
   });
 
-  it('asks the data source, job, namespace and pods that its variables say, and no others', () => {
+  it('queries only the data source, job, namespace and pods of its variables', () => {
     const names = dashboard.templating?.list?.map(({ name }) => name);
     expect(names).toEqual(['datasource', 'job', 'namespace', 'pod']);
     for (const { title, datasource, targets } of panels()) {

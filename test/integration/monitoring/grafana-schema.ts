@@ -1,4 +1,4 @@
-/** Grafana's types as a JSON schema, which refuses what the types do not know. */
+/** Grafana's types as a JSON schema that rejects unknown fields. */
 import { join } from 'node:path';
 import { Ajv, type AnySchemaObject, type ErrorObject } from 'ajv';
 import { createGenerator } from 'ts-json-schema-generator';
@@ -6,7 +6,7 @@ import { ROOT } from './promql.ts';
 
 const TYPES = join(ROOT, 'tools/dashboard/grafana.ts');
 
-/** What is wrong with a panel, by the type of panels of its kind, or with a whole dashboard. */
+/** Errors of a panel, according to the type of its kind, or of a whole dashboard. */
 export interface GrafanaSchema {
   dashboard(value: unknown): string[];
   panel(type: string, value: unknown): string[];
@@ -19,12 +19,12 @@ const PANELS: Readonly<Record<string, string>> = {
   row: 'Row',
 };
 
-/** Takes seconds: it reads all of Grafana's types. */
+/** Takes seconds, because it reads all of Grafana's types. */
 export function grafanaSchema(): GrafanaSchema {
   const generator = createGenerator({
     path: TYPES,
     tsconfig: join(ROOT, 'tsconfig.json'),
-    // Names do not tell its types apart: DataQuery is declared twice.
+    // Type names are not unique: DataQuery is declared twice.
     expose: 'none',
     additionalProperties: false,
     skipTypeCheck: true,
@@ -37,7 +37,7 @@ export function grafanaSchema(): GrafanaSchema {
   const panels = new Map(Object.entries(PANELS).map(([type, name]) => [type, check(name)]));
   return {
     dashboard: check('Dashboard'),
-    panel: (type, value) => panels.get(type)?.(value) ?? [`${type} is no kind of panel that is known here`],
+    panel: (type, value) => panels.get(type)?.(value) ?? [`${type} is an unknown kind of panel`],
   };
 }
 

@@ -1,4 +1,4 @@
-/** Prometheus' own code, asked about rules and expressions: test/go/rules. */
+/** Asks Prometheus' own code about rules and expressions: test/go/rules. */
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { GO_PROGRAMS } from '../../../tools/go-programs.ts';
 
 export const ROOT = join(import.meta.dirname, '../../..');
 const OVERLAY = join(ROOT, 'deploy/manifests/overlays/monitoring');
-/** A first build of Prometheus' packages takes minutes. */
+/** The first build of Prometheus' packages takes minutes. */
 export const BUILD_MS = 900_000;
 
 export interface Selector {
@@ -16,15 +16,15 @@ export interface Selector {
   matchers: { label: string; type: '=' | '!=' | '=~' | '!~'; value: string }[];
 }
 export interface Expression {
-  /** What is wrong with it. */
+  /** Parse error of the expression. */
   error?: string;
   selectors: Selector[];
-  /** Labels that it groups, joins or aggregates by. */
+  /** Labels that the expression groups, joins or aggregates by. */
   labels: string[];
 }
 interface AlertCase {
   name: string;
-  /** Samples of each series, one a minute, in promtool's notation. */
+  /** Samples of each series, one per minute, in promtool's notation. */
   series: Record<string, string>;
   minutes: number;
 }
@@ -64,7 +64,7 @@ export async function askPromql(question: Question): Promise<Answer> {
   });
 }
 
-/** The groups of the PrometheusRule as a rule file of Prometheus, and its rules one by one. */
+/** The groups of the PrometheusRule as a Prometheus rule file, and its rules one by one. */
 export async function readRules(): Promise<{ file: string; rules: Rule[] }> {
   const text = await readFile(join(OVERLAY, 'prometheusrule.yaml'), 'utf8');
   const { spec } = parse(text) as { spec: { groups: { rules: Rule[] }[] } };

@@ -1,21 +1,21 @@
-/** The series of a healthy pair of replicas in Prometheus, and what a test changes in them. */
-/** Of the leader and of the standby, one sample a minute for two hours; absent ones are undefined. */
+/** The series of a healthy pair of replicas in Prometheus, and how a test changes them. */
+/** Series of the leader and of the standby, one sample per minute; absent ones are undefined. */
 export type Change = Record<string, { leader?: string | undefined; standby?: string | undefined }>;
 
 const HOURS = 'x480';
 export const always = (value: number): string => `${value}${HOURS}`;
-/** A counter that grows by `step` a minute. */
+/** A counter that grows by `step` per minute. */
 export const growing = (step: number): string => `0+${step}${HOURS}`;
-/** `first`, and from this minute on `then`. */
+/** `first` before this minute, `then` from it on. */
 export const from = (minute: number, first: number, then: number): string => `${first}x${minute - 1} ${then}${HOURS}`;
-/** Away from this minute on, as a pod that is gone. */
+/** A series that ends at this minute, because its pod is gone. */
 export const goneFrom = (minute: number, value: number): string => `${value}x${minute - 1} stale`;
 
 const REQUESTS = 'vps_operator_provider_requests_total';
 export const requests = (operation: string, result: string): string =>
   `${REQUESTS}{operation="${operation}",result="${result}"}`;
 
-/** A standby shows the same series as the leader: gauges of zero, and counters that stand still. */
+/** A standby exposes the same series as the leader: gauges are zero, and counters do not grow. */
 const HEALTHY: Change = {
   up: { leader: always(1), standby: always(1) },
   'leader_election_master_status{name="vps-operator"}': { leader: always(1), standby: always(0) },
@@ -50,7 +50,7 @@ const HEALTHY: Change = {
   [requests('createServer', 'server_error')]: { leader: always(0), standby: always(0) },
 };
 
-/** As a scrape of the ServiceMonitor labels them. */
+/** Pod labels as the ServiceMonitor sets them. */
 const POD = { leader: 'vps-operator-a', standby: 'vps-operator-b' };
 
 /** The series of a pair of replicas in this namespace. */
@@ -67,7 +67,7 @@ export function seriesOf(change: Change, namespace = 'vps-operator-system'): Rec
   return series;
 }
 
-/** Every series of both replicas, made by `make` of what it is in health. */
+/** Every series of both replicas, computed by `make` from its healthy samples. */
 export function everySeries(make: (sample: string) => string | undefined): Change {
   const entries = Object.entries(HEALTHY).map(([name, { leader = '', standby = '' }]) => [
     name,

@@ -1,4 +1,4 @@
-/** Every expression of the alerts and the dashboard, held against what a real operator exposes. */
+/** Checks every expression of the alerts and the dashboard against what a real operator exposes. */
 import { readFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { REASONS } from '../../../src/api/conditions.ts';
@@ -12,11 +12,11 @@ import { CASES } from './alert-cases.ts';
 import { askPromql, BUILD_MS, buildPromql, readRules, type Expression, type Selector } from './promql.ts';
 import { seriesOf } from './replicas.ts';
 
-/** What Prometheus adds to each series that it scrapes, and its own series on the scrape. */
+/** Labels that Prometheus adds to each scraped series, and its own series about the scrape. */
 const OF_THE_TARGET = ['job', 'namespace', 'pod'];
 const OF_PROMETHEUS = ['up'];
 
-/** Values of a label that are there only when they apply; the tests of the metrics see that they do. */
+/** Label values that exist only when they apply; the tests of the metrics check that they do. */
 const KNOWN: Readonly<Record<string, readonly string[]>> = {
   'vps_operator_servers reason': Object.keys(REASONS),
   'vps_operator_servers ready': ['True', 'False', 'Unknown'],
@@ -28,7 +28,7 @@ beforeAll(async () => {
   await buildPromql();
 }, BUILD_MS);
 
-/** Of an operator that leads and has ordered one server, and of one that has not. */
+/** Samples of an operator that leads and has ordered one server, and of one that has not. */
 async function realSamples(): Promise<Sample[]> {
   const world = await createWorld({ operator: false });
   spawnOperator(world, ['--metrics-bind-address=127.0.0.1:0']);
@@ -37,7 +37,7 @@ async function realSamples(): Promise<Sample[]> {
   return (await scrape(url)).flatMap((family) => family.samples);
 }
 
-/** As Grafana sends it. */
+/** The expression as Grafana sends it. */
 const filledIn = (expr: string): string => expr.replaceAll('$__rate_interval', '5m');
 
 async function dashboardExpressions(): Promise<string[]> {
@@ -59,7 +59,7 @@ async function takenApart(expressions: string[]): Promise<Expression[]> {
   return parts;
 }
 
-/** What the expression asks for and no series has. */
+/** Series, labels and values of the expression that do not exist. */
 function missing({ selectors, labels }: Expression): string[] {
   const problems = selectors.filter(({ metric }) => !OF_PROMETHEUS.includes(metric)).flatMap(missingIn);
   const own = selectors.flatMap(({ metric }) => labelsOf(metric));
@@ -84,7 +84,7 @@ const labelsOf = (metric: string): string[] =>
   samples.filter(({ name }) => name === metric).flatMap(({ labels }) => Object.keys(labels));
 
 describe('what a real operator exposes', () => {
-  it('has every series, label and value that alerts, dashboard and the cases of the alerts ask for', async () => {
+  it('has every series, label and value that alerts, dashboard and alert cases use', async () => {
     samples = await realSamples();
     const { rules } = await readRules();
     const cases = Object.values(CASES).flatMap((list) => list.flatMap(({ change }) => Object.keys(seriesOf(change))));
@@ -95,7 +95,7 @@ describe('what a real operator exposes', () => {
     );
     expect(problems).toEqual([]);
 
-    // The same eyes see what is wrong.
+    // Checks that the same function detects errors.
     const wrong = await takenApart([
       'vps_operator_parked_orders{job="vps-operator"}',
       'vps_operator_provider_requests_total{outcome="success"}',
@@ -110,7 +110,7 @@ describe('what a real operator exposes', () => {
     ]);
   });
 
-  it('is shown by the dashboard whole: every series of the operator has a panel or an alert', async () => {
+  it('is complete in the dashboard: every series of the operator has a panel or an alert', async () => {
     const { rules } = await readRules();
     const parts = await takenApart([...rules.map(({ expr }) => expr), ...(await dashboardExpressions())]);
     const used = new Set(

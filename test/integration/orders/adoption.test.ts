@@ -1,4 +1,4 @@
-/** Taking over a server that exists: one object holds it, nothing is ordered, and deleting cancels it or leaves it. */
+/** Adoption of an existing server: one object holds it, nothing is ordered, and a deletion cancels or retains it. */
 import { describe, expect, it } from 'vitest';
 import { RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import { virtualServer, withAnnotations, withSpec } from '../../gen/virtual-server.ts';
@@ -35,7 +35,7 @@ describe('a new object that adopts', () => {
     expect(world.simulator.aliveServers().map(({ identifier }) => identifier)).toEqual(['old1']);
   });
 
-  it('says so when the server does not exist, orders none, and takes a corrected name', async () => {
+  it('reports that the server does not exist, orders none, and accepts a corrected name', async () => {
     const world = await createWorld();
     world.simulator.fleet.addServer('default', { identifier: 'old1' });
     await world.create(virtualServer('web', adopting('odl1')));
@@ -47,7 +47,7 @@ describe('a new object that adopts', () => {
     expect(world.simulator.ledger.creates()).toEqual([]);
   });
 
-  it('says AdoptInvalid for a value that is no identifier, and orders none', async () => {
+  it('reports AdoptInvalid for a value that is not an identifier, and orders none', async () => {
     const world = await createWorld();
     await world.create(virtualServer('web', adopting('two words')));
     const parked = await world.waitForReason('web', 'AdoptInvalid', 'Stalled');
@@ -58,7 +58,7 @@ describe('a new object that adopts', () => {
     await world.waitGone('web');
   });
 
-  it('keeps its server when the annotation names another one later, and says AdoptIgnored', async () => {
+  it('keeps its server when the annotation later names another one, and reports AdoptIgnored', async () => {
     const world = await createWorld();
     for (const identifier of ['old1', 'old2']) world.simulator.fleet.addServer('default', { identifier });
     await readyServer(world, 'web', adopting('old1'));
@@ -74,7 +74,7 @@ describe('a new object that adopts', () => {
     expect(world.simulator.aliveServers().map(({ identifier }) => identifier)).toEqual(['old2']);
   });
 
-  it('stays editable: its spec is only compared', async () => {
+  it('remains editable: its spec is only compared', async () => {
     const world = await createWorld();
     world.simulator.fleet.addServer('default', { identifier: 'old1', product: 'vps-1gb' });
     await readyServer(world, 'web', adopting('old1'), withSpec({ product: 'vps-8gb', diskSize: 10 }));
@@ -87,7 +87,7 @@ describe('a new object that adopts', () => {
 });
 
 describe('one server and two objects', () => {
-  it('is held by exactly one of two that adopt it at the same time', async () => {
+  it('is held by exactly one of two objects that adopt it at the same time', async () => {
     const world = await createWorld();
     world.simulator.fleet.addServer('default', { identifier: 'old1' });
     const names = ['one', 'two'];
@@ -108,7 +108,7 @@ describe('one server and two objects', () => {
     expect(held.filter((identifier) => identifier !== undefined)).toEqual(['old1']);
   });
 
-  it('is not cancelled while two objects hold it by forced records, and goes when one lets it go', async () => {
+  it('is not cancelled while two objects hold it by forged records, but once one releases it', async () => {
     const world = await createWorld();
     const first = await readyServer(world, 'one');
     const second = await world.create(virtualServer('two', withAnnotations({ 'vps-operator.dev/paused': 'true' })));
@@ -130,7 +130,7 @@ describe('one server and two objects', () => {
     expect(world.simulator.ledger.creates()).toHaveLength(1);
   });
 
-  it('holds a record from before a restart against an adopter that comes after it', async () => {
+  it('stays with a record from before a restart when a new object tries to adopt it', async () => {
     const world = await createWorld();
     const first = await readyServer(world, 'one');
     await world.stopOperator();

@@ -1,4 +1,4 @@
-/** The operator is killed at the worst moments: what it may have ordered is neither ordered again nor forgotten. */
+/** The operator is killed at the worst moments: what it may have ordered is neither repeated nor forgotten. */
 import { describe, expect, it } from 'vitest';
 import { RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import { virtualServer } from '../../gen/virtual-server.ts';
@@ -8,7 +8,7 @@ import { condition, createWorld, type World } from '../support/world.ts';
 
 const SERVERS = '/beta/vps/servers';
 
-/** An operator was killed while its create hung at the provider, which then did or did not act on it. */
+/** Kills an operator while its create hangs at the provider, which then acts on it or does not. */
 async function killedDuringCreate(world: World, served: boolean): Promise<{ attempt: string }> {
   const hang = world.simulator.faults.inject({
     match: { method: 'POST', route: SERVERS },
@@ -23,7 +23,7 @@ async function killedDuringCreate(world: World, served: boolean): Promise<{ atte
 }
 
 describe('an operator that was killed while its create hung', () => {
-  it('says CreateOutcomeUnknown at once when it finds its journal, and orders none', async () => {
+  it('reports CreateOutcomeUnknown at once when it finds its journal, and orders none', async () => {
     const world = await createWorld({ operator: false });
     const { attempt } = await killedDuringCreate(world, true);
     await world.startOperator({ flags: ['--takeover-grace=10m'] });
@@ -38,7 +38,7 @@ describe('an operator that was killed while its create hung', () => {
     expect(world.simulator.ledger.creates()).toHaveLength(1);
   });
 
-  it('is CreateInFlight to another one until its create cannot be on its way, and not-created waits as long', async () => {
+  it('is CreateInFlight for a new operator until the create must have ended; not-created waits as long', async () => {
     const world = await createWorld({ operator: false });
     const { attempt } = await killedDuringCreate(world, false);
     await world.startOperator({ journal: false, flags: ['--create-timeout=1500ms', '--takeover-grace=500ms'] });
@@ -54,7 +54,7 @@ describe('an operator that was killed while its create hung', () => {
     expect(world.simulator.ledger.creates()).toHaveLength(1);
   });
 
-  it('is CreateInFlight, then CreateOutcomeUnknown, and the object is kept while it is deleted', async () => {
+  it('is CreateInFlight, then CreateOutcomeUnknown, and a deleted object is held', async () => {
     const world = await createWorld({ operator: false });
     const { attempt } = await killedDuringCreate(world, true);
     await world.startOperator({ journal: false, flags: ['--create-timeout=300ms', '--takeover-grace=300ms'] });
@@ -70,7 +70,7 @@ describe('an operator that was killed while its create hung', () => {
   });
 });
 
-describe('a task that was accepted and not yet recorded', () => {
+describe('a task that was accepted but not recorded', () => {
   it('is found in the journal after a crash', async () => {
     const world = await createWorld({ operator: false });
     const detour = await startDetour(world);
@@ -94,7 +94,7 @@ describe('a task that was accepted and not yet recorded', () => {
     expect(world.simulator.ledger.creates()).toHaveLength(1);
   });
 
-  it('is recorded before a terminated operator ends, exit code 0', async () => {
+  it('is recorded before a terminated operator exits with 0', async () => {
     const world = await createWorld({ operator: false });
     const hang = world.simulator.faults.inject({
       match: { method: 'POST', route: SERVERS },
@@ -112,7 +112,7 @@ describe('a task that was accepted and not yet recorded', () => {
     expect(recordOf((await world.get('web')) ?? fail()).task).toBe(created?.task);
   });
 
-  it('is tried for until the API server is back, which the log says, and then the operator ends', async () => {
+  it('is retried until the API server is back, which the log shows, and then the operator exits', async () => {
     const world = await createWorld({ operator: false });
     const detour = await startDetour(world);
     const hang = world.simulator.faults.inject({

@@ -1,10 +1,10 @@
-/** Answers to a create that prove that there is no server: refusals wait for another spec, the rest is tried again. */
+/** Answers to a create that prove that no server exists: refusals wait for another spec, others are retried. */
 import { describe, expect, it } from 'vitest';
 import { virtualServer } from '../../gen/virtual-server.ts';
 import { attemptOf, CREATE, isEditable, phase, sent, stalled, triesWithGrowingPauses } from '../support/creates.ts';
 import { condition, createWorld, type World } from '../support/world.ts';
 
-/** Nothing of the attempt is left, so that a crash now parks nothing and a typo can be mended. */
+/** Checks that no attempt is left, so that a crash now parks nothing and a typo can be fixed. */
 async function expectNoAttempt(world: World, name: string): Promise<void> {
   const object = await world.get(name);
   expect(object && attemptOf(object)).toBeUndefined();
@@ -13,7 +13,7 @@ async function expectNoAttempt(world: World, name: string): Promise<void> {
 
 describe('a create that the provider refuses', () => {
   it.for([400, 402, 403, 404, 405, 413, 415, 422])(
-    'waits with %i for a changed spec, which is tried at once',
+    'waits for a changed spec after %i, and tries the changed spec at once',
     async (status) => {
       const world = await createWorld();
       world.simulator.faults.inject({
@@ -38,7 +38,7 @@ describe('a create that the provider refuses', () => {
     },
   );
 
-  it('is tried again when a person asks for it, and refused again without a storm', async () => {
+  it('is retried when a person asks for it, and refused again without a flood of calls', async () => {
     const world = await createWorld();
     const fault = world.simulator.faults.inject({
       match: CREATE,
@@ -49,13 +49,13 @@ describe('a create that the provider refuses', () => {
     await world.waitForReason('web', 'CreateRejected', 'Stalled');
     await world.annotate('web', { 'reconcile-at': 'now' });
     const refused = () => world.log.filter(({ outcome }) => outcome === 'refused').length;
-    await world.until(() => refused() === 2, 'the second refusal to be written down');
+    await world.until(() => refused() === 2, 'the second refusal to be logged');
     await world.passedBy('web');
     expect(fault.count).toBe(2);
     await expectNoAttempt(world, 'web');
   });
 
-  it('can be deleted with no more calls', async () => {
+  it('can be deleted without further calls', async () => {
     const world = await createWorld();
     world.simulator.faults.inject({ match: CREATE, action: { kind: 'status', status: 422 } });
     await world.create(virtualServer('web'));
@@ -66,7 +66,7 @@ describe('a create that the provider refuses', () => {
     expect(world.simulator.ledger.requestCount).toBe(before);
   });
 
-  it('does not count against the creates of the namespace', async () => {
+  it("does not count against the namespace's create limit", async () => {
     const world = await createWorld({ flags: ['--max-creates-per-hour=1'] });
     world.simulator.faults.inject({ match: CREATE, action: { kind: 'status', status: 400 } });
     await world.create(virtualServer('web'));
@@ -79,7 +79,7 @@ describe('a create that the provider refuses', () => {
 describe('a create that is answered with 429', () => {
   const HOUR_AHEAD = new Date(Date.now() + 60 * 60_000).toUTCString();
 
-  it.for(['3600', HOUR_AHEAD])('is not sent again before Retry-After: %s', async (retryAfter) => {
+  it.for(['3600', HOUR_AHEAD])('is not retried before Retry-After: %s', async (retryAfter) => {
     const world = await createWorld();
     const headers = { 'retry-after': retryAfter };
     world.simulator.faults.inject({ match: CREATE, action: { kind: 'status', status: 429, headers } });
@@ -92,7 +92,7 @@ describe('a create that is answered with 429', () => {
     expect(sent(world)).toHaveLength(1);
   });
 
-  it.for([{ 'retry-after': '2' }, { 'retry-after': '0' }, {}])('is sent again by itself after %o', async (headers) => {
+  it.for([{ 'retry-after': '2' }, { 'retry-after': '0' }, {}])('is retried without help after %o', async (headers) => {
     const world = await createWorld();
     world.simulator.faults.inject({ match: CREATE, action: { kind: 'status', status: 429, headers } });
     await world.create(virtualServer('web'));
@@ -106,7 +106,7 @@ describe('a create that is answered with 429', () => {
 });
 
 describe('a create that is answered with 401', () => {
-  it('is sent once more with a new token, and makes one server', async () => {
+  it('is retried with a new token, and creates one server', async () => {
     const world = await createWorld();
     world.simulator.faults.inject({ match: CREATE, action: { kind: 'status', status: 401 } });
     await world.create(virtualServer('web'));
@@ -116,7 +116,7 @@ describe('a create that is answered with 401', () => {
     expect(world.simulator.ledger.creates()).toHaveLength(1);
   });
 
-  it('is not created while every token is refused, costs few calls, and recovers', async () => {
+  it('is not created while every token is refused, makes few calls, and recovers', async () => {
     const world = await createWorld();
     const fault = world.simulator.faults.inject({
       match: CREATE,
@@ -128,7 +128,7 @@ describe('a create that is answered with 401', () => {
     expect(phase(object)).toBe('False/-/True');
     await expectNoAttempt(world, 'web');
     for (let visit = 0; visit < 5; visit++) await world.passedBy('web');
-    // Two calls and a login for each try.
+    // Each try takes two calls and a login.
     expect(fault.count).toBeLessThanOrEqual(2 * triesWithGrowingPauses(world, sent(world)[0]?.at ?? 0));
     expect(world.simulator.ledger.logins().length).toBeLessThanOrEqual(1 + fault.count / 2);
     fault.remove();

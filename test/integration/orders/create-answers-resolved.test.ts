@@ -1,10 +1,10 @@
-/** A create whose outcome is unknown, resolved by a person: each way out, and each wrong one. */
+/** A create with an unknown outcome that a person resolves: each correct way, and each wrong one. */
 import { describe, expect, it } from 'vitest';
 import { virtualServer, withAnnotations } from '../../gen/virtual-server.ts';
 import { attemptOf, CREATE, isEditable, records, sent } from '../support/creates.ts';
 import { createWorld, type World } from '../support/world.ts';
 
-/** An object whose only create was answered by a broken connection; with or without a server at the provider. */
+/** An object whose only create ended with a broken connection, with or without a server at the provider. */
 async function withLostAnswer(made: boolean): Promise<{ world: World; attempt: string; identifier: string }> {
   const world = await createWorld();
   world.simulator.faults.inject({ match: CREATE, action: { kind: 'reset', after: made } });
@@ -15,7 +15,7 @@ async function withLostAnswer(made: boolean): Promise<{ world: World; attempt: s
 }
 
 describe('an unknown outcome that a person resolves', () => {
-  it('leads to exactly one more create when the attempt is said to have created nothing', async () => {
+  it('leads to exactly one more create when not-created names the attempt', async () => {
     const { world, attempt } = await withLostAnswer(false);
     await world.annotate('web', { 'not-created': attempt });
     const ready = await world.waitForReason('web', 'Available', 'Ready');
@@ -48,7 +48,7 @@ describe('an unknown outcome that a person resolves', () => {
     expect(sent(world)).toHaveLength(1);
   });
 
-  it('holds the server that is adopted, and orders none', async () => {
+  it('adopts the named server, and orders none', async () => {
     const { world, identifier } = await withLostAnswer(true);
     await world.annotate('web', { adopt: identifier });
     const ready = await world.waitForReason('web', 'Available', 'Ready');
@@ -62,7 +62,7 @@ describe('an unknown outcome that a person resolves', () => {
     expect(world.simulator.ledger.cancels().map((cancel) => cancel.identifier)).toEqual([identifier]);
   });
 
-  it('waits for an adopted server that its task still creates', async () => {
+  it('waits for an adopted server whose task still runs', async () => {
     const world = await createWorld({ simulator: { taskDurationMs: Infinity } });
     world.simulator.faults.inject({ match: CREATE, action: { kind: 'reset', after: true } });
     await world.create(virtualServer('web'));
@@ -75,7 +75,7 @@ describe('an unknown outcome that a person resolves', () => {
     expect(sent(world)).toHaveLength(1);
   });
 
-  it('parks when the annotation names no server, and acts on the corrected one', async () => {
+  it('parks when the annotation names no server, and acts once it is corrected', async () => {
     const { world, attempt, identifier } = await withLostAnswer(true);
     await world.annotate('web', { adopt: 'no such server' });
     expect(attemptOf(await world.waitForReason('web', 'AdoptInvalid', 'Stalled'))).toBe(attempt);
@@ -102,7 +102,7 @@ describe('an object that is deleted while the outcome of its create is unknown',
     expect(sent(world)).toHaveLength(1);
   });
 
-  it('is let go when the attempt is said to have created nothing, and nothing is called for it', async () => {
+  it('is released without any call when not-created names the attempt', async () => {
     const { world, attempt } = await withLostAnswer(false);
     await world.delete('web');
     await world.visited('web');
@@ -114,7 +114,7 @@ describe('an object that is deleted while the outcome of its create is unknown',
     expect(world.log.some(({ msg }) => String(msg).includes('removed by force'))).toBe(false);
   });
 
-  it('is held with deletionPolicy Retain too, until you say that nothing was created', async () => {
+  it('is also held with deletionPolicy Retain, until not-created names the attempt', async () => {
     const { world, attempt } = await withLostAnswer(false);
     await world.patch('web', { spec: { deletionPolicy: 'Retain' } });
     await world.delete('web');
@@ -125,7 +125,7 @@ describe('an object that is deleted while the outcome of its create is unknown',
     expect(world.simulator.ledger.cancels()).toEqual([]);
   });
 
-  it('is cancelled too when its annotation to adopt came before the deletion', async () => {
+  it('is also cancelled when it was adopted before the deletion', async () => {
     const world = await createWorld();
     const server = world.simulator.fleet.addServer('default');
     await world.create(virtualServer('web', withAnnotations({ 'vps-operator.dev/adopt': server.identifier })));

@@ -1,4 +1,4 @@
-/** Answers to a create that leave open whether there is a server: it is said, and nothing is sent again. */
+/** Answers to a create that leave open whether a server exists: the operator reports it, and sends nothing again. */
 import { describe, expect, it } from 'vitest';
 import type { FaultAction } from '../../../src/simulator/index.ts';
 import { virtualServer } from '../../gen/virtual-server.ts';
@@ -8,7 +8,7 @@ import { createWorld, type World } from '../support/world.ts';
 interface Row {
   answer: string;
   faults: FaultAction[];
-  /** Servers that the provider has made of it. */
+  /** Number of servers that the provider has created. */
   made: 0 | 1;
   words: RegExp;
 }
@@ -97,7 +97,7 @@ describe('a create whose outcome is unknown', () => {
     await parked(world, 'web', row);
   });
 
-  it('stays parked through a restart with the journal and through one without it', async () => {
+  it('stays parked through a restart with the journal and a restart without it', async () => {
     const world = await createWorld();
     world.simulator.faults.inject({ match: CREATE, action: { kind: 'drop', after: true } });
     await world.create(virtualServer('web'));

@@ -1,4 +1,4 @@
-/** Creates of which no byte was sent: nothing was created, and they are tried again. */
+/** Creates of which no byte was sent: nothing was created, and they are retried. */
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { SimulatorOptions } from '../../../src/simulator/index.ts';
@@ -11,7 +11,7 @@ import { condition, createWorld, type World } from '../support/world.ts';
 interface Gated {
   world: World;
   gate: Gate;
-  /** Closes the gate when the provider's lists have answered and the create has not been sent yet. */
+  /** Closes the gate after the provider's lists have answered and before the create is sent. */
   closeBeforeCreate: (close: () => void) => Promise<void>;
 }
 
@@ -48,7 +48,7 @@ async function expectRecovery(world: World): Promise<void> {
   expect(world.simulator.aliveServers()).toHaveLength(1);
 }
 
-describe('a create that finds no way to the provider', () => {
+describe('a create that cannot reach the provider', () => {
   it('is not created when the connection is refused, and is sent once the provider listens again', async () => {
     const { world, gate, closeBeforeCreate } = await gatedWorld('http');
     await world.create(virtualServer('web'));
@@ -72,7 +72,7 @@ describe('a create that finds no way to the provider', () => {
     await expectRecovery(world);
   });
 
-  it('costs no claim while the provider is down, and a deletion needs nothing of it', async () => {
+  it('claims nothing while the provider is down, and does not need it for a deletion', async () => {
     const world = await createWorld({ flags: ['--base-url=http://127.0.0.1:1'] });
     await world.create(virtualServer('web'));
     const object = await world.waitForReason('web', 'ProviderUnavailable', 'Reconciling');
@@ -82,7 +82,7 @@ describe('a create that finds no way to the provider', () => {
     await world.waitGone('web');
   });
 
-  it('costs no claim while the name of the provider has no address', async () => {
+  it("claims nothing while the provider's name has no address", async () => {
     const world = await createWorld({ flags: ['--base-url=http://service.invalid'] });
     await world.create(virtualServer('web'));
     const object = await world.waitForReason('web', 'ProviderUnavailable', 'Reconciling');

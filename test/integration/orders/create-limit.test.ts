@@ -1,4 +1,4 @@
-/** The brake on runaway loops: so many creates per namespace and hour, and no more. */
+/** The limit that stops runaway loops: a maximum number of creates per namespace and hour. */
 import { describe, expect, it } from 'vitest';
 import { virtualServer } from '../../gen/virtual-server.ts';
 import { condition, createWorld } from '../support/world.ts';
@@ -6,7 +6,7 @@ import { condition, createWorld } from '../support/world.ts';
 const NAMES = ['one', 'two', 'three', 'four'];
 
 describe('--max-creates-per-hour', () => {
-  it('lets two of four objects order and says CreateLimit on the others', async () => {
+  it('lets two of four objects order and reports CreateLimit on the others', async () => {
     const world = await createWorld({ flags: ['--max-creates-per-hour=2'] });
     await Promise.all(NAMES.map((name) => world.create(virtualServer(name))));
     const settled = await Promise.all(

@@ -1,4 +1,7 @@
-/** What happens to an object while its create is being sent: no edit, loss or deletion makes a second one or hides the first. */
+/**
+ * Changes to an object while its create is in flight: no edit, loss or deletion causes a second create or hides the
+ * first.
+ */
 import { describe, expect, it } from 'vitest';
 import type { FaultHandle } from '../../../src/simulator/index.ts';
 import { virtualServer } from '../../gen/virtual-server.ts';
@@ -18,8 +21,8 @@ async function creating(): Promise<{ world: World; hang: FaultHandle }> {
   return { world, hang };
 }
 
-describe('an object that is changed while its create is on its way', () => {
-  it('has its task recorded although somebody else wrote in between', async () => {
+describe('an object that is changed while its create is in flight', () => {
+  it('gets its task recorded although another client wrote to it', async () => {
     const { world, hang } = await creating();
     await world.patch('web', { metadata: { labels: { team: 'blue' } } });
     hang.release();
@@ -29,7 +32,7 @@ describe('an object that is changed while its create is on its way', () => {
     expect(world.simulator.ledger.creates()).toHaveLength(1);
   });
 
-  it('has its record whole again although somebody removed it in between', async () => {
+  it('gets its record restored although another client removed it', async () => {
     const { world, hang } = await creating();
     await world.replace('web', virtualServer('web'));
     hang.release();
@@ -39,7 +42,7 @@ describe('an object that is changed while its create is on its way', () => {
     expect(world.simulator.ledger.creates()).toHaveLength(1);
   });
 
-  it('shows as Drifted an edit that came before the lock', async () => {
+  it('is Drifted after an edit that came before the lock', async () => {
     const { world, hang } = await creating();
     await world.patch('web', { spec: { product: 'vps-8gb' } });
     hang.release();
@@ -48,7 +51,7 @@ describe('an object that is changed while its create is on its way', () => {
     expect(world.simulator.ledger.creates()).toHaveLength(1);
   });
 
-  it('is cancelled when it was deleted in between', async () => {
+  it('is cancelled when it was deleted before the answer', async () => {
     const { world, hang } = await creating();
     await world.delete('web');
     hang.release();
@@ -60,7 +63,7 @@ describe('an object that is changed while its create is on its way', () => {
 });
 
 describe('a claim whose answer is lost', () => {
-  it('was not sent, which the operator knows: it claims again and orders once', async () => {
+  it('was not sent, as the operator knows: it claims again and orders once', async () => {
     const world = await createWorld({ operator: false });
     const detour = await startDetour(world);
     await world.startOperator({ flags: [detour.flag, '--kube-timeout=2s'] });

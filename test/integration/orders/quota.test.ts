@@ -1,4 +1,4 @@
-/** A ResourceQuota of Kubernetes' own bounds the objects of a namespace, as docs/cost.md shows. */
+/** A Kubernetes ResourceQuota limits the objects of a namespace, as docs/cost.md shows. */
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { parse } from 'yaml';
@@ -13,7 +13,7 @@ const QUOTA = 'count/virtualservers.vps-operator.dev';
 let http: KubeHttp;
 let namespace: string;
 beforeAll(async () => {
-  // The cluster that has the controller of quotas.
+  // Uses the cluster that runs the quota controller.
   http = adminHttp((await ask<GuardedPaths>(inject('broker'), 'guarded')).kubeconfigPath);
   namespace = await createNamespace(http);
 });
@@ -26,13 +26,13 @@ interface Quota {
 }
 
 describe('the ResourceQuota of docs/cost.md', () => {
-  it('refuses one object more than it allows, and says why', async () => {
+  it('rejects one object more than it allows, and says why', async () => {
     const docs = await readFile(new URL('../../../docs/cost.md', import.meta.url), 'utf8');
     const quota = parse(/```yaml\n(.*?)```/s.exec(docs)?.[1] ?? '') as Quota;
     const allowed = Number(quota.spec.hard[QUOTA]);
     const base = `/api/v1/namespaces/${namespace}/resourcequotas`;
     await http.call({ method: 'POST', path: base, body: quota });
-    // The quota is in force once its controller has counted.
+    // The quota takes effect once its controller has counted.
     const counted = async (): Promise<string | undefined> =>
       ((await http.call({ path: `${base}/${quota.metadata.name}` })) as Quota).status?.used?.[QUOTA];
     await expect.poll(counted, { timeout: 60_000 }).toBe('0');

@@ -1,4 +1,4 @@
-/** How many servers a namespace may have: the operator's own limit. */
+/** The maximum number of servers per namespace: the operator's own limit. */
 import { describe, expect, it } from 'vitest';
 import { ADOPT_ANNOTATION } from '../../../src/api/names.ts';
 import { virtualServer, withAnnotations, withSpec } from '../../gen/virtual-server.ts';
@@ -9,7 +9,7 @@ const NAMES = ['one', 'two', 'three', 'four', 'five'];
 const TWO = ['--max-servers-per-namespace=2'];
 
 describe('--max-servers-per-namespace', () => {
-  it('orders two of five that come at once, and another when one goes', async () => {
+  it('orders two of five at once, and another when one is deleted', async () => {
     const world = await createWorld({ flags: TWO });
     await Promise.all(NAMES.map((name) => world.create(virtualServer(name))));
     const settled = await Promise.all(
@@ -30,7 +30,7 @@ describe('--max-servers-per-namespace', () => {
     expect(world.simulator.aliveServers()).toHaveLength(2);
   });
 
-  it('counts what was there before a restart', async () => {
+  it('counts servers from before a restart', async () => {
     const world = await createWorld({ flags: TWO });
     for (const name of ['one', 'two']) await readyServer(world, name);
     await world.stopOperator();
@@ -40,7 +40,7 @@ describe('--max-servers-per-namespace', () => {
     expect(world.simulator.ledger.creates()).toHaveLength(2);
   });
 
-  it('counts an adopted server, and keeps nobody from adopting', async () => {
+  it('counts an adopted server, but never prevents an adoption', async () => {
     const world = await createWorld({ flags: TWO });
     for (const name of ['one', 'two']) await readyServer(world, name);
     const { identifier } = world.simulator.fleet.addServer('default');
@@ -51,7 +51,7 @@ describe('--max-servers-per-namespace', () => {
     expect(world.simulator.ledger.creates()).toHaveLength(2);
   });
 
-  it('counts a server that was let go with Retain, until it is adopted again', async () => {
+  it('counts a retained server until it is adopted again', async () => {
     const world = await createWorld({ flags: ['--max-servers-per-namespace=1'] });
     await world.create(virtualServer('one', withSpec({ deletionPolicy: 'Retain' })));
     const one = await world.waitForReason('one', 'Available', 'Ready');

@@ -1,4 +1,4 @@
-/** What can be edited when: a typo before the create, nothing that was sent after it, everything after a refusal. */
+/** What can be edited and when: typos before the create, nothing that was sent after it, everything after a refusal. */
 import { describe, expect, it } from 'vitest';
 import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
 import { readyServer, stalledMessage } from '../support/records.ts';
@@ -15,7 +15,7 @@ describe('a spec that the provider does not offer', () => {
       'debian-13.qcow2/min',
     ],
     ['disk size', { diskSize: 30 }, { diskSize: 40 }, 'spec.diskSize 30 is not offered', '20, 40'],
-  ] as const)('names the nearest valid values of the %s, and mending it orders', async (row) => {
+  ] as const)('gets the nearest valid values of the %s, and is ordered once it is fixed', async (row) => {
     const [, wrong, right, message, nearest] = row;
     const world = await createWorld();
     await world.create(virtualServer('web', withSpec(wrong)));
@@ -47,7 +47,7 @@ describe('a spec whose server was ordered', () => {
     );
   });
 
-  it('takes changes of what is not sent', async () => {
+  it('accepts changes of fields that are not sent', async () => {
     const world = await createWorld();
     await readyServer(world, 'web');
     await world.patch('web', { spec: { deletionPolicy: 'Retain', deletionProtection: true } });
@@ -56,7 +56,7 @@ describe('a spec whose server was ordered', () => {
     expect(world.simulator.ledger.creates()).toHaveLength(1);
   });
 
-  it('is carried out at once by an operator that was not there when it was edited', async () => {
+  it('takes effect at once in an operator that was not running during the edit', async () => {
     const world = await createWorld();
     const { status } = await readyServer(world, 'web');
     await world.stopOperator();

@@ -1,4 +1,4 @@
-/** How many connections the operator opens during many lives, counted at the other ends. */
+/** How many connections the operator opens during many lives, counted at the remote ends. */
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
@@ -10,7 +10,7 @@ import { createWorld } from '../support/world.ts';
 
 const LIVES = 100;
 
-/** Hands on bytes to a port of this machine, and counts. */
+/** Forwards bytes to a port of this machine, and counts connections. */
 async function startForwarder(port: number) {
   const connections = { total: 0 };
   const sockets = new Set<Socket>();
@@ -31,7 +31,7 @@ async function startForwarder(port: number) {
   return { port: (server.address() as AddressInfo).port, connections, close };
 }
 
-it(`opens few connections in ${LIVES} lives: below ten to the API server, to the provider one a create and below ten`, async () => {
+it(`opens few connections in ${LIVES} lives: under ten to each side, plus one per create`, async () => {
   const text = await readFile(inject('operatorKubeconfigPath'), 'utf8');
   const [, port = ''] = /server: https:\/\/127\.0\.0\.1:(\d+)/.exec(text) ?? [];
   const proxy = await startForwarder(Number(port));
@@ -44,7 +44,7 @@ it(`opens few connections in ${LIVES} lives: below ten to the API server, to the
   await writeFile(kubeconfig, text.replace(`127.0.0.1:${port}`, `127.0.0.1:${proxy.port}`));
   const world = await createWorld({
     operator: false,
-    // A provider that closes idle connections would have us open new ones, which is not ours to count.
+    // If the provider closed idle connections, the operator would open more, which is not its fault.
     simulator: { keepAliveTimeoutMs: 60_000 },
     flags: [`--kubeconfig=${kubeconfig}`, '--max-concurrent-reconciles=32', '--max-creates-per-hour=0'],
   });
@@ -65,7 +65,7 @@ it(`opens few connections in ${LIVES} lives: below ten to the API server, to the
   console.log(`to the provider ${ofCreates.size} of creates and ${toService} besides`);
   expect(proxy.connections.total).toBeLessThan(10);
   expect(toService).toBeLessThan(10);
-  // A connection of its own: nothing else was ever sent on it.
+  // Each create uses a new connection on which nothing else was ever sent.
   expect(ofCreates.size).toBe(LIVES);
   expect(ledger.requests().filter(({ connection }) => ofCreates.has(connection))).toHaveLength(LIVES);
 });

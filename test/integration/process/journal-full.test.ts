@@ -1,4 +1,4 @@
-/** A disk that is full: a small file system under the journal. Needs the right to mount one. */
+/** A full disk: a small file system under the journal. Needs the right to mount one. */
 import { execFileSync } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,10 +8,10 @@ import { virtualServer } from '../../gen/virtual-server.ts';
 import { pageUrl, scrape, valueOf } from '../support/scrape.ts';
 import { condition, createWorld } from '../support/world.ts';
 
-/** More orders than fit into the page that the journal has when the disk becomes full. */
+/** More orders than fit into the page that the journal has left when the disk is full. */
 const NAMES = Array.from({ length: 24 }, (_, index) => `s${index}`);
 
-/** A folder on a file system of 64 KiB until the test ends; undefined where this process may not mount one. */
+/** A folder on a file system of 64 KiB, until the test ends; undefined if this process may not mount one. */
 async function smallDisk(): Promise<string | undefined> {
   const dir = await mkdtemp(join(tmpdir(), 'vps-operator-small-'));
   onTestFinished(() => rm(dir, { recursive: true, force: true }));
@@ -24,7 +24,7 @@ async function smallDisk(): Promise<string | undefined> {
   return dir;
 }
 
-it('orders nothing while the disk under the journal is full, says so, and continues when there is room', async ({
+it("orders nothing while the journal's disk is full, reports it, and continues when there is space", async ({
   skip,
 }) => {
   const dir = await smallDisk();

@@ -1,10 +1,10 @@
-/** Two operators on one real Lease: one is active, the other stands by and takes over. */
+/** Two operators with one real Lease: one is active, the other stands by and takes over. */
 import { describe, expect, it } from 'vitest';
 import { virtualServer } from '../../gen/virtual-server.ts';
 import { createWorld } from '../support/world.ts';
 
 describe('leader election', () => {
-  it('lets one of two operators work, and the other go on when the first has ended', async () => {
+  it('lets one of two operators work, and the other continue when the first has ended', async () => {
     const world = await createWorld({ operator: false });
     const flags = ['--leader-elect', `--operator-namespace=${world.namespace}`, '--lease-duration=3s'];
     await world.startOperator({ flags });

@@ -1,4 +1,4 @@
-/** /metrics of a real operator process over a life and its mishaps: which series there are, and that they tell the truth. */
+/** /metrics of a real operator process over a life and its failures: which series exist, and that they are right. */
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { CONDITION_TYPES, REASONS } from '../../../src/api/conditions.ts';
@@ -37,15 +37,15 @@ async function shows(
   return families;
 }
 
-/** Series that prom-client brings along. */
+/** Series from prom-client. */
 const isOfNode = ({ name }: Family): boolean => name.startsWith('process_') || name.startsWith('nodejs_');
 
-/** The one label that names something of the users', which an administrator asked for: a namespace. */
+/** The only label with a user's name in it, a namespace; an administrator has to enable it. */
 const NAMESPACE_LABEL = 'object_namespace';
 const isByNamespace = ({ name }: Family): boolean => name.startsWith('vps_operator_namespace_');
 
 describe('the metrics of an operator', () => {
-  it('are all there from the start, as docs/metrics.md lists them', async () => {
+  it('all exist from the start, as docs/metrics.md lists them', async () => {
     const { world, url } = await observedWorld();
     const families = await scrape(url);
     await world.until(() => world.log.some(({ msg }) => msg === 'operator runs'), 'the operator to run');
@@ -86,7 +86,7 @@ describe('the metrics of an operator', () => {
     expect(values('vps_operator_provider_request_duration_seconds_count', { operation: 'createServer' })).toBe(1);
     expect(values('vps_operator_token_logins_total', { result: 'success' })).toBe(1);
     expect(values('vps_operator_provisioning_duration_seconds_count')).toBe(1);
-    // Begins with the second in which the order was written down and ends after the task, which takes 300 ms.
+    // Starts with the second in which the order was recorded, and ends after the task, which takes 300 ms.
     expect(values('vps_operator_provisioning_duration_seconds_sum')).toBeGreaterThanOrEqual(0.3);
     expect(values('controller_runtime_max_concurrent_reconciles', SERVERS)).toBe(4);
     expect(values('leader_election_master_status', { name: 'vps-operator' })).toBe(1);
@@ -113,7 +113,7 @@ describe('the metrics of an operator', () => {
     expect(valueOf(gone, 'controller_runtime_reconcile_errors_total', SERVERS)).toBe(0);
   });
 
-  it('follow a catalog from a key that is missing to its lists and its end', async () => {
+  it('follow a catalog from a missing key to its lists and its end', async () => {
     const { world, url } = await observedWorld();
     const folder = `/apis/${API_VERSION}/namespaces/${world.namespace}/${CATALOG_PLURAL}`;
     const spec = { apiKeySecretRef: { name: 'later' } };
@@ -134,7 +134,7 @@ describe('the metrics of an operator', () => {
     await shows(world, url, catalogs, { ready: 'True', reason: 'Available' }, 0);
   });
 
-  it('show an order of unknown outcome, its deletion that has to wait, and its end by force', async () => {
+  it('show an order with an unknown outcome, its held deletion, and its removal by force', async () => {
     const { world, url } = await observedWorld();
     world.simulator.faults.inject({ match: CREATE, action: { kind: 'drop', after: true } });
     await world.create(virtualServer('web'));
@@ -158,7 +158,7 @@ describe('the metrics of an operator', () => {
     expect(valueOf(forced, 'vps_operator_parked_creates')).toBe(0);
     expect(valueOf(forced, 'vps_operator_deleting_servers')).toBe(0);
     expect(valueOf(forced, 'vps_operator_oldest_deletion_seconds')).toBe(0);
-    // What nobody has any more has no series either.
+    // A reason that no object has must have no series either.
     expect(valueOf(forced, 'vps_operator_servers', { reason: 'CreateOutcomeUnknown' })).toBeUndefined();
   });
 
@@ -179,7 +179,7 @@ describe('the metrics of an operator', () => {
     expect(valueOf(refused, 'vps_operator_provider_requests_total', login)).toBe(1);
   });
 
-  it('count the servers that no object refers to, until somebody has dealt with them', async () => {
+  it('count the servers that no object refers to, until they are handled', async () => {
     const { world, url } = await observedWorld();
     const { metadata } = await world.create(
       virtualServer('web', withAnnotations({ 'vps-operator.dev/paused': 'true' })),
@@ -192,7 +192,7 @@ describe('the metrics of an operator', () => {
     await shows(world, url, 'vps_operator_orphaned_servers', {}, 1);
   });
 
-  it('bear no name, no identifier and no secret in any label, and none but known values', async () => {
+  it('have no name, identifier or secret in any label, and only known values', async () => {
     const { world, url } = await observedWorld();
     const { status } = await readyServer(world, 'a-telling-name');
     const samples = (await scrape(url))

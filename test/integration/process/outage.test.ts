@@ -1,4 +1,4 @@
-/** An API server that dies, is not there yet, or does not know the kind yet: the operator recovers by itself. */
+/** An API server that dies, is unreachable, or does not know the kind yet: the operator recovers without help. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { execFile } from 'node:child_process';
 import { tmpdir } from 'node:os';
@@ -32,7 +32,7 @@ describe('an API server that is killed while servers are provisioning', () => {
     await controlPlane.killApiServer();
     for (const { task } of world.simulator.ledger.creates()) world.simulator.fleet.completeTask(task);
     const before = polls();
-    await world.until(() => polls() > before, 'polls that nobody can write down');
+    await world.until(() => polls() > before, 'polls that cannot be recorded');
     await controlPlane.restartApiServer();
 
     for (const name of NAMES) await world.waitForReason(name, 'Available', 'Ready');
@@ -47,7 +47,7 @@ describe('an API server that is killed while servers are provisioning', () => {
     );
   });
 
-  it('loses no task that was accepted while it was dead', async () => {
+  it('loses no task that was accepted during the outage', async () => {
     const controlPlane = await ownControlPlane();
     const world = await createWorld({ kubeconfigPath: controlPlane.kubeconfigPath });
     const hang = world.simulator.faults.inject({
@@ -74,7 +74,7 @@ describe('an API server that is killed while servers are provisioning', () => {
 });
 
 describe('an operator that starts too early', () => {
-  it('waits for an API server that cannot be reached, and says so', async () => {
+  it('waits for an unreachable API server, and logs that', async () => {
     const world = await createWorld({ operator: false });
     const detour = await startDetour(world);
     detour.cut();
@@ -88,7 +88,7 @@ describe('an operator that starts too early', () => {
     await world.waitForReason('web', 'Available', 'Ready');
   });
 
-  it('waits for the CustomResourceDefinition, says so, and goes on by itself', async () => {
+  it('waits for the CustomResourceDefinition, logs that, and continues without help', async () => {
     const none = await mkdtemp(join(tmpdir(), 'vps-operator-no-crds-'));
     onTestFinished(() => rm(none, { recursive: true }));
     const { kubectl, kubeconfigPath } = await ownControlPlane(none);

@@ -7,10 +7,10 @@ import { CREATE } from '../support/creates.ts';
 import { spawnOperator } from '../support/process.ts';
 import { createWorld, type World } from '../support/world.ts';
 
-// An address of its own, so that the port is still free when an operator starts again on it.
+// A separate address, so that the port is still free when an operator starts on it again.
 const HOST = '127.0.0.5';
 const KUBELET = '127.0.0.6';
-/** As many as one namespace gets workers of the operator of a world. */
+/** As many objects as one namespace gets workers in this operator. */
 const NAMES = ['web-0', 'web-1', 'web-2'];
 
 const sshKey = (name: string): string => `${SSH_KEY}-${name}`;
@@ -25,14 +25,14 @@ function ordered(world: World, name: string): string[] {
   return own.map(({ identifier }) => identifier);
 }
 
-/** An operator with its probe port, and 140 slow connections to it that are kept up until the test ends. */
+/** Starts an operator with a probe port, and 140 slow connections to it until the test ends. */
 async function attackedOperator(world: World) {
-  // The orders stay in flight for as long as the test wants.
+  // Orders stay in flight for as long as the test needs.
   const operator = spawnOperator(world, [`--health-probe-bind-address=${HOST}:0`, '--create-timeout=60s']);
   const served = () => world.log.find(({ msg }) => msg === 'serving pages');
   await world.until(() => served() !== undefined, 'the pages to be served');
   const target: Target = { host: HOST, port: Number(served()?.['port']) };
-  // Some share the address of the kubelet, as pods in the network of the node do.
+  // Some peers share the kubelet's address, like pods in the host network.
   const from = (peer: number): string => (peer % 2 === 0 ? KUBELET : '127.0.0.7');
   const attack = slowPeers(target, { count: 140, from, talk: true });
   onTestFinished(() => attack.stop());
@@ -44,7 +44,7 @@ function allReady(world: World): Promise<VirtualServer[]> {
   return Promise.all(NAMES.map((name) => world.waitForReason(name, 'Available', 'Ready')));
 }
 
-/** What the kubelet gets while the work goes on. */
+/** The answers that the kubelet gets during the work. */
 async function probesDuring(target: Target, work: Promise<unknown>): Promise<(number | string)[]> {
   const answers = [];
   const over = new AbortController();
@@ -55,7 +55,7 @@ async function probesDuring(target: Target, work: Promise<unknown>): Promise<(nu
 }
 
 describe('an operator whose probe port is full of slow connections', () => {
-  it('is found alive throughout, and orders each server once', async () => {
+  it('stays alive for the kubelet, and orders each server once', async () => {
     const world = await createWorld({ operator: false });
     const { target, attack } = await attackedOperator(world);
     const held = world.simulator.faults.inject({
@@ -65,7 +65,7 @@ describe('an operator whose probe port is full of slow connections', () => {
     });
     await createServers(world);
     const answers = await probesDuring(target, held.met);
-    // Long enough for every bound and deadline to strike, and for the peers to come back.
+    // Long enough for every limit and deadline to take effect, and for the peers to reconnect.
     const before = attack.made();
     const again = world.until(() => attack.made() >= before + 280, 'the connections to be made again');
     answers.push(...(await probesDuring(target, again)));
@@ -77,7 +77,7 @@ describe('an operator whose probe port is full of slow connections', () => {
     for (const { metadata, status } of await ready) expect(ordered(world, metadata.name)).toEqual([status?.identifier]);
   });
 
-  it('is found alive again when it was killed in the middle of orders, and orders none of them again', async () => {
+  it('is alive again for the kubelet after it was killed during orders, and repeats none of them', async () => {
     const world = await createWorld({ operator: false });
     const { operator, target, attack } = await attackedOperator(world);
     const held = world.simulator.faults.inject({

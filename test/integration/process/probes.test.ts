@@ -12,7 +12,7 @@ const PROBES = '--health-probe-bind-address=127.0.0.1:0';
 const METRICS = '--metrics-bind-address=127.0.0.1:0';
 const OK = { status: 200, body: 'ok\n' };
 
-/** Waits until the page answers so. */
+/** Waits until the page gives this answer. */
 async function answers(world: World, url: string, status: number, body: RegExp): Promise<void> {
   let last: unknown;
   await world.until(
@@ -26,7 +26,7 @@ async function answers(world: World, url: string, status: number, body: RegExp):
 }
 
 describe('the probes of an operator', () => {
-  it('say that it lives and is not ready, until its caches are in sync', async () => {
+  it('report alive and not ready until the caches are in sync', async () => {
     const world = await createWorld({ operator: false });
     const detour = await startDetour(world);
     detour.cut();
@@ -38,7 +38,7 @@ describe('the probes of an operator', () => {
     detour.restore();
     await answers(world, readyz, 200, /^ok\n$/);
 
-    // An API server that is away is no reason to restart.
+    // An unreachable API server is no reason to restart.
     detour.cut();
     const problem = 'cannot watch the API server; retrying';
     await world.until(() => world.log.filter(({ msg }) => msg === problem).length >= 2, 'the outage to be noticed');
@@ -49,7 +49,7 @@ describe('the probes of an operator', () => {
     await expect(read(livez)).rejects.toThrow('fetch failed');
   });
 
-  it('say that a standby is ready as long as it sees the Lease', async () => {
+  it('report a standby as ready while it can read the Lease', async () => {
     const world = await createWorld({ operator: false });
     const leading = [
       '--leader-elect',
@@ -86,7 +86,7 @@ describe('the probes of an operator', () => {
     expect(valueOf(await scrape(await pageUrl(world, '/metrics')), 'leader_election_master_status')).toBe(0);
   });
 
-  it('say that it lives and is not ready, while it waits for the answer to its last order', async () => {
+  it('report alive and not ready while the operator waits for the answer to its last order', async () => {
     const world = await createWorld({ operator: false, flags: ['--create-timeout=20s'] });
     const operator = spawnOperator(world, [PROBES]);
     const readyz = await pageUrl(world, '/readyz');
@@ -103,7 +103,7 @@ describe('the probes of an operator', () => {
   });
 
   it.each(['--metrics-bind-address', '--health-probe-bind-address'])(
-    'are no start at all where the port of %s is in use',
+    'prevent a start if the port of %s is in use',
     async (flag) => {
       const world = await createWorld({ operator: false });
       const squatter = createServer();
@@ -116,7 +116,7 @@ describe('the probes of an operator', () => {
         level: 'fatal',
         err: { message: `${flag} ${address}: cannot listen on this address: the port is in use` },
       });
-      // The world's end looks at the API server, which has to know the objects by then.
+      // The end of the test lists objects, so the API server must have the CRD by then.
       await world.startOperator();
     },
   );

@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** In a folder that holds nothing but the bundle, with an environment that holds nothing at all. */
+/** Runs in a folder that contains only the bundle, with an empty environment. */
 function start(name: 'operator' | 'simulator', ...args: string[]): Program {
   return startNode([`${name}.js`, ...args], { cwd: join(folder, name), env: {} });
 }
@@ -30,7 +30,7 @@ function start(name: 'operator' | 'simulator', ...args: string[]): Program {
 const URLS = ['--base-url=http://127.0.0.1:9', '--auth-url=http://127.0.0.1:9'];
 
 describe('the operator bundle', () => {
-  it('orders and cancels a server, and ends with 0 on SIGTERM', async () => {
+  it('orders and cancels a server, and exits with 0 on SIGTERM', async () => {
     const world = await createWorld({ operator: false });
     const { baseUrl, authUrl } = world.simulator;
     const program = start(
@@ -51,7 +51,7 @@ describe('the operator bundle', () => {
     expect(messages.at(-1)).toBe('operator stopped');
   });
 
-  it('says its version and its flags', async () => {
+  it('prints its version and its flags', async () => {
     const [versioned, helped] = [start('operator', '--version'), start('operator', '--help')];
     expect(await versioned.ended).toBe(0);
     expect(versioned.stdout).toEqual([version]);
@@ -65,7 +65,7 @@ describe('the operator bundle', () => {
     { what: 'a URL that is none', args: [...URLS, '--base-url=api.example.org'], says: 'https://api.example.org' },
     { what: 'a duration without a unit', args: [...URLS, '--poll-interval=60'], says: 'such as 500ms, 60s' },
     { what: 'an unknown level', args: [...URLS, '--log-level=loud'], says: 'one of trace' },
-  ])('says in one line what is wrong and ends with 2 when given $what', async ({ args, says }) => {
+  ])('reports the error in one line and exits with 2 for $what', async ({ args, says }) => {
     const program = start('operator', ...args);
     expect(await program.ended).toBe(2);
     expect(program.stdout).toEqual([]);
@@ -80,7 +80,7 @@ describe('the operator bundle', () => {
       args: ['--metrics-bind-address=192.0.2.1:80'],
       says: '--metrics-bind-address 192.0.2.1:80: cannot listen on this address',
     },
-  ])('ends with 1 and names the flag whose value this machine cannot fulfil: $args', async ({ args, says }) => {
+  ])('exits with 1 and names the flag whose value does not work on this machine: $args', async ({ args, says }) => {
     const program = start('operator', ...URLS, `--kubeconfig=${inject('kubeconfigPath')}`, ...args);
     expect(await program.ended).toBe(1);
     expect(JSON.parse(program.stdout.at(-1) ?? '')).toMatchObject({
@@ -89,7 +89,7 @@ describe('the operator bundle', () => {
     });
   });
 
-  it('waits for an API server that cannot be reached, says so, and still ends with 0 on SIGTERM', async () => {
+  it('waits for an unreachable API server, logs that, and still exits with 0 on SIGTERM', async () => {
     const kubeconfig = join(folder, 'unreachable.kubeconfig');
     const text = await readFile(inject('kubeconfigPath'), 'utf8');
     await writeFile(kubeconfig, text.replace(/server: .*/, 'server: https://127.0.0.1:9'));
@@ -101,7 +101,7 @@ describe('the operator bundle', () => {
 });
 
 describe('the simulator bundle', () => {
-  it('says in one line how to reach it, serves, and ends with 0 on SIGTERM', async () => {
+  it('prints in one line how to reach it, serves, and exits with 0 on SIGTERM', async () => {
     const program = start('simulator', '--task-duration=1s', '--key-id=me', '--secret=a:b');
     await expect.poll(() => program.stdout.length).toBe(1);
     const { authUrl, keyId, secret } = JSON.parse(program.stdout[0] ?? '') as Record<string, string>;
@@ -117,7 +117,7 @@ describe('the simulator bundle', () => {
     expect(await program.ended).toBe(0);
   });
 
-  it('says in one line what is wrong and ends with 2', async () => {
+  it('reports the error in one line and exits with 2', async () => {
     const program = start('simulator', '--task-duration=soon');
     expect(await program.ended).toBe(2);
     expect(program.stderr).toHaveLength(1);

@@ -1,4 +1,4 @@
-/** A record that contradicts its mirror, or is no record: nothing is ordered, nothing cancelled, until a person decides. */
+/** A record that contradicts its mirror or is invalid: nothing is ordered or cancelled until a person decides. */
 import { describe, expect, it } from 'vitest';
 import { readyServer, recordOf, stalledMessage } from '../support/records.ts';
 import { condition, createWorld } from '../support/world.ts';
@@ -8,7 +8,7 @@ describe('a record that contradicts its mirror', () => {
     ['attempt', 'another'],
     ['task', 4711],
     ['identifier', 'vs4711'],
-  ] as const)('parks the object when the %s is another one, until it is corrected', async ([field, value]) => {
+  ] as const)('parks the object when its %s differs, until it is corrected', async ([field, value]) => {
     const world = await createWorld();
     const before = await readyServer(world, 'web');
     await world.annotate('web', { record: JSON.stringify({ ...recordOf(before), [field]: value }) });
@@ -26,7 +26,7 @@ describe('a record that contradicts its mirror', () => {
     expect(world.simulator.ledger.cancels().map(({ identifier }) => identifier)).toEqual([before.status?.identifier]);
   });
 
-  it('is found in order again when the annotation gets its earlier text back', async () => {
+  it('is accepted again when the annotation gets its earlier text back', async () => {
     const world = await createWorld();
     const before = await readyServer(world, 'web');
     const record = recordOf(before);
@@ -44,7 +44,7 @@ describe('an annotation that is not a record', () => {
   it.for([
     ['not JSON', '{"owner": "me'],
     ['of another shape', '{"owner": 7}'],
-  ])('parks the object and names the annotation when it is %s, while deleting too', async ([, text]) => {
+  ])('parks the object and names the annotation when it is %s, also during a deletion', async ([, text]) => {
     const world = await createWorld();
     const before = await readyServer(world, 'web');
     await world.annotate('web', { record: text ?? '' });

@@ -1,4 +1,7 @@
-/** A copied or restored object carries the record of another: it orders nothing, cancels nothing, and is let go at once. */
+/**
+ * A copied or restored object with another object's record: it orders nothing, cancels nothing, and is released at
+ * once.
+ */
 import { describe, expect, it } from 'vitest';
 import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
@@ -18,7 +21,7 @@ async function copyOf(
 }
 
 describe('a copied object', () => {
-  it('is RecordMismatch, and deleting it releases it at once and calls nothing', async () => {
+  it('is RecordMismatch, and its deletion releases it at once without any call', async () => {
     const world = await createWorld();
     const original = await readyServer(world, 'web');
     const copy = await copyOf(world, original);
@@ -36,7 +39,7 @@ describe('a copied object', () => {
     expect((await world.get('web'))?.status).toEqual(original.status);
   });
 
-  it('cannot adopt the server while the original holds it, and does when the original lets it go', async () => {
+  it('cannot adopt the server while the original holds it, but can once the original releases it', async () => {
     const world = await createWorld();
     const original = await readyServer(world, 'web', withSpec({ deletionPolicy: 'Retain' }));
     const { identifier = '' } = recordOf(original);
@@ -54,7 +57,7 @@ describe('a copied object', () => {
     expect(world.simulator.ledger.cancels()).toEqual([]);
   });
 
-  it('orders a server of its own when start-anew names its own uid, and no other', async () => {
+  it('orders another server when start-anew names its own uid, and only then', async () => {
     const world = await createWorld();
     const original = await readyServer(world, 'web');
     const copy = await copyOf(world, original, { 'vps-operator.dev/start-anew': original.metadata.uid });
@@ -76,7 +79,7 @@ describe('a copied object', () => {
 });
 
 describe('annotations that stay in Git', () => {
-  it('cause nothing when they are seen again, over restarts, with journal and without', async () => {
+  it('have no effect when they are seen again after restarts, with and without the journal', async () => {
     const world = await createWorld();
     const before = await readyServer(world, 'web');
     await world.annotate('web', {

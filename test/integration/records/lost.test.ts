@@ -1,4 +1,4 @@
-/** The record is kept twice and in the journal: whatever of it is lost comes back, and no second server is ordered. */
+/** The record is kept twice and in the journal: any lost part is restored, and no second server is ordered. */
 import { isDeepStrictEqual } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
@@ -7,7 +7,7 @@ import { loseRecord, readyServer, recordOf, stalledMessage } from '../support/re
 import { startDetour } from '../support/process.ts';
 import { condition, createWorld, type World } from '../support/world.ts';
 
-/** The object is Ready again with the same server, which was ordered once. */
+/** Checks that the object is Ready again with the same server, which was ordered once. */
 async function expectRestored(world: World, name: string, identifier: string | undefined): Promise<void> {
   const whole = await world.waitFor(
     name,
@@ -17,7 +17,7 @@ async function expectRestored(world: World, name: string, identifier: string | u
       status.record?.identifier === identifier &&
       isDeepStrictEqual(JSON.parse(metadata.annotations?.[RECORD_ANNOTATION] ?? '{}'), status.record) &&
       metadata.finalizers?.includes(FINALIZER) === true,
-    'record, mirror, finalizer and status to be whole again',
+    'record, mirror, finalizer and status to be restored',
   );
   expect(condition(whole, 'Ready')).toMatchObject({ status: 'True', reason: 'Available' });
   await world.visited(name);
@@ -25,8 +25,8 @@ async function expectRestored(world: World, name: string, identifier: string | u
   expect(world.simulator.ledger.cancels()).toEqual([]);
 }
 
-describe('a record that is lost in part', () => {
-  it('comes back with all of status after the status was wiped', async () => {
+describe('a partly lost record', () => {
+  it('is restored with the whole status after the status was wiped', async () => {
     const world = await createWorld();
     const before = await readyServer(world, 'web');
     await world.patch('web', { status: null }, '/status');
@@ -35,7 +35,7 @@ describe('a record that is lost in part', () => {
     expect({ ...after?.status, conditions: [] }).toEqual({ ...before.status, conditions: [] });
   });
 
-  it('comes back when the status was wiped while no operator ran', async () => {
+  it('is restored when the status was wiped while no operator ran', async () => {
     const world = await createWorld();
     const before = await readyServer(world, 'web');
     await world.stopOperator();
@@ -64,7 +64,7 @@ describe('a record that is lost in part', () => {
     await expectRestored(world, 'web', before.status?.identifier);
   });
 
-  it('gets its finalizer back when only that was taken off', async () => {
+  it('gets its finalizer back when only the finalizer was removed', async () => {
     const world = await createWorld();
     const before = await readyServer(world, 'web');
     await world.patch('web', { metadata: { finalizers: null } });
@@ -76,7 +76,7 @@ describe('a record that is lost in part', () => {
     ['the attempt without its task, while the operator runs', ['task', 'identifier'], true],
     ['no attempt at all', ['attempt', 'attemptedAt', 'task', 'identifier'], false],
     ['no attempt at all, while the operator runs', ['attempt', 'attemptedAt', 'task', 'identifier'], true],
-  ] as const)('is made whole again when it was forced back to %s', async ([, lost, runs]) => {
+  ] as const)('is restored when it was rolled back to %s', async ([, lost, runs]) => {
     const world = await createWorld();
     const before = await readyServer(world, 'web');
     if (!runs) await world.stopOperator();
@@ -95,7 +95,7 @@ describe('a record that is lost from metadata and status', () => {
     const detour = await startDetour(world);
     await world.startOperator({ flags: [detour.flag] });
     const before = await readyServer(world, 'web');
-    // Or the operator would restore the one from the other as soon as one of them is gone.
+    // While cut off, the operator cannot restore one copy from the other.
     detour.cut();
     await loseRecord(world, 'web');
     detour.restore();
@@ -111,7 +111,7 @@ describe('a record that is lost from metadata and status', () => {
     await expectRestored(world, 'web', before.status?.identifier);
   });
 
-  it('is RecordMissing without a journal, until the server is named again', async () => {
+  it('is RecordMissing without a journal, until an annotation names the server', async () => {
     const world = await createWorld();
     const before = await readyServer(world, 'web');
     await world.stopOperator();
@@ -131,7 +131,7 @@ describe('a record that is lost from metadata and status', () => {
     expect(world.simulator.aliveServers()).toEqual([]);
   });
 
-  it('begins afresh when a person removes the finalizer of an object without a record', async () => {
+  it('orders a new server when a person removes the finalizer of an object without a record', async () => {
     const world = await createWorld();
     const manifest = virtualServer('web');
     await world.create({ ...manifest, metadata: { ...manifest.metadata, finalizers: [FINALIZER] } });
@@ -143,8 +143,8 @@ describe('a record that is lost from metadata and status', () => {
   });
 });
 
-describe('a finalizer that was removed by force while the object was being deleted', () => {
-  it('leaves a line in the log with identifier, task, attempt and total', async () => {
+describe('removing the finalizer by force while the object is being deleted', () => {
+  it('is logged with identifier, task, attempt and total', async () => {
     const world = await createWorld();
     const before = await readyServer(world, 'web');
     const { attempt, task, identifier } = recordOf(before);

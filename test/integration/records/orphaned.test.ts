@@ -1,10 +1,10 @@
-/** A task for an attempt that is no longer in the record is never dropped: it stays visible until somebody has looked. */
+/** A task of an attempt that is no longer in the record is never dropped: it is reported until a person handles it. */
 import { describe, expect, it } from 'vitest';
 import { readyServer, recordOf, stalledMessage } from '../support/records.ts';
 import { condition, createWorld } from '../support/world.ts';
 
 describe('an object whose record and mirror were both forced to another attempt', () => {
-  it('shows the task of the journal as OrphanedServer and is kept until that is handled', async () => {
+  it("shows the journal's task as OrphanedServer and is held until it is handled", async () => {
     const world = await createWorld({ flags: ['--create-timeout=300ms', '--takeover-grace=100ms'] });
     const ready = await readyServer(world, 'web');
     const { owner, task } = recordOf(ready);

@@ -1,6 +1,6 @@
 /**
- * Upgrade, rolling update and downgrade: what other versions of the operator write in records. A newer version is a test
- * double that writes as one would, bound to the version that it has read.
+ * Upgrade, rolling update and downgrade: records that other versions of the operator write. A test double acts as the
+ * newer version; its writes name the version of the object that it has read.
  */
 import { describe, expect, it } from 'vitest';
 import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
@@ -15,7 +15,7 @@ type Keys = Record<string, unknown>;
 
 const textOf = (object: VirtualServer | undefined): string => object?.metadata.annotations?.[RECORD_ANNOTATION] ?? '';
 
-/** Adds keys to the record, in the annotation and then in its mirror; false where another write came first. */
+/** Adds keys to the record, in the annotation and then in its mirror; returns false if another write came first. */
 async function writeKeys(world: World, name: string, keys: Keys): Promise<boolean> {
   const object = await world.get(name);
   if (object === undefined || textOf(object) === '') return false;
@@ -40,19 +40,19 @@ function expectKeys(object: VirtualServer, keys: Keys): void {
   expect(mirror).toMatchObject(keys);
 }
 
-/** The record in both places, as a version writes it that this one has to leave alone. */
+/** Writes the record in both places like a newer version that this one must not touch. */
 async function writeNewer(world: World, name: string, changes: Keys): Promise<void> {
   await world.stopOperator();
   const object = (await world.get(name)) as VirtualServer;
   const record = { ...records(object).annotation, ...changes };
   await world.annotate(name, { record: JSON.stringify(record) });
-  // The schema of the mirror has the modes of this version.
+  // The schema of the mirror only allows the modes of this version.
   if (!('mode' in changes)) await world.patch(name, { status: { record } }, '/status');
   await world.startOperator();
 }
 
 describe('an upgrade', () => {
-  it('rewrites no record of a version that wrote no format', async () => {
+  it('does not rewrite a record of a version that wrote no format', async () => {
     const world = await createWorld();
     const { format: _format, ...record } = records(await readyServer(world, 'web')).annotation;
     await world.stopOperator();
@@ -89,12 +89,12 @@ describe('a downgrade', () => {
     const creating = await world.waitFor('web', ({ status }) => status?.record?.task !== undefined);
     expectKeys(creating, keys);
     const later = { zone: 'Z2', since: 2026 };
-    await world.until(() => writeKeys(world, 'web', later), 'a write between two visits');
+    await world.until(() => writeKeys(world, 'web', later), 'a write between two reconciles');
     await world.waitForReason('web', 'Available', 'Ready');
     await world.visited('web');
     expectKeys((await world.get('web')) as VirtualServer, { ...keys, ...later });
 
-    // Each place is restored from the other.
+    // Each copy is restored from the other.
     await world.annotate('web', { record: null });
     await world.waitFor('web', (object) => textOf(object) !== '');
     await world.patch('web', { status: { record: null } }, '/status');
@@ -116,7 +116,7 @@ describe('a downgrade', () => {
     ['format 2', { format: 2, server: { id: 'vs1' } }],
     ['mode "import"', { mode: 'import' }],
   ])(
-    'leaves a record with %s, its server and its deletion alone until it is understood again',
+    'leaves a record with %s, its server and its deletion alone until it can read the record again',
     async ([what, changes]) => {
       const world = await createWorld({ flags: ['--max-servers-per-namespace=1'] });
       const before = await readyServer(world, 'web');
@@ -127,7 +127,7 @@ describe('a downgrade', () => {
       expect(condition(parked, 'Ready')).toMatchObject({ status: 'True', reason: 'Available' });
       const [text, mirror] = [textOf(parked), parked.status?.record];
 
-      // Nobody else takes, cancels or comes beside the server.
+      // No other object adopts or cancels the server, or orders one in its place.
       await world.create(virtualServer('other', withAnnotations({ 'vps-operator.dev/adopt': identifier })));
       await world.waitForReason('other', 'IdentifierInUse', 'Stalled');
       await world.create(virtualServer('third'));
@@ -138,7 +138,7 @@ describe('a downgrade', () => {
       }
 
       const asked = world.simulator.ledger.requests().length;
-      // No word moves it, nor a deletion.
+      // Neither annotations nor a deletion have an effect.
       await world.annotate('web', { 'server-gone': identifier, adopt: 'vs4711', 'start-anew': before.metadata.uid });
       await world.visited('web');
       await world.delete('web');
@@ -154,7 +154,7 @@ describe('a downgrade', () => {
       expect(world.simulator.ledger.cancels()).toEqual([]);
       expect(world.simulator.ledger.requests()).toHaveLength(asked);
 
-      // As the newer version leaves it that has come back, for a version that understands it.
+      // The newer version is back and rewrites the record in a format that this version understands.
       await world.annotate('web', { 'server-gone': null, adopt: null, record: textOf(before) });
       await world.patch('web', { status: { record: { ...before.status?.record, format: 1 } } }, '/status');
       await world.waitGone('web');
@@ -162,7 +162,7 @@ describe('a downgrade', () => {
     },
   );
 
-  it('follows no order of a newer format, and orders nothing for it', async () => {
+  it('does not follow an order of a newer format, and orders nothing for it', async () => {
     const world = await createWorld({ simulator: { taskDurationMs: 60_000 } });
     await world.create(virtualServer('web'));
     await world.waitFor('web', ({ status }) => status?.record?.task !== undefined);
@@ -179,13 +179,13 @@ describe('a downgrade', () => {
 });
 
 describe('a rolling update', () => {
-  it('loses no key of the newer version, and orders nothing twice, while versions take turns', async () => {
+  it('loses no key of the newer version, and orders nothing twice, while versions alternate', async () => {
     const world = await createWorld({ operator: false, simulator: { taskDurationMs: 1_500 } });
     const flags = ['--leader-elect', `--operator-namespace=${world.namespace}`, '--lease-duration=3s'];
     const names = ['one', 'two', 'three', 'four'];
     const written = new Map<string, Keys>(names.map((name) => [name, {}]));
     let turn = 0;
-    /** The newer version writes between all visits of the older one until this holds of every object. */
+    /** The newer version writes between all reconciles of the older one until this holds for every object. */
     const until = (holds: (object: VirtualServer) => boolean, what: string): Promise<void> =>
       world.until(async () => {
         turn += 1;
@@ -202,7 +202,7 @@ describe('a rolling update', () => {
     await Promise.all(names.map((name) => world.create(virtualServer(name))));
     await until(({ status }) => status?.record?.task !== undefined, 'all orders');
     await world.stopOperator();
-    // On a busy machine the servers are there before the newer version has written twice.
+    // On a busy machine the servers exist before the newer version has written twice.
     const hasWritten = ({ metadata }: VirtualServer): boolean =>
       Object.keys(written.get(metadata.name) ?? {}).length > 1;
     await until((object) => condition(object, 'Ready')?.status === 'True' && hasWritten(object), 'all servers');

@@ -18,7 +18,7 @@ describe('the bundles, in a folder without node_modules', () => {
   });
   afterAll(() => rm(folder, { recursive: true }));
 
-  it('contain the dependencies of package.json and no other packages, so that an audit sees them all', async () => {
+  it('contain the dependencies of package.json and no other packages, so an audit covers all of them', async () => {
     const { inputs } = JSON.parse(await readFile(join(folder, METAFILE), 'utf8')) as Metafile;
     const imported = Object.entries(inputs)
       .filter(([path]) => path.startsWith('src/'))
@@ -29,18 +29,18 @@ describe('the bundles, in a folder without node_modules', () => {
     expect([...new Set(imported)].sort()).toEqual(Object.keys(dependencies).sort());
   });
 
-  it('have an operator that loads and explains its flags', async () => {
+  it('have an operator that loads and prints its flags', async () => {
     const { stdout } = await promisify(execFile)(process.execPath, [join(folder, 'operator.js'), '--help']);
     expect(stdout).toContain('--base-url');
   });
 
-  it('have an operator that carries the version of package.json', async () => {
+  it('have an operator with the version of package.json', async () => {
     const { stdout } = await promisify(execFile)(process.execPath, [join(folder, 'operator.js'), '--version']);
     expect(stdout.trim()).toBe(version);
   });
 
-  it.each(BUNDLES)('say which Node they need, on one that is too old: %s', async (name) => {
-    // Its modules export less: an import of what one does not export fails before anything runs.
+  it.each(BUNDLES)('name the required Node version on an older one: %s', async (name) => {
+    // An older Node exports fewer names, and an import of a missing one fails before any code runs.
     const old = `import { registerHooks } from 'node:module';
       Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '18.20.0' } });
       registerHooks({
@@ -55,7 +55,7 @@ describe('the bundles, in a folder without node_modules', () => {
     });
   });
 
-  it('have a simulator that serves', async () => {
+  it('have a simulator that serves requests', async () => {
     const simulator = spawn(process.execPath, [join(folder, 'simulator.js')], { stdio: ['ignore', 'pipe', 'inherit'] });
     const ended = once(simulator, 'exit');
     const [line] = (await once(simulator.stdout, 'data')) as [Buffer];

@@ -18,7 +18,7 @@ interface Bill {
   components: { group?: string; name: string; version: string; type: string; licenses?: unknown[] }[];
 }
 
-/** The fields of https://krew.sigs.k8s.io/docs/developer-guide/plugin-manifest that are there. */
+/** The fields of https://krew.sigs.k8s.io/docs/developer-guide/plugin-manifest that the manifest has. */
 interface KrewPlugin {
   apiVersion: string;
   kind: string;
@@ -55,7 +55,7 @@ afterAll(() => rm(folder, { recursive: true }));
 const bill = async (name: string): Promise<Bill> =>
   JSON.parse(await readFile(join(out, `${name}-${number}.cdx.json`), 'utf8')) as Bill;
 
-/** `name@version` of every package that has left bytes in the bundle, by esbuild's account and node_modules. */
+/** `name@version` of every package with bytes in the bundle, according to esbuild and node_modules. */
 async function packagesIn(name: string): Promise<string[]> {
   const [, output] = Object.entries(outputs).find(([path]) => path.endsWith(`/${name}.js`)) ?? [];
   const folders = Object.entries(output?.inputs ?? {})
@@ -81,7 +81,7 @@ describe('a release', () => {
   it('has a manifest with which Krew finds the plugin in its archive, on every platform', async () => {
     const { apiVersion, kind, metadata, spec } = parse(await readFile(join(out, 'vps.yaml'), 'utf8')) as KrewPlugin;
     expect([apiVersion, kind]).toEqual(['krew.googlecontainertools.github.com/v1alpha2', 'Plugin']);
-    // The name makes kubectl-vps; the version is semantic and begins with v.
+    // The name becomes kubectl-vps; the version is semantic with a leading v.
     expect([metadata.name, spec.version]).toEqual(['vps', `v${number}`]);
     expect(spec.version).toMatch(/^v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/);
     expect(spec.shortDescription).not.toBe('');
@@ -107,7 +107,7 @@ describe('a release', () => {
     expect((await run(join(folder, 'kubectl-vps'), ['--version'], { env })).stdout).toBe(`${number}\n`);
   });
 
-  it('has an archive of programs that run', async () => {
+  it('has an archive of working programs', async () => {
     const unpacked = join(folder, 'unpacked');
     await mkdir(unpacked);
     await run('tar', ['-xzf', join(out, `vps-operator-${number}.tar.gz`), '-C', unpacked]);
@@ -120,26 +120,23 @@ describe('a release', () => {
     expect(text.match(/^ +image: .*$/gm)).toEqual([expect.stringContaining(`image: ${await imageName()}@${DIGEST}`)]);
   });
 
-  it('refuses what is no digest', async () => {
+  it('rejects an invalid digest', async () => {
     const wrong = writeRelease(join(folder, 'wrong'), { node: '24.21.0', digest: 'latest' });
     await expect(wrong).rejects.toThrow('sha256:');
   });
 });
 
 describe('the bill of materials', () => {
-  it.each(['operator', 'kubectl-vps', 'simulator'])(
-    'of %s names the packages in it and Node, no others',
-    async (name) => {
-      const { components } = await bill(name);
-      const listed = components.map(
-        (one) => `${one.group === undefined ? '' : `${one.group}/`}${one.name}@${one.version}`,
-      );
-      expect(listed.sort()).toEqual([...(await packagesIn(name)), 'node@24.21.0'].sort());
-      expect(components.filter(({ licenses }) => licenses === undefined)).toEqual([]);
-    },
-  );
+  it.each(['operator', 'kubectl-vps', 'simulator'])('of %s names exactly its packages and Node', async (name) => {
+    const { components } = await bill(name);
+    const listed = components.map(
+      (one) => `${one.group === undefined ? '' : `${one.group}/`}${one.name}@${one.version}`,
+    );
+    expect(listed.sort()).toEqual([...(await packagesIn(name)), 'node@24.21.0'].sort());
+    expect(components.filter(({ licenses }) => licenses === undefined)).toEqual([]);
+  });
 
-  it('is what the schema of CycloneDX asks for', async () => {
+  it('is valid according to the CycloneDX schema', async () => {
     const text = await readFile(join(out, `operator-${number}.cdx.json`), 'utf8');
     expect(await new Validation.JsonStrictValidator(Spec.Version.v1dot6).validate(text)).toBeNull();
   });

@@ -1,4 +1,4 @@
-/** What the API server refuses to the operator's own token, and what the roles for people give. */
+/** What the API server refuses to the operator's own token, and what the roles for users grant. */
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { API_VERSION, SERVER_PLURAL } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
@@ -115,10 +115,10 @@ describe('the token of the operator', () => {
   it.each([
     ['spec', { spec: { product: 'vps-64gb' } }, 'the operator may not change spec'],
     ['labels', { metadata: { labels: { team: 'x' } } }, 'the operator may not change labels'],
-    ['an annotation of people', { metadata: { annotations: { 'vps-operator.dev/adopt': 'x' } } }, 'any annotation but'],
-  ])('changes no %s', async (_what, body, words) => {
+    ["a user's annotation", { metadata: { annotations: { 'vps-operator.dev/adopt': 'x' } } }, 'any annotation but'],
+  ])('cannot change %s', async (_what, body, words) => {
     const call = patch(`${SERVERS}/web`, body);
-    // A policy comes into force some time after it was made.
+    // A policy takes effect some time after its creation.
     await expect
       .poll(() => operator.call({ ...call, query: { dryRun: 'All' } }).catch((error: unknown) => error))
       .toMatchObject({ status: 403, message: expect.stringContaining(words) as string });
@@ -127,18 +127,18 @@ describe('the token of the operator', () => {
     expect(await http.call({ path: `${SERVERS}/web` })).toEqual(before);
   });
 
-  it('reads what it is for', async () => {
+  it('can read what it needs', async () => {
     const object = (await operator.call({ path: `${SERVERS}/web` })) as VirtualServer;
     expect(object.spec).toMatchObject(virtualServer('web').spec);
     expect(await operator.call({ path: '/api/v1/namespaces/team/secrets/key' })).toMatchObject({ kind: 'Secret' });
   });
 });
 
-describe("the cluster's own roles for people", () => {
+describe("the cluster's own user roles", () => {
   const READ = ['get', 'list', 'watch'];
   const WRITE = ['create', 'update', 'patch', 'delete', 'deletecollection'];
 
-  /** The verbs that somebody with this role in the namespace has. */
+  /** Verbs of a user with this role in the namespace. */
   async function verbsOf(role: string, subresource = ''): Promise<string[]> {
     const user = `${role}-of-the-team`;
     await succeed(guarded.root, ['create', 'rolebinding', user, `--clusterrole=${role}`, `--user=${user}`]);

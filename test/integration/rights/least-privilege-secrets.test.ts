@@ -1,6 +1,6 @@
 /**
- * The right to write connection Secrets: without the component the operator says what it lacks, with it the operator has
- * what it uses and no more, and the policy of the component bounds what its token may write.
+ * The right to write connection Secrets. Without the component, the operator reports what it lacks. With it, the
+ * operator has exactly the rights that it uses, and the component's policy limits what its token may write.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CONNECTION_SECRET_TYPE, OWNER_ANNOTATION } from '../../../src/api/names.ts';
@@ -20,17 +20,17 @@ const COMPONENT = 'components/connection-secrets';
 interface Life {
   cluster: GuardedCluster;
   world: World;
-  /** With the token of the operator. */
+  /** Uses the operator's token. */
   operator: KubeHttp;
-  /** As it was while the operator had no right to write its Secret. */
+  /** The object while the operator had no right to write its Secret. */
   early: VirtualServer;
   earlyUses: Uses;
-  /** The rights without the component, and those that it adds. */
+  /** RBAC without the component, and what the component adds. */
   rights: RbacObject[];
   added: RbacObject[];
-  /** Since the component was there. */
+  /** Uses since the component was added. */
   uses: Uses;
-  /** Why the scenarios ended before their time. */
+  /** Why the scenarios ended early. */
   failure: unknown;
 }
 
@@ -74,7 +74,7 @@ async function livedOn(folder: string, component: string): Promise<Life> {
   ends.push(() => operator.close());
   const path = `/api/v1/namespaces/${world.namespace}/secrets`;
   const tried = { method: 'POST', path, query: { dryRun: 'All' }, body: made('Opaque', 'x') } as const;
-  // A policy comes into force some time after it was made.
+  // A policy takes effect some time after its creation.
   await world.until(() => operator.call(tried).then(() => false, isDenied), 'the policy');
   return { cluster, world, operator, early, earlyUses, rights, added, uses, failure };
 }
@@ -84,7 +84,7 @@ const isDenied = (error: unknown): boolean => String(error).includes('denied req
 describe.each(['base', 'namespaced'] as const)('%s without the component', (which) => {
   const life = (): Life => (which === 'base' ? base : namespaced);
 
-  it('has a server that is Ready, and says that it may write no Secret', () => {
+  it('reports a Ready server, and that it may not write the Secret', () => {
     const { early } = life();
     expect(condition(early, 'Ready')).toMatchObject({ status: 'True', reason: 'Available' });
     expect(condition(early, 'ConnectionSecret')).toMatchObject({
@@ -94,7 +94,7 @@ describe.each(['base', 'namespaced'] as const)('%s without the component', (whic
     });
   });
 
-  it('asks for nothing else that it is refused', () => {
+  it('is refused nothing else', () => {
     const refused = life().earlyUses.refused.map((line) => JSON.parse(line) as { verb: string; requestURI: string });
     const secrets = `/api/v1/namespaces/${life().world.namespace}/secrets`;
     expect(refused).not.toEqual([]);
@@ -107,12 +107,12 @@ describe.each(['base', 'namespaced'] as const)('%s without the component', (whic
 describe.each(['base', 'namespaced'] as const)('the rights of the component on %s', (which) => {
   const life = (): Life => (which === 'base' ? base : namespaced);
 
-  it('let every request of the operator pass', () => {
+  it('allow every request of the operator', () => {
     expect(life().uses.refused).toEqual([]);
     expect(life().failure).toBeUndefined();
   });
 
-  it('were all used', () => {
+  it('are all used', () => {
     expect(grantsOf(life().added).map(({ verb, resource }) => `${verb} ${resource}`)).toEqual([
       'create secrets',
       'patch secrets',
@@ -120,13 +120,13 @@ describe.each(['base', 'namespaced'] as const)('the rights of the component on %
     expect(differences(grantsOf(life().added), life().uses.allowed).unused).toEqual([]);
   });
 
-  it('are all that was used beside those without it', () => {
+  it('cover everything that is used, together with the others', () => {
     const { rights, added, uses } = life();
     expect(differences(grantsOf([...rights, ...added]), uses.allowed).notGranted).toEqual([]);
   });
 });
 
-it('finds them in the tables of docs/security.md (else run: npm run rbac-table)', () =>
+it('are listed in the tables of docs/security.md (else run: npm run rbac-table)', () =>
   expectTables(
     Object.entries({ base, namespaced }).map(([name, { added, uses, world }]) => [
       `the component on ${name}`,
@@ -141,19 +141,19 @@ const made = (type: string, owner: string) => ({
   stringData: { identifier: 'x' },
 });
 
-/** By the policy of the component, or by RBAC, which grants nothing else. */
+/** Refused by the component's policy, or by RBAC, which grants nothing else. */
 const REFUSED: [what: string, words: string, call: Partial<CallOptions>][] = [
-  ['makes no Opaque Secret', 'may write no Secret but', { method: 'POST', body: made('Opaque', 'x') }],
-  ['makes none without an owner', 'leave out', { method: 'POST', body: made(CONNECTION_SECRET_TYPE, '') }],
-  ['changes no Secret of people', 'may write no Secret but', { ...PATCH, path: '/vps-api-key', body: {} }],
+  ['creates no Opaque Secret', 'may write no Secret but', { method: 'POST', body: made('Opaque', 'x') }],
+  ['creates none without an owner', 'leave out', { method: 'POST', body: made(CONNECTION_SECRET_TYPE, '') }],
+  ['changes no Secret of users', 'may write no Secret but', { ...PATCH, path: '/vps-api-key', body: {} }],
   [
-    'makes no such Secret its own',
+    'takes over no such Secret',
     'immutable',
     { ...PATCH, path: '/vps-api-key', body: { type: CONNECTION_SECRET_TYPE } },
   ],
   ['writes no key of others', 'write no keys but', { ...PATCH, path: '/early', body: { stringData: { keyId: 'x' } } }],
   [
-    'turns none of its own over to another object',
+    'gives none of its own to another object',
     'change or remove the annotation',
     { ...PATCH, path: '/early', body: { metadata: { annotations: { [OWNER_ANNOTATION]: 'x' } } } },
   ],
@@ -177,7 +177,7 @@ describe.each(['base', 'namespaced'] as const)('the token of the operator, with 
   });
 });
 
-it('has no right in another namespace than those that are watched', async () => {
+it('has rights only in watched namespaces', async () => {
   const path = '/api/v1/namespaces/default/secrets';
   const words = 'cannot create resource "secrets" in API group "" in the namespace "default"';
   await expect(

@@ -1,7 +1,7 @@
 /**
- * The operator has the rights that it uses and no others: deploy/manifests is compared, both ways, with the audit log of
- * an API server on which it has lived under its own ServiceAccount. The guards of the API server are in force there too.
- * `npm run rbac-table` writes the tables of docs/security.md anew.
+ * The operator has exactly the rights that it uses. Compares deploy/manifests, in both directions, with the audit log
+ * of an API server on which the operator ran under its own ServiceAccount, with the guards installed. `npm run
+ * rbac-table` updates the tables of docs/security.md.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { virtualServer } from '../../gen/virtual-server.ts';
@@ -13,7 +13,7 @@ import { expectTables, rightsTable, watchedAsOne } from '../support/rights-table
 import type { World, WorldOptions } from '../support/world.ts';
 
 const START_MS = 240_000;
-/** A second namespace for the overlay, beside that of the world. */
+/** A second watched namespace for the overlay, in addition to the world's. */
 const QUIET = 'quiet';
 
 interface Life {
@@ -21,7 +21,7 @@ interface Life {
   world: World;
   grants: Grant[];
   uses: Uses;
-  /** Why the scenarios ended before their time. */
+  /** Why the scenarios ended early. */
   failure: unknown;
 }
 
@@ -70,22 +70,22 @@ const asOne = <T extends Grant | Use>(rights: T[], { world }: Life): T[] =>
 describe.each(['base', 'namespaced'] as const)('the rights of %s', (which) => {
   const life = (): Life => (which === 'base' ? base : namespaced);
 
-  it('let every request of the operator pass', () => {
+  it('allow every request of the operator', () => {
     expect(life().uses.refused).toEqual([]);
     expect(life().failure).toBeUndefined();
   });
 
-  it('were all used', () => {
+  it('are all used', () => {
     expect(differences(asOne(life().grants, life()), asOne(life().uses.allowed, life())).unused).toEqual([]);
   });
 
-  it('are all that was used', () => {
+  it('cover everything that is used', () => {
     expect(differences(life().grants, life().uses.allowed).notGranted).toEqual([]);
     expect(life().uses.allowed.length).toBeGreaterThan(0);
   });
 });
 
-it('finds them all in the tables of docs/security.md (else run: npm run rbac-table)', () =>
+it('lists all of them in the tables of docs/security.md (else run: npm run rbac-table)', () =>
   expectTables(
     Object.entries({ base, namespaced }).map(([name, life]) => [
       name,
@@ -94,20 +94,20 @@ it('finds them all in the tables of docs/security.md (else run: npm run rbac-tab
   ));
 
 describe('the namespaced overlay', () => {
-  it('has the operator list and watch each namespace by itself, and nowhere else', () => {
+  it('makes the operator list and watch each namespace separately, and nowhere else', () => {
     for (const verb of ['list', 'watch']) {
       const seen = namespaced.uses.allowed.filter((use) => use.verb === verb).map(({ namespace }) => namespace);
       expect([...new Set(seen)].sort()).toEqual([QUIET, namespaced.world.namespace].sort());
     }
   });
 
-  it('binds the operator to no ClusterRole but the one that reads the definition', () => {
+  it('binds the operator to no ClusterRole except the one that reads the CRD', () => {
     const bound = namespaced.cluster.rights.filter(({ subjects }) => subjects?.some(isOperator));
     const clusterWide = bound.filter(({ kind }) => kind !== 'RoleBinding');
     expect(clusterWide.map(({ metadata }) => metadata.name)).toEqual(['vps-operator-definition']);
   });
 
-  it('holds a server whose namespace was deleted until it is bound to the rights anew', async () => {
+  it('holds a server whose namespace was deleted until its RoleBinding is restored', async () => {
     const { cluster, world } = namespaced;
     await world.create(virtualServer('left'));
     await world.waitForReason('left', 'Available', 'Ready');

@@ -19,7 +19,7 @@ const NAME = 'catalog';
 const OTHER_KEY = { keyId: 'another-key', secret: 'secret-of-another-key' };
 const run = promisify(execFile);
 
-/** A world with one catalog in it, and the people who look at it. */
+/** A world with one catalog, and functions to change and read it. */
 async function catalogWorld(options: WorldOptions = {}, spec: object = {}) {
   const world = await createWorld(options);
   const folder = `/apis/${API_VERSION}/namespaces/${world.namespace}/${CATALOG_PLURAL}`;
@@ -41,7 +41,7 @@ async function catalogWorld(options: WorldOptions = {}, spec: object = {}) {
     let last = await get();
     await world.until(
       async () => holds((last = await get())),
-      () => `${String(holds)}; it is ${JSON.stringify(last.status, undefined, 1)}`,
+      () => `${String(holds)}; it is now ${JSON.stringify(last.status, undefined, 1)}`,
     );
     return last;
   };
@@ -53,7 +53,7 @@ async function catalogWorld(options: WorldOptions = {}, spec: object = {}) {
   return { world, create, get, patch, again, waitFor, waitForReason };
 }
 
-/** With a server too, whose operator reads it, and the Secret with its key, every second. */
+/** Also has a server; the operator reads the server and the Secret with its key every second. */
 async function readyWorld(options: WorldOptions = {}) {
   const made = await catalogWorld({ ...options, flags: ['--resync-interval=1s'] });
   await readyServer(made.world, 'web');
@@ -66,7 +66,7 @@ const reasonOf = (catalog: ServerCatalog, type: string) => conditionOf(catalog, 
 const reads = ({ simulator }: World): number => simulator.ledger.requests({ route: '/beta/vps/products' }).length;
 
 describe('a catalog', () => {
-  it('shows what the provider lists, in columns too', async () => {
+  it('shows what the provider lists, also in printer columns', async () => {
     const { world, create, waitForReason } = await catalogWorld();
     await create();
     const { status } = await waitForReason('Available');
@@ -80,14 +80,14 @@ describe('a catalog', () => {
     const [header = '', row = ''] = stdout.split('\n');
     expect(header.split(/ +/)).toEqual(['NAME', 'READY', 'PRODUCTS', 'IMAGES', 'DISKS', 'AGE']);
     expect(row.split(/ +/).slice(0, 5)).toEqual([NAME, 'True', '4', '3', '4']);
-    // An Event is sent after the status that it speaks of was written.
+    // The operator sends an Event after it has written the status.
     await world.until(async () => (await world.events(NAME)).length > 0, 'an Event');
     const events = await world.events(NAME);
     expect(events.map(({ type, reason }) => [type, reason])).toEqual([['Normal', 'Available']]);
     expect(events[0]?.regarding).toMatchObject({ kind: CATALOG_KIND });
   });
 
-  it('is not written again while the provider lists the same, in whatever order', async () => {
+  it('is not written again while the provider lists the same, in any order', async () => {
     const diskSizes = { ssd: [10, 20] };
     const { world, create, again, get, waitFor, waitForReason } = await readyWorld({ simulator: { diskSizes } });
     const visits = (): unknown[] => world.log.filter(({ msg }) => msg === 'catalog read').map(({ changed }) => changed);
@@ -96,7 +96,7 @@ describe('a catalog', () => {
     await world.until(() => visits().length === 1, 'the end of the first reading');
     const [before, readBefore] = [await get(), reads(world)];
     diskSizes.ssd.reverse();
-    // Another key of the same account: the catalog is read with it, by nobody's request.
+    // The catalog is read with another key of the same account, without a request.
     world.simulator.accounts.addKey('default', OTHER_KEY);
     await world.putSecret('vps-api-key', OTHER_KEY);
     await world.until(() => visits().length === 2, 'a second reading');
@@ -110,7 +110,7 @@ describe('a catalog', () => {
     expect(visits()).toEqual([true, false, true]);
   });
 
-  it('is read once for each request, and says which one it has met', async () => {
+  it('is read once per request, and reports which request it has handled', async () => {
     const { world, create, again, waitFor, waitForReason } = await catalogWorld();
     await create();
     const before = await waitForReason('Available');
@@ -120,7 +120,7 @@ describe('a catalog', () => {
     expect(reads(world)).toBe(2);
   });
 
-  it('is read when an operator runs again, where somebody asked for it meanwhile', async () => {
+  it('is read when an operator starts, if a read was requested while none ran', async () => {
     const diskSizes = { ssd: [10, 20] };
     const { world, create, again, waitFor, waitForReason } = await catalogWorld({ simulator: { diskSizes } });
     await create();
@@ -132,7 +132,7 @@ describe('a catalog', () => {
     await waitFor(({ status }) => status?.counts?.diskSizes === 3);
   });
 
-  it('is cut at 500 entries and says so', async () => {
+  it('is cut at 500 entries and reports that', async () => {
     const products = Array.from({ length: 600 }, (_, index) => ({
       code: `p${String(index).padStart(3, '0')}`,
       ram: 1024,
@@ -148,7 +148,7 @@ describe('a catalog', () => {
     expect(conditionOf(catalog, 'Ready')?.message).toContain('600 products (cut: the first 500 stand here)');
   });
 
-  it('and the check of a VirtualServer read the lists once', async () => {
+  it('shares one read of the lists with the check of a VirtualServer', async () => {
     const { world, create, waitForReason } = await catalogWorld();
     await world.create(virtualServer('web'));
     await world.waitForReason('web', 'Available', 'Ready');
@@ -159,7 +159,7 @@ describe('a catalog', () => {
 });
 
 describe('the key', () => {
-  it('that the provider refuses is shown, and its mending is seen without help', async () => {
+  it('is reported when the provider refuses it, and noticed without help when it is fixed', async () => {
     const { world, create, waitForReason } = await catalogWorld({ secret: false });
     await world.putSecret('vps-api-key', { keyId: DEFAULT_KEY.keyId, secret: 'another-secret' });
     await create();
@@ -171,7 +171,7 @@ describe('the key', () => {
     expect(conditionOf(mended, 'Stalled')).toBeUndefined();
   });
 
-  it('of a Secret that is not there yet is read when it comes', async () => {
+  it('is read when its missing Secret is created', async () => {
     const { world, create, waitForReason } = await catalogWorld({ secret: false });
     await create();
     const { status } = await waitForReason('SecretNotFound', 'Stalled');
@@ -183,7 +183,7 @@ describe('the key', () => {
     await expect.poll(told).toEqual(['Warning SecretNotFound', 'Normal Available']);
   });
 
-  it('of another Secret is used at once, and lists of the one before do not stay under it', async () => {
+  it('is used at once when the spec names another Secret, and old lists are removed', async () => {
     const { world, create, patch, waitForReason } = await catalogWorld();
     await create();
     await waitForReason('Available');
@@ -195,7 +195,7 @@ describe('the key', () => {
     expect((await waitForReason('Available')).status?.counts?.products).toBe(4);
   });
 
-  it('that stops to work is seen as soon as a server of the namespace meets it', async () => {
+  it('is reported as failing as soon as a server in the namespace finds out', async () => {
     const { world, create, waitForReason } = await readyWorld();
     await create();
     await waitForReason('Available');
@@ -203,7 +203,7 @@ describe('the key', () => {
     await waitForReason('InvalidCredentials', 'Stalled');
   });
 
-  it('is shared: a Secret that a catalog found mended wakes the servers that wait for it', async () => {
+  it('is shared: a Secret that a catalog finds fixed wakes the servers that wait for it', async () => {
     const { world, create, waitForReason } = await catalogWorld({ secret: false });
     await world.create(virtualServer('web'));
     await world.waitForReason('web', 'SecretNotFound', 'Stalled');
@@ -217,7 +217,7 @@ describe('the key', () => {
 });
 
 describe('a provider that is down', () => {
-  it('leaves the lists and Ready, says so, and is read again when it is back', async () => {
+  it('keeps the lists and Ready, reports the outage, and reads again when it is back', async () => {
     const { world, create, again, waitFor, waitForReason } = await catalogWorld();
     await create();
     const before = await waitForReason('Available');
@@ -234,7 +234,7 @@ describe('a provider that is down', () => {
     expect(after.status).toEqual({ ...before.status, lastHandledReconcileAt: '1' });
   });
 
-  it('is asked again at once by a process that finds it shown so', async () => {
+  it('is called at once by a process that finds the catalog in this state', async () => {
     const { world, create, again, waitFor, waitForReason } = await catalogWorld();
     await create();
     await waitForReason('Available');
@@ -249,7 +249,7 @@ describe('a provider that is down', () => {
     await waitFor((catalog) => conditionOf(catalog, 'Reconciling') === undefined);
   });
 
-  it('from the start is no catalog', async () => {
+  it('prevents Ready if it was down from the start', async () => {
     const { world, create, waitForReason } = await catalogWorld();
     world.simulator.faults.inject({
       match: { method: 'GET', route: '/beta/vps/images' },
@@ -262,7 +262,7 @@ describe('a provider that is down', () => {
   });
 });
 
-describe('the API server refuses a refreshInterval', () => {
+describe('the API server rejects a refreshInterval', () => {
   it.each([
     ['soon', 'must be a duration'],
     ['', 'must be a duration'],
@@ -284,7 +284,7 @@ describe('the API server refuses a refreshInterval', () => {
   });
 });
 
-it('does not hold up the rest of the operator where the kind is not installed yet', async () => {
+it('does not delay the rest of the operator if the kind is not installed yet', async () => {
   const crds = await mkdtemp(join(tmpdir(), 'vps-operator-crds-'));
   onTestFinished(() => rm(crds, { recursive: true }));
   await copyFile(CRD_FILE, join(crds, 'virtualservers.yaml'));

@@ -1,9 +1,9 @@
-/** What several files share and not every run needs: started when the first file asks for it, and stopped with the run. */
+/** Resources that several test files share and not every run needs: started on first request, stopped with the run. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** Something that runs, and what a file has to know of it: plain data. */
+/** A running resource, and the facts that a file needs: plain data. */
 export interface Running {
   facts: object;
   stop: () => Promise<void>;
@@ -39,7 +39,7 @@ export async function openBroker(starts: Record<string, () => Promise<Running>>)
   };
 }
 
-/** The facts of something that the broker at `url` starts. Rejects with why it cannot be started. */
+/** The facts of a resource that the broker at `url` starts. Rejects with the reason if it cannot be started. */
 export async function ask<T>(url: string, name: string): Promise<T> {
   const response = await fetch(`${url}/${name}`);
   if (!response.ok) throw new Error(`${name}: ${await response.text()}`);

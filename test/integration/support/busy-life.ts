@@ -1,4 +1,4 @@
-/** Scenarios in which the operator asks the API server for all that it ever asks for. */
+/** Scenarios in which the operator makes every kind of request to the API server. */
 import { OPERATOR_NAMESPACE } from '../../../tools/control-plane/operator-identity.ts';
 import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
 import { API_VERSION, CATALOG_KIND, CATALOG_PLURAL } from '../../../src/api/names.ts';
@@ -11,9 +11,9 @@ import type { World } from './world.ts';
 const FLAGS = ['--leader-elect', '--lease-duration=3s', `--operator-namespace=${OPERATOR_NAMESPACE}`];
 
 /**
- * Leader election with a take-over, a server ordered with inline keys and one with keys of a Secret, a pause, a
- * create whose answer is lost and resolved, deletions, a catalog, the fallback Secret. The world has no operator yet; at the end one
- * runs, and one server is Ready.
+ * Leader election with a takeover, a server ordered with inline keys and one with keys from a Secret, a pause, a create
+ * whose answer is lost and resolved, deletions, a catalog, the fallback Secret. The world has no operator at first; at
+ * the end one runs, and one server is Ready.
  */
 export async function live(world: World): Promise<void> {
   await world.startOperator({ flags: FLAGS });
@@ -69,7 +69,7 @@ async function takeOver(world: World): Promise<void> {
   await world.stopJoined();
 }
 
-/** The operator was away while the Secret went. */
+/** Deletes the Secret while no operator runs. */
 async function useFallbackSecret(world: World): Promise<void> {
   await world.deleteSecret('vps-api-key');
   await world.delete('three');
@@ -81,7 +81,10 @@ async function useFallbackSecret(world: World): Promise<void> {
   await world.visited('two');
 }
 
-/** With the right to write connection Secrets: one is made, changed, kept with Retain; another one emptied, and collected. */
+/**
+ * With the right to write connection Secrets: creates one, changes it, and keeps it with Retain; empties another one,
+ * and has it collected.
+ */
 export async function connect(world: World): Promise<void> {
   const ready = await ask(world, 'kept', 'ConnectionSecretWritten');
   world.simulator.fleet.updateServer(ready.status?.identifier ?? '', { ipv6: ['2001:db8::77'] });
@@ -96,14 +99,14 @@ export async function connect(world: World): Promise<void> {
   await world.until(async () => {
     const emptied = await secretOf(world, 'brief');
     return emptied !== undefined && Object.keys(emptied.data).length === 0;
-  }, 'the Secret to hold nothing');
+  }, 'the Secret to be emptied');
   await world.delete('brief');
   await world.until(async () => (await secretOf(world, 'brief')) === undefined, 'the collector');
   const kept = await secretOf(world, 'kept');
   if (kept?.data.identifier !== ready.status?.identifier) throw new Error(`kept is ${JSON.stringify(kept)}`);
 }
 
-/** Orders a server that asks for a Secret of its own name; resolves when that is what came of it. */
+/** Orders a server with a Secret of the same name; resolves when the condition on the Secret has this reason. */
 export async function ask(world: World, name: string, reason: string): Promise<VirtualServer> {
   await world.create(virtualServer(name, withSpec({ connectionSecretName: name })));
   await world.waitForReason(name, reason, 'ConnectionSecret');
@@ -114,7 +117,7 @@ function secretOf({ http, namespace }: World, name: string): Promise<SecretObjec
   return createSecrets(http).get(namespace, name);
 }
 
-/** With the server in it: the namespace goes when the server is cancelled. */
+/** Deletes the namespace with the server in it; it is gone once the server is cancelled. */
 export async function deleteNamespace(world: World): Promise<void> {
   const { namespace } = world;
   const path = `/api/v1/namespaces/${namespace}`;

@@ -30,7 +30,7 @@ export const LISTS: ServerCatalogStatus = {
   ],
 };
 
-/** Makes a catalog whose status is this. */
+/** Creates a catalog with this status. */
 export async function putCatalog(world: World, status: ServerCatalogStatus = LISTS): Promise<void> {
   const path = `/apis/${API_VERSION}/namespaces/${world.namespace}/${CATALOG_PLURAL}`;
   const body = { apiVersion: API_VERSION, kind: CATALOG_KIND, metadata: { name: 'catalog' }, spec: {} };

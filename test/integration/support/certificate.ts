@@ -1,4 +1,4 @@
-/** A self-signed certificate for 127.0.0.1, made by openssl, in PEM. */
+/** A self-signed certificate for 127.0.0.1 in PEM, created by openssl. */
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -1,4 +1,4 @@
-/** What tests of creates ask of an object and of the provider. */
+/** Queries about creates, for the object and for the provider. */
 import { expect } from 'vitest';
 import { API_VERSION, SERVER_PLURAL, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { ServerRecord } from '../../../src/api/record.ts';
@@ -11,12 +11,12 @@ import { condition, type World } from './world.ts';
 
 export const CREATE = { method: 'POST', route: '/beta/vps/servers' } as const;
 
-/** Creates that reached the provider, whatever it made of them. */
+/** Creates that reached the provider, whatever it did with them. */
 export function sent(world: World): RequestEntry[] {
   return world.simulator.ledger.requests(CREATE);
 }
 
-/** Creates an object whose order is answered by nothing, and waits until it says so; `created`: the provider acted on it. */
+/** Creates an object whose order gets no answer, and waits for the condition; `created`: the provider acted on it. */
 export async function lostOrder(world: World, name: string, created: boolean): Promise<VirtualServer> {
   world.simulator.faults.inject({ match: CREATE, action: { kind: 'drop', after: created } });
   await world.create(virtualServer(name));
@@ -30,14 +30,14 @@ export function records(object: VirtualServer): { annotation: Partial<ServerReco
   return { annotation, mirror: object.status?.record ?? {} };
 }
 
-/** The attempt that the record names; fails unless annotation and mirror name the same, or both none. */
+/** The attempt in the record; fails unless annotation and mirror agree. */
 export function attemptOf(object: VirtualServer): string | undefined {
   const { annotation, mirror } = records(object);
   expect(mirror.attempt).toBe(annotation.attempt);
   return annotation.attempt;
 }
 
-/** Whether the API server would take another product; nothing is changed. */
+/** Whether the API server would accept another product; changes nothing. */
 export async function isEditable(world: World, name: string): Promise<boolean> {
   const path = `/apis/${API_VERSION}/namespaces/${world.namespace}/${SERVER_PLURAL}/${name}`;
   const body = { spec: { product: 'vps-8gb' } };
@@ -58,8 +58,8 @@ export async function isEditable(world: World, name: string): Promise<boolean> {
 }
 
 /**
- * The most tries that pauses allow which begin with a second and double, since `from` (ms since the epoch). A visit
- * that meets a newer version of its object is made again at once, and with it its try.
+ * The maximum number of tries since `from` (ms since the epoch), with pauses that start at one second and double. A
+ * reconcile that meets a newer version of its object is repeated at once, which adds a try.
  */
 export function triesWithGrowingPauses(world: World, from: number): number {
   const seconds = (Date.now() - from) / 1000;
@@ -67,7 +67,7 @@ export function triesWithGrowingPauses(world: World, from: number): number {
   return 1 + Math.ceil(Math.log2(1 + seconds / 0.9)) + again;
 }
 
-/** Ready, Reconciling and Stalled in one line, as `Unknown/-/True`. */
+/** Ready, Reconciling and Stalled in one line, such as `Unknown/-/True`. */
 export function phase(object: VirtualServer): string {
   return ['Ready', 'Reconciling', 'Stalled'].map((type) => condition(object, type)?.status ?? '-').join('/');
 }

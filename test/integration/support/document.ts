@@ -1,4 +1,7 @@
-/** Runs what a document tells people to do: its `yaml` blocks are files, its `sh` blocks commands; others are only read. */
+/**
+ * Runs what a document tells users to do: its `yaml` blocks are files, its `sh` blocks commands; other blocks are
+ * skipped.
+ */
 import { execFile } from 'node:child_process';
 import { chmod, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -15,7 +18,7 @@ interface Block {
   text: string;
 }
 
-/** The fenced blocks below a heading of the second level, up to the next one. */
+/** The fenced blocks below a second-level heading, up to the next one. */
 export function blocksOf(document: string, heading: string): Block[] {
   const section = document.split(/^## /m).find((part) => part.startsWith(`${heading}\n`));
   if (section === undefined) throw new Error(`the document has no section "${heading}"`);
@@ -24,7 +27,7 @@ export function blocksOf(document: string, heading: string): Block[] {
 
 export const executable = ({ language }: Block): boolean => language === 'yaml' || language === 'sh';
 
-/** The commands behind the prompts of a block, each with what is shown below it. */
+/** The commands after the prompts of a block, each with the output shown below it. */
 export function typedIn({ text }: Block): { command: string; shown: string }[] {
   return text
     .split(/^\$ /m)
@@ -35,7 +38,7 @@ export function typedIn({ text }: Block): { command: string; shown: string }[] {
     });
 }
 
-/** A pattern of what a document shows: a line of `...` stands for any lines, `...` at the end of one for its rest. */
+/** A pattern for output in a document: a line of `...` matches any lines, a trailing `...` the rest of a line. */
 export function patternOf(text: string): RegExp {
   const lines = steady(text)
     .split(/(?<=\n)/)
@@ -47,7 +50,7 @@ export function patternOf(text: string): RegExp {
   return new RegExp(`^${lines.join('')}`, 'm');
 }
 
-/** What differs from run to run, made the same: times, ages, attempts, and the room that they take. */
+/** Normalizes what differs between runs: times, ages, attempts, and their column widths. */
 export function steady(text: string): string {
   return text
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, 'TIME')
@@ -59,18 +62,18 @@ export function steady(text: string): string {
 interface Reader {
   kubeconfigPath: string;
   kubectl: string;
-  /** Where kubectl works when it is told nothing else. */
+  /** kubectl's default namespace. */
   namespace: string;
-  /** What stands in the document, and what is to be used in its place. */
+  /** Text in the document, and its replacement. */
   replace?: Record<string, string>;
 }
 
 interface Shell {
-  /** Rejects when a command fails. Resolves with what it said. */
+  /** Rejects if a command fails. Resolves with its output. */
   run(block: Block): Promise<string>;
 }
 
-/** In a folder with deploy/ in it, kubectl in PATH, and `ssh` replaced by a program that shows its arguments. */
+/** Creates a folder with deploy/, with kubectl in PATH, and with an `ssh` that only prints its arguments. */
 export async function createShell({ kubeconfigPath, kubectl, namespace, replace = {} }: Reader): Promise<Shell> {
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-document-'));
   onTestFinished(() => rm(folder, { recursive: true }));
@@ -86,7 +89,7 @@ export async function createShell({ kubeconfigPath, kubectl, namespace, replace 
     async run({ language, text }) {
       if (language === 'yaml') {
         const file = /^# (\S+\.yaml)\n/.exec(text)?.[1];
-        if (file === undefined) throw new Error('a yaml block of a document does not begin with the name of its file');
+        if (file === undefined) throw new Error('a yaml block of a document must begin with the name of its file');
         await writeFile(join(folder, file), text);
         return '';
       }

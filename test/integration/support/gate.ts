@@ -1,4 +1,4 @@
-/** A gate of TCP before the provider: connections that stand go on, new ones meet what the gate says. */
+/** A TCP gate in front of the provider: open connections continue, new ones depend on the gate's state. */
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -6,15 +6,15 @@ import { onTestFinished } from 'vitest';
 
 export interface Gate {
   readonly port: number;
-  /** Port of the provider at 127.0.0.1. */
+  /** The provider's port at 127.0.0.1. */
   target: number;
-  /** New connections are refused, as by a host where nothing listens. */
+  /** Refuses new connections, like a host without a listener. */
   refuse(): void;
-  /** New connections end as soon as the client has said something: for TLS, before the handshake is done. */
+  /** Closes new connections as soon as the client has sent something: with TLS, before the handshake ends. */
   hangUp(): void;
-  /** New connections lead to the provider, as at the beginning. */
+  /** Forwards new connections to the provider, as at the start. */
   admit(): Promise<void>;
-  /** Connections that met a closed gate that hangs up. */
+  /** Number of connections that the gate has hung up. */
   readonly hungUp: number;
 }
 

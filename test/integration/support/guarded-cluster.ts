@@ -1,4 +1,4 @@
-/** A control plane on which the operator is installed with kubectl, as its users do, and writes an audit log. */
+/** A control plane with an audit log, on which the operator is installed with kubectl, as users install it. */
 import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -23,25 +23,28 @@ const MANIFESTS = 'deploy/manifests';
 
 export interface GuardedCluster {
   controlPlane: ControlPlane;
-  /** Of an administrator. */
+  /** Uses administrator rights. */
   http: KubeHttp;
-  /** As an administrator, in the root of the project; resolves with what it says, rejects with an Error that holds it. */
+  /**
+   * Runs kubectl as an administrator in the project root; resolves with its output, rejects with an Error that contains
+   * it.
+   */
   kubectl(...args: string[]): Promise<string>;
-  /** Of the operator. */
+  /** The operator's kubeconfig. */
   operatorKubeconfigPath: string;
-  /** A world without an operator yet, which then has the rights that were installed. */
+  /** A world without an operator at first; its operator gets the installed RBAC. */
   createWorld(options: WorldOptions): Promise<World>;
-  /** The RBAC objects that were installed. */
+  /** The installed RBAC objects. */
   rights: RbacObject[];
-  /** Applies the rights of a folder of deploy/manifests in a namespace. */
+  /** Applies the RBAC of a folder of deploy/manifests in a namespace. */
   addRights(folder: string, namespace: string): Promise<RbacObject[]>;
-  /** Puts a component of deploy/manifests on what was installed; resolves with the RBAC objects that it brings, in force. */
+  /** Adds a component of deploy/manifests to the installation; resolves with its RBAC objects once they take effect. */
   addComponent(component: string): Promise<RbacObject[]>;
   uses(): Promise<Uses>;
   stop(): Promise<void>;
 }
 
-/** `folder`: of deploy/manifests. */
+/** `folder`: a folder of deploy/manifests. */
 export async function startGuardedCluster(folder: string): Promise<GuardedCluster> {
   const controlPlane = await startControlPlane({ audit: 'Metadata', controllerManager: true });
   const { kubeconfigPath, auditLog = '' } = controlPlane;

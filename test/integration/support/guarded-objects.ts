@@ -1,4 +1,4 @@
-/** Objects under the guards, and the commands of kubectl that change them. */
+/** Objects under the guards, and kubectl commands that change them. */
 import { afterAll, beforeAll, inject } from 'vitest';
 import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
@@ -12,8 +12,8 @@ export const RECORD = JSON.stringify({ owner: 'uid', mode: 'create', attempt: 'a
 type Objects = ReturnType<typeof createObjects>;
 
 /**
- * The guarded control plane that files share, with a namespace for the tests of this one; all is there when the first one
- * begins. `own` is for files that change the guards themselves, or the definitions.
+ * The guarded control plane that files share, with a namespace for this file's tests; ready when the first test begins.
+ * `own` is for files that change the guards or the CRDs.
  */
 export function useGuards({ own = false } = {}): { guarded: Guarded; objects: Objects } {
   const guarded = {} as Guarded;
@@ -32,7 +32,7 @@ export function useGuards({ own = false } = {}): { guarded: Guarded; objects: Ob
   return { guarded, objects };
 }
 
-/** All in the namespace of the file. */
+/** Uses the namespace of the file. */
 function createObjects({ root, editor, operator }: Guarded) {
   const read = async (name: string): Promise<VirtualServer> =>
     JSON.parse(await succeed(root, ['get', 'vps', name, '--output=json'])) as VirtualServer;
@@ -40,14 +40,14 @@ function createObjects({ root, editor, operator }: Guarded) {
   return {
     read,
 
-    /** As an editor applies it. */
+    /** Creates an object as an editor. */
     async create(name: string, ...modifiers: Modifier<Manifest>[]): Promise<Manifest> {
       const manifest = virtualServer(name, ...modifiers);
       await succeed(editor, ['create', '--filename=-'], manifest);
       return manifest;
     },
 
-    /** An object that an editor applied and the operator has claimed; another finalizer and annotation are there too. */
+    /** Creates an object as an editor and claims it as the operator; it also has a foreign finalizer and annotation. */
     async claimed(name: string, ...modifiers: Modifier<Manifest>[]): Promise<Manifest> {
       const manifest = virtualServer(name, withAnnotations({ 'example.org/owner': 'erin' }), ...modifiers);
       await succeed(editor, ['apply', '--filename=-'], manifest);
@@ -58,7 +58,7 @@ function createObjects({ root, editor, operator }: Guarded) {
       return manifest;
     },
 
-    /** The object as kubectl got it, with a change, as an editor would hand it back. */
+    /** The object as kubectl reads it, with a change, as an editor would send it back. */
     async edited(name: string, change: (object: VirtualServer) => void): Promise<VirtualServer> {
       const object = await read(name);
       change(object);
@@ -67,7 +67,7 @@ function createObjects({ root, editor, operator }: Guarded) {
   };
 }
 
-/** A merge patch. */
+/** Arguments for a merge patch. */
 export function patch(name: string, body: object, ...more: string[]): string[] {
   return ['patch', 'vps', name, '--type=merge', `--patch=${JSON.stringify(body)}`, ...more];
 }
@@ -80,7 +80,7 @@ export function jsonPatch(name: string, ...operations: object[]): string[] {
   return ['patch', 'vps', name, '--type=json', `--patch=${JSON.stringify(operations)}`];
 }
 
-/** A key as a part of a JSON pointer. */
+/** Escapes a key for a JSON pointer. */
 export function pointer(key: string): string {
   return key.replaceAll('~', '~0').replaceAll('/', '~1');
 }

@@ -1,4 +1,4 @@
-/** A control plane with the guards of deploy/manifests in force, and people of all kinds who use kubectl. */
+/** A control plane with the guards of deploy/manifests, and kubectl users with different rights. */
 import { execFile } from 'node:child_process';
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -15,41 +15,41 @@ export const BREAK_GLASS = ['--as=break-glass', '--as-group=vps-operator.dev:bre
 
 export interface Answer {
   ok: boolean;
-  /** Standard output, or standard error when kubectl failed. */
+  /** Standard output, or standard error if kubectl failed. */
   text: string;
 }
 
-/** kubectl as one person. `input` is its standard input; it never rejects. */
+/** kubectl as one user. `input` is its standard input; it never rejects. */
 export type Kubectl = (args: string[], input?: unknown) => Promise<Answer>;
 
-/** The guarded control plane as every file can be told of it. */
+/** Facts about the guarded control plane that every file can get. */
 export interface GuardedPaths {
-  /** Of a member of system:masters. */
+  /** Kubeconfig of a member of system:masters. */
   kubeconfigPath: string;
   operatorKubeconfigPath: string;
   kubectl: string;
-  /** Kubeconfigs. */
+  /** Kubeconfigs of other users. */
   people: Record<'carol' | 'erin' | 'ivan', string>;
 }
 
 export interface Guarded extends GuardedPaths {
-  /** Where kubectl works when it is told nothing else. */
+  /** kubectl's default namespace. */
   namespace: string;
-  /** Member of system:masters. */
+  /** A member of system:masters. */
   root: Kubectl;
   /** Bound to cluster-admin by RBAC. */
   admin: Kubectl;
   /** The cluster-admin, with the impersonation that docs/guards.md shows. */
   breakGlass: Kubectl;
-  /** May edit VirtualServers in every namespace, as the shipped role lets them. */
+  /** May edit VirtualServers in every namespace, with the shipped role. */
   editor: Kubectl;
-  /** May moreover write the status, as a careless role would let them. */
+  /** May also write the status, as with a careless role. */
   intruder: Kubectl;
-  /** The operator's identity with every right, so that nothing but the guards holds it back. */
+  /** The operator's identity with all RBAC rights, so only the guards restrict it. */
   operator: Kubectl;
-  /** As root. */
+  /** Applies YAML as root. */
   apply: (yaml: string) => Promise<string>;
-  /** Repeats the command, a dry run as a rule, until it is answered so: policies come into force by a watch. */
+  /** Repeats the command, usually a dry run, until the answer matches: policies take effect through a watch. */
   until: (who: Kubectl, args: string[], holds: (answer: Answer) => boolean) => Promise<void>;
 }
 
@@ -117,7 +117,7 @@ export function guardedIn(paths: GuardedPaths, namespace: string): Guarded {
   };
 }
 
-/** Each guard has refused something in a dry run, and the rights of the people are there. */
+/** Waits until each guard has refused a dry run, and the users' rights are effective. */
 async function waitUntilInForce({ root, admin, editor, intruder, breakGlass, apply, until }: Guarded): Promise<void> {
   await apply(stringify(virtualServer('probe', withSpec({ deletionProtection: true }))));
   const denied = ({ text }: Answer): boolean => text.includes('denied request');
@@ -141,7 +141,7 @@ async function waitUntilInForce({ root, admin, editor, intruder, breakGlass, app
   await succeed(root, ['delete', 'vps', 'probe']);
 }
 
-/** A file of policies as kustomize makes it with a kustomization that calls it admission.yaml. */
+/** A file of policies, built by kustomize with a kustomization that names it admission.yaml. */
 export async function kustomized({ kubectl: program }: Guarded, file: string, kustomization: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-guards-'));
   try {
@@ -158,7 +158,7 @@ interface Policy {
   status?: { observedGeneration?: number; typeChecking?: { expressionWarnings?: unknown[] } };
 }
 
-/** Each policy of the cluster with what its type checker has to say, when it has seen them all. */
+/** Each policy of the cluster with its type checker warnings, once all are checked. */
 export async function typeWarnings({ root, until }: Guarded): Promise<[name: string, warnings: unknown][]> {
   const args = ['get', 'validatingadmissionpolicies', '--output=json'];
   const read = (text: string): Policy[] => (JSON.parse(text) as { items: Policy[] }).items;
@@ -168,14 +168,14 @@ export async function typeWarnings({ root, until }: Guarded): Promise<[name: str
   return policies.map(({ metadata, status }) => [metadata.name, status?.typeChecking?.expressionWarnings]);
 }
 
-/** Fails with what kubectl said. */
+/** Fails with kubectl's output if the command fails. */
 export async function succeed(who: Kubectl, args: string[], input?: unknown): Promise<string> {
   const { ok, text } = await who(args, input);
   if (!ok) throw new Error(`kubectl ${args.join(' ')}: ${text}`);
   return text;
 }
 
-/** What the API server said to a command that it refused; fails when it did not refuse it. */
+/** The API server's message for a rejected command; fails if it was accepted. */
 export async function refusal(who: Kubectl, args: string[], input?: unknown): Promise<string> {
   const { ok, text } = await who(args, input);
   if (ok) throw new Error(`kubectl ${args.join(' ')} was not refused: ${text}`);

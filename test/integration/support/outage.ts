@@ -1,6 +1,7 @@
 /**
- * A provider that fails for a while, seen by four objects: one whose server is being made, one that is Ready, one that is
- * being deleted and one that comes late. Whatever the provider does, all of them get where they belong once it is well.
+ * A provider that fails for a while, and four objects: one whose server is being created, one that is Ready, one that
+ * is being deleted, and one created later. Whatever the provider does, all of them reach their goal once it is healthy
+ * again.
  */
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
@@ -21,23 +22,23 @@ export interface Saying {
 
 export interface Outage {
   name: string;
-  /** Whether every call fails, or only the login that a forgotten token makes necessary. */
+  /** Whether every call fails, or only the login that a revoked token makes necessary. */
   at: 'calls' | 'login';
-  /** Told the port of another host, that nothing may ever connect to. */
+  /** Gets the port of another host that must never be connected to. */
   action: (elsewhere: number) => FaultAction;
-  /** What the objects say of it. */
+  /** What the objects report. */
   says: Saying;
   differs?: Partial<Record<Role, Saying>>;
-  /** Calls of one try of one object, to the same endpoint; 1 by default. */
+  /** Calls per try of one object to the same endpoint; default 1. */
   callsPerTry?: number;
-  /** How many objects ask for the lists; 1, the late one, by default. */
+  /** Number of objects that ask for the lists; default 1, the late one. */
   listReaders?: number;
-  /** The first retry of a call must not come earlier (ms after the call, or ms since the epoch). */
+  /** The earliest time of a call's first retry (ms after the call, or ms since the epoch). */
   retryAfter?: { ms: number } | { at: () => number };
   flags?: string[];
 }
 
-/** All but the create: where the lists fail, none is sent. A server that cannot be read is not cancelled. */
+/** All calls but the create, which is not sent while the lists fail. A server that cannot be read is not cancelled. */
 const CALLS: FaultMatch[] = [
   { route: '/beta/vps/products' },
   { route: '/beta/vps/images' },
@@ -46,12 +47,12 @@ const CALLS: FaultMatch[] = [
   { method: 'GET', route: '/beta/vps/servers/{identifier}' },
 ];
 
-/** A key of its own: the lists that were just read with another one would do for a create. */
+/** A separate key, because lists that were just read with another one would suffice for a create. */
 const LATE_KEY = { keyId: 'late-key', secret: 'secret-of-the-late-key' };
 
-/** How often each object tries before the provider is well again. */
+/** Number of tries per object before the provider recovers. */
 const TRIES = 2;
-/** One second, less its jitter. */
+/** One second, minus its jitter. */
 const FIRST_PAUSE_MS = 900;
 
 export async function throughOutage(outage: Outage, { onTestFinished }: Pick<TestContext, 'onTestFinished'>) {
@@ -70,7 +71,7 @@ export async function throughOutage(outage: Outage, { onTestFinished }: Pick<Tes
   await Promise.all(ROLES.map((role) => says(world, outage, role)));
   await world.until(
     () => enoughTries(outage, struck()),
-    () => `${TRIES} tries of each: ${JSON.stringify([...struck()].map(([key, calls]) => [key, calls.length]))}`,
+    () => `${TRIES} tries per object: ${JSON.stringify([...struck()].map(([key, calls]) => [key, calls.length]))}`,
   );
   expectFewCalls(world, outage, from, struck());
   for (const fault of faults) fault.remove();
@@ -79,7 +80,7 @@ export async function throughOutage(outage: Outage, { onTestFinished }: Pick<Tes
   expect(world.log.filter(({ level }) => level === 'error' || level === 'fatal')).toEqual([]);
 }
 
-/** Three objects on their ways; the fourth comes later. */
+/** Prepares three objects; the fourth is created later. */
 async function prepare(world: World): Promise<{ ready: string; leaving: string }> {
   await world.putSecret('late', LATE_KEY);
   for (const name of ['ready', 'leaving']) await world.create(virtualServer(name));
@@ -105,7 +106,7 @@ function inject(world: World, { at, action }: Outage, elsewhere: number): FaultH
   return [fault];
 }
 
-/** Waits until the object says what is wrong. */
+/** Waits until the object reports the problem. */
 async function says(world: World, { says: usual, differs }: Outage, role: Role): Promise<void> {
   const expected = differs?.[role] ?? usual;
   const object = await world.waitFor(
@@ -115,7 +116,7 @@ async function says(world: World, { says: usual, differs }: Outage, role: Role):
       true,
     `${expected.reason} with ${String(expected.words)}`,
   );
-  // A server that runs goes on running, whatever the provider says of it.
+  // A running server keeps running, whatever the provider answers.
   if (role === 'ready' && expected.reason.startsWith('Provider')) {
     expect(condition(object, 'Ready')).toMatchObject({ status: 'True', reason: 'Available' });
   }
@@ -123,7 +124,7 @@ async function says(world: World, { says: usual, differs }: Outage, role: Role):
   else expect(object.metadata.finalizers).toEqual(['vps-operator.dev/virtualserver']);
 }
 
-/** The calls since `from` that the fault struck, by what they asked for. */
+/** Calls since `from` that the fault hit, grouped by endpoint. */
 function groups(world: World, from: number): Map<string, RequestEntry[]> {
   const found = new Map<string, RequestEntry[]>();
   for (const entry of world.simulator.ledger.requests()) {
@@ -134,14 +135,14 @@ function groups(world: World, from: number): Map<string, RequestEntry[]> {
   return found;
 }
 
-/** Whether each object that is held up has tried often enough to show the pauses between its tries. */
+/** Whether each waiting object has tried often enough to show the pauses between its tries. */
 function enoughTries(outage: Outage, struck: Map<string, RequestEntry[]>): boolean {
   const { callsPerTry = 1 } = outage;
   const count = (start: string): number => {
     const sums = [...struck].map(([key, entries]) => (key.startsWith(start) ? entries.length : 0));
     return Math.max(0, ...sums) / callsPerTry;
   };
-  // The first round takes at most one login for each object, and one more for that which is deleted meanwhile.
+  // The first round takes at most one login per object, plus one for the object that is being deleted.
   if (outage.at === 'login') return count('POST /login') > ROLES.length + 1;
   return (
     count('GET /beta/queue') >= TRIES &&
@@ -150,7 +151,7 @@ function enoughTries(outage: Outage, struck: Map<string, RequestEntry[]>): boole
   );
 }
 
-/** No more calls than the pauses between tries allow, which double from one second on. */
+/** Checks that there are no more calls than pauses that double from one second on allow. */
 function expectFewCalls(world: World, outage: Outage, from: number, struck: Map<string, RequestEntry[]>): void {
   const seconds = (Date.now() - from) / 1000;
   const { callsPerTry = 1, listReaders = 1, retryAfter } = outage;
@@ -158,13 +159,13 @@ function expectFewCalls(world: World, outage: Outage, from: number, struck: Map<
   const calls = [...struck.values()].reduce((sum, entries) => sum + entries.length, 0);
   console.log(`outage of ${seconds.toFixed(1)} s: ${calls} calls for ${ROLES.length} objects (${outage.name})`);
   for (const [key, entries] of struck) {
-    // A login serves all objects; the one that is deleted may ask for it before that too.
-    // A server may be read just before its object is deleted, and is read for that.
+    // A login serves all objects; the deleted one may need it before that too. A server may be read just before its
+    // object is deleted, and once more for the deletion.
     const readers = key.startsWith('GET /beta/vps/servers/') ? 2 : 1;
     const askers = outage.at === 'login' ? ROLES.length + 1 : key.includes('products') ? listReaders : readers;
     expect(entries.length, key).toBeLessThanOrEqual(askers * callsPerTry * tries);
     const [first, second] = [entries[0]?.at ?? 0, entries[askers * callsPerTry]?.at];
-    // A visit that meets a newer version is made again at once.
+    // A reconcile that meets a newer version is repeated at once.
     if (second === undefined || world.log.some(({ msg }) => msg === 'reconcile met a newer version; retrying'))
       continue;
     const asked = retryAfter === undefined ? 0 : 'ms' in retryAfter ? first + retryAfter.ms : retryAfter.at();
@@ -185,7 +186,7 @@ async function expectRecovery(world: World, { ready, leaving }: { ready: string;
           status?.conditions?.length === 1 &&
           status.conditions[0]?.type === 'Ready' &&
           status.serverStatus === 'running',
-        'Ready and nothing else',
+        'Ready and no other condition',
       ),
     ),
     world.waitGone('leaving'),
@@ -199,7 +200,7 @@ async function expectRecovery(world: World, { ready, leaving }: { ready: string;
   expect(held[1]?.identifier).toBe(ready);
 }
 
-/** Another host: it counts who connects, and is proven to count. */
+/** Another host that counts its connections, and proves that it counts. */
 export async function startElsewhere(
   onTestFinished: (end: () => Promise<void>) => void,
 ): Promise<{ port: number; connections: () => number }> {

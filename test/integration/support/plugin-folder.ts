@@ -1,4 +1,4 @@
-/** The bundle of the kubectl plugin in a folder with kubectl, for a PATH. */
+/** The bundled kubectl plugin in a folder with kubectl, for a PATH. */
 import { mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

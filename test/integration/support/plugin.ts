@@ -1,6 +1,7 @@
 /**
- * The kubectl plugin as people run it: the bundle, found by kubectl on PATH under both of its names, also on a terminal.
- * Where the process is not the point, its program runs in this one: a third of a second less, some hundred times.
+ * The kubectl plugin as users run it: the bundle, found by kubectl on PATH under both of its names, also on a terminal.
+ * Where the process does not matter, its program runs in this process, which saves a third of a second some hundred
+ * times.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,16 +17,16 @@ import { paintFor, type Terminal } from '../../../src/cli/vps/terminal.ts';
 import { ask } from './broker.ts';
 
 export interface Result {
-  /** 128 and more for an end by a signal, as a shell counts. */
+  /** 128 or more after a signal, as in a shell. */
   code: number;
   stdout: string;
   stderr: string;
 }
 
 export interface Session {
-  /** All that the terminal was sent so far. */
+  /** All output of the terminal so far. */
   text(): string;
-  /** Resolves when what was sent matches; rejects with all of it when it never does. */
+  /** Resolves when the output matches; rejects with the whole output on timeout. */
   shows(pattern: RegExp): Promise<void>;
   type(keys: string): void;
   /** Resolves with the exit code. */
@@ -33,24 +34,24 @@ export interface Session {
 }
 
 export interface Plugin {
-  /** Runs `kubectl WORD...` where `kubeconfig` says, without a terminal; `kubectl vps` but for ssh in this process. */
+  /** Runs `kubectl WORD...` with `kubeconfig`, without a terminal; `kubectl vps`, except ssh, runs in this process. */
   kubectl(words: string[], env?: Record<string, string>): Promise<Result>;
-  /** Runs a line of a shell, such as one that the plugin has printed. */
+  /** Runs a shell command, such as one that the plugin has printed. */
   shell(line: string): Promise<Result>;
-  /** Runs a line of a shell on a terminal of 160 columns. */
+  /** Runs a shell command on a terminal of 160 columns. */
   terminal(line: string): Session;
 }
 
-/** A run of kubectl takes a second or two, and ten on a machine that is busy: these only bound a wait in vain. */
+/** A kubectl call takes a second or two, and ten on a busy machine; these are only upper bounds. */
 const WAIT_MS = 60_000;
 const TEST_MS = 240_000;
 const POLL_MS = 20;
-/** In bsdutils, which every Debian has. That of macOS takes no pipe for a terminal. */
+/** Part of bsdutils, which every Debian has. The script command of macOS cannot use a pipe as its terminal. */
 const SCRIPT = '/usr/bin/script';
 
-/** Why there is no terminal for a test; undefined where there is one. */
+/** Why tests cannot use a terminal; undefined if they can. */
 export const noTerminal: string | undefined = await access(SCRIPT).then(
-  () => (process.platform === 'linux' ? undefined : 'script(1) of this system needs a terminal of its own'),
+  () => (process.platform === 'linux' ? undefined : 'script(1) of this system needs a real terminal'),
   () => 'there is no script(1)',
 );
 if (noTerminal !== undefined) console.warn(`tests on a terminal are skipped: ${noTerminal}`);
@@ -65,7 +66,7 @@ export function usePlugin(): () => string {
   return () => folder;
 }
 
-/** For one test; `kubeconfig` is one of an administrator by default, and gets this namespace. */
+/** For one test; `kubeconfig` defaults to an administrator's, and gets this namespace. */
 export async function createPlugin(folder: string, namespace: string, kubeconfig?: string): Promise<Plugin> {
   const home = await mkdtemp(join(tmpdir(), 'vps-operator-home-'));
   onTestFinished(() => rm(home, { recursive: true }));
@@ -102,7 +103,7 @@ export async function createPlugin(folder: string, namespace: string, kubeconfig
   };
 }
 
-/** What src/cli/vps/main.ts does, without a terminal. */
+/** Does what src/cli/vps/main.ts does, without a terminal. */
 async function runProgram(words: string[]): Promise<Result> {
   const [out, err] = [new PassThrough(), new PassThrough()];
   const [stdout, stderr] = [collect(out), collect(err)];
@@ -115,7 +116,7 @@ async function runProgram(words: string[]): Promise<Result> {
   return { code, stdout: stdout(), stderr: stderr() };
 }
 
-/** Runs a line of a shell on a terminal of 160 columns. */
+/** Runs a shell command on a terminal of 160 columns. */
 export function startTerminal(line: string, { cwd, env }: { cwd: string; env: NodeJS.ProcessEnv }): Session {
   const child = spawn(SCRIPT, ['-qefc', `stty cols 160 rows 40; ${line}`, '/dev/null'], {
     cwd,
@@ -151,7 +152,7 @@ async function codeOf(child: ChildProcess): Promise<number> {
 async function until(condition: () => boolean, what: () => string): Promise<void> {
   const deadline = Date.now() + WAIT_MS;
   while (!condition()) {
-    if (Date.now() > deadline) throw new Error(`waited in vain for ${what()}`);
+    if (Date.now() > deadline) throw new Error(`timed out waiting for ${what()}`);
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
 }

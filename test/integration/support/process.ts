@@ -1,4 +1,4 @@
-/** An operator in a process of its own, that a test can kill, and an API server that a test can take away from it. */
+/** An operator in a separate process that a test can kill, and a connection to the API server that a test can cut. */
 import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -12,14 +12,14 @@ import type { World } from './world.ts';
 const MAIN = new URL('../../../src/main.ts', import.meta.url).pathname;
 
 interface OperatorProcess {
-  /** Resolves with the exit code; null after a signal that ended the process. */
+  /** Resolves with the exit code; null if a signal ended the process. */
   readonly exited: Promise<number | null>;
   kill(signal: 'SIGTERM' | 'SIGKILL'): Promise<number | null>;
-  /** Sends SIGTERM and does not wait for the end. */
+  /** Sends SIGTERM and does not wait for the exit. */
   terminate(): boolean;
 }
 
-/** Starts an operator of the world; its log goes to that of the world. Killed, if need be, when the test ends. */
+/** Starts an operator of the world, which logs to the world's log. Killed, if necessary, when the test ends. */
 export function spawnOperator(world: World, flags: string[] = []): OperatorProcess {
   const child = spawn(process.execPath, [MAIN, ...world.operatorFlags(['--log-level=debug', ...flags])], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -36,7 +36,7 @@ export function spawnOperator(world: World, flags: string[] = []): OperatorProce
   return { exited, kill, terminate: () => child.kill('SIGTERM') };
 }
 
-/** A way to the API server that can be cut; `flag` leads an operator over it. */
+/** A connection to the API server that can be cut; `flag` makes an operator use it. */
 interface Detour {
   proxy: FaultProxy;
   flag: string;
@@ -45,7 +45,7 @@ interface Detour {
   restore(): void;
 }
 
-/** An operator of the world that runs in this process is stopped before the detour is closed. */
+/** Stops an operator of the world in this process before the detour is closed. */
 export async function startDetour(world: World): Promise<Detour> {
   const proxy = await startProxy(loadCluster(world.operatorKubeconfigPath));
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-detour-'));
@@ -69,7 +69,7 @@ export async function startDetour(world: World): Promise<Detour> {
   };
 }
 
-/** A kubeconfig without credentials; returns its path. Plain HTTP is taken only where TLS need not be verified. */
+/** Writes a kubeconfig without credentials; returns its path. Plain HTTP is accepted only without TLS verification. */
 async function writeKubeconfig(folder: string, server: string): Promise<string> {
   const path = join(folder, 'kubeconfig');
   const config = {
@@ -84,7 +84,7 @@ async function writeKubeconfig(folder: string, server: string): Promise<string> 
   return path;
 }
 
-/** The lines of the journal of a folder, as they are on the disk; none when there is no journal. */
+/** The journal lines of a folder as they are on disk; empty without a journal. */
 export async function journalText(folder: string): Promise<string> {
   return readFile(join(folder, 'journal.jsonl'), 'utf8').catch(() => '');
 }

@@ -1,4 +1,4 @@
-/** A program as a child process: its output line by line, its end, and its end by force when a test is over. */
+/** A program as a child process: its output by line, its exit, and a forced end after the test. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -10,7 +10,7 @@ export interface Program {
   readonly stdout: string[];
   readonly stderr: string[];
   kill(signal: NodeJS.Signals): void;
-  /** Resolves with the exit code when it has ended and all its output is here; null for an end by a signal. */
+  /** Resolves with the exit code after the exit, when all output has arrived; null after a signal. */
   readonly ended: Promise<number | null>;
 }
 
@@ -19,7 +19,7 @@ interface ProgramOptions {
   env?: NodeJS.ProcessEnv;
 }
 
-/** Runs our own Node with these arguments. */
+/** Runs the project's own Node with these arguments. */
 export function startNode(args: string[], options: ProgramOptions = {}): Program {
   const child = spawn(process.execPath, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
   const ended = once(child, 'close').then(([code]) => code as number | null);

@@ -1,4 +1,4 @@
-/** Every way in which a provider can fail for a while, at its login and at every other call, and what is said of it. */
+/** Every way in which a provider can fail for a while, at login and at every other call, and what objects report. */
 import type { FaultAction } from '../../../src/simulator/index.ts';
 import type { Outage } from './outage.ts';
 
@@ -34,7 +34,7 @@ const STATUSES: Record<string, Failure> = {
   '429 with a Retry-After that is no time': { action: answered(429, { 'retry-after': '-5' }), says: limited },
 };
 
-/** An HTTP date has whole seconds, so it is at least two away. */
+/** An HTTP date has whole seconds, so the time is at least two seconds ahead. */
 function rateLimitedUntil(): Failure {
   let until = 0;
   const action = (): FaultAction => {
@@ -44,7 +44,7 @@ function rateLimitedUntil(): Failure {
   return { action, says: limited, retryAfter: { at: () => until } };
 }
 
-/** The deletion is over as soon as a DELETE has been answered with 200, whatever follows. */
+/** The deletion is complete once a DELETE was answered with 200, whatever follows. */
 const HASTY = ['--provider-timeout=700ms'];
 
 const BODIES: Record<string, Failure> = {
@@ -98,7 +98,7 @@ const EVERYWHERE: Record<string, Failure> = {
   ...BODIES,
   ...REDIRECTS,
 };
-/** test/integration/credentials/tokens.test.ts has more failures of the login, seen by one object. */
+/** test/integration/credentials/tokens.test.ts has more login failures, for a single object. */
 const AT_THE_LOGIN: Record<string, Failure> = {
   '404': { action: answered(404), says: unavailable(/Logging in failed: the provider answered 404/) },
   504: { action: answered(504), says: unavailable(/Logging in failed: the provider answered 504/) },
@@ -106,7 +106,7 @@ const AT_THE_LOGIN: Record<string, Failure> = {
   ...REDIRECTS,
   ...Object.fromEntries(
     ['503 with Retry-After in seconds', 'half of a body', 'a body over all bounds', 'no answer at all'].map((name) => {
-      // Where the login fails, no DELETE is sent.
+      // While the login fails, no DELETE is sent.
       const { differs: _differs, ...failure } = EVERYWHERE[name] ?? fail(name);
       return [name, failure];
     }),
@@ -126,7 +126,7 @@ const CALLS_ONLY: Record<string, Failure> = {
   '404 for everything': {
     action: answered(404),
     says: { reason: 'ServerNotVisible', words: /answers 404 for its list of products/ },
-    // A server that is not found is compared with the list of products, before and after the deletion.
+    // A missing server is verified against the list of products, before and after the deletion.
     listReaders: 5,
     differs: {
       making: { reason: 'ServerNotVisible', words: /Task \d+ is not visible/ },
@@ -137,7 +137,7 @@ const CALLS_ONLY: Record<string, Failure> = {
 
 const FAILURES = { calls: { ...EVERYWHERE, ...CALLS_ONLY }, login: AT_THE_LOGIN };
 
-/** Those that tell one way of handling from another; the rest differ from one of them in a number or a shape. */
+/** The failures that are handled differently; the others differ from one of them only in a number or a shape. */
 const TELLING: Record<Outage['at'], readonly string[]> = {
   calls: [
     '500',

@@ -1,11 +1,11 @@
-/** What tests of the record do to objects. */
+/** Helpers for tests of the record. */
 import { RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import { parseRecord, type ServerRecord } from '../../../src/api/record.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { virtualServer, type Manifest, type Modifier } from '../../gen/virtual-server.ts';
 import { condition, type World } from './world.ts';
 
-/** The record in the annotation; fails when there is none. */
+/** The record in the annotation; fails if there is none. */
 export function recordOf(object: VirtualServer): ServerRecord {
   const parsed = parseRecord(object.metadata.annotations?.[RECORD_ANNOTATION]);
   if (!parsed.ok || parsed.record === undefined) throw new Error(`no record in ${JSON.stringify(object.metadata)}`);
@@ -22,13 +22,13 @@ export async function readyServer(
   return world.waitForReason(name, 'Available', 'Ready');
 }
 
-/** Takes the record out of annotation and mirror, in that order. */
+/** Removes the record from the annotation, then from the mirror. */
 export async function loseRecord(world: World, name: string): Promise<void> {
   await world.patch(name, { status: { record: null } }, '/status');
   await world.annotate(name, { record: null });
 }
 
-/** The message of the condition that says why nothing is done; '' when there is none. */
+/** Message of the Stalled condition; '' if there is none. */
 export function stalledMessage(object: VirtualServer): string {
   return condition(object, 'Stalled')?.message ?? '';
 }

@@ -6,7 +6,7 @@ import { covers, type Grant, type Use } from './rights.ts';
 
 const DOCUMENT = join(import.meta.dirname, '../../../docs/security.md');
 
-/** Each table is the one that the document has below the marker of this name; `--update` writes it there. */
+/** Compares each table with the one below its marker in the document; `--update` writes it there. */
 export async function expectTables(tables: [name: string, table: string][]): Promise<void> {
   const text = await readFile(DOCUMENT, 'utf8');
   const anew = tables.reduce((now, [name, table]) => {
@@ -17,7 +17,7 @@ export async function expectTables(tables: [name: string, table: string][]): Pro
   await expect(anew).toMatchFileSnapshot(DOCUMENT);
 }
 
-/** The watched namespaces as one: the operator need not do everything in each of them. */
+/** Merges the watched namespaces: the operator need not do everything in each of them. */
 export function watchedAsOne<T extends Grant | Use>(rights: T[], namespaces: string[]): T[] {
   const name = (role: string): string =>
     namespaces.reduce((now, namespace) => now.replace(`Role ${namespace}/`, 'Role {watched}/'), role);
@@ -25,7 +25,7 @@ export function watchedAsOne<T extends Grant | Use>(rights: T[], namespaces: str
   return [...new Map(renamed.map((right) => [JSON.stringify(right), right])).values()];
 }
 
-/** A Markdown table with a row for each grant, and the requests that were seen to need it. */
+/** A Markdown table with a row for each grant, and the requests that needed it. */
 export function rightsTable(grants: Grant[], uses: Use[]): string {
   const rows = grants.map((grant) => {
     const seen = new Set(uses.filter((use) => covers(grant, use)).map(({ request }) => `\`${request}\``));

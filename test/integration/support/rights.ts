@@ -1,9 +1,9 @@
-/** Rights of the operator as sets that can be compared: those that manifests grant, and those that an audit log shows. */
+/** The operator's rights as comparable sets: those that manifests grant, and those that an audit log shows. */
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { isOperator, keyOf, OPERATOR_USER, type RbacObject } from '../../../tools/control-plane/operator-identity.ts';
 
-/** One verb on one resource, by one role. */
+/** One verb on one resource, in one role. */
 interface Right {
   /** `ClusterRole <name>` or `Role <namespace>/<name>`. */
   role: string;
@@ -13,7 +13,7 @@ interface Right {
 }
 
 export interface Grant extends Right {
-  /** Only objects with these names. */
+  /** Names of the objects that the right is limited to. */
   names?: string[];
 }
 
@@ -24,10 +24,10 @@ export interface Use extends Right {
   request: string;
 }
 
-/** What the operator has asked for. A request counts when it was authorized, whatever was answered then. */
+/** Requests of the operator. A request counts once it is authorized, whatever the answer. */
 export interface Uses {
   allowed: Use[];
-  /** The whole line of each request that was refused. */
+  /** The whole audit line of each refused request. */
   refused: string[];
 }
 
@@ -40,10 +40,10 @@ interface AuditLine {
 }
 
 const METHODS: Record<string, string> = { create: 'POST', update: 'PUT', patch: 'PATCH', delete: 'DELETE' };
-/** By what RBAC let a request pass: `<binding>[/<its namespace>]`, and a role there. */
+/** RBAC's reason to allow a request: `<binding>[/<its namespace>]`, and a role there. */
 const REASON = /^RBAC: allowed by \w+ "[^"/]+(?:\/([^"]+))?" of (ClusterRole|Role) "([^"]+)" to /;
 
-/** Every verb that these objects grant to the operator, by each of its roles. */
+/** Every verb that these objects grant to the operator, with its role. */
 export function grantsOf(objects: RbacObject[]): Grant[] {
   const bound = objects.filter(({ subjects }) => subjects?.some(isOperator));
   return bound.flatMap(({ roleRef, metadata }) => {
@@ -65,7 +65,7 @@ export function grantsOf(objects: RbacObject[]): Grant[] {
   });
 }
 
-/** What the operator did, from the audit log. */
+/** The operator's requests, from the audit log. */
 export async function readUses(auditLog: string): Promise<Uses> {
   const uses: Uses = { allowed: [], refused: [] };
   for await (const line of createInterface({ input: createReadStream(auditLog) })) {
@@ -102,12 +102,12 @@ function withGroup(resource: string, group: string): string {
   return group === '' ? resource : `${resource}.${group}`;
 }
 
-/** Whether this grant is what lets this request pass. */
+/** Whether this grant allows this request. */
 export function covers(grant: Grant, use: Use): boolean {
   return rightText(grant) === rightText(use) && (grant.names?.includes(use.name ?? '') ?? true);
 }
 
-/** What was granted and never used, and what was used and not granted; both as texts. */
+/** What was granted but not used, and what was used but not granted; both as texts. */
 export function differences(grants: Grant[], uses: Use[]): { unused: string[]; notGranted: string[] } {
   const unused = grants.filter((grant) => !uses.some((use) => covers(grant, use)));
   const notGranted = uses.filter((use) => !grants.some((grant) => covers(grant, use)));

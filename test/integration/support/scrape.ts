@@ -1,4 +1,4 @@
-/** The pages of an operator as a kubelet and a Prometheus read them. */
+/** The operator's pages as a kubelet and a Prometheus read them. */
 import type { World } from './world.ts';
 
 export interface Sample {
@@ -14,7 +14,7 @@ export interface Family {
   samples: Sample[];
 }
 
-/** The URL of the newest server of pages with this path, once it listens. */
+/** The URL of the newest page server with this path, once it listens. */
 export async function pageUrl(world: World, path: string): Promise<string> {
   const lines = (): Record<string, unknown>[] =>
     world.log.filter(({ msg, pages }) => msg === 'serving pages' && (pages as string[]).includes(path));
@@ -27,7 +27,7 @@ export async function read(url: string): Promise<{ status: number; body: string 
   return { status: response.status, body: await response.text() };
 }
 
-/** Reads /metrics and takes it apart; fails for anything that is not well-formed text of exposition format 0.0.4. */
+/** Reads and parses /metrics; fails unless the text is well-formed exposition format 0.0.4. */
 export async function scrape(url: string): Promise<Family[]> {
   const response = await fetch(url);
   if (response.headers.get('content-type') !== 'text/plain; version=0.0.4; charset=utf-8')
@@ -35,7 +35,7 @@ export async function scrape(url: string): Promise<Family[]> {
   return parseExposition(await response.text());
 }
 
-/** The value of the one sample with these labels among others; undefined where there is none. */
+/** The value of the one sample that has these labels; undefined if there is none. */
 export function valueOf(families: Family[], name: string, labels: Record<string, string> = {}): number | undefined {
   const samples = families.flatMap((family) => family.samples).filter((sample) => sample.name === name);
   const found = samples.filter((sample) =>
@@ -51,7 +51,7 @@ const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\\n]|\\[\\"n])*)"(?:,|$)/y;
 function parseExposition(text: string): Family[] {
   const families: Family[] = [];
   const seen = new Set<string>();
-  if (!text.endsWith('\n')) throw new Error('the last line has no end');
+  if (!text.endsWith('\n')) throw new Error('the last line has no line feed');
   for (const line of text.split('\n')) {
     const [, kind, name = '', rest = ''] = /^# (HELP|TYPE) (\S+) (.+)$/.exec(line) ?? [];
     if (kind === 'HELP') families.push({ name, type: '', help: rest, samples: [] });

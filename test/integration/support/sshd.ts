@@ -1,4 +1,4 @@
-/** A real sshd on this machine, for one test: own host key, own configuration, only the loopback addresses. */
+/** A real sshd on this machine for one test: separate host key and configuration, loopback addresses only. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -11,14 +11,14 @@ import { onTestFinished } from 'vitest';
 import { freePort } from '../../../tools/control-plane/control-plane.ts';
 
 const SSHD = '/usr/sbin/sshd';
-/** Where an sshd of root wants to find an empty folder; it stays, since other sshds may be using it. */
+/** An empty folder that root's sshd requires; it is not removed, because other sshds may use it. */
 const PRIVSEP = '/run/sshd';
 const isRoot = process.getuid?.() === 0;
 
 export const hasSshd = existsSync(SSHD);
-/** One that lets root in, as whom the plugin logs in. */
+/** Whether an sshd that lets root log in can run, as the plugin logs in as root. */
 export const hasRootSshd = hasSshd && isRoot;
-// A skip that nobody notices proves nothing.
+// A skipped test that goes unnoticed proves nothing.
 if (!hasRootSshd) {
   const why = hasSshd ? 'only root can start one that lets root in' : `there is no ${SSHD} (openssh-server)`;
   console.warn(`tests with a real sshd are skipped: ${why}`);
@@ -30,14 +30,14 @@ export const hasIPv6Loopback = Object.values(networkInterfaces()).some((list) =>
 
 export interface Sshd {
   port: number;
-  /** Private key that root may log in with. */
+  /** Private key for root's login. */
   identityFile: string;
   folder: string;
-  /** Starts it again at the same port. Resolves when it answers. */
+  /** Restarts it on the same port. Resolves when it answers. */
   start(): Promise<void>;
-  /** Resolves when nothing listens any more. */
+  /** Resolves when nothing listens on the port. */
   stop(): Promise<void>;
-  /** Ends it, and starts it at the same port with another host key: another machine. */
+  /** Restarts it on the same port with another host key, like another machine. */
   replace(): Promise<void>;
 }
 
@@ -78,7 +78,7 @@ export async function startSshd(): Promise<Sshd> {
   };
 }
 
-/** Resolves with what ends it. */
+/** Resolves with a function that ends it. */
 async function run(folder: string, port: number): Promise<() => Promise<void>> {
   const config = [
     `ListenAddress 127.0.0.1:${port}`,
@@ -98,7 +98,7 @@ async function run(folder: string, port: number): Promise<() => Promise<void>> {
   child.stderr.on('data', (chunk: Buffer) => (said += chunk.toString()));
   const ended = once(child, 'close');
   while (!(await answers(port))) {
-    if (child.exitCode !== null) throw new Error(`sshd has ended: ${said}`);
+    if (child.exitCode !== null) throw new Error(`sshd has exited: ${said}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   return async () => {

@@ -1,4 +1,6 @@
-/** One namespace of the real API server, as the people of a test use it: its objects, Secrets and Events, and waits for them. */
+/**
+ * One namespace of the real API server as a test's users see it: its objects, Secrets and Events, and waits for them.
+ */
 import { API_VERSION, FINALIZER, SERVER_PLURAL } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import type { KubeHttp } from '../../../src/kube/http.ts';
@@ -18,7 +20,7 @@ const POLL_MS = 25;
 export class TestNamespace {
   readonly namespace: string;
   readonly http: KubeHttp;
-  /** Values of every Secret that was made here. */
+  /** Values of every Secret created here. */
   protected readonly secrets = new Set<string>();
 
   constructor(http: KubeHttp, namespace: string) {
@@ -32,7 +34,7 @@ export class TestNamespace {
     return `/apis/${API_VERSION}/namespaces/${this.namespace}/${SERVER_PLURAL}${name && `/${name}`}`;
   }
 
-  /** Creates the object as `kubectl create` would. */
+  /** Creates the object like `kubectl create`. */
   async create(manifest: Manifest): Promise<VirtualServer> {
     return (await this.http.call({ method: 'POST', path: this.#path(), body: manifest })) as VirtualServer;
   }
@@ -45,25 +47,25 @@ export class TestNamespace {
     return (await this.http.call({ path: this.#path(name), absent: name })) as VirtualServer | undefined;
   }
 
-  /** JSON merge patch of the object, or of its status. */
+  /** JSON merge patch of the object or of its status. */
   async patch(name: string, body: object, subresource: '' | '/status' = ''): Promise<VirtualServer> {
     const contentType = 'application/merge-patch+json';
     const path = this.#path(name) + subresource;
     return (await this.http.call({ method: 'PATCH', path, body, contentType })) as VirtualServer;
   }
 
-  /** Short names: `adopt` stands for `vps-operator.dev/adopt`; null removes. */
+  /** Short names: `adopt` means `vps-operator.dev/adopt`; null removes the annotation. */
   annotate(name: string, annotations: Record<string, string | null>): Promise<VirtualServer> {
     const full = Object.entries(annotations).map(([key, value]) => [`vps-operator.dev/${key}`, value]);
     return this.patch(name, { metadata: { annotations: Object.fromEntries(full) as object } });
   }
 
-  /** Asks for the deletion; does not wait for it. */
+  /** Requests the deletion; does not wait for it. */
   async delete(name: string): Promise<void> {
     await this.http.call({ method: 'DELETE', path: this.#path(name), absent: name });
   }
 
-  /** Puts the object in the place of the present one, as `kubectl replace` would; the status stays. */
+  /** Replaces the object like `kubectl replace`; the status stays. */
   async replace(name: string, manifest: Manifest): Promise<VirtualServer> {
     const present = await this.get(name);
     const metadata = { ...manifest.metadata, resourceVersion: present?.metadata.resourceVersion };
@@ -85,7 +87,7 @@ export class TestNamespace {
     await this.http.call({ method: 'DELETE', path: `/api/v1/namespaces/${this.namespace}/secrets/${name}` });
   }
 
-  /** Of one object, oldest first. */
+  /** Events of one object, oldest first. */
   async events(name: string): Promise<Event[]> {
     const own = (await this.allEvents()).filter((event) => event.regarding.name === name);
     return own.sort((a, b) => a.eventTime.localeCompare(b.eventTime));
@@ -98,7 +100,7 @@ export class TestNamespace {
 
   // --- waiting on conditions
 
-  /** The object, as soon as it meets the condition; fails with the object as it is when it never does. */
+  /** The object once it meets the condition; on timeout, fails with the object's status. */
   async waitFor(
     name: string,
     condition: (object: VirtualServer) => boolean,
@@ -110,12 +112,12 @@ export class TestNamespace {
         last = await this.get(name);
         return last !== undefined && condition(last);
       },
-      () => `${name}: ${what}; it is ${JSON.stringify(last?.status, undefined, 1)}`,
+      () => `${name}: ${what}; its status is ${JSON.stringify(last?.status, undefined, 1)}`,
     );
     return last as VirtualServer;
   }
 
-  /** Waits until this is the reason of a condition (of any, or of the named type) for the present generation. */
+  /** Waits until a condition (any, or of the named type) has this reason for the present generation. */
   waitForReason(name: string, reason: string, type?: string): Promise<VirtualServer> {
     const holds = (object: VirtualServer): boolean =>
       object.status?.conditions?.some(
@@ -131,20 +133,20 @@ export class TestNamespace {
     let last: VirtualServer | undefined;
     await this.until(
       async () => (last = await this.get(name)) === undefined,
-      () => `${name} to be gone; it is ${JSON.stringify(last, undefined, 1)}`,
+      () => `${name} to be gone; it is now ${JSON.stringify(last, undefined, 1)}`,
     );
   }
 
-  /** Polls until the condition holds; the bound only ends a wait that is in vain. */
+  /** Polls until the condition holds; the timeout is only an upper bound. */
   async until(condition: () => boolean | Promise<boolean>, what: string | (() => string)): Promise<void> {
     const deadline = Date.now() + WAIT_MS;
     while (!(await condition())) {
-      if (Date.now() > deadline) throw new Error(`waited in vain for ${typeof what === 'string' ? what : what()}`);
+      if (Date.now() > deadline) throw new Error(`timed out waiting for ${typeof what === 'string' ? what : what()}`);
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     }
   }
 
-  /** Whatever holds them. */
+  /** Removes all objects, whatever holds them. */
   protected async removeObjects(): Promise<void> {
     for (const { metadata } of await this.list()) {
       if (metadata.finalizers?.includes(FINALIZER))

@@ -1,8 +1,7 @@
 /**
- * A world for one test: a namespace of its own on the real API server, a simulator, and an operator in this process
- * that watches just that namespace, with the rights of its ServiceAccount and no others. When the test ends everything
- * is stopped, and the world checks what must hold in every test: no secret in log, Events and objects, no fault that was
- * ordered and never met, no unknown route.
+ * A world for one test: a namespace on the real API server, a simulator, and an operator in this process that watches
+ * only that namespace, with the rights of its ServiceAccount. When the test ends, everything is stopped, and the world
+ * checks invariants: no secret in log, Events or objects; every injected fault was hit; no unknown route was called.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -28,23 +27,25 @@ import { TestNamespace } from './test-namespace.ts';
 
 export interface WorldOptions {
   simulator?: SimulatorOptions;
-  /** Further flags of the operator, which win over those of the world. */
+  /** Additional operator flags, which override those of the world. */
   flags?: string[];
-  /** Start the operator at once (default), or later with `startOperator`. */
+  /** Whether to start the operator at once (default); otherwise `startOperator` does. */
   operator?: boolean;
-  /** Make the Secret with the simulator's key (default). */
+  /** Whether to create the Secret with the simulator's key (default). */
   secret?: boolean;
-  /** Of an administrator of another control plane than the shared one. */
+  /** Administrator's kubeconfig of a control plane other than the shared one. */
   kubeconfigPath?: string;
-  /** Of the operator on another control plane, where it has not the shipped rights, and the flags add none. */
+  /**
+   * The operator's kubeconfig on another control plane; its rights there are not the shipped ones, and flags add none.
+   */
   operatorKubeconfigPath?: string;
-  /** Which namespaces the operator watches; by default that of the world. */
+  /** Which namespaces the operator watches; by default the world's. */
   watch?: 'own' | 'all';
-  /** `onTestFinished` of the test's context: tests that run at the same time must hand it over. */
+  /** `onTestFinished` of the test's context; required in concurrent tests. */
   onTestFinished?: (end: () => Promise<void>) => void;
 }
 
-/** How the VNC passwords of the simulator begin. */
+/** Prefix of the simulator's VNC passwords. */
 const VNC_PASSWORD = 'vnc-password-';
 
 let worlds = 0;
@@ -82,7 +83,7 @@ interface Parts {
   journalDir: string;
   simulator: Simulator;
   operatorKubeconfigPath: string;
-  /** Give the operator the rights that its flags ask for. */
+  /** Whether to give the operator the rights that its flags require. */
   addsRights: boolean;
   watch: 'own' | 'all';
   flags: string[];
@@ -93,7 +94,7 @@ interface Parts {
 class TestWorld extends TestNamespace {
   readonly simulator: Simulator;
   readonly operatorKubeconfigPath: string;
-  /** Log lines of every operator of this world, parsed. */
+  /** Parsed log lines of every operator in this world. */
   readonly log: Record<string, unknown>[] = [];
   readonly journalDir: string;
   readonly #addsRights: boolean;
@@ -118,14 +119,16 @@ class TestWorld extends TestNamespace {
 
   // --- the operator
 
-  /** `flags` win over those of the world. `journal: false` starts with an empty one, as after the loss of a node. */
+  /**
+   * `flags` override those of the world. `journal: false` starts with an empty journal, as after the loss of a node.
+   */
   async startOperator({ flags = [], journal = true }: { flags?: string[]; journal?: boolean } = {}): Promise<void> {
     if (!journal) await rm(this.journalDir, { recursive: true, force: true });
     this.#operator = await this.#wire(this.operatorFlags(flags));
     await this.#operator.start();
   }
 
-  /** A second operator beside the first, on a journal of its own; waits for nothing. */
+  /** Starts a second operator with a separate journal; does not wait. */
   async joinOperator({ flags = [] }: { flags?: string[] } = {}): Promise<{ started: () => boolean }> {
     const operator = await this.#wire(this.operatorFlags([...flags, `--journal-dir=${this.journalDir}/second`]));
     this.#joined.push(operator);
@@ -144,7 +147,7 @@ class TestWorld extends TestNamespace {
     return wireOperator(config, createLogger({ level: 'debug', destination }), () => undefined);
   }
 
-  /** Gives the operator the rights that these flags ask for beside those that it always has. */
+  /** Gives the operator the additional rights that these flags require. */
   async permit(flags: string[]): Promise<Config> {
     const parsed = parseConfig(flags, {});
     if (parsed.kind !== 'run') throw new Error(parsed.kind === 'error' ? parsed.message : parsed.text);
@@ -159,7 +162,7 @@ class TestWorld extends TestNamespace {
     this.#operator = undefined;
   }
 
-  /** All flags of an operator of this world; later ones win. */
+  /** All flags of an operator in this world; later ones override earlier ones. */
   operatorFlags(further: string[] = []): string[] {
     const { baseUrl, authUrl } = this.simulator;
     const defaults = [
@@ -180,7 +183,7 @@ class TestWorld extends TestNamespace {
     return [...defaults, ...this.#flags, ...further];
   }
 
-  /** Takes a line of the log of an operator of this world. */
+  /** Adds a line to the log of this world's operators. */
   logged(line: string): void {
     this.#logText += line;
     this.log.push(JSON.parse(line) as Record<string, unknown>);
@@ -188,18 +191,18 @@ class TestWorld extends TestNamespace {
 
   // --- visits
 
-  /** Asks for a visit and waits until the operator has made one, to its end, that began after that. */
+  /** Requests a reconcile, and waits for one that began after the request to end. */
   visited(name: string): Promise<void> {
     return this.#afterVisits(name, (value) => this.annotate(name, { 'reconcile-at': value }));
   }
 
-  /** As `visited`, for a visit that nobody has asked for: what was planned for later stays planned. */
+  /** Like `visited`, but without a request: scheduled work stays scheduled. */
   passedBy(name: string): Promise<void> {
     return this.#afterVisits(name, (value) => this.patch(name, { metadata: { labels: { 'passed-by': value } } }));
   }
 
   async #afterVisits(name: string, change: (value: string) => Promise<VirtualServer>): Promise<void> {
-    // A visit may log several steps; when the next one has begun it is over.
+    // A reconcile may log several steps; it has ended once the next one has begun.
     for (const round of ['first', 'second']) {
       const { metadata } = await change(`${round}-${Date.now()}-${Math.random()}`);
       const isOf = (line: Record<string, unknown>): boolean =>
@@ -222,7 +225,7 @@ class TestWorld extends TestNamespace {
     await this.simulator.close();
   }
 
-  /** All that the operators of this world have written, by place. */
+  /** Everything that this world's operators have written, by place. */
   async #written(): Promise<Record<string, string>> {
     const [objects, events] = await Promise.all([this.list(), this.allEvents()]);
     return {

@@ -14,7 +14,7 @@ async function kubectl(at: { kubectl: string; kubeconfigPath: string }, ...args:
   return stdout.trim();
 }
 
-/** The code of the error that this ends with, or of its cause. */
+/** The error code of this promise or of the error's cause. */
 async function codeOf(work: Promise<unknown>): Promise<string | undefined> {
   const error: unknown = await work.then(
     () => undefined,
@@ -27,7 +27,7 @@ async function codeOf(work: Promise<unknown>): Promise<string | undefined> {
 describe('the control plane that integration tests share', () => {
   const shared = { kubectl: inject('kubectl'), kubeconfigPath: inject('kubeconfigPath') };
 
-  it('says the version that go.mod pins', async () => {
+  it('has the version that go.mod pins', async () => {
     const goMod = await readFile(new URL('../../../tools/control-plane/go.mod', import.meta.url), 'utf8');
     const pinned = /k8s\.io\/kubernetes v(\d+\.\d+)\./.exec(goMod)?.[1];
     const { serverVersion } = JSON.parse(await kubectl(shared, 'version', '--output=json')) as {
@@ -36,7 +36,7 @@ describe('the control plane that integration tests share', () => {
     expect(serverVersion.gitVersion).toMatch(`v${pinned ?? '?'}.`);
   });
 
-  it('has the audit line of a request when its answer has come', async () => {
+  it('has the audit line of a request once its answer arrives', async () => {
     await kubectl(shared, 'create', 'namespace', 'audited');
     await kubectl(
       shared,
@@ -59,7 +59,7 @@ describe('the control plane that integration tests share', () => {
   });
 });
 
-describe('a control plane of its own', () => {
+describe('a separate control plane', () => {
   let crds: string;
   let controlPlane: ControlPlane;
 
@@ -93,7 +93,7 @@ describe('a control plane of its own', () => {
     await expect(kubectl(jane, 'get', 'secrets')).rejects.toThrow('Forbidden');
   });
 
-  it('keeps port, certificates and data through a SIGKILL of the API server', async () => {
+  it('keeps port, certificates and data after a SIGKILL of the API server', async () => {
     await kubectl(controlPlane, 'create', 'configmap', 'survivor', '--from-literal=answer=42');
     await controlPlane.killApiServer();
     await expect(kubectl(controlPlane, 'get', 'configmap', 'survivor')).rejects.toThrow('refused');
@@ -102,7 +102,7 @@ describe('a control plane of its own', () => {
     expect(answer).toBe('42');
   });
 
-  it('really removes a namespace with all that is in it', async () => {
+  it('really deletes a namespace with everything in it', async () => {
     await kubectl(controlPlane, 'create', 'namespace', 'doomed');
     await kubectl(controlPlane, 'create', 'configmap', 'passenger', '--namespace=doomed');
     await kubectl(controlPlane, 'delete', 'namespace', 'doomed', '--wait=true', '--timeout=50s');

@@ -6,12 +6,12 @@ import { readCounts } from '../../../tools/counts.ts';
 
 let folder: string;
 beforeEach(async () => {
-  // Inside the checkout, so that the files of the little projects find vitest.
+  // Inside the checkout, so that the temporary projects find vitest.
   folder = await mkdtemp(join(import.meta.dirname, 'project-'));
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-/** Runs vitest on a project of these files and counts. */
+/** Runs vitest on a project with these files, and counts. */
 async function count(
   files: Record<string, string>,
 ): Promise<{ passed: number; failed: number; exitCode: number | null }> {
@@ -27,7 +27,7 @@ async function count(
 }
 
 describe('the counts of a run', () => {
-  it('are those of the tests, over all files, without skipped ones', async () => {
+  it('include the tests of all files, without skipped ones', async () => {
     const counts = await count({
       'a.test.mjs': 'it("a", () => {}); it("b", () => {}); it.skip("c", () => {});',
       'b.test.mjs': 'it("d", () => { throw new Error("no"); }); it("e", () => {});',
@@ -35,12 +35,12 @@ describe('the counts of a run', () => {
     expect(counts).toEqual({ passed: 3, failed: 1, exitCode: 1 });
   });
 
-  it('have one failure for a file that cannot be loaded', async () => {
+  it('include one failure for a file that cannot be loaded', async () => {
     const counts = await count({ 'a.test.mjs': 'it("a", () => {});', 'b.test.mjs': 'import "./absent.mjs";' });
     expect(counts).toEqual({ passed: 1, failed: 1, exitCode: 1 });
   });
 
-  it('have one failure when the global set-up breaks', async () => {
+  it('include one failure if the global setup fails', async () => {
     const counts = await count({
       'a.test.mjs': 'it("a", () => {});',
       'setup.mjs': 'export default () => { throw new Error("no control plane"); };',
@@ -49,7 +49,7 @@ describe('the counts of a run', () => {
     expect(counts).toEqual({ passed: 0, failed: 1, exitCode: 1 });
   });
 
-  it('have one failure for an error outside of every test', async () => {
+  it('include one failure for an error outside of every test', async () => {
     const counts = await count({
       'a.test.mjs': 'it("a", () => { void Promise.reject(new Error("nobody waits")); });',
     });

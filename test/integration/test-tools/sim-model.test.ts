@@ -1,4 +1,4 @@
-/** Holds the simulation's model of the API server against the real one: the same random sequences on both. */
+/** Compares the simulation's model of the API server with a real one: the same random sequences on both. */
 import { expect, inject, it, onTestFinished } from 'vitest';
 import { API_VERSION, FINALIZER, SERVER_PLURAL, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../../src/api/virtual-server.ts';
@@ -14,7 +14,7 @@ import { ApiServer } from '../../sim/api-server.ts';
 import { Random } from '../../sim/random.ts';
 import { withoutNetwork } from '../../sim/routes.ts';
 
-/** What is asked of both, through the operator's own client; each answers with an object or throws KubeError. */
+/** Operations on both servers, through the operator's own client; each returns an object or throws KubeError. */
 interface Server {
   create(manifest: Manifest): Promise<VirtualServer>;
   get(name: string): Promise<VirtualServer | undefined>;
@@ -26,7 +26,7 @@ interface Server {
     previous: VirtualServerStatus | undefined,
     status: VirtualServerStatus,
   ): Promise<VirtualServer>;
-  /** In pages of so many; the names of those that are too large follow. */
+  /** Lists with this page size; names of objects that are too large come last. */
   list(pageSize: number, objectBytes: number): Promise<string[]>;
 }
 
@@ -64,7 +64,7 @@ function serverAt(http: KubeHttp, namespace: string): Server {
 /** By name: the versions with different contents, oldest first. */
 type Versions = Map<string, { content: string | undefined; version: ObjectVersion }[]>;
 
-/** One random step, decided by `random` and by what is there; the same random numbers give the same step on both. */
+/** One random step, chosen by `random` and the present objects; the same random numbers give the same step on both. */
 async function step(server: Server, random: Random, versions: Versions): Promise<unknown> {
   const name = `s${random.int(1, 3)}`;
   const kind = random.int(0, 10);
@@ -73,7 +73,7 @@ async function step(server: Server, random: Random, versions: Versions): Promise
   const isWrong = random.chance(0.1);
   const object = await server.get(name);
   const known = versions.get(name) ?? [];
-  // A write that changes nothing may still get a version of its own from the real one, when it changes managedFields.
+  // A write without changes may still get a new version from a real API server, if it changes managedFields.
   const content = object && JSON.stringify(comparable(object)) + object.metadata.uid;
   if (object !== undefined && known.at(-1)?.content !== content) known.push({ content, version: versionOf(object) });
   versions.set(name, known);
@@ -88,7 +88,7 @@ async function step(server: Server, random: Random, versions: Versions): Promise
     return server.patchMetadata(version, { annotations: { [RECORD_ANNOTATION]: value === 0 ? null : `r${value}` } });
   if (kind === 10) return server.list(value + 1, isStale ? 1 : 64 * 1024);
   if (kind === 6) return server.patchMetadata(version, { finalizers: value === 0 ? [] : [FINALIZER] });
-  // A wrong uid in a status write is not checked by the real one: the version is enough there.
+  // A real API server ignores the uid in a status write: the version suffices there.
   const right = newest && isWrong ? { ...version, uid: newest.uid } : version;
   const attempt = value === 0 ? {} : { attempt: `a${value}` };
   return server.writeStatus(right, object?.status, { record: { owner: 'o', mode: 'create', ...attempt } });
@@ -119,23 +119,27 @@ function comparable({ metadata, spec, status }: VirtualServer): unknown {
   return { name, generation, deleting: deletionTimestamp !== undefined, finalizers, annotations, spec, status };
 }
 
-it.each([1, 2, 3, 4, 5, 6])('model and API server answer alike to the same random steps (seed %i)', async (seed) => {
-  const namespace = `model-${process.pid}-${seed}`;
-  const sides = [
-    {
-      server: serverAt(withoutNetwork(new ApiServer(() => 0)), namespace),
-      random: new Random(seed),
-      versions: new Map() as Versions,
-    },
-    { server: serverAt(await real(namespace), namespace), random: new Random(seed), versions: new Map() as Versions },
-  ];
-  const seen = new Set<string>();
-  for (let i = 0; i < 120; i++) {
-    const answers = [];
-    for (const { server, random, versions } of sides) answers.push(await answer(() => step(server, random, versions)));
-    expect({ step: i, answer: answers[0] }).toEqual({ step: i, answer: answers[1] });
-    seen.add(typeof answers[1] === 'string' ? answers[1] : 'object');
-  }
-  // A sequence in which nothing was ever refused would show little.
-  expect([...seen]).toEqual(expect.arrayContaining(['object', 'done', 'Conflict', 'NotFound']));
-});
+it.each([1, 2, 3, 4, 5, 6])(
+  'the model answers the same random steps like a real API server (seed %i)',
+  async (seed) => {
+    const namespace = `model-${process.pid}-${seed}`;
+    const sides = [
+      {
+        server: serverAt(withoutNetwork(new ApiServer(() => 0)), namespace),
+        random: new Random(seed),
+        versions: new Map() as Versions,
+      },
+      { server: serverAt(await real(namespace), namespace), random: new Random(seed), versions: new Map() as Versions },
+    ];
+    const seen = new Set<string>();
+    for (let i = 0; i < 120; i++) {
+      const answers = [];
+      for (const { server, random, versions } of sides)
+        answers.push(await answer(() => step(server, random, versions)));
+      expect({ step: i, answer: answers[0] }).toEqual({ step: i, answer: answers[1] });
+      seen.add(typeof answers[1] === 'string' ? answers[1] : 'object');
+    }
+    // A sequence in which nothing was refused would prove little.
+    expect([...seen]).toEqual(expect.arrayContaining(['object', 'done', 'Conflict', 'NotFound']));
+  },
+);

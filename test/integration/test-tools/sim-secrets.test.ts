@@ -1,4 +1,4 @@
-/** Holds the simulation's model of Secrets against the real API server: the same random sequences on both. */
+/** Compares the simulation's model of Secrets with a real API server: the same random sequences on both. */
 import { expect, inject, it, onTestFinished } from 'vitest';
 import { API_VERSION, SERVER_KIND, OWNER_ANNOTATION } from '../../../src/api/names.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
@@ -11,7 +11,7 @@ import { Random } from '../../sim/random.ts';
 import { withoutNetwork } from '../../sim/routes.ts';
 import type { SecretEdit } from '../../sim/secret-store.ts';
 
-/** What both can do; calls throw KubeError. */
+/** Operations on both servers; calls throw KubeError. */
 interface Server {
   get(name: string): Promise<SecretObject | undefined>;
   create(secret: NewSecret): Promise<unknown>;
@@ -58,7 +58,7 @@ type Versions = Map<string, { content: string; version: ObjectVersion }[]>;
 
 const owner = (uid: string) => ({ apiVersion: API_VERSION, kind: SERVER_KIND, name: uid, uid });
 
-/** One random step, decided by `random` and by what is there; the same random numbers give the same step on both. */
+/** One random step, chosen by `random` and the present objects; the same random numbers give the same step on both. */
 async function step(server: Server, random: Random, versions: Versions, namespace: string): Promise<unknown> {
   const name = `s${random.int(1, 2)}`;
   const kind = random.int(0, 9);
@@ -69,7 +69,7 @@ async function step(server: Server, random: Random, versions: Versions, namespac
   const known = versions.get(name) ?? [];
   versions.set(name, known);
   if (secret !== undefined) {
-    // A write that changes nothing may still get a version of its own from the real one, when it changes managedFields.
+    // A write without changes may still get a new version from a real API server, if it changes managedFields.
     const content = JSON.stringify(comparable(secret)) + secret.metadata.uid;
     if (known.at(-1)?.content === content) known.pop();
     known.push({ content, version: { ...secret.metadata } });
@@ -100,7 +100,7 @@ function comparable({ metadata, type, data }: SecretObject): unknown {
   return { name, labels, annotations, ownerReferences, type, data };
 }
 
-/** What came of the step, without what differs between any two API servers. */
+/** The result of the step without what differs between any two API servers. */
 async function answer(server: Server, run: () => Promise<unknown>): Promise<unknown> {
   try {
     await run();
@@ -113,7 +113,7 @@ async function answer(server: Server, run: () => Promise<unknown>): Promise<unkn
 }
 
 it.each([1, 2, 3, 4, 5, 6])(
-  'model and API server keep Secrets alike in the same random steps (seed %i)',
+  'the model keeps Secrets like a real API server after the same random steps (seed %i)',
   async (seed) => {
     const namespace = `secrets-${process.pid}-${seed}`;
     const sides = [modelled(namespace), await real(namespace)].map((server) => ({
@@ -129,7 +129,7 @@ it.each([1, 2, 3, 4, 5, 6])(
       expect({ step: i, answer: answers[0] }).toEqual({ step: i, answer: answers[1] });
       seen.add(typeof answers[1] === 'string' ? answers[1] : 'done');
     }
-    // A sequence in which nothing was ever refused would show little.
+    // A sequence in which nothing was refused would prove little.
     expect([...seen]).toEqual(expect.arrayContaining(['done', 'Conflict', 'Invalid', 'NotFound']));
   },
 );

@@ -1,4 +1,4 @@
-/** The states that GitOps tools are tested with: every reason has one, and the files of them are up to date. */
+/** The states for tests with GitOps tools: every reason has one, and the generated files are up to date. */
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { REASONS } from '../../../src/api/conditions.ts';
@@ -8,7 +8,7 @@ import { gitopsFiles, testdataFiles } from '../../../tools/gitops.ts';
 
 const STATES = states();
 
-/** What the state shows to anybody who looks: in conditions, in their messages, in Events. */
+/** All text that the state shows in conditions, their messages, and Events. */
 function words({ object, events }: State): string {
   const conditions = object.status?.conditions ?? [];
   return [
@@ -23,7 +23,7 @@ describe('the states', () => {
     (_name, state) => expect(words(state)).toMatch(new RegExp(`\\b${state.reason}\\b`)),
   );
 
-  it('include one for every reason, except for those that tell of an object that is gone', () => {
+  it('cover every reason, except those that report an object that is gone', () => {
     const shown = new Set(Object.values(STATES).map(({ reason }) => reason));
     const farewell = Object.entries(farewells());
     for (const [reason, events] of farewell) expect(events?.map((event) => event.reason)).toEqual([reason]);
@@ -31,17 +31,17 @@ describe('the states', () => {
     expect(Object.keys(REASONS).filter((reason) => !told.has(reason))).toEqual([]);
   });
 
-  it('have a verdict each, and there is none on anything else', () => {
+  it('have exactly one verdict each', () => {
     expect(Object.keys(VERDICTS).sort()).toEqual(Object.keys(STATES).sort());
   });
 });
 
 describe('the files for Argo CD', () => {
-  it('are as the states, the verdicts and health.lua say (else run: npm run gitops)', async () => {
+  it('match the states, the verdicts and health.lua (else run: npm run gitops)', async () => {
     for (const [path, text] of await gitopsFiles()) expect(await readFile(path, 'utf8'), path).toBe(text);
   });
 
-  it('include no test data of a state that is no more', async () => {
+  it('include no test data of a state that no longer exists', async () => {
     const paths = [...(await gitopsFiles()).keys()];
     expect((await testdataFiles()).filter((path) => !paths.includes(path))).toEqual([]);
   });

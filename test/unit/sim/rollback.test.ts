@@ -1,4 +1,4 @@
-/** The simulation's model of an etcd that is restored from a backup under a running operator. */
+/** The simulation's model of an etcd that is restored from a backup while an operator runs. */
 import { describe, expect, it } from 'vitest';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import type { Timers } from '../../../src/base/timers.ts';
@@ -14,7 +14,10 @@ import { virtualServer } from '../../gen/virtual-server.ts';
 
 const MINUTE = 60_000;
 
-/** Versions, by name, of an object that is there in the backup and changes later, of one that goes, and of one that comes. */
+/**
+ * Three objects: one that exists in the backup and changes later, one that is deleted later, and one that is created
+ * later.
+ */
 function setUp() {
   const scheduler = new Scheduler(0);
   const random = new Random(1);
@@ -48,7 +51,7 @@ function setUp() {
 }
 
 describe('a restore of etcd', () => {
-  it('brings objects, Secrets and versions back', () => {
+  it('restores objects, Secrets and versions', () => {
     const { api, backup, atBackup } = setUp();
     api.rollBack(backup);
     expect(api.servers.list()).toEqual(atBackup);
@@ -65,7 +68,7 @@ describe('a restore of etcd', () => {
     told.length = 0;
     api.rollBack(backup);
     await pass(3 * MINUTE);
-    // One list was of the version alone.
+    // One of the lists only read the version.
     const changed = ['gone a/comes', 'upsert a/changes 101', 'upsert a/goes 102'];
     expect(told.slice(told.indexOf('listed 102 2')).slice(0, 4)).toEqual(['listed 102 2', ...changed]);
     const keys = (objects: VirtualServer[]): string[] => objects.map(keyOf).sort();

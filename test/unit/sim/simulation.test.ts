@@ -1,4 +1,4 @@
-/** A small part of the simulation, on new seeds each day; `npm run test:sim` runs as much as one likes. */
+/** A small part of the simulation, with new seeds each day; `npm run test:sim` runs any number of lives. */
 import { expect, it } from 'vitest';
 import { run } from '../../sim/run.ts';
 
@@ -14,7 +14,7 @@ it(`loses no server and orders none twice in ${LIVES} simulated lives`, async ()
     lives += result.lives;
   }
   process.stdout.write(
-    `simulation: ${lives} lives from seed ${first} on; npm run test:sim -- --lives 100000 is the whole\n`,
+    `simulation: ${lives} lives from seed ${first}; npm run test:sim -- --lives 100000 runs the full set\n`,
   );
 }, 600_000);
 

@@ -1,4 +1,4 @@
-/** What package.json says of Node is what everything else says. */
+/** The Node versions in package.json match those everywhere else. */
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -15,7 +15,7 @@ const manifest = JSON.parse(await read('package.json')) as {
 const source = manifest.devDependencies.node;
 
 describe('the Node of package.json', () => {
-  it('is that of .nvmrc', async () => {
+  it('matches .nvmrc', async () => {
     expect((await read('.nvmrc')).trim()).toBe(source);
   });
 
@@ -28,7 +28,7 @@ describe('the Node of package.json', () => {
     }
   });
 
-  it('is what the documents ask for', async () => {
+  it('matches the documents', async () => {
     const documents = (await readdir(join(ROOT, 'docs'))).map((name) => `docs/${name}`);
     const asked = new Map<string, string[]>();
     for (const name of ['README.md', 'CONTRIBUTING.md', 'deploy/krew/vps.yaml', ...documents])
@@ -36,7 +36,7 @@ describe('the Node of package.json', () => {
         asked.set(version, [...(asked.get(version) ?? []), name]);
     const oldest = manifest.engines.node.replace('>=', '');
     const start = manifest.devEngines.runtime.version.replace('>=', '');
-    // What runs a bundle, and what starts a command of a clone, which then brings the Node of the source along.
+    // `oldest` runs a bundle; `start` starts a command in a clone, which then uses the project's own Node.
     expect(Object.fromEntries([...asked].map(([version, names]) => [version, names.sort()]))).toEqual({
       [oldest]: ['README.md', 'README.md', 'deploy/krew/vps.yaml', 'docs/kubectl-plugin.md', 'docs/release.md'],
       [start]: ['CONTRIBUTING.md', 'README.md'],

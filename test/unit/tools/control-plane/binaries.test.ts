@@ -11,7 +11,7 @@ import { pinnedVersions, resolveBinaries } from '../../../../tools/control-plane
 import { withLock } from '../../../../tools/control-plane/lock.ts';
 
 const NEEDED = ['kube-apiserver', 'etcd', 'kubectl'];
-// Port 9 is never listened on here: refused at once, as without a network.
+// Port 9 has no listener here, so a connection is refused at once, as without a network.
 const NO_NETWORK = 'http://127.0.0.1:9/index.yaml';
 const NO_GO = { PATH: '/nowhere' };
 
@@ -34,7 +34,7 @@ async function cacheFolder(): Promise<string> {
   return join(home, '.cache/vps-operator/control-plane', (await pinnedVersions()).kubernetes);
 }
 
-/** A go command that does with `-o <folder>/ <package>...` what the real one does; writes its arguments to `go.args`. */
+/** A go command that handles `-o <folder>/ <package>...` like the real one; writes its arguments to `go.args`. */
 async function fakeGo(script = ''): Promise<NodeJS.ProcessEnv> {
   const bin = join(home, 'bin');
   const build = `
@@ -48,7 +48,7 @@ async function fakeGo(script = ''): Promise<NodeJS.ProcessEnv> {
 }
 
 describe('KUBEBUILDER_ASSETS', () => {
-  it('is taken before the cache and everything else', async () => {
+  it('comes before the cache and everything else', async () => {
     const assets = join(home, 'assets');
     await programs(assets, NEEDED);
     await programs(await cacheFolder(), NEEDED);
@@ -62,7 +62,7 @@ describe('KUBEBUILDER_ASSETS', () => {
     expect(lines).toEqual([]);
   });
 
-  it('is an error, not a hint, when a program is missing or not executable', async () => {
+  it('is an error, not a fallback, when a program is missing or not executable', async () => {
     const assets = join(home, 'assets');
     await programs(assets, NEEDED);
     await rm(join(assets, 'etcd'));
@@ -72,7 +72,7 @@ describe('KUBEBUILDER_ASSETS', () => {
     await expect(resolved).rejects.toThrow(`KUBEBUILDER_ASSETS is ${assets}, which holds no executable etcd, kubectl.`);
   });
 
-  it('must hold the controller manager where a test asks for it', async () => {
+  it('must contain the controller manager if a test needs it', async () => {
     await programs(join(home, 'assets'), NEEDED);
     const env = { HOME: home, KUBEBUILDER_ASSETS: join(home, 'assets') };
     const resolved = resolveBinaries(progress, { env, controllerManager: true });
@@ -81,7 +81,7 @@ describe('KUBEBUILDER_ASSETS', () => {
 });
 
 describe('the cache', () => {
-  it('is used silently, and lies in XDG_CACHE_HOME where that is set', async () => {
+  it('is used silently, and is in XDG_CACHE_HOME if that is set', async () => {
     const cache = join(home, 'elsewhere');
     const folder = join(cache, 'vps-operator/control-plane', (await pinnedVersions()).kubernetes);
     await programs(folder, [...NEEDED, 'kube-controller-manager']);
@@ -91,7 +91,7 @@ describe('the cache', () => {
     expect(lines).toEqual([]);
   });
 
-  it('is completed when a program is missing in it', async () => {
+  it('is completed when a program is missing', async () => {
     await programs(await cacheFolder(), ['kube-apiserver', 'kubectl']);
     const binaries = await resolveBinaries(progress, { env: await fakeGo(), indexUrl: NO_NETWORK });
     expect(await readFile(binaries.etcd, 'utf8')).toBe('built\n');
@@ -118,7 +118,7 @@ describe('the download', () => {
 });
 
 describe('the build', () => {
-  it('makes all programs with the version stamped in when there is no network', async () => {
+  it('builds all programs, stamped with the version, when there is no network', async () => {
     const { kubernetes } = await pinnedVersions();
     const binaries = await resolveBinaries(progress, { env: await fakeGo(), indexUrl: NO_NETWORK });
     expect(await readFile(binaries.etcd, 'utf8')).toBe('built\n');
@@ -128,7 +128,7 @@ describe('the build', () => {
     expect(await readdir(dirname(await cacheFolder()))).toEqual([kubernetes]);
   });
 
-  it('runs once when two ask at the same time', async () => {
+  it('runs once when two processes ask at the same time', async () => {
     const env = await fakeGo('sleep 0.3');
     const both = [1, 2].map(() => resolveInProcess(env));
     await Promise.all(both);
@@ -136,7 +136,7 @@ describe('the build', () => {
     expect(args.split('\n').filter((line) => line === 'build')).toHaveLength(1);
   });
 
-  it('leaves no half of a build behind', async () => {
+  it('leaves no partial build behind', async () => {
     const env = await fakeGo('echo "cannot find module" >&2; exit 1');
     await expect(resolveBinaries(progress, { env, indexUrl: NO_NETWORK })).rejects.toThrow(/cannot find module/);
     expect(await readdir(dirname(await cacheFolder()))).toEqual([]);
@@ -144,7 +144,7 @@ describe('the build', () => {
 });
 
 describe('when nothing works', () => {
-  it('one error names every way that was tried and what to install', async () => {
+  it('names every attempt and what to install in one error', async () => {
     const { go } = await pinnedVersions();
     const error: unknown = await resolveBinaries(progress, {
       env: { HOME: home, ...NO_GO },
@@ -162,7 +162,7 @@ describe('when nothing works', () => {
 });
 
 describe('the lock', () => {
-  it('is taken over from a process that is dead', async () => {
+  it('is taken over from a dead process', async () => {
     const file = join(home, 'lock');
     const dead = execFile('/bin/true');
     await new Promise((resolve) => dead.once('exit', resolve));
@@ -178,7 +178,7 @@ describe('the lock', () => {
   });
 });
 
-/** In a process of its own: the lock is between processes. */
+/** In a separate process, because the lock is between processes. */
 async function resolveInProcess(env: NodeJS.ProcessEnv): Promise<void> {
   const source = `
     import { resolveBinaries } from ${JSON.stringify(join(import.meta.dirname, '../../../../tools/control-plane/binaries.ts'))};
@@ -186,7 +186,7 @@ async function resolveInProcess(env: NodeJS.ProcessEnv): Promise<void> {
   await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', source], { env });
 }
 
-/** Upstream's list and one archive, of another patch of the pinned minor version. */
+/** Upstream's list with one archive, of another patch version of the pinned minor version. */
 async function startUpstream(): Promise<{ indexUrl: string; close: () => Promise<void> }> {
   const source = join(home, 'archive');
   await programs(join(source, 'controller-tools/envtest'), NEEDED, 'downloaded\n');

@@ -1,4 +1,4 @@
--- Health of a VirtualServer for Argo CD. Its conditions follow kstatus: Reconciling and Stalled are there while true.
+-- Health of a VirtualServer for Argo CD. Its conditions follow kstatus: Reconciling and Stalled exist only while true.
 
 local function find(name, status)
   if obj.status == nil or obj.status.conditions == nil then
@@ -16,13 +16,13 @@ local function health(status, message)
   return { status = status, message = message }
 end
 
--- What was wrong with an earlier spec must not fail the sync that has just mended it.
+-- A problem of an earlier spec must not fail the sync that has just fixed it.
 local stalled = find("Stalled")
 if stalled ~= nil and stalled.observedGeneration == obj.metadata.generation then
   return health("Degraded", stalled.message)
 end
 
--- Before the generation, which is not observed while paused.
+-- Comes before the generation check, because a paused object does not observe its generation.
 local paused = find("Paused")
 if paused ~= nil then
   return health("Suspended", paused.message)
@@ -32,7 +32,7 @@ if obj.status == nil or obj.status.observedGeneration ~= obj.metadata.generation
   return health("Progressing", "waiting for the operator to look at this spec")
 end
 
--- A server that is Ready stays so while the operator cannot reach the provider for a while.
+-- A Ready server stays Ready while the operator temporarily cannot reach the provider.
 local ready = find("Ready")
 if ready ~= nil and obj.metadata.deletionTimestamp == nil then
   local message = ready.message
