@@ -23,10 +23,10 @@ const conditionSchema = z.object({
     .min(1)
     .max(128)
     .regex(/^[A-Za-z]+$/)
-    .describe('One CamelCase word for why.'),
-  message: z.string().max(MAX_MESSAGE).describe('The same for people, with what to do.'),
+    .describe('The reason, in one CamelCase word.'),
+  message: z.string().max(MAX_MESSAGE).describe('What is the case, and what to do.'),
   lastTransitionTime: z.iso.datetime().max(64).describe('When status last changed.'),
-  observedGeneration: z.int().min(-1).optional().describe('The generation that the condition speaks of.'),
+  observedGeneration: z.int().min(-1).optional().describe('The generation of the spec that this condition is about.'),
 });
 
 /** One condition per type, which is the API server's merge key. */
@@ -35,7 +35,7 @@ export const conditionsSchema = z
   .max(16)
   .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
   .optional()
-  .describe('Conditions, after kstatus.');
+  .describe('Conditions, with the semantics of kstatus.');
 
 export type Condition = z.infer<typeof conditionSchema>;
 

@@ -16,7 +16,7 @@ export const MAX_SETTLED = 16;
 
 const identifier = z.string().min(1).max(MAX_IDENTIFIER).describe("The provider's identifier of the server.");
 const task = z.int().min(0).describe("The provider's number of the task that creates the server.");
-const attempt = z.string().min(1).max(64).describe('Name of one attempt to create the server, minted by the operator.');
+const attempt = z.string().min(1).max(64).describe('Name that the operator gave to one attempt to order the server.');
 
 /** Keeps unknown keys, which a newer version may have written. The type omits them. */
 function open<S extends z.ZodRawShape>(shape: S): z.ZodType<z.infer<z.ZodObject<S>>> {
@@ -27,12 +27,12 @@ const orphanSchema = open({
   attempt: attempt.optional(),
   task: task.optional(),
   identifier: identifier.optional(),
-}).describe('A server, or a task that creates one, that the object no longer refers to.');
+}).describe('A server, or a task that creates one, that this object no longer refers to.');
 
 const addresses = z.array(z.string().max(MAX_FINGERPRINT_TEXT)).max(MAX_FINGERPRINT);
 const fingerprintSchema = open({
   macs: addresses.optional().describe('Hardware addresses.'),
-  ipv6: addresses.optional().describe('IPv6 addresses, where the provider shows no hardware address.'),
+  ipv6: addresses.optional().describe('IPv6 addresses, if the provider shows no hardware address.'),
 }).describe(
   'What tells the server from another one with its identifier; empty where the provider shows nothing of it.',
 );
@@ -43,43 +43,41 @@ export const RECORD_MODES = ['create', 'adopt'] as const;
 
 /** The order of the keys is their order in the text of a record. */
 const shape = {
-  format: z.int().min(1).optional().describe('Format of the record; 1 where it is absent.'),
-  owner: z.string().min(1).max(128).describe('uid of the object that the record was written for.'),
+  format: z.int().min(1).optional().describe('Format of the record; 1 if absent.'),
+  owner: z.string().min(1).max(128).describe('uid of the object to which this record belongs.'),
   mode: z.enum(RECORD_MODES).describe('Whether the operator ordered the server or took over an existing one.'),
   account: z
     .string()
     .max(64)
     .optional()
-    .describe('Hashes of the base URL and of the key ID that the server was last seen with.'),
+    .describe('Hashes of the base URL and the key ID with which the operator last saw the server.'),
   attempt: attempt.optional(),
-  attemptedAt: z.iso.datetime().max(64).optional().describe('When the attempt was claimed.'),
+  attemptedAt: z.iso.datetime().max(64).optional().describe('When the operator began the attempt.'),
   task: task.optional(),
   hintedTask: task
     .optional()
-    .describe('A task that an unexpected answer to the order named; evidence for you, never acted on.'),
+    .describe('A task that an unexpected answer to the order named. A hint for you; the operator does not act on it.'),
   identifier: identifier.optional(),
   fingerprint: fingerprintSchema.optional(),
   goneRefuted: z
     .literal(true)
     .optional()
-    .describe('The server was seen after you said that it is gone: that word is void until you say it again.'),
-  missingAt: z.iso
-    .datetime()
-    .max(64)
-    .optional()
-    .describe('When the provider had denied the server often and long enough to count as gone.'),
+    .describe(
+      'The operator saw the server after you annotated server-gone. The annotation is void until you set it again.',
+    ),
+  missingAt: z.iso.datetime().max(64).optional().describe('When the operator decided that the server is gone.'),
   readyAt: z.iso
     .datetime()
     .max(64)
     .optional()
-    .describe('When the server was first seen ready, where spec.ttl counts from it.'),
+    .describe('When the server first became ready; spec.ttl counts from here.'),
   expiredAt: z.iso
     .datetime()
     .max(64)
     .optional()
-    .describe('When the server was cancelled since its time was over; nothing is ordered again.'),
-  orphans: z.array(orphanSchema).max(MAX_ORPHANS).optional().describe('Servers to look for by hand.'),
-  settled: z.array(attempt).max(MAX_SETTLED).optional().describe('Earlier attempts that you have resolved.'),
+    .describe('When the operator cancelled the server because it expired. No other server is ordered.'),
+  orphans: z.array(orphanSchema).max(MAX_ORPHANS).optional().describe('Servers for which you have to look yourself.'),
+  settled: z.array(attempt).max(MAX_SETTLED).optional().describe('Earlier attempts that you resolved.'),
 };
 
 export const recordSchema = open(shape);

@@ -39,9 +39,9 @@ export const catalogSpecSchema = z
           },
         ],
       })
-      .describe('How often the lists are read again, such as 1h; at least 5m.'),
+      .describe('How often the operator reads the lists again, e.g. 1h; at least 5m.'),
   })
-  .describe('Whose catalog it is.');
+  .describe('Which lists to read.');
 
 export const catalogStatusSchema = z
   .object({
@@ -59,7 +59,7 @@ export const catalogStatusSchema = z
       .array(
         z.object({
           name: name.describe('For spec.image of a VirtualServer.'),
-          description: name.optional().describe('What it is.'),
+          description: name.optional().describe('Description by the provider.'),
         }),
       )
       .max(MAX_ENTRIES)
@@ -69,10 +69,7 @@ export const catalogStatusSchema = z
       .array(
         z.object({
           type: z.string().max(CATALOG_BOUNDS.diskType).describe('Disk type.'),
-          sizes: z
-            .array(total)
-            .max(MAX_ENTRIES)
-            .describe('For spec.diskSize of a VirtualServer, where the type is ssd.'),
+          sizes: z.array(total).max(MAX_ENTRIES).describe('For spec.diskSize of a VirtualServer, if the type is ssd.'),
         }),
       )
       .max(MAX_DISK_TYPES)
@@ -85,21 +82,21 @@ export const catalogStatusSchema = z
         diskSizes: total.describe('Number of disk sizes of all types.'),
       })
       .optional()
-      .describe('How many the provider lists; more than stand here where a list was cut.'),
+      .describe('How many the provider lists. Larger than the lists above if they were cut.'),
     observedAt: z.iso
       .datetime()
       .max(64)
       .optional()
-      .describe(
-        'Since when the provider lists just these: lists that were read again unchanged are not written again.',
-      ),
+      .describe('When the operator last saw the lists change. Unchanged lists are not written again.'),
     lastHandledReconcileAt: name
       .optional()
-      .describe(`The last value of the annotation ${RECONCILE_AT_ANNOTATION} that was obeyed; 256 characters of it.`),
-    observedGeneration: z.int().min(-1).optional().describe('The generation that the status speaks of.'),
+      .describe(
+        `The last value of the annotation ${RECONCILE_AT_ANNOTATION} that the operator acted on; at most 256 characters.`,
+      ),
+    observedGeneration: z.int().min(-1).optional().describe('The generation of the spec that this status is about.'),
     conditions: conditionsSchema,
   })
-  .describe('What the provider offers to this key.');
+  .describe('What the provider offers for this API key.');
 
 export type ServerCatalogSpec = z.infer<typeof catalogSpecSchema>;
 export type ServerCatalogStatus = z.infer<typeof catalogStatusSchema>;

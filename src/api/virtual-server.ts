@@ -44,11 +44,11 @@ export const specSchema = ruled(
       .min(1)
       .max(2147483647)
       .describe("Disk size, one of the provider's list of sizes for disk type ssd, in the unit of that list."),
-    sshKeys: z.array(sshKey).max(16).optional().describe('SSH public keys to be authorised for root.'),
+    sshKeys: z.array(sshKey).max(16).optional().describe('SSH public keys that may log in as root.'),
     sshKeysFrom: z
       .array(
         z.object({
-          name: secretName.describe('Name of a Secret in the namespace of the object.'),
+          name: secretName.describe('Name of a Secret in the namespace of this object.'),
           key: z
             .string()
             .min(1)
@@ -59,7 +59,7 @@ export const specSchema = ruled(
       )
       .max(16)
       .optional()
-      .describe('Keys of Secrets in the same namespace that hold SSH public keys to be authorised for root.'),
+      .describe('Keys of Secrets in the same namespace that hold more SSH public keys for root.'),
     apiKeySecretRef: z
       .object({ name: secretName.default(DEFAULT_API_KEY_SECRET).describe('Name of the Secret.') })
       .default({ name: DEFAULT_API_KEY_SECRET })
@@ -67,21 +67,21 @@ export const specSchema = ruled(
     deletionPolicy: z
       .enum(['Delete', 'Retain'])
       .default('Delete')
-      .describe('What happens to the server when the object is deleted: Delete cancels it, Retain leaves it alone.'),
+      .describe('What happens to the server when this object is deleted: Delete cancels it, Retain keeps it running.'),
     deletionProtection: z
       .boolean()
       .default(false)
-      .describe('While true the operator never cancels the server; a deleted object waits until it is set to false.'),
+      .describe('While true, the operator never cancels the server, and a deleted object waits.'),
     sshCheck: z
       .enum(['None', 'Proxy', 'Direct'])
       .default('None')
       .describe(
-        'With Proxy or Direct the server is ready only while an SSH server answers, through the proxy or at port 22 of the first IPv6 address.',
+        'With Proxy or Direct, Ready requires an SSH server that answers: through the SSH proxy, or at port 22 of the first IPv6 address.',
       ),
     connectionSecretName: secretName
       .optional()
       .describe(
-        'Name of a Secret in the same namespace that the operator makes and keeps: identifier, addresses, SSH, admin console and VNC with its password. Needs --connection-secrets.',
+        'Name of a Secret that the operator creates in the same namespace and keeps up to date: identifier, addresses, SSH, admin console, and VNC with its password. Requires --connection-secrets.',
       ),
     expiresAt: z.iso
       .datetime('must be a time such as 2027-01-31T18:00:00Z')
@@ -94,7 +94,7 @@ export const specSchema = ruled(
       })
       .optional()
       .describe(
-        'When the server is cancelled, such as 2027-01-31T18:00:00Z. The object stays, nothing is ordered again.',
+        'Cancel the server at this time, e.g. 2027-01-31T18:00:00Z. This object stays, and the operator orders no other server. Mutually exclusive with ttl.',
       ),
     ttl: ruled(z.string().max(32), {
       rule: `self.matches(r'${DURATION}') && self.matches('[1-9]')`,
@@ -102,31 +102,32 @@ export const specSchema = ruled(
       holds: (ttl) => new RegExp(DURATION).test(ttl) && /[1-9]/.test(ttl),
     })
       .optional()
-      .describe('The same as a duration, such as 72h, from the moment in which the server was first ready.'),
+      .describe(
+        'Cancel the server this long after it first became ready, e.g. 72h. Mutually exclusive with expiresAt.',
+      ),
   }),
   {
     rule: '(has(self.sshKeys) && size(self.sshKeys) > 0) || (has(self.sshKeysFrom) && size(self.sshKeysFrom) > 0)',
-    message: 'at least one SSH key is needed, in sshKeys or sshKeysFrom: nobody could log in without one',
+    message: 'set at least one SSH key, in sshKeys or sshKeysFrom: without one, you could not log in',
     holds: ({ sshKeys = [], sshKeysFrom = [] }) => sshKeys.length + sshKeysFrom.length > 0,
   },
   {
     rule: '!(has(self.expiresAt) && has(self.ttl))',
-    message: 'give expiresAt or ttl, not both',
+    message: 'set expiresAt or ttl, not both',
     holds: ({ expiresAt, ttl }) => expiresAt === undefined || ttl === undefined,
   },
   {
     rule: "!(has(self.expiresAt) || has(self.ttl)) || self.deletionPolicy == 'Delete'",
-    message: 'expiresAt and ttl need deletionPolicy: Delete, since an expired server is cancelled',
+    message: 'expiresAt and ttl require deletionPolicy: Delete, because an expired server is cancelled',
     holds: ({ expiresAt, ttl, deletionPolicy }) => (expiresAt ?? ttl) === undefined || deletionPolicy === 'Delete',
   },
   {
     rule: '!has(self.connectionSecretName) || (self.connectionSecretName != self.apiKeySecretRef.name && !(has(self.sshKeysFrom) && self.sshKeysFrom.exists(key, key.name == self.connectionSecretName)))',
-    message:
-      'connectionSecretName must be the name of a Secret of its own, not of the one with the API key or SSH keys',
+    message: 'connectionSecretName must differ from the Secrets with the API key and the SSH keys',
     holds: ({ connectionSecretName, apiKeySecretRef, sshKeysFrom = [] }) =>
       ![apiKeySecretRef, ...sshKeysFrom].some(({ name }) => name === connectionSecretName),
   },
-).describe('The server that is wanted.');
+).describe('The server you want.');
 
 export const statusSchema = z
   .object({
@@ -136,18 +137,18 @@ export const statusSchema = z
     sshProxy: z
       .object({ hostname: z.string().max(BOUNDS.hostname).describe('Host.'), port: port.describe('Port.') })
       .optional()
-      .describe('Proxy through which the server is reached over SSH.'),
+      .describe('SSH proxy of the server.'),
     ssh: z.string().max(300).optional().describe('Arguments for ssh: "root@host -p port".'),
     serverStatus: text.optional().describe("The provider's word for the state of the server, such as running."),
     task: z
       .object({
         id: z.int().min(0).describe('Number of the task.'),
         message: text.optional().describe("The provider's words for the progress."),
-        percent: z.int().min(0).max(100).optional().describe('Percent complete, when the message says so.'),
-        secondsRemaining: count.optional().describe('Seconds remaining, when the message says so.'),
+        percent: z.int().min(0).max(100).optional().describe('Percent complete, if the message says so.'),
+        secondsRemaining: count.optional().describe('Seconds remaining, if the message says so.'),
       })
       .optional()
-      .describe('The task that creates the server, while it runs.'),
+      .describe('The task that creates the server, while the task runs.'),
     name: text.optional().describe('Name of the server at the provider.'),
     zone: z
       .object({ name: text.optional().describe('Name.'), code: text.optional().describe('Code.') })
@@ -170,11 +171,11 @@ export const statusSchema = z
       .object({ hostname: z.string().max(BOUNDS.hostname).describe('Host.'), username: text.describe('User.') })
       .optional()
       .describe('Admin console of the server.'),
-    record: recordSchema.optional().describe('What the operator knows of the server that it may have ordered.'),
-    observedGeneration: z.int().min(-1).optional().describe('The generation that the status speaks of.'),
+    record: recordSchema.optional().describe('What the operator knows about the order and the server.'),
+    observedGeneration: z.int().min(-1).optional().describe('The generation of the spec that this status is about.'),
     conditions: conditionsSchema,
   })
-  .describe('What the operator knows of the server.');
+  .describe('What the operator knows about the server.');
 
 export type VirtualServerSpec = z.infer<typeof specSchema>;
 export type VirtualServerStatus = z.infer<typeof statusSchema>;

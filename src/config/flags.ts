@@ -68,8 +68,8 @@ export const FLAGS = {
   watchNamespaces: {
     flag: 'watch-namespace',
     value: 'NAMESPACE',
-    help: 'Reconcile objects in this namespace only. Repeat the flag, or give a list with commas. The operator does not see which servers objects in other namespaces hold, so give each namespace to one operator and adopt no server in two of them.',
-    form: `a namespace or a list with commas, each ${NAMESPACE_FORM}`,
+    help: 'Reconcile only objects in this namespace. Repeat the flag, or give a comma-separated list. The operator does not see which servers belong to objects in other namespaces, so give each namespace to one operator only, and never adopt a server in two of them.',
+    form: `a namespace or a comma-separated list, each ${NAMESPACE_FORM}`,
     schema: namespaces,
     default: '',
     absent: 'all namespaces',
@@ -78,19 +78,19 @@ export const FLAGS = {
   pollIntervalMs: {
     ...durationFlag,
     flag: 'poll-interval',
-    help: 'Time between two looks at a server that is being created.',
+    help: 'How often to check a server that is being created.',
     default: '60s',
   },
   resyncIntervalMs: {
     ...durationFlag,
     flag: 'resync-interval',
-    help: 'Time between two looks at a server that is ready.',
+    help: 'How often to check a server that is ready.',
     default: '10m',
   },
   maxConcurrentReconciles: {
     flag: 'max-concurrent-reconciles',
     value: 'NUMBER',
-    help: 'How many objects are worked on at the same time. One namespace gets at most about four fifths of them, and never all where there are two or more.',
+    help: 'How many objects to reconcile at the same time. One namespace gets at most about four fifths of the workers, and never all of two or more.',
     form: `a whole number from 1 to ${MAX_RECONCILES}`,
     schema: decimal(/^\d+$/, 1, MAX_RECONCILES),
     default: '32',
@@ -98,7 +98,7 @@ export const FLAGS = {
   providerQps: {
     flag: 'provider-qps',
     value: 'NUMBER',
-    help: 'Requests to the provider per second, at most, of the whole process.',
+    help: 'Maximum number of requests to the provider per second, for the whole process.',
     form: 'a number above 0, such as 10 or 0.5',
     schema: decimal(/^\d+(\.\d+)?$/, Number.MIN_VALUE, Number.MAX_SAFE_INTEGER),
     default: '10',
@@ -106,8 +106,8 @@ export const FLAGS = {
   maxCreatesPerHour: {
     flag: 'max-creates-per-hour',
     value: 'NUMBER',
-    help: 'Servers that are ordered per namespace and hour, at most: a brake on loops that delete and create. 0: no brake.',
-    form: 'a whole number, 0 for no brake',
+    help: 'Maximum number of orders per namespace and hour: a brake on loops that delete and create; 0 means no limit.',
+    form: 'a whole number, 0 for no limit',
     schema: decimal(/^\d+$/, 0, Number.MAX_SAFE_INTEGER),
     default: '60',
   },
@@ -122,7 +122,7 @@ export const FLAGS = {
   connectionSecrets: {
     ...booleanFlag,
     flag: 'connection-secrets',
-    help: 'Write the Secrets that spec.connectionSecretName names. Needs rights to Secrets that the manifests give only with a component of their own.',
+    help: 'Write the Secrets that spec.connectionSecretName names. Requires rights on Secrets, which only the connection-secrets component of the manifests grants.',
   },
   providerTimeoutMs: {
     ...durationFlag,
@@ -133,7 +133,7 @@ export const FLAGS = {
   createTimeoutMs: {
     ...durationFlag,
     flag: 'create-timeout',
-    help: 'How long the request that orders a server may take. One that takes longer may have ordered it. A process that is told to stop waits for it.',
+    help: 'How long the request that orders a server may take. A request that takes longer may still have ordered the server. On SIGTERM the operator waits for this request.',
     default: '120s',
   },
   kubeTimeoutMs: {
@@ -145,38 +145,38 @@ export const FLAGS = {
   takeoverGraceMs: {
     ...durationFlag,
     flag: 'takeover-grace',
-    help: "How long another process's order is waited for beyond its create timeout and lease before its outcome is called unknown.",
+    help: 'How long to wait for an order of another process, beyond its create timeout and lease, before its outcome counts as unknown.',
     default: '60s',
   },
   absenceGraceMs: {
     ...durationFlag,
     flag: 'absence-grace',
-    help: 'How long the provider has to answer 404 for a server, at least three times, before the operator believes that the server is gone. A server that the operator never read takes twelve times as long.',
+    help: 'How long the provider must answer 404 for a server, at least three times, before the operator believes that the server is gone. For a server that the operator never read, twelve times as long.',
     default: '5m',
   },
   leaderElect: {
     ...booleanFlag,
     flag: 'leader-elect',
-    help: 'Let only one of several processes be active, by a Lease in the operator namespace. Needed for more than one replica.',
+    help: 'Elect one active process with a Lease in the operator namespace. Required for more than one replica.',
   },
   leaseDurationMs: {
     ...durationFlag,
     flag: 'lease-duration',
-    help: 'How long after its last sign of life the active process may be replaced.',
+    help: 'How long another process waits after the last renewal of the Lease before it takes over.',
     default: '15s',
   },
   journalDir: {
     flag: 'journal-dir',
     value: 'FOLDER',
-    help: 'Folder of the journal, which keeps orders that were accepted just before a crash. Local to the pod, never shared.',
+    help: 'Folder of the journal, which keeps orders that were accepted just before a crash. Must be local to the pod, never shared.',
     form: 'the path of a folder',
     schema: path,
-    absent: 'none, the journal is lost with the process',
+    absent: 'none: the journal is lost with the process',
   },
   operatorNamespace: {
     flag: 'operator-namespace',
     value: 'NAMESPACE',
-    help: 'Namespace of the fallback Secrets for objects whose own Secret was deleted first.',
+    help: 'Namespace of the fallback Secrets, used if the Secret of an object was deleted before the object.',
     form: NAMESPACE_FORM,
     schema: namespace,
     absent: '$POD_NAMESPACE, then the namespace of the pod',
@@ -185,7 +185,7 @@ export const FLAGS = {
   metricsBindAddress: {
     flag: 'metrics-bind-address',
     value: 'ADDRESS',
-    help: 'Where /metrics is served, such as :8080. 0: nowhere.',
+    help: 'Address for /metrics, e.g. :8080; 0 disables it.',
     form: BIND_ADDRESS_FORM,
     schema: bindAddress,
     default: '0',
@@ -193,7 +193,7 @@ export const FLAGS = {
   healthProbeBindAddress: {
     flag: 'health-probe-bind-address',
     value: 'ADDRESS',
-    help: 'Where /livez and /readyz are served, such as :8081. 0: nowhere.',
+    help: 'Address for /livez and /readyz, e.g. :8081; 0 disables them.',
     form: BIND_ADDRESS_FORM,
     schema: bindAddress,
     default: '0',

@@ -31,19 +31,19 @@ export function createSeries() {
     ...workQueueSeries(counter, gauge, histogram),
     providerRequests: counter(
       'vps_operator_provider_requests_total',
-      'Requests to the provider, logins included, by operation and result.',
+      'Requests to the provider, including logins, by operation and result.',
       'operation',
       'result',
     ),
     providerDuration: histogram(
       'vps_operator_provider_request_duration_seconds',
-      'Time that requests to the provider took, until their answer was read or they failed.',
+      'Duration of requests to the provider, until the response was read or the request failed.',
       REQUEST_SECONDS,
       'operation',
     ),
     tokenLogins: counter(
       'vps_operator_token_logins_total',
-      'Logins for a token: refused ones mean that an API key is not valid, errors that there was no usable answer.',
+      'Logins for a token. refused: the API key is invalid; error: no usable response.',
       'result',
     ),
     provisioning: histogram(
@@ -53,20 +53,20 @@ export function createSeries() {
     ),
     servers: gauge(
       'vps_operator_servers',
-      'VirtualServers by the status of Ready and the reason that matters now: of Stalled, else Reconciling, else Ready.',
+      'VirtualServers by the status of Ready and the current reason: of Stalled, else Reconciling, else Ready.',
       'ready',
       'reason',
     ),
     catalogs: gauge(
       'vps_operator_catalogs',
-      'ServerCatalogs by the status of Ready and the reason that matters now.',
+      'ServerCatalogs by the status of Ready and the current reason.',
       'ready',
       'reason',
     ),
     price: gauge('vps_operator_servers_price', "Sum of the prices of all running servers, in the provider's own unit."),
     namespaceServers: gauge(
       'vps_operator_namespace_servers',
-      'Running servers by the namespace of their VirtualServers.',
+      'Running servers, by the namespace of their VirtualServers.',
       'object_namespace',
     ),
     namespacePrice: gauge(
@@ -76,46 +76,46 @@ export function createSeries() {
     ),
     expiring: gauge(
       'vps_operator_expiring_servers',
-      'Servers that are cancelled within a day, or whose time is over and that may not be cancelled.',
+      'Servers that expire within a day, or that expired but may not be cancelled.',
     ),
     parkedCreates: gauge(
       'vps_operator_parked_creates',
-      'VirtualServers whose order may have created a server that only a person can find.',
+      'VirtualServers whose order may have created a server that only you can find.',
     ),
     orphans: gauge(
       'vps_operator_orphaned_servers',
-      'Servers that may exist and that no VirtualServer refers to, as conditions OrphanedServer name them.',
+      'Servers that may exist without a VirtualServer, as named by OrphanedServer conditions.',
     ),
     deleting: gauge(
       'vps_operator_deleting_servers',
-      'VirtualServers that are being deleted and that the operator holds.',
+      'VirtualServers that are being deleted and still have the finalizer.',
     ),
     oldestDeletion: gauge(
       'vps_operator_oldest_deletion_seconds',
-      'For how long the oldest of them has been waiting; 0 when there is none.',
+      'How long the oldest of them has been waiting; 0 if there is none.',
     ),
     pollLag: gauge(
       'vps_operator_poll_lag_seconds',
-      'How late the most overdue look at a task or a server is; 0 when none is.',
+      'How late the most overdue check of a task or a server is; 0 if none is overdue.',
     ),
     stretch: gauge(
       'vps_operator_interval_stretch_ratio',
-      'Factor by which --provider-qps stretches the interval in the namespace where that is largest; 1: it does not.',
+      'Factor by which --provider-qps stretches the interval, in the namespace where the factor is largest; 1 means not at all.',
       'interval',
     ),
     lost: counter(
       'vps_operator_lost_servers_total',
-      'Finalizers that were removed by force while there may have been a server. The log names the servers.',
+      'Finalizers that someone else removed while a server may have existed. The log names the servers.',
     ),
     journalBroken: gauge(
       'vps_operator_journal_broken',
       '1 while the journal cannot be written: nothing is ordered until it can.',
     ),
     buildInfo: gauge('vps_operator_build_info', 'Always 1.', 'version'),
-    leader: gauge('leader_election_master_status', 'Whether this process is the active one.', 'name'),
+    leader: gauge('leader_election_master_status', 'Whether this process is the leader.', 'name'),
     restClientRequests: counter(
       'rest_client_requests_total',
-      'Requests to the API server by method and HTTP status; <error>: no answer.',
+      'Requests to the API server by method and HTTP status; <error> means no response.',
       'code',
       'method',
     ),
@@ -136,52 +136,52 @@ function controllerSeries(counter: MakeCounter, gauge: MakeGauge, histogram: Mak
   return {
     reconciles: counter(
       'controller_runtime_reconcile_total',
-      'Visits by result; requeue: a newer version was met, requeue_after: looked at again later by plan.',
+      'Reconciles by result. requeue: the object had changed; requeue_after: planned for later.',
       'controller',
       'result',
     ),
     reconcileErrors: counter(
       'controller_runtime_reconcile_errors_total',
-      'Visits that failed. A call to the provider that fails is no such failure.',
+      'Reconciles that failed. A failed call to the provider does not count.',
       'controller',
     ),
     reconcileTime: histogram(
       'controller_runtime_reconcile_time_seconds',
-      'Time that visits took.',
+      'Duration of reconciles.',
       VISIT_SECONDS,
       'controller',
     ),
-    activeWorkers: gauge('controller_runtime_active_workers', 'Workers that are busy.', 'controller'),
-    maxWorkers: gauge('controller_runtime_max_concurrent_reconciles', 'Workers at most.', 'controller'),
+    activeWorkers: gauge('controller_runtime_active_workers', 'Busy workers.', 'controller'),
+    maxWorkers: gauge('controller_runtime_max_concurrent_reconciles', 'Maximum number of workers.', 'controller'),
   };
 }
 
 /** Same names as in client-go. */
 function workQueueSeries(counter: MakeCounter, gauge: MakeGauge, histogram: MakeHistogram) {
   return {
-    queueDepth: gauge('workqueue_depth', 'Objects that wait for a worker.', 'name'),
-    queueAdds: counter('workqueue_adds_total', 'Objects that were added to the queue.', 'name'),
+    queueDepth: gauge('workqueue_depth', 'Objects waiting for a worker.', 'name'),
+    queueAdds: counter('workqueue_adds_total', 'Objects added to the queue.', 'name'),
     queueDuration: histogram(
       'workqueue_queue_duration_seconds',
-      'Time that objects waited for a worker.',
+      'How long objects waited for a worker.',
       QUEUE_SECONDS,
       'name',
     ),
     workDuration: histogram(
       'workqueue_work_duration_seconds',
-      'Time that workers had an object.',
+      'How long workers processed an object.',
       QUEUE_SECONDS,
       'name',
     ),
-    queueRetries: counter('workqueue_retries_total', 'Visits that failed and are repeated after a pause.', 'name'),
+    queueRetries: counter('workqueue_retries_total', 'Failed reconciles that are retried after a backoff.', 'name'),
     unfinished: gauge(
       'workqueue_unfinished_work_seconds',
-      'Sum of the times for which busy workers have had their object.',
+      'How long busy workers have been processing their objects, in total.',
       'name',
     ),
     longestRunning: gauge(
       'workqueue_longest_running_processor_seconds',
-      'The longest of these times: one that grows and grows is a worker that is stuck.',
+      'The longest of these times. If it keeps growing, a worker is stuck.',
       'name',
     ),
   };

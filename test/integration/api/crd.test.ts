@@ -43,7 +43,7 @@ describe('spec', () => {
   it.each([{ sshKeys: undefined }, { sshKeys: [] }, { sshKeys: undefined, sshKeysFrom: [] }])(
     'is rejected without any SSH key: %o',
     async (spec) => {
-      await expect(createWith(spec)).rejects.toThrow('at least one SSH key is needed, in sshKeys or sshKeysFrom');
+      await expect(createWith(spec)).rejects.toThrow('set at least one SSH key, in sshKeys or sshKeysFrom');
     },
   );
 

@@ -195,8 +195,8 @@ describe('the field', () => {
   it.each<[Partial<VirtualServer['spec']>, string]>([
     [{ connectionSecretName: '' }, 'spec.connectionSecretName'],
     [{ connectionSecretName: 'Web' }, 'spec.connectionSecretName'],
-    [{ connectionSecretName: 'vps-api-key' }, 'a Secret of its own'],
-    [{ connectionSecretName: 'keys', sshKeysFrom: [{ name: 'keys', key: 'me' }] }, 'a Secret of its own'],
+    [{ connectionSecretName: 'vps-api-key' }, 'must differ from the Secrets'],
+    [{ connectionSecretName: 'keys', sshKeysFrom: [{ name: 'keys', key: 'me' }] }, 'must differ from the Secrets'],
   ])('rejects %j with an explanation', async (spec, words) => {
     const world = await createWorld({ operator: false });
     const manifest = virtualServer('web', withSpec(spec));

@@ -111,7 +111,7 @@ describe('the API server rejects', () => {
     ['a ttl of zero', { ttl: '0h' }, 'ttl must be a duration'],
     ['an expiry that is not a time', { expiresAt: 'tomorrow' }, 'expiresAt'],
     ['an empty list as an expiry', { expiresAt: [] as unknown as string }, 'expiresAt'],
-    ['both', { ttl: '72h', expiresAt: '2030-01-01T00:00:00Z' }, 'give expiresAt or ttl, not both'],
+    ['both', { ttl: '72h', expiresAt: '2030-01-01T00:00:00Z' }, 'set expiresAt or ttl, not both'],
     [
       'an expiry for a server that is to be retained',
       { ttl: '72h', deletionPolicy: 'Retain' },

@@ -142,7 +142,7 @@ describe('kubectl vps new', () => {
     for (const [words, field] of [
       [['--ttl', 'banana'], /spec\.ttl: .*such as 72h/],
       [['--expires-at', 'tomorrow'], /spec\.expiresAt: .*such as 2027-01-31T18:00:00Z/],
-      [['--expires-at', '2099-01-31T18:00:00Z', '--ttl', '72h'], /spec: give expiresAt or ttl, not both/],
+      [['--expires-at', '2099-01-31T18:00:00Z', '--ttl', '72h'], /spec: set expiresAt or ttl, not both/],
       [['--ssh-check', 'direct'], /--ssh-check.* choices are None, Proxy, Direct/],
       [['--image', 'nodelim'], /spec\.image: .*file\/variant/],
       [['--retain', '--ttl', '72h'], /spec: .*ttl need deletionPolicy: Delete/],

@@ -23,9 +23,9 @@ describe('the zod schema of a spec', () => {
 
   it.each([
     [{ ttl: '1h', expiresAt: '2999-01-01T00:00:00Z' }, 'not both'],
-    [{ ttl: '1h', deletionPolicy: 'Retain' }, 'need deletionPolicy: Delete'],
-    [{ connectionSecretName: 'vps-api-key' }, 'a Secret of its own'],
-    [{ connectionSecretName: 'keys', sshKeysFrom: [{ name: 'keys', key: 'me' }] }, 'a Secret of its own'],
+    [{ ttl: '1h', deletionPolicy: 'Retain' }, 'require deletionPolicy: Delete'],
+    [{ connectionSecretName: 'vps-api-key' }, 'must differ from the Secrets'],
+    [{ connectionSecretName: 'keys', sshKeysFrom: [{ name: 'keys', key: 'me' }] }, 'must differ from the Secrets'],
   ])('rejects fields that conflict with each other: %j', (fields, words) => {
     expect(firstIssue({ ...goodSpec(), ...fields })?.message).toContain(words);
   });
