@@ -115,7 +115,7 @@ describe('the API server rejects', () => {
     [
       'an expiry for a server that is to be retained',
       { ttl: '72h', deletionPolicy: 'Retain' },
-      'need deletionPolicy: Delete',
+      'require deletionPolicy: Delete',
     ],
   ] as const)('%s, and says what is valid', async (_what, spec, message) => {
     const world = await createWorld({ operator: false });

@@ -145,7 +145,7 @@ describe('kubectl vps new', () => {
       [['--expires-at', '2099-01-31T18:00:00Z', '--ttl', '72h'], /spec: set expiresAt or ttl, not both/],
       [['--ssh-check', 'direct'], /--ssh-check.* choices are None, Proxy, Direct/],
       [['--image', 'nodelim'], /spec\.image: .*file\/variant/],
-      [['--retain', '--ttl', '72h'], /spec: .*ttl need deletionPolicy: Delete/],
+      [['--retain', '--ttl', '72h'], /spec: .*ttl require deletionPolicy: Delete/],
     ] as const) {
       const { code, stdout, stderr } = await run('web', ...COMPLETE, ...key, ...words);
       expect([code, stdout, stderr]).toEqual([2, '', expect.stringMatching(field)]);
