@@ -67,7 +67,7 @@ const CONTROLLERS = [
 const DEFAULT_CRDS = join(import.meta.dirname, '../../deploy/crds');
 
 /**
- * Resolves when the API server is ready and the CRDs are established. The control plane ends with this process, however
+ * Resolves when the API server is ready and lists the kinds of the CRDs. The control plane ends with this process, however
  * that ends.
  */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
@@ -94,6 +94,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     let apiServer = await runApiServer();
     const kubeconfigPath = await writeKubeconfig(folder, admin, 'admin');
     await installCRDs(admin, [options.crds ?? DEFAULT_CRDS], { errorIfPathMissing: false });
+    await apiServer.waitUntil(() => listsEveryKind(admin), START_MS);
     if (binaries.kubeControllerManager !== undefined && options.controllerManager) {
       processes.start('kube-controller-manager', binaries.kubeControllerManager, controllerManagerArgs(kubeconfigPath));
     }
@@ -239,6 +240,21 @@ async function writeKubeconfig(folder: string, config: RestConfig, user: string)
 }
 
 /** A port of 127.0.0.1 below the range of outgoing connections, which therefore never take it during a restart. */
+interface Definitions {
+  items: { spec: { group: string; names: { plural: string }; versions: { name: string; served: boolean }[] } }[];
+}
+
+/** False while the API server still fills the cache of a new kind: until then it answers lists with 429. */
+async function listsEveryKind(admin: RestConfig): Promise<boolean> {
+  const definitions = await restRequest(admin, 'GET', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions');
+  if (definitions.status !== 200) return false;
+  const paths = (definitions.json as Definitions).items.flatMap(({ spec: { group, names, versions } }) =>
+    versions.filter(({ served }) => served).map(({ name }) => `/apis/${group}/${name}/${names.plural}`),
+  );
+  const answers = await Promise.all(paths.map((path) => restRequest(admin, 'GET', path)));
+  return answers.every((answer) => answer.status === 200);
+}
+
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = 20_000 + Math.floor(Math.random() * 12_000);
