@@ -287,6 +287,6 @@ describe('kubectl', () => {
     ]) {
       expect(await explain(path)).not.toContain('<no description>');
     }
-    expect(await explain('spec.deletionPolicy')).toContain('Retain leaves it alone');
+    expect(await explain('spec.deletionPolicy')).toContain('Retain keeps it running');
   });
 });
