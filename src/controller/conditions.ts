@@ -1,7 +1,6 @@
 /** Builds conditions: Ready, Reconciling and Stalled from a verdict (kstatus semantics), and any others. Pure. */
 import { REASONS, hasTrait, type Meaning, type ReadyReason, type Reason } from '../api/conditions.ts';
-import { MAX_MESSAGE } from '../api/meta.ts';
-import { type Condition } from '../api/meta.ts';
+import { MAX_MESSAGE, type Condition } from '../api/meta.ts';
 import { cut } from '../base/text.ts';
 import { timestamp } from '../base/timestamp.ts';
 

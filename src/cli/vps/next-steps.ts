@@ -14,7 +14,7 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import { orphanName } from '../../virtual-server/decision/inputs.ts';
 import { heldServer, orderOf, recordOf, unseenServer, type OrderState } from './order.ts';
 import { NOT_REPORTED, paused, readiness, stalled } from './readiness.ts';
-import { quoted } from '../../base/shell.ts';
+import { isPlain, quoted } from '../../base/shell.ts';
 
 /** Where deploy/manifests installs the operator. */
 const OPERATOR_NAMESPACE = 'vps-operator-system';
@@ -40,14 +40,17 @@ const gone: Steps = (object, where) =>
   unseenServer(object) === undefined
     ? []
     : [`kubectl vps resolve ${object.metadata.name}${where} --gone   # you checked: the server no longer exists`];
-/** Only the message knows the word that accepts what the provider shows. */
+/**
+ * Only the message knows the word that accepts what the provider shows. The provider chose a part of the word: one that the
+ * message quotes for the shell is not copied.
+ */
 const accept: Steps = (object, where) => {
   const { message } = stalled(object) ?? readiness(object);
-  const [word] = /vps-operator\.dev\/accept-server=[^\s`']+/.exec(message) ?? [];
-  if (word === undefined) return [];
-  return [
-    `kubectl annotate --overwrite vps ${object.metadata.name}${where} ${word}   # you are sure that it is the right one`,
-  ];
+  const [, word] = / (vps-operator\.dev\/accept-server=[^\s`']+)`/.exec(message) ?? [];
+  const { name } = object.metadata;
+  return word !== undefined && isPlain(word)
+    ? [`kubectl annotate --overwrite vps ${name}${where} ${word}   # you are sure that it is the right one`]
+    : [`# if you are sure that it is the right one: the command that kubectl describe vps ${name}${where} shows`];
 };
 const edit: Steps = ({ metadata }, where) => [`kubectl edit vps ${metadata.name}${where}`];
 const remove: Steps = ({ metadata }, where) => [`kubectl delete vps ${metadata.name}${where}`];

@@ -1,4 +1,6 @@
 /** Commands that a message gives the reader to paste; backticks enclose them. Pure. */
+import { identifierProblem } from '../../api/identifier.ts';
+import { ADOPT_ANNOTATION } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { quoted } from '../../base/shell.ts';
 
@@ -7,6 +9,12 @@ type Named = Pick<VirtualServer, 'metadata'>;
 /** `--overwrite` replaces what an earlier annotation of this name said. */
 export function annotate({ metadata: { name, namespace } }: Named, annotation: string, value: string): string {
   return `\`kubectl annotate --overwrite vps ${name} -n ${namespace} ${quoted(`${annotation}=${value}`)}\``;
+}
+
+/** IDENTIFIER stands for an unknown one, and for one that the annotation cannot hold. */
+export function adopt(object: Named, identifier?: string): string {
+  const isUsable = identifier !== undefined && identifierProblem(identifier) === undefined;
+  return annotate(object, ADOPT_ANNOTATION, isUsable ? identifier : 'IDENTIFIER');
 }
 
 export function patchSpec({ metadata: { name, namespace } }: Named, spec: object): string {

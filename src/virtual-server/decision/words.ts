@@ -1,7 +1,6 @@
 /** Messages that several places share: what is the case, and what you can do. Pure. */
 import {
   ACCEPT_SERVER_ANNOTATION,
-  ADOPT_ANNOTATION,
   ALLOW_DELETION_ANNOTATION,
   NOT_CREATED_ANNOTATION,
   SERVER_DEFINITION,
@@ -9,7 +8,7 @@ import {
 } from '../../api/names.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { annotate, patchSpec } from './commands.ts';
+import { adopt, annotate, patchSpec } from './commands.ts';
 
 /** Formats objects (`namespace/name`) for a message of another object. It never reveals names from other namespaces. */
 export function namesOf(holders: readonly string[], { metadata: { namespace } }: VirtualServer): string {
@@ -35,7 +34,7 @@ export function resolveAdvice(object: VirtualServer, { attempt = '', identifier 
   if (identifier !== undefined)
     return `If the provider's control panel shows no server of this order, run ${notCreated}`;
   return (
-    `If the provider's control panel shows a server of this order, run ${annotate(object, ADOPT_ANNOTATION, 'IDENTIFIER')}. ` +
+    `If the provider's control panel shows a server of this order, run ${adopt(object)}. ` +
     `If it shows none, run ${notCreated}`
   );
 }

@@ -132,6 +132,17 @@ describe('the screen', () => {
     expect(text.match(/accept-server=srv1@00:00:5e:00:53:ff/g)).toHaveLength(1);
   });
 
+  it.each(["'vps-operator.dev/accept-server=srv1;reboot@x'", 'vps-operator.dev/accept-server=srv1;reboot@x'])(
+    'copies no word that the shell would change: %s',
+    (word) => {
+      const message = `Server srv1 may be another one. If it is not, run \`kubectl annotate --overwrite vps web -n team ${word}\``;
+      const conditions = conditionsOf('IdentityUnproven').map((condition) => ({ ...condition, message }));
+      const text = shown(withReason('IdentityUnproven', { conditions }));
+      expect(text).not.toContain('reboot');
+      expect(text).toContain('kubectl describe vps web');
+    },
+  );
+
   it('claims only what is known about an object without conditions', () => {
     const unseen = stored('web', storedWith({ status: {} }));
     expect(shown(unseen)).toContain('Not ready: NotReported  The operator has not reported on this object yet');

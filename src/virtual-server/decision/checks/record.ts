@@ -1,7 +1,7 @@
 /** What can be read of any object's record, and whether the operator may act on it at all. */
-import { ADOPT_ANNOTATION, RECORD_ANNOTATION, START_ANEW_ANNOTATION } from '../../../api/names.ts';
+import { RECORD_ANNOTATION, START_ANEW_ANNOTATION } from '../../../api/names.ts';
 import { RECORD_FORMAT, RECORD_MODES } from '../../../api/record.ts';
-import { annotate } from '../commands.ts';
+import { adopt, annotate } from '../commands.ts';
 import { isPaused, saysNothingCreated } from '../inputs.ts';
 import { isLetGo } from '../running.ts';
 import type { Action } from '../types.ts';
@@ -60,7 +60,7 @@ export function recordIsForeign(view: View): Action | undefined {
   return park(
     'RecordMismatch',
     `The record was written for another object (uid ${owner}): this object is a copy or was restored from a backup. ` +
-      `To take over ${server}, run ${annotate(object, ADOPT_ANNOTATION, identifier ?? 'IDENTIFIER')}. ` +
+      `To take over ${server}, run ${adopt(object, identifier)}. ` +
       `To order a new server, run ${annotate(object, START_ANEW_ANNOTATION, object.metadata.uid)}`,
   );
 }
@@ -70,7 +70,7 @@ export function recordIsMissing(view: View): Action | undefined {
   if (record.kind !== 'missing' || adoption !== undefined) return undefined;
   const message =
     'The finalizer is there, but the record is missing from metadata and status: a server may exist. If the ' +
-    `provider's control panel shows the server of this object, run ${annotate(object, ADOPT_ANNOTATION, 'IDENTIFIER')}. ` +
+    `provider's control panel shows the server of this object, run ${adopt(object)}. ` +
     `If it shows none, ${letGoAdvice(object)}`;
   return goneWithoutServer(view) ?? park('RecordMissing', message);
 }

@@ -1,11 +1,10 @@
 /** What polling a task means for its object. Pure. */
 import type { Verdict } from '../../../controller/conditions.ts';
-import { ADOPT_ANNOTATION } from '../../../api/names.ts';
 import { MAX_IDENTIFIER, type ServerRecord } from '../../../api/record.ts';
 import type { VirtualServer, VirtualServerSpec, VirtualServerStatus } from '../../../api/virtual-server.ts';
 import { denied, isProven, pauseOf, unprovenVerdict, withoutDenials } from '../absence.ts';
 import { isSameAccount } from '../account.ts';
-import { annotate } from '../commands.ts';
+import { adopt } from '../commands.ts';
 import { isAcceptedWord } from '../identity.ts';
 import { goOn, jittered, rest, retryLater } from './next.ts';
 import { taskField } from '../status.ts';
@@ -182,7 +181,7 @@ export function renamed(at: View, record: ServerRecord, named: string): Next {
   const message =
     `Task ${record.task ?? ''} now names server ${shorten(named)}. Before, it named server ${identifier}, which the provider ` +
     `does not show. If server ${shorten(named)} belongs to this order, run ` +
-    `${annotate(at.object, ADOPT_ANNOTATION, shorten(named))}. ${resolveAdvice(at.object, record)}`;
+    `${adopt(at.object, named)}. ${resolveAdvice(at.object, record)}`;
   return askedInVain(withMemo(at, memo), record, { reason: 'TaskInUse', message });
 }
 

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { adopt } from '../../../../src/virtual-server/decision/commands.ts';
 import { namesOf, unknownMessage } from '../../../../src/virtual-server/decision/words.ts';
 import { ATTEMPTED, web } from '../../../gen/decision.ts';
 
@@ -15,4 +16,13 @@ it.each([
 it('names the task that a lost answer hints at, where there was one', () => {
   expect(unknownMessage(web(), ATTEMPTED)).not.toContain('task');
   expect(unknownMessage(web(), { ...ATTEMPTED, hintedTask: 7 })).toContain('The answer named task 7.');
+});
+
+it.each([
+  ['srv1', '`kubectl annotate --overwrite vps web -n default vps-operator.dev/adopt=srv1`'],
+  ['srv;1', "`kubectl annotate --overwrite vps web -n default 'vps-operator.dev/adopt=srv;1'`"],
+  ['no identifier', '`kubectl annotate --overwrite vps web -n default vps-operator.dev/adopt=IDENTIFIER`'],
+  ['x'.repeat(300), '`kubectl annotate --overwrite vps web -n default vps-operator.dev/adopt=IDENTIFIER`'],
+])('gives a command that adopts %s only if the annotation can name it', (identifier, command) => {
+  expect(adopt(web(), identifier)).toBe(command);
 });
