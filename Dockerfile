@@ -1,5 +1,5 @@
 # The operator and, for the demo, the simulated provider: one file each, on a base without a shell or package manager.
-# Base images are referenced by tag here, and by digest in a release (docs/release.md).
+# Base images are referenced by tag here, and by digest in a release (docs/how-to/release.md).
 ARG BUILD_IMAGE=node:24.21.0-slim
 ARG BASE_IMAGE=gcr.io/distroless/nodejs24-debian13:nonroot
 
@@ -25,7 +25,7 @@ LABEL org.opencontainers.image.title="vps-operator" \
       org.opencontainers.image.base.name="${BASE_IMAGE}"
 # By default, V8 uses half of the container's memory limit for its heap, but at least 259 MB (measured). If the
 # container may not use that much, it is killed before V8 collects garbage. A smaller young generation saves memory
-# outside of containers, but not here (docs/performance.md).
+# outside of containers, but not here (docs/reference/performance.md).
 ENV NODE_ENV=production \
     NODE_OPTIONS="--max-old-space-size-percentage=70"
 WORKDIR /app

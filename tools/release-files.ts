@@ -1,4 +1,4 @@
-/** The files of a release: bundles, manifest, image, bills of materials and checksums. See docs/release.md. */
+/** The files of a release: bundles, manifest, image, bills of materials and checksums. See docs/how-to/release.md. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';

@@ -1,5 +1,5 @@
 /**
- * `npm run release`: writes the files of a release to dist/release (docs/release.md).
+ * `npm run release`: writes the files of a release to dist/release (docs/how-to/release.md).
  *
  *   --without-image     no image file, for machines without Docker
  *   --digest sha256:... digest of the pushed image, for install.yaml

@@ -63,7 +63,7 @@ const unclear = row({ ready: 'Unknown', phase: 'stalled' });
 /** Never a reason of Ready: used for another condition, or only for Events. */
 const aside = (...traits: Trait[]): Pick<Meaning, 'traits'> => ({ traits });
 
-/** A test checks that docs/operations.md has a paragraph for each reason. */
+/** A test checks that docs/reference/reasons.md has a paragraph for each reason. */
 export const REASONS = {
   Available: available('calm'),
   Pending: working('calm', 'taskMayRun'),

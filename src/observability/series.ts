@@ -1,4 +1,4 @@
-/** All metrics of the operator: name, type, help, labels. A test compares them with docs/metrics.md. */
+/** All metrics of the operator: name, type, help, labels. A test compares them with docs/reference/metrics.md. */
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 
 const VISIT_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120];

@@ -31,7 +31,7 @@ export interface CreateServerRequest {
   diskSize: number;
 }
 
-/** The outcome of an order (docs/design.md, "What an answer to the order means"). */
+/** The outcome of an order (docs/concepts/design.md, "What an answer to the order means"). */
 export type CreateOutcome =
   /** The provider accepted the order. */
   | { kind: 'created'; task: number }

@@ -1,4 +1,4 @@
-/** The connection-secrets component, added as docs/install.md describes, and the deletion of a connection Secret. */
+/** The connection-secrets component, added as docs/how-to/install.md describes, and the deletion of a connection Secret. */
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { kustomize } from '../../tools/manifests.ts';
 import { apply, connect, kubectl, setting, until } from './support/cluster.ts';

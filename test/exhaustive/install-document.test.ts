@@ -1,4 +1,4 @@
-/** Runs docs/install.md section by section on a real API server; a process replaces the pods. */
+/** Runs the pages on installation section by section on a real API server; a process replaces the pods. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
@@ -8,7 +8,8 @@ import { blocksOf, createShell, executable } from '../integration/support/docume
 import { ROOT, startEmptyCluster, type Cluster } from '../integration/deploy/cluster.ts';
 import { startPod, SYSTEM } from '../integration/deploy/pod.ts';
 
-const text = await readFile(join(ROOT, 'docs/install.md'), 'utf8');
+const PAGES = ['install', 'upgrade', 'remove'].map((name) => join(ROOT, `docs/how-to/${name}.md`));
+const text = (await Promise.all(PAGES.map((page) => readFile(page, 'utf8')))).join('\n');
 
 /** Only an upper bound: the document has some forty commands, and other tests run in parallel. */
 const WHOLE_MS = 240_000;

@@ -1,4 +1,4 @@
-/** Types every command of docs/kubectl-plugin.md as the document prints it, section by section. */
+/** Types every command of docs/reference/kubectl-plugin.md as the document prints it, section by section. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -12,7 +12,7 @@ import { createPlugin, noTerminal, usePlugin, type Plugin } from '../integration
 import { readyServer } from '../integration/support/records.ts';
 import { createWorld, type World } from '../integration/support/world.ts';
 
-const page = await readFile(join(import.meta.dirname, '../../docs/kubectl-plugin.md'), 'utf8');
+const page = await readFile(join(import.meta.dirname, '../../docs/reference/kubectl-plugin.md'), 'utf8');
 const folder = usePlugin();
 
 const typedBelow = (heading: string) => blocksOf(page, heading).flatMap(typedIn);
@@ -40,7 +40,7 @@ async function createReader(): Promise<{ world: World; plugin: Plugin; type: (co
   return { world, plugin, type };
 }
 
-describe('docs/kubectl-plugin.md', () => {
+describe('docs/reference/kubectl-plugin.md', () => {
   it("shows a server whose order was lost like the document's status example", async () => {
     const { world, type } = await createReader();
     await lostOrder(world, 'web', false);
@@ -125,7 +125,7 @@ describe('docs/kubectl-plugin.md', () => {
   });
 });
 
-describe.skipIf(noTerminal !== undefined)('docs/kubectl-plugin.md, interactive commands', () => {
+describe.skipIf(noTerminal !== undefined)('docs/reference/kubectl-plugin.md, interactive commands', () => {
   /** Types the command on a terminal, waits for each question, and types its answer. */
   async function answer(plugin: Plugin, command: string, answers: [question: RegExp, keys: string][]): Promise<void> {
     const session = plugin.terminal(command);

@@ -2,7 +2,7 @@
 import { CommanderError } from 'commander';
 import { clean, type Terminal } from './terminal.ts';
 
-/** Documented in docs/kubectl-plugin.md; scripts rely on them. */
+/** Documented in docs/reference/kubectl-plugin.md; scripts rely on them. */
 export const EXIT = {
   ok: 0,
   failed: 1,

@@ -1,4 +1,4 @@
-/** Suggests commands for a reason, ready to paste. Pure; docs/operations.md explains them at length. */
+/** Suggests commands for a reason, ready to paste. Pure; docs/reference/reasons.md explains them at length. */
 import {
   ADOPT_ANNOTATION,
   ALLOW_DELETION_ANNOTATION,
@@ -59,7 +59,7 @@ const secret: Steps = ({ spec }, where) => [
 ];
 
 const secretNamed: Steps = ({ spec }) => [
-  `# let the operator read Secret ${spec.apiKeySecretRef.name} (docs/security.md), or set spec.apiKeySecretRef to another one`,
+  `# let the operator read Secret ${spec.apiKeySecretRef.name} (docs/concepts/security.md), or set spec.apiKeySecretRef to another one`,
 ];
 const unprotect: Steps = ({ metadata }, where) => [
   `kubectl patch vps ${metadata.name}${where} --type merge -p '{"spec":{"deletionProtection":false}}'   # cancel the server`,
@@ -136,9 +136,12 @@ const STEPS: Partial<Record<string, Steps>> = {
           ...remove(object, where),
         ],
   AdoptInvalid: adopt,
-  RecordInvalid: say('an administrator has to restore the previous annotation:', 'docs/operations.md#recordinvalid'),
-  RecordTooNew: say('run the newer version of the operator again: docs/operations.md#recordtoonew'),
-  RecordConflict: say('an administrator has to correct the annotation:', 'docs/operations.md#recordconflict'),
+  RecordInvalid: say(
+    'an administrator has to restore the previous annotation:',
+    'docs/reference/reasons.md#recordinvalid',
+  ),
+  RecordTooNew: say('run the newer version of the operator again: docs/reference/reasons.md#recordtoonew'),
+  RecordConflict: say('an administrator has to correct the annotation:', 'docs/reference/reasons.md#recordconflict'),
   RecordMissing: both(adopt, adoptRestored, letGo),
   RecordMismatch: both(adopt, adoptRestored, startAnew),
   DeletionProtected: both(unprotect, retain),
@@ -165,7 +168,7 @@ function stepsFor(reason: string, order: OrderState): Steps | undefined {
 
 /** For a reason that takes too long to explain here. */
 function runbook(reason: string): string {
-  return `# docs/operations.md#${reason.toLowerCase()}`;
+  return `# docs/reference/reasons.md#${reason.toLowerCase()}`;
 }
 
 /**

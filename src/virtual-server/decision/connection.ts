@@ -6,7 +6,7 @@ import type { Server } from '../../provider/types.ts';
 import { serverFields, sshEndpoint, SSH_PORT, SSH_USER } from './status.ts';
 
 /**
- * Every key that the operator writes; it leaves other keys of the Secret alone. docs/connection-secret.md describes
+ * Every key that the operator writes; it leaves other keys of the Secret alone. docs/how-to/connection-secret.md describes
  * each.
  */
 export const CONNECTION_KEYS = [

@@ -33,7 +33,7 @@ const holds = (view: View): view is OwnView => view.own !== undefined && holdsSo
 
 /**
  * `decide` asks in this order: `record` for every object, `own` for an object with its own record, then whichever of
- * the other four fits. docs/design.md lists them; test/unit/virtual-server/decision/decide.test.ts compares.
+ * the other four fits. docs/concepts/design.md lists them; test/unit/virtual-server/decision/decide.test.ts compares.
  */
 export const CHAINS = {
   record: chain(

@@ -18,12 +18,11 @@ import { createWorld } from '../support/world.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
-const pages = (await Promise.all(['', 'docs/'].map(pagesIn))).flat();
+const pages = [
+  ...(await readdir(ROOT)),
+  ...(await readdir(join(ROOT, 'docs'), { recursive: true })).map((page) => `docs/${page}`),
+].filter((name) => name.endsWith('.md'));
 const read = (path: string): Promise<string> => readFile(join(ROOT, path), 'utf8');
-
-async function pagesIn(folder: string): Promise<string[]> {
-  return (await readdir(join(ROOT, folder))).filter((file) => file.endsWith('.md')).map((file) => folder + file);
-}
 
 describe('the README', () => {
   const account = { name: 'reader', keys: [readManifests(readme).key] };
@@ -126,13 +125,13 @@ describe('the documents', () => {
   it('are all reachable from the README or CONTRIBUTING.md', async () => {
     const texts = await Promise.all(['README.md', 'CONTRIBUTING.md'].map(read));
     const linked = new Set(
-      texts.flatMap((text) => [...text.matchAll(/\]\((docs\/[\w-]+\.md)/g)].map(([, page]) => page)),
+      texts.flatMap((text) => [...text.matchAll(/\]\((docs\/[\w/-]+\.md)/g)].map(([, page]) => page)),
     );
     expect(pages.filter((page) => page.startsWith('docs/') && !linked.has(page))).toEqual([]);
   });
 
   it('have exactly one paragraph per reason in the runbook', async () => {
-    const runbook = await read('docs/operations.md');
+    const runbook = await read('docs/reference/reasons.md');
     // The runbook's paragraphs on alerts are covered by test/integration/monitoring.
     const described = [...runbook.matchAll(/^### (?!VPSOperator)(\w+)$/gm)].map(([, reason = '']) => reason);
     expect(described.sort()).toEqual(Object.keys(REASONS).sort());
@@ -140,6 +139,8 @@ describe('the documents', () => {
 
   it('show the same flags as --help', async () => {
     const help = parseConfig(['--help'], {});
-    expect(await read('docs/flags.md')).toContain(`\`\`\`text\n${help.kind === 'help' ? help.text : ''}\n\`\`\`\n`);
+    expect(await read('docs/reference/flags.md')).toContain(
+      `\`\`\`text\n${help.kind === 'help' ? help.text : ''}\n\`\`\`\n`,
+    );
   });
 });

@@ -14,7 +14,7 @@ const { guarded, objects } = useGuards({ own: true });
 const ROOT = join(import.meta.dirname, '../../..');
 const CRD = 'virtualservers.vps-operator.dev';
 const POLICY = join(ROOT, 'deploy/manifests/components/connection-secrets/namespaced/admission.yaml');
-const DOCUMENT = await readFile(join(ROOT, 'docs/guards.md'), 'utf8');
+const DOCUMENT = await readFile(join(ROOT, 'docs/reference/guards.md'), 'utf8');
 
 describe('an operator with another identity', () => {
   it('works when the policy is patched as documented', async () => {
@@ -93,7 +93,7 @@ describe('the VirtualServer CRD', () => {
 /** The policies that kustomize builds with the documented kustomization, applied to a folder of manifests. */
 async function patched(pattern: RegExp): Promise<string> {
   const [text] = pattern.exec(DOCUMENT) ?? [];
-  if (text === undefined) throw new Error(`docs/guards.md has no text ${String(pattern)}`);
+  if (text === undefined) throw new Error(`docs/reference/guards.md has no text ${String(pattern)}`);
   return kustomized(guarded, ADMISSION, text.replace(/^ {2}- .*base.*$/m, '  - admission.yaml'));
 }
 

@@ -165,11 +165,11 @@ describe('break-glass', () => {
   });
 });
 
-const DOCUMENT = await readFile(join(import.meta.dirname, '../../../docs/guards.md'), 'utf8');
+const DOCUMENT = await readFile(join(import.meta.dirname, '../../../docs/how-to/break-glass.md'), 'utf8');
 
 function commandOf(pattern: RegExp): string[] {
   const [line] = pattern.exec(DOCUMENT) ?? [];
-  if (line === undefined) throw new Error(`docs/guards.md has no line ${String(pattern)}`);
+  if (line === undefined) throw new Error(`docs/how-to/break-glass.md has no line ${String(pattern)}`);
   return line
     .split(' ')
     .slice(1)

@@ -1,4 +1,4 @@
-/** kubectl apply --prune under the guards: what it deletes and what it leaves, as documented in docs/gitops.md. */
+/** kubectl apply --prune under the guards: what it deletes and what it leaves, as documented in docs/how-to/gitops.md. */
 import { afterEach, expect, it, vi } from 'vitest';
 import { virtualServer, withSpec, type Manifest } from '../../gen/virtual-server.ts';
 import { patch, useGuards } from '../support/guarded-objects.ts';

@@ -60,7 +60,7 @@ describe('the alerts', () => {
       expect(alert).toMatch(/^VPSOperator[A-Z][A-Za-z]+$/);
       expect(['critical', 'warning'], alert).toContain(labels['severity']);
       expect(Object.keys(annotations).sort(), alert).toEqual(['description', 'runbook_url', 'summary']);
-      const url = `https://github.com/vps-operator/vps-operator/blob/main/docs/operations.md#${alert.toLowerCase()}`;
+      const url = `https://github.com/vps-operator/vps-operator/blob/main/docs/reference/reasons.md#${alert.toLowerCase()}`;
       expect(annotations['runbook_url']).toBe(url);
     }
   });

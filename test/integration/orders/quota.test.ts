@@ -1,4 +1,4 @@
-/** A Kubernetes ResourceQuota limits the objects of a namespace, as docs/cost.md shows. */
+/** A Kubernetes ResourceQuota limits the objects of a namespace, as docs/how-to/limit-cost.md shows. */
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { parse } from 'yaml';
@@ -25,9 +25,9 @@ interface Quota {
   status?: { hard?: Record<string, string>; used?: Record<string, string> };
 }
 
-describe('the ResourceQuota of docs/cost.md', () => {
+describe('the ResourceQuota of docs/how-to/limit-cost.md', () => {
   it('rejects one object more than it allows, and says why', async () => {
-    const docs = await readFile(new URL('../../../docs/cost.md', import.meta.url), 'utf8');
+    const docs = await readFile(new URL('../../../docs/how-to/limit-cost.md', import.meta.url), 'utf8');
     const quota = parse(/```yaml\n(.*?)```/s.exec(docs)?.[1] ?? '') as Quota;
     const allowed = Number(quota.spec.hard[QUOTA]);
     const base = `/api/v1/namespaces/${namespace}/resourcequotas`;

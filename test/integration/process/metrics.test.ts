@@ -45,7 +45,7 @@ const NAMESPACE_LABEL = 'object_namespace';
 const isByNamespace = ({ name }: Family): boolean => name.startsWith('vps_operator_namespace_');
 
 describe('the metrics of an operator', () => {
-  it('all exist from the start, as docs/metrics.md lists them', async () => {
+  it('all exist from the start, as docs/reference/metrics.md lists them', async () => {
     const { world, url } = await observedWorld();
     const families = await scrape(url);
     await world.until(() => world.log.some(({ msg }) => msg === 'operator runs'), 'the operator to run');
@@ -61,7 +61,7 @@ describe('the metrics of an operator', () => {
         '| |',
       );
     });
-    const docs = await readFile(new URL('../../../docs/metrics.md', import.meta.url), 'utf8');
+    const docs = await readFile(new URL('../../../docs/reference/metrics.md', import.meta.url), 'utf8');
     expect(
       docs
         .slice(docs.indexOf('## Metrics'))

@@ -126,7 +126,7 @@ describe.each(['base', 'namespaced'] as const)('the rights of the component on %
   });
 });
 
-it('are listed in the tables of docs/security.md (else run: npm run rbac-table)', () =>
+it('are listed in the tables of docs/concepts/security.md (else run: npm run rbac-table)', () =>
   expectTables(
     Object.entries({ base, namespaced }).map(([name, { added, uses, world }]) => [
       `the component on ${name}`,

@@ -1,7 +1,7 @@
 /**
  * The operator has exactly the rights that it uses. Compares deploy/manifests, in both directions, with the audit log
  * of an API server on which the operator ran under its own ServiceAccount, with the guards installed. `npm run
- * rbac-table` updates the tables of docs/security.md.
+ * rbac-table` updates the tables of docs/concepts/security.md.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { virtualServer } from '../../gen/virtual-server.ts';
@@ -85,7 +85,7 @@ describe.each(['base', 'namespaced'] as const)('the rights of %s', (which) => {
   });
 });
 
-it('lists all of them in the tables of docs/security.md (else run: npm run rbac-table)', () =>
+it('lists all of them in the tables of docs/concepts/security.md (else run: npm run rbac-table)', () =>
   expectTables(
     Object.entries({ base, namespaced }).map(([name, life]) => [
       name,

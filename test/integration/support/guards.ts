@@ -39,7 +39,7 @@ export interface Guarded extends GuardedPaths {
   root: Kubectl;
   /** Bound to cluster-admin by RBAC. */
   admin: Kubectl;
-  /** The cluster-admin, with the impersonation that docs/guards.md shows. */
+  /** The cluster-admin, with the impersonation that docs/reference/guards.md shows. */
   breakGlass: Kubectl;
   /** May edit VirtualServers in every namespace, with the shipped role. */
   editor: Kubectl;

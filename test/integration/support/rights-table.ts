@@ -1,10 +1,10 @@
-/** The tables of rights in docs/security.md. */
+/** The tables of rights in docs/concepts/security.md. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from 'vitest';
 import { covers, type Grant, type Use } from './rights.ts';
 
-const DOCUMENT = join(import.meta.dirname, '../../../docs/security.md');
+const DOCUMENT = join(import.meta.dirname, '../../../docs/concepts/security.md');
 
 /** Compares each table with the one below its marker in the document; `--update` writes it there. */
 export async function expectTables(tables: [name: string, table: string][]): Promise<void> {

@@ -173,7 +173,7 @@ describe('an object with a record from a newer version', () => {
   it('refuses every answer with the message of the operator', () => {
     expect(orderOf(format2('RecordTooNew'), LATER)).toEqual({ kind: 'notYet', why: 'why' });
     expect(nextSteps(format2('RecordTooNew'), '', LATER)).toEqual([
-      '# run the newer version of the operator again: docs/operations.md#recordtoonew',
+      '# run the newer version of the operator again: docs/reference/reasons.md#recordtoonew',
     ]);
     expect(unseenServer(format2('RecordTooNew'))).toBeUndefined();
   });

@@ -184,10 +184,10 @@ describe('/readyz', () => {
 });
 
 describe('the longest step', () => {
-  it('and the longest silence match docs/metrics.md for the defaults', async () => {
+  it('and the longest silence match docs/reference/metrics.md for the defaults', async () => {
     const parsed = parseConfig(['--base-url=http://a', '--auth-url=http://b'], {});
     if (parsed.kind !== 'run') throw new Error(parsed.kind);
-    const docs = await readFile(new URL('../../../docs/metrics.md', import.meta.url), 'utf8');
+    const docs = await readFile(new URL('../../../docs/reference/metrics.md', import.meta.url), 'utf8');
     const workers = parsed.config.maxConcurrentReconciles + CATALOG_WORKERS;
     const minutes = [longestStepMs({ ...parsed.config, workers }), longestSilenceMs(parsed.config.kubeTimeoutMs)].map(
       (ms) => ms / 60_000,

@@ -1,4 +1,4 @@
-/** The outcome of each response to an order: docs/design.md, "What an answer to the order means". */
+/** The outcome of each response to an order: docs/concepts/design.md, "What an answer to the order means". */
 import { describe, expect, it } from 'vitest';
 import type { CreateOutcome } from '../../../src/provider/types.ts';
 import { providerFor, REQUEST, sessionFor, startStub } from './stub-provider.ts';

@@ -21,7 +21,7 @@ describe('the Node of package.json', () => {
 
   it('builds and runs the image', async () => {
     const major = source.split('.')[0];
-    for (const name of ['Dockerfile', 'docs/release.md']) {
+    for (const name of ['Dockerfile', 'docs/how-to/release.md']) {
       const text = await read(name);
       expect([...new Set(text.match(/(?<=node:)\d[\d.]*(?=-slim)/g))], name).toEqual([source]);
       expect([...new Set(text.match(/(?<=nodejs)\d+(?=-debian)/g))], name).toEqual([major]);
@@ -29,7 +29,9 @@ describe('the Node of package.json', () => {
   });
 
   it('matches the documents', async () => {
-    const documents = (await readdir(join(ROOT, 'docs'))).map((name) => `docs/${name}`);
+    const documents = (await readdir(join(ROOT, 'docs'), { recursive: true }))
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => `docs/${name}`);
     const asked = new Map<string, string[]>();
     for (const name of ['README.md', 'CONTRIBUTING.md', 'deploy/krew/vps.yaml', ...documents])
       for (const [, version = ''] of (await read(name)).matchAll(/Node (\d+(?:\.\d+)?) or newer/g))
@@ -38,7 +40,13 @@ describe('the Node of package.json', () => {
     const start = manifest.devEngines.runtime.version.replace('>=', '');
     // `oldest` runs a bundle; `start` starts a command in a clone, which then uses the project's own Node.
     expect(Object.fromEntries([...asked].map(([version, names]) => [version, names.sort()]))).toEqual({
-      [oldest]: ['README.md', 'README.md', 'deploy/krew/vps.yaml', 'docs/kubectl-plugin.md', 'docs/release.md'],
+      [oldest]: [
+        'README.md',
+        'README.md',
+        'deploy/krew/vps.yaml',
+        'docs/how-to/release.md',
+        'docs/reference/kubectl-plugin.md',
+      ],
       [start]: ['CONTRIBUTING.md', 'README.md'],
     });
   });

@@ -35,9 +35,9 @@ import { park } from './checks/support.ts';
 
 const ROOT = join(import.meta.dirname, '../../../..');
 
-/** The rows of the table of chains in docs/design.md: name, guard, checks. */
+/** The rows of the table of chains in docs/concepts/design.md: name, guard, checks. */
 function designed(): [string, string[]][] {
-  const design = readFileSync(join(ROOT, 'docs/design.md'), 'utf8');
+  const design = readFileSync(join(ROOT, 'docs/concepts/design.md'), 'utf8');
   const [, section = ''] = /\n## The checks\n([^]*?)\n## /.exec(design) ?? [];
   return [...section.matchAll(/^\| `(\w+)` \|[^|]*\|([^|]*)\|$/gm)].map(([, name = '', checks = '']) => [
     name,
