@@ -24,7 +24,7 @@ export const RECORD_ANNOTATION = `${GROUP}/record`;
 /** Annotations that users set and the operator only reads: a GitOps tool would restore a removed one. */
 export const ADOPT_ANNOTATION = `${GROUP}/adopt`;
 export const NOT_CREATED_ANNOTATION = `${GROUP}/not-created`;
-export const START_ANEW_ANNOTATION = `${GROUP}/start-anew`;
+export const START_OVER_ANNOTATION = `${GROUP}/start-over`;
 export const PAUSED_ANNOTATION = `${GROUP}/paused`;
 /** Orphans that a user has handled: comma-separated tasks or attempts. */
 export const ORPHAN_HANDLED_ANNOTATION = `${GROUP}/orphan-handled`;

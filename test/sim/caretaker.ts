@@ -6,7 +6,7 @@ import {
   NOT_CREATED_ANNOTATION,
   ORPHAN_HANDLED_ANNOTATION,
   SERVER_GONE_ANNOTATION,
-  START_ANEW_ANNOTATION,
+  START_OVER_ANNOTATION,
 } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { orphanName } from '../../src/virtual-server/decision/inputs.ts';
@@ -96,7 +96,7 @@ export class Caretaker {
     // A request that was cut off may still arrive later, so a person waits before trusting what the provider shows.
     if (attemptedAt !== undefined && this.#now() - Date.parse(attemptedAt) < PATIENCE_MS) return;
     if (reason === undefined) return;
-    if (reason === 'RecordMismatch') this.#annotate(object, { [START_ANEW_ANNOTATION]: object.metadata.uid });
+    if (reason === 'RecordMismatch') this.#annotate(object, { [START_OVER_ANNOTATION]: object.metadata.uid });
     if (BLIND.has(reason)) this.#restoreKey(object);
     if (attempt !== undefined && identifier === undefined && OPEN.has(reason)) this.#resolveOrder(object, attempt);
     // The server that they wanted to adopt is gone, or never existed.

@@ -7,7 +7,7 @@ import {
   PAUSED_ANNOTATION,
   RECONCILE_AT_ANNOTATION,
   SERVER_DEFINITION,
-  START_ANEW_ANNOTATION,
+  START_OVER_ANNOTATION,
 } from '../../api/names.ts';
 import type { Reason } from '../../api/conditions.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
@@ -71,8 +71,8 @@ const retain: Steps = (object, where) =>
     : [
         `kubectl patch vps ${object.metadata.name}${where} --type merge -p '{"spec":{"deletionPolicy":"Retain"}}'   # keep the server running`,
       ];
-const startAnew: Steps = ({ metadata }, where) => [
-  `kubectl annotate vps ${metadata.name}${where} ${START_ANEW_ANNOTATION}=${metadata.uid}   # order a new server`,
+const startOver: Steps = ({ metadata }, where) => [
+  `kubectl annotate vps ${metadata.name}${where} ${START_OVER_ANNOTATION}=${metadata.uid}   # order a new server`,
 ];
 const letGo: Steps = (object, where) => [
   `kubectl annotate vps ${object.metadata.name}${where} ${NOT_CREATED_ANNOTATION}=${object.metadata.uid}   # there is no server`,
@@ -143,7 +143,7 @@ const STEPS: Partial<Record<string, Steps>> = {
   RecordTooNew: say('run the newer version of the operator again: docs/reference/reasons.md#recordtoonew'),
   RecordConflict: say('an administrator has to correct the annotation:', 'docs/reference/reasons.md#recordconflict'),
   RecordMissing: both(adopt, adoptRestored, letGo),
-  RecordMismatch: both(adopt, adoptRestored, startAnew),
+  RecordMismatch: both(adopt, adoptRestored, startOver),
   DeletionProtected: both(unprotect, retain),
   CRDDeleting: both(retain, (_object, where) => [
     `kubectl annotate crd ${SERVER_DEFINITION}${where} ${ALLOW_DELETION_ANNOTATION}=true   # cancel all servers`,

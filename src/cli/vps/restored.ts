@@ -1,6 +1,6 @@
 /** Decides what `kubectl vps adopt --from-record` does with each object, and why. Pure. */
 import { identifierProblem } from '../../api/identifier.ts';
-import { ADOPT_ANNOTATION, RECORD_ANNOTATION, START_ANEW_ANNOTATION } from '../../api/names.ts';
+import { ADOPT_ANNOTATION, RECORD_ANNOTATION, START_OVER_ANNOTATION } from '../../api/names.ts';
 import { parseRecord, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { expiryOf } from '../../virtual-server/decision/expiry.ts';
@@ -151,7 +151,7 @@ function restoredStep(
     if (isSame(identifier ?? adopts, adopts)) return ['done', 'already annotated'];
     return ['you', `the annotation ${ADOPT_ANNOTATION} names ${adopts}, but the record names ${identifier}`];
   }
-  if (view.kind === 'foreign' && view.startAnew) return ['none', `${START_ANEW_ANNOTATION} is set`];
+  if (view.kind === 'foreign' && view.startOver) return ['none', `${START_OVER_ANNOTATION} is set`];
   if (contradiction !== undefined) return ['you', contradiction];
   const expiredAt = records.find((record) => record.expiredAt !== undefined)?.expiredAt;
   if (expiredAt !== undefined) return ['you', `its server expired at ${expiredAt}: delete the object`];

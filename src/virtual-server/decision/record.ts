@@ -1,5 +1,5 @@
 /** Builds one record from the annotation, its mirror in status, the journal and memory. Pure. */
-import { FINALIZER, RECORD_ANNOTATION, START_ANEW_ANNOTATION } from '../../api/names.ts';
+import { FINALIZER, RECORD_ANNOTATION, START_OVER_ANNOTATION } from '../../api/names.ts';
 import {
   MAX_SETTLED,
   RECORD_FORMAT,
@@ -20,9 +20,9 @@ export type RecordView =
   /** `stale`: annotation, finalizer or mirror must be written so that they agree. */
   | { kind: 'own'; record: ServerRecord; stale: boolean }
   /**
-   * The record was written for another object. `startAnew`: an annotation tells this object to start with a new record.
+   * The record was written for another object. `startOver`: an annotation tells this object to start with a new record.
    */
-  | { kind: 'foreign'; record: ServerRecord; startAnew: boolean }
+  | { kind: 'foreign'; record: ServerRecord; startOver: boolean }
   /** `isAlone`: neither the mirror nor the journal has a record. */
   | { kind: 'invalid'; problem: string; isAlone: boolean }
   /** A newer version of the operator wrote it. `held`: what the object holds, as far as this version can read it. */
@@ -52,7 +52,7 @@ export function viewRecord(object: VirtualServer, notes: readonly AttemptNote[])
 
   if (own === undefined && mirror === undefined && sent.length === 0) {
     if (annotated !== undefined) {
-      return { kind: 'foreign', record: annotated, startAnew: annotations?.[START_ANEW_ANNOTATION] === uid };
+      return { kind: 'foreign', record: annotated, startOver: annotations?.[START_OVER_ANNOTATION] === uid };
     }
     return finalizers?.includes(FINALIZER) === true ? { kind: 'missing' } : { kind: 'none' };
   }

@@ -26,7 +26,7 @@ describe('a copied object', () => {
     const original = await readyServer(world, 'web');
     const copy = await copyOf(world, original);
     const parked = await world.waitForReason('copy', 'RecordMismatch', 'Stalled');
-    expect(stalledMessage(parked)).toContain(`vps-operator.dev/start-anew=${copy.metadata.uid}`);
+    expect(stalledMessage(parked)).toContain(`vps-operator.dev/start-over=${copy.metadata.uid}`);
     expect(stalledMessage(parked)).toContain(original.metadata.uid);
     const calls = world.simulator.ledger.requestCount;
 
@@ -57,16 +57,16 @@ describe('a copied object', () => {
     expect(world.simulator.ledger.cancels()).toEqual([]);
   });
 
-  it('orders another server when start-anew names its own uid, and only then', async () => {
+  it('orders another server when start-over names its own uid, and only then', async () => {
     const world = await createWorld();
     const original = await readyServer(world, 'web');
-    const copy = await copyOf(world, original, { 'vps-operator.dev/start-anew': original.metadata.uid });
+    const copy = await copyOf(world, original, { 'vps-operator.dev/start-over': original.metadata.uid });
     await world.waitForReason('copy', 'RecordMismatch', 'Stalled');
-    await world.annotate('copy', { 'start-anew': 'true' });
+    await world.annotate('copy', { 'start-over': 'true' });
     await world.visited('copy');
     expect(world.simulator.ledger.creates()).toHaveLength(1);
 
-    await world.annotate('copy', { 'start-anew': copy.metadata.uid });
+    await world.annotate('copy', { 'start-over': copy.metadata.uid });
     const anew = await world.waitForReason('copy', 'Available', 'Ready');
     expect(recordOf(anew).owner).toBe(copy.metadata.uid);
     expect(anew.status?.identifier).not.toBe(original.status?.identifier);
@@ -85,7 +85,7 @@ describe('annotations that stay in Git', () => {
     await world.annotate('web', {
       adopt: before.status?.identifier ?? '',
       'not-created': recordOf(before).attempt ?? '',
-      'start-anew': before.metadata.uid,
+      'start-over': before.metadata.uid,
       paused: 'false',
     });
     await world.visited('web');

@@ -139,7 +139,7 @@ describe('a downgrade', () => {
 
       const asked = world.simulator.ledger.requests().length;
       // Neither annotations nor a deletion have an effect.
-      await world.annotate('web', { 'server-gone': identifier, adopt: 'vs4711', 'start-anew': before.metadata.uid });
+      await world.annotate('web', { 'server-gone': identifier, adopt: 'vs4711', 'start-over': before.metadata.uid });
       await world.visited('web');
       await world.delete('web');
       await world.visited('web');

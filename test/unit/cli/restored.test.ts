@@ -151,10 +151,10 @@ describe('the step for an object', () => {
       identifier: 'vs1',
     },
     {
-      what: 'with the annotation start-anew',
-      parts: { ...FOREIGN, annotations: { 'vps-operator.dev/start-anew': 'uid-of-web' } },
+      what: 'with the annotation start-over',
+      parts: { ...FOREIGN, annotations: { 'vps-operator.dev/start-over': 'uid-of-web' } },
       step: 'none',
-      why: 'start-anew is set',
+      why: 'start-over is set',
       identifier: 'vs1',
     },
     {

@@ -5,7 +5,7 @@ import {
   ORPHAN_HANDLED_ANNOTATION,
   PAUSED_ANNOTATION,
   RECORD_ANNOTATION,
-  START_ANEW_ANNOTATION,
+  START_OVER_ANNOTATION,
 } from '../../../src/api/names.ts';
 import { formatRecord, parseRecord, recordSchema, type ServerRecord } from '../../../src/api/record.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
@@ -87,10 +87,10 @@ describe('an annotation that is too long', () => {
   it('names no attempt and no object', () => {
     const long = parsed({
       [NOT_CREATED_ANNOTATION]: `a1${' '.repeat(LONG)}`,
-      [START_ANEW_ANNOTATION]: `uid${' '.repeat(LONG)}`,
+      [START_OVER_ANNOTATION]: `uid${' '.repeat(LONG)}`,
     });
     expect(saysNotCreated(long, ATTEMPTED)).toBe(false);
-    expect(long.metadata.annotations?.[START_ANEW_ANNOTATION]).not.toBe('uid');
+    expect(long.metadata.annotations?.[START_OVER_ANNOTATION]).not.toBe('uid');
   });
 
   it('names the orphans that fit, and none by a partial name', () => {

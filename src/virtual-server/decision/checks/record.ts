@@ -1,5 +1,5 @@
 /** What can be read of any object's record, and whether the operator may act on it at all. */
-import { RECORD_ANNOTATION, START_ANEW_ANNOTATION } from '../../../api/names.ts';
+import { RECORD_ANNOTATION, START_OVER_ANNOTATION } from '../../../api/names.ts';
 import { RECORD_FORMAT, RECORD_MODES } from '../../../api/record.ts';
 import { adopt, annotate } from '../commands.ts';
 import { isPaused, saysNothingCreated } from '../inputs.ts';
@@ -54,14 +54,14 @@ export function recordIsForeign(view: View): Action | undefined {
   const { object, record, deleting, adoption } = view;
   if (record.kind !== 'foreign') return undefined;
   if (deleting) return { type: 'release', why: 'foreign', record: record.record };
-  if (adoption !== undefined || record.startAnew) return undefined;
+  if (adoption !== undefined || record.startOver) return undefined;
   const { owner, identifier } = record.record;
   const server = identifier === undefined ? 'its server' : `server ${identifier}`;
   return park(
     'RecordMismatch',
     `The record was written for another object (uid ${owner}): this object is a copy or was restored from a backup. ` +
       `To take over ${server}, run ${adopt(object, identifier)}. ` +
-      `To order a new server, run ${annotate(object, START_ANEW_ANNOTATION, object.metadata.uid)}`,
+      `To order a new server, run ${annotate(object, START_OVER_ANNOTATION, object.metadata.uid)}`,
   );
 }
 

@@ -6,7 +6,7 @@ import {
   FINALIZER,
   NOT_CREATED_ANNOTATION,
   PAUSED_ANNOTATION,
-  START_ANEW_ANNOTATION,
+  START_OVER_ANNOTATION,
 } from '../../../../src/api/names.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../../../src/api/virtual-server.ts';
 import { CHAINS } from '../../../../src/virtual-server/decision/decide.ts';
@@ -159,8 +159,8 @@ describe('decide', () => {
       action: park('DeletionProtected'),
     },
     {
-      reason: 'an object with start-anew orders',
-      object: web({ annotated: foreign, annotations: { [START_ANEW_ANNOTATION]: UID } }),
+      reason: 'an object with start-over orders',
+      object: web({ annotated: foreign, annotations: { [START_OVER_ANNOTATION]: UID } }),
       given: gathered(),
       action: { type: 'claim', record: undefined, account: ACCOUNT },
     },

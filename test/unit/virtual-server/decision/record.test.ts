@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { FINALIZER, START_ANEW_ANNOTATION } from '../../../../src/api/names.ts';
+import { FINALIZER, START_OVER_ANNOTATION } from '../../../../src/api/names.ts';
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import { knownRecord, viewRecord, type RecordView } from '../../../../src/virtual-server/decision/record.ts';
 import type { AttemptNote } from '../../../../src/virtual-server/decision/types.ts';
@@ -47,17 +47,17 @@ const cases: Case[] = [
   {
     reason: 'a record of another object is foreign',
     shape: { annotated: foreign },
-    view: { kind: 'foreign', record: foreign, startAnew: false },
+    view: { kind: 'foreign', record: foreign, startOver: false },
   },
   {
-    reason: 'start-anew names this object',
-    shape: { annotated: foreign, annotations: { [START_ANEW_ANNOTATION]: UID } },
-    view: { kind: 'foreign', record: foreign, startAnew: true },
+    reason: 'start-over names this object',
+    shape: { annotated: foreign, annotations: { [START_OVER_ANNOTATION]: UID } },
+    view: { kind: 'foreign', record: foreign, startOver: true },
   },
   {
-    reason: 'start-anew of another object, as on a copy, has no effect',
-    shape: { annotated: foreign, annotations: { [START_ANEW_ANNOTATION]: 'another-uid' } },
-    view: { kind: 'foreign', record: foreign, startAnew: false },
+    reason: 'start-over of another object, as on a copy, has no effect',
+    shape: { annotated: foreign, annotations: { [START_OVER_ANNOTATION]: 'another-uid' } },
+    view: { kind: 'foreign', record: foreign, startOver: false },
   },
   {
     reason: 'a mirror of another object alone does not count',

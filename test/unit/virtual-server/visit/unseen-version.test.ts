@@ -1,6 +1,6 @@
 import { currentReason } from '../../../../src/controller/conditions.ts';
 import { expect, it } from 'vitest';
-import { START_ANEW_ANNOTATION } from '../../../../src/api/names.ts';
+import { START_OVER_ANNOTATION } from '../../../../src/api/names.ts';
 import { ConnectionSecrets } from '../../../../src/virtual-server/connection-secret/connection-secrets.ts';
 import { CreateLimit } from '../../../../src/virtual-server/fleet/create-limit.ts';
 import { Credentials } from '../../../../src/accounts/credentials.ts';
@@ -66,7 +66,7 @@ async function reasonsOf(annotations: Record<string, string>): Promise<(string |
 
 // After a restore of etcd a version repeats, so its check passes although you have changed the object.
 it('visits again if its own write returns another object than the one it knew', async () => {
-  expect(await reasonsOf({ [START_ANEW_ANNOTATION]: UID })).toEqual(['RecordMismatch', 'SecretNotFound']);
+  expect(await reasonsOf({ [START_OVER_ANNOTATION]: UID })).toEqual(['RecordMismatch', 'SecretNotFound']);
 });
 
 it('waits if its own write returns the object that it knew', async () => {

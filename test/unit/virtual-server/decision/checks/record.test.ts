@@ -3,7 +3,7 @@ import {
   NOT_CREATED_ANNOTATION,
   ORPHAN_HANDLED_ANNOTATION,
   PAUSED_ANNOTATION,
-  START_ANEW_ANNOTATION,
+  START_OVER_ANNOTATION,
 } from '../../../../../src/api/names.ts';
 import type { VirtualServer } from '../../../../../src/api/virtual-server.ts';
 import type { Condition } from '../../../../../src/api/meta.ts';
@@ -137,7 +137,7 @@ const cases: CheckCase[] = [
   {
     check: 'recordIsForeign',
     reason: 'a copy may be told to start with a new record',
-    object: web({ annotated: foreign, annotations: { [START_ANEW_ANNOTATION]: UID } }),
+    object: web({ annotated: foreign, annotations: { [START_OVER_ANNOTATION]: UID } }),
     action: undefined,
   },
   {
@@ -178,8 +178,8 @@ const cases: CheckCase[] = [
   },
   {
     check: 'recordIsMissing',
-    reason: 'an old start-anew annotation of a copy releases nothing and orders nothing',
-    object: web({ finalizers: [FINALIZER], annotations: { [START_ANEW_ANNOTATION]: UID }, deleting: true }),
+    reason: 'an old start-over annotation of a copy releases nothing and orders nothing',
+    object: web({ finalizers: [FINALIZER], annotations: { [START_OVER_ANNOTATION]: UID }, deleting: true }),
     action: park('RecordMissing'),
   },
   {
