@@ -81,9 +81,9 @@ describe('a connection Secret', () => {
     const before = await secretOf(world);
     await world.visited('web');
     expect((await secretOf(world))?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion);
-    const vnc = { mode: 'enabled', password: 'vnc-password-anew', display: 2, port: 5902, ipv4: '', ipv6: '' };
+    const vnc = { mode: 'enabled', password: 'vnc-password-new', display: 2, port: 5902, ipv4: '', ipv6: '' };
     world.simulator.fleet.updateServer(identifierOf(ready), { ipv6: [], vnc });
-    const after = await waitForSecret(world, ({ data }) => data.vncPassword === 'vnc-password-anew');
+    const after = await waitForSecret(world, ({ data }) => data.vncPassword === 'vnc-password-new');
     expect(after.data).not.toHaveProperty('ipv6');
     expect(after.data.sshHost).toBe(before?.data.sshHost);
   });
@@ -93,12 +93,12 @@ describe('a connection Secret', () => {
     await readyServer(world, 'web', asking);
     const { data, metadata } = (await secretOf(world)) as SecretObject;
     await patchSecret(world, { metadata: { labels: { mine: 'yes' } }, stringData: { vncPassword: 'x', mine: 'kept' } });
-    const mended = await waitForSecret(world, (secret) => secret.data.vncPassword === data.vncPassword);
-    expect(mended.data).toEqual({ ...data, mine: 'kept' });
-    expect(mended.metadata.labels).toMatchObject({ mine: 'yes' });
+    const restored = await waitForSecret(world, (secret) => secret.data.vncPassword === data.vncPassword);
+    expect(restored.data).toEqual({ ...data, mine: 'kept' });
+    expect(restored.metadata.labels).toMatchObject({ mine: 'yes' });
     await world.deleteSecret(NAME);
-    const anew = await waitForSecret(world, (secret) => secret.metadata.uid !== metadata.uid);
-    expect(anew.data).toEqual(data);
+    const recreated = await waitForSecret(world, (secret) => secret.metadata.uid !== metadata.uid);
+    expect(recreated.data).toEqual(data);
   });
 
   it('is also written for an adopted server', async () => {

@@ -85,12 +85,12 @@ describe('an informer', () => {
     const old = await create(admin, namespace, manifest('a'));
     const { seen } = await start();
     await remove(admin, old);
-    const anew = await create(admin, namespace, manifest('a'));
+    const recreated = await create(admin, namespace, manifest('a'));
     await until(() => seen.length === 3);
     expect(seen.map(({ kind, object }) => [kind, object.metadata.uid])).toEqual([
       ['upsert', old.metadata.uid],
       ['gone', old.metadata.uid],
-      ['upsert', anew.metadata.uid],
+      ['upsert', recreated.metadata.uid],
     ]);
   });
 

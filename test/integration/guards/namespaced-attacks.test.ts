@@ -62,7 +62,7 @@ describe('what the operator may not do in other namespaces', () => {
 });
 
 describe("a ServiceAccount with the operator's name in a foreign namespace", () => {
-  it('has no more rights than a user under the guards, whatever its RBAC', async () => {
+  it('has only the rights of a user under the guards, whatever its RBAC grants', async () => {
     await cluster.http.call({ method: 'POST', path: OTHERS, body: virtualServer('impostor') });
     const as = [
       `--as=system:serviceaccount:${OTHER}:vps-operator`,

@@ -90,7 +90,7 @@ describe('getVirtualServer', () => {
   });
 
   it('returns undefined for an object that does not exist', async () => {
-    expect(await kube.getVirtualServer(namespace, 'nobody')).toBeUndefined();
+    expect(await kube.getVirtualServer(namespace, 'absent')).toBeUndefined();
   });
 
   it('does not treat a 404 that is not about the object as its absence', async () => {
@@ -100,8 +100,8 @@ describe('getVirtualServer', () => {
       return true;
     };
     const expected = { code: 'NotFound', status: 404, message: '404 page not found' };
-    await expect(kube.getVirtualServer(namespace, 'nobody')).rejects.toMatchObject(expected);
-    await expect(kube.getSecret(namespace, 'nobody')).rejects.toMatchObject(expected);
+    await expect(kube.getVirtualServer(namespace, 'absent')).rejects.toMatchObject(expected);
+    await expect(kube.getSecret(namespace, 'absent')).rejects.toMatchObject(expected);
   });
 });
 
@@ -208,10 +208,10 @@ describe('writeStatus', () => {
     await expect(kube.writeStatus(versionOf(object), object.status, {})).rejects.toMatchObject({ code: 'Conflict' });
     const newest = await kube.getVirtualServer(namespace, object.metadata.name);
     await remove(http, object);
-    const anew = await create(http, namespace, manifest(object.metadata.name));
+    const recreated = await create(http, namespace, manifest(object.metadata.name));
     const version = versionOf(newest ?? object);
     await expect(kube.writeStatus(version, full, {})).rejects.toMatchObject({ code: 'Conflict' });
-    expect((await kube.getVirtualServer(namespace, object.metadata.name))?.status).toEqual(anew.status);
+    expect((await kube.getVirtualServer(namespace, object.metadata.name))?.status).toEqual(recreated.status);
   });
 
   it('fails with Invalid on a status that exceeds its bounds', async () => {
@@ -237,7 +237,7 @@ describe('getSecret', () => {
       data: { keyId: 'k', secret: 'sü' },
       resourceVersion: expect.stringMatching(/^\d+$/) as string,
     });
-    expect(await kube.getSecret(namespace, 'nobody')).toBeUndefined();
+    expect(await kube.getSecret(namespace, 'absent')).toBeUndefined();
     expect(proxy.requests.every((line) => line.startsWith(`GET /api/v1/namespaces/${namespace}/secrets/`))).toBe(true);
   });
 
@@ -246,7 +246,7 @@ describe('getSecret', () => {
     const { tls } = await cluster.credentials();
     const credentials = () => Promise.resolve({ tls, headers: { 'impersonate-user': 'jane' } });
     const powerless = kubeWith({ cluster: { ...cluster, credentials } });
-    await expect(powerless.getSecret(namespace, 'nobody')).rejects.toMatchObject({ code: 'Forbidden', status: 403 });
+    await expect(powerless.getSecret(namespace, 'absent')).rejects.toMatchObject({ code: 'Forbidden', status: 403 });
   });
 
   it('keeps an unreadable answer out of the error', async () => {

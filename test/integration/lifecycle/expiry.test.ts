@@ -113,7 +113,7 @@ describe('the API server rejects', () => {
     ['an empty list as an expiry', { expiresAt: [] as unknown as string }, 'expiresAt'],
     ['both', { ttl: '72h', expiresAt: '2030-01-01T00:00:00Z' }, 'set expiresAt or ttl, not both'],
     [
-      'an expiry for a server that is to be retained',
+      'an expiry with deletionPolicy: Retain',
       { ttl: '72h', deletionPolicy: 'Retain' },
       'require deletionPolicy: Delete',
     ],

@@ -43,8 +43,8 @@ async function behindProxy(world: World): Promise<{ plugin: Plugin; proxy: Fault
   const file = join(world.journalDir, 'proxied');
   const config = {
     clusters: [{ name: 'front', cluster: { server: proxy.cluster.server } }],
-    users: [{ name: 'nobody', user: {} }],
-    contexts: [{ name: 'front', context: { cluster: 'front', user: 'nobody' } }],
+    users: [{ name: 'anonymous', user: {} }],
+    contexts: [{ name: 'front', context: { cluster: 'front', user: 'anonymous' } }],
     'current-context': 'front',
   };
   await writeFile(file, stringify(config));

@@ -167,8 +167,8 @@ describe('the key', () => {
     expect(conditionOf(refused, 'Ready')?.status).toBe('False');
     expect(refused.status).not.toHaveProperty('products');
     await world.putSecret('vps-api-key', DEFAULT_KEY);
-    const mended = await waitForReason('Available');
-    expect(conditionOf(mended, 'Stalled')).toBeUndefined();
+    const fixed = await waitForReason('Available');
+    expect(conditionOf(fixed, 'Stalled')).toBeUndefined();
   });
 
   it('is read when its missing Secret is created', async () => {

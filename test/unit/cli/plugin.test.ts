@@ -292,7 +292,7 @@ describe('the cost', () => {
     const running = { serverStatus: 'running', price: 4.5 };
     const missing = withReason('ServerMissing', running);
     const end = { deletionTimestamp: '2026-01-01T00:00:00Z' };
-    const letGo = storedWith({ metadata: { ...end, finalizers: ['of.somebody/else'] }, status: running });
+    const letGo = storedWith({ metadata: { ...end, finalizers: ['example.com/other'] }, status: running });
     const held = storedWith({ metadata: { ...end, finalizers: [FINALIZER] }, status: running });
     expect(sumUp([missing, stored('web', letGo)]).all.servers).toBe(0);
     expect(sumUp([stored('web', held)]).all).toEqual({ servers: 1, price: 4.5, unpriced: 0 });

@@ -163,7 +163,7 @@ describe('several files', () => {
     expect(() => loadCluster(undefined, { context: 'x' })).toThrow('/nowhere/a, /nowhere/b');
   });
 
-  // In a Pod, the service account is used instead.
+  // In a Pod, the operator uses its ServiceAccount instead.
   it.skipIf(existsSync('/var/run/secrets/kubernetes.io/serviceaccount/token'))(
     'that are all missing are an error that says what to do',
     () => {

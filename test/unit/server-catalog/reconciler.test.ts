@@ -115,11 +115,11 @@ describe('a catalog', () => {
     const catalog = storedCatalog('c');
     const shelf = feedOf(catalog);
     const reads: string[] = [];
-    let meanwhile = (): void => undefined;
+    let duringRead = (): void => undefined;
     const session = fakeSession({
       catalog: () => {
         reads.push('lists');
-        meanwhile();
+        duringRead();
         return Promise.resolve({ products: [], images: [], diskSizes: {} });
       },
     });
@@ -144,8 +144,8 @@ describe('a catalog', () => {
       log: OPERATOR.log,
       stopping: new AbortController().signal,
     });
-    meanwhile = () => {
-      meanwhile = () => undefined;
+    duringRead = () => {
+      duringRead = () => undefined;
       reconciler.wake('default', catalog.spec.apiKeySecretRef.name);
     };
     await reconciler.reconcile('default/c', catalog);

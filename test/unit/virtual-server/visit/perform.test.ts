@@ -425,7 +425,7 @@ describe('a release', () => {
     },
   );
 
-  it('leaves the Secret of a retained server as it is, and one that goes with its object', async () => {
+  it('does not empty the Secret of a retained server, nor a Secret that is deleted with its object', async () => {
     expect(await letGo('retained', 'Retain')).toBe('a password');
     expect(await letGo('cancelled', 'Delete')).toBe('a password');
   });

@@ -157,7 +157,7 @@ const cases: CheckCase[] = [
   },
   {
     check: 'adoptionIsAsked',
-    reason: 'a waiting overdue order says so, or another one would wait for it',
+    reason: 'a waiting overdue order reports the wait, or another order would wait for it',
     object: webWith(TASKED, { ...adopting('srv1'), status: { conditions: [condition('Creating')] } }),
     given: gathered({ now: NOW + 3_600_000, others: others({ ordering: () => ['default/other'] }) }),
     action: park('TaskOverdue', { afterMs: 5_000 }),
@@ -213,7 +213,7 @@ const cases: CheckCase[] = [
   },
   ...(['TaskInUse', 'TaskNotFound'] as const).map((reason): CheckCase => ({
     check: 'adoptionIsAsked',
-    reason: `${reason}: another server stands for one that was never seen`,
+    reason: `${reason}: you name another server in place of one that was never seen`,
     object: webWith(HELD, { ...adopting('srv2'), status: { conditions: [condition(reason)] } }),
     given: gathered(),
     action: { type: 'adopt', record: HELD, identifier: 'srv2' },
