@@ -122,7 +122,7 @@ describe('the screen', () => {
     expect(text).toContain('\n  Stalled=True for 81s, now TaskNotFound\n');
   });
 
-  it('gives each command once: in the steps, with the word that only the message knows', () => {
+  it('prints each command once, in the next steps, with the value from the message', () => {
     const command =
       '`kubectl annotate --overwrite vps web -n team vps-operator.dev/accept-server=srv1@00:00:5e:00:53:ff`';
     const message = `Server srv1 may be another one. If it is the right one, run ${command}. If not, restore the key`;
@@ -133,7 +133,7 @@ describe('the screen', () => {
   });
 
   it.each(["'vps-operator.dev/accept-server=srv1;reboot@x'", 'vps-operator.dev/accept-server=srv1;reboot@x'])(
-    'copies no word that the shell would change: %s',
+    'copies no argument that the shell would change: %s',
     (word) => {
       const message = `Server srv1 may be another one. If it is not, run \`kubectl annotate --overwrite vps web -n team ${word}\``;
       const conditions = conditionsOf('IdentityUnproven').map((condition) => ({ ...condition, message }));

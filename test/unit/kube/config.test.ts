@@ -165,7 +165,7 @@ describe('several files', () => {
 
   // In a Pod, the operator uses its ServiceAccount instead.
   it.skipIf(existsSync('/var/run/secrets/kubernetes.io/serviceaccount/token'))(
-    'that are all missing are an error that says what to do',
+    'cause an error that says what to do if all are missing',
     () => {
       list('/nowhere/a', '/nowhere/b');
       expect(() => loadCluster()).toThrow('there is no kubeconfig (/nowhere/a, /nowhere/b): give --kubeconfig FILE');

@@ -83,7 +83,7 @@ describe('the key of a catalog', () => {
 describe('a catalog', () => {
   const asked = { annotations: { [RECONCILE_AT_ANNOTATION]: 'now' } };
 
-  it('that was read for the last request is not read after a start until its interval has passed', async () => {
+  it('is not read again after a start if the last request was handled and the interval has not passed', async () => {
     const before = await running([storedCatalog('c', asked)], 'a');
     const { status } = before.shelf.get('c') ?? {};
     const { products, pass } = await running([storedCatalog('c', { ...asked, ...(status && { status }) })], 'b');

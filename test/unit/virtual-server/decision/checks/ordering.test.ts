@@ -82,7 +82,7 @@ const cases: CheckCase[] = [
   },
   {
     check: 'createIsInFlight',
-    reason: "another process's attempt is waited for from now on",
+    reason: "the wait for another process's attempt starts now",
     object: webWith(ATTEMPTED),
     action: park('CreateInFlight', { afterMs: TIMING.takeoverMs }),
   },
@@ -116,7 +116,7 @@ const cases: CheckCase[] = [
   },
   {
     check: 'createIsInFlight',
-    reason: 'an attempt in the own journal is no longer in flight',
+    reason: 'an attempt in the journal of this process is no longer in flight',
     object: webWith(ATTEMPTED),
     given: facts({ notes: [note] }),
     action: undefined,
@@ -130,7 +130,7 @@ const cases: CheckCase[] = [
   },
   {
     check: 'adoptionIsAsked',
-    reason: 'holders are named only after the server was read',
+    reason: 'the operator reads the server before it names a holder',
     object: web(adopting('srv1')),
     given: gathered({ others: busy }),
     action: { type: 'adopt', record: undefined, identifier: 'srv1' },
@@ -143,7 +143,7 @@ const cases: CheckCase[] = [
   },
   {
     check: 'adoptionIsAsked',
-    reason: 'an object without a key is told about no holder',
+    reason: 'an object without a key learns of no holder',
     object: web(adopting('srv1')),
     given: gathered({ others: busy, credentials: secretGone }),
     action: park('SecretNotFound', { retry: 'adopt' }),
@@ -171,28 +171,28 @@ const cases: CheckCase[] = [
   },
   {
     check: 'adoptionIsAsked',
-    reason: 'while the own task runs, an invalid adopt annotation is not reported',
+    reason: "an invalid adopt annotation is not reported while the object's task runs",
     object: webWith(TASKED, { ...adopting('two words'), status: { conditions: [condition('Creating')] } }),
     given: gathered(),
     action: undefined,
   },
   {
     check: 'adoptionIsAsked',
-    reason: 'once the own task is fruitless, an invalid adopt annotation is reported',
+    reason: "an invalid adopt annotation is reported once the object's task is fruitless",
     object: webWith(TASKED, { ...adopting('two words'), status: { conditions: [condition('TaskNotFound')] } }),
     given: gathered(),
     action: park('AdoptInvalid'),
   },
   {
     check: 'adoptionIsAsked',
-    reason: 'the own task will tell which server it creates',
+    reason: "the object's task will name the server that it creates",
     object: webWith(TASKED, { ...adopting('srv1'), status: { conditions: [condition('Creating')] } }),
     given: gathered(),
     action: undefined,
   },
   ...FRUITLESS.map((reason): CheckCase => ({
     check: 'adoptionIsAsked',
-    reason: `${reason}: the own task will not tell`,
+    reason: `${reason}: the object's task will not name a server`,
     object: webWith(TASKED, { ...adopting('srv1'), status: { conditions: [condition(reason)] } }),
     given: gathered(),
     action: { type: 'adopt', record: TASKED, identifier: 'srv1' },
@@ -206,7 +206,7 @@ const cases: CheckCase[] = [
   },
   {
     check: 'adoptionIsAsked',
-    reason: 'a task that has run for an hour is not waited for, whatever its condition',
+    reason: 'the operator does not wait for a task that has run for an hour, whatever its condition',
     object: webWith(TASKED, { ...adopting('srv1'), status: { conditions: [condition('Creating')] } }),
     given: gathered({ now: NOW + 3_600_000 }),
     action: { type: 'adopt', record: TASKED, identifier: 'srv1' },
@@ -227,14 +227,14 @@ const cases: CheckCase[] = [
   },
   {
     check: 'adoptionIsAsked',
-    reason: 'the own server is not adopted with another spelling',
+    reason: 'the object does not adopt its own server under another spelling',
     object: webWith(HELD, { ...adopting('SRV1'), status: { conditions: [condition('TaskInUse')] } }),
     given: gathered(),
     action: undefined,
   },
   {
     check: 'adoptionIsAsked',
-    reason: 'a held server is not given away',
+    reason: 'the object keeps the server that it holds',
     object: webWith(HELD, adopting('srv2')),
     given: gathered(),
     action: undefined,
@@ -262,13 +262,13 @@ const cases: CheckCase[] = [
   },
   {
     check: 'serverIsToBeOrdered',
-    reason: 'a key comes first',
+    reason: 'an order needs a key first',
     object: fresh,
     action: { type: 'gather', what: 'credentials' },
   },
   {
     check: 'serverIsToBeOrdered',
-    reason: 'then the SSH keys',
+    reason: 'an order needs the SSH keys next',
     object: fresh,
     given: facts({ credentials }),
     action: { type: 'gather', what: 'sshKeys' },
@@ -282,14 +282,14 @@ const cases: CheckCase[] = [
   },
   {
     check: 'serverIsToBeOrdered',
-    reason: "then the provider's lists",
+    reason: "an order needs the provider's lists next",
     object: fresh,
     given: facts({ credentials, sshKeys: { ok: true, text: SSH_KEY } }),
     action: { type: 'gather', what: 'catalog' },
   },
   {
     check: 'serverIsToBeOrdered',
-    reason: 'a journal that cannot be written costs neither a call nor a claim',
+    reason: 'the operator makes no call and no claim while it cannot write the journal',
     object: fresh,
     given: gathered({ journalProblem: 'no space left on device', credentials: undefined } as unknown as Facts),
     action: {
@@ -306,14 +306,14 @@ const cases: CheckCase[] = [
   },
   {
     check: 'serverIsToBeOrdered',
-    reason: 'a provider that is down costs no claim',
+    reason: 'the operator makes no claim while the provider is down',
     object: fresh,
     given: gathered({ catalog: { ok: false, reason: 'ProviderUnavailable', message: 'down', retryAfterMs: 7 } }),
     action: park('ProviderUnavailable', { retry: 'gather', atLeastMs: 7 }),
   },
   {
     check: 'serverIsToBeOrdered',
-    reason: 'nothing is ordered that the provider does not offer',
+    reason: 'the provider does not offer what the spec asks for',
     object: web({ spec: { product: 'vps-3gb' } }),
     given: gathered(),
     action: park('InvalidSpec', { retry: 'gather', afterMs: TIMING.resyncMs }),
@@ -334,7 +334,7 @@ const cases: CheckCase[] = [
   },
   {
     check: 'serverIsToBeOrdered',
-    reason: 'all is in order',
+    reason: 'every other check has passed',
     object: fresh,
     given: gathered(),
     action: { type: 'claim', record: undefined, account: ACCOUNT },
