@@ -160,7 +160,7 @@ describe('a Secret of another owner', () => {
     expect(world.simulator.aliveServers()).toEqual([]);
   });
 
-  it('gives its name to the object once it is deleted', async () => {
+  it('frees its name for the object once it is deleted', async () => {
     const world = await connected();
     await makeSecret(world, { stringData: { password: 'theirs' } });
     await readyServer(world, 'web', asking);
@@ -169,7 +169,7 @@ describe('a Secret of another owner', () => {
     expect((await secretOf(world))?.data).not.toHaveProperty('password');
   });
 
-  it('reports it to the second of two objects with the same name', async () => {
+  it('is reported to the second of two objects that name the same Secret', async () => {
     const world = await connected();
     const first = await readyServer(world, 'web', asking);
     const second = await readyServer(world, 'other', asking);

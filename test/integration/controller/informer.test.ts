@@ -94,7 +94,7 @@ describe('an informer', () => {
     ]);
   });
 
-  it('is told about the API server with every event', async () => {
+  it('counts every event as a sign of life of the API server', async () => {
     let clock = 0;
     const { informer, seen } = await start({ timers: { ...realTimers, monotonic: () => clock } });
     await createMany('a');
@@ -201,7 +201,7 @@ describe('stop', () => {
     expect(watches()).toHaveLength(1);
   });
 
-  it('makes a handler that calls it receive nothing more', async () => {
+  it('delivers no further event to a handler that calls it', async () => {
     await createMany('a', 'b', 'c');
     const stops: Promise<void>[] = [];
     const observed: Observed = observe(

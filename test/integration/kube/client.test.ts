@@ -119,7 +119,7 @@ describe('patchMetadata', () => {
     expect(released.metadata.annotations).toBeUndefined();
   });
 
-  it('leaves alone what it does not read: annotations, labels and owner references of others', async () => {
+  it('keeps annotations, labels and owner references of other clients, which it does not read', async () => {
     const object = await createOne();
     const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: 'a-uid' };
     const theirs = { annotations: { other: 'x' }, labels: { a: 'b' }, ownerReferences: [owner] };
@@ -133,7 +133,7 @@ describe('patchMetadata', () => {
     expect(await http.call({ path })).toMatchObject({ metadata: theirs, status: { observedGeneration: 1 } });
   });
 
-  it('leaves finalizers of others alone when it is given none', async () => {
+  it('keeps finalizers of other clients when it is given none', async () => {
     const object = await createOne();
     const theirs = await edit(http, object, { metadata: { finalizers: ['example.org/theirs'] } });
     const written = await kube.patchMetadata(versionOf(theirs), { annotations: { a: 'b' } });
@@ -180,7 +180,7 @@ describe('writeStatus', () => {
     record: { owner: 'uid', mode: 'create', attempt: 'a1', orphans: [{ task: 3 }] },
   };
 
-  it('makes the status exactly what it is given, including removed fields', async () => {
+  it('replaces the whole status, which also removes fields', async () => {
     const object = await createOne();
     const first = await kube.writeStatus(versionOf(object), object.status, full);
     expect(first.status).toEqual(full);

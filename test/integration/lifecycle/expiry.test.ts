@@ -55,7 +55,7 @@ describe('expiresAt', () => {
   });
 
   it.each(['2099-01-31T18:00:00,5Z', '2099-01-31T18:00:00.123456789Z', '2099-01-31T18:00:00-24:00'])(
-    'is parsed like the API server does: %s is far away',
+    'is parsed as the API server parses it: %s is far away',
     async (expiresAt) => {
       const world = await createWorld();
       await world.create(virtualServer('web', withSpec({ expiresAt })));

@@ -143,7 +143,7 @@ describe('kubectl vps adopt --from-record', () => {
     expect(sent(world)).toHaveLength(2);
   });
 
-  it('leaves alone what only the user can decide, and what no label selects', async () => {
+  it('skips objects that only the user can decide on, and objects that no label selects', async () => {
     const world = await createWorld();
     await readyServer(world, 'web', withSpec({ deletionPolicy: 'Retain' }));
     const copied = recordOf((await world.get('web')) as VirtualServer);

@@ -84,7 +84,7 @@ const isDenied = (error: unknown): boolean => String(error).includes('denied req
 describe.each(['base', 'namespaced'] as const)('%s without the component', (which) => {
   const life = (): Life => (which === 'base' ? base : namespaced);
 
-  it('reports a Ready server, and that it may not write the Secret', () => {
+  it('makes the server Ready, and reports that the operator may not write the Secret', () => {
     const { early } = life();
     expect(condition(early, 'Ready')).toMatchObject({ status: 'True', reason: 'Available' });
     expect(condition(early, 'ConnectionSecret')).toMatchObject({
