@@ -74,7 +74,9 @@ describe('a copied object', () => {
 
     await world.delete('copy');
     await world.waitGone('copy');
-    expect(world.simulator.ledger.cancels().map(({ identifier }) => identifier)).toEqual([startedOver.status?.identifier]);
+    expect(world.simulator.ledger.cancels().map(({ identifier }) => identifier)).toEqual([
+      startedOver.status?.identifier,
+    ]);
   });
 });
 
