@@ -76,7 +76,7 @@ const cases: CheckCase[] = [
   },
   {
     check: 'taskRuns',
-    reason: 'the task has no more to report, so the server is read',
+    reason: 'the task has nothing new to report, so the server is read',
     object: webWith(HELD),
     given: gathered({ memo: memo({ readInstead: { why: 'taskNotFound' } }) }),
     action: { type: 'readServer', record: HELD, identifier: 'srv1' },
