@@ -144,8 +144,8 @@ export const statusSchema = z
       .object({
         id: z.int().min(0).describe('Number of the task.'),
         message: text.optional().describe("The provider's words for the progress."),
-        percent: z.int().min(0).max(100).optional().describe('Percent complete, if the message says so.'),
-        secondsRemaining: count.optional().describe('Seconds remaining, if the message says so.'),
+        percent: z.int().min(0).max(100).optional().describe('Percent complete, if the message contains it.'),
+        secondsRemaining: count.optional().describe('Seconds remaining, if the message contains them.'),
       })
       .optional()
       .describe('The task that creates the server, while the task runs.'),

@@ -110,8 +110,8 @@ export class CatalogReconciler implements Reconciler<ServerCatalog> {
     // Do this before asking for the key: if the key changes during the read, the lists are read again.
     this.#woken.delete(uid);
     // After a failure, only a fresh answer proves that the failure has ended.
-    const anew = isRequested(catalog) || failuresBefore > 0;
-    const lists = await this.#read(catalog, anew ? 0 : SHARED_AGE_MS);
+    const isFreshNeeded = isRequested(catalog) || failuresBefore > 0;
+    const lists = await this.#read(catalog, isFreshNeeded ? 0 : SHARED_AGE_MS);
     if (stopping.aborted) return 0;
     const status = catalogStatus(catalog, lists, timers.now());
     const isChanged = !isDeepEqual(catalog.status, status);

@@ -74,7 +74,7 @@ export function parseCommandLine(args: string[], env: Record<string, string | un
     secret: flags.secret ?? env['VPS_SIMULATOR_SECRET'] ?? DEFAULT_KEY.secret,
   };
   if (key.keyId === '' || key.keyId.includes(':'))
-    throw new UsageError('--key-id must not be empty and must not contain a colon');
+    throw new UsageError('--key-id must have at least one character and no colon');
   const options: CommandLine = { accounts: [{ name: 'default', keys: [key] }], ...worldOptions(flags) };
   if (flags.host !== undefined) options.host = flags.host;
   if (flags.port !== undefined) options.port = port('--port', flags.port);

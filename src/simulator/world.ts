@@ -97,7 +97,7 @@ const ORDERS: Record<string, Order> = {
     if (!atNextCreate) return () => void fleet.reuseIdentifier(identifier, account);
     if (account === undefined) return () => fleet.reuseAtNextCreate(identifier);
     throw new WrongOrderError(
-      `${fields.path('account')} must not be set with atNextCreate: the create decides the account`,
+      `${fields.path('account')} cannot be combined with atNextCreate: the create decides the account`,
     );
   },
   addresses: ({ fleet }, fields) => {
@@ -164,7 +164,7 @@ function timeWindow(simulation: Simulation, fields: Fields): TimeWindow {
   const forMs = fields.maybeMs('forMs');
   if (forMs === undefined) return given({ fromMs, untilMs });
   if (fromMs !== undefined || untilMs !== undefined) {
-    throw new WrongOrderError(`${fields.path('forMs')} must not be set with fromMs or untilMs`);
+    throw new WrongOrderError(`${fields.path('forMs')} cannot be combined with fromMs or untilMs`);
   }
   return { untilMs: simulation.now() + forMs };
 }

@@ -75,7 +75,7 @@ export const CONNECTIONS: Readonly<Record<string, Scenario>> = {
     async act(stage) {
       await ready(stage);
       const identifier = servers(stage);
-      const vnc = { mode: 'enabled', password: `${PASSWORD}-anew`, display: 9, port: 5909, ipv4: '', ipv6: '' };
+      const vnc = { mode: 'enabled', password: `${PASSWORD}-new`, display: 9, port: 5909, ipv4: '', ipv6: '' };
       stage.simulator.fleet.updateServer(identifier, { vnc });
       await says(stage, 'the new password', true, identifier);
       await stage.people.edit(NAME, { spec: { deletionPolicy: 'Retain' } });

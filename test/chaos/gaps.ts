@@ -14,7 +14,7 @@ export interface Gap {
   /** Must not wait for the operator. */
   act: (stage: Stage) => Promise<void>;
   /** Called repeatedly while the operator is blind; returns true when people have done something. */
-  meanwhile?: (stage: Stage) => Promise<boolean>;
+  whileBlind?: (stage: Stage) => Promise<boolean>;
   /** Runs once the operator sees everything again. */
   end: (stage: Stage) => Promise<void>;
 }
@@ -82,7 +82,7 @@ export const GAPS: Readonly<Record<string, Gap>> = {
       await stage.people.remove(NAME);
       await reapplied(stage);
     },
-    meanwhile: reapplied,
+    whileBlind: reapplied,
     async end(stage) {
       const isDeleting = (): boolean => stage.objects.object(NAME)?.metadata.deletionTimestamp !== undefined;
       await stage.until('the first object to be gone', () => !isDeleting());

@@ -108,7 +108,7 @@ class StalePlan {
   async #see(stage: Stage): Promise<void> {
     // While people act all requests wait, so silence proves nothing about the operator.
     if (this.#state !== 'blind' || this.#since === Infinity) return;
-    if ((await this.#gap.meanwhile?.(stage)) === true) this.#since = stage.traffic.labels.length;
+    if ((await this.#gap.whileBlind?.(stage)) === true) this.#since = stage.traffic.labels.length;
     if (stage.traffic.labels.length - this.#since < ENOUGH_REQUESTS && stage.traffic.quietMs < QUIET_MS) return;
     this.#state = 'over';
     const { gate } = stage.leader.proxy;

@@ -61,9 +61,9 @@ async function moveTo(world: World, name: string, spec: Spec): Promise<VirtualSe
 }
 
 /** Makes the object Ready from any state, then deletes it. Fields that were already sent with an order stay. */
-async function mendAndDelete(world: World, name: string): Promise<void> {
-  const mended = await moveTo(world, name, { ...(await orderedPart(world, name)), deletionPolicy: 'Delete' });
-  expect(condition(mended, 'Ready'), JSON.stringify(mended)).toMatchObject({ status: 'True', reason: 'Available' });
+async function fixAndDelete(world: World, name: string): Promise<void> {
+  const fixed = await moveTo(world, name, { ...(await orderedPart(world, name)), deletionPolicy: 'Delete' });
+  expect(condition(fixed, 'Ready'), JSON.stringify(fixed)).toMatchObject({ status: 'True', reason: 'Available' });
   await world.delete(name);
   await world.waitGone(name);
 }
@@ -121,7 +121,7 @@ describe('a spec generated from the schema', () => {
     console.log(`${invalid.length} invalid specs`);
     expect(wrong).toEqual([]);
     expect((await world.get('victim'))?.metadata.generation).toBe(1);
-    await mendAndDelete(world, 'victim');
+    await fixAndDelete(world, 'victim');
     expectOneLifeEach(world, 1);
   });
 
@@ -136,7 +136,7 @@ describe('a spec generated from the schema', () => {
     const taken = await world.create(manifest('web', spec));
     expect(taken.spec).not.toHaveProperty('surprise');
     expect(taken.spec.apiKeySecretRef).toEqual({ name: 'vps-api-key' });
-    await mendAndDelete(world, 'web');
+    await fixAndDelete(world, 'web');
     expectOneLifeEach(world, 1);
   });
 
@@ -150,7 +150,7 @@ describe('a spec generated from the schema', () => {
       const { reason = '' } = condition(await settled(world, name), 'Ready') ?? {};
       reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
       expect(reason === 'Available', `${path} ${what}: ${reason}`).toBe(isOffered(spec));
-      await mendAndDelete(world, name);
+      await fixAndDelete(world, name);
     });
     console.log(`${valid.length} valid specs: ${JSON.stringify(Object.fromEntries(reasons))}`);
     expectOneLifeEach(world, valid.length);
@@ -205,7 +205,7 @@ describe(`a walk through specs (seed ${SEED})`, () => {
         const trail = `walk ${walk}: ${JSON.stringify({ a, b }).slice(0, 1000)}`;
         expect(back, trail).toEqual(afresh);
         expect(back, trail).toEqual(first);
-        for (const name of [walker, fresh]) await mendAndDelete(world, name);
+        for (const name of [walker, fresh]) await fixAndDelete(world, name);
       },
     );
     expectOneLifeEach(world, 2 * WALKS);

@@ -60,7 +60,7 @@ const sent = (result: CreateOutcome): Outcome => ({ type: 'sent', result });
 const pending: Outcome = { type: 'pending', status: 'Installing, 40 %, 30 seconds remaining' };
 const refusal = new ResponseError(422, 'no such product');
 
-/** The process that polled the task knows that it is over. */
+/** This process polled the task to its end, and remembers it. */
 const OVER = { failures: 0, taskComplete: 'srv1' };
 const ready = reached(visit(webWith(HELD), { memo: OVER, answers: { readServer: server() } }));
 const lost = reached(
@@ -165,7 +165,7 @@ export function states(): Record<string, State> {
     // Not reconciled yet: a new object, an edit, a deletion, a fixed spec.
     new: unsaid(web()),
     edited: unsaid(edited(ready, { spec: { deletionPolicy: 'Retain' } })),
-    mended: unsaid(edited(invalid.object, { spec: { diskSize: 20 } })),
+    fixed: unsaid(edited(invalid.object, { spec: { diskSize: 20 } })),
     terminating: unsaid(doomed),
 
     Available: seen('Available', webWith(HELD), { memo: OVER, answers }),
@@ -260,7 +260,7 @@ export function states(): Record<string, State> {
     Paused: seen('Paused', web({ annotations: paused })),
     Paused_ready: seen('Paused', edited(ready, { annotations: paused })),
     Paused_edited: seen('Paused', edited(ready, { annotations: paused, spec: { deletionPolicy: 'Retain' } })),
-    Paused_mended: seen('Paused', edited(invalid.object, { annotations: paused, spec: { diskSize: 20 } })),
+    Paused_fixed: seen('Paused', edited(invalid.object, { annotations: paused, spec: { diskSize: 20 } })),
     Paused_stalled: seen('Paused', edited(lost, { annotations: paused })),
     Paused_deleting: seen('Paused', edited(doomed, { annotations: paused })),
   };

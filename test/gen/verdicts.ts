@@ -29,7 +29,7 @@ const suspended: Verdict = { argo: 'Suspended', says: ['Paused'], flux: 'InProgr
 export const VERDICTS: Record<string, Verdict> = {
   new: unseen,
   edited: unseen,
-  mended: unseen,
+  fixed: unseen,
   terminating: { ...unseen, kstatus: 'Terminating' },
 
   Available: healthy,
@@ -106,7 +106,7 @@ export const VERDICTS: Record<string, Verdict> = {
   Paused: suspended,
   Paused_ready: { ...suspended, flux: 'Current', kstatus: 'Current' },
   Paused_edited: suspended,
-  Paused_mended: suspended,
+  Paused_fixed: suspended,
   // A pause must not hide that a person has to act.
   Paused_stalled: stuck,
   Paused_deleting: { ...suspended, kstatus: 'Terminating' },

@@ -110,7 +110,7 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/visit/perform.ts',
     find: "if (result.kind === 'created') await room.journal.task(uid, attempt, result.task);",
     replace: '',
-    tests: ['test/integration/orders/create-meanwhile.test.ts'],
+    tests: ['test/integration/orders/change-during-create.test.ts'],
   },
   {
     name: 'orders again when a task is not found',
@@ -989,7 +989,7 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/checks/record.test.ts'],
   },
   {
-    name: 'releases an object without a record although nobody set not-created',
+    name: 'releases an object without a record although not-created is not set',
     file: 'src/virtual-server/decision/checks/record.ts',
     find: 'if (!deleting || !saysNothingCreated(object)) return undefined;',
     replace: 'if (!deleting) return undefined;',

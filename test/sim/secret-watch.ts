@@ -142,7 +142,7 @@ export class SecretWatch {
   }
 
   #follow(): void {
-    if (this.#api.restores !== this.#restores) this.#beginAnew();
+    if (this.#api.restores !== this.#restores) this.#reset();
     for (const { object, deleted, restored } of this.#api.servers.changes.slice(this.#seen)) {
       this.#learn(object);
       if (deleted && restored !== true && this.#alwaysOn) this.#judgeEnd(object);
@@ -151,7 +151,7 @@ export class SecretWatch {
   }
 
   /** After a restore of etcd, Secrets and objects exist again as they were in the backup. */
-  #beginAnew(): void {
+  #reset(): void {
     this.#restores = this.#api.restores;
     for (const known of this.#objects.values()) Object.assign(known, { deletedAt: Infinity, record: undefined });
     this.#expired.clear();

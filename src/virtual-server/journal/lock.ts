@@ -16,7 +16,7 @@ export async function lockFolder(dir: string): Promise<() => Promise<void>> {
     return listen(`\0vps-operator-journal-${dev.toString(16)}-${ino.toString(16)}`, dir);
   }
   const path = join(dir, 'lock');
-  if (await nobodyAnswers(path)) await rm(path, { force: true });
+  if (await isAbandoned(path)) await rm(path, { force: true });
   return listen(path, dir);
 }
 
@@ -34,7 +34,7 @@ async function listen(name: string, dir: string): Promise<() => Promise<void>> {
   return () => new Promise((resolve) => server.close(() => resolve()));
 }
 
-async function nobodyAnswers(path: string): Promise<boolean> {
+async function isAbandoned(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path);
     socket.once('connect', () => {

@@ -104,7 +104,7 @@ describe('a nonsense answer', () => {
 });
 
 describe('an implausible identifier', () => {
-  it('of 1 KB is neither shortened nor stored; the next valid one is stored', async () => {
+  it('of 1 KB is not stored, not even shortened, and the next valid one is stored', async () => {
     const world = await createWorld({ simulator: { taskDurationMs: Infinity } });
     const long = (body: unknown): object => ({ ...(body as object), identifier: 'x'.repeat(1024) });
     const fault = world.simulator.faults.inject({ match: POLL, times: Infinity, action: { kind: 'body', body: long } });
@@ -119,7 +119,7 @@ describe('an implausible identifier', () => {
     expect(sent(world)).toHaveLength(1);
   });
 
-  it('that changes between two polls parks the order, and the first one is kept', async () => {
+  it('that changes between two polls parks the order, and the operator keeps the first one', async () => {
     const { world, finish } = await creatingWorld();
     const before = await world.get('web');
     const other = (body: unknown): object => ({ ...(body as object), identifier: 'vs-of-others' });
@@ -137,7 +137,7 @@ describe('an implausible identifier', () => {
     expect((await world.get('web'))?.status?.identifier).toBe('vs1001');
   });
 
-  it('of another server in the completed task leads to the server that the task named before', async () => {
+  it('in the answer of a completed task does not replace the one that the task named before', async () => {
     const { world, finish } = await creatingWorld();
     world.simulator.fleet.addServer('default', { identifier: 'vs-of-others' });
     const fault = world.simulator.faults.inject({
@@ -160,7 +160,7 @@ describe('an implausible identifier', () => {
     expect(world.simulator.aliveServers().map(({ identifier }) => identifier)).toEqual(['vs-of-others']);
   });
 
-  it("in the answer to a read does not replace the server's own", async () => {
+  it('in the answer to a read does not replace the identifier of the server', async () => {
     const world = await readyWorld();
     const other = (body: unknown): object => ({ ...(body as object), identifier: 'vs-of-others' });
     const fault = world.simulator.faults.inject({

@@ -46,17 +46,20 @@ describe('a Location that leads away from the provider', () => {
     ['a step upwards', (_port, path) => `${path}/../../../login`],
   ];
 
-  it.concurrent.for(PLACES)('to %s is not followed; the body counts', async ([, place], { onTestFinished }) => {
-    const { port, connections } = await startElsewhere(onTestFinished);
-    const world = await createWorld({ onTestFinished });
-    for (const match of [CREATE, POLL]) {
-      const location = (original: string): string => place(port, new URL(original).pathname);
-      always(world, match, { kind: 'location', location });
-    }
-    await lives(world);
-    expect(connections()).toBe(0);
-    expect(world.simulator.ledger.unknownRoutes()).toEqual([]);
-  });
+  it.concurrent.for(PLACES)(
+    'to %s is ignored, and the operator uses the body instead',
+    async ([, place], { onTestFinished }) => {
+      const { port, connections } = await startElsewhere(onTestFinished);
+      const world = await createWorld({ onTestFinished });
+      for (const match of [CREATE, POLL]) {
+        const location = (original: string): string => place(port, new URL(original).pathname);
+        always(world, match, { kind: 'location', location });
+      }
+      await lives(world);
+      expect(connections()).toBe(0);
+      expect(world.simulator.ledger.unknownRoutes()).toEqual([]);
+    },
+  );
 
   it.concurrent.for([301, 302, 303, 307, 308])(
     'receives no key, token or create when a login, then a create are answered with %i',
@@ -188,7 +191,7 @@ describe('fields of another type', () => {
     await ends(world);
   });
 
-  it.concurrent('in lists drop only the elements that have them', async ({ onTestFinished }) => {
+  it.concurrent('remove only the affected elements of a list', async ({ onTestFinished }) => {
     const world = await createWorld({ onTestFinished });
     const among = (body: unknown[]): unknown[] => [null, 7, 'x', {}, { code: 7, name: [] }, ...body];
     always(world, { route: '/beta/vps/products' }, { kind: 'body', body: among });
@@ -212,7 +215,7 @@ describe('fields of another type', () => {
   ];
 
   it.concurrent.for(SPOILT)(
-    'that matter are reported, and the operator waits until they are valid: %s',
+    'are reported if they are required, and the operator waits until they are valid: %s',
     async ([, match, body, words], { onTestFinished }) => {
       const world = await createWorld({ onTestFinished });
       const fault = always(world, match, { kind: 'body', body });

@@ -81,9 +81,9 @@ describe('a connection Secret', () => {
     const before = await secretOf(world);
     await world.visited('web');
     expect((await secretOf(world))?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion);
-    const vnc = { mode: 'enabled', password: 'vnc-password-anew', display: 2, port: 5902, ipv4: '', ipv6: '' };
+    const vnc = { mode: 'enabled', password: 'vnc-password-new', display: 2, port: 5902, ipv4: '', ipv6: '' };
     world.simulator.fleet.updateServer(identifierOf(ready), { ipv6: [], vnc });
-    const after = await waitForSecret(world, ({ data }) => data.vncPassword === 'vnc-password-anew');
+    const after = await waitForSecret(world, ({ data }) => data.vncPassword === 'vnc-password-new');
     expect(after.data).not.toHaveProperty('ipv6');
     expect(after.data.sshHost).toBe(before?.data.sshHost);
   });
@@ -93,12 +93,12 @@ describe('a connection Secret', () => {
     await readyServer(world, 'web', asking);
     const { data, metadata } = (await secretOf(world)) as SecretObject;
     await patchSecret(world, { metadata: { labels: { mine: 'yes' } }, stringData: { vncPassword: 'x', mine: 'kept' } });
-    const mended = await waitForSecret(world, (secret) => secret.data.vncPassword === data.vncPassword);
-    expect(mended.data).toEqual({ ...data, mine: 'kept' });
-    expect(mended.metadata.labels).toMatchObject({ mine: 'yes' });
+    const restored = await waitForSecret(world, (secret) => secret.data.vncPassword === data.vncPassword);
+    expect(restored.data).toEqual({ ...data, mine: 'kept' });
+    expect(restored.metadata.labels).toMatchObject({ mine: 'yes' });
     await world.deleteSecret(NAME);
-    const anew = await waitForSecret(world, (secret) => secret.metadata.uid !== metadata.uid);
-    expect(anew.data).toEqual(data);
+    const recreated = await waitForSecret(world, (secret) => secret.metadata.uid !== metadata.uid);
+    expect(recreated.data).toEqual(data);
   });
 
   it('is also written for an adopted server', async () => {
@@ -160,7 +160,7 @@ describe('a Secret of another owner', () => {
     expect(world.simulator.aliveServers()).toEqual([]);
   });
 
-  it('gives its name to the object once it is deleted', async () => {
+  it('frees its name for the object once it is deleted', async () => {
     const world = await connected();
     await makeSecret(world, { stringData: { password: 'theirs' } });
     await readyServer(world, 'web', asking);
@@ -169,7 +169,7 @@ describe('a Secret of another owner', () => {
     expect((await secretOf(world))?.data).not.toHaveProperty('password');
   });
 
-  it('reports it to the second of two objects with the same name', async () => {
+  it('is reported to the second of two objects that name the same Secret', async () => {
     const world = await connected();
     const first = await readyServer(world, 'web', asking);
     const second = await readyServer(world, 'other', asking);

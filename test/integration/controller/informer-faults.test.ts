@@ -40,11 +40,11 @@ async function start(options: Partial<Parameters<typeof observe>[1]> = {}) {
   return observed;
 }
 
-/** Breaks the watch, and prevents a new one until `meanwhile` is done. */
-async function duringAnOutage(meanwhile: () => Promise<void>): Promise<void> {
+/** Breaks the watch, and prevents a new one until `change` is done. */
+async function duringAnOutage(change: () => Promise<void>): Promise<void> {
   proxy.refusing = true;
   proxy.cut();
-  await meanwhile();
+  await change();
   const attempts = proxy.connections.total;
   await until(() => proxy.connections.total > attempts);
   proxy.refusing = false;
@@ -81,23 +81,23 @@ describe('an informer', () => {
     const lost = await create(admin, namespace, manifest('lost'));
     const replaced = await create(admin, namespace, manifest('replaced'));
     const { seen, holds } = await start();
-    let anew = replaced;
+    let recreated = replaced;
     await duringAnOutage(async () => {
       await remove(admin, lost);
       await remove(admin, replaced);
-      anew = await create(admin, namespace, manifest('replaced'));
+      recreated = await create(admin, namespace, manifest('replaced'));
       let answered = false;
       proxy.intercept = (request, response) => isWatch(request) && !answered && (answered = answer(response));
     });
-    await until(() => holds(kept, anew));
+    await until(() => holds(kept, recreated));
     expect(seen.slice(3).map(({ kind, object, previous }) => [kind, object.metadata.uid, previous])).toEqual([
       ['gone', lost.metadata.uid, undefined],
       ['gone', replaced.metadata.uid, undefined],
-      ['upsert', anew.metadata.uid, undefined],
+      ['upsert', recreated.metadata.uid, undefined],
     ]);
     expect(lists()).toHaveLength(2);
     const late = await create(admin, namespace, manifest('late'));
-    await until(() => holds(kept, anew, late));
+    await until(() => holds(kept, recreated, late));
   });
 
   it('restarts a list whose pages have expired', async () => {

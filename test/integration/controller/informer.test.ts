@@ -85,16 +85,16 @@ describe('an informer', () => {
     const old = await create(admin, namespace, manifest('a'));
     const { seen } = await start();
     await remove(admin, old);
-    const anew = await create(admin, namespace, manifest('a'));
+    const recreated = await create(admin, namespace, manifest('a'));
     await until(() => seen.length === 3);
     expect(seen.map(({ kind, object }) => [kind, object.metadata.uid])).toEqual([
       ['upsert', old.metadata.uid],
       ['gone', old.metadata.uid],
-      ['upsert', anew.metadata.uid],
+      ['upsert', recreated.metadata.uid],
     ]);
   });
 
-  it('is told about the API server with every event', async () => {
+  it('counts every event as a sign of life of the API server', async () => {
     let clock = 0;
     const { informer, seen } = await start({ timers: { ...realTimers, monotonic: () => clock } });
     await createMany('a');
@@ -201,7 +201,7 @@ describe('stop', () => {
     expect(watches()).toHaveLength(1);
   });
 
-  it('makes a handler that calls it receive nothing more', async () => {
+  it('delivers no further event to a handler that calls it', async () => {
     await createMany('a', 'b', 'c');
     const stops: Promise<void>[] = [];
     const observed: Observed = observe(

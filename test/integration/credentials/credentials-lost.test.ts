@@ -145,7 +145,7 @@ describe('an operator that starts after the Secret was deleted', () => {
     expect(world.simulator.ledger.cancels()).toHaveLength(2);
   });
 
-  it('holds an object whose create was lost until a person resolves it', async () => {
+  it('holds an object whose create was lost until a user resolves it', async () => {
     const world = await createWorld();
     world.simulator.faults.inject({ match: CREATE, action: { kind: 'reset', after: true } });
     await world.create(virtualServer('web'));

@@ -17,7 +17,7 @@ it('orders and cancels servers with its shipped permissions', async () => {
   expect(await pod.stop()).toBe(0);
 });
 
-it('continues in a new pod what the old one began, and orders nothing twice', async () => {
+it('continues the work of an old pod in a new one, and orders nothing twice', async () => {
   const old = await here.pod();
   await old.saying('became the leader');
   await here.applyServer('web');

@@ -46,7 +46,7 @@ const withMetadata = (name: string, changes: object): Manifest => {
   return { ...manifest, metadata: { ...metadata, ...changes } };
 };
 
-describe('what the operator may not do in other namespaces', () => {
+describe('the operator in other namespaces', () => {
   it.each([
     ['read a Secret', { path: `/api/v1/namespaces/${OTHER}/secrets/vps-api-key` }],
     ['list Secrets', { path: `/api/v1/namespaces/${OTHER}/secrets` }],
@@ -55,14 +55,14 @@ describe('what the operator may not do in other namespaces', () => {
     ['list VirtualServers of all namespaces', { path: `/apis/${API_VERSION}/${SERVER_PLURAL}` }],
     ['take a finalizer off', { method: 'PATCH', path: `${OTHERS}/web`, body: { metadata: { finalizers: null } } }],
     ['write a status', { method: 'PATCH', path: `${OTHERS}/web/status`, body: { status: null } }],
-  ] as const)('%s', async (_what, call) => {
+  ] as const)('may not %s', async (_what, call) => {
     const contentType = 'application/merge-patch+json';
     await expect(operator.call({ ...call, contentType })).rejects.toMatchObject({ code: 'Forbidden' });
   });
 });
 
 describe("a ServiceAccount with the operator's name in a foreign namespace", () => {
-  it('has no more rights than a user under the guards, whatever its RBAC', async () => {
+  it('has only the rights of a user under the guards, whatever its RBAC grants', async () => {
     await cluster.http.call({ method: 'POST', path: OTHERS, body: virtualServer('impostor') });
     const as = [
       `--as=system:serviceaccount:${OTHER}:vps-operator`,
@@ -80,7 +80,7 @@ describe("a ServiceAccount with the operator's name in a foreign namespace", () 
 });
 
 describe('a forged record of a server that another object holds', () => {
-  it('in a watched namespace has no effect, and is deleted with its object', async () => {
+  it('in a watched namespace has no effect, and its object can be deleted', async () => {
     const world = await watchedWorld();
     const record = recordOf(await readyServer(world, 'web'));
     const annotations = { [RECORD_ANNOTATION]: formatRecord({ ...record, owner: 'forged' }) };
@@ -94,7 +94,7 @@ describe('a forged record of a server that another object holds', () => {
   });
 
   // Must run last: it deletes the other namespace.
-  it('in another namespace has no effect, and is deleted once the operator watches that namespace too', async () => {
+  it('in another namespace has no effect, and its object can be deleted once the operator watches that namespace too', async () => {
     const world = await watchedWorld();
     const record = recordOf(await readyServer(world, 'web'));
     const annotations = { [RECORD_ANNOTATION]: formatRecord({ ...record, owner: 'forged' }) };

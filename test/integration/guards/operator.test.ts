@@ -143,7 +143,7 @@ describe('a ServerCatalog, which has no guard', () => {
 });
 
 describe('break-glass', () => {
-  it('lets a cluster administrator change and remove all three', async () => {
+  it('lets a cluster administrator change and remove finalizer, record and status', async () => {
     await objects.claimed('glass');
     const { breakGlass } = guarded;
     await succeed(breakGlass, statusPatch('glass', { status: null }));

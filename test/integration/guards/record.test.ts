@@ -106,7 +106,7 @@ describe('the finalizer of a new object', () => {
     await succeed(guarded.editor, ['create', '--filename=-'], { ...manifest, metadata: rest });
   });
 
-  it("may be another one than the operator's", async () => {
+  it('may be the finalizer of another controller', async () => {
     const manifest = virtualServer('of-others');
     await succeed(guarded.editor, ['create', '--filename=-'], {
       ...manifest,

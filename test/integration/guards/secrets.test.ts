@@ -86,13 +86,13 @@ describe('the operator', () => {
     expect((await read('own')).metadata.ownerReferences).toEqual([another, own]);
   });
 
-  it('may create one that outlives its object', async () => {
+  it('may create a connection Secret that outlives its object', async () => {
     await succeed(operator, CREATE, connection('stays', []));
     expect((await read('stays')).metadata.ownerReferences).toBeUndefined();
   });
 
   it.for(['Opaque', 'kubernetes.io/tls', 'kubernetes.io/service-account-token', 'vps-operator.dev/other'])(
-    'may not create one of type %s',
+    'may not create a Secret of type %s',
     async (type) => {
       const secret = { ...connection('made'), type, stringData: { 'tls.crt': '', 'tls.key': '' } };
       secret.metadata.annotations = { ...secret.metadata.annotations, 'kubernetes.io/service-account.name': 'default' };
@@ -174,7 +174,7 @@ describe('the operator', () => {
     ]);
   });
 
-  it('may not make a Secret harder to delete or change, nor is it blocked if users do', async () => {
+  it('may not make a Secret harder to delete or change, and is not blocked if users do', async () => {
     const finalizers = ['example.org/never'];
     const held = connection('lasting');
     expect(await refusal(operator, CREATE, { ...held, metadata: { ...held.metadata, finalizers } })).toContain(

@@ -90,7 +90,7 @@ describe('getVirtualServer', () => {
   });
 
   it('returns undefined for an object that does not exist', async () => {
-    expect(await kube.getVirtualServer(namespace, 'nobody')).toBeUndefined();
+    expect(await kube.getVirtualServer(namespace, 'absent')).toBeUndefined();
   });
 
   it('does not treat a 404 that is not about the object as its absence', async () => {
@@ -100,8 +100,8 @@ describe('getVirtualServer', () => {
       return true;
     };
     const expected = { code: 'NotFound', status: 404, message: '404 page not found' };
-    await expect(kube.getVirtualServer(namespace, 'nobody')).rejects.toMatchObject(expected);
-    await expect(kube.getSecret(namespace, 'nobody')).rejects.toMatchObject(expected);
+    await expect(kube.getVirtualServer(namespace, 'absent')).rejects.toMatchObject(expected);
+    await expect(kube.getSecret(namespace, 'absent')).rejects.toMatchObject(expected);
   });
 });
 
@@ -119,7 +119,7 @@ describe('patchMetadata', () => {
     expect(released.metadata.annotations).toBeUndefined();
   });
 
-  it('leaves alone what it does not read: annotations, labels and owner references of others', async () => {
+  it('keeps annotations, labels and owner references of other clients, which it does not read', async () => {
     const object = await createOne();
     const owner = { apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: 'a-uid' };
     const theirs = { annotations: { other: 'x' }, labels: { a: 'b' }, ownerReferences: [owner] };
@@ -133,7 +133,7 @@ describe('patchMetadata', () => {
     expect(await http.call({ path })).toMatchObject({ metadata: theirs, status: { observedGeneration: 1 } });
   });
 
-  it('leaves finalizers of others alone when it is given none', async () => {
+  it('keeps finalizers of other clients when it is given none', async () => {
     const object = await createOne();
     const theirs = await edit(http, object, { metadata: { finalizers: ['example.org/theirs'] } });
     const written = await kube.patchMetadata(versionOf(theirs), { annotations: { a: 'b' } });
@@ -180,7 +180,7 @@ describe('writeStatus', () => {
     record: { owner: 'uid', mode: 'create', attempt: 'a1', orphans: [{ task: 3 }] },
   };
 
-  it('makes the status exactly what it is given, including removed fields', async () => {
+  it('replaces the whole status, which also removes fields', async () => {
     const object = await createOne();
     const first = await kube.writeStatus(versionOf(object), object.status, full);
     expect(first.status).toEqual(full);
@@ -208,10 +208,10 @@ describe('writeStatus', () => {
     await expect(kube.writeStatus(versionOf(object), object.status, {})).rejects.toMatchObject({ code: 'Conflict' });
     const newest = await kube.getVirtualServer(namespace, object.metadata.name);
     await remove(http, object);
-    const anew = await create(http, namespace, manifest(object.metadata.name));
+    const recreated = await create(http, namespace, manifest(object.metadata.name));
     const version = versionOf(newest ?? object);
     await expect(kube.writeStatus(version, full, {})).rejects.toMatchObject({ code: 'Conflict' });
-    expect((await kube.getVirtualServer(namespace, object.metadata.name))?.status).toEqual(anew.status);
+    expect((await kube.getVirtualServer(namespace, object.metadata.name))?.status).toEqual(recreated.status);
   });
 
   it('fails with Invalid on a status that exceeds its bounds', async () => {
@@ -237,7 +237,7 @@ describe('getSecret', () => {
       data: { keyId: 'k', secret: 'sü' },
       resourceVersion: expect.stringMatching(/^\d+$/) as string,
     });
-    expect(await kube.getSecret(namespace, 'nobody')).toBeUndefined();
+    expect(await kube.getSecret(namespace, 'absent')).toBeUndefined();
     expect(proxy.requests.every((line) => line.startsWith(`GET /api/v1/namespaces/${namespace}/secrets/`))).toBe(true);
   });
 
@@ -246,7 +246,7 @@ describe('getSecret', () => {
     const { tls } = await cluster.credentials();
     const credentials = () => Promise.resolve({ tls, headers: { 'impersonate-user': 'jane' } });
     const powerless = kubeWith({ cluster: { ...cluster, credentials } });
-    await expect(powerless.getSecret(namespace, 'nobody')).rejects.toMatchObject({ code: 'Forbidden', status: 403 });
+    await expect(powerless.getSecret(namespace, 'absent')).rejects.toMatchObject({ code: 'Forbidden', status: 403 });
   });
 
   it('keeps an unreadable answer out of the error', async () => {

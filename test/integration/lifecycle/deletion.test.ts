@@ -58,7 +58,7 @@ describe('deleting an object while the task runs', () => {
     expect(world.simulator.ledger.cancels()).toHaveLength(1);
   });
 
-  it('holds the object when the task has vanished without an identifier, until a person resolves it', async () => {
+  it('holds the object when the task has vanished without an identifier, until a user resolves it', async () => {
     const world = await createWorld({ simulator: { taskDurationMs: Infinity } });
     world.simulator.faults.inject({
       match: { route: '/beta/queue/vps/{task}' },

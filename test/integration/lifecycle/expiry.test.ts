@@ -55,7 +55,7 @@ describe('expiresAt', () => {
   });
 
   it.each(['2099-01-31T18:00:00,5Z', '2099-01-31T18:00:00.123456789Z', '2099-01-31T18:00:00-24:00'])(
-    'is parsed like the API server does: %s is far away',
+    'is parsed as the API server parses it: %s is far away',
     async (expiresAt) => {
       const world = await createWorld();
       await world.create(virtualServer('web', withSpec({ expiresAt })));
@@ -113,7 +113,7 @@ describe('the API server rejects', () => {
     ['an empty list as an expiry', { expiresAt: [] as unknown as string }, 'expiresAt'],
     ['both', { ttl: '72h', expiresAt: '2030-01-01T00:00:00Z' }, 'set expiresAt or ttl, not both'],
     [
-      'an expiry for a server that is to be retained',
+      'an expiry with deletionPolicy: Retain',
       { ttl: '72h', deletionPolicy: 'Retain' },
       'require deletionPolicy: Delete',
     ],

@@ -87,7 +87,7 @@ describe('the writes of the operator', () => {
     expect(await writes(world, 'events')).toEqual(events);
   });
 
-  it('cause no empty reconcile: each step of a life has something to do', async () => {
+  it('cause no reconcile without work', async () => {
     const world = await createWorld({ simulator: { taskDurationMs: 500 } });
     await live(world);
     const steps = world.log.filter(({ action }) => action !== undefined).map(({ action }) => action);

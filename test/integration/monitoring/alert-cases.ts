@@ -113,7 +113,7 @@ export const CASES: Record<string, AlertCase[]> = {
       fires: ['VPSOperatorNotReconciling'],
     },
     {
-      sentence: 'is silent while a quiet fleet waits for people',
+      sentence: 'is silent while a quiet fleet waits for users',
       change: { ...NO_VISITS, ...gauge(DEPTH, always(0)) },
       minutes: 90,
       fires: [],
@@ -204,7 +204,7 @@ export const CASES: Record<string, AlertCase[]> = {
       fires: ['VPSOperatorCreateParked'],
     },
     {
-      sentence: 'is silent when a person acts at once',
+      sentence: 'is silent when a user acts at once',
       change: gauge('vps_operator_parked_creates', '0x30 2x3 0x400'),
       minutes: 33,
       fires: [],

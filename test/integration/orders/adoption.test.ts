@@ -8,7 +8,7 @@ import { condition, createWorld } from '../support/world.ts';
 const adopting = (identifier: string) => withAnnotations({ 'vps-operator.dev/adopt': identifier });
 
 describe('a new object that adopts', () => {
-  it('shows the server, orders none, and cancels it when it is deleted', async () => {
+  it('shows the server, orders no other, and cancels the server when the object is deleted', async () => {
     const world = await createWorld();
     world.simulator.fleet.addServer('default', { identifier: 'old1' });
     const object = await readyServer(world, 'web', adopting('old1'), withSpec({ diskSize: 10 }));
@@ -35,7 +35,7 @@ describe('a new object that adopts', () => {
     expect(world.simulator.aliveServers().map(({ identifier }) => identifier)).toEqual(['old1']);
   });
 
-  it('reports that the server does not exist, orders none, and accepts a corrected name', async () => {
+  it('reports that the server does not exist, orders none in its place, and accepts a corrected name', async () => {
     const world = await createWorld();
     world.simulator.fleet.addServer('default', { identifier: 'old1' });
     await world.create(virtualServer('web', adopting('odl1')));
@@ -47,7 +47,7 @@ describe('a new object that adopts', () => {
     expect(world.simulator.ledger.creates()).toEqual([]);
   });
 
-  it('reports AdoptInvalid for a value that is not an identifier, and orders none', async () => {
+  it('reports AdoptInvalid for a value that is not an identifier, and orders no server', async () => {
     const world = await createWorld();
     await world.create(virtualServer('web', adopting('two words')));
     const parked = await world.waitForReason('web', 'AdoptInvalid', 'Stalled');

@@ -22,8 +22,8 @@ async function killedDuringCreate(world: World, served: boolean): Promise<{ atte
   return { attempt };
 }
 
-describe('an operator that was killed while its create hung', () => {
-  it('reports CreateOutcomeUnknown at once when it finds its journal, and orders none', async () => {
+describe('an order that hung when its operator was killed', () => {
+  it('is CreateOutcomeUnknown at once for a new operator with the journal, and is not sent again', async () => {
     const world = await createWorld({ operator: false });
     const { attempt } = await killedDuringCreate(world, true);
     await world.startOperator({ flags: ['--takeover-grace=10m'] });
@@ -38,7 +38,7 @@ describe('an operator that was killed while its create hung', () => {
     expect(world.simulator.ledger.creates()).toHaveLength(1);
   });
 
-  it('is CreateInFlight for a new operator until the create must have ended; not-created waits as long', async () => {
+  it('is CreateInFlight for a new operator, which ignores not-created until the create must have ended', async () => {
     const world = await createWorld({ operator: false });
     const { attempt } = await killedDuringCreate(world, false);
     await world.startOperator({ journal: false, flags: ['--create-timeout=1500ms', '--takeover-grace=500ms'] });
@@ -54,7 +54,7 @@ describe('an operator that was killed while its create hung', () => {
     expect(world.simulator.ledger.creates()).toHaveLength(1);
   });
 
-  it('is CreateInFlight, then CreateOutcomeUnknown, and a deleted object is held', async () => {
+  it('is CreateInFlight, then CreateOutcomeUnknown, and holds its deleted object', async () => {
     const world = await createWorld({ operator: false });
     const { attempt } = await killedDuringCreate(world, true);
     await world.startOperator({ journal: false, flags: ['--create-timeout=300ms', '--takeover-grace=300ms'] });

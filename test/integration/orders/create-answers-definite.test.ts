@@ -38,7 +38,7 @@ describe('a create that the provider refuses', () => {
     },
   );
 
-  it('is retried when a person asks for it, and refused again without a flood of calls', async () => {
+  it('is retried when a user asks for it, and refused again without a flood of calls', async () => {
     const world = await createWorld();
     const fault = world.simulator.faults.inject({
       match: CREATE,

@@ -1,4 +1,4 @@
-/** A create with an unknown outcome that a person resolves: each correct way, and each wrong one. */
+/** A create with an unknown outcome that a user resolves: each correct way, and each wrong one. */
 import { describe, expect, it } from 'vitest';
 import { virtualServer, withAnnotations } from '../../gen/virtual-server.ts';
 import { attemptOf, CREATE, isEditable, records, sent } from '../support/creates.ts';
@@ -14,7 +14,7 @@ async function withLostAnswer(made: boolean): Promise<{ world: World; attempt: s
   return { world, attempt: attemptOf(object) ?? '', identifier: created?.identifier ?? '' };
 }
 
-describe('an unknown outcome that a person resolves', () => {
+describe('an unknown outcome that a user resolves', () => {
   it('leads to exactly one more create when not-created names the attempt', async () => {
     const { world, attempt } = await withLostAnswer(false);
     await world.annotate('web', { 'not-created': attempt });
@@ -48,7 +48,7 @@ describe('an unknown outcome that a person resolves', () => {
     expect(sent(world)).toHaveLength(1);
   });
 
-  it('adopts the named server, and orders none', async () => {
+  it('is resolved by adopting the named server, without another order', async () => {
     const { world, identifier } = await withLostAnswer(true);
     await world.annotate('web', { adopt: identifier });
     const ready = await world.waitForReason('web', 'Available', 'Ready');

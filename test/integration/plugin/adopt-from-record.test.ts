@@ -43,8 +43,8 @@ async function behindProxy(world: World): Promise<{ plugin: Plugin; proxy: Fault
   const file = join(world.journalDir, 'proxied');
   const config = {
     clusters: [{ name: 'front', cluster: { server: proxy.cluster.server } }],
-    users: [{ name: 'nobody', user: {} }],
-    contexts: [{ name: 'front', context: { cluster: 'front', user: 'nobody' } }],
+    users: [{ name: 'anonymous', user: {} }],
+    contexts: [{ name: 'front', context: { cluster: 'front', user: 'anonymous' } }],
     'current-context': 'front',
   };
   await writeFile(file, stringify(config));
@@ -143,7 +143,7 @@ describe('kubectl vps adopt --from-record', () => {
     expect(sent(world)).toHaveLength(2);
   });
 
-  it('leaves alone what only the user can decide, and what no label selects', async () => {
+  it('skips objects that only the user can decide on, and objects that no label selects', async () => {
     const world = await createWorld();
     await readyServer(world, 'web', withSpec({ deletionPolicy: 'Retain' }));
     const copied = recordOf((await world.get('web')) as VirtualServer);

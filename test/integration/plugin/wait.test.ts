@@ -37,8 +37,8 @@ async function behind(world: World, fateOf: FateOf): Promise<{ plugin: Plugin; r
   const { port } = server.address() as AddressInfo;
   const config = {
     clusters: [{ name: 'front', cluster: { server: `http://127.0.0.1:${port}`, 'insecure-skip-tls-verify': true } }],
-    users: [{ name: 'nobody', user: {} }],
-    contexts: [{ name: 'front', context: { cluster: 'front', user: 'nobody' } }],
+    users: [{ name: 'anonymous', user: {} }],
+    contexts: [{ name: 'front', context: { cluster: 'front', user: 'anonymous' } }],
     'current-context': 'front',
   };
   await writeFile(file, stringify(config));

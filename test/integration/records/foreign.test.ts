@@ -67,14 +67,16 @@ describe('a copied object', () => {
     expect(world.simulator.ledger.creates()).toHaveLength(1);
 
     await world.annotate('copy', { 'start-over': copy.metadata.uid });
-    const anew = await world.waitForReason('copy', 'Available', 'Ready');
-    expect(recordOf(anew).owner).toBe(copy.metadata.uid);
-    expect(anew.status?.identifier).not.toBe(original.status?.identifier);
+    const startedOver = await world.waitForReason('copy', 'Available', 'Ready');
+    expect(recordOf(startedOver).owner).toBe(copy.metadata.uid);
+    expect(startedOver.status?.identifier).not.toBe(original.status?.identifier);
     expect(world.simulator.ledger.creates()).toHaveLength(2);
 
     await world.delete('copy');
     await world.waitGone('copy');
-    expect(world.simulator.ledger.cancels().map(({ identifier }) => identifier)).toEqual([anew.status?.identifier]);
+    expect(world.simulator.ledger.cancels().map(({ identifier }) => identifier)).toEqual([
+      startedOver.status?.identifier,
+    ]);
   });
 });
 

@@ -131,7 +131,7 @@ describe('a record that is lost from metadata and status', () => {
     expect(world.simulator.aliveServers()).toEqual([]);
   });
 
-  it('orders a new server when a person removes the finalizer of an object without a record', async () => {
+  it('orders a new server when a user removes the finalizer of an object without a record', async () => {
     const world = await createWorld();
     const manifest = virtualServer('web');
     await world.create({ ...manifest, metadata: { ...manifest.metadata, finalizers: [FINALIZER] } });

@@ -1,4 +1,4 @@
-/** A task of an attempt that is no longer in the record is never dropped: it is reported until a person handles it. */
+/** A task of an attempt that is no longer in the record is never dropped: the operator reports it until a user handles it. */
 import { describe, expect, it } from 'vitest';
 import { readyServer, recordOf, stalledMessage } from '../support/records.ts';
 import { condition, createWorld } from '../support/world.ts';

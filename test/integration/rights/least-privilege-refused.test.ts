@@ -102,7 +102,7 @@ describe('the token of the operator', () => {
     const own = loadCluster(guarded.operatorKubeconfigPath);
     const credentials = async () => {
       const { headers, tls } = await own.credentials();
-      return { tls, headers: { ...headers, 'impersonate-user': 'somebody', [header]: value } };
+      return { tls, headers: { ...headers, 'impersonate-user': 'jane', [header]: value } };
     };
     const another = createKubeHttp({ cluster: { ...own, credentials } });
     await expect(another.call({ path: `${SERVERS}/web` })).rejects.toMatchObject({

@@ -84,7 +84,7 @@ const isDenied = (error: unknown): boolean => String(error).includes('denied req
 describe.each(['base', 'namespaced'] as const)('%s without the component', (which) => {
   const life = (): Life => (which === 'base' ? base : namespaced);
 
-  it('reports a Ready server, and that it may not write the Secret', () => {
+  it('makes the server Ready, and reports that the operator may not write the Secret', () => {
     const { early } = life();
     expect(condition(early, 'Ready')).toMatchObject({ status: 'True', reason: 'Available' });
     expect(condition(early, 'ConnectionSecret')).toMatchObject({
@@ -143,25 +143,41 @@ const made = (type: string, owner: string) => ({
 
 /** Refused by the component's policy, or by RBAC, which grants nothing else. */
 const REFUSED: [what: string, words: string, call: Partial<CallOptions>][] = [
-  ['creates no Opaque Secret', 'may write no Secret but', { method: 'POST', body: made('Opaque', 'x') }],
-  ['creates none without an owner', 'leave out', { method: 'POST', body: made(CONNECTION_SECRET_TYPE, '') }],
-  ['changes no Secret of users', 'may write no Secret but', { ...PATCH, path: '/vps-api-key', body: {} }],
+  ['cannot create an Opaque Secret', 'may write no Secret but', { method: 'POST', body: made('Opaque', 'x') }],
   [
-    'takes over no such Secret',
+    'cannot create a connection Secret without an owner',
+    'leave out',
+    { method: 'POST', body: made(CONNECTION_SECRET_TYPE, '') },
+  ],
+  ['cannot change a Secret of a user', 'may write no Secret but', { ...PATCH, path: '/vps-api-key', body: {} }],
+  [
+    'cannot take over a Secret of a user',
     'immutable',
     { ...PATCH, path: '/vps-api-key', body: { type: CONNECTION_SECRET_TYPE } },
   ],
-  ['writes no key of others', 'write no keys but', { ...PATCH, path: '/early', body: { stringData: { keyId: 'x' } } }],
   [
-    'gives none of its own to another object',
+    'cannot write a key of another writer',
+    'write no keys but',
+    { ...PATCH, path: '/early', body: { stringData: { keyId: 'x' } } },
+  ],
+  [
+    'cannot give its Secret to another object',
     'change or remove the annotation',
     { ...PATCH, path: '/early', body: { metadata: { annotations: { [OWNER_ANNOTATION]: 'x' } } } },
   ],
-  ['replaces none', 'cannot update resource "secrets"', { method: 'PUT', path: '/early', body: made('Opaque', 'x') }],
-  ['deletes none, even its own', 'cannot delete resource "secrets"', { method: 'DELETE', path: '/early' }],
-  ['deletes no collection', 'cannot deletecollection resource "secrets"', { method: 'DELETE' }],
-  ['lists none', 'cannot list resource "secrets"', {}],
-  ['watches none', 'cannot watch resource "secrets"', { query: { watch: true, timeoutSeconds: 1 } }],
+  [
+    'cannot replace a Secret',
+    'cannot update resource "secrets"',
+    { method: 'PUT', path: '/early', body: made('Opaque', 'x') },
+  ],
+  [
+    'cannot delete a Secret, not even its own',
+    'cannot delete resource "secrets"',
+    { method: 'DELETE', path: '/early' },
+  ],
+  ['cannot delete all Secrets at once', 'cannot deletecollection resource "secrets"', { method: 'DELETE' }],
+  ['cannot list Secrets', 'cannot list resource "secrets"', {}],
+  ['cannot watch Secrets', 'cannot watch resource "secrets"', { query: { watch: true, timeoutSeconds: 1 } }],
 ];
 
 describe.each(['base', 'namespaced'] as const)('the token of the operator, with the component on %s', (which) => {

@@ -167,8 +167,8 @@ describe('the key', () => {
     expect(conditionOf(refused, 'Ready')?.status).toBe('False');
     expect(refused.status).not.toHaveProperty('products');
     await world.putSecret('vps-api-key', DEFAULT_KEY);
-    const mended = await waitForReason('Available');
-    expect(conditionOf(mended, 'Stalled')).toBeUndefined();
+    const fixed = await waitForReason('Available');
+    expect(conditionOf(fixed, 'Stalled')).toBeUndefined();
   });
 
   it('is read when its missing Secret is created', async () => {
@@ -262,7 +262,7 @@ describe('a provider that is down', () => {
   });
 });
 
-describe('the API server rejects a refreshInterval', () => {
+describe('the API server', () => {
   it.each([
     ['soon', 'must be a duration'],
     ['', 'must be a duration'],
@@ -271,12 +271,12 @@ describe('the API server rejects a refreshInterval', () => {
     ['-1h', 'must be a duration'],
     ['4m59s', 'must be at least 5m'],
     ['0h', 'must be at least 5m'],
-  ])('of "%s"', async (refreshInterval, message) => {
+  ])('rejects the refreshInterval "%s"', async (refreshInterval, message) => {
     const { create } = await catalogWorld({ operator: false, secret: false }, { refreshInterval });
     await expect(create()).rejects.toThrow(`refreshInterval ${message}`);
   });
 
-  it.each(['5m', '300s', '1h30m', '168h'])('but not of "%s"', async (refreshInterval) => {
+  it.each(['5m', '300s', '1h30m', '168h'])('accepts the refreshInterval "%s"', async (refreshInterval) => {
     const { create, get } = await catalogWorld({ operator: false, secret: false }, { refreshInterval });
     await create();
     expect((await get()).spec).toEqual({ apiKeySecretRef: { name: 'vps-api-key' }, refreshInterval });

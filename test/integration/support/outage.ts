@@ -151,7 +151,7 @@ function enoughTries(outage: Outage, struck: Map<string, RequestEntry[]>): boole
   );
 }
 
-/** Checks that there are no more calls than pauses that double from one second on allow. */
+/** Checks the number of calls: the operator pauses for one second first, then twice as long each time. */
 function expectFewCalls(world: World, outage: Outage, from: number, struck: Map<string, RequestEntry[]>): void {
   const seconds = (Date.now() - from) / 1000;
   const { callsPerTry = 1, listReaders = 1, retryAfter } = outage;
@@ -160,7 +160,7 @@ function expectFewCalls(world: World, outage: Outage, from: number, struck: Map<
   console.log(`outage of ${seconds.toFixed(1)} s: ${calls} calls for ${ROLES.length} objects (${outage.name})`);
   for (const [key, entries] of struck) {
     // A login serves all objects; the deleted one may need it before that too. A server may be read just before its
-    // object is deleted, and once more for the deletion.
+    // object is deleted, and again for the deletion.
     const readers = key.startsWith('GET /beta/vps/servers/') ? 2 : 1;
     const askers = outage.at === 'login' ? ROLES.length + 1 : key.includes('products') ? listReaders : readers;
     expect(entries.length, key).toBeLessThanOrEqual(askers * callsPerTry * tries);

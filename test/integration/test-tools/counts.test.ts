@@ -51,7 +51,7 @@ describe('the counts of a run', () => {
 
   it('include one failure for an error outside of every test', async () => {
     const counts = await count({
-      'a.test.mjs': 'it("a", () => { void Promise.reject(new Error("nobody waits")); });',
+      'a.test.mjs': 'it("a", () => { void Promise.reject(new Error("unhandled")); });',
     });
     expect(counts).toEqual({ passed: 1, failed: 1, exitCode: 1 });
   });

@@ -112,7 +112,7 @@ describe('a Secret', () => {
     expect(JSON.stringify(await credentials.get('ns', 'vps-api-key', fresh))).not.toContain('first-secret');
   });
 
-  it('that is missing is read again with growing delays, at most one minute', async () => {
+  it('is read again with growing delays, at most one minute, while it is missing', async () => {
     const { credentials, reads, timers } = setUp();
     const pauses: (number | undefined)[] = [];
     for (let index = 0; index < 9; index++) {
@@ -125,7 +125,7 @@ describe('a Secret', () => {
     expect(reads).toHaveLength(9);
   });
 
-  it('that cannot be read is an error, not a missing Secret, and is read again at the next visit', async () => {
+  it('causes an error if it cannot be read, does not count as missing, and is read again at the next visit', async () => {
     const { secrets, account, reads } = setUp();
     secrets.set('ns/vps-api-key', new KubeError('Unreachable', 'no answer'));
     await expect(account(fresh)).rejects.toThrow('no answer');

@@ -85,7 +85,7 @@ it('retries a refused key, which then works for all objects that failed with it'
   expect(reasons()).toEqual(all('InvalidSpec'));
 });
 
-it('spends one login and one write per status on each announced try of a key that stays refused', async () => {
+it('makes one login, and one write per status, for each announced retry of a key that stays refused', async () => {
   const { counts, reasons, pass } = await running();
   await pass(3_600);
   expect(reasons()).toEqual(all('InvalidCredentials'));

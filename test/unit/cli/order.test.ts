@@ -65,7 +65,7 @@ describe('an order without a server', () => {
     'AReasonOfALaterVersion',
   ];
 
-  it.each(reasons)('waits for the user, and the next steps say so, with the reason %s', (reason) => {
+  it.each(reasons)('waits for the user, and the next steps explain it, with the reason %s', (reason) => {
     for (const record of [LOST, TASK]) {
       const object = standing({ reason, record });
       expect(orderOf(object, SOON)).toEqual({ kind: 'open', attempt: 'lost', named: undefined });

@@ -122,7 +122,7 @@ describe('the screen', () => {
     expect(text).toContain('\n  Stalled=True for 81s, now TaskNotFound\n');
   });
 
-  it('gives each command once: in the steps, with the word that only the message knows', () => {
+  it('prints each command once, in the next steps, with the value from the message', () => {
     const command =
       '`kubectl annotate --overwrite vps web -n team vps-operator.dev/accept-server=srv1@00:00:5e:00:53:ff`';
     const message = `Server srv1 may be another one. If it is the right one, run ${command}. If not, restore the key`;
@@ -133,7 +133,7 @@ describe('the screen', () => {
   });
 
   it.each(["'vps-operator.dev/accept-server=srv1;reboot@x'", 'vps-operator.dev/accept-server=srv1;reboot@x'])(
-    'copies no word that the shell would change: %s',
+    'copies no argument that the shell would change: %s',
     (word) => {
       const message = `Server srv1 may be another one. If it is not, run \`kubectl annotate --overwrite vps web -n team ${word}\``;
       const conditions = conditionsOf('IdentityUnproven').map((condition) => ({ ...condition, message }));
@@ -292,7 +292,7 @@ describe('the cost', () => {
     const running = { serverStatus: 'running', price: 4.5 };
     const missing = withReason('ServerMissing', running);
     const end = { deletionTimestamp: '2026-01-01T00:00:00Z' };
-    const letGo = storedWith({ metadata: { ...end, finalizers: ['of.somebody/else'] }, status: running });
+    const letGo = storedWith({ metadata: { ...end, finalizers: ['example.com/other'] }, status: running });
     const held = storedWith({ metadata: { ...end, finalizers: [FINALIZER] }, status: running });
     expect(sumUp([missing, stored('web', letGo)]).all.servers).toBe(0);
     expect(sumUp([stored('web', held)]).all).toEqual({ servers: 1, price: 4.5, unpriced: 0 });

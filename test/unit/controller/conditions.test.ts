@@ -54,7 +54,7 @@ describe('withVerdict', () => {
   });
 
   it('keeps conditions of other types', () => {
-    const other: Condition = { ...(ready[0] as Condition), type: 'SomebodyElses' };
+    const other: Condition = { ...(ready[0] as Condition), type: 'AnotherControllers' };
     expect(withVerdict([other], { reason: 'Pending', message: '' }, 1, NOW)).toContainEqual(other);
   });
 

@@ -357,7 +357,7 @@ describe('WorkQueue', () => {
       expect(await queue.get()).toBeUndefined();
     });
 
-    it('hands out no more ready keys, stops the timer, and ignores added keys', async () => {
+    it('discards ready keys, stops the timer, and ignores added keys', async () => {
       queue.add('a');
       queue.addAfter('b', 1_000);
       queue.shutDown();

@@ -163,9 +163,9 @@ describe('several files', () => {
     expect(() => loadCluster(undefined, { context: 'x' })).toThrow('/nowhere/a, /nowhere/b');
   });
 
-  // In a Pod, the service account is used instead.
+  // In a Pod, the operator uses its ServiceAccount instead.
   it.skipIf(existsSync('/var/run/secrets/kubernetes.io/serviceaccount/token'))(
-    'that are all missing are an error that says what to do',
+    'cause an error that says what to do if all are missing',
     () => {
       list('/nowhere/a', '/nowhere/b');
       expect(() => loadCluster()).toThrow('there is no kubeconfig (/nowhere/a, /nowhere/b): give --kubeconfig FILE');

@@ -93,7 +93,7 @@ describe('the fleet', () => {
     expect(countFleet([withStatus('web', status as VirtualServerStatus)], NOW).price).toBe(price);
   });
 
-  it('costs nothing for a server that is gone or released by the operator', () => {
+  it('adds no cost for a server that is gone or released by the operator', () => {
     const status = { serverStatus: 'running', price: 4.5 };
     const missing = { ...status, ...conditions(condition('Ready', 'False', 'ServerMissing')) };
     const metadata = { deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: ['other/finalizer'] };

@@ -130,7 +130,7 @@ async function answerTo(socket: Socket): Promise<string> {
 
 describe('a request', () => {
   // Sooner than the kubelet gives up.
-  it('that arrives one byte at a time is cut off', { timeout: 5_000 }, async () => {
+  it('is cut off if it arrives one byte at a time', { timeout: 5_000 }, async () => {
     const { server } = await serve();
     const socket = await open(server.port);
     const dripping = setInterval(() => socket.write('x'), 100);
@@ -139,7 +139,7 @@ describe('a request', () => {
     expect(await answerTo(socket)).toMatch(/^HTTP\/1\.1 408 /);
   });
 
-  it('with 1 MB of headers gets 431 and is closed', async () => {
+  it('gets 431 and is closed if it has 1 MB of headers', async () => {
     const { server } = await serve();
     const socket = await open(server.port);
     const answered = answerTo(socket);

@@ -16,7 +16,7 @@ import { CATALOG, TIMING, web } from '../../gen/decision.ts';
 import { fakeProvider } from '../../gen/provider.ts';
 import { FakeTimers } from '../../gen/timers.ts';
 
-/** A visits whose first write of metadata, the claim, is answered when the test says so. */
+/** The API server answers the first write of metadata, the claim, only when the test resolves `answer`. */
 async function setUp() {
   const claimed = Promise.withResolvers<undefined>();
   const answer = Promise.withResolvers<undefined>();
@@ -100,7 +100,7 @@ describe('drain', () => {
     await visit;
   });
 
-  it('lets no visit claim any more', async () => {
+  it('prevents later visits from claiming', async () => {
     const { visits, object, records, creates } = await setUp();
     await visits.drain();
     expect(await visits.visit(object)).toBeUndefined();

@@ -13,7 +13,7 @@ import { FakeTimers } from '../../gen/timers.ts';
 
 const CREATE_TIMEOUT_MS = 120_000;
 
-/** A running operator whose only create is out and answered when the test says so. */
+/** A running operator that has sent one create, which the provider answers when the test resolves `answer`. */
 async function setUp() {
   let object = web();
   const write = (changes: Partial<VirtualServer>): Promise<VirtualServer> => {
@@ -70,7 +70,7 @@ function settled(): Promise<void> {
 }
 
 describe('stop', () => {
-  it('waits for the answer to a create for as long as the create may take, and writes it down', async () => {
+  it('waits for the answer to a create until the create times out, and records the answer', async () => {
     const { answer, stop, pass, task, stopped } = await setUp();
     await pass(CREATE_TIMEOUT_MS);
     expect(stopped()).toBe(false);
@@ -79,7 +79,7 @@ describe('stop', () => {
     expect(task()).toBe(7);
   });
 
-  it('ends, if not in good order, when a create does not keep its deadline', async () => {
+  it('ends without the answer if a create exceeds its deadline', async () => {
     const { pass, task, stopped } = await setUp();
     await pass(CREATE_TIMEOUT_MS + 60_000);
     await vi.waitFor(() => expect(stopped()).toBe(true));

@@ -83,7 +83,7 @@ describe('the key of a catalog', () => {
 describe('a catalog', () => {
   const asked = { annotations: { [RECONCILE_AT_ANNOTATION]: 'now' } };
 
-  it('that was read for the last request is not read after a start until its interval has passed', async () => {
+  it('is not read again after a start if the last request was handled and the interval has not passed', async () => {
     const before = await running([storedCatalog('c', asked)], 'a');
     const { status } = before.shelf.get('c') ?? {};
     const { products, pass } = await running([storedCatalog('c', { ...asked, ...(status && { status }) })], 'b');
@@ -115,11 +115,11 @@ describe('a catalog', () => {
     const catalog = storedCatalog('c');
     const shelf = feedOf(catalog);
     const reads: string[] = [];
-    let meanwhile = (): void => undefined;
+    let duringRead = (): void => undefined;
     const session = fakeSession({
       catalog: () => {
         reads.push('lists');
-        meanwhile();
+        duringRead();
         return Promise.resolve({ products: [], images: [], diskSizes: {} });
       },
     });
@@ -144,8 +144,8 @@ describe('a catalog', () => {
       log: OPERATOR.log,
       stopping: new AbortController().signal,
     });
-    meanwhile = () => {
-      meanwhile = () => undefined;
+    duringRead = () => {
+      duringRead = () => undefined;
       reconciler.wake('default', catalog.spec.apiKeySecretRef.name);
     };
     await reconciler.reconcile('default/c', catalog);

@@ -47,7 +47,7 @@ describe('lists', () => {
     expect(condition(status, 'Ready')).toMatchObject({ status: 'True', message: '2 products, 1 images, 3 disk sizes' });
   });
 
-  it('that arrive in another order are the same', () => {
+  it('leave the status unchanged if only their order changes', () => {
     const status = catalogStatus(object(), lists(), NOW);
     const turned = lists({
       products: [...lists().catalog.products].reverse(),
@@ -56,7 +56,7 @@ describe('lists', () => {
     expect(catalogStatus(object(status), turned, LATER)).toEqual(status);
   });
 
-  it('that have changed move observedAt', () => {
+  it('update observedAt when they change', () => {
     const status = catalogStatus(object(), lists(), NOW);
     const changed = catalogStatus(object(status), lists({ products: [] }), LATER);
     expect(changed).toMatchObject({ products: [], observedAt: '2026-01-01T13:00:00Z' });

@@ -5,7 +5,7 @@ import { run } from '../../sim/run.ts';
 const LIVES = 400;
 const DAY_MS = 86_400_000;
 
-it(`loses no server and orders none twice in ${LIVES} simulated lives`, async () => {
+it(`loses no server and orders each server only once in ${LIVES} simulated lives`, async () => {
   const first = Math.floor(Date.now() / DAY_MS) * 1000;
   let lives = 0;
   for (let seed = first; lives < LIVES; seed++) {

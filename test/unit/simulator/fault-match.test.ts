@@ -9,7 +9,7 @@ describe('the match of a fault', () => {
     const { get, create, inject } = await start();
     await create();
     inject({ kind: 'status', status: 500 }, { match: { method: 'DELETE' } }).remove();
-    inject({ kind: 'status', status: 501 }, { match: { account: 'nobody' } }).remove();
+    inject({ kind: 'status', status: 501 }, { match: { account: 'unknown' } }).remove();
     inject({ kind: 'status', status: 502 }, { match: { route: '/beta/queue/vps/{task}', param: '1001' } });
     inject({ kind: 'status', status: 503 }, { match: { method: 'GET', account: 'default', route: PRODUCTS } });
     expect((await get('/beta/vps/images')).status).toBe(200);

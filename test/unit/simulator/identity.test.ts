@@ -60,7 +60,7 @@ describe('task numbers', () => {
     expect(() => fleet.vanishTask(1002, 'other')).toThrow('1002 of account other');
   });
 
-  it('that are reused do not let a cancellation end the task of another server', async () => {
+  it('may be reused, and cancelling the older server does not end the task of the newer one', async () => {
     const { create, poll, call, mine, fleet, simulation } = await world({ deleteDuringTask: 200 });
     await create(mine);
     const [older] = simulation.aliveServers();

@@ -70,7 +70,7 @@ describe('a false answer', () => {
     expect((await call(PRODUCTS, { token })).status).toBe(403);
   });
 
-  it('to a create orders nothing', async () => {
+  it('orders nothing if it answers a create', async () => {
     const { call, token, simulation, provider } = await world();
     const lie = provider.falsify({ route: SERVERS, status: 404 });
     expect((await call(SERVERS, { method: 'POST', token, json: CREATE })).status).toBe(404);

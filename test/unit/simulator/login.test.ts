@@ -18,7 +18,7 @@ describe('login', () => {
     const { send, simulation } = inProcess();
     for (const key of [
       { ...DEFAULT_KEY, secret: 'no' },
-      { keyId: 'nobody', secret: 'no' },
+      { keyId: 'unknown', secret: 'no' },
     ]) {
       const answer = await send(loginRequest(simulation.authUrl, key));
       expect(answer.status).toBe(401);
@@ -29,7 +29,7 @@ describe('login', () => {
 
   it('refuses with the chosen status', async () => {
     const { send, simulation } = inProcess({ loginFailureStatus: 400 });
-    const answer = await send(loginRequest(simulation.authUrl, { keyId: 'nobody', secret: 'no' }));
+    const answer = await send(loginRequest(simulation.authUrl, { keyId: 'unknown', secret: 'no' }));
     expect(answer).toMatchObject({ status: 400, json: { error: 'invalid_client' } });
   });
 

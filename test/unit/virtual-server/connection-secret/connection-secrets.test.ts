@@ -66,7 +66,7 @@ describe('a connection Secret that cannot be written', () => {
     expect(await writer(answer(code, status, 'no')).empty(object)).toEqual(failed);
   });
 
-  it('is reported with the words of the network, or of the authorizer, which never sees the Secret', async () => {
+  it('is reported with the text of the network error or of the authorizer, neither of which saw the Secret', async () => {
     const why = 'secrets "web-connection" is forbidden: User "operator" cannot patch resource "secrets"';
     expect(await writer(answer('Forbidden', 403, why)).write(object, WITH_VNC)).toEqual({ state: 'failed', why });
     const silence = new KubeError('Unreachable', 'PATCH: no answer within 15000 ms');

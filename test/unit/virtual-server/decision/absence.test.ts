@@ -180,7 +180,7 @@ describe('the verdict before the proof', () => {
     expect(message).toContain('kubectl annotate --overwrite vps web -n default vps-operator.dev/server-gone=srv1');
   });
 
-  it('offers no such word for a task', () => {
+  it('offers no such annotation for a task', () => {
     expect(unprovenVerdict(web(), after(0), 'task 7', GRACE, 60_000, at(0)).message).not.toContain('server-gone');
   });
 });

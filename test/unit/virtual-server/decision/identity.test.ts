@@ -58,7 +58,7 @@ describe('comparing fingerprints', () => {
     expect(compare(known, of)).toBe(is);
   });
 
-  it('of two records needs something that both show', () => {
+  it('of two records matches them only by a value that both contain', () => {
     expect(isSameFingerprint({ macs: [MAC] }, { macs: [MAC] })).toBe(true);
     expect(isSameFingerprint({ macs: [MAC] }, { macs: [OTHER_MAC] })).toBe(false);
     expect(isSameFingerprint({}, {})).toBe(false);
@@ -174,7 +174,7 @@ describe('recognizing a server', () => {
       changes: other,
       isOther: true,
     },
-  ])('rejects $reason until you accept the word that it gives', ({ own, changes = {}, account, isOther }) => {
+  ])('rejects $reason until you set the annotation value that it gives', ({ own, changes = {}, account, isOther }) => {
     const refused = known(own, changes, account);
     expect(refused).toMatchObject({ ok: false, isOther });
     const word = refused.ok ? '' : refused.word;
@@ -187,7 +187,7 @@ describe('recognizing a server', () => {
     expect(known(own, changes, account, accepts('srv1')).ok).toBe(false);
   });
 
-  it('gives a word that accepts only one server', () => {
+  it('gives an annotation value that accepts only one server', () => {
     const refused = known(KNOWN, other);
     const word = refused.ok ? '' : refused.word;
     expect(word).toBe(`srv1@${OTHER_MAC}`);

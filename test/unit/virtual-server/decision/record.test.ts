@@ -71,7 +71,7 @@ const cases: Case[] = [
   },
   { reason: 'a lost annotation is restored from the mirror', shape: { mirror: HELD }, view: own(HELD, true) },
   {
-    reason: "another object's annotation is replaced by what the own mirror says",
+    reason: 'a mirror of this object replaces the annotation of another object',
     shape: { annotated: foreign, mirror: HELD },
     view: own(HELD, true),
   },

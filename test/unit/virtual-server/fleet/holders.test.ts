@@ -69,7 +69,7 @@ describe('Holders', () => {
     expect(withServer('srv1', 'u2')).toEqual(['ns/a']);
   });
 
-  it('ends a reservation that became nothing, but not one that became a hold', () => {
+  it('ends a reservation that led to no hold, but not one that became a hold', () => {
     const { holders, withServer } = setUp();
     holders.reserve('u1', holds('ns/a', 'srv1'));
     holders.endReservation('u1');

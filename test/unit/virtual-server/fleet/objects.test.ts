@@ -64,7 +64,7 @@ describe('Objects', () => {
     expect(objects.memo('new-uid')).toEqual({ failures: 0 });
   });
 
-  it('treats only writes of others as news', () => {
+  it('reports only writes of other clients as new', () => {
     const { objects, put } = setUp();
     put(at('9', web()));
     expect(objects.catchUp(KEY, undefined)).toBe(true);

@@ -80,7 +80,7 @@ describe.each([{ where: 'in memory' }, { where: 'in a folder' }])('a journal $wh
     expect(journal.uids()).toEqual(['u', 'v']);
   });
 
-  it('knows nothing about attempts and objects that were never minted', async () => {
+  it('has no entries for attempts and objects that were never minted', async () => {
     const journal = await openHere();
     expect(journal.entries('u')).toEqual([]);
     expect(entryOf(journal, 'u', 'a')).toBeUndefined();
@@ -141,7 +141,7 @@ describe.each([{ where: 'in memory' }, { where: 'in a folder' }])('a journal $wh
     expect(entryOf(journal, 'u', 'a')).toMatchObject({ task: 7 });
   });
 
-  it('accepts nothing more once it is closed', async () => {
+  it('rejects every step once it is closed', async () => {
     const journal = await openHere();
     await journal.minted(attempt('u', 'a'));
     await journal.close();
@@ -241,7 +241,7 @@ describe('the file', () => {
     expect(await readFile(file, 'utf8')).toBe('');
   });
 
-  it('is compacted while it grows, which loses and revives nothing', async () => {
+  it('is compacted while it grows, without losing or reviving a step', async () => {
     const journal = await open({ compactBytes: 1_000 });
     await journal.minted(attempt('kept', 'k'));
     await journal.sending('kept', 'k');
@@ -311,7 +311,7 @@ describe('the file', () => {
     { line: sending.replace('"sending"', '"sent"'), problem: 'it is not an entry of this version' },
     { line: sending.replace('}', ',"more":1}'), problem: 'it is not an entry of this version' },
     { line: sending.replace('"n"', '"\uFFFD"'), problem: 'it is not UTF-8' },
-  ])('with the corrupt line $line refuses to open, names the line and changes nothing', async ({ line, problem }) => {
+  ])('is rejected unchanged for the corrupt line $line, and the error names the line', async ({ line, problem }) => {
     await (await open()).close();
     const text = `${sending}\n${line}\n${task}\n`;
     await writeFile(file, text);
@@ -325,7 +325,7 @@ describe('the file', () => {
     expect((await open()).uids()).toEqual(['u']);
   });
 
-  it('with bytes that are not UTF-8 refuses to open', async () => {
+  it('is rejected for bytes that are not UTF-8', async () => {
     await (await open()).close();
     await writeFile(file, Buffer.from(`${sending.replace('"n"', '"\xff"')}\n`, 'latin1'));
     await expect(open()).rejects.toThrow('line 1: it is not UTF-8');
@@ -338,7 +338,7 @@ describe('the file', () => {
     expect(await readFile(path, 'utf8')).toBe('text');
   });
 
-  it('that a full disk refused to extend accepts no step until there is room, and loses nothing', async () => {
+  it('accepts no step while the disk is full, and loses no earlier step', async () => {
     const { child, answer } = await startProcess('fill', 'ulimit -S -f 4;');
     const { minted } = answer as { minted: number };
     expect(minted).toBeGreaterThan(5);
@@ -449,7 +449,7 @@ describe('a journal on a disk that refuses writes', () => {
     await vi.waitFor(async () => expect(await readdir(dir)).toEqual(['journal.jsonl']));
   });
 
-  it('writes what it learned in the meantime with the next file', async () => {
+  it('includes the steps of the meantime in the next file', async () => {
     const journal = await openHere();
     for (const name of ['accepted', 'refused', 'resolved']) {
       await journal.minted(attempt('u', name));
@@ -469,7 +469,7 @@ describe('a journal on a disk that refuses writes', () => {
     expect((await reopen(journal)).entries('u')).toMatchObject(known);
   });
 
-  it('restores after a crash what the disk refused to forget', async () => {
+  it('restores an attempt after a crash if the disk refused the step that forgets it', async () => {
     const journal = await openHere();
     await journal.minted(attempt('u', 'a'));
     await journal.sending('u', 'a');
@@ -534,7 +534,7 @@ describe('the lock', () => {
     expect(answer).toMatchObject({ code: 'InUse' });
   });
 
-  it('is free at once when its holder was killed, and what the holder confirmed is there', async () => {
+  it('is free at once after its holder was killed, and the steps that the holder confirmed are there', async () => {
     const { child, answer } = await startProcess('hold');
     expect(answer).toEqual({ ready: true });
     await expect(open()).rejects.toMatchObject({ code: 'InUse' });

@@ -54,17 +54,17 @@ describe('looking up a name', () => {
     expect(await ask(server, 'ssh.example.org', false)).toBe('192.0.2.7');
   });
 
-  it('finds in the hosts file what the name server does not know', async () => {
+  it('falls back to the hosts file for a name that the name server does not know', async () => {
     const server = await nameServer((query) => reply(query, false));
     expect(await ask(server, 'localhost')).toEqual(await systemLookup('localhost', { all: true }));
   });
 
-  it('asks nothing else if the name server has waited in vain for another one', async () => {
+  it('does not fall back if the name server reports a failure', async () => {
     const server = await nameServer((query) => reply(query, false, FAILED));
     await expect(ask(server, 'localhost')).rejects.toMatchObject({ code: 'EAI_AGAIN' });
   });
 
-  it('delays no other look-up of the process while the name server is silent', async () => {
+  it('does not delay other look-ups of the process while the name server is silent', async () => {
     const server = await nameServer(() => undefined);
     let over = 0;
     const silent = Array.from({ length: 20 }, () =>

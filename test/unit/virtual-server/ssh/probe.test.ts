@@ -77,7 +77,7 @@ describe('the probe', () => {
     ['lines without an end', 'news\r\n'.repeat(2 ** 17), 'no SSH version line in 4096 bytes, but "news"'],
     ['control characters', '\x1b[31mred\x00\xff\r\n', '"?[31mred???"'],
     ['nothing', '', 'accepts the connection and says nothing within 1 s'],
-  ])('does not take %s for an SSH server, and reports what arrived', async (_what, text, why) => {
+  ])('rejects %s, and reports what arrived', async (_what, text, why) => {
     const server = await says(text);
     const probed = await ask(server, probe);
     expect(probed).toMatchObject({ ok: false, why: expect.stringContaining(why) as string });
@@ -99,7 +99,7 @@ describe('the probe', () => {
     expect(await ask({ port })).toEqual({ ok: false, why: 'connection refused' });
   });
 
-  it('does not take an HTTP server for an SSH server', async () => {
+  it('rejects an HTTP server', async () => {
     const server = createHttpServer();
     const port = await listen(server);
     onTestFinished(() => void server.close());

@@ -51,7 +51,7 @@ function holding(name: string): VirtualServer {
   );
 }
 
-it('keep no worker and no probe from a new object of another namespace', async () => {
+it('silent hosts do not delay the SSH check of a new object in another namespace', async () => {
   const silent = await host(() => undefined);
   const answering = await host((socket) => socket.write('SSH-2.0-x\r\n'));
   const objects = new Map<string, VirtualServer>();

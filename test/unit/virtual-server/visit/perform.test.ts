@@ -168,12 +168,12 @@ describe('a 404', () => {
     expect(outcome).toMatchObject({ type: 'failed' });
   });
 
-  it('was a fault if the second answer shows the server', async () => {
+  it('counts as a fault if the second answer shows the server', async () => {
     const { outcome } = await run(read, { servers: [denied, SERVER] });
     expect(outcome).toMatchObject({ type: 'server', server: SERVER, account: ACCOUNT });
   });
 
-  it('is a fault for a DELETE if the server is shown', async () => {
+  it('of a DELETE counts as a fault if a read shows the server', async () => {
     const { outcome } = await run(cancel, { servers: [SERVER] });
     expect(outcome).toMatchObject({ type: 'failed' });
   });
@@ -359,7 +359,7 @@ describe('a cancellation', () => {
     expect(outcome).toEqual({ type: 'failed', error, ...(asked && { cancelAsked: true }) });
   });
 
-  it('was certainly not carried out if the server cannot be read', async () => {
+  it('sends no DELETE if the server cannot be read', async () => {
     const { outcome, calls } = await run(cancel, {
       servers: [new ProviderError('PROVIDER_UNREACHABLE', 'reset')],
       removed: 'cancelled',
@@ -425,7 +425,7 @@ describe('a release', () => {
     },
   );
 
-  it('leaves the Secret of a retained server as it is, and one that goes with its object', async () => {
+  it('does not empty the Secret of a retained server, nor a Secret that is deleted with its object', async () => {
     expect(await letGo('retained', 'Retain')).toBe('a password');
     expect(await letGo('cancelled', 'Delete')).toBe('a password');
   });

@@ -65,10 +65,10 @@ async function reasonsOf(annotations: Record<string, string>): Promise<(string |
 }
 
 // After a restore of etcd a version repeats, so its check passes although you have changed the object.
-it('visits again if its own write returns another object than the one it knew', async () => {
+it('visits again if the answer to its own write shows an unknown change', async () => {
   expect(await reasonsOf({ [START_OVER_ANNOTATION]: UID })).toEqual(['RecordMismatch', 'SecretNotFound']);
 });
 
-it('waits if its own write returns the object that it knew', async () => {
+it('waits if the answer to its own write shows no unknown change', async () => {
   expect(await reasonsOf({})).toEqual(['RecordMismatch']);
 });

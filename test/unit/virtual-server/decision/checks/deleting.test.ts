@@ -28,7 +28,7 @@ const secretGone = { ok: false, reason: 'SecretNotFound', message: 'no Secret', 
 const cases: CheckCase[] = [
   {
     check: 'finalizerIsGone',
-    reason: 'the operator ignores an object that only others keep',
+    reason: 'the operator ignores an object that only other finalizers keep',
     object: web({ mirror: HELD, finalizers: ['example.org/other'], deleting: true }),
     action: { type: 'wait' },
   },
@@ -36,7 +36,7 @@ const cases: CheckCase[] = [
   { check: 'finalizerIsGone', reason: 'the object is not deleted', object: fresh, action: undefined },
   {
     check: 'nothingIsOwed',
-    reason: 'a definite answer left nothing, so no credentials are needed',
+    reason: 'the order created nothing, so the release needs no credentials',
     object: webWith(record({ account: ACCOUNT }), { deleting: true }),
     action: { type: 'release', why: 'nothingCreated', record: record({ account: ACCOUNT }) },
   },
@@ -54,7 +54,7 @@ const cases: CheckCase[] = [
   },
   {
     check: 'nothingIsOwed',
-    reason: 'the server of a lost record was named, so it must be resolved',
+    reason: 'you named the server of a lost record, so the operator must adopt it first',
     object: web({ finalizers: [FINALIZER], deleting: true, ...adopting('srv1') }),
     action: undefined,
   },
@@ -147,7 +147,7 @@ const cases: CheckCase[] = [
   },
   {
     check: 'serverIsToBeCancelled',
-    reason: 'the next read of a denied server waits for its time',
+    reason: 'the next read of a denied server is not due yet',
     object: deletingReady,
     given: gathered({
       memo: { ...planned(deletingReady, 'deleteServer', NOW + 50), denials: denials('server srv1') },

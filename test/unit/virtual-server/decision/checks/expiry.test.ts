@@ -28,7 +28,7 @@ const withKey = facts({ credentials: { ok: true, account: ACCOUNT } });
 const cases: CheckCase[] = [
   {
     check: 'serverHasExpired',
-    reason: 'the object stays, and reports it',
+    reason: 'the object stays, and reports Expired',
     object: webWith(EXPIRED),
     action: park('Expired'),
   },
@@ -47,7 +47,7 @@ const cases: CheckCase[] = [
   { check: 'serverHasExpired', reason: 'the server has not expired', object: webWith(HELD), action: undefined },
   {
     check: 'serverIsToExpire',
-    reason: "the server's time has passed",
+    reason: "the server's expiry has passed",
     object: webWith(HELD, { status: READY, spec: over }),
     given: withKey,
     action: cancels(HELD),
@@ -75,14 +75,14 @@ const cases: CheckCase[] = [
   },
   {
     check: 'serverIsToExpire',
-    reason: 'a moment is left',
+    reason: 'the expiry is a moment ahead',
     object: webWith(HELD, { status: READY, spec: later }),
     given: withKey,
     action: undefined,
   },
   {
     check: 'serverIsToExpire',
-    reason: "the API server's clock says that time is left: this machine's may be wrong",
+    reason: "the expiry is ahead by the API server's clock, and the local clock may be wrong",
     object: webWith(HELD, { status: READY, spec: over }),
     given: { ...withKey, apiServerNow: NOW - HOUR_MS },
     action: undefined,
@@ -117,20 +117,20 @@ const cases: CheckCase[] = [
   },
   {
     check: 'timeIsOver',
-    reason: 'nothing is ordered only to be cancelled',
+    reason: 'the operator does not order a server only to cancel it',
     object: web({ spec: over }),
     action: park('Expired'),
   },
   {
     check: 'timeIsOver',
-    reason: 'nothing is adopted only to be cancelled',
+    reason: 'the operator does not adopt a server only to cancel it',
     object: web({ spec: over, ...adopting('srv1') }),
     action: park('Expired'),
   },
-  { check: 'timeIsOver', reason: 'time is left', object: web({ spec: later }), action: undefined },
+  { check: 'timeIsOver', reason: 'the expiry is ahead', object: web({ spec: later }), action: undefined },
   {
     check: 'timeIsOver',
-    reason: 'a server is on its way and must be followed',
+    reason: 'the order was sent, so the operator must follow it',
     object: webWith(TASKED, { spec: over }),
     action: undefined,
   },

@@ -48,14 +48,14 @@ const cases: CheckCase[] = [
   },
   {
     check: 'taskRuns',
-    reason: 'not before its time',
+    reason: 'the next call is not due yet',
     object: webWith(TASKED),
     given: gathered({ memo: planned(webWith(TASKED), 'pollTask', NOW + 50) }),
     action: { type: 'wait', afterMs: 50 },
   },
   {
     check: 'taskRuns',
-    reason: 'the time has come',
+    reason: 'the next call is due',
     object: webWith(TASKED),
     given: gathered({ memo: planned(webWith(TASKED), 'pollTask', NOW) }),
     action: { type: 'pollTask', record: TASKED, task: 7 },
@@ -76,14 +76,14 @@ const cases: CheckCase[] = [
   },
   {
     check: 'taskRuns',
-    reason: 'the task cannot tell more, so the server is read',
+    reason: 'the task has nothing new to report, so the server is read',
     object: webWith(HELD),
     given: gathered({ memo: memo({ readInstead: { why: 'taskNotFound' } }) }),
     action: { type: 'readServer', record: HELD, identifier: 'srv1' },
   },
   {
     check: 'taskRuns',
-    reason: 'a failed read of the server has a pause, too',
+    reason: 'a failed read of the server is retried only after a pause',
     object: webWith(HELD),
     given: gathered({
       memo: { ...planned(webWith(HELD), 'readServer', NOW + 50), readInstead: { why: 'taskNotFound' } },
@@ -177,14 +177,14 @@ const cases: CheckCase[] = [
   },
   {
     check: 'serverIsHeld',
-    reason: 'it is read when its time has come',
+    reason: 'the server is read when the read is due',
     object: ready,
     given: gathered(),
     action: { type: 'readServer', record: HELD, identifier: 'srv1' },
   },
   {
     check: 'serverIsHeld',
-    reason: 'not before its time',
+    reason: 'the next call is not due yet',
     object: ready,
     given: gathered({ memo: planned(ready, 'readServer', NOW + 50) }),
     action: { type: 'wait', afterMs: 50 },

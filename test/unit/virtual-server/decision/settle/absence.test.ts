@@ -66,7 +66,7 @@ const PROVING = [0, 150_000, 300_000];
 describe('a 404 for the server of a living object', () => {
   const read = readOf(KNOWN);
 
-  it('is a hint: Ready stays, nothing is recorded, and the next check is near', () => {
+  it('is a hint: the operator keeps Ready, records nothing, and checks again soon', () => {
     const next = settle(living(), read, notFound(), at(0, memo({ failures: 5 })));
     expect(conditionsOf(next)).toEqual({ Ready: 'True Available', Reconciling: 'True AbsenceUnproven' });
     expect(next.status?.serverStatus).toBe('running');
@@ -222,7 +222,7 @@ describe('a 404 for the server of a deleted object', () => {
     new ProviderError('PROVIDER_INVALID_CREDENTIALS', 'refused'),
     new ProviderError('PROVIDER_UNAUTHORIZED', 'refused'),
     new ProviderError('PROVIDER_RATE_LIMITED', 'slow down', {}),
-  ])('does not count a DELETE that was certainly not carried out ($code)', (error) => {
+  ])('does not count a DELETE that the provider did not carry out for certain ($code)', (error) => {
     const next = settle(deleted(), cancelOf(KNOWN), { type: 'failed', error }, at(0, memo({})));
     expect(next.memo).not.toHaveProperty('cancelAsked');
   });
@@ -305,14 +305,14 @@ describe('a 404 for a task', () => {
       again: false,
     });
 
-  it('means right after the order that the task is not visible yet', () => {
+  it('counts as a task that is not visible yet right after the order', () => {
     const next = asked(webWith(TASKED), poll, [0]);
     expect(conditionsOf(next)).toEqual({ Ready: 'False Creating', Reconciling: 'True Creating' });
     expect(next.status?.conditions?.[0]?.message).toContain('does not show the task yet');
     expect(next.requeueAfterMs).toBe(60_000);
   });
 
-  it('is a hint later', () => {
+  it('is a hint once the order is older', () => {
     const next = asked(webWith(old), pollOld, [0, 1, 2]);
     expect(conditionsOf(next).Ready).toBe('False AbsenceUnproven');
     expect(next.memo.denials).toMatchObject({ of: 'task 7', counted: 1 });
@@ -399,14 +399,14 @@ describe('a 404 for a task', () => {
   });
 });
 
-it('forgets denials in a new process, which only takes longer', () => {
+it('restarts the count of denials in a new process, which only delays the proof', () => {
   expect(settle(deleted(), cancelOf(KNOWN), notFound(), facts({ now: NOW + 86_400_000 })).memo).not.toHaveProperty(
     'gone',
   );
 });
 
 describe('your annotation that a server is gone', () => {
-  it('is void once the server is seen after it, until you set it again', () => {
+  it('has no effect after a read has shown the server, until you set it again', () => {
     const next = settle(living(KNOWN, said('srv1')), readOf(KNOWN), seen(), at(0, memo({})));
     expect(next.record).toEqual({ ...KNOWN, goneRefuted: true });
     const refuted = { ...KNOWN, goneRefuted: true as const };
@@ -453,7 +453,7 @@ describe('your annotation that a server is gone', () => {
 });
 
 describe('your annotation that nothing was created', () => {
-  it('continues the visit after the first check with the provider since, and only then', () => {
+  it('continues the visit once, after the first call to the provider since you set it', () => {
     const object = webWith(TASKED, { annotations: { 'vps-operator.dev/not-created': 'a1' } });
     const poll: Action = { type: 'pollTask', record: TASKED, task: 7 };
     const first = settle(object, poll, { type: 'pending', status: 'failed' }, at(0, memo({})));

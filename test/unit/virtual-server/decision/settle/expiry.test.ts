@@ -13,7 +13,7 @@ const read: Action = { type: 'readServer', record: HELD, identifier: 'srv1' };
 const seen = { type: 'server', server: SERVER, account: ACCOUNT } as const;
 
 describe('settling an object that expires', () => {
-  it('records when the server was first ready if ttl counts from it, and comes back in time', () => {
+  it('records when the server was first ready if ttl counts from it, and plans the next visit in time', () => {
     const next = settled(webWith(HELD, { spec: { ttl: '5m' } }), read, seen);
     expect(next.record).toEqual({ ...KNOWN, readyAt: '2026-01-02T00:00:00Z' });
     expect(next.requeueAfterMs).toBe(300_000);
@@ -63,13 +63,13 @@ describe('settling an object that expires', () => {
     { what: 'a plan for later', action: { type: 'wait', afterMs: 600_000 }, outcome: { type: 'done' } },
     { what: 'a pause without an end', action: { type: 'wait' }, outcome: { type: 'done' } },
     { what: 'a missing server', action: read, outcome: { type: 'serverNotFound', counts: true, detail: '' } },
-  ])('comes back in time after $what', ({ action, outcome }) => {
+  ])('plans the next visit in time after $what', ({ action, outcome }) => {
     const failing = facts({ memo: memo({ failures: 20 }) });
     const next = settled(webWith(HELD, { status: READY, spec: { expiresAt: at(10_000) } }), action, outcome, failing);
     expect(next.requeueAfterMs).toBe(10_000);
   });
 
-  it('does not come back at once for a server that is kept beyond its expiry', () => {
+  it('does not visit again at once for a server that is kept beyond its expiry', () => {
     const next = settled(webWith(HELD, { spec: { ...over, deletionProtection: true } }), read, seen);
     expect(next.requeueAfterMs).toBe(540_000);
     expect(conditionsOf(next)).toMatchObject({ Ready: 'True Available', Expiring: 'True ExpiryBlocked' });

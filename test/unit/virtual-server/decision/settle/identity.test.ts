@@ -102,7 +102,7 @@ describe('a server that may be another one', () => {
     expect(object?.status?.conditions?.[0]?.reason).toBe('IdentityUnproven');
   });
 
-  it('expires if its time is over and its absence is recorded', () => {
+  it('expires once its expiry has passed and its absence is recorded', () => {
     const over = living(sealed, { spec: { expiresAt: '2026-01-01T00:00:00Z' } });
     const { object } = visit(over, { answers: { deleteServer: other } });
     expect(object?.status?.record).toHaveProperty('expiredAt');

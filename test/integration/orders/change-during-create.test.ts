@@ -63,7 +63,7 @@ describe('an object that is changed while its create is in flight', () => {
 });
 
 describe('a claim whose answer is lost', () => {
-  it('was not sent, as the operator knows: it claims again and orders once', async () => {
+  it('causes no order, so the operator claims again and orders once', async () => {
     const world = await createWorld({ operator: false });
     const detour = await startDetour(world);
     await world.startOperator({ flags: [detour.flag, '--kube-timeout=2s'] });
