@@ -1,5 +1,5 @@
 /**
- * Removal of an installation while servers exist, on a real API server, as docs/how-to/install.md describes it: the operator,
+ * Removal of an installation while servers exist, on a real API server, as docs/how-to/remove.md describes it: the operator,
  * a namespace, and the CRD.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
