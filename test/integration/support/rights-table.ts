@@ -9,12 +9,12 @@ const DOCUMENT = join(import.meta.dirname, '../../../docs/concepts/security.md')
 /** Compares each table with the one below its marker in the document; `--update` writes it there. */
 export async function expectTables(tables: [name: string, table: string][]): Promise<void> {
   const text = await readFile(DOCUMENT, 'utf8');
-  const anew = tables.reduce((now, [name, table]) => {
+  const updated = tables.reduce((now, [name, table]) => {
     const marker = `<!-- rights of ${name}: generated -->`;
     const [before = '', after = ''] = now.split(marker);
     return `${before}${marker}\n\n${table}\n\n${after.slice(after.indexOf('<!-- end -->'))}`;
   }, text);
-  await expect(anew).toMatchFileSnapshot(DOCUMENT);
+  await expect(updated).toMatchFileSnapshot(DOCUMENT);
 }
 
 /** Merges the watched namespaces: the operator need not do everything in each of them. */
@@ -32,7 +32,5 @@ export function rightsTable(grants: Grant[], uses: Use[]): string {
     const what = grant.names === undefined ? grant.resource : `${grant.resource} ${grant.names.join(', ')}`;
     return `| ${grant.role} | ${grant.verb} | ${what} | ${[...seen].sort().join('<br>')} |`;
   });
-  return ['| granted by | verb | resource | requests that were let pass by it |', '|---|---|---|---|', ...rows].join(
-    '\n',
-  );
+  return ['| granted by | verb | resource | requests that it allowed |', '|---|---|---|---|', ...rows].join('\n');
 }
