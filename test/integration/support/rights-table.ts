@@ -32,7 +32,5 @@ export function rightsTable(grants: Grant[], uses: Use[]): string {
     const what = grant.names === undefined ? grant.resource : `${grant.resource} ${grant.names.join(', ')}`;
     return `| ${grant.role} | ${grant.verb} | ${what} | ${[...seen].sort().join('<br>')} |`;
   });
-  return ['| granted by | verb | resource | requests that were let pass by it |', '|---|---|---|---|', ...rows].join(
-    '\n',
-  );
+  return ['| granted by | verb | resource | requests that it allowed |', '|---|---|---|---|', ...rows].join('\n');
 }
