@@ -54,7 +54,9 @@ again if the provider rejects the order, or if you confirm with the annotation
 
 export function apiPage(): string {
   const sections = new Map<string, string>();
-  return [INTRO, ...[virtualServerCrd(), serverCatalogCrd()].map((crd) => kind(crd as Definition, sections))].join('\n');
+  return [INTRO, ...[virtualServerCrd(), serverCatalogCrd()].map((crd) => kind(crd as Definition, sections))].join(
+    '\n',
+  );
 }
 
 /** `sections`: the heading that already describes a schema, so that a shared one is described once. */
