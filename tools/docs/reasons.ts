@@ -60,15 +60,15 @@ interface Shown {
 }
 
 const OF_READY = ['Ready', 'Reconciling', 'Stalled'];
-const STATES = Object.values(states());
+const STATES = states();
 const FAREWELLS = farewells();
 
-/** What users see of a reason: its first state in test/gen/states.ts, or the Event that outlives the object. */
+/** What users see of a reason: the state of that name in test/gen/states.ts, or the Event that outlives the object. */
 function shown(reason: string): Shown {
   const [farewell] = FAREWELLS[reason] ?? [];
   if (farewell !== undefined)
     return { message: farewell.note, aside: [], isReadyInDeletion: false, event: farewell.type };
-  const [first, ...variants] = STATES.filter((state) => state.reason === reason);
+  const first = STATES[reason];
   if (first === undefined) throw new Error(`test/gen/states.ts has no state with ${reason}`);
   const own = conditionsWith(first, reason);
   const event = first.events.find((one) => one.reason === reason);
@@ -76,7 +76,7 @@ function shown(reason: string): Shown {
   const notice = first.object.status?.conditions?.find(({ message }) => message.includes(reason));
   const message = own[0]?.message ?? event?.note ?? notice?.message;
   if (message === undefined) throw new Error(`the state of ${reason} has no message`);
-  const later = variants.filter((state) => isOfReady(state, reason));
+  const later = Object.values(STATES).filter((state) => state.reason === reason && isOfReady(state, reason));
   return {
     message,
     aside: own.filter(({ type }) => !OF_READY.includes(type)),
