@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startSimulator, type Simulator } from '../../src/simulator/index.ts';
 import { createChildren, type Child, type Children } from './children.ts';
-import { readManifests } from './readme.ts';
+import { readManifests } from './manifests.ts';
 import { prepareShell } from './shell.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -44,7 +44,7 @@ interface Cluster {
 
 /** Resolves when the server is cancelled; never with `keep`. Rejects with an error. */
 export async function runDemo({ say, keep, onKept }: DemoOptions, cleanUp: CleanUp): Promise<void> {
-  const { files, key } = readManifests(await readFile(join(ROOT, 'README.md'), 'utf8'));
+  const { files, key } = readManifests(await readFile(join(ROOT, 'docs/getting-started.md'), 'utf8'));
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-demo-'));
   const children = createChildren(folder);
   cleanUp.push(() => rm(folder, { recursive: true, force: true }));
@@ -57,7 +57,7 @@ export async function runDemo({ say, keep, onKept }: DemoOptions, cleanUp: Clean
   const { cluster } = controlPlane;
   say('control plane: kube-apiserver and etcd are running, the CRDs are installed');
   const operator = startOperator(children, folder, simulator, cluster);
-  say('operator: started; key.yaml and server.yaml come from README.md');
+  say('operator: started; key.yaml and server.yaml come from docs/getting-started.md');
 
   const shell = await prepareShell({ folder, files, ...cluster });
   const type = async (command: string): Promise<void> => {

@@ -8,7 +8,7 @@ import { goProgram } from '../../../tools/go-program.ts';
 import { GO_PROGRAMS } from '../../../tools/go-programs.ts';
 import { kustomize } from '../../../tools/manifests.ts';
 import { adminHttp } from '../kube/support.ts';
-import { blocksOf } from '../support/document.ts';
+import { readManifests } from '../../../tools/demo/manifests.ts';
 import { ROOT } from './cluster.ts';
 import { schemaLocation, writeSchemas } from './json-schemas.ts';
 
@@ -58,11 +58,8 @@ const built = (name: string, ...components: string[]) => {
   return () => kustomize(inject('kubectl'), `deploy/manifests/${name}`, ...folders);
 };
 const file = (name: string) => () => readFile(join(ROOT, name), 'utf8');
-const readme = async () =>
-  blocksOf(await file('README.md')(), 'Order a server')
-    .filter(({ language }) => language === 'yaml')
-    .map(({ text }) => text)
-    .join('---\n');
+const gettingStarted = async () =>
+  Object.values(readManifests(await file('docs/getting-started.md')()).files).join('---\n');
 
 it.each<[string, () => Promise<string>]>([
   ['install.yaml', file('deploy/install.yaml')],
@@ -74,7 +71,7 @@ it.each<[string, () => Promise<string>]>([
   ['their part for each namespace', built('components/connection-secrets/watched')],
   ['the demo', built('overlays/demo')],
   ['the server of the demo', file('deploy/manifests/overlays/demo/server.yaml')],
-  ['the server of the README', readme],
+  ['the server of Getting started', gettingStarted],
 ])('finds every object of %s valid', async (_name, read) => {
   const yaml = await read();
   expect(objectsIn(yaml)).toBeGreaterThan(0);
@@ -88,7 +85,7 @@ it.each([
   ['a value that is not offered', 'deletionPolicy: Delete', 'deletionPolicy: Orphan'],
   ['a field that stands twice', 'deletionPolicy: Delete', 'deletionPolicy: Delete\n  deletionPolicy: Delete'],
 ])('finds %s', async (_name, right, wrong) => {
-  const server = (await readme()).replace('spec:\n', 'spec:\n  deletionPolicy: Delete\n');
+  const server = (await gettingStarted()).replace('spec:\n', 'spec:\n  deletionPolicy: Delete\n');
   expect((await check(server)).summary).toMatchObject({ valid: 3, invalid: 0, errors: 0 });
   const { summary } = await check(server.replace(right, wrong));
   expect(summary.invalid + summary.errors).toBe(1);

@@ -11,7 +11,7 @@ const DEMO = join(ROOT, 'tools/demo/main.ts');
 vi.setConfig({ testTimeout: 180_000 });
 
 describe('the demo', () => {
-  it("shows a server's whole life in order, as printed in README.md, and exits with 0", async () => {
+  it("shows a server's whole life in order, as printed in docs/getting-started.md, and exits with 0", async () => {
     const demo = startNode([DEMO]);
     expect(await demo.ended).toBe(0);
     const text = demo.stdout.join('\n');
@@ -32,8 +32,9 @@ describe('the demo', () => {
     const places = story.map((part) => text.indexOf(part));
     expect(places, text).toEqual(places.filter((place) => place >= 0).sort((a, b) => a - b));
     expect(places).toHaveLength(story.length);
-    const [block = { language: '', text: '' }] = blocksOf(await readFile(join(ROOT, 'README.md'), 'utf8'), 'See it');
-    expect(steady(`$ npm run demo\n${text}\n`)).toMatch(patternOf(block.text));
+    const page = await readFile(join(ROOT, 'docs/getting-started.md'), 'utf8');
+    const [block = { language: '', text: '' }] = blocksOf(page, 'Try it without an account');
+    expect(steady(`$ npm ci\n$ npm run demo\n${text}\n`)).toMatch(patternOf(block.text));
     expect(text).not.toContain('\u001b');
     expect(demo.stderr).toEqual([]);
   });

@@ -1,20 +1,11 @@
-/**
- * Runs the README with kubectl, a real API server and a simulated provider: applies its `yaml` blocks and executes its
- * `sh` blocks in order, section by section. `console` blocks are only for reading.
- */
+/** Holds README.md and the other documents against the code: links, commands, flags. */
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { REASONS } from '../../../src/api/conditions.ts';
 import * as names from '../../../src/api/names.ts';
 import { parseConfig } from '../../../src/config/config.ts';
-import { readManifests } from '../../../tools/demo/readme.ts';
 import { specSchema } from '../../../src/api/virtual-server.ts';
-import { startSimulator } from '../../../src/simulator/index.ts';
-import { startEmptyCluster } from '../deploy/cluster.ts';
-import { startPod } from '../deploy/pod.ts';
-import { blocksOf, createShell, executable } from '../support/document.ts';
-import { createWorld } from '../support/world.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
@@ -25,58 +16,6 @@ const pages = [
 const read = (path: string): Promise<string> => readFile(join(ROOT, path), 'utf8');
 
 describe('the README', () => {
-  const account = { name: 'reader', keys: [readManifests(readme).key] };
-
-  it('leads from the installation to a server, an SSH login, and its deletion', { timeout: 180_000 }, async () => {
-    const cluster = await startEmptyCluster();
-    onTestFinished(() => cluster.stop());
-    const simulator = await startSimulator({ accounts: [account], taskDurationMs: 300 });
-    onTestFinished(() => simulator.close());
-    const shell = await createShell({
-      kubeconfigPath: cluster.controlPlane.kubeconfigPath,
-      kubectl: cluster.controlPlane.kubectl,
-      namespace: 'default',
-      replace: { 'https://api.example.org': simulator.baseUrl, 'https://auth.example.org': simulator.authUrl },
-    });
-    let said = '';
-    for (const block of blocksOf(readme, 'Install').filter(executable)) said += await shell.run(block);
-    // There is no kubelet to pull the image: a process replaces the pod.
-    await startPod(cluster, ['--poll-interval=100ms']);
-    for (const block of blocksOf(readme, 'Order a server').filter(executable)) said += await shell.run(block);
-    expect(said).toContain('customresourcedefinition.apiextensions.k8s.io/virtualservers.vps-operator.dev');
-    expect(said).toMatch(/^catalog +True +4 +3 +4 /m);
-    expect(said).toContain('virtualserver.vps-operator.dev/web condition met');
-    expect(said).toMatch(/^web +True +Available +vps-1gb /m);
-    expect(said).toMatch(/^ssh was called with: root@\S+ -p \d+$/m);
-    expect(said).toMatch(/^virtualserver.vps-operator.dev "web" deleted/m);
-    expect(simulator.ledger.creates()).toHaveLength(1);
-    expect(simulator.ledger.cancels()).toHaveLength(1);
-    expect(simulator.aliveServers()).toEqual([]);
-  });
-
-  it('explains how to resolve an order whose answer was lost', async () => {
-    const world = await createWorld({ secret: false, simulator: { accounts: [account] } });
-    const shell = await createShell({
-      kubeconfigPath: inject('kubeconfigPath'),
-      kubectl: inject('kubectl'),
-      namespace: world.namespace,
-    });
-    world.simulator.faults.inject({
-      match: { method: 'POST', route: '/beta/vps/servers' },
-      action: { kind: 'drop' },
-    });
-    for (const block of blocksOf(readme, 'Order a server').filter(({ language }) => language === 'yaml'))
-      await shell.run(block);
-    await shell.run({ language: 'sh', text: 'kubectl apply -f key.yaml -f server.yaml' });
-    await world.waitForReason('web', 'CreateOutcomeUnknown', 'Ready');
-    expect(world.simulator.ledger.creates()).toEqual([]);
-
-    for (const block of blocksOf(readme, 'When the answer to an order is lost').filter(executable))
-      await shell.run(block);
-    await world.waitForReason('web', 'Available', 'Ready');
-    expect(world.simulator.ledger.creates()).toHaveLength(1);
-  });
-
   it('gives the operator flags that it accepts', () => {
     const command = /^\$ node dist\/operator\.js (.*)$/m.exec(readme)?.[1] ?? '';
     expect(parseConfig(command.split(' '), {})).toMatchObject({ kind: 'run' });

@@ -13,7 +13,7 @@ import { parse, stringify } from 'yaml';
 const ROOT = join(import.meta.dirname, '../../..');
 const COMMAND_MS = 60_000;
 
-interface Block {
+export interface Block {
   language: string;
   text: string;
 }
@@ -22,7 +22,10 @@ interface Block {
 export function blocksOf(document: string, heading: string): Block[] {
   const section = document.split(/^## /m).find((part) => part.startsWith(`${heading}\n`));
   if (section === undefined) throw new Error(`the document has no section "${heading}"`);
-  return [...section.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, language = '', text = '']) => ({ language, text }));
+  return [...section.matchAll(/^( *)```(\w+)\n(.*?)^ *```$/gms)].map(([, indent = '', language = '', text = '']) => ({
+    language,
+    text: text.replaceAll(RegExp(`^${indent}`, 'gm'), ''),
+  }));
 }
 
 export const executable = ({ language }: Block): boolean => language === 'yaml' || language === 'sh';

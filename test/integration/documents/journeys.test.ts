@@ -1,0 +1,115 @@
+/**
+ * Follows the pages that lead to a first server, with kubectl, a real API server and a simulated provider: applies their
+ * `yaml` blocks, executes their `sh` blocks in order, and compares the output with the `text` block that follows.
+ * `console` blocks are only for reading.
+ */
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { startSimulator, type Simulator } from '../../../src/simulator/index.ts';
+import { readManifests } from '../../../tools/demo/manifests.ts';
+import { startEmptyCluster } from '../deploy/cluster.ts';
+import { startPod } from '../deploy/pod.ts';
+import { blocksOf, createShell, executable, patternOf, steady, type Block } from '../support/document.ts';
+import { createWorld } from '../support/world.ts';
+
+const read = (path: string): Promise<string> => readFile(join(import.meta.dirname, '../../..', path), 'utf8');
+const readme = await read('README.md');
+const gettingStarted = await read('docs/getting-started.md');
+const resolving = await read('docs/how-to/resolve-an-order.md');
+const account = { name: 'reader', keys: [readManifests(gettingStarted).key] };
+
+interface Journey {
+  /** Executes the blocks of a section; resolves with their output. */
+  follow: (page: string, heading: string) => Promise<string>;
+  /** Starts the operator. There is no kubelet to pull its image: a process replaces the pod. */
+  startOperator: () => Promise<unknown>;
+  simulator: Simulator;
+}
+
+async function setOut(): Promise<Journey> {
+  const cluster = await startEmptyCluster();
+  onTestFinished(() => cluster.stop());
+  const simulator = await startSimulator({ accounts: [account], taskDurationMs: 300 });
+  onTestFinished(() => simulator.close());
+  const shell = await createShell({
+    kubeconfigPath: cluster.controlPlane.kubeconfigPath,
+    kubectl: cluster.controlPlane.kubectl,
+    namespace: 'default',
+    replace: { 'https://api.example.org': simulator.baseUrl, 'https://auth.example.org': simulator.authUrl },
+  });
+  const follow = async (page: string, heading: string): Promise<string> => {
+    let said = '';
+    let last = '';
+    for (const block of blocksOf(page, heading)) {
+      if (executable(block)) said += last = await shell.run(block);
+      else if (block.language === 'text') expect(steady(last)).toMatch(patternOf(block.text));
+    }
+    return said;
+  };
+  return { follow, simulator, startOperator: () => startPod(cluster, ['--poll-interval=100ms']) };
+}
+
+/** One server was ordered, and cancelled again. */
+function expectOneLife(simulator: Simulator): void {
+  expect(simulator.ledger.creates()).toHaveLength(1);
+  expect(simulator.ledger.cancels()).toHaveLength(1);
+  expect(simulator.aliveServers()).toEqual([]);
+}
+
+describe('README.md', () => {
+  it('leads from the installation to a server, an SSH login, and its deletion', { timeout: 180_000 }, async () => {
+    const { follow, startOperator, simulator } = await setOut();
+    expect(await follow(readme, 'Install')).toContain('/virtualservers.vps-operator.dev');
+    await startOperator();
+    const said = await follow(readme, 'Your first server, in five steps');
+    expect(said).toContain('virtualserver.vps-operator.dev/web condition met');
+    expect(said).toMatch(/^ssh was called with: root@\S+ -p \d+$/m);
+    expect(said).toMatch(/^virtualserver.vps-operator.dev "web" deleted/m);
+    expectOneLife(simulator);
+  });
+
+  it('orders the same server as Getting started', () => {
+    const server = ({ text }: Block): boolean => text.startsWith('# server.yaml\n');
+    const [block] = blocksOf(readme, 'Your first server, in five steps').filter(server);
+    expect(block?.text).toBe(readManifests(gettingStarted).files['server.yaml']);
+  });
+});
+
+describe('docs/getting-started.md', () => {
+  it('leads from an API key to an SSH login, with the output that it shows', { timeout: 180_000 }, async () => {
+    const { follow, startOperator, simulator } = await setOut();
+    await follow(gettingStarted, '1. Install the operator');
+    await startOperator();
+    const rest = [...gettingStarted.matchAll(/^## ([2-6]\. .*)$/gm)].map(([, heading = '']) => heading);
+    expect(rest).toHaveLength(5);
+    let said = '';
+    for (const heading of rest) said += await follow(gettingStarted, heading);
+    expect(said).toMatch(/^ssh was called with: root@\S+ -p \d+$/m);
+    expectOneLife(simulator);
+  });
+});
+
+describe('docs/how-to/resolve-an-order.md', () => {
+  it('explains how to resolve an order whose answer was lost', async () => {
+    const world = await createWorld({ secret: false, simulator: { accounts: [account] } });
+    const shell = await createShell({
+      kubeconfigPath: inject('kubeconfigPath'),
+      kubectl: inject('kubectl'),
+      namespace: world.namespace,
+    });
+    world.simulator.faults.inject({
+      match: { method: 'POST', route: '/beta/vps/servers' },
+      action: { kind: 'drop' },
+    });
+    for (const text of Object.values(readManifests(gettingStarted).files)) await shell.run({ language: 'yaml', text });
+    await shell.run({ language: 'sh', text: 'kubectl apply -f key.yaml -f server.yaml' });
+    await world.waitForReason('web', 'CreateOutcomeUnknown', 'Ready');
+    expect(world.simulator.ledger.creates()).toEqual([]);
+
+    for (const block of blocksOf(resolving, 'When the answer to an order is lost').filter(executable))
+      await shell.run(block);
+    await world.waitForReason('web', 'Available', 'Ready');
+    expect(world.simulator.ledger.creates()).toHaveLength(1);
+  });
+});
