@@ -2,10 +2,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { REASONS } from '../../../src/api/conditions.ts';
-import * as names from '../../../src/api/names.ts';
 import { parseConfig } from '../../../src/config/config.ts';
-import { specSchema } from '../../../src/api/virtual-server.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
@@ -27,20 +24,6 @@ describe('the README', () => {
       const named = [...(await read(file)).matchAll(/\bnpm (?:run )?([a-z-]+)/g)].map(([, name = '']) => name);
       expect(named.filter((name) => scripts[name] === undefined)).toEqual([]);
     }
-  });
-
-  it('names every reason, annotation and spec field', () => {
-    const inCode = (text: string) => readme.includes(`\`${text}`);
-    expect(Object.keys(REASONS).filter((reason) => !inCode(reason))).toEqual([]);
-    const annotations = Object.entries(names).filter(([name]) => name.endsWith('_ANNOTATION'));
-    expect(annotations.map(([, value]) => value).filter((value) => !inCode(value))).toEqual([]);
-    expect(Object.keys(specSchema.shape).filter((field) => !inCode(field))).toEqual([]);
-  });
-
-  it('names no reason that does not exist', () => {
-    const table = readme.slice(readme.indexOf('| reason |'), readme.indexOf('## When the answer'));
-    const named = table.split('\n').flatMap((row) => [...(row.split('|')[1] ?? '').matchAll(/`(\w+)`/g)]);
-    expect(named.map(([, reason = '']) => reason).filter((reason) => !(reason in REASONS))).toEqual([]);
   });
 
   it('links only to files and headings that exist, as do all other pages', async () => {
@@ -67,13 +50,6 @@ describe('the documents', () => {
       texts.flatMap((text) => [...text.matchAll(/\]\((docs\/[\w/-]+\.md)/g)].map(([, page]) => page)),
     );
     expect(pages.filter((page) => page.startsWith('docs/') && !linked.has(page))).toEqual([]);
-  });
-
-  it('have exactly one paragraph per reason in the runbook', async () => {
-    const runbook = await read('docs/reference/reasons.md');
-    // The runbook's paragraphs on alerts are covered by test/integration/monitoring.
-    const described = [...runbook.matchAll(/^### (?!VPSOperator)(\w+)$/gm)].map(([, reason = '']) => reason);
-    expect(described.sort()).toEqual(Object.keys(REASONS).sort());
   });
 
   it('show the same flags as --help', async () => {
