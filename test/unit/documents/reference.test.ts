@@ -1,5 +1,8 @@
-/** Holds the reference pages against the code: every reason, annotation and field, and the generated parts. */
-import { readFile } from 'node:fs/promises';
+/**
+ * Holds the reference pages against the code: every reason, annotation and field, and the generated parts. Of all pages,
+ * checks how they begin.
+ */
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { INPUT_ANNOTATIONS } from '../../../src/api/annotations.ts';
@@ -76,4 +79,11 @@ it.each([
   const [section = ''] = after.split('\n### ');
   const fields = [...section.matchAll(/^\| `(\w+)` \|/gm)].map(([, field]) => field);
   expect(fields).toEqual(Object.keys(shape));
+});
+
+const pages = (await readdir(join(ROOT, 'docs'), { recursive: true })).filter((name) => name.endsWith('.md')).sort();
+
+it.each(pages)('docs/%s begins with its title and with a sentence that says who it is for', async (page) => {
+  const [title, blank, purpose] = (await read(`docs/${page}`)).split('\n');
+  expect([title, blank, purpose]).toEqual([expect.stringMatching(/^# \S/), '', expect.stringMatching(/^For \S/)]);
 });
