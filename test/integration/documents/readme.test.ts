@@ -22,7 +22,9 @@ describe('the README', () => {
 
   it('links only to files and headings that exist, as do all other pages', async () => {
     for (const file of pages) {
-      for (const [, target = ''] of (await read(file)).matchAll(/\]\((?!https?:)([^)]+)\)/g)) {
+      // A pattern in code may look like a link.
+      const prose = (await read(file)).replaceAll(/`[^`\n]*`/g, '');
+      for (const [, target = ''] of prose.matchAll(/\]\((?!https?:)([^)]+)\)/g)) {
         const [path = '', anchor] = target.split('#');
         const text = await read(path === '' ? file : join(dirname(file), path));
         const anchors = [...text.matchAll(/^#+ (.*)$/gm)].map(([, title = '']) =>
