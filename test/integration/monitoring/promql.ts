@@ -46,6 +46,7 @@ interface Question {
 export interface Rule {
   alert: string;
   expr: string;
+  for?: string;
   labels: Record<string, string>;
   annotations: Record<string, string>;
 }

@@ -1,0 +1,89 @@
+/**
+ * Holds the reference pages against the code: every reason, annotation and field, and the generated parts. Of all pages,
+ * checks how they begin.
+ */
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { INPUT_ANNOTATIONS } from '../../../src/api/annotations.ts';
+import { REASONS } from '../../../src/api/conditions.ts';
+import * as names from '../../../src/api/names.ts';
+import { catalogSpecSchema, catalogStatusSchema } from '../../../src/api/server-catalog.ts';
+import { specSchema, statusSchema } from '../../../src/api/virtual-server.ts';
+import { generatedPages } from '../../../tools/docs/main.ts';
+
+const ROOT = join(import.meta.dirname, '../../..');
+const read = (path: string): Promise<string> => readFile(join(ROOT, path), 'utf8');
+const annotations = Object.entries(names)
+  .filter(([constant]) => constant.endsWith('_ANNOTATION'))
+  .map(([, name]) => name);
+
+it('the generated parts are up to date', async () => {
+  for (const [path, page] of await generatedPages())
+    expect(await readFile(path, 'utf8'), `${path} is stale, run: npm run docs`).toBe(page);
+});
+
+describe('docs/reference/reasons.md', async () => {
+  const page = await read('docs/reference/reasons.md');
+  const paragraphs = [...page.matchAll(/^### (.*)\n([^]*?)(?=^##|$(?![^]))/gm)];
+
+  it('has exactly one paragraph for each reason', () => {
+    expect(paragraphs.map(([, reason = '']) => reason).sort()).toEqual(Object.keys(REASONS).sort());
+  });
+
+  it.each(paragraphs.map(([, reason = '', text = '']) => [reason, text]))(
+    'shows a message of %s, and explains it',
+    (_reason, text) => {
+      expect(text).toMatch(/^<!-- .* -->\n```text\n.+\n```\n\n.+\n<!-- .* -->\n\n\S/);
+    },
+  );
+
+  it('lists each reason once, with a link to its paragraph', () => {
+    const listed = [...page.matchAll(/^\| \[`(\w+)`\]\(#(\w+)\) \| \S/gm)];
+    expect(listed.map(([, reason = '']) => reason).sort()).toEqual(Object.keys(REASONS).sort());
+    for (const [, reason = '', anchor] of listed) expect(anchor).toBe(reason.toLowerCase());
+  });
+});
+
+it.each(['README.md', 'docs/reference/reasons.md'])('%s lists no reason that does not exist', async (file) => {
+  const tables = [...(await read(file)).matchAll(/^\| reason .*\n(?:\|.*\n)+/gm)];
+  const listed = tables.flatMap(([table]) => [...table.matchAll(/^\| \[?`(\w+)`/gm)].map(([, reason = '']) => reason));
+  expect(listed).not.toEqual([]);
+  expect(listed.filter((reason) => !(reason in REASONS))).toEqual([]);
+});
+
+describe('docs/reference/annotations.md', async () => {
+  const page = await read('docs/reference/annotations.md');
+
+  it('names every annotation, and none that does not exist', () => {
+    const named = new Set([...page.matchAll(/\bvps-operator\.dev\/([a-z-]*[a-z])/g)].map(([name]) => name));
+    expect([...named].sort()).toEqual([...annotations].sort());
+  });
+
+  it.each(INPUT_ANNOTATIONS)('has a row and a section with a command for %s', (name) => {
+    const [, word = ''] = name.split('/');
+    expect(page).toContain(`\n| [\`${name}\`](#${word}) | `);
+    const [, section = ''] = page.split(`\n## ${word}\n`);
+    const [commands = ''] = section.split('\n## ');
+    expect(commands).toContain(`kubectl annotate --overwrite vps web ${name}=`);
+  });
+});
+
+it.each([
+  ['VirtualServer spec', specSchema],
+  ['VirtualServer status', statusSchema],
+  ['ServerCatalog spec', catalogSpecSchema],
+  ['ServerCatalog status', catalogStatusSchema],
+])('docs/reference/api.md has every field of %s', async (heading, { shape }) => {
+  const [, after = ''] = (await read('docs/reference/api.md')).split(`\n### ${heading}\n`);
+  const [section = ''] = after.split('\n### ');
+  const fields = [...section.matchAll(/^\| `(\w+)` \|/gm)].map(([, field]) => field);
+  expect(fields).toEqual(Object.keys(shape));
+});
+
+const pages = (await readdir(join(ROOT, 'docs'), { recursive: true })).filter((name) => name.endsWith('.md')).sort();
+
+it.each(pages)('docs/%s begins with its title and with a sentence that says who it is for', async (page) => {
+  const [title, blank, purpose] = (await read(`docs/${page}`)).split('\n');
+  expect([title, blank, purpose]).toEqual([expect.stringMatching(/^# \S/), '', expect.stringMatching(/^For \S/)]);
+});
