@@ -1,0 +1,6 @@
+//go:build tools
+
+// Package tools pins Freeze, which draws terminal sessions.
+package tools
+
+import _ "github.com/charmbracelet/freeze"
