@@ -6,7 +6,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { styleText } from 'node:util';
 import { expect, it } from 'vitest';
-import { readManifests } from '../../../tools/demo/readme.ts';
+import { readManifests } from '../../../tools/demo/manifests.ts';
 import { draw, plain, textOf } from '../../../tools/pictures/draw.ts';
 import { screenOf } from '../../../tools/pictures/screen.ts';
 import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
@@ -97,7 +97,7 @@ it.skipIf(noTerminal !== undefined).each(Object.entries(SCENES))(
 
 /** The commands of a scene, each with what a terminal shows of its output. */
 async function play({ steps, columns }: Scene): Promise<string> {
-  const { files, key } = readManifests(await readFile(join(ROOT, 'README.md'), 'utf8'));
+  const { files, key } = readManifests(await readFile(join(ROOT, 'docs/getting-started.md'), 'utf8'));
   // Neither the duration nor the text of a task may depend on the time at which the operator asks for it.
   const task = { taskDurationMs: Infinity, taskStatus: () => 'Installing OS, 40% complete' };
   const world = await createWorld({
