@@ -66,7 +66,9 @@ function withIdentifier(at: View, record: ServerRecord, identifier: string | und
   if (record.identifier !== undefined) return { isOther: true };
   if (identifier.length === 0 || identifier.length > MAX_IDENTIFIER) {
     return {
-      problem: `The task names a server with ${identifier.length} characters (${shorten(identifier)}), but the operator supports 1 to ${MAX_IDENTIFIER}. The operator keeps polling. Report this to the provider`,
+      problem:
+        `The task names a server whose identifier has ${identifier.length} characters (${shorten(identifier)}), but the ` +
+        `operator supports 1 to ${MAX_IDENTIFIER}. The operator keeps polling. Report this to the provider`,
     };
   }
   const holders = facts.others.withServer(identifier, current);
