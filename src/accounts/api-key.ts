@@ -4,12 +4,24 @@ import { DEFAULT_API_KEY_SECRET } from '../api/names.ts';
 import type { ReadSecret } from '../kube/types.ts';
 import type { ApiKey } from '../provider/types.ts';
 
+export function secretForbidden(namespace: string, name: string, why: string): Missing {
+  const message =
+    `The operator cannot read Secret ${namespace}/${name}: ${why}. Grant the operator this right, or name another Secret in ` +
+    'spec.apiKeySecretRef';
+  return { ok: false, reason: 'SecretForbidden', message };
+}
+
 /** `keyId` and `secret` of the Secret, without a trailing line break, which editors add. */
 export function parseApiKey(read: ReadSecret | undefined, namespace: string, name: string): ApiKey | Missing {
   const where = `Secret ${namespace}/${name}`;
   if (read === undefined) {
+    const create = `\`kubectl create secret generic ${name} -n ${namespace} --from-file=keyId --from-file=secret\``;
     const hint = name === DEFAULT_API_KEY_SECRET ? ' (spec.apiKeySecretRef.name names another)' : '';
-    return { ok: false, reason: 'SecretNotFound', message: `${where} with the API key does not exist${hint}` };
+    return {
+      ok: false,
+      reason: 'SecretNotFound',
+      message: `${where} with the API key does not exist${hint}. To create it from the files keyId and secret, run ${create}`,
+    };
   }
   const { data } = read;
   const [keyId, secret] = ['keyId', 'secret'].map((field) => data[field]?.replace(/\r?\n$/, ''));
@@ -18,6 +30,6 @@ export function parseApiKey(read: ReadSecret | undefined, namespace: string, nam
   return {
     ok: false,
     reason: 'SecretInvalid',
-    message: `${where} must have the keys "keyId" and "secret"; it lacks ${lacking.map((field) => `"${field}"`).join(' and ')}`,
+    message: `${where} must have the keys "keyId" and "secret"; it lacks ${lacking.map((field) => `"${field}"`).join(' and ')}. Add what is missing; the operator retries automatically`,
   };
 }

@@ -4,10 +4,11 @@
  */
 import type { Missing } from './decision/failure.ts';
 import { backoffDelay } from '../base/backoff.ts';
+import { ended } from '../base/text.ts';
 import { KubeError } from '../kube/error.ts';
 import type { SecretReader } from '../kube/types.ts';
 import type { ApiKey, Provider, Session } from '../provider/types.ts';
-import { parseApiKey } from './api-key.ts';
+import { parseApiKey, secretForbidden } from './api-key.ts';
 import type { Timers } from '../base/timers.ts';
 
 export type Found = { ok: true; session: Session; note?: string } | Missing;
@@ -76,7 +77,7 @@ export class Credentials {
       last,
       namespace,
       use,
-      `${entry.problem?.message ?? ''}; using the last key that was read from it`,
+      `${ended(entry.problem?.message ?? '')} The operator uses the last key that it read from that Secret`,
     );
   }
 
@@ -103,7 +104,12 @@ export class Credentials {
     if (operatorNamespace === undefined || namespace === operatorNamespace) return undefined;
     const { key, problem } = await this.#fresh(operatorNamespace, `${namespace}.${name}`, use);
     if (key === undefined || problem !== undefined) return undefined;
-    return this.#found(key, namespace, use, `using the key of Secret ${operatorNamespace}/${namespace}.${name}`);
+    return this.#found(
+      key,
+      namespace,
+      use,
+      `The operator uses the key of Secret ${operatorNamespace}/${namespace}.${name}`,
+    );
   }
 
   /** Forgets every Secret that is not in `needed`. */
@@ -125,11 +131,11 @@ export class Credentials {
     const { operatorNamespace = "the operator's namespace", timers } = this.#options;
     const problem = entry.problem ?? { ok: false, reason: 'SecretNotFound', message: `Secret ${name} was not read` };
     const help = deleting
-      ? `. The server is cancelled once there is a key: restore the Secret or, if you cannot, create Secret ${namespace}.${name} in ${operatorNamespace}`
+      ? ` The operator cancels the server once there is a key: restore the Secret or, if you cannot, create Secret ${namespace}.${name} in ${operatorNamespace}`
       : '';
     return {
       ...problem,
-      message: problem.message + help,
+      message: ended(problem.message) + help,
       retryAfterMs: Math.max(FIRST_PAUSE_MS, entry.notBefore - timers.monotonic()),
     };
   }
@@ -161,11 +167,7 @@ export class Credentials {
       parsed = parseApiKey(secret, namespace, name);
     } catch (error) {
       if (!(error instanceof KubeError) || (error.code !== 'Forbidden' && entry.key === undefined)) throw error;
-      parsed = {
-        ok: false,
-        reason: 'SecretForbidden',
-        message: `Secret ${namespace}/${name} cannot be read: ${error.message}`,
-      };
+      parsed = secretForbidden(namespace, name, error.message);
     }
     const now = timers.monotonic();
     entry.readAt = now;

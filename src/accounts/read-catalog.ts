@@ -1,5 +1,6 @@
 /** Reads the provider's lists with the key of an object, or returns why they are unavailable. */
-import { missing, reasonOf, type Missing } from './decision/failure.ts';
+import { callProblem, missing, reasonOf, type Missing } from './decision/failure.ts';
+import { capitalized } from '../base/text.ts';
 import { ProviderError } from '../provider/errors/provider-error.ts';
 import type { Catalog, Session } from '../provider/types.ts';
 
@@ -13,6 +14,6 @@ export async function readCatalog(
     return { ok: true, catalog: await session.catalog(maxAgeMs) };
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
-    return missing(reasonOf(error), error.message, error.retryAfterMs);
+    return missing(reasonOf(error), capitalized(callProblem(error)), error.retryAfterMs);
   }
 }

@@ -15,7 +15,7 @@ export const CONDITION_TYPES = [
 
 /** Properties of an object while this is its current reason. */
 export type Trait =
-  /** Needs no attention: its Event is not a Warning. */
+  /** Needs no attention: its Event is not a Warning, and its message points to no page. */
   | 'calm'
   /** Fixing the Secret resolves it; the operator checks the Secret without calling the provider. */
   | 'aboutKey'
@@ -108,7 +108,7 @@ export const REASONS = {
   IdentifierInUse: blind('noCalls', 'hopeless'),
   AdoptInvalid: stuck(),
   OrphanedServer: stuck('noCalls'),
-  Reachable: aside(),
+  Reachable: aside('calm'),
   ConnectionSecretWritten: aside('calm'),
   ConnectionSecretsDisabled: aside(),
   ConnectionSecretTaken: aside(),
@@ -120,9 +120,9 @@ export const REASONS = {
   Paused: aside(),
   AdoptIgnored: aside(),
   RetainedServer: aside(),
-  ServerCancelled: aside(),
+  ServerCancelled: aside('calm'),
   ServerGone: aside(),
-  ServerAdopted: aside(),
+  ServerAdopted: aside('calm'),
 };
 export type Reason = keyof typeof REASONS;
 /** The reasons that Ready can have. */

@@ -11,3 +11,14 @@ export function cut(text: string, bound: number): string {
     .replace(/[\uD800-\uDBFF]$/, '')
     .toWellFormed();
 }
+
+/** Ends the last sentence of a text with a full stop, exactly once, so that another sentence can follow. */
+export function ended(text: string): string {
+  const trimmed = text.trimEnd();
+  return trimmed === '' || /[.!?…]["')]?$/.test(trimmed) ? trimmed : `${trimmed.replace(/[,;:]+$/, '')}.`;
+}
+
+/** The text as the start of a sentence. */
+export function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

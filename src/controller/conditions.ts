@@ -1,7 +1,8 @@
 /** Builds conditions: Ready, Reconciling and Stalled from a verdict (kstatus semantics), and any others. Pure. */
 import { REASONS, hasTrait, type Meaning, type ReadyReason, type Reason } from '../api/conditions.ts';
+import { pointer, withoutPointer } from '../api/documentation.ts';
 import { MAX_MESSAGE, type Condition } from '../api/meta.ts';
-import { cut } from '../base/text.ts';
+import { cut, ended } from '../base/text.ts';
 import { timestamp } from '../base/timestamp.ts';
 
 export interface Verdict {
@@ -57,8 +58,38 @@ function condition(
 ): Condition {
   const before = previous.find((other) => other.type === next.type);
   const since = before?.status === next.status ? before.lastTransitionTime : timestamp(now);
-  const message = cut(next.message, MAX_MESSAGE);
+  const message = explained(next.reason, next.message);
   return { ...next, message, lastTransitionTime: since, observedGeneration: generation };
+}
+
+/**
+ * The message that a reader meets: one that needs attention ends with the page of its reason. A message that already has
+ * this end keeps it once, so the same text always gives the same message.
+ */
+function explained(reason: string, text: string): string {
+  const words = cut(withoutPointer(text), Infinity);
+  if (hasTrait(reason, 'calm')) return shortened(words, MAX_MESSAGE);
+  const end = pointer(reason);
+  return `${shortened(ended(words), MAX_MESSAGE - end.length - 1)} ${end}`.trimStart();
+}
+
+const ELLIPSIS = '...';
+const COMMAND = '`kubectl ';
+
+/**
+ * Counts bytes, because Events do. Half a command is worse than none, so a sentence is left out whole if its command does
+ * not fit.
+ */
+function shortened(text: string, bound: number): string {
+  const encoder = new TextEncoder();
+  if (encoder.encode(text).length <= bound) return text;
+  const head = text.slice(0, encoder.encodeInto(text, new Uint8Array(bound - ELLIPSIS.length)).read);
+  const command = text.lastIndexOf(COMMAND, head.length);
+  const isWhole = command < 0 || head.includes('`', command + 1);
+  if (isWhole) return head.trimEnd() + ELLIPSIS;
+  const before = head.slice(0, command);
+  const sentences = before.slice(0, before.lastIndexOf('. ') + 1);
+  return sentences === '' ? before.trimEnd() + ELLIPSIS : sentences;
 }
 
 /** The current reason: that of Stalled or Reconciling if one is set, else that of Ready. */
@@ -94,6 +125,8 @@ export function transitions(
   return events;
 }
 
-function eventOf({ reason, message }: Pick<Condition, 'reason' | 'message'>): EventNote {
-  return { type: hasTrait(reason, 'calm') ? 'Normal' : 'Warning', reason: reason as Reason, note: message };
+/** An Event carries the same text as a condition of the same reason. */
+export function eventOf({ reason, message }: Pick<Condition, 'reason' | 'message'>): EventNote {
+  const type = hasTrait(reason, 'calm') ? 'Normal' : 'Warning';
+  return { type, reason: reason as Reason, note: explained(reason, message) };
 }

@@ -99,5 +99,7 @@ function unknown(what: string): Extract<CreateOutcome, { kind: 'unknown' }> {
 }
 
 function unexpected(fault: unknown, caller: Caller): ProviderError {
-  return new ProviderError('PROVIDER_UNREACHABLE', 'createServer failed', { cause: caller.redactor.cause(fault) });
+  return new ProviderError('PROVIDER_UNREACHABLE', failed('createServer', 'unexpected error'), {
+    cause: caller.redactor.cause(fault),
+  });
 }

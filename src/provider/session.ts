@@ -5,6 +5,7 @@ import { isIdentifier, isSameIdentifier } from './endpoints.ts';
 import type { Endpoints } from './endpoints.ts';
 import { ProviderError, withheldError } from './errors/provider-error.ts';
 import { failureOf } from './failure.ts';
+import { failed } from './operations.ts';
 import { readProducts, type Lists } from './lists.ts';
 import { bodyOf, type Answer } from './transport.ts';
 import type { Catalog, CreateOutcome, CreateServerRequest, Priority, Product } from './types.ts';
@@ -97,12 +98,12 @@ export class ProviderSession implements Session {
     if (inBody !== undefined && inLocation !== undefined && !isSameIdentifier(inBody, inLocation)) {
       throw new ProviderError(
         'PROVIDER_PROTOCOL',
-        'pollTask: body and Location of the completed task name different servers',
+        failed('pollTask', 'body and Location of the completed task name different servers'),
       );
     }
     const identifier = inBody ?? inLocation;
     if (identifier === undefined)
-      throw new ProviderError('PROVIDER_PROTOCOL', 'pollTask: the completed task names no server');
+      throw new ProviderError('PROVIDER_PROTOCOL', failed('pollTask', 'the completed task names no server'));
     return { state: 'complete', identifier };
   }
 }
@@ -111,6 +112,9 @@ export class ProviderSession implements Session {
 function identifierIn({ identifier }: Record<string, unknown>): string | undefined {
   if (typeof identifier !== 'string' || identifier === '') return undefined;
   if (!isIdentifier(identifier))
-    throw new ProviderError('PROVIDER_PROTOCOL', 'pollTask: the identifier is too long, or cannot be part of a URL');
+    throw new ProviderError(
+      'PROVIDER_PROTOCOL',
+      failed('pollTask', 'the identifier is too long, or cannot be part of a URL'),
+    );
   return identifier;
 }

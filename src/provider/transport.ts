@@ -133,7 +133,10 @@ export class Transport implements Wire {
     if (this.#closed) throw closedError();
     const controller = new AbortController();
     const timer = setTimeout(
-      () => controller.abort(new ProviderError('PROVIDER_TIMEOUT', `no whole answer within ${ms} ms`)),
+      () =>
+        controller.abort(
+          new ProviderError('PROVIDER_TIMEOUT', `no complete answer within ${Math.round(ms / 100) / 10} s`),
+        ),
       ms,
     );
     this.#open.add(controller);

@@ -27,7 +27,10 @@ describe.each(Object.entries(VERDICTS))('%s', (name, verdict) => {
 describe('an object without conditions', () => {
   const judged = async (status: object | undefined): Promise<Judgement | undefined> =>
     (await judge({ bare: { ...web(), status } })).bare;
-  const waiting = { status: 'Progressing', message: 'waiting for the operator' };
+  const waiting = {
+    status: 'Progressing',
+    message: 'The operator has not reported on this object yet. If this persists, check that the operator runs.',
+  };
 
   it('is in progress even if its generation counts as observed, although kstatus reports it as current', async () => {
     const judgement = await judged({ observedGeneration: 1 });

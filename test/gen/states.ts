@@ -1,6 +1,6 @@
 /** Every observable state of a VirtualServer, produced by the decision room itself. */
 import type { EventNote } from '../../src/controller/conditions.ts';
-import type { Reason, ReadyReason } from '../../src/api/conditions.ts';
+import type { Reason } from '../../src/api/conditions.ts';
 import {
   ADOPT_ANNOTATION,
   FINALIZER,
@@ -13,6 +13,7 @@ import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { ConnectionSecretState } from '../../src/virtual-server/decision/connection.ts';
 import type { ProbeResult } from '../../src/virtual-server/decision/reach.ts';
 import type { Facts, Outcome } from '../../src/virtual-server/decision/types.ts';
+import { parseApiKey, secretForbidden } from '../../src/accounts/api-key.ts';
 import { ProviderError } from '../../src/provider/errors/provider-error.ts';
 import { ResponseError } from '../../src/provider/errors/response-error.ts';
 import type { CreateOutcome, ProviderErrorLike, Server } from '../../src/provider/types.ts';
@@ -103,11 +104,13 @@ function edited(object: VirtualServer, { spec, annotations, deleting, annotated 
 }
 
 /** Facts of a reconcile that finds a problem with the API key. */
-const key = (reason: ReadyReason, message: string): Partial<Facts> => ({ credentials: { ok: false, reason, message } });
+const key = (found: ReturnType<typeof parseApiKey>): Partial<Facts> => ({
+  credentials: 'ok' in found ? found : { ok: true, account: ACCOUNT },
+});
 const KEY_PROBLEMS = {
-  SecretNotFound: key('SecretNotFound', 'Secret default/vps-api-key with the API key does not exist'),
-  SecretInvalid: key('SecretInvalid', 'Secret default/vps-api-key has no key "secret"'),
-  SecretForbidden: key('SecretForbidden', 'Secret default/vps-api-key cannot be read: forbidden'),
+  SecretNotFound: key(parseApiKey(undefined, 'default', 'vps-api-key')),
+  SecretInvalid: key(parseApiKey({ data: { keyId: 'id' }, resourceVersion: '1' }, 'default', 'vps-api-key')),
+  SecretForbidden: key(secretForbidden('default', 'vps-api-key', 'secrets "vps-api-key" is forbidden')),
 } as const;
 const CALL_PROBLEMS = {
   InvalidCredentials: new ProviderError('PROVIDER_INVALID_CREDENTIALS', 'the provider refuses the API key'),

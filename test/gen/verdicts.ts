@@ -6,7 +6,7 @@ import type { CONDITION_TYPES } from '../../src/api/conditions.ts';
 
 export interface Verdict {
   argo: 'Healthy' | 'Progressing' | 'Degraded' | 'Suspended';
-  /** Argo CD's message: the messages of these conditions, or a text. */
+  /** Argo CD's message: the messages of these conditions, one after another, or a text. */
   says: readonly (typeof CONDITION_TYPES)[number][] | string;
   flux: 'Current' | 'InProgress' | 'Failed';
   kstatus: 'Current' | 'InProgress' | 'Failed' | 'Terminating';
@@ -22,7 +22,10 @@ const stuck: Verdict = { argo: 'Degraded', says: ['Stalled'], flux: 'Failed', ks
  */
 const unwatched: Verdict = { argo: 'Healthy', says: ['Ready', 'Reconciling'], flux: 'Current', kstatus: 'InProgress' };
 /** The operator has not reconciled this spec yet. */
-const unseen: Verdict = { ...working, says: 'waiting for the operator to look at this spec' };
+const unseen: Verdict = {
+  ...working,
+  says: 'The operator has not reported on the current spec yet. If this persists, check that the operator runs.',
+};
 /** Paused on request; Flux and kstatus have no such state. */
 const suspended: Verdict = { argo: 'Suspended', says: ['Paused'], flux: 'InProgress', kstatus: 'InProgress' };
 

@@ -39,7 +39,10 @@ export class SimWire implements Wire {
     const controller = new AbortController();
     const timer = scheduler.after(
       ms,
-      () => controller.abort(new ProviderError('PROVIDER_TIMEOUT', `no whole answer within ${ms} ms`)),
+      () =>
+        controller.abort(
+          new ProviderError('PROVIDER_TIMEOUT', `no complete answer within ${Math.round(ms / 100) / 10} s`),
+        ),
       this.#owner,
     );
     try {

@@ -1,6 +1,7 @@
 /** Maps provider errors to condition reasons. Pure. */
 import type { ProviderErrorLike } from '../../provider/types.ts';
 import type { ReadyReason } from '../../api/conditions.ts';
+import { ended } from '../../base/text.ts';
 import type { ProviderErrorCode } from '../../provider/errors/provider-error.ts';
 
 /** A fact that could not be obtained, with the reason and message for the condition. */
@@ -10,6 +11,28 @@ export interface Missing {
   message: string;
   /** Delay until the next attempt (ms); the usual backoff if left out. */
   retryAfterMs?: number | undefined;
+}
+
+/** What happens next, and what you can do. The message of a refused key says when the operator tries it again. */
+const NEXT: Partial<Record<ReadyReason, string>> = {
+  ProviderUnavailable:
+    'The operator retries automatically. If this persists, check --base-url, the network and the provider',
+  ProviderRateLimited:
+    'The operator waits as long as the provider asks, then retries. If this persists, lower --provider-qps',
+  ProviderProtocolError:
+    'The operator retries automatically. Check --base-url and --auth-url: a proxy or a login page may be answering instead of the provider',
+  Unauthorized:
+    'The operator retries automatically. Send all requests from one IP address, and check that --base-url and --auth-url belong together',
+  InvalidCredentials: 'If the key is wrong, put a valid one into the Secret',
+};
+
+/** Why a call failed, and what happens next; `advice`: what else you can do about this object. */
+export function callProblem(error: ProviderErrorLike, advice = ''): string {
+  const parts = [error.message, NEXT[reasonOf(error)] ?? '', advice];
+  return parts
+    .filter((part) => part !== '')
+    .map(ended)
+    .join(' ');
 }
 
 export function missing(reason: ReadyReason, message: string, retryAfterMs?: number): Missing {

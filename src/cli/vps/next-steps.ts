@@ -1,4 +1,4 @@
-/** Suggests commands for a reason, ready to paste. Pure; docs/reference/reasons.md explains them at length. */
+/** Suggests commands for a reason, ready to paste, and names the page that explains them at length. Pure. */
 import {
   ADOPT_ANNOTATION,
   ALLOW_DELETION_ANNOTATION,
@@ -10,6 +10,7 @@ import {
   START_OVER_ANNOTATION,
 } from '../../api/names.ts';
 import type { Reason } from '../../api/conditions.ts';
+import { DOCUMENTATION, reasonPage } from '../../api/documentation.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { orphanName } from '../../virtual-server/decision/inputs.ts';
 import { heldServer, orderOf, recordOf, unseenServer, type OrderState } from './order.ts';
@@ -59,7 +60,7 @@ const secret: Steps = ({ spec }, where) => [
 ];
 
 const secretNamed: Steps = ({ spec }) => [
-  `# let the operator read Secret ${spec.apiKeySecretRef.name} (docs/concepts/security.md), or set spec.apiKeySecretRef to another one`,
+  `# let the operator read Secret ${spec.apiKeySecretRef.name}, or set spec.apiKeySecretRef to another one: ${DOCUMENTATION}/concepts/security.md`,
 ];
 const unprotect: Steps = ({ metadata }, where) => [
   `kubectl patch vps ${metadata.name}${where} --type merge -p '{"spec":{"deletionProtection":false}}'   # cancel the server`,
@@ -136,12 +137,9 @@ const STEPS: Partial<Record<string, Steps>> = {
           ...remove(object, where),
         ],
   AdoptInvalid: adopt,
-  RecordInvalid: say(
-    'an administrator has to restore the previous annotation:',
-    'docs/reference/reasons.md#recordinvalid',
-  ),
-  RecordTooNew: say('run the newer version of the operator again: docs/reference/reasons.md#recordtoonew'),
-  RecordConflict: say('an administrator has to correct the annotation:', 'docs/reference/reasons.md#recordconflict'),
+  RecordInvalid: say('ask an administrator to restore the earlier annotation'),
+  RecordTooNew: say('run the newer version of the operator again'),
+  RecordConflict: say('ask an administrator to correct the annotation'),
   RecordMissing: both(adopt, adoptRestored, letGo),
   RecordMismatch: both(adopt, adoptRestored, startOver),
   DeletionProtected: both(unprotect, retain),
@@ -166,22 +164,25 @@ function stepsFor(reason: string, order: OrderState): Steps | undefined {
   return both(word, OPEN_STEPS[reason] ?? STEPS[reason] ?? say());
 }
 
-/** For a reason that takes too long to explain here. */
-function runbook(reason: string): string {
-  return `# docs/reference/reasons.md#${reason.toLowerCase()}`;
+/** The page about the reason; about a reason that only the plugin gives, its own page. */
+function more(reason: string): string {
+  const page = reason === NOT_REPORTED ? `${DOCUMENTATION}/reference/kubectl-plugin.md#status` : reasonPage(reason);
+  return `# more: ${page}`;
 }
 
 /**
- * Commands, the likeliest first, and advice after `#` where no command helps; empty if there is nothing to do.
- * `where`: flags such as ` -n team`. `now`: ms since the epoch.
+ * Commands, the likeliest first, advice after `#` where no command helps, and the page to read on; empty if there is
+ * nothing to do. `where`: flags such as ` -n team`. `now`: ms since the epoch.
  */
 export function nextSteps(object: VirtualServer, where: string, now: number): string[] {
   const { name } = object.metadata;
   const reason = stalled(object)?.reason ?? readiness(object).reason;
-  const found = stepsFor(reason, orderOf(object, now))?.(object, where) ?? [];
-  const steps = found.length === 0 && stalled(object) ? [runbook(reason)] : found;
+  const steps = stepsFor(reason, orderOf(object, now))?.(object, where) ?? [];
+  /** The reasons with something to do, the most urgent first. */
+  const about = steps.length > 0 || stalled(object) ? [reason] : [];
   if (paused(object)) {
     steps.unshift(`kubectl annotate vps ${name}${where} ${PAUSED_ANNOTATION}-`);
+    about.push('Paused');
   }
   const orphans = recordOf(object)?.orphans ?? [];
   if (orphans.length > 0) {
@@ -189,6 +190,8 @@ export function nextSteps(object: VirtualServer, where: string, now: number): st
     steps.push(
       `kubectl annotate --overwrite vps ${name}${where} ${ORPHAN_HANDLED_ANNOTATION}=${handled}   # after you cancelled the orphans`,
     );
+    about.push('OrphanedServer');
   }
-  return steps;
+  const [first] = about;
+  return first === undefined ? [] : [...steps, more(first)];
 }

@@ -2,6 +2,7 @@
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { readiness } from './readiness.ts';
 import { clean } from './terminal.ts';
+import { inWords } from './words.ts';
 
 const WIDTH = 24;
 
@@ -20,7 +21,7 @@ export function percentOf(object: VirtualServer): number | undefined {
 export function progressLine(object: VirtualServer): string {
   const { task } = object.status ?? {};
   const { reason, message } = readiness(object);
-  const words = clean(task?.message ?? (reason === 'Available' ? 'ready' : message));
+  const words = clean(task?.message ?? (reason === 'Available' ? 'ready' : inWords(message)));
   const left = task?.secondsRemaining === undefined ? '' : `, about ${duration(task.secondsRemaining * 1000)} left`;
   return `${bar(percentOf(object))}  ${clean(reason)}: ${words}${left}`;
 }

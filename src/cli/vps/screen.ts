@@ -1,5 +1,6 @@
 /** Shows everything about one server on one screen. Pure. */
 import { timestamp } from '../../base/timestamp.ts';
+import { withoutPointer } from '../../api/documentation.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import { unknownAnnotations } from '../../virtual-server/decision/annotations.ts';
@@ -10,6 +11,7 @@ import { recordOf } from './order.ts';
 import { bar, duration } from './progress.ts';
 import { conditionOf, isCurrent, readiness, stalled } from './readiness.ts';
 import { clean, type Paint } from './terminal.ts';
+import { inWords, joined, sentences } from './words.ts';
 
 interface ScreenInput {
   object: VirtualServer;
@@ -40,7 +42,8 @@ function head({ object, now, paint }: ScreenInput): string[] {
   const stale = isStale ? ', the operator has not reported on the last change yet' : '';
   const title = `${paint.strong(metadata.name)} in ${metadata.namespace}, ${age} old${deleting}${stale}`;
   const state = `${status === 'True' ? 'Ready' : 'Not ready'}: ${clean(reason)}`;
-  return [title, `${colour(state)}  ${withoutCommands(message)}`];
+  const [headline = '', ...more] = sentences(message);
+  return [title, `${colour(state)}  ${joined([headline])}`, ...(more.length === 0 ? [] : [`  ${joined(more)}`])];
 }
 
 function warnings({ object, paint }: ScreenInput): string[] {
@@ -112,7 +115,7 @@ function conditions({ object, now, paint }: ScreenInput): string[] {
     const since = duration(now - Date.parse(lastTransitionTime));
     // The reason may be newer than the status.
     // What is not the verdict has no commands below.
-    const words = type === 'Collectible' ? clean(message) : withoutCommands(message);
+    const words = type === 'Collectible' ? clean(withoutPointer(message)) : inWords(message);
     return `  ${clean(type)}=${status} for ${since}, now ${clean(reason)}${message === shown ? '' : `  ${words}`}`;
   });
   return [paint.strong('Conditions'), ...lines];
@@ -128,15 +131,11 @@ function events({ object, events: list, now, paint }: ScreenInput): string[] {
   const lines = list.map((event) => {
     const ago = duration(now - timeOf(event)).padStart(4);
     const { reason = '', message = '' } = event;
-    return `  ${ago} ago  ${clean(reason)}${shown.has(message) ? '' : `  ${withoutCommands(message)}`}`;
+    const words = shown.has(message) ? '' : `  ${inWords(message)}`;
+    shown.add(message);
+    return `  ${ago} ago  ${clean(reason)}${words}`;
   });
   return [paint.strong('Events'), ...lines];
-}
-
-/** A message without the sentences that give a command: the end of the screen has the commands. */
-function withoutCommands(message: string): string {
-  const sentences = message.split(/(?<=\.) /).filter((sentence) => !sentence.includes('`kubectl '));
-  return clean(sentences.join(' ').replace(/\.$/, ''));
 }
 
 function next({ object, now, where, paint }: ScreenInput): string[] {

@@ -122,7 +122,7 @@ function listsOf(catalog: Catalog): CatalogLists {
 /** The message of Ready: how many entries there are, and how many of them are in status if those are fewer. */
 function summary({ products, images, diskSizes, counts }: CatalogLists): string {
   const part = (what: string, total: number, here: number): string =>
-    `${total} ${what}${here < total ? ` (cut: the first ${here} stand here)` : ''}`;
+    `${total} ${what}${here < total ? ` (status lists the first ${here})` : ''}`;
   return [
     part('products', counts.products, products.length),
     part('images', counts.images, images.length),

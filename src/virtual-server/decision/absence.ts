@@ -67,7 +67,7 @@ export function unprovenVerdict(
     reason: 'AbsenceUnproven',
     message:
       `The provider answers 404 for ${what}, which may be an error of the provider. The operator has counted ` +
-      `${Math.min(counted, NEEDED)} of at least ${NEEDED} denials; it believes them at ${earliest} at the earliest. ` +
+      `${Math.min(counted, NEEDED)} of at least ${NEEDED} such answers, and believes them at ${earliest} at the earliest. ` +
       `Next check in ${durationText(pauseMs)} (at ${timestamp(now + pauseMs)})${word}`,
   };
 }

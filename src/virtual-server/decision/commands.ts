@@ -11,6 +11,11 @@ export function annotate({ metadata: { name, namespace } }: Named, annotation: s
   return `\`kubectl annotate --overwrite vps ${name} -n ${namespace} ${quoted(`${annotation}=${value}`)}\``;
 }
 
+/** Removes the annotation. */
+export function unannotate({ metadata: { name, namespace } }: Named, annotation: string): string {
+  return `\`kubectl annotate vps ${name} -n ${namespace} ${annotation}-\``;
+}
+
 /** IDENTIFIER stands for an unknown one, and for one that the annotation cannot hold. */
 export function adopt(object: Named, identifier?: string): string {
   const isUsable = identifier !== undefined && identifierProblem(identifier) === undefined;
@@ -19,4 +24,12 @@ export function adopt(object: Named, identifier?: string): string {
 
 export function patchSpec({ metadata: { name, namespace } }: Named, spec: object): string {
   return `\`kubectl patch vps ${name} -n ${namespace} --type merge -p ${quoted(JSON.stringify({ spec }))}\``;
+}
+
+export function remove({ metadata: { name, namespace } }: Named): string {
+  return `\`kubectl delete vps ${name} -n ${namespace}\``;
+}
+
+export function edit({ metadata: { name, namespace } }: Named): string {
+  return `\`kubectl edit vps ${name} -n ${namespace}\``;
 }

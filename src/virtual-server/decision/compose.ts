@@ -5,12 +5,14 @@ import { ADOPT_ANNOTATION, PAUSED_ANNOTATION } from '../../api/names.ts';
 import { newerRecord, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../api/virtual-server.ts';
 import type { Condition } from '../../api/meta.ts';
+import { ended } from '../../base/text.ts';
+import { unannotate } from './commands.ts';
 import { expiring } from './expiry.ts';
 import { adoptionOf, isPaused, orphanMessage } from './inputs.ts';
 import type { ConnectionCondition } from './connection.ts';
 import type { Reachable } from './reach.ts';
 import { drift, isProvisioned } from './status.ts';
-import { ownersMessage } from './words.ts';
+import { driftMessage, ownersMessage } from './words.ts';
 
 export interface Parts {
   record: ServerRecord | undefined;
@@ -24,7 +26,7 @@ export interface Parts {
   connection?: ConnectionCondition | undefined;
 }
 
-const PENDING: Verdict = { reason: 'Pending', message: 'The server is about to be ordered' };
+const PENDING: Verdict = { reason: 'Pending', message: 'The operator is about to order the server' };
 
 export function compose(object: VirtualServer, parts: Parts, now: number): VirtualServerStatus {
   const { generation } = object.metadata;
@@ -43,13 +45,15 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
   // If a newer version wrote the record, keep it and its conditions: this version may misread it.
   const isReadable = newerRecord(record) === undefined;
   const others: [string, { reason: Reason; message: string } | undefined][] = [
-    ['Drifted', differs === undefined ? undefined : { reason: 'Drifted', message: differs }],
+    ['Drifted', differs === undefined ? undefined : { reason: 'Drifted', message: driftMessage(differs) }],
     [
       'Paused',
       paused
         ? {
             reason: 'Paused',
-            message: `Paused: the operator makes no calls for this object while annotation ${PAUSED_ANNOTATION} is set`,
+            message:
+              `The operator makes no calls for this object while annotation ${PAUSED_ANNOTATION} is set. To continue, run ` +
+              unannotate(object, PAUSED_ANNOTATION),
           }
         : undefined,
     ],
@@ -109,8 +113,10 @@ function withNotice(object: VirtualServer, { record }: Parts, verdict: Verdict):
   const adoption = adoptionOf(object);
   if (adoption?.ok !== true || record?.identifier === undefined || adoption.identifier === record.identifier)
     return verdict;
-  const notice = `AdoptIgnored: annotation ${ADOPT_ANNOTATION} names ${adoption.identifier}, but the object holds ${record.identifier}`;
-  return { ...verdict, message: `${verdict.message}; ${notice}` };
+  const notice =
+    `AdoptIgnored: annotation ${ADOPT_ANNOTATION} names ${adoption.identifier}, but the object holds ${record.identifier}. ` +
+    `The operator ignores the annotation. To remove it, run ${unannotate(object, ADOPT_ANNOTATION)}`;
+  return { ...verdict, message: `${ended(verdict.message)} ${notice}` };
 }
 
 /** Conditions that get an Event when they begin or change their reason. */

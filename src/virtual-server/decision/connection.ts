@@ -150,19 +150,19 @@ export function connectionCondition(
       return {
         status: 'False',
         reason: 'ConnectionSecretsDisabled',
-        message: `${named} is not written, because the operator runs without --connection-secrets`,
+        message: `${named} is not written, because the operator runs without --connection-secrets. Ask an administrator to add the component connection-secrets, or remove the field`,
       };
     case 'taken':
       return {
         status: 'False',
         reason: 'ConnectionSecretTaken',
-        message: `${named} does not belong to this object, so the operator does not touch it. Choose another name, or delete that Secret`,
+        message: `${named} does not belong to this object, so the operator does not change it. Set another name, or inspect that Secret and delete it`,
       };
     case 'failed':
       return {
         status: 'False',
         reason: 'ConnectionSecretFailed',
-        message: `${named} is not up to date: ${connection.why}`,
+        message: `${named} is not up to date: ${connection.why}. The operator retries automatically. If the API server answers forbidden, ask an administrator to bind the component connection-secrets in this namespace`,
       };
   }
 }

@@ -4,6 +4,7 @@ import type { Reason } from '../../api/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { Condition } from '../../api/meta.ts';
+import { edit, patchSpec } from './commands.ts';
 import { cancelIsForbidden } from './view.ts';
 import { UNITS_MS, durationMs } from '../../base/duration.ts';
 import type { Facts } from './types.ts';
@@ -66,6 +67,9 @@ export function withReadyAt(object: VirtualServer, record: ServerRecord, { now, 
   return { ...record, readyAt: timestamp(Math.max(since ?? Math.max(now, apiServerNow ?? now), made)) };
 }
 
+/** The spec of an object whose server the operator may cancel. */
+const ALLOWED = { deletionProtection: false, deletionPolicy: 'Delete' };
+
 /** The condition Expiring; undefined if the expiry is not near. `now` in ms since the epoch. */
 export function expiring(
   object: VirtualServer,
@@ -77,11 +81,13 @@ export function expiring(
   if (at - now > NOTICE_MS || object.metadata.deletionTimestamp !== undefined) return undefined;
   const forbidden = cancelIsForbidden(object);
   if (forbidden !== undefined) {
-    const message = `Server ${record.identifier} expires at ${timestamp(at)}, but is not cancelled, because ${forbidden}`;
+    const message = `Server ${record.identifier} expires at ${timestamp(at)}, but the operator does not cancel it, because ${forbidden}. To have it cancelled, run ${patchSpec(object, ALLOWED)}. To keep it, set expiresAt or ttl to a later time, or remove it`;
     return { reason: 'ExpiryBlocked', message };
   }
   const when =
-    at > now ? `is cancelled at ${timestamp(at)}` : `expired at ${timestamp(at)} and is about to be cancelled`;
-  const message = `Server ${record.identifier} ${when}. Set expiresAt or ttl to a later time, or remove it, to keep the server`;
+    at > now
+      ? `The operator cancels server ${record.identifier} at ${timestamp(at)}`
+      : `Server ${record.identifier} expired at ${timestamp(at)}, and the operator is about to cancel it`;
+  const message = `${when}. To keep the server, set expiresAt or ttl to a later time, or remove it: run ${edit(object)}`;
   return { reason: 'ExpiresSoon', message };
 }

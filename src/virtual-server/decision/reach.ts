@@ -56,7 +56,9 @@ export function reach(
     const message = `An SSH server answers at ${where}: ${probed.banner}`;
     return { reachable: { status: 'True', reason: 'Reachable', message } };
   }
-  const message = `Server ${server.identifier} is running, but no SSH server answers at ${where}: ${probed.why}`;
+  const message =
+    `Server ${server.identifier} is running, but no SSH server answers at ${where}: ${probed.why}. The operator keeps ` +
+    "checking. A server needs some minutes to boot; after that, check sshd and the firewall on the server's console";
   const reason = 'Unreachable';
   return { verdict: { reason, message }, reachable: { status: 'False', reason, message } };
 }

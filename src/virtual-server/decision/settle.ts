@@ -1,10 +1,12 @@
 /** What an outcome means for one object: record, status, Events, and when to check again. Pure. */
 import { timestamp } from '../../base/timestamp.ts';
-import type { Verdict } from '../../controller/conditions.ts';
+import { eventOf, type Verdict } from '../../controller/conditions.ts';
+import type { Reason } from '../../api/conditions.ts';
 import { unknownIn, type ServerRecord } from '../../api/record.ts';
+import { capitalized } from '../../base/text.ts';
 import { compose, eventsOf } from './compose.ts';
 import { connectionCondition } from './connection.ts';
-import { reasonOf } from '../../accounts/decision/failure.ts';
+import { callProblem, reasonOf } from '../../accounts/decision/failure.ts';
 import { untilExpiry } from './expiry.ts';
 import { orphanMessage, saysGone, saysNotCreated } from './inputs.ts';
 import { goOn, rest, retryLater } from './settle/next.ts';
@@ -14,7 +16,7 @@ import { settleAdoption, settleDelete, settleServer } from './settle/server.ts';
 import { settleTask } from './settle/task.ts';
 import type { Action, Memo, Next, Outcome, RecordChange } from './types.ts';
 import { firstSeen, isOverdue, withMemo, type View } from './view.ts';
-import { goneAdvice, resolveAdvice } from './words.ts';
+import { goneAdvice, replaceAdvice, resolveAdvice } from './words.ts';
 
 /** `at`: the version of the object that the action was decided on, with the current facts. */
 export function settle(at: View, action: Action, outcome: Outcome): Next {
@@ -73,7 +75,10 @@ function failed(at: View, action: Action, { error, cancelAsked }: Extract<Outcom
   const isAbout = action.type === 'readServer' || action.type === 'deleteServer' || action.type === 'pollTask';
   if (isAbout && deleting && record?.identifier !== undefined && saysGone(object, record))
     return goOn({ ...facts.memo, gone: record.identifier });
-  const verdict: Verdict = { reason: reasonOf(error), message: `${error.message}${adviceOf(at, action, record)}` };
+  const verdict: Verdict = {
+    reason: reasonOf(error),
+    message: capitalized(callProblem(error, adviceOf(at, action, record))),
+  };
   const isAsked = action.type === 'deleteServer' && cancelAsked === true;
   const memo = { ...facts.memo, ...(isAsked && { cancelAsked: action.identifier }) };
   return retryLater(withMemo(at, memo), action.type, { record, verdict }, error.retryAfterMs);
@@ -82,10 +87,10 @@ function failed(at: View, action: Action, { error, cancelAsked }: Extract<Outcom
 /** What you can do if a call keeps failing. */
 function adviceOf({ object, facts, deleting }: View, action: Action, record: ServerRecord | undefined): string {
   if (record === undefined) return '';
-  if (action.type === 'pollTask' && isOverdue(record, facts.now)) return `. ${resolveAdvice(object, record)}`;
+  if (action.type === 'pollTask' && isOverdue(record, facts.now)) return resolveAdvice(object, record);
   const { identifier } = record;
   if (action.type !== 'deleteServer' || !deleting || identifier === undefined) return '';
-  return `. ${goneAdvice(object, identifier)}`;
+  return goneAdvice(object, identifier);
 }
 
 function settleWait(at: View, afterMs: number | undefined): Next {
@@ -134,7 +139,8 @@ function settleRecord({ object, facts }: View, record: ServerRecord, why: Record
   if (why === 'expired') {
     // From now on the provider may give the addresses to another customer.
     const isCancelled = facts.memo.cancelled === record.identifier;
-    const message = `The server has expired: it ${isCancelled ? 'was cancelled' : 'no longer exists at the provider'}`;
+    const end = isCancelled ? 'The operator cancelled the server' : 'The server no longer exists at the provider';
+    const message = `Server ${record.identifier ?? ''} has expired. ${end}. ${replaceAdvice(object)}`;
     const verdict = { reason: 'Expired' as const, message };
     const status = compose(object, { record, fields: {}, verdict }, facts.now);
     return { record, status, memo, events: eventsOf(object.status, status), again: true };
@@ -167,21 +173,27 @@ function settleRelease({ object, facts }: View, action: Extract<Action, { type: 
   const left =
     record?.identifier ??
     (record?.task !== undefined ? `of task ${record.task}` : `of attempt ${record?.attempt ?? ''}`);
-  const orphaned = record?.orphans === undefined ? '' : `. ${orphanMessage(object, record)}`;
-  const events: Next['events'] = [];
   const wasAsked = record?.identifier !== undefined && facts.memo.cancelAsked === record.identifier;
+  const tell = (reason: Reason, message: string): Next => ({
+    record: null,
+    memo: facts.memo,
+    events: [eventOf({ reason, message })],
+    again: false,
+  });
   if (why === 'cancelled' || (why === 'gone' && wasAsked))
-    events.push({ type: 'Normal', reason: 'ServerCancelled', note: `Server ${left} was cancelled` });
-  else if (why === 'gone') {
-    const note = `Server ${left} no longer exists at the provider; this process did not cancel it`;
-    events.push({ type: 'Warning', reason: 'ServerGone', note });
-  }
+    return tell('ServerCancelled', `Server ${left} was cancelled`);
+  if (why === 'gone')
+    return tell(
+      'ServerGone',
+      `Server ${left} no longer exists at the provider, and this process did not cancel it. If you did not cancel it ` +
+        "elsewhere, look for it in the provider's control panel",
+    );
   if (why === 'retained') {
-    events.push({
-      type: 'Warning',
-      reason: 'RetainedServer',
-      note: `Server ${left} keeps running: deletionPolicy is Retain${orphaned}`,
-    });
+    const orphaned = record?.orphans === undefined ? '' : `. ${orphanMessage(object, record)}`;
+    const message =
+      `Server ${left} keeps running and costs money, because spec.deletionPolicy is Retain. To cancel the server, use the ` +
+      `provider's control panel. To let the operator manage it again, create an object that adopts it${orphaned}`;
+    return tell('RetainedServer', message);
   }
-  return { record: null, memo: facts.memo, events, again: false };
+  return { record: null, memo: facts.memo, events: [], again: false };
 }

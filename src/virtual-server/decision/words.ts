@@ -8,7 +8,7 @@ import {
 } from '../../api/names.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { adopt, annotate, patchSpec } from './commands.ts';
+import { adopt, annotate, patchSpec, remove } from './commands.ts';
 
 /** Formats objects (`namespace/name`) for a message of another object. It never reveals names from other namespaces. */
 export function namesOf(holders: readonly string[], { metadata: { namespace } }: VirtualServer): string {
@@ -62,7 +62,7 @@ export function unknownMessage(
 
 /** `what`: the sentence that says what the two orders share. */
 export function taskInUse(object: VirtualServer, record: ServerRecord, what: string): string {
-  return `${what}: the provider reuses task numbers. ${resolveAdvice(object, record)}`;
+  return `${what}: the provider reuses task numbers. The operator does not follow the task. ${resolveAdvice(object, record)}`;
 }
 
 const RESTORE_KEY = 'If you changed the API key or the base URL, restore those that were used for the order';
@@ -117,7 +117,7 @@ export function definitionForbidden(identifier: string): string {
   return (
     `Server ${identifier} is not cancelled, because the operator may not read the CustomResourceDefinition ` +
     `${SERVER_DEFINITION}: it cannot rule out that all VirtualServers are being deleted by mistake. ` +
-    'Apply the ClusterRole vps-operator-definition'
+    'Ask an administrator to apply the ClusterRole vps-operator-definition and its binding. The operator then continues'
   );
 }
 
@@ -127,6 +127,22 @@ export function ownersMessage(object: VirtualServer): string {
     `This object has owners (${owners}). If one of them was deleted, the garbage collector deletes this object as soon as ` +
     'deletionProtection is false, and the operator cancels the server. To lift the protection and keep the server, run ' +
     patchSpec(object, { deletionProtection: false, deletionPolicy: 'Retain' })
+  );
+}
+
+/** `differences`: each names a field, its value and the value in spec. */
+export function driftMessage(differences: string): string {
+  return (
+    `The server differs from spec: ${differences}. The operator changes nothing. Accept the difference, or create a new ` +
+    'object to order another server'
+  );
+}
+
+/** After the end of a server. The operator orders no other one, so that a kept object costs nothing more. */
+export function replaceAdvice(object: VirtualServer): string {
+  return (
+    `The operator does not order another one. To delete this object, run ${remove(object)}. If you want another server, ` +
+    'create a new object'
   );
 }
 

@@ -131,6 +131,8 @@ async function definitionOf(kube: Pick<Kube, 'getDefinition'>): Promise<NonNulla
   }
 }
 
+const FIX = '. The operator ordered nothing. Fix the Secret or spec.sshKeysFrom; the operator retries automatically';
+
 /** Inline keys first, then keys from Secrets, one per line. */
 async function readSshKeys(
   object: VirtualServer,
@@ -143,15 +145,18 @@ async function readSshKeys(
     let text: string | undefined;
     try {
       const secret = await kube.getSecret(object.metadata.namespace, name);
-      if (secret === undefined) return missing('SSHKeyNotFound', `${where} does not exist`);
+      if (secret === undefined) return missing('SSHKeyNotFound', `${where} does not exist${FIX}`);
       text = secret.data[key]?.trim();
     } catch (error) {
       if (!(error instanceof KubeError && error.code === 'Forbidden')) throw error;
-      return missing('SecretForbidden', `${where} cannot be read: ${error.message}`);
+      return missing(
+        'SecretForbidden',
+        `${where} cannot be read: ${error.message}. Grant the operator this right, or name another Secret`,
+      );
     }
-    if (text === undefined || text === '') return missing('SSHKeyNotFound', `${where} has no key "${key}"`);
+    if (text === undefined || text === '') return missing('SSHKeyNotFound', `${where} has no key "${key}"${FIX}`);
     const found = parsePublicKeys(text);
-    if (!found.ok) return missing('SSHKeyNotFound', `${where} key "${key}": ${found.problem}`);
+    if (!found.ok) return missing('SSHKeyNotFound', `${where} key "${key}": ${found.problem}${FIX}`);
     keys.push(...found.keys);
   }
   return { ok: true, text: keys.join('\n') };

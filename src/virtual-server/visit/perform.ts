@@ -173,7 +173,7 @@ async function deleteServer(
       throw error;
     }
     if (shown.type !== 'server') return shown;
-    throw new ResponseError(404, 'deleteServer: the provider answered 404 for a server that it shows');
+    throw new ResponseError(404, 'Cancelling the server failed: the provider answered 404 for a server that it shows');
   }
 }
 

@@ -36,7 +36,9 @@ describe('deleting a Secret while its server exists', () => {
       ({ status }) => status?.conditions?.[0]?.message.includes('last key') === true,
     );
     expect(status?.conditions).toMatchObject([{ type: 'Ready', status: 'True', reason: 'Available' }]);
-    expect(status?.conditions?.[0]?.message).toMatch(/does not exist.*using the last key that was read from it/);
+    expect(status?.conditions?.[0]?.message).toMatch(
+      /does not exist.*The operator uses the last key that it read from that Secret/,
+    );
     await world.delete('web');
     await world.waitGone('web');
     expect(world.simulator.ledger.cancels()).toHaveLength(1);

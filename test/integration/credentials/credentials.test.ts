@@ -1,4 +1,5 @@
 /** API keys from Secrets: missing, incomplete, odd and wrong ones, and how to fix them. */
+import { reasonPage } from '../../../src/api/documentation.ts';
 import { describe, expect, it } from 'vitest';
 import { DEFAULT_KEY, type Key } from '../../../src/simulator/index.ts';
 import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
@@ -43,7 +44,8 @@ describe('a bad Secret', () => {
     await world.create(virtualServer('web'));
     const object = await world.waitForReason('web', 'SecretInvalid', 'Stalled');
     expect(stalled(object).message).toBe(
-      `Secret ${world.namespace}/vps-api-key must have the keys "keyId" and "secret"; it lacks ${lacking}`,
+      `Secret ${world.namespace}/vps-api-key must have the keys "keyId" and "secret"; it lacks ${lacking}. ` +
+        `Add what is missing; the operator retries automatically. See ${reasonPage('SecretInvalid')}`,
     );
     await world.putSecret('vps-api-key', DEFAULT_KEY);
     await world.waitForReason('web', 'Available', 'Ready');
@@ -85,7 +87,7 @@ describe('a key that the provider refuses', () => {
     for (const name of NAMES) {
       const object = await world.waitForReason(name, 'InvalidCredentials', 'Stalled');
       expect(phase(object)).toBe('False/-/True');
-      expect(stalled(object).message).toMatch(/the provider refuses the API key: invalid_client.*Next try in 1 minute/);
+      expect(stalled(object).message).toMatch(/The provider refuses the API key: invalid_client.*Next try in 1 minute/);
       expect(object.metadata.finalizers).toBeUndefined();
     }
     for (const name of NAMES) await world.passedBy(name);

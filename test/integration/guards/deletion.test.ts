@@ -1,5 +1,6 @@
 /** Guards: protected objects cannot be deleted, alone or with their namespace. */
 import { describe, expect, it } from 'vitest';
+import { DOCUMENTATION } from '../../../src/api/documentation.ts';
 import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
 import { patch, useGuards } from '../support/guarded-objects.ts';
@@ -40,7 +41,8 @@ describe('deletionProtection', () => {
     const args = patch('lifted', { spec: { deletionProtection: false } });
     const said = await refusal(guarded.editor, ['delete', 'vps', 'lifted']);
     expect(said).toContain(
-      `kubectl patch vps lifted --namespace ${guarded.namespace} --type=merge --patch='{"spec":{"deletionProtection":false}}'`,
+      `run \`kubectl patch vps lifted --namespace ${guarded.namespace} --type=merge --patch='{"spec":{"deletionProtection":false}}'\`. ` +
+        `See ${DOCUMENTATION}/reference/guards.md`,
     );
     await succeed(guarded.editor, args);
     await succeed(guarded.editor, ['delete', 'vps', 'lifted']);

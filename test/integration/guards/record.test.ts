@@ -101,7 +101,7 @@ describe('the finalizer of a new object', () => {
   it('can be omitted as the error says, and the existing server is adopted', async () => {
     const { metadata, ...manifest } = withFinalizer('unforged', withAnnotations({ 'vps-operator.dev/adopt': 'v1' }));
     const said = await refusal(guarded.editor, ['create', '--filename=-'], { ...manifest, metadata });
-    expect(said).toContain('remove the finalizer from the manifest');
+    expect(said).toContain('Remove the finalizer from the manifest');
     const { finalizers: _finalizers, ...rest } = metadata as typeof metadata & { finalizers: string[] };
     await succeed(guarded.editor, ['create', '--filename=-'], { ...manifest, metadata: rest });
   });

@@ -35,7 +35,7 @@ describe('deleting an object while the task runs', () => {
     const running = await world.waitFor('web', ({ status }) => status?.record?.identifier !== undefined);
     await world.delete('web');
     const deleting = await world.waitForReason('web', 'Deleting', 'Ready');
-    expect(condition(deleting, 'Ready')?.message).toContain('cancelled as soon as its task ends');
+    expect(condition(deleting, 'Ready')?.message).toContain('cancels the server as soon as its task ends');
     await world.visited('web');
     expect(world.simulator.ledger.requests({ method: 'DELETE' })).toEqual([]);
 

@@ -13,7 +13,7 @@ interface Row {
   words: RegExp;
 }
 
-const SLOW = /no whole answer within 400 ms/;
+const SLOW = /no complete answer within 0\.4 s/;
 const LOST = /cannot be reached/;
 const ELSEWHERE = { location: 'http://127.0.0.1:9/beta/queue/vps/1001' };
 

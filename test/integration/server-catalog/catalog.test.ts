@@ -145,7 +145,7 @@ describe('a catalog', () => {
     expect(catalog.status?.products).toHaveLength(500);
     expect(catalog.status?.products?.at(-1)?.code).toBe('p499');
     expect(catalog.status?.counts?.products).toBe(600);
-    expect(conditionOf(catalog, 'Ready')?.message).toContain('600 products (cut: the first 500 stand here)');
+    expect(conditionOf(catalog, 'Ready')?.message).toContain('600 products (status lists the first 500)');
   });
 
   it('shares one read of the lists with the check of a VirtualServer', async () => {

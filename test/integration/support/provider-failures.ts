@@ -62,7 +62,7 @@ const BODIES: Record<string, Failure> = {
   },
   'a body that drips past the deadline': {
     action: () => ({ kind: 'garbage', form: 'slow', msPerByte: 200 }),
-    says: unavailable(/no whole answer within 700 ms/),
+    says: unavailable(/no complete answer within 0\.7 s/),
     flags: HASTY,
   },
   'JSON of another type': {
@@ -71,7 +71,7 @@ const BODIES: Record<string, Failure> = {
   },
   'no answer at all': {
     action: () => ({ kind: 'hang' }),
-    says: unavailable(/no whole answer within 700 ms/),
+    says: unavailable(/no complete answer within 0\.7 s/),
     flags: HASTY,
   },
   'a connection that ends': { action: () => ({ kind: 'drop' }), says: unavailable(/cannot be reached/) },

@@ -3,6 +3,7 @@ import { ADOPT_ANNOTATION, FINALIZER, RECORD_ANNOTATION } from '../../../src/api
 import { formatRecord, type ServerRecord } from '../../../src/api/record.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import type { Condition } from '../../../src/api/meta.ts';
+import { reasonPage } from '../../../src/api/documentation.ts';
 import { nextSteps } from '../../../src/cli/vps/next-steps.ts';
 import { orderOf, unseenServer } from '../../../src/cli/vps/order.ts';
 import { stored, storedWith } from '../../gen/virtual-server.ts';
@@ -136,7 +137,10 @@ describe('an order without a server', () => {
     (reason) => {
       const object = standing({ reason, record: { ...TASK, identifier: 'vs1' } });
       expect(orderOf(object, SOON)).toEqual({ kind: 'open', attempt: 'lost', named: 'vs1' });
-      expect(nextSteps(object, '', SOON)).toEqual(['kubectl vps resolve web --not-created        # there is none']);
+      expect(nextSteps(object, '', SOON)).toEqual([
+        'kubectl vps resolve web --not-created        # there is none',
+        `# more: ${reasonPage(reason)}`,
+      ]);
     },
   );
 });
@@ -149,7 +153,7 @@ describe('a server that the operator cannot see', () => {
     (reason) => {
       const object = standing({ reason, record: HELD });
       expect(unseenServer(object)).toBe('vs1');
-      expect(nextSteps(object, ' -n team', SOON).at(-1)).toMatch(/^kubectl vps resolve web -n team --gone +# /);
+      expect(nextSteps(object, ' -n team', SOON).at(-2)).toMatch(/^kubectl vps resolve web -n team --gone +# /);
       expect(unseenServer(standing({ reason, record: LOST }))).toBeUndefined();
     },
   );
@@ -173,7 +177,8 @@ describe('an object with a record from a newer version', () => {
   it('refuses every answer with the message of the operator', () => {
     expect(orderOf(format2('RecordTooNew'), LATER)).toEqual({ kind: 'notYet', why: 'why' });
     expect(nextSteps(format2('RecordTooNew'), '', LATER)).toEqual([
-      '# run the newer version of the operator again: docs/reference/reasons.md#recordtoonew',
+      '# run the newer version of the operator again',
+      `# more: ${reasonPage('RecordTooNew')}`,
     ]);
     expect(unseenServer(format2('RecordTooNew'))).toBeUndefined();
   });

@@ -2,6 +2,7 @@ import { withVerdict } from '../../../src/controller/conditions.ts';
 import { describe, expect, it } from 'vitest';
 import { REASONS, type Reason, type ReadyReason } from '../../../src/api/conditions.ts';
 import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import { reasonPage } from '../../../src/api/documentation.ts';
 import { formatRecord } from '../../../src/api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../../src/api/virtual-server.ts';
 import { nextSteps } from '../../../src/cli/vps/next-steps.ts';
@@ -46,30 +47,36 @@ describe('the next steps', () => {
     const orphans = [{ task: 7 }, { attempt: "a'b;c" }];
     const record = { owner: 'uid-of-web', mode: 'create' as const, orphans };
     const steps = nextSteps(withReason(reason, reason === 'OrphanedServer' ? { record } : {}), ' -n team', NOW);
-    expect(steps.length).toBeGreaterThan(0);
+    expect(steps.at(-1)).toBe(`# more: ${reasonPage(reason)}`);
+    expect(steps.filter((step) => step.startsWith('# more: '))).toHaveLength(1);
     for (const step of steps) {
       expect(step).toMatch(/^(kubectl |# )/);
       if (step.startsWith('kubectl')) expect(step).toContain(' -n team');
     }
-    if (reason === 'OrphanedServer') expect(steps.at(-1)).toContain(String.raw`orphan-handled='7,a'\''b;c'`);
+    if (reason === 'OrphanedServer') expect(steps.at(-2)).toContain(String.raw`orphan-handled='7,a'\''b;c'`);
   });
 
   it('tell how to move an expiry that passed before the order, and how to correct a wrong identifier', () => {
-    expect(nextSteps(withReason('Expired'), '', NOW)).toEqual(['kubectl edit vps web', 'kubectl delete vps web']);
+    expect(nextSteps(withReason('Expired'), '', NOW)).toEqual([
+      'kubectl edit vps web',
+      'kubectl delete vps web',
+      `# more: ${reasonPage('Expired')}`,
+    ]);
     const expired = { owner: 'uid-of-web', mode: 'create' as const, expiredAt: '2026-01-01T00:00:00Z' };
-    expect(nextSteps(withReason('Expired', { record: expired }), '', NOW)).toEqual(['kubectl delete vps web']);
+    expect(nextSteps(withReason('Expired', { record: expired }), '', NOW)[0]).toBe('kubectl delete vps web');
     const unseen = withReason('ServerNotVisible');
     expect(nextSteps(unseen, '', NOW)[0]).toContain('# restore the API key');
     unseen.metadata.annotations = { 'vps-operator.dev/adopt': 'vs9' };
     expect(nextSteps(unseen, '', NOW)[0]).toBe('kubectl vps adopt web IDENTIFIER');
   });
 
-  it('are empty for a ready server, and one command for a paused one', () => {
+  it('are empty for a ready server, and one command and its page for a paused one', () => {
     expect(nextSteps(withReason('Available'), '', NOW)).toEqual([]);
     const paused = { type: 'Paused', status: 'True', reason: 'Paused', message: '' } as const;
     const conditions = [...conditionsOf('Available'), { ...paused, lastTransitionTime: '', observedGeneration: 1 }];
     expect(nextSteps(withReason('Available', { conditions }), '', NOW)).toEqual([
       'kubectl annotate vps web vps-operator.dev/paused-',
+      `# more: ${reasonPage('Paused')}`,
     ]);
   });
 });
@@ -128,7 +135,7 @@ describe('the screen', () => {
     const message = `Server srv1 may be another one. If it is the right one, run ${command}. If not, restore the key`;
     const conditions = conditionsOf('IdentityUnproven').map((condition) => ({ ...condition, message }));
     const text = shown(withReason('IdentityUnproven', { conditions }));
-    expect(text).toContain('Not ready: IdentityUnproven  Server srv1 may be another one. If not, restore the key\n');
+    expect(text).toContain('Not ready: IdentityUnproven  Server srv1 may be another one\n  If not, restore the key\n');
     expect(text.match(/accept-server=srv1@00:00:5e:00:53:ff/g)).toHaveLength(1);
   });
 
@@ -156,6 +163,7 @@ describe('the screen', () => {
     expect(steps.map((step) => step.split(' ').slice(0, 3).join(' '))).toEqual([
       'kubectl get events',
       'kubectl logs -n',
+      '# more: https://github.com/vps-operator/vps-operator/blob/main/docs/reference/kubectl-plugin.md#status',
     ]);
   });
 });

@@ -1,13 +1,17 @@
 import { describe, expect, it } from 'vitest';
+import { hasTrait, REASONS, type Reason } from '../../../src/api/conditions.ts';
+import { pointer, reasonPage } from '../../../src/api/documentation.ts';
 import { MAX_MESSAGE, type Condition } from '../../../src/api/meta.ts';
 import { timestamp } from '../../../src/base/timestamp.ts';
-import { currentReason, withCondition, withVerdict } from '../../../src/controller/conditions.ts';
+import { currentReason, transitions, withCondition, withVerdict } from '../../../src/controller/conditions.ts';
 import { NOW } from '../../gen/decision.ts';
 
 const LATER = NOW + 5_000;
 const since = (conditions: readonly Condition[], type: string): string | undefined =>
   conditions.find((condition) => condition.type === type)?.lastTransitionTime;
 const ready = withVerdict([], { reason: 'Available', message: 'runs' }, 1, NOW);
+const messageOf = (reason: Reason, message: string): string =>
+  withCondition([], 'Test', { reason, message }, 1, NOW)[0]?.message ?? '';
 
 describe('withVerdict', () => {
   it('moves lastTransitionTime only when a status flips', () => {
@@ -59,13 +63,66 @@ describe('withVerdict', () => {
   });
 
   it('cuts a message to the length that the schema allows', () => {
-    const [condition] = withVerdict([], { reason: 'Pending', message: `${'x'.repeat(MAX_MESSAGE - 1)}😀` }, 1, NOW);
-    expect(condition?.message).toBe('x'.repeat(MAX_MESSAGE - 1));
+    const message = `${'x'.repeat(MAX_MESSAGE - 5)}😀😀`;
+    expect(messageOf('Pending', message)).toBe(`${'x'.repeat(MAX_MESSAGE - 5)}...`);
   });
 
   it('writes times in whole seconds, like metav1.Time', () => {
     expect(timestamp(Date.UTC(2026, 0, 2, 3, 4, 5, 678))).toBe('2026-01-02T03:04:05Z');
   });
+});
+
+describe('the message of a condition', () => {
+  it.each((Object.keys(REASONS) as Reason[]).filter((reason) => hasTrait(reason, 'calm')))(
+    'is only what is the case while the reason is %s, which needs no attention',
+    (reason) => expect(messageOf(reason, 'It runs')).toBe('It runs'),
+  );
+
+  it.each((Object.keys(REASONS) as Reason[]).filter((reason) => !hasTrait(reason, 'calm')))(
+    'ends with the page of %s',
+    (reason) => expect(messageOf(reason, 'Why')).toBe(`Why. See ${reasonPage(reason)}`),
+  );
+
+  it.each([
+    ['a sentence', 'Set a later time', 'Set a later time. See'],
+    ['a sentence that has its full stop', 'Set a later time.', 'Set a later time. See'],
+    ['an ellipsis', 'The provider said: no...', 'The provider said: no... See'],
+    ['a command', 'Run `kubectl get vps`', 'Run `kubectl get vps`. See'],
+    ['a colon', 'The provider said:', 'The provider said. See'],
+    ['nothing', '', 'See'],
+  ])('has one full stop after %s', (_what, text, start) => {
+    expect(messageOf('InvalidSpec', text)).toBe(`${start} ${reasonPage('InvalidSpec')}`);
+  });
+
+  it('stays the same when the operator reads it back and writes it again', () => {
+    const long = `${'Word. '.repeat(300)}Run \`kubectl get vps\``;
+    for (const text of ['Why', 'Run `kubectl get vps`', '', 'x'.repeat(2000), '😀'.repeat(400), long]) {
+      const once = messageOf('InvalidSpec', text);
+      expect(messageOf('InvalidSpec', once)).toBe(once);
+    }
+  });
+
+  it('is the text of its Event, which keeps the page too', () => {
+    const conditions = withVerdict([], { reason: 'InvalidSpec', message: '😀 Größe'.repeat(300) }, 1, NOW);
+    const [event] = transitions([], conditions);
+    expect(event?.note).toBe(conditions[0]?.message);
+    expect(event?.note).toMatch(/\.\.\. See https:\S+#invalidspec$/);
+    // The API server counts the bytes of an Event.
+    expect(Buffer.byteLength(event?.note ?? '')).toBeLessThanOrEqual(1024);
+  });
+
+  it.each([0, 1, 2, 5, 9, 10, 11, 40, 70, 90, 120, 150, 400])(
+    'keeps its page and no half command when it is too long (%i characters more)',
+    (more) => {
+      const command = '`kubectl annotate --overwrite vps web -n default vps-operator.dev/adopt=IDENTIFIER`';
+      const room = MAX_MESSAGE - pointer('InvalidSpec').length - 1;
+      const end = ` If so, run ${command}. If not, run ${command}.`;
+      const message = messageOf('InvalidSpec', `${'x'.repeat(room - end.length - 1 + more)}.${end}`);
+      expect(message.length).toBeLessThanOrEqual(MAX_MESSAGE);
+      expect(message).toMatch(/(\.|`\.|\.\.\.) See https:\S+#invalidspec$/);
+      expect(message.replaceAll(command, '')).not.toContain('`');
+    },
+  );
 });
 
 describe('currentReason', () => {

@@ -72,7 +72,7 @@ describe('lists', () => {
     ]);
     expect(status.counts).toEqual({ products: 501, images: 501, diskSizes: 501 });
     expect(condition(status, 'Ready')?.message).toBe(
-      ['products', 'images', 'disk sizes'].map((what) => `501 ${what} (cut: the first 500 stand here)`).join(', '),
+      ['products', 'images', 'disk sizes'].map((what) => `501 ${what} (status lists the first 500)`).join(', '),
     );
   });
 

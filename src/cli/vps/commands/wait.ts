@@ -7,6 +7,7 @@ import { nextSteps } from '../next-steps.ts';
 import { duration, progressLine } from '../progress.ts';
 import { isCurrent, paused, readiness, stalled } from '../readiness.ts';
 import { clean } from '../terminal.ts';
+import { inWords } from '../words.ts';
 
 /** Polls one small object by name: cheap for the API server, and it needs no right to watch. */
 const POLL_MS = 1000;
@@ -38,7 +39,7 @@ export async function waitFor(context: Context, name: string, options: WaitOptio
       const stuck = isUnderWay(object, options.for) ? (paused(object) ?? stalled(object)) : undefined;
       stuckSince = stuck && (stuckSince ?? now());
       if (stuck && stuckSince !== undefined && now() - stuckSince >= STUCK_MS) {
-        throw givenUp(object, `${stuck.reason}: ${clean(stuck.message)}`, context);
+        throw givenUp(object, `${stuck.reason}: ${inWords(stuck.message)}`, context);
       }
     }
   } finally {

@@ -1,6 +1,7 @@
 /** An attempt to order a server, its outcome, and the task that results from it. */
 import { currentReason } from '../../../controller/conditions.ts';
 import { hasTrait } from '../../../api/conditions.ts';
+import { withoutPointer } from '../../../api/documentation.ts';
 import type { VirtualServer } from '../../../api/virtual-server.ts';
 import type { ServerRecord } from '../../../api/record.ts';
 import { isSameAccount, isSameProvider } from '../account.ts';
@@ -23,7 +24,7 @@ export function createIsInFlight(view: OwnView): Action | undefined {
   if (!mayBeInFlight(view) || own.attempt === undefined) return undefined;
   return park(
     'CreateInFlight',
-    `Another process of the operator claimed order ${own.attempt} and may still be sending it. The operator waits until that is impossible`,
+    `Another process of the operator claimed order ${own.attempt} and may still be sending it. The operator waits until that process can no longer send it`,
     { afterMs: firstSeen(own.attempt, facts) + facts.timing.takeoverMs - facts.now },
   );
 }
@@ -50,7 +51,8 @@ export function createOutcomeIsUnknown({ own, object }: OwnView): Action | undef
 /** Only the visit that sent the create knows what happened; the condition of this order still contains it. */
 function fullerMessage({ status }: VirtualServer, { attempt, hintedTask }: ServerRecord): string | undefined {
   if (status?.record?.attempt !== attempt || status?.record?.hintedTask !== hintedTask) return undefined;
-  return status?.conditions?.find(({ reason }) => reason === 'CreateOutcomeUnknown')?.message;
+  const condition = status?.conditions?.find(({ reason }) => reason === 'CreateOutcomeUnknown');
+  return condition && withoutPointer(condition.message);
 }
 
 /**

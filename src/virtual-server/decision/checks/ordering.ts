@@ -1,6 +1,7 @@
 /** What must be in order before the operator orders a server. */
 import type { Missing } from '../../../accounts/decision/failure.ts';
 import { clockOf, expiryOf } from '../expiry.ts';
+import { edit } from '../commands.ts';
 import { holdsSomething } from '../record.ts';
 import { specProblem } from '../spec.ts';
 import type { Action, Facts, GatherKind } from '../types.ts';
@@ -10,7 +11,10 @@ import { notDue, park, withoutCredentials, type View } from '../view.ts';
 export function timeIsOver({ own, object, facts }: View): Action | undefined {
   const at = expiryOf(object, own);
   if (at === undefined || clockOf(facts) < at) return undefined;
-  return park('Expired', 'spec.expiresAt is in the past: the operator orders and adopts nothing. Set a later time');
+  return park(
+    'Expired',
+    `spec.expiresAt is in the past, so the operator orders and adopts nothing. To set a later time, run ${edit(object)}`,
+  );
 }
 
 const RECHECK_MS = 60_000;
@@ -28,13 +32,14 @@ export function serverIsToBeOrdered(view: View): Action | undefined {
   if (!catalog.ok) return missing(catalog);
   const problem = specProblem(object.spec, catalog.catalog);
   if (problem !== undefined) {
-    return park('InvalidSpec', problem, { retry: 'gather', afterMs: Math.max(RECHECK_MS, facts.timing.resyncMs) });
+    const message = `${problem}. The operator ordered nothing. To correct spec, run ${edit(object)}`;
+    return park('InvalidSpec', message, { retry: 'gather', afterMs: Math.max(RECHECK_MS, facts.timing.resyncMs) });
   }
   if (place === undefined) return gather('place');
   if (!place.free) {
     const message =
       `The namespace has ${place.limit} servers, the maximum that --max-servers-per-namespace allows; retained servers ` +
-      'count too. Delete a server, or ask for a higher limit';
+      'count too. Delete a server, or ask an administrator for a higher limit. The operator then orders this server';
     return park('ServerLimit', message, { retry: 'gather', afterMs: facts.timing.pollMs });
   }
   if (createDelayMs === undefined) return gather('createDelay');
@@ -51,8 +56,8 @@ export function serverIsToBeOrdered(view: View): Action | undefined {
 function journalIsUnavailable({ journalProblem, timing }: Facts): Action | undefined {
   if (journalProblem === undefined) return undefined;
   const message =
-    `The operator cannot write its journal in --journal-dir: ${journalProblem}. It orders nothing until it can. ` +
-    'Free space there or make the folder writable; the operator retries automatically';
+    `The operator cannot write its journal in --journal-dir: ${journalProblem}. The operator orders nothing until it can, ` +
+    'and retries automatically. Ask an administrator to free space there, or to make the folder writable';
   return park('JournalUnavailable', message, { retry: 'gather', afterMs: timing.pollMs });
 }
 

@@ -3,7 +3,7 @@ import { isHopeless, mayBeInFlight } from './attempt.ts';
 import { namesAsGone, orphanMessage, saysNotCreated, withoutHandledOrphans } from '../inputs.ts';
 import { settledWith, withoutAttempt, withoutServer } from '../record.ts';
 import type { Action } from '../types.ts';
-import { heldTwiceAdvice, namesOf } from '../words.ts';
+import { heldTwiceAdvice, namesOf, replaceAdvice } from '../words.ts';
 import { park, taskIsOver, type OwnView } from '../view.ts';
 
 /**
@@ -42,9 +42,7 @@ export function wordIsTakenBack({ own, object }: OwnView): Action | undefined {
 export function serverHasExpired({ own, object, deleting }: OwnView): Action | undefined {
   if (own.expiredAt === undefined) return undefined;
   if (!deleting) {
-    const message =
-      `Server ${own.identifier ?? ''} expired at ${own.expiredAt} and no longer exists. The operator does not order another ` +
-      'one. Delete this object; to get another server, create a new object';
+    const message = `Server ${own.identifier ?? ''} expired at ${own.expiredAt} and no longer exists. ${replaceAdvice(object)}`;
     // From now on the provider may give its addresses to another customer.
     return park('Expired', message, { empties: true });
   }
@@ -60,7 +58,7 @@ export function identifierIsHeldTwice({ own, facts, object, deleting }: OwnView)
   if (holders.length === 0) return undefined;
   return park(
     'IdentifierInUse',
-    `Server ${own.identifier} is also held by ${namesOf(holders, object)}. The operator makes no calls for it. ` +
+    `Server ${own.identifier} is also held by ${namesOf(holders, object)}. The operator makes no calls for this server. ` +
       heldTwiceAdvice(holders, object),
     { afterMs: facts.timing.pollMs },
   );

@@ -2,7 +2,10 @@
 import type { ServerRecord } from '../../../api/record.ts';
 import type { CreateOutcome } from '../../../provider/types.ts';
 import { compose, eventsOf } from '../compose.ts';
-import { reasonOf } from '../../../accounts/decision/failure.ts';
+import { callProblem, reasonOf } from '../../../accounts/decision/failure.ts';
+import { RECONCILE_AT_ANNOTATION } from '../../../api/names.ts';
+import { capitalized, ended } from '../../../base/text.ts';
+import { edit } from '../commands.ts';
 import { withoutAttempt } from '../record.ts';
 import { goOn, jittered, rest, retryLater } from './next.ts';
 import { taskField } from '../status.ts';
@@ -22,14 +25,18 @@ export function settleCreate(at: View, record: ServerRecord, result: CreateOutco
       const left = withoutAttempt(record);
       const verdict = {
         reason: reasonOf(result.error),
-        message: `Nothing was ordered: ${result.error.message}`,
+        message: `Nothing was ordered: ${callProblem(result.error)}`,
       };
       return retryLater(at, 'gather', { record: left, fields: {}, verdict }, result.error.retryAfterMs, left);
     }
     case 'refused': {
       const left = withoutAttempt(record);
       const hourly = result.status === 402 || result.status === 403;
-      const message = `${result.error.message}. The operator orders again when you change spec${hourly ? ', and every hour' : ''}`;
+      const next = hourly
+        ? `The operator orders again every hour, and at once when you change spec or the annotation ${RECONCILE_AT_ANNOTATION}. ` +
+          'Fix the cause at the provider'
+        : `The operator orders again when you change spec. To correct spec, run ${edit(at.object)}`;
+      const message = `${capitalized(ended(result.error.message))} ${next}`;
       const afterMs = hourly ? jittered(HOUR_MS, facts) : Infinity;
       const parts = { record: left, fields: {}, verdict: { reason: 'CreateRejected', message } as const };
       return rest(at, parts, { action: 'gather', afterMs }, { ...facts.memo, failures: 0 }, left);

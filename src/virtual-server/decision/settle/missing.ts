@@ -2,11 +2,13 @@
 import { timestamp } from '../../../base/timestamp.ts';
 import type { Verdict } from '../../../controller/conditions.ts';
 import type { ServerRecord } from '../../../api/record.ts';
+import type { VirtualServer } from '../../../api/virtual-server.ts';
 import { isToExpire } from '../expiry.ts';
 import { saysGone } from '../inputs.ts';
 import { goOn, jittered, rest } from './next.ts';
 import type { Next } from '../types.ts';
 import type { View } from '../view.ts';
+import { replaceAdvice } from '../words.ts';
 
 /** Applies your annotation when the provider does not show the server; undefined if there is none for this server. */
 export function goneByWord(at: View, record: ServerRecord): Next | undefined {
@@ -22,15 +24,25 @@ export function sealed(at: View, record: ServerRecord, afterMs: number): Next {
   const gone = record.missingAt === undefined ? { ...record, missingAt: timestamp(at.facts.now) } : record;
   const plan = { action: 'readServer', afterMs } as const;
   const changed = gone === record ? undefined : gone;
-  return rest(at, { record: gone, verdict: missingVerdict(gone) }, plan, { ...at.facts.memo, failures: 0 }, changed);
+  return rest(
+    at,
+    { record: gone, verdict: missingVerdict(at.object, gone) },
+    plan,
+    { ...at.facts.memo, failures: 0 },
+    changed,
+  );
 }
 
-export function missingVerdict({ identifier = '', missingAt = '' }: ServerRecord, why?: string): Verdict {
-  const other = why === undefined ? '' : ` A server ${identifier} exists again, but it is a different server: ${why}.`;
+export function missingVerdict(
+  object: VirtualServer,
+  { identifier = '', missingAt = '' }: ServerRecord,
+  why?: string,
+): Verdict {
+  const other = why === undefined ? '' : `A server ${identifier} exists again, but it is a different server: ${why}. `;
   return {
     reason: 'ServerMissing',
     message:
       `The provider no longer has server ${identifier} (missing since ${missingAt}), and the operator did not cancel it. ` +
-      `The operator does not order another one.${other} Delete this object; to get another server, create a new object`,
+      `${other}${replaceAdvice(object)}`,
   };
 }

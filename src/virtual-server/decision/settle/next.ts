@@ -6,6 +6,7 @@ import { backoffMs, keyPauseMs } from '../../../accounts/decision/pause.ts';
 import { untilExpiry } from '../expiry.ts';
 import { inputsOf } from '../inputs.ts';
 import type { Action, Facts, Memo, Next } from '../types.ts';
+import { ended } from '../../../base/text.ts';
 import type { View } from '../view.ts';
 
 /**
@@ -39,7 +40,7 @@ export function rest(
 /** Adds a note to the verdict while a key other than the Secret's is in use, since that cannot last. */
 function withKeyNote(parts: Parts, { credentials }: Facts): Parts {
   if (parts.verdict === undefined || credentials?.ok !== true || credentials.note === undefined) return parts;
-  return { ...parts, verdict: { ...parts.verdict, message: `${parts.verdict.message}; ${credentials.note}` } };
+  return { ...parts, verdict: { ...parts.verdict, message: `${ended(parts.verdict.message)} ${credentials.note}` } };
 }
 
 /** Spreads a pause over its last tenth, so that objects created together do not stay in step. */

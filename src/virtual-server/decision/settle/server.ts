@@ -5,6 +5,7 @@ import { unknownIn, type ServerRecord } from '../../../api/record.ts';
 import type { Server } from '../../../provider/types.ts';
 import { denied, graceOf, isProven, pauseOf, unprovenVerdict, withoutDenials } from '../absence.ts';
 import { heldMessage } from '../checks/adoption.ts';
+import { adopt } from '../commands.ts';
 import { compose } from '../compose.ts';
 import { connectionCondition } from '../connection.ts';
 import { isToExpire, withReadyAt } from '../expiry.ts';
@@ -78,7 +79,7 @@ function notRecognized(
   const plan = { action, afterMs: jittered(pause, facts) };
   const memo = { ...facts.memo, failures: 0 };
   if (record.missingAt !== undefined && isOther)
-    return rest(at, { record, verdict: missingVerdict(record, why) }, plan, memo);
+    return rest(at, { record, verdict: missingVerdict(object, record, why) }, plan, memo);
   if (isGone) return sealed(at, record, plan.afterMs);
   const verdict = { reason: 'IdentityUnproven', message: unprovenServer(object, identifier, why, word) } as const;
   return rest(at, { record, verdict }, plan, memo);
@@ -118,7 +119,10 @@ function verdictOf(server: Server): Verdict {
   const { identifier, status = '' } = server;
   if (!isRunning(server.status)) {
     const words = status === '' ? 'no status' : `status "${cut(status, 128)}"`;
-    return { reason: 'ServerNotRunning', message: `Server ${identifier} exists; the provider reports ${words}` };
+    const message =
+      `Server ${identifier} exists, but the provider reports ${words}. The operator keeps checking. Start the server in the ` +
+      "provider's control panel, or wait";
+    return { reason: 'ServerNotRunning', message };
   }
   if (server.ipv6.length === 0 && server.ipv4.length === 0 && server.sshProxy === undefined) {
     return { reason: 'AddressPending', message: `Server ${identifier} is running; the provider shows no address yet` };
@@ -147,7 +151,7 @@ function absent(
   const resync = isProvisioned(object.status) ? facts.timing.resyncMs : facts.timing.pollMs;
   if (record.missingAt !== undefined && !goes) {
     const plan = { action, afterMs: jittered(resync, facts) };
-    return rest(at, { record, verdict: missingVerdict(record) }, plan, memo);
+    return rest(at, { record, verdict: missingVerdict(object, record) }, plan, memo);
   }
   if (isGone === true) return sealed(withMemo(at, memo), record, jittered(resync, facts));
   if (!outcome.counts || denials === undefined) {
@@ -191,10 +195,13 @@ export function settleAdoption(at: View, action: Extract<Action, { type: 'adopt'
     return rest(at, parts, { action: 'adopt', afterMs: jittered(facts.timing.pollMs, facts) });
   }
   if (outcome.type !== 'serverNotFound') throw new Error(`outcome ${outcome.type} does not belong to an adoption`);
-  const open = known?.attempt === undefined ? '' : `. ${resolveAdvice(object, known)}`;
+  const advice =
+    known?.attempt === undefined ? `To correct the annotation, run ${adopt(object)}` : resolveAdvice(object, known);
   const verdict: Verdict = {
     reason: 'ServerNotVisible',
-    message: `Server ${identifier}, named by annotation ${ADOPT_ANNOTATION}, is not visible with this API key. Correct the annotation or the key${open}`,
+    message:
+      `Server ${identifier}, named by annotation ${ADOPT_ANNOTATION}, is not visible with this API key. The operator keeps ` +
+      `checking. If the key is wrong, correct the Secret. ${advice}`,
   };
   return retryLater(at, 'adopt', { record: known, verdict }, facts.timing.pollMs);
 }

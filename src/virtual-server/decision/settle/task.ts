@@ -66,7 +66,9 @@ function withIdentifier(at: View, record: ServerRecord, identifier: string | und
   if (record.identifier !== undefined) return { isOther: true };
   if (identifier.length === 0 || identifier.length > MAX_IDENTIFIER) {
     return {
-      problem: `the task names a server by ${identifier.length} characters (${shorten(identifier)}), at most ${MAX_IDENTIFIER} are understood`,
+      problem:
+        `The task names a server whose identifier has ${identifier.length} characters (${shorten(identifier)}), but the ` +
+        `operator supports 1 to ${MAX_IDENTIFIER}. The operator keeps polling. Report this to the provider`,
     };
   }
   const holders = facts.others.withServer(identifier, current);
@@ -148,8 +150,10 @@ function verdictOf(
   }
   if (deleting !== undefined) {
     const then =
-      deleting === 'Delete' ? 'is cancelled as soon as its task ends' : 'is left running as soon as it is known';
-    return { reason: 'Deleting', message: `The server ${then}. ${progress}` };
+      deleting === 'Delete'
+        ? 'cancels the server as soon as its task ends'
+        : 'releases the object and keeps the server as soon as the server is known';
+    return { reason: 'Deleting', message: `The operator ${then}. ${progress}` };
   }
   return { reason: 'Creating', message: progress };
 }

@@ -173,7 +173,7 @@ describe('the verdict before the proof', () => {
     );
     expect(reason).toBe('AbsenceUnproven');
     expect(message).toContain(
-      '404 for server srv1, which may be an error of the provider. The operator has counted 2 of at least 3 denials',
+      '404 for server srv1, which may be an error of the provider. The operator has counted 2 of at least 3 such answers',
     );
     expect(message).toContain('believes them at 2026-01-02T00:03:40Z at the earliest');
     expect(message).toContain('Next check in 60 s (at 2026-01-02T00:01:00Z)');

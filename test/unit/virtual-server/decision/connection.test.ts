@@ -192,7 +192,7 @@ describe('a server that is read with connectionSecretName', () => {
       connection: { state: 'taken' },
       status: 'False',
       reason: 'ConnectionSecretTaken',
-      words: 'does not belong to this object, so the operator does not touch it',
+      words: 'does not belong to this object, so the operator does not change it',
       event: 'Warning',
       again: TIMING.resyncMs,
     },

@@ -1,3 +1,4 @@
+import { reasonPage } from '../../../../src/api/documentation.ts';
 import { describe, expect, it } from 'vitest';
 import { FINALIZER, PAUSED_ANNOTATION } from '../../../../src/api/names.ts';
 import type { ServerRecord } from '../../../../src/api/record.ts';
@@ -69,7 +70,9 @@ describe('settling a park', () => {
     expect(next.status?.record).toEqual(HELD);
     expect(next).not.toHaveProperty('requeueAfterMs');
     expect(next.memo).not.toHaveProperty('next');
-    expect(next.events).toEqual([{ type: 'Warning', reason: 'RecordInvalid', note: 'no JSON' }]);
+    expect(next.events).toEqual([
+      { type: 'Warning', reason: 'RecordInvalid', note: `no JSON. See ${reasonPage('RecordInvalid')}` },
+    ]);
   });
 
   it('drops the proof that a server is gone, since it may be outdated at the next visit', () => {
@@ -206,12 +209,20 @@ describe('settling a release', () => {
     {
       why: 'gone',
       of: HELD,
-      events: ['Warning ServerGone: Server srv1 no longer exists at the provider; this process did not cancel it'],
+      events: [
+        'Warning ServerGone: Server srv1 no longer exists at the provider, and this process did not cancel it. ' +
+          "If you did not cancel it elsewhere, look for it in the provider's control panel. " +
+          `See ${reasonPage('ServerGone')}`,
+      ],
     },
     {
       why: 'retained',
       of: HELD,
-      events: ['Warning RetainedServer: Server srv1 keeps running: deletionPolicy is Retain'],
+      events: [
+        'Warning RetainedServer: Server srv1 keeps running and costs money, because spec.deletionPolicy is Retain. ' +
+          "To cancel the server, use the provider's control panel. To let the operator manage it again, create an object " +
+          `that adopts it. See ${reasonPage('RetainedServer')}`,
+      ],
     },
   ] as const)('removes record and finalizer ($why) and reports what is left behind', ({ why, of, events }) => {
     const next = settled(webWith(of, { deleting: true }), { type: 'release', why, record: of }, done);

@@ -137,7 +137,8 @@ describe('gathering the lists of the provider', () => {
     expect((await down.run(['credentials', 'catalog'])).catalog).toEqual({
       ok: false,
       reason: 'ProviderUnavailable',
-      message: 'down',
+      message:
+        'Down. The operator retries automatically. If this persists, check --base-url, the network and the provider.',
       retryAfterMs: 7,
     });
     const refused = setUp({

@@ -29,23 +29,25 @@ if paused ~= nil then
 end
 
 if obj.status == nil or obj.status.observedGeneration ~= obj.metadata.generation then
-  return health("Progressing", "waiting for the operator to look at this spec")
+  return health("Progressing", "The operator has not reported on the current spec yet. If this persists, check that the operator runs.")
 end
 
 -- A Ready server stays Ready while the operator temporarily cannot reach the provider.
 local ready = find("Ready")
 if ready ~= nil and obj.metadata.deletionTimestamp == nil then
   local message = ready.message
-  for _, name in ipairs({ "Reconciling", "Drifted", "OrphanedServer", "Expiring" }) do
-    local notice = find(name)
+  -- The message of Ready is a sentence without a full stop. All others end with an address, which nothing may follow.
+  local separator = ". "
+  local function add(notice)
     if notice ~= nil then
-      message = message .. "; " .. notice.message
+      message = message .. separator .. notice.message
+      separator = " "
     end
   end
-  local secret = find("ConnectionSecret", "False")
-  if secret ~= nil then
-    message = message .. "; " .. secret.message
+  for _, name in ipairs({ "Reconciling", "Drifted", "OrphanedServer", "Expiring" }) do
+    add(find(name))
   end
+  add(find("ConnectionSecret", "False"))
   return health("Healthy", message)
 end
 
@@ -53,4 +55,4 @@ local reconciling = find("Reconciling")
 if reconciling ~= nil then
   return health("Progressing", reconciling.message)
 end
-return health("Progressing", "waiting for the operator")
+return health("Progressing", "The operator has not reported on this object yet. If this persists, check that the operator runs.")

@@ -297,8 +297,8 @@ const cases: CheckCase[] = [
       verdict: {
         reason: 'JournalUnavailable',
         message:
-          'The operator cannot write its journal in --journal-dir: no space left on device. It orders nothing until it can. ' +
-          'Free space there or make the folder writable; the operator retries automatically',
+          'The operator cannot write its journal in --journal-dir: no space left on device. The operator orders nothing ' +
+          'until it can, and retries automatically. Ask an administrator to free space there, or to make the folder writable',
       },
       retry: 'gather',
       afterMs: TIMING.pollMs,

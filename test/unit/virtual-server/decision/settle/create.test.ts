@@ -1,3 +1,4 @@
+import { withoutPointer } from '../../../../../src/api/documentation.ts';
 import { ProviderError } from '../../../../../src/provider/errors/provider-error.ts';
 import { describe, expect, it } from 'vitest';
 import type { CreateOutcome } from '../../../../../src/provider/types.ts';
@@ -72,7 +73,7 @@ describe('settling a create', () => {
     expect(next).not.toHaveProperty('requeueAfterMs');
     expect(conditionsOf(next)).toEqual({ Ready: 'False CreateRejected', Stalled: 'True CreateRejected' });
     expect(next.status?.conditions?.[0]?.message).toContain(
-      'the words of the provider. The operator orders again when you change spec',
+      'The words of the provider. The operator orders again when you change spec',
     );
   });
 
@@ -103,7 +104,9 @@ describe('settling a create', () => {
     expect(next.status?.conditions?.[0]?.message).toContain('The answer named task 7.');
     const action = decide(webWith(hinted, { status: next.status ?? {} }), gathered({ notes: [sending] }));
     expect(action).toMatchObject({ type: 'park', verdict: { reason: 'CreateOutcomeUnknown' } });
-    expect(action).toMatchObject({ verdict: { message: next.status?.conditions?.[0]?.message } });
+    // The condition adds the page again.
+    const { message = '' } = next.status?.conditions?.[0] ?? {};
+    expect(action).toMatchObject({ verdict: { message: withoutPointer(message) } });
   });
 
   it.each(['created', 'notCreated', 'refused', 'unknown'] as const)(

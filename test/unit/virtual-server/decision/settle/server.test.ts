@@ -240,7 +240,7 @@ describe('settling an adoption', () => {
     const held: Outcome = { type: 'held', holders: ['secret-project/db'] };
     const next = settled(webWith(ATTEMPTED), { ...adopt, record: ATTEMPTED }, held);
     expect(conditionsOf(next).Stalled).toBe('True IdentifierInUse');
-    expect(message(next)).toContain('is held by an object in another namespace. Correct the annotation.');
+    expect(message(next)).toContain('is held by an object in another namespace, so the operator does not adopt it.');
     expect(message(next)).toContain('vps-operator.dev/not-created=a1');
     expect(message(next)).not.toContain('secret-project');
     expect(next).not.toHaveProperty('record');
