@@ -135,7 +135,10 @@ export class Transport implements Wire {
     const timer = setTimeout(
       () =>
         controller.abort(
-          new ProviderError('PROVIDER_TIMEOUT', `no complete answer within ${Math.round(ms / 100) / 10} s`),
+          new ProviderError(
+            'PROVIDER_TIMEOUT',
+            `the provider gave no complete answer within ${Math.round(ms / 100) / 10} s`,
+          ),
         ),
       ms,
     );

@@ -41,7 +41,10 @@ export class SimWire implements Wire {
       ms,
       () =>
         controller.abort(
-          new ProviderError('PROVIDER_TIMEOUT', `no complete answer within ${Math.round(ms / 100) / 10} s`),
+          new ProviderError(
+            'PROVIDER_TIMEOUT',
+            `the provider gave no complete answer within ${Math.round(ms / 100) / 10} s`,
+          ),
         ),
       this.#owner,
     );

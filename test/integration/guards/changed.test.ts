@@ -74,7 +74,9 @@ describe('the VirtualServer CRD', () => {
       for (const person of [guarded.admin, guarded.root, guarded.breakGlass]) {
         const said = await refusal(person, args);
         expect(said, args.join(' ')).toMatch(
-          person === guarded.breakGlass ? /is forbidden/ : /every VirtualServer .* kubectl annotate crd virtualservers/,
+          person === guarded.breakGlass
+            ? /is forbidden/
+            : /every VirtualServer .* `kubectl annotate crd virtualservers/,
         );
       }
     }
