@@ -63,7 +63,7 @@ export const FLAGS = {
     help: 'Kubeconfig of the cluster to work in.',
     form: 'the path of a file',
     schema: path,
-    absent: '$KUBECONFIG, ~/.kube/config, then the service account of the pod',
+    absent: '$KUBECONFIG, ~/.kube/config, then the ServiceAccount of the pod',
   },
   watchNamespaces: {
     flag: 'watch-namespace',

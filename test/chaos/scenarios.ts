@@ -106,7 +106,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       await removed(stage, 'web');
     },
   },
-  'refused-then-mended': {
+  'refused-then-fixed': {
     provider: soldOut,
     async act(stage) {
       await begin(stage);

@@ -16,7 +16,7 @@ export function unannotate({ metadata: { name, namespace } }: Named, annotation:
   return `\`kubectl annotate vps ${name} -n ${namespace} ${annotation}-\``;
 }
 
-/** IDENTIFIER stands for an unknown one, and for one that the annotation cannot hold. */
+/** Writes IDENTIFIER where the identifier is unknown, or where the annotation cannot hold it. */
 export function adopt(object: Named, identifier?: string): string {
   const isUsable = identifier !== undefined && identifierProblem(identifier) === undefined;
   return annotate(object, ADOPT_ANNOTATION, isUsable ? identifier : 'IDENTIFIER');

@@ -70,7 +70,7 @@ function ask({ host, port }: SshEndpoint, timeoutMs: number, lookup: LookupFunct
     const timer = setTimeout(() => {
       const within = `within ${timeoutMs / 1000} s`;
       if (!connected) fail(`no connection ${within}`);
-      else if (received.length === 0) fail(`it accepts the connection and says nothing ${within}`);
+      else if (received.length === 0) fail(`it accepts the connection and sends nothing ${within}`);
       else fail(`it sends no SSH version line ${within}, but ${show(received)}`);
     }, timeoutMs);
     socket.once('connect', () => (connected = true));
@@ -80,7 +80,7 @@ function ask({ host, port }: SshEndpoint, timeoutMs: number, lookup: LookupFunct
       if (probed !== undefined) end(probed);
     });
     socket.once('end', () => {
-      const said = received.length === 0 ? 'says nothing' : `says ${show(received)}`;
+      const said = received.length === 0 ? 'sends nothing' : `sends ${show(received)}`;
       fail(`it accepts the connection, ${said} and closes it`);
     });
     // A late error of a finished socket must not end the process.

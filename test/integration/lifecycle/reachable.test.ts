@@ -95,15 +95,15 @@ describe('sshCheck', () => {
   });
 
   it.each<[string, () => Server, RegExp]>([
-    ['a host that accepts and stays silent', () => createServer(), /accepts the connection and says nothing/],
+    ['a host that accepts and stays silent', () => createServer(), /accepts the connection and sends nothing/],
     [
       'a banner of 1 MB',
       () => saying('x'.repeat(2 ** 20)),
       /a line without an end: "x{60}\.\.\."\. The operator keeps checking/,
     ],
     ['an SSH banner of 1 MB', () => saying(`SSH-2.0-${'x'.repeat(2 ** 20)}`), /an SSH version line without an end/],
-    ['an HTTP server', () => createHttpServer(), /says nothing|sends no SSH/],
-    ['a host that hangs up', () => createServer((socket) => socket.end()), /says nothing and closes it/],
+    ['an HTTP server', () => createHttpServer(), /sends nothing|sends no SSH/],
+    ['a host that hangs up', () => createServer((socket) => socket.end()), /sends nothing and closes it/],
   ])('reports that %s is no SSH server, and continues with everything else', async (_what, server, message) => {
     const world = await createWorld();
     await serverBehind(world, await listen(server()));

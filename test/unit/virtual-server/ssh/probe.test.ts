@@ -76,7 +76,7 @@ describe('the probe', () => {
     ['an SSH banner of 1 MB', `SSH-2.0-${'x'.repeat(2 ** 20)}`, 'an SSH version line without an end: "SSH-2.0-xxx'],
     ['lines without an end', 'news\r\n'.repeat(2 ** 17), 'no SSH version line in 4096 bytes, but "news"'],
     ['control characters', '\x1b[31mred\x00\xff\r\n', '"?[31mred???"'],
-    ['nothing', '', 'accepts the connection and says nothing within 1 s'],
+    ['nothing', '', 'accepts the connection and sends nothing within 1 s'],
   ])('rejects %s, and reports what arrived', async (_what, text, why) => {
     const server = await says(text);
     const probed = await ask(server, probe);
@@ -88,9 +88,9 @@ describe('the probe', () => {
 
   it('reports when the connection is closed, reset or refused', async () => {
     const closed = await host((socket) => socket.end());
-    expect(await ask(closed)).toEqual({ ok: false, why: 'it accepts the connection, says nothing and closes it' });
+    expect(await ask(closed)).toEqual({ ok: false, why: 'it accepts the connection, sends nothing and closes it' });
     const rude = await host((socket) => socket.end('go away\r\n'));
-    expect(await ask(rude)).toEqual({ ok: false, why: 'it accepts the connection, says "go away" and closes it' });
+    expect(await ask(rude)).toEqual({ ok: false, why: 'it accepts the connection, sends "go away" and closes it' });
     const reset = await host((socket) => socket.resetAndDestroy());
     expect(await ask(reset)).toEqual({ ok: false, why: 'the connection was reset' });
     const gone = createServer();
