@@ -3,7 +3,7 @@
 /** The documentation of the project's main branch. */
 export const DOCUMENTATION = 'https://github.com/vps-operator/vps-operator/blob/main/docs';
 
-/** The page that explains every reason, each under a heading of its own. */
+/** The page that explains every reason, each under its own heading. */
 const REASONS_PAGE = `${DOCUMENTATION}/reference/reasons.md`;
 
 export function reasonPage(reason: string): string {

@@ -17,7 +17,7 @@ const shown = [
     ...events.map(({ reason, note }) => ({ name: `${name} Event`, reason, message: note })),
   ]),
   ...Object.entries(farewells()).flatMap(([name, events]) =>
-    (events ?? []).map(({ reason, note }) => ({ name: `${name} Event`, reason: reason as string, message: note })),
+    (events ?? []).map(({ reason, note }) => ({ name: `${name} Event`, reason: reason, message: note })),
   ),
 ];
 
