@@ -8,6 +8,7 @@ import { CommandError, EXIT } from '../failure.ts';
 import { heldServer, orderOf, recordOf, unreadable, unseenServer, type OrderState } from '../order.ts';
 import { verdict } from '../readiness.ts';
 import { clean } from '../terminal.ts';
+import { inWords } from '../words.ts';
 
 /** Also removes the annotation `adopt`, or the operator would still adopt the server that it names. */
 export async function resolveNotCreated(context: Context, name: string, yes: boolean): Promise<void> {
@@ -155,7 +156,7 @@ function known(object: VirtualServer): string[] {
     ['server', identifier],
   ];
   return [
-    clean(`${metadata.name} in ${metadata.namespace}${deleting}: ${reason}. ${message}`),
+    clean(`${metadata.name} in ${metadata.namespace}${deleting}: ${reason}. ${inWords(message)}`),
     // Text of other users must not steer the terminal.
     ...rows.flatMap(([label, value]) => (value === undefined ? [] : `  ${label.padEnd(11)} ${clean(String(value))}`)),
   ];
