@@ -1,7 +1,7 @@
 /** A scripted provider on a real port: accepts every login, and answers each route as the test specifies. */
 import { createServer } from 'node:http';
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
-import { createServer as createTcpServer } from 'node:net';
+import { connect, createServer as createTcpServer } from 'node:net';
 import type { AddressInfo, Server as TcpServer, Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { createProvider } from '../../../src/provider/index.ts';
@@ -120,11 +120,12 @@ export async function startRaw(
 
 /** A port that refuses connections. */
 export async function refusingOrigin(): Promise<string> {
-  const server = createTcpServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return `http://127.0.0.1:${port}`;
+  // The port of a connected socket: nothing listens there, and until the test ends no other process can.
+  const server = createTcpServer((socket) => socket.on('error', () => undefined).resume());
+  const socket = connect(await listen(server), '127.0.0.1');
+  onTestFinished(() => void socket.destroy());
+  await new Promise<void>((resolve) => socket.once('connect', resolve));
+  return `http://127.0.0.1:${socket.localPort ?? 0}`;
 }
 
 export function providerFor(
