@@ -1,6 +1,5 @@
 /** Reads the API key from a Secret, or reports what is wrong with it. */
 import type { Missing } from './decision/failure.ts';
-import { DEFAULT_API_KEY_SECRET } from '../api/names.ts';
 import type { ReadSecret } from '../kube/types.ts';
 import type { ApiKey } from '../provider/types.ts';
 
@@ -16,11 +15,12 @@ export function parseApiKey(read: ReadSecret | undefined, namespace: string, nam
   const where = `Secret ${namespace}/${name}`;
   if (read === undefined) {
     const create = `\`kubectl create secret generic ${name} -n ${namespace} --from-file=keyId --from-file=secret\``;
-    const hint = name === DEFAULT_API_KEY_SECRET ? ' (spec.apiKeySecretRef.name names another)' : '';
     return {
       ok: false,
       reason: 'SecretNotFound',
-      message: `${where} with the API key does not exist${hint}. To create it from the files keyId and secret, run ${create}`,
+      message:
+        `${where}, which should hold the API key, does not exist. If the key is in another Secret, name that Secret in ` +
+        `spec.apiKeySecretRef. Otherwise, put the key ID into a file keyId and the secret into a file secret, and run ${create}`,
     };
   }
   const { data } = read;

@@ -89,15 +89,15 @@ function expectNoErrors(world: World): void {
   expect(world.log.filter(({ level }) => level === 'error' || level === 'fatal')).toEqual([]);
 }
 
-/** Everything in the status except times, generations, and values that are unique to the server. */
-function said({ status = {} }: VirtualServer): unknown {
-  const { conditions = [], identifier = '-', product, specs, price, zone, serverStatus } = status;
+/** Everything in the status except times, generations, the object's name, and values that are unique to the server. */
+function said({ metadata, status = {} }: VirtualServer): unknown {
+  const { conditions = [], identifier, product, specs, price, zone, serverStatus } = status;
   const fields = Object.keys(status).sort();
   const words = conditions.map(({ type, status: value, reason, message }) => ({
     type,
     value,
     reason,
-    message: message.replaceAll(identifier, '<identifier>'),
+    message: message.replaceAll(identifier ?? metadata.name, '<identifier>').replaceAll(metadata.name, '<name>'),
   }));
   return { fields, words, product, specs, price, zone, serverStatus, record: Object.keys(status.record ?? {}).sort() };
 }

@@ -113,8 +113,11 @@ const KEY_PROBLEMS = {
   SecretForbidden: key(secretForbidden('default', 'vps-api-key', 'secrets "vps-api-key" is forbidden')),
 } as const;
 const CALL_PROBLEMS = {
-  InvalidCredentials: new ProviderError('PROVIDER_INVALID_CREDENTIALS', 'the provider refuses the API key'),
-  Unauthorized: new ProviderError('PROVIDER_UNAUTHORIZED', 'the provider refuses a fresh token'),
+  InvalidCredentials: new ProviderError(
+    'PROVIDER_INVALID_CREDENTIALS',
+    'the provider refuses the API key. Next try in 1 minute (at 2026-01-02T00:01:00Z), or at once when the Secret changes',
+  ),
+  Unauthorized: new ProviderError('PROVIDER_UNAUTHORIZED', 'the provider refuses a token that it has just issued'),
   ProviderUnavailable: new ProviderError('PROVIDER_UNREACHABLE', 'connection refused'),
   ProviderRateLimited: new ProviderError('PROVIDER_RATE_LIMITED', 'slow down', { retryAfterMs: 90_000 }),
   ProviderProtocolError: new ProviderError('PROVIDER_PROTOCOL', 'the answer is not JSON'),
@@ -235,7 +238,13 @@ export function states(): Record<string, State> {
 
     ...Object.fromEntries(troubles()),
     SSHKeyNotFound: seen('SSHKeyNotFound', web(), {
-      sshKeys: { ok: false, reason: 'SSHKeyNotFound', message: 'Secret default/keys does not exist' },
+      sshKeys: {
+        ok: false,
+        reason: 'SSHKeyNotFound',
+        message:
+          'Secret default/keys, named in spec.sshKeysFrom, does not exist. The operator ordered nothing. Put SSH public keys there, or ' +
+          'correct spec.sshKeysFrom; the operator retries automatically',
+      },
     }),
     InvalidSpec: invalid,
     CreateLimit: seen('CreateLimit', web(), { createDelayMs: 600_000 }),

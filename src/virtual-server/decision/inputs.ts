@@ -86,9 +86,14 @@ export function orphanMessage(
   { orphans = [], identifier }: Pick<ServerRecord, 'orphans' | 'identifier'>,
 ): string {
   const names = orphans.map(orphanName).join(',');
-  const own = identifier === undefined ? '' : ` Keep server ${identifier}, which this object holds.`;
+  const sources = orphans.map(({ task, attempt, identifier: server }) => {
+    if (task !== undefined) return `task ${task}`;
+    return attempt === undefined ? `server ${server ?? ''}` : `order ${attempt}`;
+  });
+  const own = identifier === undefined ? '' : `, but never ${identifier}, which this object holds`;
   return (
-    `These tasks or orders may have created servers that no object holds: ${names}. Cancel such servers in the ` +
-    `provider's control panel.${own} Then run ${annotate(object, ORPHAN_HANDLED_ANNOTATION, names)}`
+    `A server may exist and cost money that no object holds, from ${sources.join(', ')}. Look for it in the provider's ` +
+    `control panel, and cancel it there${own}. When no such server is left, run ` +
+    annotate(object, ORPHAN_HANDLED_ANNOTATION, names)
   );
 }

@@ -26,16 +26,18 @@ export function heldTwiceAdvice(holders: readonly string[], { metadata: { namesp
     : 'Ask a cluster administrator which object keeps the server, and have the server removed from the others';
 }
 
-type Attempt = Pick<ServerRecord, 'attempt' | 'identifier'>;
+type Attempt = Pick<ServerRecord, 'attempt' | 'attemptedAt' | 'identifier'>;
 
 /** What you can do about an open attempt; none of it releases the object. */
-export function resolveAdvice(object: VirtualServer, { attempt = '', identifier }: Attempt): string {
-  const notCreated = annotate(object, NOT_CREATED_ANNOTATION, attempt);
-  if (identifier !== undefined)
-    return `If the provider's control panel shows no server of this order, run ${notCreated}`;
+export function resolveAdvice(object: VirtualServer, { attempt = '', attemptedAt, identifier }: Attempt): string {
+  const sent = attemptedAt === undefined ? 'of this order' : `of this order, which was sent at ${attemptedAt}`;
+  const then =
+    object.metadata.deletionTimestamp === undefined ? 'the operator then orders again' : 'the object is then released';
+  const none = `run ${annotate(object, NOT_CREATED_ANNOTATION, attempt)}; ${then}`;
+  if (identifier !== undefined) return `If the provider's control panel shows no server ${sent}, ${none}`;
   return (
-    `If the provider's control panel shows a server of this order, run ${adopt(object)}. ` +
-    `If it shows none, run ${notCreated}`
+    `Look in the provider's control panel for a server ${sent}. If there is one, run ${adopt(object)} with its ` +
+    `identifier. If there is none, ${none}`
   );
 }
 
@@ -49,14 +51,14 @@ export function letGoAdvice(object: VirtualServer): string {
 /** What you have to do about an attempt whose answer was lost. `cause`: why no answer arrived, where that is known. */
 export function unknownMessage(
   object: VirtualServer,
-  { attempt = '', hintedTask }: Pick<ServerRecord, 'attempt' | 'hintedTask'>,
+  { attempt = '', attemptedAt, hintedTask }: Pick<ServerRecord, 'attempt' | 'attemptedAt' | 'hintedTask'>,
   cause?: string,
 ): string {
   const why = cause === undefined ? '' : ` (${cause})`;
   const hint = hintedTask === undefined ? '' : ` The answer named task ${hintedTask}.`;
   return (
     `Order ${attempt} was sent, but its outcome is unknown${why}: a server may exist and cost money.${hint} ` +
-    resolveAdvice(object, { attempt })
+    resolveAdvice(object, { attempt, ...(attemptedAt !== undefined && { attemptedAt }) })
   );
 }
 
@@ -79,9 +81,10 @@ export function unprovenTask(object: VirtualServer, record: ServerRecord, why: s
 /** `word`: the annotation value that accepts the server that the provider shows. */
 export function unprovenServer(object: VirtualServer, identifier: string, why: string, word: string): string {
   return (
-    `The provider shows server ${identifier}, but it may not be the server of this object: ${why}. ` +
-    `If it is, run ${annotate(object, ACCEPT_SERVER_ANNOTATION, word)}. If the server of this object is gone, ` +
-    `run ${annotate(object, SERVER_GONE_ANNOTATION, identifier)}. ${RESTORE_KEY}`
+    `The provider shows a server ${identifier}, but it may not be the server of this object: ${why}. ${RESTORE_KEY}. ` +
+    `Otherwise, look at it in the provider's control panel. If it is the server of this object, run ` +
+    `${annotate(object, ACCEPT_SERVER_ANNOTATION, word)}; the operator then manages it, and may cancel it. If it is another ` +
+    `server, run ${annotate(object, SERVER_GONE_ANNOTATION, identifier)}; the operator then leaves it alone`
   );
 }
 
@@ -104,11 +107,12 @@ export function goneAdvice(object: VirtualServer, identifier: string): string {
   return `If you know that server ${identifier} is gone, run ${annotate(object, SERVER_GONE_ANNOTATION, identifier)}`;
 }
 
-export function definitionDeleting(identifier: string): string {
+export function definitionDeleting(object: VirtualServer, identifier: string): string {
+  const keep = patchSpec(object, { deletionPolicy: 'Retain', deletionProtection: false });
   return (
     `Server ${identifier} is not cancelled, because the CustomResourceDefinition ${SERVER_DEFINITION} is being deleted ` +
-    'together with every VirtualServer. To keep the server, set deletionPolicy: Retain, reinstall the definition, and adopt ' +
-    'the server with a new object. To cancel all servers, run ' +
+    `together with every VirtualServer. To keep the server, run ${keep}, then reinstall the definition and adopt the server ` +
+    'with a new object. To cancel all servers of the cluster, run ' +
     `\`kubectl annotate crd ${SERVER_DEFINITION} ${ALLOW_DELETION_ANNOTATION}=true\``
   );
 }
@@ -148,8 +152,9 @@ export function replaceAdvice(object: VirtualServer): string {
 
 export function protectedMessage(object: VirtualServer): string {
   return (
-    'The server is not cancelled while spec.deletionProtection is true. To cancel it, run ' +
-    `${patchSpec(object, { deletionProtection: false })}. To release the object and keep the server, run ` +
+    'This object is being deleted, but its server is not cancelled while spec.deletionProtection is true. To cancel the ' +
+    'server, run ' +
+    `${patchSpec(object, { deletionProtection: false })}. To delete the object and keep the server running, run ` +
     patchSpec(object, { deletionPolicy: 'Retain' })
   );
 }

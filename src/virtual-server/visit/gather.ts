@@ -131,7 +131,8 @@ async function definitionOf(kube: Pick<Kube, 'getDefinition'>): Promise<NonNulla
   }
 }
 
-const FIX = '. The operator ordered nothing. Fix the Secret or spec.sshKeysFrom; the operator retries automatically';
+const FIX =
+  '. The operator ordered nothing. Put SSH public keys there, or correct spec.sshKeysFrom; the operator retries automatically';
 
 /** Inline keys first, then keys from Secrets, one per line. */
 async function readSshKeys(

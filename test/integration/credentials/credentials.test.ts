@@ -14,7 +14,9 @@ describe('a bad Secret', () => {
     await world.create(virtualServer('web'));
     const object = await world.waitForReason('web', 'SecretNotFound', 'Stalled');
     expect(phase(object)).toBe('False/-/True');
-    expect(stalled(object).message).toContain(`Secret ${world.namespace}/vps-api-key with the API key does not exist`);
+    expect(stalled(object).message).toContain(
+      `Secret ${world.namespace}/vps-api-key, which should hold the API key, does not exist`,
+    );
     expect(object.metadata.finalizers).toBeUndefined();
     expect(world.simulator.ledger.requestCount).toBe(0);
 

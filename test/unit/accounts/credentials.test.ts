@@ -85,7 +85,11 @@ describe('a Secret', () => {
   });
 
   it.each<{ reason: string; data: SecretData | KubeError | undefined; words: string }>([
-    { reason: 'SecretNotFound', data: undefined, words: 'Secret ns/vps-api-key with the API key does not exist' },
+    {
+      reason: 'SecretNotFound',
+      data: undefined,
+      words: 'Secret ns/vps-api-key, which should hold the API key, does not exist',
+    },
     { reason: 'SecretInvalid', data: { keyId: 'key-1' }, words: 'it lacks "secret"' },
     { reason: 'SecretInvalid', data: { keyId: '', secret: '\n' }, words: 'it lacks "keyId" and "secret"' },
     { reason: 'SecretForbidden', data: new KubeError('Forbidden', 'not allowed'), words: 'not allowed' },

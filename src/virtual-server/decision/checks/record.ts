@@ -60,9 +60,10 @@ export function recordIsForeign(view: View): Action | undefined {
   const server = identifier === undefined ? 'its server' : `server ${identifier}`;
   return park(
     'RecordMismatch',
-    `The record was written for another object (uid ${owner}): this object is a copy or was restored from a backup. ` +
-      `To take over ${server}, run ${adopt(object, identifier)}. ` +
-      `To order a new server, run ${annotate(object, START_OVER_ANNOTATION, object.metadata.uid)}`,
+    `This object is a copy, or was restored from a backup: its record belongs to the object with uid ${owner}. If that ` +
+      `object still exists, delete this one; no server is cancelled. To take over ${server}, run ` +
+      `${adopt(object, identifier)}. To order a new server, run ` +
+      annotate(object, START_OVER_ANNOTATION, object.metadata.uid),
   );
 }
 

@@ -43,6 +43,6 @@ export function missingVerdict(
     reason: 'ServerMissing',
     message:
       `The provider no longer has server ${identifier} (missing since ${missingAt}), and the operator did not cancel it. ` +
-      `${other}${replaceAdvice(object)}`,
+      `If you did not cancel it elsewhere, look for it in the provider's control panel. ${other}${replaceAdvice(object)}`,
   };
 }

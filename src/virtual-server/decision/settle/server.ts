@@ -2,6 +2,7 @@
 import type { Verdict } from '../../../controller/conditions.ts';
 import { ADOPT_ANNOTATION } from '../../../api/names.ts';
 import { unknownIn, type ServerRecord } from '../../../api/record.ts';
+import type { VirtualServer } from '../../../api/virtual-server.ts';
 import type { Server } from '../../../provider/types.ts';
 import { denied, graceOf, isProven, pauseOf, unprovenVerdict, withoutDenials } from '../absence.ts';
 import { heldMessage } from '../checks/adoption.ts';
@@ -207,8 +208,14 @@ export function settleAdoption(at: View, action: Extract<Action, { type: 'adopt'
 }
 
 const HELD_BACK = {
-  deleting: (identifier: string): Verdict => ({ reason: 'CRDDeleting', message: definitionDeleting(identifier) }),
-  forbidden: (identifier: string): Verdict => ({ reason: 'CRDForbidden', message: definitionForbidden(identifier) }),
+  deleting: (object: VirtualServer, identifier: string): Verdict => ({
+    reason: 'CRDDeleting',
+    message: definitionDeleting(object, identifier),
+  }),
+  forbidden: (_object: VirtualServer, identifier: string): Verdict => ({
+    reason: 'CRDForbidden',
+    message: definitionForbidden(identifier),
+  }),
 };
 
 export function settleDelete(at: View, action: Extract<Action, { type: 'deleteServer' }>, outcome: Outcome): Next {
@@ -226,7 +233,7 @@ export function settleDelete(at: View, action: Extract<Action, { type: 'deleteSe
     }
     case 'heldBack': {
       const plan = { action: 'deleteServer', afterMs: jittered(facts.timing.pollMs, facts) } as const;
-      return rest(at, { record, verdict: HELD_BACK[outcome.definition](identifier) }, plan, {
+      return rest(at, { record, verdict: HELD_BACK[outcome.definition](at.object, identifier) }, plan, {
         ...facts.memo,
         failures: 0,
       });

@@ -277,7 +277,7 @@ describe('settling a cancellation', () => {
   });
 
   it.each([
-    { definition: 'deleting' as const, reason: 'CRDDeleting', advice: 'deletionPolicy: Retain' },
+    { definition: 'deleting' as const, reason: 'CRDDeleting', advice: '"deletionPolicy":"Retain"' },
     { definition: 'forbidden' as const, reason: 'CRDForbidden', advice: 'ClusterRole vps-operator-definition' },
   ])('waits while all objects may be being deleted by mistake ($reason)', ({ definition, reason, advice }) => {
     const next = settled(deleting, cancel, { type: 'heldBack', definition });
