@@ -1,6 +1,6 @@
 /** Commands that a message gives the reader to paste; backticks enclose them. Pure. */
 import { identifierProblem } from '../../api/identifier.ts';
-import { ADOPT_ANNOTATION } from '../../api/names.ts';
+import { ADOPT_ANNOTATION, GROUP, RECORD_ANNOTATION } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { quoted } from '../../base/shell.ts';
 
@@ -14,6 +14,15 @@ export function annotate({ metadata: { name, namespace } }: Named, annotation: s
 /** Removes the annotation. */
 export function unannotate({ metadata: { name, namespace } }: Named, annotation: string): string {
   return `\`kubectl annotate vps ${name} -n ${namespace} ${annotation}-\``;
+}
+
+/**
+ * Removes the record, so that the operator restores it from the status. The guards (deploy/guards.yaml) let only this
+ * group do that.
+ */
+export function removeRecord({ metadata: { name, namespace } }: Named): string {
+  const force = `--as=break-glass --as-group=${GROUP}:break-glass`;
+  return `\`kubectl ${force} annotate vps ${name} -n ${namespace} ${RECORD_ANNOTATION}-\``;
 }
 
 /** Writes IDENTIFIER where the identifier is unknown, or where the annotation cannot hold it. */

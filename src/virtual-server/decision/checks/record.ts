@@ -1,7 +1,7 @@
 /** What can be read of any object's record, and whether the operator may act on it at all. */
 import { RECORD_ANNOTATION, START_OVER_ANNOTATION } from '../../../api/names.ts';
 import { RECORD_FORMAT, RECORD_MODES } from '../../../api/record.ts';
-import { adopt, annotate, unannotate } from '../commands.ts';
+import { adopt, annotate, removeRecord } from '../commands.ts';
 import { isPaused, saysNothingCreated } from '../inputs.ts';
 import { isLetGo } from '../running.ts';
 import type { Action } from '../types.ts';
@@ -43,11 +43,11 @@ export function recordIsInvalid(view: View): Action | undefined {
       `have none and the provider's control panel shows no server that you need, ${letGoAdvice(object)}`;
     return goneWithoutServer(view) ?? park('RecordInvalid', message);
   }
-  const restore = unannotate(object, RECORD_ANNOTATION);
   return park(
     'RecordInvalid',
     `Annotation ${RECORD_ANNOTATION} is not a valid record: ${record.problem}. The operator orders and cancels nothing. ` +
-      `Restore the earlier text of the annotation, or let the operator restore it from status.record: run ${restore}`,
+      'Ask a cluster administrator to restore the earlier text of the annotation, or to let the operator restore it from ' +
+      `status.record: run ${removeRecord(object)}`,
   );
 }
 
@@ -82,8 +82,8 @@ export function recordIsInConflict({ record, object }: View): Action | undefined
   return park(
     'RecordConflict',
     `The record contradicts itself: ${record.problem}. The operator orders and cancels nothing. ` +
-      `Correct annotation ${RECORD_ANNOTATION}, or let the operator restore it from status.record: run ` +
-      unannotate(object, RECORD_ANNOTATION),
+      `Ask a cluster administrator to correct annotation ${RECORD_ANNOTATION}, or to let the operator restore it from ` +
+      `status.record: run ${removeRecord(object)}`,
   );
 }
 
