@@ -23,7 +23,7 @@ describe('deletionProtection', () => {
     await readyServer(world, 'web', withSpec({ deletionProtection: true }));
     await world.delete('web');
     const parked = await world.waitForReason('web', 'DeletionProtected', 'Stalled');
-    expect(stalledMessage(parked)).toContain('To cancel it, run `kubectl patch vps web');
+    expect(stalledMessage(parked)).toContain('To cancel the server, run `kubectl patch vps web');
     await world.visited('web');
     expect(world.simulator.ledger.cancels()).toEqual([]);
     await world.patch('web', { spec: { deletionProtection: false } });
