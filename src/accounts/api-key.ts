@@ -20,7 +20,7 @@ export function parseApiKey(read: ReadSecret | undefined, namespace: string, nam
       reason: 'SecretNotFound',
       message:
         `${where}, which should hold the API key, does not exist. If the key is in another Secret, name that Secret in ` +
-        `spec.apiKeySecretRef. Otherwise, put the key ID into a file keyId and the secret into a file secret, and run ${create}`,
+        `spec.apiKeySecretRef. Otherwise, put the key ID into a file keyId and the secret into a file secret, and run ${create}. The operator retries automatically, within a minute`,
     };
   }
   const { data } = read;
@@ -30,6 +30,6 @@ export function parseApiKey(read: ReadSecret | undefined, namespace: string, nam
   return {
     ok: false,
     reason: 'SecretInvalid',
-    message: `${where} must have the keys "keyId" and "secret"; it lacks ${lacking.map((field) => `"${field}"`).join(' and ')}. Add what is missing; the operator retries automatically`,
+    message: `${where} must have the keys "keyId" and "secret"; it lacks ${lacking.map((field) => `"${field}"`).join(' and ')}. Add what is missing; the operator retries automatically, within a minute`,
   };
 }

@@ -40,7 +40,7 @@ export class Refusals {
     const said = words === '' ? '' : `: ${words.replace(/\.$/, '')}`;
     const at = timers.monotonic();
     this.#last = {
-      message: `the provider refuses the API key${said}. ${nextTry(pause, timers.now())}, or at once when the Secret changes`,
+      message: `the provider refuses the API key${said}. ${nextTry(pause, timers.now())}, or within a minute after the Secret changes`,
       at,
       nextTry: at + pause,
     };

@@ -115,7 +115,7 @@ const KEY_PROBLEMS = {
 const CALL_PROBLEMS = {
   InvalidCredentials: new ProviderError(
     'PROVIDER_INVALID_CREDENTIALS',
-    'the provider refuses the API key. Next try in 1 minute (at 2026-01-02T00:01:00Z), or at once when the Secret changes',
+    'the provider refuses the API key. Next try in 1 minute (at 2026-01-02T00:01:00Z), or within a minute after the Secret changes',
   ),
   Unauthorized: new ProviderError('PROVIDER_UNAUTHORIZED', 'the provider refuses a token that it has just issued'),
   ProviderUnavailable: new ProviderError('PROVIDER_UNREACHABLE', 'connection refused'),

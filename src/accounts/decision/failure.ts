@@ -23,7 +23,7 @@ const NEXT: Partial<Record<ReadyReason, string>> = {
     'The operator retries automatically. Check --base-url and --auth-url: a proxy or a login page may be answering instead of the provider',
   Unauthorized:
     'The operator retries automatically. Send all requests from one IP address, and check that --base-url and --auth-url belong together',
-  InvalidCredentials: 'If the key is wrong, put a valid one into the Secret',
+  InvalidCredentials: 'If the key is wrong, put a valid one into the Secret that spec.apiKeySecretRef names',
 };
 
 /** Why a call failed, and what happens next; `advice`: what else you can do about this object. */

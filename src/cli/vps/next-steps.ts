@@ -12,6 +12,7 @@ import {
 import type { Reason } from '../../api/conditions.ts';
 import { DOCUMENTATION, reasonPage } from '../../api/documentation.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
+import { retainedSpec } from '../../virtual-server/decision/commands.ts';
 import { orphanName } from '../../virtual-server/decision/inputs.ts';
 import { heldServer, orderOf, recordOf, unseenServer, type OrderState } from './order.ts';
 import { NOT_REPORTED, paused, readiness, stalled } from './readiness.ts';
@@ -65,13 +66,13 @@ const secretNamed: Steps = ({ spec }) => [
 const unprotect: Steps = ({ metadata }, where) => [
   `kubectl patch vps ${metadata.name}${where} --type merge -p '{"spec":{"deletionProtection":false}}'   # cancel the server`,
 ];
+const keepServer = (object: VirtualServer, where: string): string =>
+  `kubectl patch vps ${object.metadata.name}${where} --type merge -p '${JSON.stringify({ spec: retainedSpec(object) })}'`;
 /** Not while an order is open: the server that would be left running is still unknown. */
 const retain: Steps = (object, where) =>
   recordOf(object)?.attempt !== undefined && heldServer(object) === undefined
     ? []
-    : [
-        `kubectl patch vps ${object.metadata.name}${where} --type merge -p '{"spec":{"deletionPolicy":"Retain"}}'   # keep the server running`,
-      ];
+    : [`${keepServer(object, where)}   # keep the server running`];
 const startOver: Steps = ({ metadata }, where) => [
   `kubectl annotate vps ${metadata.name}${where} ${START_OVER_ANNOTATION}=${metadata.uid}   # order a new server`,
 ];
@@ -130,12 +131,7 @@ const STEPS: Partial<Record<string, Steps>> = {
   IdentityUnproven: both(restoreKey, accept, gone),
   Expired: (object, where) => (recordOf(object)?.expiredAt === undefined ? both(edit, remove) : remove)(object, where),
   IdentifierInUse: (object, where) =>
-    heldServer(object) === undefined
-      ? adopt(object, where)
-      : [
-          `kubectl patch vps ${object.metadata.name}${where} --type merge -p '{"spec":{"deletionPolicy":"Retain"}}'`,
-          ...remove(object, where),
-        ],
+    heldServer(object) === undefined ? adopt(object, where) : [keepServer(object, where), ...remove(object, where)],
   AdoptInvalid: adopt,
   RecordInvalid: say('ask an administrator to restore the earlier annotation'),
   RecordTooNew: say('run the newer version of the operator again'),

@@ -35,6 +35,15 @@ export function patchSpec({ metadata: { name, namespace } }: Named, spec: object
   return `\`kubectl patch vps ${name} -n ${namespace} --type merge -p ${quoted(JSON.stringify({ spec }))}\``;
 }
 
+/** The change of spec that keeps the server when the object is deleted. The API server accepts no expiry beside it. */
+export function retainedSpec({ spec: { ttl, expiresAt } }: Pick<VirtualServer, 'spec'>): object {
+  return {
+    deletionPolicy: 'Retain',
+    ...(ttl !== undefined && { ttl: null }),
+    ...(expiresAt !== undefined && { expiresAt: null }),
+  };
+}
+
 export function remove({ metadata: { name, namespace } }: Named): string {
   return `\`kubectl delete vps ${name} -n ${namespace}\``;
 }

@@ -8,7 +8,7 @@ import {
 } from '../../api/names.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { adopt, annotate, patchSpec, remove } from './commands.ts';
+import { adopt, annotate, patchSpec, remove, retainedSpec } from './commands.ts';
 
 /** Formats objects (`namespace/name`) for a message of another object. It never reveals names from other namespaces. */
 export function namesOf(holders: readonly string[], { metadata: { namespace } }: VirtualServer): string {
@@ -108,7 +108,7 @@ export function goneAdvice(object: VirtualServer, identifier: string): string {
 }
 
 export function definitionDeleting(object: VirtualServer, identifier: string): string {
-  const keep = patchSpec(object, { deletionPolicy: 'Retain', deletionProtection: false });
+  const keep = patchSpec(object, { deletionProtection: false, ...retainedSpec(object) });
   return (
     `Server ${identifier} is not cancelled, because the CustomResourceDefinition ${SERVER_DEFINITION} is being deleted ` +
     `together with every VirtualServer. To keep the server, run ${keep}, then reinstall the definition and adopt the server ` +
@@ -130,15 +130,15 @@ export function ownersMessage(object: VirtualServer): string {
   return (
     `This object has owners (${owners}). If one of them was deleted, the garbage collector deletes this object as soon as ` +
     'deletionProtection is false, and the operator cancels the server. To lift the protection and keep the server, run ' +
-    patchSpec(object, { deletionProtection: false, deletionPolicy: 'Retain' })
+    patchSpec(object, { deletionProtection: false, ...retainedSpec(object) })
   );
 }
 
 /** `differences`: each names a field, its value and the value in spec. */
 export function driftMessage(differences: string): string {
   return (
-    `The server differs from spec: ${differences}. The operator changes nothing. Accept the difference, or create a new ` +
-    'object to order another server'
+    `The server differs from spec: ${differences}. The operator changes nothing. To accept it, change spec. To get another server, ` +
+    'create a new object'
   );
 }
 
@@ -155,6 +155,6 @@ export function protectedMessage(object: VirtualServer): string {
     'This object is being deleted, but its server is not cancelled while spec.deletionProtection is true. To cancel the ' +
     'server, run ' +
     `${patchSpec(object, { deletionProtection: false })}. To delete the object and keep the server running, run ` +
-    patchSpec(object, { deletionPolicy: 'Retain' })
+    patchSpec(object, retainedSpec(object))
   );
 }

@@ -47,7 +47,7 @@ describe('a bad Secret', () => {
     const object = await world.waitForReason('web', 'SecretInvalid', 'Stalled');
     expect(stalled(object).message).toBe(
       `Secret ${world.namespace}/vps-api-key must have the keys "keyId" and "secret"; it lacks ${lacking}. ` +
-        `Add what is missing; the operator retries automatically. See ${reasonPage('SecretInvalid')}`,
+        `Add what is missing; the operator retries automatically, within a minute. See ${reasonPage('SecretInvalid')}`,
     );
     await world.putSecret('vps-api-key', DEFAULT_KEY);
     await world.waitForReason('web', 'Available', 'Ready');

@@ -42,7 +42,7 @@ describe('deletionProtection', () => {
     const said = await refusal(guarded.editor, ['delete', 'vps', 'lifted']);
     expect(said).toContain(
       `run \`kubectl patch vps lifted --namespace ${guarded.namespace} --type=merge --patch='{"spec":{"deletionProtection":false}}'\`. ` +
-        `See ${DOCUMENTATION}/reference/guards.md`,
+        `To delete this object and keep the server, see ${DOCUMENTATION}/how-to/protect.md`,
     );
     await succeed(guarded.editor, args);
     await succeed(guarded.editor, ['delete', 'vps', 'lifted']);

@@ -18,6 +18,17 @@ async function expectLeft(world: World, name: string, note: string): Promise<voi
 }
 
 describe('deletionProtection', () => {
+  it('names a command that keeps the server, also of an object that would expire', async () => {
+    const world = await createWorld();
+    const { status } = await readyServer(world, 'web', withSpec({ deletionProtection: true, ttl: '72h' }));
+    await world.delete('web');
+    const parked = await world.waitForReason('web', 'DeletionProtected', 'Stalled');
+    const [, change = ''] =
+      /keep the server running, run `kubectl patch vps web .* -p '(.*?)'`/.exec(stalledMessage(parked)) ?? [];
+    await world.patch('web', JSON.parse(change) as object);
+    await expectLeft(world, 'web', status?.identifier ?? '?');
+  });
+
   it('keeps object and server, and cancels the server when it is set to false', async () => {
     const world = await createWorld();
     await readyServer(world, 'web', withSpec({ deletionProtection: true }));

@@ -198,7 +198,7 @@ describe('a retry with a refused key', () => {
     const first = await refusal();
     expect(first.message).toBe(
       'the provider refuses the API key: invalid_client: Suspended. ' +
-        'Next try in 1 minute (at 2026-01-01T10:01:00Z), or at once when the Secret changes',
+        'Next try in 1 minute (at 2026-01-01T10:01:00Z), or within a minute after the Secret changes',
     );
     expect(first.retryAfterMs).toBe(MINUTE_MS);
     pass(20_000);
