@@ -4,7 +4,7 @@ import { ADOPT_ANNOTATION, GROUP, RECORD_ANNOTATION } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { quoted } from '../../base/shell.ts';
 
-type Named = Pick<VirtualServer, 'metadata'>;
+type Named = { metadata: Pick<VirtualServer['metadata'], 'name' | 'namespace'> };
 
 /** `--overwrite` replaces what an earlier annotation of this name said. */
 export function annotate({ metadata: { name, namespace } }: Named, annotation: string, value: string): string {

@@ -90,10 +90,10 @@ export function orphanMessage(
     if (task !== undefined) return `task ${task}`;
     return attempt === undefined ? `server ${server ?? ''}` : `order ${attempt}`;
   });
-  const own = identifier === undefined ? '' : `, but never ${identifier}, which this object holds`;
+  const own = identifier === undefined ? '' : `, such as ${identifier}`;
   return (
-    `A server may exist and cost money that no object holds, from ${sources.join(', ')}. Look for it in the provider's ` +
-    `control panel, and cancel it there${own}. When no such server is left, run ` +
-    annotate(object, ORPHAN_HANDLED_ANNOTATION, names)
+    `A server that no object holds may exist and cost money, from ${sources.join(', ')}. Look for it in the provider's ` +
+    `control panel, and cancel it there. Never cancel a server that a VirtualServer holds${own}. When none is left, run ` +
+    `${annotate(object, ORPHAN_HANDLED_ANNOTATION, names)}; this only ends the message`
   );
 }

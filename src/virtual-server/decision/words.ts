@@ -21,23 +21,32 @@ export function namesOf(holders: readonly string[], { metadata: { namespace } }:
 
 /** For a server that several objects hold. Anyone who can see only one of them must not give the server away. */
 export function heldTwiceAdvice(holders: readonly string[], { metadata: { namespace } }: VirtualServer): string {
-  return holders.every((holder) => holder.startsWith(`${namespace}/`))
-    ? 'Set deletionPolicy: Retain on the objects that must not keep the server, then delete those objects'
-    : 'Ask a cluster administrator which object keeps the server, and have the server removed from the others';
+  if (!holders.every((holder) => holder.startsWith(`${namespace}/`)))
+    return 'Ask a cluster administrator which object keeps the server, and have the server removed from the others';
+  const spec = { deletionPolicy: 'Retain', ttl: null, expiresAt: null };
+  const retain = patchSpec({ metadata: { name: 'NAME', namespace } }, spec);
+  return `For each object that must not keep the server, run ${retain}, then delete that object; the server keeps running`;
 }
 
 type Attempt = Pick<ServerRecord, 'attempt' | 'attemptedAt' | 'identifier'>;
 
+const isBeingDeleted = ({ metadata }: VirtualServer): boolean => metadata.deletionTimestamp !== undefined;
+
+/** What follows from your confirmation that the server is gone. */
+const afterGone = (object: VirtualServer): string =>
+  isBeingDeleted(object)
+    ? 'the object is then released'
+    : 'the operator then counts the server of this object as gone, and orders no other';
+
 /** What you can do about an open attempt; none of it releases the object. */
 export function resolveAdvice(object: VirtualServer, { attempt = '', attemptedAt, identifier }: Attempt): string {
-  const sent = attemptedAt === undefined ? 'of this order' : `of this order, which was sent at ${attemptedAt}`;
-  const then =
-    object.metadata.deletionTimestamp === undefined ? 'the operator then orders again' : 'the object is then released';
+  const then = isBeingDeleted(object) ? 'the object is then released' : 'the operator then orders again';
   const none = `run ${annotate(object, NOT_CREATED_ANNOTATION, attempt)}; ${then}`;
-  if (identifier !== undefined) return `If the provider's control panel shows no server ${sent}, ${none}`;
+  if (identifier !== undefined) return `If the provider's control panel does not show server ${identifier}, ${none}`;
+  const created = attemptedAt === undefined ? '' : `was created after ${attemptedAt} and that `;
   return (
-    `Look in the provider's control panel for a server ${sent}. If there is one, run ${adopt(object)} with its ` +
-    `identifier. If there is none, ${none}`
+    `Look in the provider's control panel for a server that ${created}no VirtualServer holds. If there is one, run ` +
+    `${adopt(object)} with its identifier. If you are sure that there is none, ${none}`
   );
 }
 
@@ -84,7 +93,7 @@ export function unprovenServer(object: VirtualServer, identifier: string, why: s
     `The provider shows a server ${identifier}, but it may not be the server of this object: ${why}. ${RESTORE_KEY}. ` +
     `Otherwise, look at it in the provider's control panel. If it is the server of this object, run ` +
     `${annotate(object, ACCEPT_SERVER_ANNOTATION, word)}; the operator then manages it, and may cancel it. If it is another ` +
-    `server, run ${annotate(object, SERVER_GONE_ANNOTATION, identifier)}; the operator then leaves it alone`
+    `server, run ${annotate(object, SERVER_GONE_ANNOTATION, identifier)}; ${afterGone(object)}`
   );
 }
 
@@ -104,7 +113,8 @@ export function taskNotVisible(object: VirtualServer, record: ServerRecord, deta
 }
 
 export function goneAdvice(object: VirtualServer, identifier: string): string {
-  return `If you know that server ${identifier} is gone, run ${annotate(object, SERVER_GONE_ANNOTATION, identifier)}`;
+  const gone = annotate(object, SERVER_GONE_ANNOTATION, identifier);
+  return `If you know that server ${identifier} is gone, run ${gone}; ${afterGone(object)}`;
 }
 
 export function definitionDeleting(object: VirtualServer, identifier: string): string {
@@ -112,7 +122,7 @@ export function definitionDeleting(object: VirtualServer, identifier: string): s
   return (
     `Server ${identifier} is not cancelled, because the CustomResourceDefinition ${SERVER_DEFINITION} is being deleted ` +
     `together with every VirtualServer. To keep the server, run ${keep}, then reinstall the definition and adopt the server ` +
-    'with a new object. To cancel all servers of the cluster, run ' +
+    'with a new object. To cancel all servers of the cluster, except protected and retained ones, run ' +
     `\`kubectl annotate crd ${SERVER_DEFINITION} ${ALLOW_DELETION_ANNOTATION}=true\``
   );
 }

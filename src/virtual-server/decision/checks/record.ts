@@ -61,8 +61,8 @@ export function recordIsForeign(view: View): Action | undefined {
   return park(
     'RecordMismatch',
     `This object is a copy, or was restored from a backup: its record belongs to the object with uid ${owner}. If that ` +
-      `object still exists, delete this one; no server is cancelled. To take over ${server}, run ` +
-      `${adopt(object, identifier)}. To order a new server, run ` +
+      'object still exists, in this or another cluster, delete this one; no server is cancelled. Otherwise, to take over ' +
+      `${server}, run ${adopt(object, identifier)}. To order a new server and leave ${server} as it is, run ` +
       annotate(object, START_OVER_ANNOTATION, object.metadata.uid),
   );
 }

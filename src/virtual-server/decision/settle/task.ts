@@ -200,7 +200,7 @@ export function vanished(at: View, record: ServerRecord): Next {
   if (isProven(denials, grace, facts)) {
     const server = identifier === undefined ? 'no server is known' : `server ${identifier} is not visible`;
     const message =
-      `The provider no longer knows task ${task}, and ${server}. The operator keeps polling. ` +
+      `The provider no longer knows task ${task} of order ${record.attempt ?? ''}, and ${server}. The operator keeps polling. ` +
       `If the API key is now one of another account, restore the old key. ${resolveAdvice(at.object, record)}`;
     return askedInVain(settling, record, { reason: 'TaskNotFound', message });
   }
