@@ -35,10 +35,11 @@ export function patchSpec({ metadata: { name, namespace } }: Named, spec: object
   return `\`kubectl patch vps ${name} -n ${namespace} --type merge -p ${quoted(JSON.stringify({ spec }))}\``;
 }
 
-/** The change of spec that keeps the server when the object is deleted. The API server accepts no expiry beside it. */
-export function retainedSpec({ spec: { ttl, expiresAt } }: Pick<VirtualServer, 'spec'>): object {
+/** The change of spec that lets the object be deleted and keeps the server. The API server accepts no expiry beside it. */
+export function retainedSpec({ spec: { deletionProtection, ttl, expiresAt } }: Pick<VirtualServer, 'spec'>): object {
   return {
     deletionPolicy: 'Retain',
+    ...(deletionProtection && { deletionProtection: false }),
     ...(ttl !== undefined && { ttl: null }),
     ...(expiresAt !== undefined && { expiresAt: null }),
   };

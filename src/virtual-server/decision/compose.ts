@@ -26,7 +26,12 @@ export interface Parts {
   connection?: ConnectionCondition | undefined;
 }
 
-const PENDING: Verdict = { reason: 'Pending', message: 'The operator is about to order the server' };
+const pending = (isPaused: boolean): Verdict => ({
+  reason: 'Pending',
+  message: isPaused
+    ? 'The operator orders nothing while the object is paused'
+    : 'The operator is about to order the server',
+});
 
 export function compose(object: VirtualServer, parts: Parts, now: number): VirtualServerStatus {
   const { generation } = object.metadata;
@@ -35,7 +40,7 @@ export function compose(object: VirtualServer, parts: Parts, now: number): Virtu
   // Fields copied from another object describe another server, so they must not appear next to this object's record.
   const isCopied = before !== undefined && before.owner !== parts.record?.owner;
   const fields = parts.fields ?? (isCopied ? {} : kept);
-  const verdict = parts.verdict ?? (present.some(({ type }) => type === 'Ready') ? undefined : PENDING);
+  const verdict = parts.verdict ?? (present.some(({ type }) => type === 'Ready') ? undefined : pending(paused));
   let conditions =
     verdict === undefined
       ? present.map(current(generation, paused))

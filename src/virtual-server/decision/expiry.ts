@@ -5,6 +5,7 @@ import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { Condition } from '../../api/meta.ts';
 import { edit, patchSpec } from './commands.ts';
+import { isPaused } from './inputs.ts';
 import { cancelIsForbidden } from './view.ts';
 import { UNITS_MS, durationMs } from '../../base/duration.ts';
 import type { Facts } from './types.ts';
@@ -84,10 +85,11 @@ export function expiring(
     const message = `Server ${record.identifier} expires at ${timestamp(at)}, but the operator does not cancel it, because ${forbidden}. To have it cancelled, run ${patchSpec(object, ALLOWED)}. To keep it, set expiresAt or ttl to a later time, or remove it`;
     return { reason: 'ExpiryBlocked', message };
   }
+  const unlessPaused = isPaused(object) ? ', once the object is no longer paused' : '';
   const when =
     at > now
-      ? `The operator cancels server ${record.identifier} at ${timestamp(at)}`
-      : `Server ${record.identifier} expired at ${timestamp(at)}, and the operator is about to cancel it`;
+      ? `The operator cancels server ${record.identifier} at ${timestamp(at)}${unlessPaused}`
+      : `Server ${record.identifier} expired at ${timestamp(at)}, and the operator is about to cancel it${unlessPaused}`;
   const message = `${when}. To keep the server, set expiresAt or ttl to a later time, or remove it: run ${edit(object)}`;
   return { reason: 'ExpiresSoon', message };
 }

@@ -91,9 +91,11 @@ export function orphanMessage(
     return attempt === undefined ? `server ${server ?? ''}` : `order ${attempt}`;
   });
   const own = identifier === undefined ? '' : `, such as ${identifier}`;
+  const isBeingDeleted = object.metadata.deletionTimestamp !== undefined;
+  const then = isBeingDeleted ? 'the deletion then continues' : 'this only ends the message';
   return (
     `A server that no object holds may exist and cost money, from ${sources.join(', ')}. Look for it in the provider's ` +
     `control panel, and cancel it there. Never cancel a server that a VirtualServer holds${own}. When none is left, run ` +
-    `${annotate(object, ORPHAN_HANDLED_ANNOTATION, names)}; this only ends the message`
+    `${annotate(object, ORPHAN_HANDLED_ANNOTATION, names)}; ${then}`
   );
 }

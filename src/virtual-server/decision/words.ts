@@ -1,6 +1,7 @@
 /** Messages that several places share: what is the case, and what you can do. Pure. */
 import {
   ACCEPT_SERVER_ANNOTATION,
+  ADOPT_ANNOTATION,
   ALLOW_DELETION_ANNOTATION,
   NOT_CREATED_ANNOTATION,
   SERVER_DEFINITION,
@@ -8,7 +9,7 @@ import {
 } from '../../api/names.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { adopt, annotate, patchSpec, remove, retainedSpec } from './commands.ts';
+import { adopt, annotate, patchSpec, remove, retainedSpec, unannotate } from './commands.ts';
 
 /** Formats objects (`namespace/name`) for a message of another object. It never reveals names from other namespaces. */
 export function namesOf(holders: readonly string[], { metadata: { namespace } }: VirtualServer): string {
@@ -32,15 +33,27 @@ type Attempt = Pick<ServerRecord, 'attempt' | 'attemptedAt' | 'identifier'>;
 
 const isBeingDeleted = ({ metadata }: VirtualServer): boolean => metadata.deletionTimestamp !== undefined;
 
-/** What follows from your confirmation that the server is gone. */
-const afterGone = (object: VirtualServer): string =>
-  isBeingDeleted(object)
-    ? 'the object is then released'
+/**
+ * What you can do if you know that the server is gone, and what follows. An annotation that the operator has refuted is
+ * void until you set it again.
+ */
+function confirmGone(object: VirtualServer, identifier: string): string {
+  const isSet = object.metadata.annotations?.[SERVER_GONE_ANNOTATION] === identifier;
+  const first = isSet ? `${unannotate(object, SERVER_GONE_ANNOTATION)}, then ` : '';
+  const then = isBeingDeleted(object)
+    ? 'the deletion then continues'
     : 'the operator then counts the server of this object as gone, and orders no other';
+  return `run ${first}${annotate(object, SERVER_GONE_ANNOTATION, identifier)}; ${then}`;
+}
 
 /** What you can do about an open attempt; none of it releases the object. */
 export function resolveAdvice(object: VirtualServer, { attempt = '', attemptedAt, identifier }: Attempt): string {
-  const then = isBeingDeleted(object) ? 'the object is then released' : 'the operator then orders again';
+  // An annotation that is still there would be obeyed instead of ordering.
+  const adopts = object.metadata.annotations?.[ADOPT_ANNOTATION] !== undefined;
+  const orders = adopts
+    ? 'once you remove the annotation adopt as well, the operator orders again'
+    : 'the operator then orders again';
+  const then = isBeingDeleted(object) ? 'the deletion then continues' : orders;
   const none = `run ${annotate(object, NOT_CREATED_ANNOTATION, attempt)}; ${then}`;
   if (identifier !== undefined) return `If the provider's control panel does not show server ${identifier}, ${none}`;
   const created = attemptedAt === undefined ? '' : `was created after ${attemptedAt} and that `;
@@ -93,7 +106,7 @@ export function unprovenServer(object: VirtualServer, identifier: string, why: s
     `The provider shows a server ${identifier}, but it may not be the server of this object: ${why}. ${RESTORE_KEY}. ` +
     `Otherwise, look at it in the provider's control panel. If it is the server of this object, run ` +
     `${annotate(object, ACCEPT_SERVER_ANNOTATION, word)}; the operator then manages it, and may cancel it. If it is another ` +
-    `server, run ${annotate(object, SERVER_GONE_ANNOTATION, identifier)}; ${afterGone(object)}`
+    `server, ${confirmGone(object, identifier)}`
   );
 }
 
@@ -108,17 +121,17 @@ export function notVisible(object: VirtualServer, identifier: string, detail: st
 export function taskNotVisible(object: VirtualServer, record: ServerRecord, detail: string): string {
   return (
     `Task ${record.task ?? ''} is not visible with this API key, which proves nothing: ${detail}. ${RESTORE_KEY}. ` +
-    resolveAdvice(object, record)
+    // Once the task has named a server, only a counted 404 lets the operator obey an annotation about the order.
+    (record.identifier === undefined ? resolveAdvice(object, record) : goneAdvice(object, record.identifier))
   );
 }
 
 export function goneAdvice(object: VirtualServer, identifier: string): string {
-  const gone = annotate(object, SERVER_GONE_ANNOTATION, identifier);
-  return `If you know that server ${identifier} is gone, run ${gone}; ${afterGone(object)}`;
+  return `If you know that server ${identifier} is gone, ${confirmGone(object, identifier)}`;
 }
 
 export function definitionDeleting(object: VirtualServer, identifier: string): string {
-  const keep = patchSpec(object, { deletionProtection: false, ...retainedSpec(object) });
+  const keep = patchSpec(object, retainedSpec(object));
   return (
     `Server ${identifier} is not cancelled, because the CustomResourceDefinition ${SERVER_DEFINITION} is being deleted ` +
     `together with every VirtualServer. To keep the server, run ${keep}, then reinstall the definition and adopt the server ` +
@@ -140,15 +153,15 @@ export function ownersMessage(object: VirtualServer): string {
   return (
     `This object has owners (${owners}). If one of them was deleted, the garbage collector deletes this object as soon as ` +
     'deletionProtection is false, and the operator cancels the server. To lift the protection and keep the server, run ' +
-    patchSpec(object, { deletionProtection: false, ...retainedSpec(object) })
+    patchSpec(object, retainedSpec(object))
   );
 }
 
 /** `differences`: each names a field, its value and the value in spec. */
 export function driftMessage(differences: string): string {
   return (
-    `The server differs from spec: ${differences}. The operator changes nothing. To accept it, change spec. To get another server, ` +
-    'create a new object'
+    `The server differs from spec: ${differences}. The operator changes nothing. To accept it for an adopted server, ` +
+    'change product or diskSize. To get another server, create a new object'
   );
 }
 

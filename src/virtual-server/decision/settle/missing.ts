@@ -42,7 +42,7 @@ export function missingVerdict(
   return {
     reason: 'ServerMissing',
     message:
-      `The provider no longer has server ${identifier} (missing since ${missingAt}), and the operator did not cancel it. ` +
-      `If you did not cancel it elsewhere, look for it in the provider's control panel. ${other}${replaceAdvice(object)}`,
+      `The provider no longer has server ${identifier} (missing since ${missingAt}). If you did not cancel it, look for it in the provider's control ` +
+      `panel. ${other}${replaceAdvice(object)}`,
   };
 }
