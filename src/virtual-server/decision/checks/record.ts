@@ -62,7 +62,7 @@ export function recordIsForeign(view: View): Action | undefined {
     'RecordMismatch',
     `This object is a copy, or was restored from a backup: its record belongs to the object with uid ${owner}. If that ` +
       'object still exists, in this or another cluster, delete this one; no server is cancelled. Otherwise, to take over ' +
-      `${server}, run ${adopt(object, identifier)}. To order a new server and leave ${server} as it is, run ` +
+      `${server}, run ${adopt(object, identifier)}. To leave ${server} alone and order a new one, run ` +
       annotate(object, START_OVER_ANNOTATION, object.metadata.uid),
   );
 }
