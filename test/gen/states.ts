@@ -59,7 +59,7 @@ const heldBack = (definition: 'deleting' | 'forbidden'): Outcome => ({ type: 'he
 const failed = (error: ProviderErrorLike): Outcome => ({ type: 'failed', error });
 const sent = (result: CreateOutcome): Outcome => ({ type: 'sent', result });
 const pending: Outcome = { type: 'pending', status: 'Installing, 40 %, 30 seconds remaining' };
-const refusal = new ResponseError(422, 'no such product');
+const refusal = new ResponseError(422, 'Ordering the server failed: the provider answered 422: no such product');
 
 /** This process polled the task to its end, and remembers it. */
 const OVER = { failures: 0, taskComplete: 'srv1' };
@@ -260,7 +260,7 @@ export function states(): Record<string, State> {
     RecordTooNew: seen('RecordTooNew', edited(ready, { annotated: formatRecord({ ...HELD, format: 2 }) })),
     RecordMissing: seen('RecordMissing', web({ finalizers: [FINALIZER] })),
     RecordConflict: seen('RecordConflict', web({ annotated: { ...HELD, identifier: 'srv2' }, mirror: HELD })),
-    RecordMismatch: seen('RecordMismatch', webWith(record({ owner: 'another uid', identifier: 'srv1' }))),
+    RecordMismatch: seen('RecordMismatch', webWith(record({ owner: 'uid-of-the-original', identifier: 'srv1' }))),
     IdentifierInUse: seen('IdentifierInUse', ready, { others: others({ withServer: () => ['default/other'] }) }),
     AdoptInvalid: seen('AdoptInvalid', web({ annotations: { [ADOPT_ANNOTATION]: 'two words' } })),
     AdoptIgnored: seen('AdoptIgnored', edited(ready, { annotations: { [ADOPT_ANNOTATION]: 'srv2' } }), { answers }),

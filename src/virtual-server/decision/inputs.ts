@@ -90,12 +90,13 @@ export function orphanMessage(
     if (task !== undefined) return `task ${task}`;
     return attempt === undefined ? `server ${server ?? ''}` : `order ${attempt}`;
   });
-  const own = identifier === undefined ? '' : `, such as ${identifier}`;
+  const own = identifier === undefined ? '' : `; this object holds ${identifier}`;
   const isBeingDeleted = object.metadata.deletionTimestamp !== undefined;
   const then = isBeingDeleted ? 'the deletion then continues' : 'this only ends the message';
   return (
     `A server that no object holds may exist and cost money, from ${sources.join(', ')}. Look for it in the provider's ` +
-    `control panel, and cancel it there. Never cancel a server that a VirtualServer holds${own}. When none is left, run ` +
+    `control panel. Cancel it there only if you are sure that nothing uses it and that no VirtualServer, in any cluster, ` +
+    `holds it${own}. When none is left, run ` +
     `${annotate(object, ORPHAN_HANDLED_ANNOTATION, names)}; ${then}`
   );
 }

@@ -106,7 +106,7 @@ export function unprovenServer(object: VirtualServer, identifier: string, why: s
     `The provider shows a server ${identifier}, but it may not be the server of this object: ${why}. ${RESTORE_KEY}. ` +
     `Otherwise, look at it in the provider's control panel. If it is the server of this object, run ` +
     `${annotate(object, ACCEPT_SERVER_ANNOTATION, word)}; the operator then manages it, and may cancel it. If it is another ` +
-    `server, ${confirmGone(object, identifier)}`
+    `server, ${confirmGone(object, identifier)}. If you are unsure, change nothing`
   );
 }
 
@@ -134,8 +134,8 @@ export function definitionDeleting(object: VirtualServer, identifier: string): s
   const keep = patchSpec(object, retainedSpec(object));
   return (
     `Server ${identifier} is not cancelled, because the CustomResourceDefinition ${SERVER_DEFINITION} is being deleted ` +
-    `together with every VirtualServer. To keep the server, run ${keep}, then reinstall the definition and adopt the server ` +
-    'with a new object. To cancel all servers of the cluster, except protected and retained ones, run ' +
+    `together with every VirtualServer. To keep the server, run ${keep}. Then reinstall the definition, and create an object ` +
+    `with annotation ${ADOPT_ANNOTATION}: ${identifier}. To cancel all servers of the cluster, except protected and retained ones, run ` +
     `\`kubectl annotate crd ${SERVER_DEFINITION} ${ALLOW_DELETION_ANNOTATION}=true\``
   );
 }

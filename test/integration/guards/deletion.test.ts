@@ -91,7 +91,7 @@ describe('deletionProtection', () => {
 
 describe('a protected object with an owner', () => {
   const lifted = { spec: { deletionProtection: false } };
-  const kept = { spec: { deletionProtection: false, deletionPolicy: 'Retain' } };
+  const kept = { spec: { deletionPolicy: 'Retain', deletionProtection: false } };
 
   it('is deleted once its owner is gone and protection is lifted, and warns beforehand', async () => {
     const { kubeconfigPath, operatorKubeconfigPath } = guarded;

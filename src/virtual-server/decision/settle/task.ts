@@ -142,7 +142,7 @@ function verdictOf(
   if (failed)
     return {
       reason: 'TaskFailed',
-      message: `${progress}. The operator keeps polling. ${resolveAdvice(object, record)}`,
+      message: `The order seems to have failed. ${progress}. The operator keeps polling, because a server may exist. ${resolveAdvice(object, record)}`,
     };
   if (overdue) {
     const text = `The task has been running for more than an hour. ${progress}. The operator keeps polling. ${resolveAdvice(object, record)}`;
