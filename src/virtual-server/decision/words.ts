@@ -84,6 +84,11 @@ export function unknownMessage(
   );
 }
 
+/** The `cause` of an earlier `unknownMessage`; undefined if it named none. */
+export function causeIn(message: string): string | undefined {
+  return /its outcome is unknown \((.*)\): a server may exist/s.exec(message)?.[1];
+}
+
 /** `what`: the sentence that says what the two orders share. */
 export function taskInUse(object: VirtualServer, record: ServerRecord, what: string): string {
   return `${what}: the provider reuses task numbers. The operator does not follow the task. ${resolveAdvice(object, record)}`;

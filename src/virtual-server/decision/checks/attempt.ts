@@ -1,13 +1,12 @@
 /** An attempt to order a server, its outcome, and the task that results from it. */
 import { currentReason } from '../../../controller/conditions.ts';
 import { hasTrait } from '../../../api/conditions.ts';
-import { withoutPointer } from '../../../api/documentation.ts';
 import type { VirtualServer } from '../../../api/virtual-server.ts';
 import type { ServerRecord } from '../../../api/record.ts';
 import { isSameAccount, isSameProvider } from '../account.ts';
 import { isAcceptedWord } from '../identity.ts';
 import type { Action } from '../types.ts';
-import { namesOf, taskInUse, unknownMessage, unprovenTask } from '../words.ts';
+import { causeIn, namesOf, taskInUse, unknownMessage, unprovenTask } from '../words.ts';
 import { accountOf, firstSeen, isOverdue, notYetOrGone, park, taskIsOver, type OwnView, type View } from '../view.ts';
 
 /** Only the visit that claimed the attempt may send it. */
@@ -45,14 +44,14 @@ export function isHopeless({ object, facts }: View, own: ServerRecord): boolean 
 
 export function createOutcomeIsUnknown({ own, object }: OwnView): Action | undefined {
   if (own.attempt === undefined || own.task !== undefined || own.identifier !== undefined) return undefined;
-  return park('CreateOutcomeUnknown', fullerMessage(object, own) ?? unknownMessage(object, own));
+  return park('CreateOutcomeUnknown', unknownMessage(object, own, causeOf(object, own)));
 }
 
 /** Only the visit that sent the create knows what happened; the condition of this order still contains it. */
-function fullerMessage({ status }: VirtualServer, { attempt, hintedTask }: ServerRecord): string | undefined {
+function causeOf({ status }: VirtualServer, { attempt, hintedTask }: ServerRecord): string | undefined {
   if (status?.record?.attempt !== attempt || status?.record?.hintedTask !== hintedTask) return undefined;
   const condition = status?.conditions?.find(({ reason }) => reason === 'CreateOutcomeUnknown');
-  return condition && withoutPointer(condition.message);
+  return condition && causeIn(condition.message);
 }
 
 /**

@@ -17,6 +17,7 @@ import {
   webWith,
   decide,
   settle,
+  type Shape,
 } from '../../../../gen/decision.ts';
 import { conditionsOf } from './support.ts';
 
@@ -104,9 +105,19 @@ describe('settling a create', () => {
     expect(next.status?.conditions?.[0]?.message).toContain('The answer named task 7.');
     const action = decide(webWith(hinted, { status: next.status ?? {} }), gathered({ notes: [sending] }));
     expect(action).toMatchObject({ type: 'park', verdict: { reason: 'CreateOutcomeUnknown' } });
-    // The condition adds the page again.
+    // The condition ends the sentence and adds the page again.
     const { message = '' } = next.status?.conditions?.[0] ?? {};
-    expect(action).toMatchObject({ verdict: { message: withoutPointer(message) } });
+    expect(action).toMatchObject({ verdict: { message: withoutPointer(message).replace(/\.$/, '') } });
+  });
+
+  it('keeps the cause of an unknown outcome, and advises for the object as it is now', () => {
+    const { status = {} } = after({ kind: 'unknown', error });
+    const now = (shape: Shape): unknown =>
+      decide(webWith(ATTEMPTED, { status, ...shape }), gathered({ notes: [sending] }));
+    const saying = (words: string) => ({ verdict: { message: expect.stringContaining(words) as string } });
+    for (const shape of [{}, { deleting: true }]) expect(now(shape)).toMatchObject(saying(`(${error.message})`));
+    expect(now({})).toMatchObject(saying('the operator then orders again'));
+    expect(now({ deleting: true })).toMatchObject(saying('the deletion then continues'));
   });
 
   it.each(['created', 'notCreated', 'refused', 'unknown'] as const)(
