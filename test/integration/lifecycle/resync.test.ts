@@ -108,6 +108,9 @@ describe('a Ready server that does not change', () => {
     const { proxy, flag } = await startDetour(world);
     await world.startOperator({ flags: ['--resync-interval=150ms', flag] });
     const ready = await readyServer(world, 'web');
+    // Events are written in the background, after the status.
+    const told = async (): Promise<string[]> => (await world.events('web')).map(({ reason }) => reason);
+    await expect.poll(told).toEqual(['Creating', 'Available']);
     await readAgain(world, 1);
     const from = proxy.requests.length;
     await readAgain(world, 4);

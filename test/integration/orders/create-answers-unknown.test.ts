@@ -85,8 +85,8 @@ async function parked(world: World, name: string, { made, words }: Row): Promise
   expect(later?.status?.conditions?.find(({ type }) => type === 'Stalled')?.message).toBe(message);
   expect(sent(world)).toHaveLength(1);
   expect(world.simulator.ledger.creates()).toHaveLength(made);
-  const events = await world.events(name);
-  expect(events.filter(({ reason, type }) => reason === 'CreateOutcomeUnknown' && type === 'Warning')).toHaveLength(1);
+  const told = async (): Promise<string[]> => (await world.events(name)).map(({ type, reason }) => `${type} ${reason}`);
+  await expect.poll(async () => (await told()).filter((text) => text === 'Warning CreateOutcomeUnknown')).toHaveLength(1);
 }
 
 describe('a create whose outcome is unknown', () => {
