@@ -1,7 +1,6 @@
 /** A cache of the objects of a kind that follows the API server and notifies handlers of every change. */
 import { realTimers } from '../base/timers.ts';
 import type { KubeHttp } from '../kube/http.ts';
-import type { ObjectName } from '../kube/list.ts';
 import { isDeepEqual } from '../kube/merge-patch.ts';
 import { runReflector, type ReflectorSink, type ReflectorTuning } from './reflector.ts';
 import { keyOf, type KubeObject, type Resource } from '../kube/resource.ts';
@@ -23,11 +22,6 @@ export interface InformerOptions extends ReflectorTuning {
 /** Compares contents too: after an etcd restore, a version can reappear with different contents. */
 function isSame(a: KubeObject, b: KubeObject): boolean {
   return a.metadata.resourceVersion === b.metadata.resourceVersion && isDeepEqual(a, b);
-}
-
-/** True if the name may refer to this object; a name without a namespace matches any namespace. */
-function isNamed({ namespace, name }: ObjectName, { metadata }: KubeObject): boolean {
-  return name === metadata.name && (namespace === undefined || namespace === metadata.namespace);
 }
 
 const problemsOf = (kind: string): Partial<Record<KubeErrorCode, string>> => ({
@@ -85,12 +79,11 @@ export function createInformer<T extends KubeObject>(resource: Resource<T>, opti
   }
 
   /** A list replaces the whole cache, even if it is older: etcd may have been restored from a backup. */
-  function replace(namespace: string | undefined, objects: T[], skipped: readonly ObjectName[]): void {
+  function replace(namespace: string | undefined, objects: T[]): void {
     const present = new Set(objects.map(keyOf));
     for (const [key, object] of cache) {
       const covered = namespace === undefined || object.metadata.namespace === namespace;
-      // An object that is too large to read still exists.
-      if (covered && !present.has(key) && !skipped.some((name) => isNamed(name, object))) remove(key, object);
+      if (covered && !present.has(key)) remove(key, object);
     }
     for (const object of objects) upsert(object);
   }
@@ -107,10 +100,8 @@ export function createInformer<T extends KubeObject>(resource: Resource<T>, opti
           if (!stopping.signal.aborted) listed.forEach((tell) => tell?.(...answer));
         };
       },
-      replace(objects, skipped) {
-        for (const name of skipped)
-          log?.error({ ...name }, `${resource.kind} is too large to read; the operator skips it until it is smaller`);
-        replace(namespace, objects, skipped);
+      replace(objects) {
+        replace(namespace, objects);
         firstLists[index]?.resolve(undefined);
       },
       contact: () => {

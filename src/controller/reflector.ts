@@ -3,7 +3,7 @@ import { backoffDelay, pause, type Backoff } from '../base/backoff.ts';
 import { realTimers, type Timers } from '../base/timers.ts';
 import { KubeError } from '../kube/error.ts';
 import type { KubeHttp } from '../kube/http.ts';
-import { currentVersion, listAll, type ObjectName } from '../kube/list.ts';
+import { currentVersion, listAll } from '../kube/list.ts';
 import type { KubeObject, Resource } from '../kube/resource.ts';
 import { isOlder } from '../kube/versions.ts';
 import { watchOnce, type WatchEvent } from '../kube/watch.ts';
@@ -11,8 +11,8 @@ import { watchOnce, type WatchEvent } from '../kube/watch.ts';
 export interface ReflectorSink<T> {
   /** As `InformerHandler.onList`. */
   listing(): (resourceVersion: string, listed: readonly T[]) => void;
-  /** All objects that exist now. Those in `skipped` exist too, but are too large to read. */
-  replace(objects: T[], skipped: readonly ObjectName[]): void;
+  /** All objects that exist now. */
+  replace(objects: T[]): void;
   upsert(object: T): void;
   gone(object: T): void;
   /** The API server has answered or sent something. */
@@ -27,7 +27,10 @@ export interface ReflectorTuning {
   pageSize?: number;
   /** Bytes per page of a list, default 8 MiB; a larger page is read in smaller ones. 500 objects take about 3 MB. */
   pageBytes?: number;
-  /** Maximum bytes of one object, default 16 MiB; larger ones are skipped. By default etcd stores at most 1.5 MiB. */
+  /**
+   * Maximum bytes of one object in a watch, default 16 MiB; a larger one is listed, without the parts that are not used.
+   * By default etcd stores at most 1.5 MiB.
+   */
   objectBytes?: number;
   /** Backoff after failures, default 200 ms to 15 s. */
   backoff?: Backoff;
@@ -83,12 +86,12 @@ export async function runReflector<T extends KubeObject>(options: ReflectorOptio
   async function list(): Promise<void> {
     const listed = sink.listing();
     const page = { namespace, pageSize, pageBytes, objectBytes, signal };
-    const { objects, skipped, ...listing } = await listAll(http, resource, page, sink.contact);
+    const { objects, ...listing } = await listAll(http, resource, page, sink.contact);
     if (signal.aborted) return;
     resourceVersion = listing.resourceVersion;
     isListed = true;
     listed(resourceVersion, objects);
-    sink.replace(objects, skipped);
+    sink.replace(objects);
     sink.healthy();
   }
 

@@ -4,6 +4,7 @@ import { until } from '../base/until.ts';
 import type { Cluster } from './config.ts';
 import { createConnections } from './connections.ts';
 import { errorOfAnswer, isAbsence, KubeError, networkError } from './error.ts';
+import { parsePartially, type JsonPath } from './partial-json.ts';
 
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 const MAX_ERROR_BYTES = 64 * 1024;
@@ -21,6 +22,8 @@ export interface CallOptions {
   accept?: string;
   /** The call fails with `TooLarge` if the response has more bytes; default 64 MiB. */
   maxBytes?: number;
+  /** True for parts of the body to leave out. The body may then have any size: only the rest is kept in memory. */
+  isUnused?: (path: JsonPath) => boolean;
   signal?: AbortSignal;
   /** Name of an object that may be missing: a 404 about it returns `undefined` instead of throwing. */
   absent?: string;
@@ -132,6 +135,8 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
       withDeadline(options, async (signal) => {
         const answer = await sendWithFreshCredentials(options, 'call', signal);
         const ok = answer.statusCode >= 200 && answer.statusCode < 300;
+        if (ok && options.isUnused !== undefined)
+          return parsePartially(answer.body as AsyncIterable<Buffer>, options.isUnused);
         if (ok) return parseJson(await readText(answer, options.maxBytes ?? MAX_BODY_BYTES));
         const text = await readError(answer);
         if (options.absent !== undefined && isAbsence(answer.statusCode, text, options.absent)) return undefined;

@@ -1,19 +1,11 @@
-/** Lists a collection in pages that fit into memory; skips an object that is too large for any page. */
+/** Lists a collection in pages that fit into memory. */
 import { KubeError } from './error.ts';
 import type { CallOptions, KubeHttp } from './http.ts';
-import { collectionOf, type KubeObject, type Resource } from './resource.ts';
+import { collectionOf, isUnused, type KubeObject, type Resource } from './resource.ts';
 
 interface Listing<T> {
   objects: T[];
-  /** Objects that exist but are too large to read. */
-  skipped: ObjectName[];
   resourceVersion: string;
-}
-
-export interface ObjectName {
-  /** Undefined if the API server did not report it. */
-  namespace: string | undefined;
-  name: string;
 }
 
 interface ListOptions {
@@ -22,7 +14,7 @@ interface ListOptions {
   pageSize: number;
   /** Maximum bytes of a page with several objects. */
   pageBytes: number;
-  /** Maximum bytes of a page with one object. */
+  /** Maximum bytes of an object that is read as a whole; a larger one is read without the parts that are not used. */
   objectBytes: number;
   signal: AbortSignal;
 }
@@ -31,9 +23,6 @@ interface ListPage {
   metadata: { resourceVersion: string; continue?: string };
   items: unknown[];
 }
-
-/** Where a page starts: at the first object (of the newest version or an exact one), or after the previous page. */
-type Position = { resourceVersion?: string; resourceVersionMatch?: 'Exact'; continue?: string };
 
 /** A table with names only, which stays small for objects of any size. */
 const NAMES = 'application/json;as=Table;v=v1;g=meta.k8s.io';
@@ -49,13 +38,13 @@ export async function listAll<T extends KubeObject>(
 ): Promise<Listing<T>> {
   const path = collectionOf(resource, namespace);
   const objects: T[] = [];
-  const skipped: ObjectName[] = [];
-  let position: Position = {};
+  let token: string | undefined;
   let limit = pageSize;
   let goodPages = 0;
   for (;;) {
+    const request = { path, query: { limit, continue: token }, signal };
     const maxBytes = limit === 1 ? objectBytes : pageBytes;
-    let page = await ifNotTooLarge(() => readPage(http, { path, query: { limit, ...position }, maxBytes, signal }));
+    let page = await ifNotTooLarge(() => readPage(http, { ...request, maxBytes }));
     onPage();
     if (page === undefined && limit > 1) {
       limit = Math.floor(limit / 2);
@@ -63,21 +52,13 @@ export async function listAll<T extends KubeObject>(
       continue;
     }
     if (page === undefined) {
-      const names = await readNames(http, { path, query: { limit: 1, ...position }, signal });
+      page = await readPage(http, { ...request, isUnused });
       onPage();
-      const { resourceVersion } = names.metadata;
-      if (Object.keys(position).length === 0) {
-        // The first object may have changed in between. Listing an exact version avoids skipping a different object.
-        position = { resourceVersion, resourceVersionMatch: 'Exact' };
-        continue;
-      }
-      skipped.push(nameOf(names, namespace));
-      page = { metadata: names.metadata, items: [] };
     }
     for (const item of page.items) objects.push(resource.parse(item));
     const { resourceVersion, continue: next } = page.metadata;
-    if (!next) return { objects, skipped, resourceVersion };
-    position = { continue: next };
+    if (!next) return { objects, resourceVersion };
+    token = next;
     goodPages += 1;
     if (goodPages % GROW_AFTER === 0) limit = Math.min(pageSize, limit * 2);
   }
@@ -89,12 +70,11 @@ export async function currentVersion(
   resource: Pick<Resource<KubeObject>, 'apiVersion' | 'plural'>,
   { namespace, signal }: Pick<ListOptions, 'namespace' | 'signal'>,
 ): Promise<string> {
-  const names = await readNames(http, { path: collectionOf(resource, namespace), query: { limit: 1 }, signal });
-  return names.metadata.resourceVersion;
-}
-
-interface Names extends Pick<ListPage, 'metadata'> {
-  rows: { cells?: unknown[] }[];
+  const query = { limit: 1, includeObject: 'None' };
+  const names = await http.call({ path: collectionOf(resource, namespace), query, accept: NAMES, signal });
+  const { metadata } = (names ?? {}) as Partial<ListPage>;
+  if (!metadata?.resourceVersion) throw new KubeError('BadResponse', 'the answer is not a table');
+  return metadata.resourceVersion;
 }
 
 async function readPage(http: KubeHttp, options: CallOptions): Promise<ListPage> {
@@ -102,13 +82,6 @@ async function readPage(http: KubeHttp, options: CallOptions): Promise<ListPage>
   if (!page?.metadata?.resourceVersion || !Array.isArray(page.items))
     throw new KubeError('BadResponse', 'the answer is not a list');
   return page as ListPage;
-}
-
-async function readNames(http: KubeHttp, { query, ...options }: CallOptions): Promise<Names> {
-  const call = { ...options, query: { ...query, includeObject: 'None' }, accept: NAMES };
-  const names = (await http.call(call)) as Partial<Names> | null;
-  if (!names?.metadata?.resourceVersion) throw new KubeError('BadResponse', 'the answer is not a table');
-  return { metadata: names.metadata, rows: names.rows ?? [] };
 }
 
 /** Returns the result of the call, or undefined if it is too large. */
@@ -119,14 +92,4 @@ async function ifNotTooLarge<T>(call: () => Promise<T>): Promise<T | undefined> 
     if (error instanceof KubeError && error.code === 'TooLarge') return undefined;
     throw error;
   }
-}
-
-/** The one name in a table. Only the next page's token contains the namespace, so it is unknown for the last object. */
-function nameOf({ metadata, rows }: Names, namespace: string | undefined): ObjectName {
-  const [cell] = rows[0]?.cells ?? [];
-  const name = typeof cell === 'string' ? cell : '';
-  if (namespace !== undefined) return { namespace, name };
-  const token = Buffer.from(metadata.continue ?? '', 'base64').toString();
-  const [, found] = /"start":"\/?([^/"]+)\/[^/"]+"/.exec(token) ?? [];
-  return { namespace: found, name };
 }

@@ -2,6 +2,7 @@
 import { GROUP } from '../api/names.ts';
 import type { ObjectMeta } from '../api/meta.ts';
 import { KubeError } from './error.ts';
+import type { JsonPath } from './partial-json.ts';
 
 export interface KubeObject {
   metadata: ObjectMeta;
@@ -58,6 +59,14 @@ export function pathOf(place: Place, namespace: string, name: string): string {
 
 export function keyOf({ metadata }: KubeObject): string {
   return `${metadata.namespace}/${metadata.name}`;
+}
+
+/** True for what `kept` drops from the objects of a list, at its path in the list. */
+export function isUnused([, , part, field, key]: JsonPath): boolean {
+  if (part !== 'metadata') return false;
+  if (field === 'annotations') return typeof key === 'string' && !key.startsWith(`${GROUP}/`);
+  if (field === 'ownerReferences') return Number(key) >= MAX_OWNERS;
+  return field === 'managedFields' || field === 'labels';
 }
 
 /**

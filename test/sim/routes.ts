@@ -102,9 +102,7 @@ export class Routes {
   ): unknown {
     const { limit, continue: token } = query;
     const position = token === undefined ? undefined : positionIn(String(token));
-    const exact = query['resourceVersionMatch'] === 'Exact' ? String(query['resourceVersion']) : undefined;
-    const at = position === undefined ? exact : String(position.rv);
-    const { version, objects } = this.#snapshot(store, at, staleBy);
+    const { version, objects } = this.#snapshot(store, position?.rv, staleBy);
     const isOnPage = (object: Stored): boolean =>
       (namespace === undefined || object.metadata.namespace === namespace) &&
       (position === undefined || keyOf(object) > position.start);
@@ -113,14 +111,13 @@ export class Routes {
     const last = items.at(-1);
     const next = last !== undefined && rest.length > items.length ? tokenAt(version, last) : undefined;
     const metadata = { resourceVersion: version, ...(next !== undefined && { continue: next }) };
-    if (accept.includes('as=Table'))
-      return { metadata, rows: items.map(({ metadata: { name } }) => ({ cells: [name, ''] })) };
+    if (accept.includes('as=Table')) return { metadata, rows: [] };
     if (items.reduce((sum, item) => sum + sizeOf(item), 0) > maxBytes)
       throw new KubeError('TooLarge', `an answer of more than ${maxBytes} bytes`, { status: 200 });
     return { metadata, items };
   }
 
-  #snapshot(store: ObjectStore<Stored>, at: string | undefined, staleBy: number): Snapshot {
+  #snapshot(store: ObjectStore<Stored>, at: number | undefined, staleBy: number): Snapshot {
     const { version, restores } = this.#api;
     // A restore invalidates all snapshots.
     if (restores !== this.#restores) this.#snapshots = new Map();
@@ -208,7 +205,7 @@ function notFound(name: string): never {
   throw new KubeError('NotFound', `"${name}" not found`, { status: 404, reason: 'NotFound' });
 }
 
-/** Uses the API server's own format, because the operator reads the namespace from the token. */
+/** In the API server's own format. */
 function tokenAt(version: string, { metadata: { namespace, name } }: KubeObject): string {
   const token = { v: 'meta.k8s.io/v1', rv: Number(version), start: `${namespace}/${name}\u0000` };
   return Buffer.from(JSON.stringify(token)).toString('base64url');
