@@ -34,7 +34,12 @@ async function realSamples(): Promise<Sample[]> {
   spawnOperator(world, ['--metrics-bind-address=127.0.0.1:0']);
   const url = await pageUrl(world, '/metrics');
   await readyServer(world, 'web');
-  return (await scrape(url)).flatMap((family) => family.samples);
+  // The operator counts from its cache, which may see the Ready server later than the test.
+  let running: Sample[] = [];
+  const counts = async (): Promise<string[]> =>
+    (running = (await scrape(url)).flatMap((family) => family.samples)).map(({ name }) => name);
+  await expect.poll(counts).toContain('vps_operator_namespace_servers');
+  return running;
 }
 
 /** The expression as Grafana sends it. */

@@ -86,7 +86,9 @@ async function parked(world: World, name: string, { made, words }: Row): Promise
   expect(sent(world)).toHaveLength(1);
   expect(world.simulator.ledger.creates()).toHaveLength(made);
   const told = async (): Promise<string[]> => (await world.events(name)).map(({ type, reason }) => `${type} ${reason}`);
-  await expect.poll(async () => (await told()).filter((text) => text === 'Warning CreateOutcomeUnknown')).toHaveLength(1);
+  await expect
+    .poll(async () => (await told()).filter((text) => text === 'Warning CreateOutcomeUnknown'))
+    .toHaveLength(1);
 }
 
 describe('a create whose outcome is unknown', () => {
