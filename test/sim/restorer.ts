@@ -128,7 +128,9 @@ export class Restorer {
     // Its task can name the server again, but only if the task number is unique and stays so.
     if (then.task === undefined) return last.identifier === undefined;
     const { simulation, ownership } = this.#parts;
-    if (ownership.numbersRepeat) return last.identifier === undefined;
+    // An object that is gone was not asked when the numbers started over: another order may have its number since.
+    const isPresent = this.#api.servers.list().some(({ metadata: { uid } }) => uid === object.metadata.uid);
+    if (ownership.numbersRepeat) return isPresent && last.identifier === undefined;
     return simulation.ledger.creates().filter(({ task }) => task === then.task).length === 1;
   }
 }

@@ -56,6 +56,7 @@ export class SecretWatch {
   readonly #kept: (Past & { secret: string })[] = [];
   #seen = 0;
   #restores = 0;
+  #restoredAt = -Infinity;
 
   /** `alwaysOn`: every process has --connection-secrets; otherwise the end of an object is not judged. */
   constructor(api: ApiServer, now: () => number, alwaysOn: boolean) {
@@ -153,6 +154,7 @@ export class SecretWatch {
   /** After a restore of etcd, Secrets and objects exist again as they were in the backup. */
   #reset(): void {
     this.#restores = this.#api.restores;
+    this.#restoredAt = this.#now();
     for (const known of this.#objects.values()) Object.assign(known, { deletedAt: Infinity, record: undefined });
     this.#expired.clear();
     this.#ended.length = 0;
@@ -194,7 +196,8 @@ export class SecretWatch {
     metadata: { uid, namespace },
     spec: { connectionSecretName: name, deletionPolicy },
   }: VirtualServer): void {
-    if (name === undefined) return;
+    // A release that was under way when etcd was restored followed a write to the Secret that the restore has undone.
+    if (name === undefined || this.#now() - this.#restoredAt < UNDER_WAY_MS) return;
     const past = { uid, namespace, name, at: this.#now() };
     const secret = this.#own(past);
     if (deletionPolicy === 'Delete') this.#ended.push(past);
