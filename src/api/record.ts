@@ -23,8 +23,11 @@ function open<S extends z.ZodRawShape>(shape: S): z.ZodType<z.infer<z.ZodObject<
   return z.looseObject(shape);
 }
 
+const attemptedAt = z.iso.datetime().max(64).optional().describe('When the operator began the attempt.');
+
 const orphanSchema = open({
   attempt: attempt.optional(),
+  attemptedAt,
   task: task.optional(),
   identifier: identifier.optional(),
 }).describe('A server, or a task that creates one, that this object no longer refers to.');
@@ -52,7 +55,7 @@ const shape = {
     .optional()
     .describe('Hashes of the base URL and the key ID with which the operator last saw the server.'),
   attempt: attempt.optional(),
-  attemptedAt: z.iso.datetime().max(64).optional().describe('When the operator began the attempt.'),
+  attemptedAt,
   task: task.optional(),
   hintedTask: task
     .optional()

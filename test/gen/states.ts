@@ -13,6 +13,7 @@ import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { ConnectionSecretState } from '../../src/virtual-server/decision/connection.ts';
 import type { ProbeResult } from '../../src/virtual-server/decision/reach.ts';
 import type { Facts, Outcome } from '../../src/virtual-server/decision/types.ts';
+import { OTHER_KEY } from '../../src/virtual-server/decision/words.ts';
 import { parseApiKey, secretForbidden } from '../../src/accounts/api-key.ts';
 import { ProviderError } from '../../src/provider/errors/provider-error.ts';
 import { ResponseError } from '../../src/provider/errors/response-error.ts';
@@ -163,7 +164,10 @@ export function states(): Record<string, State> {
   };
   const paused = { [PAUSED_ANNOTATION]: 'true' };
   const invalid = seen('InvalidSpec', web({ spec: { diskSize: 15 } }));
-  const orphaned: ServerRecord = { ...HELD, orphans: [{ attempt: 'a0', task: 6 }] };
+  const orphaned: ServerRecord = {
+    ...HELD,
+    orphans: [{ attempt: 'a0', task: 6, attemptedAt: '2026-01-01T00:00:00Z' }],
+  };
   const unresolved = edited(lost, { annotations: { [NOT_CREATED_ANNOTATION]: 'a1' } });
   const later = { now: NOW + 2 * 60 * 60_000 };
   const unsaid = (object: VirtualServer): State => ({ reason: undefined, object, events: [] });
@@ -210,7 +214,7 @@ export function states(): Record<string, State> {
       answers: { readServer: server({ macs: ['00:00:5e:00:53:ff'] }) },
     }),
     ServerNotVisible: seen('ServerNotVisible', ready, {
-      answers: { readServer: { type: 'serverNotFound', counts: false, detail: 'it was ordered with another key' } },
+      answers: { readServer: { type: 'serverNotFound', counts: false, detail: OTHER_KEY } },
     }),
     ServerAdopted: seen('ServerAdopted', web({ annotations: { [ADOPT_ANNOTATION]: 'srv1' } }), {
       answers: { adopt: server(), ...answers },

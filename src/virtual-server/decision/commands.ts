@@ -16,13 +16,18 @@ export function unannotate({ metadata: { name, namespace } }: Named, annotation:
   return `\`kubectl annotate vps ${name} -n ${namespace} ${annotation}-\``;
 }
 
-/**
- * Removes the record, so that the operator restores it from the status. The guards (deploy/guards.yaml) let only this
- * group do that.
- */
+/** The guards (deploy/guards.yaml) let only this group change a record. */
+const BREAK_GLASS = `--as=break-glass --as-group=${GROUP}:break-glass`;
+
+/** Removes the record from the annotation, so that the operator restores it from status. */
 export function removeRecord({ metadata: { name, namespace } }: Named): string {
-  const force = `--as=break-glass --as-group=${GROUP}:break-glass`;
-  return `\`kubectl ${force} annotate vps ${name} -n ${namespace} ${RECORD_ANNOTATION}-\``;
+  return `\`kubectl ${BREAK_GLASS} annotate vps ${name} -n ${namespace} ${RECORD_ANNOTATION}-\``;
+}
+
+/** Removes the record from status, so that the operator restores it from the annotation. */
+export function removeMirror({ metadata: { name, namespace } }: Named): string {
+  const patch = `--subresource status --type merge -p ${quoted('{"status":{"record":null}}')}`;
+  return `\`kubectl ${BREAK_GLASS} patch vps ${name} -n ${namespace} ${patch}\``;
 }
 
 /** Writes IDENTIFIER where the identifier is unknown, or where the annotation cannot hold it. */

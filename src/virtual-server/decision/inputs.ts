@@ -93,9 +93,11 @@ export function orphanMessage(
   const own = identifier === undefined ? '' : `; this object holds ${identifier}`;
   const isBeingDeleted = object.metadata.deletionTimestamp !== undefined;
   const then = isBeingDeleted ? 'the deletion then continues' : 'this only ends the message';
+  const [first = ''] = orphans.map(({ attemptedAt = '' }) => attemptedAt).sort();
+  const created = first === '' ? '' : ` that was created after ${first}`;
   return (
-    `A server that no object holds may exist and cost money, from ${sources.join(', ')}. Look for it in the provider's ` +
-    `control panel. Cancel it there only if you are sure that nothing uses it and that no VirtualServer, in any cluster, ` +
+    `A server that no object holds may exist and cost money, from ${sources.join(', ')}. Look in the provider's control ` +
+    `panel for a server${created}. Cancel it there only if you are sure that nothing uses it and that no VirtualServer, in any cluster, ` +
     `holds it${own}. When none is left, run ` +
     `${annotate(object, ORPHAN_HANDLED_ANNOTATION, names)}; ${then}`
   );

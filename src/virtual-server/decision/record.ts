@@ -28,7 +28,7 @@ export type RecordView =
   /** A newer version of the operator wrote it. `held`: what the object holds, as far as this version can read it. */
   | { kind: 'tooNew'; unknown: string; held: ServerRecord }
   | { kind: 'missing' }
-  | { kind: 'conflict'; problem: string };
+  | ({ kind: 'conflict' } & Contradiction);
 
 /** True while the record names a server, or something that may become one. */
 export function holdsSomething(record: ServerRecord): boolean {
@@ -57,7 +57,7 @@ export function viewRecord(object: VirtualServer, notes: readonly AttemptNote[])
     return finalizers?.includes(FINALIZER) === true ? { kind: 'missing' } : { kind: 'none' };
   }
   const merged = withNotes(mergeRecords(own, mirror), notes, uid);
-  if ('problem' in merged) return { kind: 'conflict', problem: merged.problem };
+  if ('problem' in merged) return { kind: 'conflict', ...merged };
   const held = finalizers?.includes(FINALIZER) === true || object.metadata.deletionTimestamp !== undefined;
   // A different key order is not a change, or two versions that run in turn would keep rewriting the record.
   const isWritten = own !== undefined && formatRecord(merged) === formatRecord(own);
@@ -97,7 +97,14 @@ function isOutlived(mirror: ServerRecord | undefined, record: ServerRecord): boo
   return mirror?.attempt !== undefined && mirror.attempt !== record.attempt;
 }
 
-type MergeResult = ServerRecord | { problem: string };
+type MergeResult = ServerRecord | Contradiction;
+
+interface Contradiction {
+  /** Names the field and both values. */
+  problem: string;
+  /** What the annotation contradicts. */
+  other: 'status.record' | 'the journal';
+}
 
 /**
  * The operator always writes the annotation before its mirror, so the mirror normally lags. After a restored backup or
@@ -109,7 +116,7 @@ function mergeRecords(annotated: ServerRecord | undefined, mirror: ServerRecord 
   for (const field of ['identifier', 'task', 'attempt'] as const) {
     const [a, b] = [annotated[field], mirror[field]];
     if (a !== undefined && b !== undefined && a !== b) {
-      return { problem: `${field} is ${a} in the annotation and ${b} in status.record` };
+      return { problem: `${field} is ${a} in the annotation and ${b} in status.record`, other: 'status.record' };
     }
   }
   const orphans = mergeOrphans(annotated.orphans, mirror.orphans);
@@ -163,7 +170,7 @@ function withNote(record: ServerRecord, note: AttemptNote): MergeResult {
     if (state === 'minted') return withoutAttempt(record);
     if (task === undefined || record.task === task) return record;
     if (record.task === undefined) return { ...record, task };
-    return { problem: `task is ${record.task} in the record and ${task} in the journal` };
+    return { problem: `task is ${record.task} in the record and ${task} in the journal`, other: 'the journal' };
   }
   if (state === 'minted') return record;
   if (!holdsSomething(record)) {
@@ -178,7 +185,8 @@ function withNote(record: ServerRecord, note: AttemptNote): MergeResult {
   // You resolved it after checking with the provider, and this process did not notice. A later attempt alone proves
   // nothing: a rolled-back etcd may have lost the earlier one.
   if (task === undefined && (record.mode === 'adopt' || record.settled?.includes(attempt) === true)) return record;
-  const orphans = mergeOrphans(record.orphans, [{ attempt, ...(task !== undefined && { task }) }]);
+  const time = mintedAt === undefined ? {} : { attemptedAt: mintedAt };
+  const orphans = mergeOrphans(record.orphans, [{ attempt, ...time, ...(task !== undefined && { task }) }]);
   return { ...record, ...(orphans && { orphans }) };
 }
 

@@ -58,8 +58,9 @@ export function resolveAdvice(object: VirtualServer, { attempt = '', attemptedAt
   if (identifier !== undefined) return `If the provider's control panel does not show server ${identifier}, ${none}`;
   const created = attemptedAt === undefined ? '' : `was created after ${attemptedAt} and that `;
   return (
-    `Look in the provider's control panel for a server that ${created}no VirtualServer holds. If there is one, run ` +
-    `${adopt(object)} with its identifier. If you are sure that there is none, ${none}`
+    `Look in the provider's control panel, at least a minute after the order, for a server that ${created}no VirtualServer ` +
+    `in any cluster holds. If there is one, run ${adopt(object)} with its identifier. If you are sure that there is none, ` +
+    none
   );
 }
 
@@ -115,24 +116,33 @@ export function unprovenServer(object: VirtualServer, identifier: string, why: s
   );
 }
 
-/** `detail`: why the 404 proves nothing. */
+/** Why a 404 proves nothing: it came from another account than the one that has the server. */
+export const OTHER_KEY =
+  'the API key or the base URL differs from the one with which it was last seen. Restore that key or URL';
+
+/** Why a 404 proves nothing: the provider answers a question that any account may ask with `answer`. */
+export function noProducts(answer: string): string {
+  return `the provider shows ${answer}. Check the base URL, and look in the control panel whether the account is suspended`;
+}
+
+/** `detail`: why the 404 proves nothing, and what you can do about that. */
 export function notVisible(object: VirtualServer, identifier: string, detail: string): string {
   return (
     `Server ${identifier} is not visible with this API key, which does not prove that it is gone: ${detail}. ` +
-    `The operator keeps checking. ${RESTORE_KEY}. ${goneAdvice(object, identifier)}`
+    `The operator keeps checking. ${goneAdvice(object, identifier)}`
   );
 }
 
 export function taskNotVisible(object: VirtualServer, record: ServerRecord, detail: string): string {
   return (
-    `Task ${record.task ?? ''} is not visible with this API key, which proves nothing: ${detail}. ${RESTORE_KEY}. ` +
+    `Task ${record.task ?? ''} is not visible with this API key, which proves nothing: ${detail}. ` +
     // Once the task has named a server, only a counted 404 lets the operator obey an annotation about the order.
     (record.identifier === undefined ? resolveAdvice(object, record) : goneAdvice(object, record.identifier))
   );
 }
 
 export function goneAdvice(object: VirtualServer, identifier: string): string {
-  return `If you know that server ${identifier} is gone, ${confirmGone(object, identifier)}`;
+  return `If the control panel of the server's account does not show server ${identifier} either, ${confirmGone(object, identifier)}`;
 }
 
 export function definitionDeleting(object: VirtualServer, identifier: string): string {

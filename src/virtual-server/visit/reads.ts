@@ -4,6 +4,7 @@ import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isSameAccount } from '../decision/account.ts';
 import { isProvisioned } from '../decision/status.ts';
 import type { Outcome } from '../decision/types.ts';
+import { noProducts, OTHER_KEY } from '../decision/words.ts';
 import { ResponseError } from '../../provider/errors/response-error.ts';
 import type { Session } from '../../provider/types.ts';
 
@@ -36,7 +37,10 @@ export async function readServer(
   return 'detail' in asked ? { type: 'serverNotFound', ...asked } : asked.found;
 }
 
-/** What was found, or a double denial: whether it counts as a hint that the server or task is gone, and why not. */
+/**
+ * What was found, or a double denial: whether it counts as a hint that the server or task is gone, and why not, with
+ * what you can do about that.
+ */
 type Answer<T> = { found: T } | { counts: boolean; detail: string };
 
 /**
@@ -62,15 +66,15 @@ async function unlessDenied<T>(ask: () => Promise<T>, problem: () => Promise<str
 
 async function problemOf(session: Session, account: string | undefined): Promise<string | undefined> {
   const isOther = account !== undefined && !isSameAccount(account, session.account);
-  return isOther ? 'the API key or the base URL differs from the one it was last seen with' : listsProblem(session);
+  return isOther ? OTHER_KEY : listsProblem(session);
 }
 
 /** A key that sees no products may belong to a suspended account, or the provider may be in trouble. */
 async function listsProblem(session: Session): Promise<string | undefined> {
   try {
-    return (await session.products()).length === 0 ? 'the provider lists no products either' : undefined;
+    return (await session.products()).length === 0 ? noProducts('no products either') : undefined;
   } catch (error) {
     if (!(error instanceof ResponseError && error.status < 500)) throw error;
-    return `the provider answers ${error.status} for its list of products`;
+    return noProducts(`HTTP status ${error.status} instead of its products`);
   }
 }

@@ -66,7 +66,7 @@ it.concurrent(
     const fault = world.simulator.faults.inject({ times: Infinity, action: NOT_FOUND });
     await world.delete('web');
     const held = await world.waitForReason('web', 'ServerNotVisible', 'Stalled');
-    expect(stalled(held).message).toContain('restore those that were used for the order');
+    expect(stalled(held).message).toContain('Check the base URL');
     expect(held.metadata.finalizers).toEqual(['vps-operator.dev/virtualserver']);
     fault.remove();
     await expectCancelledOnce(world);

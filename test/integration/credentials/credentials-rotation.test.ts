@@ -79,7 +79,7 @@ describe('the key of another account', () => {
     await world.putSecret('vps-api-key', OTHERS_KEY);
     const hidden = await world.waitForReason('web', 'ServerNotVisible', 'Stalled');
     expect(condition(hidden, 'Ready')?.status).toBe('Unknown');
-    expect(stalled(hidden).message).toContain('restore those that were used for the order');
+    expect(stalled(hidden).message).toContain('Restore that key or URL');
 
     await world.delete('web');
     await world.visited('web');

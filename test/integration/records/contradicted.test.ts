@@ -26,6 +26,20 @@ describe('a record that contradicts its mirror', () => {
     expect(world.simulator.ledger.cancels().map(({ identifier }) => identifier)).toEqual([before.status?.identifier]);
   });
 
+  it('is restored to the mirror when the mirror is the one that is wrong', async () => {
+    const world = await createWorld();
+    const before = await readyServer(world, 'web');
+    const record = recordOf(before);
+    await world.patch('web', { status: { record: { ...record, identifier: 'vs4711' } } }, '/status');
+    const parked = await world.waitForReason('web', 'RecordConflict', 'Stalled');
+    expect(stalledMessage(parked)).toContain(`--subresource status --type merge -p '{"status":{"record":null}}'`);
+    await world.patch('web', { status: { record: null } }, '/status');
+    const after = await world.waitFor('web', ({ status }) => status?.record?.identifier === record.identifier);
+    expect(recordOf(after)).toEqual(record);
+    expect(world.simulator.ledger.creates()).toHaveLength(1);
+    expect(world.simulator.ledger.cancels()).toEqual([]);
+  });
+
   it('is accepted again when the annotation gets its earlier text back', async () => {
     const world = await createWorld();
     const before = await readyServer(world, 'web');

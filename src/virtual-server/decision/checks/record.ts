@@ -1,7 +1,7 @@
 /** What can be read of any object's record, and whether the operator may act on it at all. */
 import { RECORD_ANNOTATION, START_OVER_ANNOTATION } from '../../../api/names.ts';
 import { RECORD_FORMAT, RECORD_MODES } from '../../../api/record.ts';
-import { adopt, annotate, removeRecord } from '../commands.ts';
+import { adopt, annotate, removeMirror, removeRecord } from '../commands.ts';
 import { isPaused, saysNothingCreated } from '../inputs.ts';
 import { isLetGo } from '../running.ts';
 import type { Action } from '../types.ts';
@@ -79,11 +79,15 @@ export function recordIsMissing(view: View): Action | undefined {
 
 export function recordIsInConflict({ record, object }: View): Action | undefined {
   if (record.kind !== 'conflict') return undefined;
+  const remedy =
+    record.other === 'the journal'
+      ? `correct annotation ${RECORD_ANNOTATION} and status.record`
+      : 'find out which of the two is right; the operator then restores the other one from it. If status.record is right, ' +
+        `run ${removeRecord(object)}. If the annotation is right, run ${removeMirror(object)}`;
   return park(
     'RecordConflict',
     `The record contradicts itself: ${record.problem}. The operator orders and cancels nothing. ` +
-      `Ask a cluster administrator to correct annotation ${RECORD_ANNOTATION}, or to let the operator restore it from ` +
-      `status.record: run ${removeRecord(object)}`,
+      `Ask a cluster administrator to ${remedy}`,
   );
 }
 

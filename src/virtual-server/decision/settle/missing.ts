@@ -43,6 +43,7 @@ export function missingVerdict(
     reason: 'ServerMissing',
     message:
       `The provider no longer has server ${identifier} (missing since ${missingAt}). If you did not cancel it, look for it in the provider's control ` +
-      `panel. ${other}${replaceAdvice(object)}`,
+      `panel. If it is there, keep this object, and check the API key and the base URL; the operator keeps checking. ` +
+      `${other}${replaceAdvice(object)}`,
   };
 }

@@ -170,11 +170,11 @@ export function settleAdoption(at: View, action: Extract<Action, { type: 'adopt'
   const { object, facts } = at;
   const { identifier, record: known } = action;
   if (outcome.type === 'server') {
-    const { task, attempt, orphans: others } = known ?? {};
+    const { task, attempt, attemptedAt, orphans: others } = known ?? {};
     // If another object follows the same task, its number does not prove that a server is orphaned.
     const isShared = task !== undefined && facts.others.withTask(task, known?.account).length > 0;
-    const orphan = task === undefined || isShared ? undefined : [{ task, ...(attempt !== undefined && { attempt }) }];
-    const orphans = mergeOrphans(others, orphan);
+    const order = { ...(attempt !== undefined && { attempt }), ...(attemptedAt !== undefined && { attemptedAt }) };
+    const orphans = mergeOrphans(others, task === undefined || isShared ? undefined : [{ task, ...order }]);
     const record: ServerRecord = {
       ...(known && unknownIn(known)),
       ...newRecord(object.metadata.uid),

@@ -17,7 +17,11 @@ const tooNew = (what: string, held: object): RecordView => ({
   held: { ...record({ format: 1 }), ...held },
 });
 const own = (content: ServerRecord, stale: boolean): RecordView => ({ kind: 'own', record: content, stale });
-const problem = (text: string): unknown => ({ kind: 'conflict', problem: expect.stringContaining(text) as string });
+const problem = (text: string, other = 'status.record'): unknown => ({
+  kind: 'conflict',
+  problem: expect.stringContaining(text) as string,
+  other,
+});
 
 interface Case {
   reason: string;
@@ -181,7 +185,7 @@ const cases: Case[] = [
     reason: 'record and journal name different tasks for one attempt',
     shape: { annotated: TASKED },
     notes: [{ ...accepted, task: 8 }],
-    view: problem('task is 7 in the record and 8 in the journal'),
+    view: problem('task is 7 in the record and 8 in the journal', 'the journal'),
   },
   {
     reason: 'a task of an attempt that is no longer in the record becomes an orphan',
@@ -199,7 +203,14 @@ const cases: Case[] = [
     reason: 'a later attempt alone does not resolve an earlier one, which a rolled-back etcd may have lost',
     shape: { annotated: { ...HELD, attemptedAt: '2026-01-01T00:10:00Z' } },
     notes: [{ attempt: 'a0', state: 'sending', mintedAt: '2026-01-01T00:00:00.000Z' }],
-    view: own({ ...HELD, attemptedAt: '2026-01-01T00:10:00Z', orphans: [{ attempt: 'a0' }] }, true),
+    view: own(
+      {
+        ...HELD,
+        attemptedAt: '2026-01-01T00:10:00Z',
+        orphans: [{ attempt: 'a0', attemptedAt: '2026-01-01T00:00:00.000Z' }],
+      },
+      true,
+    ),
   },
   {
     reason: 'an accepted task stays unresolved although you have resolved its attempt',

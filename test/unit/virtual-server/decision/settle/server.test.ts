@@ -227,7 +227,10 @@ describe('settling an adoption', () => {
     const resolved = { ...adopted, settled: ['a1'] };
     expect(settled(webWith(ATTEMPTED), { ...adopt, record: ATTEMPTED }, seen()).record).toEqual(resolved);
     const next = settled(webWith(TASKED), { ...adopt, record: TASKED }, seen());
-    expect(next.record).toEqual({ ...resolved, orphans: [{ attempt: 'a1', task: 7 }] });
+    expect(next.record).toEqual({
+      ...resolved,
+      orphans: [{ attempt: 'a1', attemptedAt: TASKED.attemptedAt, task: 7 }],
+    });
   });
 
   it('makes no orphan of a task that another object follows too', () => {
