@@ -12,7 +12,7 @@ export default defineConfig({
     // Most tests wait for timers and sockets rather than compute.
     maxWorkers: Math.max(6, availableParallelism()),
     // Only upper bounds: a test that waits for a condition ends when the condition is met.
-    testTimeout: 60_000,
+    testTimeout: 120_000,
     hookTimeout: 90_000,
     expect: { poll: { timeout: 30_000, interval: 50 } },
     projects: [

@@ -208,7 +208,12 @@ function apiServerArgs({ folder, port, etcdUrl, auditLog, flags }: ApiServerSett
     // Test files share one server; none of them may be throttled because of another.
     'max-requests-inflight': '4000',
     'max-mutating-requests-inflight': '2000',
-    ...(auditLog && { 'audit-log-path': auditLog, 'audit-policy-file': join(folder, 'audit-policy.json') }),
+    // Tests read the whole log: above its default of 100 MB, the API server would start a new file.
+    ...(auditLog && {
+      'audit-log-path': auditLog,
+      'audit-log-maxsize': '100000',
+      'audit-policy-file': join(folder, 'audit-policy.json'),
+    }),
     ...flags,
   };
   return Object.entries(all).map(([name, value]) => `--${name}=${value}`);

@@ -14,7 +14,7 @@ interface Event {
   regarding: { name: string };
 }
 
-const WAIT_MS = 30_000;
+const WAIT_MS = 60_000;
 const POLL_MS = 25;
 
 export class TestNamespace {
