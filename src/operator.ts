@@ -19,6 +19,7 @@ import { ConnectionSecrets } from './virtual-server/connection-secret/connection
 import { CreateLimit } from './virtual-server/fleet/create-limit.ts';
 import { Holders } from './virtual-server/fleet/holders.ts';
 import { Losses } from './virtual-server/fleet/losses.ts';
+import { urgencyOf } from './virtual-server/decision/calls.ts';
 import { knownRecord } from './virtual-server/decision/record.ts';
 import { Objects } from './virtual-server/fleet/objects.ts';
 import { Pace } from './virtual-server/fleet/pace.ts';
@@ -138,6 +139,7 @@ export class Operator {
         objects,
         reconciler,
         workers: options.maxConcurrentReconciles,
+        priorityOf: urgencyOf,
         progress,
         timers,
         log,

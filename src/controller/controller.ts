@@ -49,6 +49,8 @@ export interface ControllerOptions<T extends KubeObject> {
   watches?: readonly Watch<KubeObject>[];
   reconciler: Reconciler<T>;
   workers: number;
+  /** How urgent the next visit of the object is: 0 goes first; undefined: the object does not exist. */
+  priorityOf?: (object: T | undefined) => number;
   /** The reconciler marks each step here if a visit can take long. */
   progress?: Progress;
   timers: Timers;
@@ -66,7 +68,13 @@ export class Controller<T extends KubeObject> {
     const { informer, objects, watches = [], timers, workers, instruments, progress = new Progress(timers) } = options;
     this.#options = options;
     this.#progress = progress;
-    this.#queue = new WorkQueue({ timers, workers, instruments });
+    const { priorityOf } = options;
+    this.#queue = new WorkQueue({
+      timers,
+      workers,
+      instruments,
+      priorityOf: priorityOf && ((key) => priorityOf(objects.newest(key))),
+    });
     this.#informers = [informer, ...watches.map((watch) => watch.informer)];
     informer.subscribe({
       onUpsert: (key, object, previous) => {

@@ -1,16 +1,19 @@
 /**
  * A fair queue of items from many namespaces for a fixed number of places. Namespaces take turns; within a namespace
- * the order is first in, first out. A namespace that holds places gets another one only while it holds fewer than four
+ * the order is by priority, then first in, first out. A namespace that holds places gets another one only while it holds fewer than four
  * times the free ones, and never the last free place. One namespace alone gets about four fifths of the places, never
  * all.
  */
 
 const SHARE = 4;
+/** One of this many turns of a namespace goes to its last priority first, so that no priority waits forever. */
+const TURN_OF_LAST = 16;
 
 /** An item in the line; `leave` removes it. */
 export interface Waiting<T> {
   readonly item: T;
   readonly namespace: string;
+  readonly priority: number;
   previous: Waiting<T> | undefined;
   next: Waiting<T> | undefined;
 }
@@ -19,11 +22,18 @@ export interface Waiting<T> {
 interface Member<T> {
   namespace: string;
   places: number;
-  first: Waiting<T> | undefined;
-  last: Waiting<T> | undefined;
+  /** Number of turns that it has had. */
+  turns: number;
+  /** Its items by priority; a priority without items has no line. */
+  lines: (Line<T> | undefined)[];
   /** Neighbors in the rotation of namespaces that have items. */
   previous: Member<T> | undefined;
   next: Member<T> | undefined;
+}
+
+interface Line<T> {
+  first: Waiting<T>;
+  last: Waiting<T>;
 }
 
 export class FairLine<T> {
@@ -49,14 +59,14 @@ export class FairLine<T> {
     return this.#members.size;
   }
 
-  join(namespace: string, item: T): Waiting<T> {
+  /** `priority`: 0 goes first. */
+  join(namespace: string, item: T, priority = 0): Waiting<T> {
     const member = this.#members.get(namespace) ?? this.#admit(namespace);
-    const waiting: Waiting<T> = { item, namespace, previous: member.last, next: undefined };
-    if (member.last === undefined) {
-      member.first = waiting;
-      this.#queueUp(member);
-    } else member.last.next = waiting;
-    member.last = waiting;
+    if (isEmpty(member)) this.#queueUp(member);
+    const line = member.lines[priority];
+    const waiting: Waiting<T> = { item, namespace, priority, previous: line?.last, next: undefined };
+    if (line === undefined) member.lines[priority] = { first: waiting, last: waiting };
+    else line.last = line.last.next = waiting;
     this.#length += 1;
     return waiting;
   }
@@ -65,13 +75,15 @@ export class FairLine<T> {
   leave(waiting: Waiting<T>): void {
     const member = this.#members.get(waiting.namespace);
     if (member === undefined) return;
-    const { previous, next } = waiting;
-    if (previous === undefined) member.first = next;
-    else previous.next = next;
-    if (next === undefined) member.last = previous;
-    else next.previous = previous;
+    const { previous, next, priority } = waiting;
+    const line = member.lines[priority];
+    if (previous !== undefined) previous.next = next;
+    else if (next !== undefined && line !== undefined) line.first = next;
+    if (next !== undefined) next.previous = previous;
+    else if (previous !== undefined && line !== undefined) line.last = previous;
+    if (previous === undefined && next === undefined) member.lines[priority] = undefined;
     this.#length -= 1;
-    if (member.first === undefined) this.#stepOut(member);
+    if (isEmpty(member)) this.#stepOut(member);
     this.#forgetIdle(member);
   }
 
@@ -79,12 +91,14 @@ export class FairLine<T> {
   take(): T | undefined {
     // Skips at most as many namespaces as hold places.
     for (let member = this.#first; member !== undefined; member = member.next) {
-      const waiting = member.first;
-      if (waiting === undefined || !this.#mayHaveAnother(member)) continue;
+      if (!this.#mayHaveAnother(member)) continue;
+      const waiting = nextOf(member);
+      if (waiting === undefined) continue;
       this.#free -= 1;
       member.places += 1;
+      member.turns += 1;
       this.leave(waiting);
-      if (member.first !== undefined) {
+      if (!isEmpty(member)) {
         this.#stepOut(member);
         this.#queueUp(member);
       }
@@ -108,13 +122,20 @@ export class FairLine<T> {
   }
 
   #admit(namespace: string): Member<T> {
-    const member = { namespace, places: 0, first: undefined, last: undefined, previous: undefined, next: undefined };
+    const member: Member<T> = {
+      namespace,
+      places: 0,
+      turns: 0,
+      lines: [],
+      previous: undefined,
+      next: undefined,
+    };
     this.#members.set(namespace, member);
     return member;
   }
 
   #forgetIdle(member: Member<T>): void {
-    if (member.places === 0 && member.first === undefined) this.#members.delete(member.namespace);
+    if (member.places === 0 && isEmpty(member)) this.#members.delete(member.namespace);
   }
 
   /** Puts the namespace at the end of the rotation. */
@@ -135,4 +156,14 @@ export class FairLine<T> {
     member.previous = undefined;
     member.next = undefined;
   }
+}
+
+function isEmpty({ lines }: Member<unknown>): boolean {
+  return lines.every((line) => line === undefined);
+}
+
+function nextOf<T>({ lines, turns }: Member<T>): Waiting<T> | undefined {
+  const isTurnOfLast = turns % TURN_OF_LAST === TURN_OF_LAST - 1;
+  const line = isTurnOfLast ? lines.findLast((one) => one !== undefined) : lines.find((one) => one !== undefined);
+  return line?.first;
 }

@@ -1,6 +1,7 @@
 /**
  * The work queue, with the semantics of client-go's workqueue: it holds keys (`namespace/name`), each at most once, and
- * never gives a key to two workers at the same time. Namespaces share the workers fairly (fair-line.ts).
+ * never gives a key to two workers at the same time. Namespaces share the workers fairly (fair-line.ts); within a namespace
+ * the most urgent key goes first.
  */
 import { backoffDelay, type Backoff } from '../base/backoff.ts';
 import { Deadlines } from './deadlines.ts';
@@ -25,6 +26,8 @@ interface Taken {
 export interface WorkQueueOptions extends Partial<Backoff> {
   /** Number of workers that the namespaces share. Without it, any worker that asks gets the next key. */
   workers?: number;
+  /** How urgent the key is now: 0 goes first. Without it, all keys are equal. */
+  priorityOf?: ((key: string) => number) | undefined;
   timers?: Timers;
   instruments?: LoopInstruments | undefined;
 }
@@ -37,6 +40,7 @@ export class WorkQueue {
   readonly #backoff: Backoff;
   readonly #ready = new Map<string, Waiting<Ready>>();
   readonly #line: FairLine<Ready>;
+  readonly #priorityOf: (key: string) => number;
   readonly #instruments: LoopInstruments;
   readonly #processing = new Map<string, Taken>();
   readonly #failures = new Map<string, number>();
@@ -50,6 +54,7 @@ export class WorkQueue {
     this.#instruments = options.instruments ?? noLoopInstruments;
     this.#backoff = { ...DEFAULT_BACKOFF, ...options };
     this.#line = new FairLine(options.workers ?? Infinity);
+    this.#priorityOf = options.priorityOf ?? (() => 0);
     this.#deadlines = new Deadlines(this.#timers, (key) => this.add(key));
   }
 
@@ -78,8 +83,10 @@ export class WorkQueue {
   add(key: string): void {
     if (this.#stopped) return;
     this.#deadlines.delete(key);
+    const ready = this.#ready.get(key);
+    if (ready !== undefined) this.#hurry(ready);
     const taken = this.#processing.get(key);
-    if (this.#ready.has(key) || taken?.addedAt !== undefined) return;
+    if (ready !== undefined || taken?.addedAt !== undefined) return;
     this.#instruments.keyAdded();
     const addedAt = this.#timers.monotonic();
     if (taken === undefined) this.#enqueue(key, addedAt);
@@ -149,8 +156,17 @@ export class WorkQueue {
   }
 
   #enqueue(key: string, addedAt: number): void {
-    this.#ready.set(key, this.#line.join(namespaceOf(key), { key, addedAt }));
+    this.#ready.set(key, this.#line.join(namespaceOf(key), { key, addedAt }, this.#priorityOf(key)));
     this.#handOut();
+  }
+
+  /** Moves a waiting key that has become more urgent. */
+  #hurry(ready: Waiting<Ready>): void {
+    const { item, namespace, priority } = ready;
+    const now = this.#priorityOf(item.key);
+    if (now >= priority) return;
+    this.#line.leave(ready);
+    this.#ready.set(item.key, this.#line.join(namespace, item, now));
   }
 
   /** Gives ready keys to waiting workers, as far as the fair shares allow. */

@@ -17,16 +17,21 @@ interface Waiter {
   reject: (error: Error) => void;
 }
 
-const ORDER: readonly Priority[] = ['high', 'normal', 'low'];
-/** One of this many tokens goes to this priority first, so a flood of orders never starves polls and resyncs. */
-const TURN_OF_NORMAL = 4;
-const TURN_OF_LOW = 16;
+const ORDER: readonly Priority[] = ['high', 'normal', 'low', 'lowest'];
+/** Every fourth token goes to one of these first, in turn, so that no priority starves another. */
+const TURNS: readonly Priority[] = ['normal', 'low', 'normal', 'lowest'];
+const TURN_EVERY = 4;
 
 export class Bucket {
   readonly #qps: number;
   readonly #burst: number;
   readonly #timers: BucketOptions['timers'];
-  readonly #waiting: Record<Priority, Turns<Waiter>> = { high: new Turns(), normal: new Turns(), low: new Turns() };
+  readonly #waiting: Record<Priority, Turns<Waiter>> = {
+    high: new Turns(),
+    normal: new Turns(),
+    low: new Turns(),
+    lowest: new Turns(),
+  };
   #tokens: number;
   #served = 0;
   #filledAt: number;
@@ -76,9 +81,9 @@ export class Bucket {
   }
 
   #take(): Waiter | undefined {
-    const turn = (this.#served % TURN_OF_LOW) + 1;
-    const first = turn === TURN_OF_LOW ? 'low' : turn % TURN_OF_NORMAL === 0 ? 'normal' : 'high';
-    for (const priority of [first, ...ORDER] as const) {
+    const turn = this.#served + 1;
+    const first = turn % TURN_EVERY === 0 ? TURNS[(turn / TURN_EVERY - 1) % TURNS.length] : undefined;
+    for (const priority of [first ?? 'high', ...ORDER] as const) {
       const waiter = this.#waiting[priority].take();
       if (waiter === undefined) continue;
       this.#served = turn;

@@ -44,7 +44,7 @@ export async function createServer(
       };
       const call = caller.authorized(
         { operation: 'createServer', method: 'POST', target: endpoints.servers, body: bodyOf(request) },
-        'high',
+        'low',
         send,
       );
       const waiting = until(signal, call).catch((error: unknown) => {

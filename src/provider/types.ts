@@ -92,10 +92,10 @@ export interface Server {
 }
 
 /**
- * Which requests go first when they have to wait for the token bucket. `high`: orders, cancellations and the requests
- * that they depend on. `normal`: task polls, and reads that a user waits for. `low`: resync reads.
+ * Which requests go first when they have to wait for the token bucket: what is begun is finished first. `high`:
+ * cancellations, first reads of a server, and the lists. `normal`: task polls. `low`: orders. `lowest`: resync reads.
  */
-export type Priority = 'high' | 'normal' | 'low';
+export type Priority = 'high' | 'normal' | 'low' | 'lowest';
 
 /**
  * One API key at the provider. All calls except `createServer` are safe to repeat and throw a ProviderError.

@@ -421,10 +421,31 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/provider/provider.test.ts'],
   },
   {
+    name: 'begins new orders before it finishes those that are begun',
+    file: 'src/virtual-server/decision/calls.ts',
+    find: 'return task === undefined && identifier === undefined ? URGENCY.order : URGENCY.begun;',
+    replace: 'return URGENCY.order;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/calls.test.ts'],
+  },
+  {
+    name: 'leaves a deletion behind the orders that were waiting before it',
+    file: 'src/controller/queue.ts',
+    find: 'if (ready !== undefined) this.#hurry(ready);',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/controller/queue.test.ts'],
+  },
+  {
+    name: 'lets urgent keys starve the others of their namespace',
+    file: 'src/controller/fair-line.ts',
+    find: 'const isTurnOfLast = turns % TURN_OF_LAST === TURN_OF_LAST - 1;',
+    replace: 'const isTurnOfLast = turns % TURN_OF_LAST === TURN_OF_LAST;',
+    tests: ['--project', 'unit', 'test/unit/controller/fair-line.test.ts'],
+  },
+  {
     name: 'starves resync reads while orders are waiting',
     file: 'src/provider/bucket.ts',
-    find: "turn === TURN_OF_LOW ? 'low'",
-    replace: "turn > TURN_OF_LOW ? 'low'",
+    find: "const TURNS: readonly Priority[] = ['normal', 'low', 'normal', 'lowest'];",
+    replace: "const TURNS: readonly Priority[] = ['normal', 'low', 'normal', 'low'];",
     tests: ['--project', 'unit', 'test/unit/provider/bucket.test.ts'],
   },
   {

@@ -25,8 +25,8 @@ export async function readServer(
   session: Session,
   { metadata, status }: VirtualServer,
 ): Promise<Outcome> {
-  // Reading a server again has low priority, unless the server is about to be cancelled.
-  const priority = metadata.deletionTimestamp !== undefined ? 'high' : isProvisioned(status) ? 'low' : 'normal';
+  const isResync = metadata.deletionTimestamp === undefined && isProvisioned(status);
+  const priority = isResync ? 'lowest' : 'high';
   // Keep the spelling that works in calls, however the provider spells it.
   const read = async (): Promise<Outcome> => ({
     type: 'server',

@@ -47,6 +47,37 @@ describe('FairLine', () => {
     expect(fill(line)).toEqual(['a4']);
   });
 
+  it('takes the most urgent items of a namespace first, first in, first out among equals', () => {
+    const line = new FairLine<string>(Infinity);
+    for (const [item, priority] of [
+      ['a3', 2],
+      ['a1', 0],
+      ['a4', 2],
+      ['b9', 9],
+      ['a2', 0],
+    ] as const)
+      line.join(item.charAt(0), item, priority);
+    expect(fill(line)).toEqual(['a1', 'b9', 'a2', 'a3', 'a4']);
+  });
+
+  it('gives one of sixteen turns of a namespace to its least urgent item', () => {
+    const line = new FairLine<string>(Infinity);
+    for (let item = 0; item < 40; item++) line.join('a', 'urgent');
+    for (let item = 0; item < 3; item++) line.join('a', 'least', 3);
+    const taken = Array.from({ length: 34 }, () => line.take());
+    expect(taken.flatMap((item, index) => (item === 'least' ? [index] : []))).toEqual([15, 31]);
+  });
+
+  it.each([0, 1, 2])('lets item %i of three of one priority leave, and keeps the others in order', (index) => {
+    const line = new FairLine<string>(Infinity);
+    const waiting = ['a1', 'a2', 'a3'].map((item) => line.join('a', item, 1));
+    line.join('a', 'a4', 2);
+    const [left] = waiting.splice(index, 1);
+    if (left !== undefined) line.leave(left);
+    expect(fill(line)).toEqual([...waiting.map(({ item }) => item), 'a4']);
+    expect(line.namespaces).toBe(1);
+  });
+
   it('skips an item that has left', () => {
     const line = new FairLine<string>(Infinity);
     const [a1, a2, a3] = ['a1', 'a2', 'a3'].map((item) => line.join('a', item));

@@ -39,6 +39,29 @@ describe('WorkQueue', () => {
     });
   });
 
+  describe('keys of different priorities', () => {
+    const priorities: Record<string, number> = {};
+    const priorityOf = (key: string): number => priorities[key] ?? 9;
+
+    beforeEach(() => {
+      queue = new WorkQueue({ timers, priorityOf });
+      Object.assign(priorities, { a: 2, b: 1, c: 0, d: 1 });
+    });
+
+    it('are handed out by priority, then in the order in which they were added', async () => {
+      for (const key of ['a', 'b', 'c', 'd']) queue.add(key);
+      expect(await take()).toEqual(['c', 'b', 'd', 'a']);
+    });
+
+    it('move forward when they are added again and have become more urgent, and never backward', async () => {
+      for (const key of ['a', 'b', 'd']) queue.add(key);
+      Object.assign(priorities, { a: 0, b: 2 });
+      for (const key of ['a', 'b']) queue.add(key);
+      expect(queue.length).toBe(3);
+      expect(await take()).toEqual(['a', 'b', 'd']);
+    });
+  });
+
   describe('a key that a worker has', () => {
     it('is not handed to another worker, and is ready again at done if it was added in between', async () => {
       queue.add('a');

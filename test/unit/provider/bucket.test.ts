@@ -34,17 +34,18 @@ describe('the token bucket', () => {
     expect(served).toHaveLength(8);
   });
 
-  it('serves high before normal before low, and the requests of one tenant in order of arrival', async () => {
+  it('serves high before normal before low before lowest, and one tenant in order of arrival', async () => {
     const served = queue(bucket(1), [
       ['first', 'low'],
+      ['lowest', 'lowest'],
       ['low 1', 'low'],
       ['low 2', 'low'],
       ['normal', 'normal'],
       ['high 1', 'high'],
       ['high 2', 'high'],
     ]);
-    await vi.advanceTimersByTimeAsync(5000);
-    expect(served).toEqual(['first', 'high 1', 'high 2', 'normal', 'low 1', 'low 2']);
+    await vi.advanceTimersByTimeAsync(6000);
+    expect(served).toEqual(['first', 'high 1', 'high 2', 'normal', 'low 1', 'low 2', 'lowest']);
   });
 
   it('serves a tenant with one request after at most one request of a tenant with a thousand', async () => {
@@ -69,17 +70,14 @@ describe('the token bucket', () => {
   });
 
   it('gives every priority its share under an endless load of higher priorities', async () => {
-    const waiters = (['low', 'normal', 'high'] as const).flatMap((priority) =>
+    const waiters = (['lowest', 'low', 'normal', 'high'] as const).flatMap((priority) =>
       Array.from({ length: 200 }, (): [string, Priority] => [priority, priority]),
     );
     const served = queue(bucket(1), waiters);
     await vi.advanceTimersByTimeAsync(160_000);
     const share = (priority: Priority) => served.slice(1).filter((name) => name === priority).length;
-    expect({ high: share('high'), normal: share('normal'), low: share('low') }).toEqual({
-      high: 120,
-      normal: 30,
-      low: 10,
-    });
+    const shares = (['high', 'normal', 'low', 'lowest'] as const).map(share);
+    expect(shares).toEqual([120, 20, 10, 10]);
   });
 
   it('holds one token even if the rate is below one per second', async () => {

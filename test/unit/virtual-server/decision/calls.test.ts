@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { FINALIZER, PAUSED_ANNOTATION } from '../../../../src/api/names.ts';
 import type { VirtualServerStatus } from '../../../../src/api/virtual-server.ts';
 import type { Condition } from '../../../../src/api/meta.ts';
-import { callsOf, type Calls } from '../../../../src/virtual-server/decision/calls.ts';
+import { callsOf, urgencyOf, type Calls } from '../../../../src/virtual-server/decision/calls.ts';
 import { ATTEMPTED, HELD, NOW, TASKED, web, webWith, type Shape } from '../../../gen/decision.ts';
 
 const status = (reason: ReadyReason, more: VirtualServerStatus = {}): VirtualServerStatus => ({
@@ -98,5 +98,35 @@ describe('how often an object makes the operator call the provider', () => {
     const available = status('Available', { serverStatus: 'running' });
     const conditions = [...(available.conditions ?? []), condition];
     expect(callsOf(webWith(HELD, { status: { ...available, conditions } }))).toBe('poll');
+  });
+});
+
+describe('how urgent the next visit of an object is', () => {
+  const ready = running('Available').status;
+  const at = (observedGeneration: number): Shape => ({ status: { ...ready, observedGeneration } });
+
+  it('puts deletions before what is begun, that before new orders, and these before resyncs', () => {
+    const deleting = webWith(HELD, { ...at(1), deleting: true });
+    const objects = {
+      gone: undefined,
+      deleting,
+      polled: webWith(TASKED, { status: status('Creating', { record: TASKED }) }),
+      adopted: webWith(HELD, { status: status('Creating', { record: HELD }) }),
+      edited: webWith(HELD, at(0)),
+      new: web(),
+      attempted: webWith(ATTEMPTED, { status: status('CreateInFlight', { record: ATTEMPTED }) }),
+      ready: webWith(HELD, at(1)),
+    };
+    const urgencies = Object.entries(objects).map(([name, object]) => [name, urgencyOf(object)]);
+    expect(Object.fromEntries(urgencies)).toEqual({
+      gone: 0,
+      deleting: 0,
+      polled: 1,
+      adopted: 1,
+      edited: 1,
+      new: 2,
+      attempted: 2,
+      ready: 3,
+    });
   });
 });
