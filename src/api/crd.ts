@@ -20,20 +20,35 @@ export const LOCKED_FIELDS = ['product', 'image', 'diskSize', 'sshKeys', 'sshKey
 
 /** Rules cannot see annotations, so this one uses the copy of the record in the status. */
 const NOT_ATTEMPTED = '!has(oldSelf.status) || !has(oldSelf.status.record) || !has(oldSelf.status.record.attempt)';
+const LOCKED =
+  ' cannot be changed after the server was ordered: make a new VirtualServer with the new value, then delete this one';
 
-function lockRule(field: string, required: boolean): ValidationRule {
-  const now = `self.spec.${field}`;
-  const before = `oldSelf.spec.${field}`;
-  const unchanged = required
-    ? `${now} == ${before}`
-    : `has(${now}) == has(${before}) && (!has(${now}) || ${now} == ${before})`;
+/** One rule for all fields, because the API server evaluates each rule at the root at every write, also of status. */
+function lockRule(isRequired: (field: string) => boolean): ValidationRule {
+  const unchanged = LOCKED_FIELDS.map((field) => {
+    const [now, before] = [`self.spec.${field}`, `oldSelf.spec.${field}`];
+    const isSame = `${now} == ${before}`;
+    return isRequired(field) ? isSame : `has(${now}) == has(${before}) && (!has(${now}) || ${isSame})`;
+  });
+  // Naming all fields that differ would exceed the cost that the API server allows a message.
+  const changed = LOCKED_FIELDS.reduceRight(
+    (others, field, index) => `((${unchanged[index]}) ? ${others} : 'spec.${field}')`,
+    "'spec'",
+  );
   return {
-    rule: `${NOT_ATTEMPTED} || (${unchanged})`,
-    message:
-      `${field} cannot be changed after the server was ordered: ` +
-      'make a new VirtualServer with the new value, then delete this one',
-    fieldPath: `.spec.${field}`,
+    rule: `${NOT_ATTEMPTED} || (${unchanged.join(' && ')})`,
+    message: LOCKED_FIELDS.join(', ') + LOCKED,
+    messageExpression: `${changed} + '${LOCKED}'`,
+    fieldPath: '.spec',
   };
+}
+
+/** Each part of status has one writer, so managedFields need not list its fields: they are up to half of an object. */
+function atomicWithin(schema: StructuralSchema): StructuralSchema {
+  const atomic = (part: StructuralSchema): StructuralSchema =>
+    part.type === 'object' ? { ...part, 'x-kubernetes-map-type': 'atomic' } : part;
+  const properties = Object.entries(schema.properties ?? {}).map(([name, part]) => [name, atomic(part)] as const);
+  return { ...schema, properties: Object.fromEntries(properties) };
 }
 
 function rootSchema(
@@ -52,7 +67,7 @@ function rootSchema(
       metadata: { type: 'object' },
       spec,
       // kstatus treats an object without a status as current; -1 means that the operator has not seen it yet.
-      status: { ...status, default: { observedGeneration: -1 } },
+      status: { ...atomicWithin(status), default: { observedGeneration: -1 } },
     },
   };
 }
@@ -90,14 +105,13 @@ export function virtualServerCrd(): object {
     'A VirtualServer is a paid virtual server: applying it orders one, deleting it cancels the server.';
   const root = rootSchema(SERVER_KIND, description, spec, structuralSchema(statusSchema));
   const isRequired = (field: string): boolean => spec.required?.includes(field) === true;
-  const rules = LOCKED_FIELDS.map((field) => lockRule(field, isRequired(field)));
   const names = {
     kind: SERVER_KIND,
     plural: SERVER_PLURAL,
     singular: SERVER_SINGULAR,
     shortNames: [SERVER_SHORT_NAME],
   };
-  return definition(names, { ...root, 'x-kubernetes-validations': rules }, COLUMNS);
+  return definition(names, { ...root, 'x-kubernetes-validations': [lockRule(isRequired)] }, COLUMNS);
 }
 
 export function serverCatalogCrd(): object {

@@ -17,15 +17,17 @@ export interface StructuralSchema {
   items?: StructuralSchema;
   additionalProperties?: boolean | StructuralSchema;
   'x-kubernetes-preserve-unknown-fields'?: boolean;
+  'x-kubernetes-map-type'?: string;
   'x-kubernetes-list-type'?: string;
   'x-kubernetes-list-map-keys'?: string[];
   'x-kubernetes-validations'?: ValidationRule[];
 }
 
-/** A CEL rule; `fieldPath` names the field that the message is about. */
+/** A CEL rule; `fieldPath` names the field that the message is about. The API server prefers `messageExpression`. */
 export interface ValidationRule {
   rule: string;
   message: string;
+  messageExpression?: string;
   fieldPath?: string;
 }
 

@@ -115,6 +115,12 @@ describe('the lock on the fields of an order', () => {
     await expect(edit(http, object, { spec: { [field]: value } })).rejects.toThrow(`spec.${field}`);
   });
 
+  it('names the first field that differs', async () => {
+    const object = await withStatus(await createWith({}), ATTEMPTED);
+    const spec = { image: 'debian-12/full', diskSize: 20, deletionProtection: true };
+    await expect(edit(http, object, { spec })).rejects.toThrow('spec.image cannot be changed after');
+  });
+
   it('also rejects adding or removing a list of keys', async () => {
     const sshKeysFrom = [{ name: 'keys', key: 'key' }];
     const object = await withStatus(await createWith({ sshKeysFrom }), ATTEMPTED);
