@@ -2,6 +2,7 @@
 import { SERVER_DEFINITION } from '../api/names.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { createClient, type Client } from '../kube/client.ts';
+import { sharedRead } from '../base/shared-read.ts';
 import { readDefinition } from '../kube/definition.ts';
 import { eventCreator, type CreateEvent } from '../kube/events.ts';
 import type { KubeHttp } from '../kube/http.ts';
@@ -26,7 +27,8 @@ export function createKube(http: KubeHttp, now?: () => Date): Kube {
   return {
     ...client,
     getVirtualServer: (namespace, name) => client.get(namespace, name),
-    getDefinition: () => readDefinition(http, SERVER_DEFINITION),
+    // Each deletion needs a read that begins after it has read its object; many deletions can share one.
+    getDefinition: sharedRead(() => readDefinition(http, SERVER_DEFINITION)),
     async getSecret(namespace, name) {
       const secret = await getSecret(http, namespace, name);
       return secret && { data: secret.data, resourceVersion: secret.metadata.resourceVersion };

@@ -421,6 +421,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/provider/provider.test.ts'],
   },
   {
+    name: 'takes a read of the definition that began before the deletion asked for it',
+    file: 'src/base/shared-read.ts',
+    find: 'next = undefined;',
+    replace: 'void read;',
+    tests: ['--project', 'unit', 'test/unit/base/shared-read.test.ts'],
+  },
+  {
     name: 'begins new orders before it finishes those that are begun',
     file: 'src/virtual-server/decision/calls.ts',
     find: 'return task === undefined && identifier === undefined ? URGENCY.order : URGENCY.begun;',
