@@ -3,11 +3,14 @@ import type { Dispatcher } from 'undici';
 import { until } from '../base/until.ts';
 import type { Cluster } from './config.ts';
 import { createConnections } from './connections.ts';
+import { exchange } from './exchange.ts';
 import { errorOfAnswer, isAbsence, KubeError, networkError } from './error.ts';
 import { parsePartially, type JsonPath } from './partial-json.ts';
 
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 const MAX_ERROR_BYTES = 64 * 1024;
+/** Made once, since making an error takes more CPU than a timer. */
+const LATE = new Error('the deadline has passed');
 
 export interface CallOptions {
   method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -54,7 +57,7 @@ interface KubeHttpOptions {
   onRequest?: ((info: KubeRequestInfo) => void) | undefined;
 }
 
-type HttpAnswer = Dispatcher.ResponseData;
+type Streamed = Dispatcher.ResponseData;
 
 export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeHttpOptions): KubeHttp {
   const { origin, pathname } = new URL(cluster.server);
@@ -63,52 +66,80 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
   /** The API server's clock minus the monotonic clock of this process (ms). */
   let clockOffset: number | undefined;
 
-  async function send(options: CallOptions, use: 'call' | 'watch', signal: AbortSignal): Promise<HttpAnswer> {
+  /** Sends the request with the present credentials. `send` gets what undici needs. */
+  async function request<T extends Pick<Streamed, 'statusCode' | 'headers'>>(
+    options: CallOptions,
+    use: 'call' | 'watch',
+    signal: AbortSignal,
+    send: (dispatcher: Dispatcher, request: Dispatcher.DispatchOptions) => Promise<T>,
+  ): Promise<T> {
     const { method = 'GET' } = options;
     try {
-      const answer = await request(options, use, signal);
+      // A credential plugin may hang, so the wait for it is bounded too.
+      const { headers, dispatcher } = await until(signal, connections.get(use));
+      const answer = await send(dispatcher, {
+        origin,
+        path: prefix + options.path + queryText(options.query),
+        method,
+        headers: {
+          accept: options.accept ?? 'application/json',
+          'user-agent': 'vps-operator',
+          ...(options.body !== undefined && { 'content-type': options.contentType ?? 'application/json' }),
+          ...headers,
+        },
+        body: options.body === undefined ? null : JSON.stringify(options.body),
+        headersTimeout: 0,
+        bodyTimeout: 0,
+      });
+      const date = Date.parse(String(answer.headers['date'] ?? ''));
+      if (!Number.isNaN(date)) clockOffset = date - performance.now();
       onRequest?.({ method, status: answer.statusCode });
       return answer;
     } catch (error) {
-      onRequest?.({ method, status: undefined });
+      onRequest?.({ method, status: error instanceof KubeError ? error.status : undefined });
       throw error;
     }
   }
 
-  async function request(options: CallOptions, use: 'call' | 'watch', signal: AbortSignal): Promise<HttpAnswer> {
-    // A credential plugin may hang, so the wait for it is bounded too.
-    const { headers, dispatcher } = await until(signal, connections.get(use));
-    const answer = await dispatcher.request({
-      origin,
-      path: prefix + options.path + queryText(options.query),
-      method: options.method ?? 'GET',
-      headers: {
-        accept: options.accept ?? 'application/json',
-        'user-agent': 'vps-operator',
-        ...(options.body !== undefined && { 'content-type': options.contentType ?? 'application/json' }),
-        ...headers,
-      },
-      body: options.body === undefined ? null : JSON.stringify(options.body),
-      signal,
-      headersTimeout: 0,
-      bodyTimeout: 0,
-    });
-    const date = Date.parse(String(answer.headers['date'] ?? ''));
-    if (!Number.isNaN(date)) clockOffset = date - performance.now();
-    return answer;
+  /** The API server did not act on a request that got a 401, so repeat it once with fresh credentials. */
+  async function withFreshCredentials<T extends Pick<Streamed, 'statusCode'>>(
+    send: () => Promise<T>,
+    discard: (answer: T) => Promise<void>,
+  ): Promise<T> {
+    const answer = await send();
+    if (answer.statusCode !== 401) return answer;
+    await discard(answer);
+    connections.invalidate();
+    return send();
   }
 
-  /** The API server did not act on a request that got a 401, so repeat it once with fresh credentials. */
-  async function sendWithFreshCredentials(
+  async function collect(options: CallOptions, signal: AbortSignal): Promise<unknown> {
+    const bounds = { signal, maxBytes: options.maxBytes ?? MAX_BODY_BYTES, maxErrorBytes: MAX_ERROR_BYTES };
+    const answer = await withFreshCredentials(
+      () => request(options, 'call', signal, (dispatcher, sent) => exchange(dispatcher, sent, bounds)),
+      () => Promise.resolve(),
+    );
+    if (isSuccess(answer.statusCode)) return parseJson(answer.text);
+    requireAbsence(options, answer.statusCode, answer.text, answer.headers);
+    return undefined;
+  }
+
+  async function open(options: CallOptions, use: 'call' | 'watch', signal: AbortSignal): Promise<Streamed> {
+    return withFreshCredentials(
+      () => request(options, use, signal, (dispatcher, sent) => dispatcher.request({ ...sent, signal })),
+      (answer) => answer.body.dump(),
+    );
+  }
+
+  async function parseLargely(
     options: CallOptions,
-    use: 'call' | 'watch',
+    isUnused: NonNullable<CallOptions['isUnused']>,
     signal: AbortSignal,
-  ): Promise<HttpAnswer> {
-    const answer = await send(options, use, signal);
-    if (answer.statusCode !== 401) return answer;
-    await answer.body.dump();
-    connections.invalidate();
-    return send(options, use, signal);
+  ): Promise<unknown> {
+    const answer = await open(options, 'call', signal);
+    if (isSuccess(answer.statusCode)) return parsePartially(answer.body as AsyncIterable<Buffer>, isUnused);
+    requireAbsence(options, answer.statusCode, await readError(answer), answer.headers);
+    return undefined;
   }
 
   /** Runs `work` with a signal that fires at the deadline or with `outer`; any error becomes a KubeError. */
@@ -116,38 +147,38 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
     { method = 'GET', path, signal: outer }: CallOptions,
     work: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    const deadline = new AbortController();
-    const timer = setTimeout(() => deadline.abort(), timeoutMs);
+    const controller = new AbortController();
+    // AbortSignal.any takes more CPU than the rest of a call.
+    const abort = () => controller.abort(outer?.reason);
+    if (outer?.aborted === true) abort();
+    outer?.addEventListener('abort', abort, { once: true });
+    const timer = setTimeout(() => controller.abort(LATE), timeoutMs);
     try {
-      return await work(outer === undefined ? deadline.signal : AbortSignal.any([deadline.signal, outer]));
+      return await work(controller.signal);
     } catch (error) {
-      if (error instanceof KubeError) throw error;
-      if (deadline.signal.aborted)
+      if (controller.signal.reason === LATE)
         throw new KubeError('Unreachable', `${method} ${path}: no answer within ${timeoutMs} ms`);
+      if (error instanceof KubeError) throw error;
       throw networkError(`${method} ${path}`, error);
     } finally {
       clearTimeout(timer);
+      outer?.removeEventListener('abort', abort);
     }
   }
 
   return {
     call: (options) =>
-      withDeadline(options, async (signal) => {
-        const answer = await sendWithFreshCredentials(options, 'call', signal);
-        const ok = answer.statusCode >= 200 && answer.statusCode < 300;
-        if (ok && options.isUnused !== undefined)
-          return parsePartially(answer.body as AsyncIterable<Buffer>, options.isUnused);
-        if (ok) return parseJson(await readText(answer, options.maxBytes ?? MAX_BODY_BYTES));
-        const text = await readError(answer);
-        if (options.absent !== undefined && isAbsence(answer.statusCode, text, options.absent)) return undefined;
-        throw errorOfAnswer(answer.statusCode, text, retryAfter(answer));
+      withDeadline(options, (signal) => {
+        const { isUnused } = options;
+        return isUnused === undefined ? collect(options, signal) : parseLargely(options, isUnused, signal);
       }),
 
     stream: (options) =>
       withDeadline(options, async (signal) => {
-        const answer = await sendWithFreshCredentials(options, 'watch', signal);
+        // The body lasts longer than the deadline, and ends with the caller's signal.
+        const answer = await open(options, 'watch', AbortSignal.any([signal, options.signal]));
         if (answer.statusCode === 200) return answer.body;
-        throw errorOfAnswer(answer.statusCode, await readError(answer), retryAfter(answer));
+        throw errorOfAnswer(answer.statusCode, await readError(answer), retryAfter(answer.headers));
       }),
 
     serverTime: () => (clockOffset === undefined ? undefined : clockOffset + performance.now()),
@@ -156,31 +187,27 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
   };
 }
 
+const isSuccess = (statusCode: number): boolean => statusCode >= 200 && statusCode < 300;
+
 function queryText(query: CallOptions['query']): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query ?? {})) if (value !== undefined) parameters.set(name, String(value));
   return parameters.size === 0 ? '' : `?${parameters.toString()}`;
 }
 
-function retryAfter(answer: HttpAnswer): string | undefined {
-  const value = answer.headers['retry-after'];
+function retryAfter(headers: Streamed['headers']): string | undefined {
+  const value = headers['retry-after'];
   return Array.isArray(value) ? value[0] : value;
 }
 
-async function readText(answer: HttpAnswer, limit: number): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of answer.body as AsyncIterable<Buffer>) {
-    size += chunk.length;
-    if (size > limit)
-      throw new KubeError('TooLarge', `an answer of more than ${limit} bytes`, { status: answer.statusCode });
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
+/** Throws KubeError for any error but a 404 about an object that may be missing. */
+function requireAbsence({ absent }: CallOptions, statusCode: number, text: string, headers: Streamed['headers']): void {
+  if (absent !== undefined && isAbsence(statusCode, text, absent)) return;
+  throw errorOfAnswer(statusCode, text, retryAfter(headers));
 }
 
 /** Reads the start of an error body; the API server's own errors always fit. */
-async function readError(answer: HttpAnswer): Promise<string> {
+async function readError(answer: Streamed): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of answer.body as AsyncIterable<Buffer>) {
