@@ -421,6 +421,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/provider/provider.test.ts'],
   },
   {
+    name: 'sends a call to the API server after its deadline has passed',
+    file: 'src/kube/exchange.ts',
+    find: 'if (signal.aborted) started.abort(signal.reason as Error);',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/kube/exchange.test.ts'],
+  },
+  {
     name: 'takes a read of the definition that began before the deletion asked for it',
     file: 'src/base/shared-read.ts',
     find: 'next = undefined;',
