@@ -152,12 +152,13 @@ export class Operator {
 
   /** Resolves when the caches are full and the workers run. Rejects if `stop` is called before that. */
   async start(): Promise<void> {
-    const { servers, resyncIntervalMs, log } = this.#options;
+    const { servers, log } = this.#options;
     this.#phase = 'syncing';
     servers.start();
     await servers.synced();
     const objects = servers.list();
-    spread(objects, this.#objects, this.#timers, resyncIntervalMs);
+    const resyncOf = (namespace: string) => this.#pace.timing(namespace, this.#timers.monotonic()).resyncMs;
+    spread(objects, this.#objects, this.#timers.now(), resyncOf);
     await this.#keys.prefetch(objects.filter((object) => knownRecord(object) !== undefined).map(secretOf));
     this.#losses.reportUnseen(objects);
     await this.#servers.controller.start();

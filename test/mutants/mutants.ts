@@ -315,6 +315,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/checks/server.test.ts'],
   },
   {
+    name: 'reads servers again at each restart of a loop',
+    file: 'src/virtual-server/fleet/spread.ts',
+    find: 'const since = (now - part * interval) % interval;',
+    replace: 'const since = part * interval;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/fleet/spread.test.ts'],
+  },
+  {
     name: 'delays edits made while no operator ran until the resync',
     file: 'src/virtual-server/fleet/spread.ts',
     find: 'if (status.observedGeneration !== metadata.generation) continue;',
