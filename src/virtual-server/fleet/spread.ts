@@ -1,6 +1,6 @@
 /**
  * After a start, spreads the reads of Ready servers over one resync interval. Each server keeps its place in the
- * interval, so that many restarts cause no more reads than one.
+ * interval, so that many restarts cause as few reads as one.
  */
 import { createHash } from 'node:crypto';
 import type { VirtualServer } from '../../api/virtual-server.ts';
