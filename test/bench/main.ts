@@ -1,6 +1,7 @@
 /**
  * `npm run bench -- --count 1000`: the built operator orders that many servers, leaves them alone, and cancels them,
  * with a real API server and the simulated provider. Prints the operator's time, CPU, memory, writes and connections.
+ * With `--restart`, also how soon a restarted operator orders for a new object, and how many calls it makes.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,6 +25,10 @@ const TASK_MS = 1_000;
 const NAMESPACE = 'bench';
 const BARE_NAMESPACE = 'bare';
 const ALL_READY_MS = 15 * 60_000;
+/** Calls per second: no limit that matters, and the default of --provider-qps. */
+const FAST_QPS = 1_000_000;
+const DEFAULT_QPS = 10;
+const AFTER_RESTART_MS = 60_000;
 
 interface Parts {
   options: BenchOptions;
@@ -44,8 +49,10 @@ async function bench({ options, folder, controlPlane, simulator, bare }: Parts):
   const bareText = `${seconds(bareMs)}, ${(bareCpu / count).toFixed(2)} ms CPU an object`;
   report('bare writes', `${bareText}, 4 writes an object, ${perSecond(4 * count, bareMs)}`);
 
-  const operator = await startOperator(folder, controlPlane, simulator, options);
-  const { pid = 0 } = operator;
+  await bundle(folder);
+  const start = (qps: number): ChildProcess => startOperator(folder, controlPlane, simulator, options, qps);
+  let operator = start(FAST_QPS);
+  let { pid = 0 } = operator;
   const connections = countConnections(pid, Number(new URL(controlPlane.server).port));
   const fleet = follow(controlPlane.kubeconfigPath);
   try {
@@ -72,16 +79,27 @@ async function bench({ options, folder, controlPlane, simulator, bare }: Parts):
       await settledCpu(pid);
     });
     await phase(`idle ${idleSeconds} s`, 0, () => sleep(idleSeconds * 1000));
+    let spentCpu = (await settledCpu(pid)) - startCpu;
+    report('peak memory', `${(await peakMemoryMb(pid)).toFixed(0)} MB`);
+    if (options.restart) {
+      await stopped(operator);
+      operator = start(DEFAULT_QPS);
+      await restarted(operator, { simulator, bare, fleet });
+      await stopped(operator);
+      operator = start(FAST_QPS);
+      pid = operator.pid ?? 0;
+    }
+    const deleteCpu = await settledCpu(pid);
     await phase('delete', count, async () => {
       await bare.each(count, (index) => bare.send('DELETE', `${path}/server-${index}`));
+      if (options.restart) await bare.send('DELETE', `${path}/${NEWCOMER}`);
       await fleet.until((objects) => objects === 0, ALL_READY_MS);
     });
-    const life = (await settledCpu(pid)) - startCpu;
-    const ratio = `${(life / bareCpu).toFixed(2)} times the CPU of the bare writes`;
-    report('whole life', `${(life / count).toFixed(2)} ms CPU an object, ${ratio}`);
-    report('peak memory', `${(await peakMemoryMb(pid)).toFixed(0)} MB`);
+    spentCpu += (await settledCpu(pid)) - deleteCpu;
+    const ratio = `${(spentCpu / bareCpu).toFixed(2)} times the CPU of the bare writes`;
+    report('whole life', `${(spentCpu / count).toFixed(2)} ms CPU an object, ${ratio}`);
     const { ledger } = simulator;
-    const creates = ledger.creates().length;
+    const creates = ledger.creates().length - (options.restart ? 1 : 0);
     report('API server', `${connections.seen()} connections`);
     report('provider', `${creates} creates, ${ledger.connections().length - creates} connections besides`);
     if (creates !== count || simulator.aliveServers().length > 0)
@@ -89,25 +107,48 @@ async function bench({ options, folder, controlPlane, simulator, bare }: Parts):
   } finally {
     connections.stop();
     await fleet.stop();
-    operator.kill('SIGTERM');
-    if (operator.exitCode === null) await once(operator, 'exit');
+    await stopped(operator);
   }
 }
 
-async function startOperator(
+const NEWCOMER = 'newcomer';
+
+/** Reports when a new object is ordered after a start with all servers Ready, and the calls of the first minute. */
+async function restarted(
+  { pid = 0 }: ChildProcess,
+  { simulator, bare, fleet }: Pick<Parts, 'simulator' | 'bare'> & { fleet: ReturnType<typeof follow> },
+): Promise<void> {
+  const { ledger } = simulator;
+  const startedAt = performance.now();
+  const [calls, creates] = [ledger.requests({}).length, ledger.creates().length];
+  await bare.send('POST', collection(NAMESPACE), manifest(NEWCOMER));
+  while (ledger.creates().length === creates) await sleep(20);
+  report('restart', `the first order ${seconds(performance.now() - startedAt)} after the start`);
+  await sleep(AFTER_RESTART_MS - (performance.now() - startedAt));
+  const made = ledger.requests({}).length - calls;
+  report('after restart', `${made} calls to the provider in a minute, ${(await peakMemoryMb(pid)).toFixed(0)} MB`);
+  await fleet.until((objects, ready) => objects === ready, ALL_READY_MS);
+}
+
+async function stopped(operator: ChildProcess): Promise<void> {
+  operator.kill('SIGTERM');
+  if (operator.exitCode === null) await once(operator, 'exit');
+}
+
+function startOperator(
   folder: string,
   controlPlane: ControlPlane,
   simulator: Simulator,
   { nodeOptions }: BenchOptions,
-): Promise<ChildProcess> {
-  await bundle(folder);
+  qps: number,
+): ChildProcess {
   const flags = {
     'base-url': simulator.baseUrl,
     'auth-url': simulator.authUrl,
     kubeconfig: controlPlane.kubeconfigPath,
     'watch-namespace': NAMESPACE,
     'poll-interval': '500ms',
-    'provider-qps': '1000000',
+    'provider-qps': String(qps),
     'max-creates-per-hour': '0',
     'journal-dir': join(folder, 'journal'),
     'log-level': 'warn',

@@ -6,6 +6,8 @@ export interface BenchOptions {
   /** Node options for the operator, such as --cpu-prof. */
   nodeOptions: string[];
   idleSeconds: number;
+  /** Also restarts the operator with all servers Ready, at the default rate of calls. */
+  restart: boolean;
 }
 
 /** Throws an Error whose message says what is wrong. */
@@ -17,11 +19,13 @@ export function parseOptions(args: string[]): BenchOptions {
       count: { type: 'string', default: '1000' },
       'idle-seconds': { type: 'string', default: '5' },
       'node-option': { type: 'string', multiple: true, default: [] },
+      restart: { type: 'boolean', default: false },
     },
   });
   const number = (flag: 'count' | 'idle-seconds'): number => {
     if (!/^[1-9]\d{0,5}$/.test(values[flag])) throw new Error(`--${flag} must be a whole number above 0`);
     return Number(values[flag]);
   };
-  return { count: number('count'), idleSeconds: number('idle-seconds'), nodeOptions: values['node-option'] };
+  const { restart, 'node-option': nodeOptions } = values;
+  return { count: number('count'), idleSeconds: number('idle-seconds'), nodeOptions, restart };
 }
