@@ -1,6 +1,7 @@
 /** The operator process: flags, signals and exit codes, without any other logic. */
 import { parseConfig, type Config } from './config/config.ts';
 import { createLogger, type Logger } from './base/logger.ts';
+import { keepHeapSmall } from './base/small-heap.ts';
 import { version } from './base/version.ts';
 import { wireOperator, type WiredOperator } from './wiring.ts';
 
@@ -48,6 +49,7 @@ function fail(log: Logger, error: unknown): never {
 
 const parsed = parseConfig(process.argv.slice(2), process.env);
 if (parsed.kind === 'run') {
+  keepHeapSmall();
   const log = createLogger({ level: parsed.config.logLevel });
   run(parsed.config, log).catch((error: unknown) => fail(log, error));
 } else {

@@ -428,6 +428,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/provider/provider.test.ts'],
   },
   {
+    name: 'lets the young generation grow as far as the machine allows',
+    file: 'src/base/small-heap.ts',
+    find: "setFlagsFromString('--semi-space-growth-factor=1');",
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/base/small-heap.test.ts'],
+  },
+  {
     name: 'sends a call to the API server after its deadline has passed',
     file: 'src/kube/exchange.ts',
     find: 'if (signal.aborted) started.abort(signal.reason as Error);',
