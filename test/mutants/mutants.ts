@@ -528,7 +528,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'does not alternate between namespaces',
     file: 'src/controller/fair-line.ts',
-    find: 'if (member.first !== undefined) {',
+    find: 'if (!isEmpty(member)) {',
     replace: 'if (member.places < 0) {',
     tests: ['--project', 'unit', 'test/unit/controller/queue.test.ts'],
   },

@@ -125,7 +125,7 @@ const CALLS_ONLY: Record<string, Failure> = {
   },
   '404 for everything': {
     action: answered(404),
-    says: { reason: 'ServerNotVisible', words: /answers 404 for its list of products/ },
+    says: { reason: 'ServerNotVisible', words: /shows HTTP status 404 instead of its products/ },
     // A missing server is verified against the list of products, before and after the deletion.
     listReaders: 5,
     differs: {
