@@ -151,6 +151,15 @@ function enoughTries(outage: Outage, struck: Map<string, RequestEntry[]>): boole
   );
 }
 
+/** The calls and the steps since `from`, in ms, for the message of a failed check. */
+function timeline(world: World, from: number, struck: Map<string, RequestEntry[]>): string {
+  const calls = [...struck].map(([key, entries]) => [key, ...entries.map(({ at }) => at - from)]);
+  const steps = world.log
+    .filter(({ action, time }) => action !== undefined && Date.parse(String(time)) >= from)
+    .map(({ time, name, action, outcome, reason }) => [Date.parse(String(time)) - from, name, action, outcome, reason]);
+  return JSON.stringify({ calls, steps });
+}
+
 /** Checks the number of calls: the operator pauses for one second first, then twice as long each time. */
 function expectFewCalls(world: World, outage: Outage, from: number, struck: Map<string, RequestEntry[]>): void {
   const seconds = (Date.now() - from) / 1000;
@@ -169,7 +178,9 @@ function expectFewCalls(world: World, outage: Outage, from: number, struck: Map<
     if (second === undefined || world.log.some(({ msg }) => msg === 'reconcile met a newer version; retrying'))
       continue;
     const asked = retryAfter === undefined ? 0 : 'ms' in retryAfter ? first + retryAfter.ms : retryAfter.at();
-    expect(second, `${key} again`).toBeGreaterThanOrEqual(Math.max(asked, first + FIRST_PAUSE_MS));
+    expect(second, `${key} again; ${timeline(world, from, struck)}`).toBeGreaterThanOrEqual(
+      Math.max(asked, first + FIRST_PAUSE_MS),
+    );
   }
   expect(world.simulator.ledger.creates()).toHaveLength(3);
 }
