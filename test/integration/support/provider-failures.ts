@@ -126,8 +126,9 @@ const CALLS_ONLY: Record<string, Failure> = {
   '404 for everything': {
     action: answered(404),
     says: { reason: 'ServerNotVisible', words: /shows HTTP status 404 instead of its products/ },
-    // A missing server is verified against the list of products, before and after the deletion.
-    listReaders: 5,
+    // Each 404 is checked against the list of products: twice for the object whose task and then server are asked for,
+    // and twice for the deleted one if it is read again between the fault and its deletion.
+    listReaders: 6,
     differs: {
       making: { reason: 'ServerNotVisible', words: /Task \d+ is not visible/ },
       late: unavailable(/answered 404/),
