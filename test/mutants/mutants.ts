@@ -428,6 +428,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/provider/provider.test.ts'],
   },
   {
+    name: 'writes an orphan again and again because its keys change places',
+    file: 'src/virtual-server/decision/record.ts',
+    find: 'byText.set(name, { ...known, ...orphan, ...known });',
+    replace: 'byText.set(name, { ...orphan, ...known });',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/record.test.ts'],
+  },
+  {
     name: 'lets the young generation grow as far as the machine allows',
     file: 'src/base/small-heap.ts',
     find: "setFlagsFromString('--semi-space-growth-factor=1');",

@@ -219,6 +219,12 @@ const cases: Case[] = [
     view: own({ ...HELD, settled: ['a0'], orphans: [{ attempt: 'a0', task: 3 }] }, true),
   },
   {
+    reason: 'an orphan that the journal knows with fewer fields is not written again',
+    shape: { annotated: { ...HELD, orphans: [{ attempt: 'a0', attemptedAt: '2026-01-01T00:00:00Z', task: 3 }] } },
+    notes: [{ attempt: 'a0', state: 'task', task: 3 }],
+    view: own({ ...HELD, orphans: [{ attempt: 'a0', attemptedAt: '2026-01-01T00:00:00Z', task: 3 }] }, false),
+  },
+  {
     reason: 'resolved attempts of both sides are kept, without duplicates',
     shape: { annotated: { ...HELD, settled: ['a0', 'b0'] }, mirror: { ...HELD, settled: ['a0', 'c0'] } },
     view: own({ ...HELD, settled: ['a0', 'b0', 'c0'] }, true),
