@@ -1,19 +1,21 @@
 /**
  * A fair queue of items from many namespaces for a fixed number of places. Namespaces take turns; within a namespace
- * the order is by priority, then first in, first out. A namespace that holds places gets another one only while it holds fewer than four
- * times the free ones, and never the last free place. One namespace alone gets about four fifths of the places, never
- * all.
+ * the order is by priority, then first in, first out. A namespace that holds places gets another one only while it
+ * holds fewer than four times the free ones, and never the last free place. One namespace alone gets about four fifths
+ * of the places, never all.
  */
 
 const SHARE = 4;
-/** One of this many turns of a namespace goes to its last priority first, so that no priority waits forever. */
-const TURN_OF_LAST = 16;
+/** One of this many turns of a namespace goes to the item that has waited longest, so that none waits forever. */
+const TURN_OF_OLDEST = 16;
 
 /** An item in the line; `leave` removes it. */
 export interface Waiting<T> {
   readonly item: T;
   readonly namespace: string;
   readonly priority: number;
+  /** Counts up in the order of joining. */
+  readonly number: number;
   previous: Waiting<T> | undefined;
   next: Waiting<T> | undefined;
 }
@@ -40,6 +42,7 @@ export class FairLine<T> {
   readonly #members = new Map<string, Member<T>>();
   #free: number;
   #length = 0;
+  #joined = 0;
   /** The namespace with the next turn. */
   #first: Member<T> | undefined;
   #last: Member<T> | undefined;
@@ -64,7 +67,8 @@ export class FairLine<T> {
     const member = this.#members.get(namespace) ?? this.#admit(namespace);
     if (isEmpty(member)) this.#queueUp(member);
     const line = member.lines[priority];
-    const waiting: Waiting<T> = { item, namespace, priority, previous: line?.last, next: undefined };
+    const number = (this.#joined += 1);
+    const waiting: Waiting<T> = { item, namespace, priority, number, previous: line?.last, next: undefined };
     if (line === undefined) member.lines[priority] = { first: waiting, last: waiting };
     else line.last = line.last.next = waiting;
     this.#length += 1;
@@ -163,7 +167,7 @@ function isEmpty({ lines }: Member<unknown>): boolean {
 }
 
 function nextOf<T>({ lines, turns }: Member<T>): Waiting<T> | undefined {
-  const isTurnOfLast = turns % TURN_OF_LAST === TURN_OF_LAST - 1;
-  const line = isTurnOfLast ? lines.findLast((one) => one !== undefined) : lines.find((one) => one !== undefined);
-  return line?.first;
+  const firsts = lines.flatMap((line) => line?.first ?? []);
+  const isTurnOfOldest = turns % TURN_OF_OLDEST === TURN_OF_OLDEST - 1;
+  return isTurnOfOldest ? firsts.sort((a, b) => a.number - b.number)[0] : firsts[0];
 }

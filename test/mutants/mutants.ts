@@ -472,8 +472,8 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'lets urgent keys starve the others of their namespace',
     file: 'src/controller/fair-line.ts',
-    find: 'const isTurnOfLast = turns % TURN_OF_LAST === TURN_OF_LAST - 1;',
-    replace: 'const isTurnOfLast = turns % TURN_OF_LAST === TURN_OF_LAST;',
+    find: 'const isTurnOfOldest = turns % TURN_OF_OLDEST === TURN_OF_OLDEST - 1;',
+    replace: 'const isTurnOfOldest = turns % TURN_OF_OLDEST === TURN_OF_OLDEST;',
     tests: ['--project', 'unit', 'test/unit/controller/fair-line.test.ts'],
   },
   {

@@ -60,12 +60,22 @@ describe('FairLine', () => {
     expect(fill(line)).toEqual(['a1', 'b9', 'a2', 'a3', 'a4']);
   });
 
-  it('gives one of sixteen turns of a namespace to its least urgent item', () => {
+  it('gives one of sixteen turns of a namespace to the item that has waited longest, of any priority', () => {
     const line = new FairLine<string>(Infinity);
-    for (let item = 0; item < 40; item++) line.join('a', 'urgent');
-    for (let item = 0; item < 3; item++) line.join('a', 'least', 3);
-    const taken = Array.from({ length: 34 }, () => line.take());
-    expect(taken.flatMap((item, index) => (item === 'least' ? [index] : []))).toEqual([15, 31]);
+    for (const [item, priority] of [
+      ['resync', 3],
+      ['order', 2],
+      ['later', 3],
+    ] as const)
+      line.join('a', item, priority);
+    for (let item = 0; item < 60; item++) line.join('a', 'urgent');
+    const taken = Array.from({ length: 50 }, () => line.take());
+    const others = taken.flatMap((item, index) => (item === 'urgent' ? [] : [[index, item]]));
+    expect(others).toEqual([
+      [15, 'resync'],
+      [31, 'order'],
+      [47, 'later'],
+    ]);
   });
 
   it.each([0, 1, 2])('lets item %i of three of one priority leave, and keeps the others in order', (index) => {
