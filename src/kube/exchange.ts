@@ -9,6 +9,8 @@ export interface Answer {
   statusCode: number;
   headers: Record<string, string | string[] | undefined>;
   text: string;
+  /** When the headers arrived, on the clock of `performance.now` (ms). */
+  receivedAt: number;
 }
 
 type Handler = Required<
@@ -35,7 +37,7 @@ export function exchange(
 ): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
-    let answer: Omit<Answer, 'text'> = { statusCode: 0, headers: {} };
+    let answer: Omit<Answer, 'text'> = { statusCode: 0, headers: {}, receivedAt: 0 };
     let size = 0;
     let controller: Dispatcher.DispatchController | undefined;
     const fail = (error: Error): void => {
@@ -56,7 +58,7 @@ export function exchange(
       },
       onResponseStart(_controller, statusCode, headers) {
         // Below 200, another answer follows.
-        if (statusCode >= 200) answer = { statusCode, headers };
+        if (statusCode >= 200) answer = { statusCode, headers, receivedAt: performance.now() };
       },
       onResponseData(started, chunk) {
         size += chunk.length;

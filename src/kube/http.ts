@@ -67,7 +67,7 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
   let clockOffset: number | undefined;
 
   /** Sends the request with the present credentials. `send` gets what undici needs. */
-  async function request<T extends Pick<Streamed, 'statusCode' | 'headers'>>(
+  async function request<T extends Pick<Streamed, 'statusCode' | 'headers'> & { receivedAt?: number }>(
     options: CallOptions,
     use: 'call' | 'watch',
     signal: AbortSignal,
@@ -92,7 +92,8 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
         bodyTimeout: 0,
       });
       const date = Date.parse(String(answer.headers['date'] ?? ''));
-      if (!Number.isNaN(date)) clockOffset = date - performance.now();
+      // A large body arrives long after its Date was set.
+      if (!Number.isNaN(date)) clockOffset = date - (answer.receivedAt ?? performance.now());
       onRequest?.({ method, status: answer.statusCode });
       return answer;
     } catch (error) {

@@ -39,7 +39,7 @@ describe('a shared read', () => {
     expect(await Promise.all(later)).toEqual([1, 1]);
   });
 
-  it('fails for those who share it, and for nobody else', async () => {
+  it('fails for those who share it, and not for later ones', async () => {
     const { begun, ask, end } = reads();
     const failing = [ask(), ask()].map((answer) => answer.catch((error: unknown) => error));
     await ticks();

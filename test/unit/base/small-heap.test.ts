@@ -30,7 +30,7 @@ async function largestYoung(mode: 'small' | 'default'): Promise<number> {
 it('bounds the young generation of a busy process', async () => {
   const [small, usual] = [await largestYoung('small'), await largestYoung('default')];
   expect(small).toBeGreaterThan(0);
-  // Between two looks, it may double once more.
+  // Between two looks, it may double again.
   expect(small).toBeLessThanOrEqual(32);
   expect(usual).toBeGreaterThan(small);
 });

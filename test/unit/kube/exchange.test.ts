@@ -40,10 +40,15 @@ describe('an exchange', () => {
       response.writeEarlyHints({ link: '</a>; rel=preload' });
       response.writeHead(200, { 'x-test': 'yes' });
       response.write(Buffer.from([0xc3]));
-      setImmediate(() => response.end(Buffer.from([0xa9, 0x21])));
+      setTimeout(() => {
+        endedAt = performance.now();
+        response.end(Buffer.from([0xa9, 0x21]));
+      }, 50);
     };
-    const { statusCode, headers, text } = await send('/');
+    let endedAt = 0;
+    const { statusCode, headers, text, receivedAt } = await send('/');
     expect([statusCode, headers['x-test'], text]).toEqual([200, 'yes', 'é!']);
+    expect(receivedAt).toBeLessThan(endedAt);
   });
 
   it('rejects a successful answer that is too large, and frees its connection', async () => {

@@ -36,7 +36,7 @@ describe('the reads after a start', () => {
     expect(Math.min(...perTenth)).toBeGreaterThan((0.7 * COUNT) / 10);
   });
 
-  it('are no more in a loop of ten restarts than after one start', () => {
+  it('are as few in a loop of ten restarts as after one start', () => {
     const restarts = Array.from({ length: 10 }, (_, index) => NOW + index * 6_000);
     const end = NOW + 60_000;
     const reads = (starts: readonly number[]): number =>
@@ -53,7 +53,7 @@ describe('the reads after a start', () => {
     expect(times.filter((at) => at > NOW + INTERVAL_MS).length).toBeGreaterThan(COUNT / 2);
   });
 
-  it('are not planned for an object that was edited meanwhile, or is not Ready', () => {
+  it('are not planned for an object that was edited while no operator ran, or is not Ready', () => {
     expect(planned([ready('edited', 0), webWith(HELD)], NOW).size).toBe(0);
   });
 });
