@@ -63,6 +63,7 @@ export class Controller<T extends KubeObject> {
   readonly #queue: WorkQueue;
   readonly #progress: Progress;
   readonly #informers: readonly Informer<KubeObject>[];
+  #stopped = false;
 
   constructor(options: ControllerOptions<T>) {
     const { informer, objects, watches = [], timers, workers, instruments, progress = new Progress(timers) } = options;
@@ -103,8 +104,9 @@ export class Controller<T extends KubeObject> {
     for (let worker = 0; worker < this.#options.workers; worker++) void this.#work();
   }
 
-  /** Takes no new work; running visits finish. Resolves when all informers have stopped. */
+  /** Takes no new work; running visits may finish. Resolves when all informers have stopped. */
   async stop(): Promise<void> {
+    this.#stopped = true;
     this.#queue.shutDown();
     await Promise.all(this.#informers.map((informer) => informer.stop()));
   }
@@ -167,6 +169,8 @@ export class Controller<T extends KubeObject> {
       const fields = { key, uid: object?.metadata.uid, err: error };
       const isExpected = error instanceof KubeError && (error.code === 'Conflict' || error.code === 'NotFound');
       if (isExpected) log.debug(fields, 'reconcile met a newer version; retrying');
+      // The process closes its connections under whatever still runs; the next process does that work.
+      else if (this.#stopped) log.debug(fields, 'reconcile interrupted by the stop');
       else log.error(fields, 'reconcile failed');
       return isExpected ? 'requeue' : 'error';
     }

@@ -10,7 +10,8 @@ export function flagsFor(namespace: string, { baseUrl, authUrl }: Simulator, ele
       '--create-timeout=1500ms',
       '--kube-timeout=1500ms',
       '--takeover-grace=500ms',
-      '--absence-grace=500ms',
+      // A process that a busy machine holds up for longer than this begins the count of denials again.
+      '--absence-grace=1s',
     ],
     ...['--log-level=debug', `--operator-namespace=${namespace}`],
     ...(elects ? ['--leader-elect', '--lease-duration=2s'] : []),

@@ -168,4 +168,19 @@ describe('the controller', () => {
     await settled();
     expect(taken()).toEqual([]);
   });
+
+  it('reports a failed visit as an error, except one that the stop has interrupted', async () => {
+    const failures: ((error: Error) => void)[] = [];
+    const interrupted = (): Promise<never> => new Promise((_resolve, reject) => failures.push(reject));
+    const { controller, lines } = await running(interrupted, thing('a'), thing('b'));
+    failures.shift()?.(new Error('a fault'));
+    await settled();
+    await controller.stop();
+    failures.shift()?.(new Error('the connection was closed'));
+    await settled();
+    expect(lines.map(({ msg, level }) => ({ msg, level }))).toEqual([
+      { msg: 'reconcile failed', level: 'error' },
+      { msg: 'reconcile interrupted by the stop', level: 'debug' },
+    ]);
+  });
 });
