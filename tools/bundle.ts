@@ -28,6 +28,27 @@ const lean: Plugin = {
   },
 };
 
+/**
+ * undici's main module loads fetch, WebSockets, caches and mocks too. Replaces it by one that exports what this project
+ * uses; whoever imports another name gets `undefined` and fails the first test that runs a bundle. Measured: saves 13 MB.
+ */
+const leanUndici: Plugin = {
+  name: 'lean undici',
+  setup(esbuild) {
+    esbuild.onLoad({ filter: /[/\\]undici[/\\]index\.js$/ }, () => ({
+      contents: [
+        "Object.assign(require('./lib/dispatcher/dispatcher').prototype, require('./lib/api'));",
+        'module.exports = {',
+        "  Agent: require('./lib/dispatcher/agent'),",
+        "  Client: require('./lib/dispatcher/client'),",
+        "  ProxyAgent: require('./lib/dispatcher/proxy-agent'),",
+        "  buildConnector: require('./lib/core/connect'),",
+        '};',
+      ].join('\n'),
+    }));
+  },
+};
+
 /** Prefix of Node's own modules in METAFILE. */
 export const OF_NODE = 'of-node';
 
@@ -88,13 +109,15 @@ export async function bundle(out: string): Promise<string> {
     target: `node${oldest}`,
     format: 'esm',
     treeShaking: true,
-    // Function and class names appear in logs and stack traces.
+    // Node keeps the text in memory, with two bytes for each. Names stay: they appear in logs and stack traces.
+    minifyWhitespace: true,
+    minifySyntax: true,
     keepNames: true,
     sourcemap: 'external',
     // Undefined in the source: a process that runs from source has no version.
     define: { 'process.env.VPS_OPERATOR_VERSION': JSON.stringify(version) },
     banner: { js: `${REQUIRE} ${nodeCheck(oldest)}` },
-    plugins: [late, lean],
+    plugins: [late, lean, leanUndici],
     logLevel: 'warning',
   });
   // Without it, Node first treats the files as CommonJS and parses them twice.
