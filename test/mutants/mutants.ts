@@ -106,6 +106,20 @@ export const MUTANTS: Mutant[] = [
     replace: 'const own = parsed.ok ? parsed.record : undefined;',
   },
   {
+    name: 'leaves the identifier to the mirror after its server was denied',
+    file: 'src/virtual-server/decision/record.ts',
+    find: "if (!isOnItsWay || currentReason(status?.conditions) !== 'Creating') return merged;",
+    replace: 'if (!isOnItsWay) return merged;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/record.test.ts'],
+  },
+  {
+    name: 'leaves the identifier to the mirror of an object that is being deleted',
+    file: 'src/virtual-server/decision/settle/task.ts',
+    find: "const isInMirror = verdict.reason === 'Creating' && record.account === known.account;",
+    replace: 'const isInMirror = true;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/settle'],
+  },
+  {
     name: 'forgets an accepted task when its record write conflicts',
     file: 'src/virtual-server/visit/perform.ts',
     find: "if (result.kind === 'created') await room.journal.task(uid, attempt, result.task);",

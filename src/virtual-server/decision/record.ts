@@ -12,6 +12,7 @@ import {
   type ServerRecord,
 } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
+import { currentReason } from '../../controller/conditions.ts';
 import type { Action, AttemptNote } from './types.ts';
 
 export type RecordView =
@@ -60,8 +61,19 @@ export function viewRecord(object: VirtualServer, notes: readonly AttemptNote[])
   if ('problem' in merged) return { kind: 'conflict', ...merged };
   const held = finalizers?.includes(FINALIZER) === true || object.metadata.deletionTimestamp !== undefined;
   // A different key order is not a change, or two versions that run in turn would keep rewriting the record.
-  const isWritten = own !== undefined && formatRecord(merged) === formatRecord(own);
+  const isWritten = own !== undefined && formatRecord(ofAnnotation(object, own, merged)) === formatRecord(own);
   return { kind: 'own', record: merged, stale: !isWritten || !held || isOutlived(mirror, merged) };
+}
+
+/**
+ * What the annotation has to say. While the server is being created, the identifier may stand only in the mirror: the
+ * task in the annotation leads to it. The write that records the fingerprint adds it.
+ */
+function ofAnnotation({ status }: VirtualServer, own: ServerRecord, merged: ServerRecord): ServerRecord {
+  const isOnItsWay = own.task !== undefined && own.identifier === undefined;
+  if (!isOnItsWay || currentReason(status?.conditions) !== 'Creating') return merged;
+  const { identifier: _identifier, ...rest } = merged;
+  return rest;
 }
 
 /** As much of the object's own record as can be read, even if annotation and mirror contradict each other. */
@@ -73,8 +85,19 @@ export function knownRecord(object: VirtualServer): ServerRecord | undefined {
   return own?.identifier === undefined ? (mirror ?? own) : own;
 }
 
-/** The record from its two places, if it belongs to this object. */
-function read({ metadata: { uid, annotations }, status }: VirtualServer) {
+/** The record from its two places, if it belongs to this object. Parsed once for each version of the object. */
+function read(object: VirtualServer): Copies {
+  const known = copies.get(object);
+  if (known !== undefined) return known;
+  const found = copiesIn(object);
+  copies.set(object, found);
+  return found;
+}
+
+type Copies = ReturnType<typeof copiesIn>;
+const copies = new WeakMap<VirtualServer, Copies>();
+
+function copiesIn({ metadata: { uid, annotations }, status }: VirtualServer) {
   const parsed = parseRecord(annotations?.[RECORD_ANNOTATION]);
   const own = parsed.ok && parsed.record?.owner === uid ? parsed.record : undefined;
   const mirror = status?.record?.owner === uid ? status.record : undefined;
@@ -107,9 +130,9 @@ interface Contradiction {
 }
 
 /**
- * The operator always writes the annotation before its mirror, so the mirror normally lags. After a restored backup or
- * a forced apply, the annotation may lag instead. Either way the later one has everything that the earlier one has, and
- * more. Anything else is a contradiction that only you can resolve.
+ * The operator writes the annotation before its mirror, so the mirror normally lags. After a restored backup or a forced
+ * apply, and while the server is being created, the annotation may lag instead. Either way the later one has everything
+ * that the earlier one has, and more. Anything else is a contradiction that only you can resolve.
  */
 function mergeRecords(annotated: ServerRecord | undefined, mirror: ServerRecord | undefined): MergeResult | undefined {
   if (annotated === undefined || mirror === undefined) return annotated ?? mirror;

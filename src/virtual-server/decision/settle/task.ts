@@ -26,7 +26,7 @@ export function settleTask(asked: View, record: ServerRecord, outcome: Outcome):
       if ('verdict' in named)
         return retryLater(at, 'pollTask', { record, verdict: named.verdict }, at.facts.timing.pollMs);
       const vouched = vouchedBy(at, named);
-      if (outcome.type === 'pending') return pending(withMemo(at, vouched), named, outcome.status, named !== record);
+      if (outcome.type === 'pending') return pending(withMemo(at, vouched), named, outcome.status, record);
       const { readInstead: _readInstead, ...rest } = withoutDenials(vouched);
       return goOn(
         { ...rest, failures: 0, taskComplete: named.identifier ?? outcome.identifier },
@@ -95,7 +95,9 @@ function mistaken(at: View, record: ServerRecord, problem: string): Next {
   );
 }
 
-function pending(at: View, record: ServerRecord, message: string | undefined, isNew: boolean): Next {
+/** `known`: the record before the task answered. */
+function pending(at: View, record: ServerRecord, message: string | undefined, known: ServerRecord): Next {
+  const isNew = record !== known;
   const settling = withMemo(at, withoutTaskDenials(at.facts.memo));
   const { object, facts, deleting } = settling;
   const task = record.task ?? 0;
@@ -105,18 +107,17 @@ function pending(at: View, record: ServerRecord, message: string | undefined, is
   if ((overdue || failed) && record.identifier !== undefined && facts.memo.readInstead === undefined) {
     return goOn({ ...facts.memo, readInstead: { why: 'overdue', message } }, isNew ? { record } : {});
   }
-  const parts = {
-    record,
-    fields: { task: taskField(task, message) },
-    verdict: verdictOf(object, record, message, {
-      deleting: deleting ? object.spec.deletionPolicy : undefined,
-      overdue,
-      failed,
-    }),
-  };
+  const verdict = verdictOf(object, record, message, {
+    deleting: deleting ? object.spec.deletionPolicy : undefined,
+    overdue,
+    failed,
+  });
+  const parts = { record, fields: { task: taskField(task, message) }, verdict };
   if (overdue) return retryLater(settling, 'pollTask', parts, facts.timing.pollMs, isNew ? record : undefined);
   const plan = { action: 'pollTask', afterMs: jittered(facts.timing.pollMs, facts) } as const;
-  return rest(settling, parts, plan, { ...facts.memo, failures: 0 }, isNew ? record : undefined);
+  // The annotation may lack the identifier while the server is being created (record.ts): one write less.
+  const isInMirror = verdict.reason === 'Creating' && record.account === known.account;
+  return rest(settling, parts, plan, { ...facts.memo, failures: 0 }, isNew && !isInMirror ? record : undefined);
 }
 
 /** Keeps denials of the server when the task answers: a `not-created` annotation counts only with them. */

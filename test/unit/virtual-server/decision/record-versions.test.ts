@@ -11,6 +11,7 @@ import {
 import { parseRecord, type ServerRecord } from '../../../../src/api/record.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import type { AttemptNote, Memo, Outcome } from '../../../../src/virtual-server/decision/types.ts';
+import { knownRecord } from '../../../../src/virtual-server/decision/record.ts';
 import { ResponseError } from '../../../../src/provider/errors/response-error.ts';
 import { ACCOUNT, gathered, HELD, NOW, SERVER, web, webWith, decide, settle } from '../../../gen/decision.ts';
 import { visit, type Answers } from '../../../gen/visits.ts';
@@ -49,9 +50,9 @@ class Life {
     }
   }
 
-  /** The newer version, which writes the annotation before the mirror and may end in between. */
+  /** The newer version, which writes the merged record to the annotation before the mirror and may end in between. */
   #write(object: VirtualServer): void {
-    const present = record(object);
+    const present = record(object) && knownRecord(object);
     if (present === undefined) return;
     this.#keys[`key${this.#random.int(0, 5)}`] = this.#random.pick([
       0,

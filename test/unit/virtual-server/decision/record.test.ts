@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { FINALIZER, START_OVER_ANNOTATION } from '../../../../src/api/names.ts';
+import type { ReadyReason } from '../../../../src/api/conditions.ts';
 import type { ServerRecord } from '../../../../src/api/record.ts';
+import { withVerdict } from '../../../../src/controller/conditions.ts';
 import { knownRecord, viewRecord, type RecordView } from '../../../../src/virtual-server/decision/record.ts';
 import type { AttemptNote } from '../../../../src/virtual-server/decision/types.ts';
 import { ACCOUNT, ATTEMPTED, HELD, record, TASKED, UID, web, type Shape } from '../../../gen/decision.ts';
@@ -21,6 +23,10 @@ const problem = (text: string, other = 'status.record'): unknown => ({
   kind: 'conflict',
   problem: expect.stringContaining(text) as string,
   other,
+});
+
+const because = (reason: ReadyReason): NonNullable<Shape['status']> => ({
+  conditions: withVerdict([], { reason, message: 'as of now' }, 1, 0),
 });
 
 interface Case {
@@ -240,6 +246,26 @@ const cases: Case[] = [
     shape: { annotated: adopted },
     notes: [sending],
     view: own(adopted, false),
+  },
+  {
+    reason: 'while the server is being created, the identifier may stand in the mirror alone',
+    shape: { annotated: TASKED, mirror: HELD, status: because('Creating') },
+    view: own(HELD, false),
+  },
+  {
+    reason: 'the annotation gets the identifier as soon as anything else is said of the server',
+    shape: { annotated: TASKED, mirror: HELD, status: because('AbsenceUnproven') },
+    view: own(HELD, true),
+  },
+  {
+    reason: 'the annotation gets the identifier if it has no task that leads there',
+    shape: { annotated: ATTEMPTED, mirror: HELD, status: because('Creating') },
+    view: own(HELD, true),
+  },
+  {
+    reason: 'the annotation gets whatever else the mirror alone knows',
+    shape: { annotated: TASKED, mirror: { ...HELD, hintedTask: 8 }, status: because('Creating') },
+    view: own({ ...HELD, hintedTask: 8 }, true),
   },
   {
     reason: 'another key order or white space needs no write',

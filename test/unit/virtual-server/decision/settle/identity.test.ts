@@ -223,7 +223,7 @@ describe('a task that another object may follow', () => {
 
   it('leads to a server that no other object holds', () => {
     const next = settle(webWith(TASKED), poll, { type: 'pending', identifier: 'srv2' }, gathered({ others: held }));
-    expect(next.record).toEqual({ ...TASKED, identifier: 'srv2' });
+    expect(next.status?.record).toEqual({ ...TASKED, identifier: 'srv2' });
   });
 });
 

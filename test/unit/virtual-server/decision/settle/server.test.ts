@@ -65,8 +65,20 @@ describe('settling a poll', () => {
 
   it('records the identifier with the first poll that shows it', () => {
     const next = settled(webWith(TASKED), poll, pending('srv1'));
-    expect(next.record).toEqual(HELD);
     expect(next.status).toMatchObject({ identifier: 'srv1', record: HELD });
+    // The write that records the fingerprint adds it to the annotation.
+    expect(next).not.toHaveProperty('record');
+  });
+
+  it.each<{ what: string; object: VirtualServer; outcome: Outcome }>([
+    { what: 'is being deleted', object: webWith(TASKED, { deleting: true }), outcome: pending('srv1') },
+    {
+      what: 'seems to have failed',
+      object: webWith(TASKED),
+      outcome: { type: 'pending', identifier: 'srv1', status: 'Installation failed' },
+    },
+  ])('records the identifier in the annotation at once if the order $what', ({ object, outcome }) => {
+    expect(settled(object, poll, outcome).record).toEqual(HELD);
   });
 
   it.each<{ outcome: Outcome; reason: string }>([
