@@ -5,7 +5,7 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -16,6 +16,7 @@ import { VIRTUAL_SERVERS } from '../../src/virtual-server/resource.ts';
 import { startSimulator, type Simulator } from '../../src/simulator/index.ts';
 import { startControlPlane, type ControlPlane } from '../../tools/control-plane/control-plane.ts';
 import { bundle } from '../../tools/bundle.ts';
+import type { Result } from '../../tools/performance/results.ts';
 import { bareWrites, collection, createBare, manifest, type Bare } from './bare.ts';
 import { countRequests, difference, type RequestCounts } from './metrics.ts';
 import { parseOptions, type BenchOptions } from './options.ts';
@@ -38,7 +39,7 @@ interface Parts {
   bare: Bare;
 }
 
-async function bench({ options, folder, controlPlane, simulator, bare }: Parts): Promise<void> {
+async function bench({ options, folder, controlPlane, simulator, bare }: Parts): Promise<Result> {
   const { count, idleSeconds } = options;
   for (const name of [NAMESPACE, BARE_NAMESPACE]) await bare.send('POST', '/api/v1/namespaces', { metadata: { name } });
   await bare.send('POST', `/api/v1/namespaces/${NAMESPACE}/secrets`, {
@@ -60,27 +61,30 @@ async function bench({ options, folder, controlPlane, simulator, bare }: Parts):
     const startCpu = await settledCpu(pid);
     report('start', `${startCpu} ms CPU, ${(await peakMemoryMb(pid)).toFixed(0)} MB`);
 
-    const phase = async (name: string, own: number, work: () => Promise<void>): Promise<number> => {
+    const phase = async (name: string, own: number, work: () => Promise<void>): Promise<Phase> => {
       const [cpu, requests, started] = [await cpuMs(pid), await countRequests(controlPlane), performance.now()];
       await work();
       const took = performance.now() - started;
       const used = (await cpuMs(pid)) - cpu;
       const writes = difference(await countRequests(controlPlane), requests);
-      report(name, `${seconds(took)}, ${(used / count).toFixed(2)} ms CPU an object, ${writesOf(writes, count, own)}`);
-      return took;
+      const { objects, events } = writesOf(writes, count, own);
+      const writesText = `${objects.toFixed(2)} writes and ${events.toFixed(2)} Events an object`;
+      report(name, `${seconds(took)}, ${(used / count).toFixed(2)} ms CPU an object, ${writesText}`);
+      return { seconds: took / 1000, writes: objects + events };
     };
     const path = collection(NAMESPACE);
-    const readyMs = await phase('create to Ready', count, async () => {
+    const ready = await phase('create to Ready', count, async () => {
       await bare.each(count, (index) => bare.send('POST', path, manifest(`server-${index}`)));
-      await fleet.until((objects, ready) => ready === count && objects === count, ALL_READY_MS);
+      await fleet.until((objects, isReady) => isReady === count && objects === count, ALL_READY_MS);
     });
-    report('ratio', `${(readyMs / bareMs).toFixed(2)} times the time of the bare writes`);
-    await phase('settling', 0, async () => {
+    report('ratio', `${((1000 * ready.seconds) / bareMs).toFixed(2)} times the time of the bare writes`);
+    const late = await phase('settling', 0, async () => {
       await settledCpu(pid);
     });
     await phase(`idle ${idleSeconds} s`, 0, () => sleep(idleSeconds * 1000));
-    let spentCpu = (await settledCpu(pid)) - startCpu;
-    report('peak memory', `${(await peakMemoryMb(pid)).toFixed(0)} MB`);
+    const readyCpu = (await settledCpu(pid)) - startCpu;
+    const peakRssMb = Math.round(await peakMemoryMb(pid));
+    report('peak memory', `${peakRssMb} MB`);
     if (options.restart) {
       await stopped(operator);
       operator = start(DEFAULT_QPS);
@@ -90,12 +94,13 @@ async function bench({ options, folder, controlPlane, simulator, bare }: Parts):
       pid = operator.pid ?? 0;
     }
     const deleteCpu = await settledCpu(pid);
-    await phase('delete', count, async () => {
+    const gone = await phase('delete', count, async () => {
       await bare.each(count, (index) => bare.send('DELETE', `${path}/server-${index}`));
       if (options.restart) await bare.send('DELETE', `${path}/${NEWCOMER}`);
       await fleet.until((objects) => objects === 0, ALL_READY_MS);
     });
-    spentCpu += (await settledCpu(pid)) - deleteCpu;
+    const goneCpu = (await settledCpu(pid)) - deleteCpu;
+    const spentCpu = readyCpu + goneCpu;
     const ratio = `${(spentCpu / bareCpu).toFixed(2)} times the CPU of the bare writes`;
     report('whole life', `${(spentCpu / count).toFixed(2)} ms CPU an object, ${ratio}`);
     const { ledger } = simulator;
@@ -104,11 +109,27 @@ async function bench({ options, folder, controlPlane, simulator, bare }: Parts):
     report('provider', `${creates} creates, ${ledger.connections().length - creates} connections besides`);
     if (creates !== count || simulator.aliveServers().length > 0)
       throw new Error('the number of servers differs from the number of objects');
+    return {
+      peer: 'product',
+      n: count,
+      at: new Date().toISOString(),
+      readySeconds: ready.seconds,
+      goneSeconds: gone.seconds,
+      operatorCpu: { ready: readyCpu / 1000, gone: goneCpu / 1000 },
+      peakRssMb,
+      api: { writesPerObject: ready.writes + late.writes + gone.writes },
+    };
   } finally {
     connections.stop();
     await fleet.stop();
     await stopped(operator);
   }
+}
+
+interface Phase {
+  seconds: number;
+  /** For each object, with Events. */
+  writes: number;
 }
 
 const NEWCOMER = 'newcomer';
@@ -217,13 +238,12 @@ function follow(kubeconfigPath: string) {
   };
 }
 
-/** `own`: number of writes that the bench itself made. */
-function writesOf(counts: RequestCounts, count: number, own: number): string {
+/** For each object. `own`: number of writes that the bench itself made. */
+function writesOf(counts: RequestCounts, count: number, own: number): { objects: number; events: number } {
   const writes = [...counts].filter(([name, value]) => value > 0 && /^(POST|PUT|PATCH|APPLY|DELETE) /.test(name));
   const ofObjects = writes.filter(([name]) => name.includes('virtualservers'));
   const sum = (list: [string, number][]): number => list.reduce((total, [, value]) => total + value, 0);
-  const events = sum(writes) - sum(ofObjects);
-  return `${((sum(ofObjects) - own) / count).toFixed(2)} writes and ${(events / count).toFixed(2)} Events an object`;
+  return { objects: (sum(ofObjects) - own) / count, events: (sum(writes) - sum(ofObjects)) / count };
 }
 
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
@@ -236,7 +256,8 @@ const controlPlane = await startControlPlane({ progress: (line) => console.error
 const simulator = await startSimulator({ taskDurationMs: TASK_MS, keepAliveTimeoutMs: 60_000 });
 const bare = await createBare(controlPlane.kubeconfigPath);
 try {
-  await bench({ options, folder, controlPlane, simulator, bare });
+  const result = await bench({ options, folder, controlPlane, simulator, bare });
+  if (options.json !== undefined) await writeFile(options.json, `${JSON.stringify([result], null, 2)}\n`);
 } finally {
   await bare.close();
   await simulator.goDown();

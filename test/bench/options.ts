@@ -8,6 +8,8 @@ export interface BenchOptions {
   idleSeconds: number;
   /** Also restarts the operator with all servers Ready, at the default rate of calls. */
   restart: boolean;
+  /** File for the figures, as `npm run performance` reads them. */
+  json: string | undefined;
 }
 
 /** Throws an Error whose message says what is wrong. */
@@ -20,12 +22,13 @@ export function parseOptions(args: string[]): BenchOptions {
       'idle-seconds': { type: 'string', default: '5' },
       'node-option': { type: 'string', multiple: true, default: [] },
       restart: { type: 'boolean', default: false },
+      json: { type: 'string' },
     },
   });
   const number = (flag: 'count' | 'idle-seconds'): number => {
     if (!/^[1-9]\d{0,5}$/.test(values[flag])) throw new Error(`--${flag} must be a whole number above 0`);
     return Number(values[flag]);
   };
-  const { restart, 'node-option': nodeOptions } = values;
-  return { count: number('count'), idleSeconds: number('idle-seconds'), nodeOptions, restart };
+  const { restart, json, 'node-option': nodeOptions } = values;
+  return { count: number('count'), idleSeconds: number('idle-seconds'), nodeOptions, restart, json };
 }
