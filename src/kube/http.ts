@@ -1,9 +1,10 @@
 /** HTTP client for the API server: shared connections, one deadline per call, bounded bodies, KubeErrors. */
 import type { Dispatcher } from 'undici';
+import { Deadline } from '../base/deadline.ts';
+import { exchange } from '../base/exchange.ts';
 import { until } from '../base/until.ts';
 import type { Cluster } from './config.ts';
 import { createConnections } from './connections.ts';
-import { exchange } from './exchange.ts';
 import { errorOfAnswer, isAbsence, KubeError, networkError } from './error.ts';
 import { parsePartially, type JsonPath } from './partial-json.ts';
 
@@ -70,13 +71,13 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
   async function request<T extends Pick<Streamed, 'statusCode' | 'headers'> & { receivedAt?: number }>(
     options: CallOptions,
     use: 'call' | 'watch',
-    signal: AbortSignal,
+    deadline: Deadline,
     send: (dispatcher: Dispatcher, request: Dispatcher.DispatchOptions) => Promise<T>,
   ): Promise<T> {
     const { method = 'GET' } = options;
     try {
       // A credential plugin may hang, so the wait for it is bounded too.
-      const { headers, dispatcher } = await until(signal, connections.get(use));
+      const { headers, dispatcher } = await until(deadline, connections.get(use));
       const answer = await send(dispatcher, {
         origin,
         path: prefix + options.path + queryText(options.query),
@@ -114,20 +115,29 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
     return send();
   }
 
-  async function collect(options: CallOptions, signal: AbortSignal): Promise<unknown> {
-    const bounds = { signal, maxBytes: options.maxBytes ?? MAX_BODY_BYTES, maxErrorBytes: MAX_ERROR_BYTES };
+  async function collect(options: CallOptions, deadline: Deadline): Promise<unknown> {
+    const { maxBytes = MAX_BODY_BYTES } = options;
+    const tooLarge = (status: number): KubeError =>
+      new KubeError('TooLarge', `an answer of more than ${maxBytes} bytes`, { status });
+    const limits = { maxBytes, tooLarge, maxErrorBytes: MAX_ERROR_BYTES };
     const answer = await withFreshCredentials(
-      () => request(options, 'call', signal, (dispatcher, sent) => exchange(dispatcher, sent, bounds)),
+      () => request(options, 'call', deadline, (dispatcher, sent) => exchange(dispatcher, sent, deadline, limits)),
       () => Promise.resolve(),
     );
+    if (answer.cut !== undefined) throw answer.cut;
     if (isSuccess(answer.statusCode)) return parseJson(answer.text);
     requireAbsence(options, answer.statusCode, answer.text, answer.headers);
     return undefined;
   }
 
-  async function open(options: CallOptions, use: 'call' | 'watch', signal: AbortSignal): Promise<Streamed> {
+  async function open(
+    options: CallOptions,
+    use: 'call' | 'watch',
+    deadline: Deadline,
+    signal = deadline.signal,
+  ): Promise<Streamed> {
     return withFreshCredentials(
-      () => request(options, use, signal, (dispatcher, sent) => dispatcher.request({ ...sent, signal })),
+      () => request(options, use, deadline, (dispatcher, sent) => dispatcher.request({ ...sent, signal })),
       (answer) => answer.body.dump(),
     );
   }
@@ -135,49 +145,43 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
   async function parseLargely(
     options: CallOptions,
     isUnused: NonNullable<CallOptions['isUnused']>,
-    signal: AbortSignal,
+    deadline: Deadline,
   ): Promise<unknown> {
-    const answer = await open(options, 'call', signal);
+    const answer = await open(options, 'call', deadline);
     if (isSuccess(answer.statusCode)) return parsePartially(answer.body as AsyncIterable<Buffer>, isUnused);
     requireAbsence(options, answer.statusCode, await readError(answer), answer.headers);
     return undefined;
   }
 
-  /** Runs `work` with a signal that fires at the deadline or with `outer`; any error becomes a KubeError. */
+  /** Runs `work` with a deadline that also ends with `outer`; any error becomes a KubeError. */
   async function withDeadline<T>(
     { method = 'GET', path, signal: outer }: CallOptions,
-    work: (signal: AbortSignal) => Promise<T>,
+    work: (deadline: Deadline) => Promise<T>,
   ): Promise<T> {
-    const controller = new AbortController();
-    // AbortSignal.any takes more CPU than the rest of a call.
-    const abort = () => controller.abort(outer?.reason);
-    if (outer?.aborted === true) abort();
-    outer?.addEventListener('abort', abort, { once: true });
-    const timer = setTimeout(() => controller.abort(LATE), timeoutMs);
+    const deadline = new Deadline(timeoutMs, () => LATE, outer);
     try {
-      return await work(controller.signal);
+      return await work(deadline);
     } catch (error) {
-      if (controller.signal.reason === LATE)
+      if (deadline.reason === LATE)
         throw new KubeError('Unreachable', `${method} ${path}: no answer within ${timeoutMs} ms`);
       if (error instanceof KubeError) throw error;
       throw networkError(`${method} ${path}`, error);
     } finally {
-      clearTimeout(timer);
-      outer?.removeEventListener('abort', abort);
+      deadline.clear();
     }
   }
 
   return {
     call: (options) =>
-      withDeadline(options, (signal) => {
+      withDeadline(options, (deadline) => {
         const { isUnused } = options;
-        return isUnused === undefined ? collect(options, signal) : parseLargely(options, isUnused, signal);
+        return isUnused === undefined ? collect(options, deadline) : parseLargely(options, isUnused, deadline);
       }),
 
     stream: (options) =>
-      withDeadline(options, async (signal) => {
+      withDeadline(options, async (deadline) => {
         // The body lasts longer than the deadline, and ends with the caller's signal.
-        const answer = await open(options, 'watch', AbortSignal.any([signal, options.signal]));
+        const answer = await open(options, 'watch', deadline, AbortSignal.any([deadline.signal, options.signal]));
         if (answer.statusCode === 200) return answer.body;
         throw errorOfAnswer(answer.statusCode, await readError(answer), retryAfter(answer.headers));
       }),

@@ -1,6 +1,8 @@
 /** HTTP requests to the provider: deadline, size limit, no redirects, and failures as ProviderErrors. */
 import { Agent, Client } from 'undici';
 import type { Dispatcher } from 'undici';
+import { Deadline } from '../base/deadline.ts';
+import { exchange as collect } from '../base/exchange.ts';
 import { until } from '../base/until.ts';
 import { Connector, connectOptions } from './connector.ts';
 import type { ConnectorOptions } from './connector.ts';
@@ -66,7 +68,7 @@ export interface Wire {
 export class Transport implements Wire {
   readonly #options: TransportOptions;
   readonly #connector: Connector;
-  readonly #open = new Set<AbortController>();
+  readonly #open = new Set<Deadline>();
   #agent: Agent;
   #closed = false;
 
@@ -82,11 +84,12 @@ export class Transport implements Wire {
 
   /** Uses shared connections, for calls that are safe to repeat. Throws ProviderError if no headers arrive. */
   async send(exchange: Exchange): Promise<Answer> {
-    return this.within(this.#options.timeoutMs, (signal) =>
+    const { redactor } = exchange;
+    return this.#until(this.#options.timeoutMs, (deadline) =>
       this.#observed(exchange, async () => {
-        // A request in the pool's queue ignores the signal, hence `until`.
-        const response = await until(signal, this.#agent.request(this.#requestOptions(exchange, signal)));
-        return this.#answer(response, exchange.redactor);
+        const answer = await collect(this.#agent, this.#requestOptions(exchange), deadline);
+        const { statusCode: status, headers, text, cut } = answer;
+        return { status, headers, body: cut === undefined ? text : toProviderError(cut, redactor) };
       }),
     );
   }
@@ -119,7 +122,7 @@ export class Transport implements Wire {
       });
       try {
         connected();
-        const response = await until(signal, client.request(this.#requestOptions(exchange, signal)));
+        const response = await until(signal, client.request({ ...this.#requestOptions(exchange), signal }));
         return await this.#answer(response, exchange.redactor);
       } finally {
         socket.destroy();
@@ -130,32 +133,26 @@ export class Transport implements Wire {
 
   /** Runs `work` with a signal that fires after `ms` or on close; the reason is a ProviderError. */
   async within<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    if (this.#closed) throw closedError();
-    const controller = new AbortController();
-    const timer = setTimeout(
-      () =>
-        controller.abort(
-          new ProviderError(
-            'PROVIDER_TIMEOUT',
-            `the provider gave no complete answer within ${Math.round(ms / 100) / 10} s`,
-          ),
-        ),
-      ms,
-    );
-    this.#open.add(controller);
-    try {
-      return await work(controller.signal);
-    } finally {
-      clearTimeout(timer);
-      this.#open.delete(controller);
-    }
+    return this.#until(ms, ({ signal }) => work(signal));
   }
 
   /** Aborts running requests and closes every connection. */
   async close(): Promise<void> {
     this.#closed = true;
-    for (const controller of this.#open) controller.abort(closedError());
+    for (const deadline of this.#open) deadline.end(closedError());
     await this.#agent.destroy();
+  }
+
+  async #until<T>(ms: number, work: (deadline: Deadline) => Promise<T>): Promise<T> {
+    if (this.#closed) throw closedError();
+    const deadline = new Deadline(ms, () => lateError(ms));
+    this.#open.add(deadline);
+    try {
+      return await work(deadline);
+    } finally {
+      deadline.clear();
+      this.#open.delete(deadline);
+    }
   }
 
   #newAgent(): Agent {
@@ -171,14 +168,13 @@ export class Transport implements Wire {
     this.#options.onFamilyChange();
   }
 
-  #requestOptions(exchange: Exchange, signal: AbortSignal): Dispatcher.RequestOptions & { origin: string } {
+  #requestOptions(exchange: Exchange): Dispatcher.RequestOptions & { origin: string } {
     const { method, target, headers, body } = exchange;
     return {
       origin: target.origin,
       path: target.path,
       method,
       headers: { accept: 'application/json', 'user-agent': this.#options.userAgent, ...headers },
-      signal,
       ...(body !== undefined && { body }),
     };
   }
@@ -211,6 +207,11 @@ export class Transport implements Wire {
 export function bodyOf({ body }: Answer): string {
   if (typeof body !== 'string') throw body;
   return body;
+}
+
+function lateError(ms: number): ProviderError {
+  const seconds = Math.round(ms / 100) / 10;
+  return new ProviderError('PROVIDER_TIMEOUT', `the provider gave no complete answer within ${seconds} s`);
 }
 
 function closedError(): ProviderError {

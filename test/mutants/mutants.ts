@@ -457,10 +457,10 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'sends a call to the API server after its deadline has passed',
-    file: 'src/kube/exchange.ts',
-    find: 'if (signal.aborted) started.abort(signal.reason as Error);',
+    file: 'src/base/exchange.ts',
+    find: 'if (deadline.reason !== undefined) started.abort(deadline.reason);',
     replace: '',
-    tests: ['--project', 'unit', 'test/unit/kube/exchange.test.ts'],
+    tests: ['--project', 'unit', 'test/unit/base/exchange.test.ts'],
   },
   {
     name: 'takes a read of the definition that began before the deletion asked for it',

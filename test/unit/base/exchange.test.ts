@@ -4,8 +4,11 @@ import type { AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { Agent } from 'undici';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { KubeError } from '../../../src/kube/error.ts';
-import { exchange, type Answer } from '../../../src/kube/exchange.ts';
+import { Deadline } from '../../../src/base/deadline.ts';
+import { exchange, type Answer } from '../../../src/base/exchange.ts';
+
+const REASON = new Error('stopped');
+const deadlineOf = (signal?: AbortSignal): Deadline => new Deadline(60_000, () => REASON, signal);
 
 describe('an exchange', () => {
   let server: Server;
@@ -29,10 +32,16 @@ describe('an exchange', () => {
     server.close();
   });
 
-  function send(path: string, bounds: { signal?: AbortSignal; maxBytes?: number } = {}): Promise<Answer> {
-    const { signal = new AbortController().signal, maxBytes = 1_000 } = bounds;
+  const tooLarge = (status: number): Error => new Error(`too large, with ${status}`);
+  const limits = { maxBytes: 1_000, maxErrorBytes: 100, tooLarge };
+
+  async function send(path: string, deadline = deadlineOf()): Promise<Answer> {
     const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    return exchange(agent, { origin, path, method: 'GET' }, { signal, maxBytes, maxErrorBytes: 100 });
+    try {
+      return await exchange(agent, { origin, path, method: 'GET' }, deadline, limits);
+    } finally {
+      deadline.clear();
+    }
   }
 
   it('collects the answer, also in many pieces and after an interim one', async () => {
@@ -51,9 +60,9 @@ describe('an exchange', () => {
     expect(receivedAt).toBeLessThan(endedAt);
   });
 
-  it('rejects a successful answer that is too large, and frees its connection', async () => {
+  it('cuts a successful answer that is too large, and frees its connection', async () => {
     answer = ({ url }, response) => response.end(url === '/large' ? 'x'.repeat(100_000) : 'small');
-    await expect(send('/large')).rejects.toMatchObject({ code: 'TooLarge', status: 200 });
+    expect(await send('/large')).toMatchObject({ statusCode: 200, cut: { message: 'too large, with 200' } });
     expect((await send('/small')).text).toBe('small');
   });
 
@@ -74,26 +83,30 @@ describe('an exchange', () => {
     expect(text.length).toBeLessThan(100_000);
   });
 
-  it('rejects when the connection breaks in the middle of the answer', async () => {
+  it('leaves out a byte order mark', async () => {
+    answer = (_request, response) => response.end('\ufeff{}');
+    expect((await send('/')).text).toBe('{}');
+  });
+
+  it('rejects when the connection breaks before the answer, and cuts the answer when it breaks in the middle', async () => {
+    answer = (_request, response) => void response.destroy();
+    await expect(send('/')).rejects.toThrow();
     answer = (_request, response) => {
       response.writeHead(200, { 'content-length': '10' });
       response.write('half', () => response.destroy());
     };
-    await expect(send('/')).rejects.toThrow();
+    expect(await send('/')).toMatchObject({ statusCode: 200, text: 'half', cut: expect.any(Error) as Error });
   });
 
-  it('rejects with the reason of its signal: before it begins, without an answer, and in the middle of one', async () => {
-    const reason = new KubeError('Unreachable', 'stopped');
-    await expect(send('/never', { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
-    for (const begins of [false, true]) {
-      const stop = new AbortController();
-      answer = (_request, response) => {
-        if (begins) response.write('half', () => stop.abort(reason));
-        else stop.abort(reason);
-      };
-      await expect(send('/stopped', { signal: stop.signal })).rejects.toBe(reason);
-    }
-    expect(requests).toEqual(['/stopped', '/stopped']);
+  it('ends with its deadline: before it begins, without an answer, and in the middle of one', async () => {
+    await expect(send('/never', deadlineOf(AbortSignal.abort(REASON)))).rejects.toBe(REASON);
+    const stop = new AbortController();
+    answer = () => stop.abort(REASON);
+    await expect(send('/stopped', deadlineOf(stop.signal))).rejects.toBe(REASON);
+    const late = new Deadline(50, () => REASON);
+    answer = (_request, response) => void response.write('half');
+    expect(await send('/late', late)).toMatchObject({ text: 'half', cut: REASON });
+    expect(requests).toEqual(['/stopped', '/late']);
   });
 
   it('ends while it waits for a connection, and is then never sent', async () => {
@@ -103,11 +116,10 @@ describe('an exchange', () => {
       else void first.promise.then(() => response.end());
     };
     const slow = send('/slow');
-    const reason = new Error('the deadline has passed');
-    const stop = new AbortController();
-    const waiting = send('/waiting', { signal: stop.signal });
-    stop.abort(reason);
-    await expect(waiting).rejects.toBe(reason);
+    const deadline = deadlineOf();
+    const waiting = send('/waiting', deadline);
+    deadline.end(REASON);
+    await expect(waiting).rejects.toBe(REASON);
     first.resolve(undefined);
     await slow;
     await send('/next');
