@@ -155,7 +155,7 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'ignores the mirror of the record',
     file: 'src/virtual-server/decision/record.ts',
-    find: 'const mirror = status?.record?.owner === uid ? status.record : undefined;',
+    find: 'const mirror = object.status?.record?.owner === uid ? object.status.record : undefined;',
     replace: 'const mirror = undefined as ServerRecord | undefined;',
   },
   {

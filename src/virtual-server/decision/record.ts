@@ -39,7 +39,8 @@ export function holdsSomething(record: ServerRecord): boolean {
 /** What is known about this object's server, from every place that stores it. */
 export function viewRecord(object: VirtualServer, notes: readonly AttemptNote[]): RecordView {
   const { uid, annotations, finalizers } = object.metadata;
-  const { parsed, own, mirror } = read(object);
+  const copies = copiesOf(object);
+  const { parsed, own, mirror } = copies;
   const newer = (parsed.ok ? undefined : parsed.newer) ?? newerRecord(mirror);
   if (newer !== undefined) {
     const held = heldInAny(uid, mirror, parsed.ok ? parsed.record : parsed.newer?.held);
@@ -57,7 +58,7 @@ export function viewRecord(object: VirtualServer, notes: readonly AttemptNote[])
     }
     return finalizers?.includes(FINALIZER) === true ? { kind: 'missing' } : { kind: 'none' };
   }
-  const merged = withNotes(mergeRecords(own, mirror), notes, uid);
+  const merged = withNotes(copies.merged, notes, uid);
   if ('problem' in merged) return { kind: 'conflict', ...merged };
   const held = finalizers?.includes(FINALIZER) === true || object.metadata.deletionTimestamp !== undefined;
   // A different key order is not a change, or two versions that run in turn would keep rewriting the record.
@@ -81,27 +82,34 @@ export function knownRecord(object: VirtualServer): ServerRecord | undefined {
   const view = viewRecord(object, []);
   if (view.kind === 'own') return view.record;
   if (view.kind === 'tooNew') return view.held;
-  const { own, mirror } = read(object);
+  const { own, mirror } = copiesOf(object);
   return own?.identifier === undefined ? (mirror ?? own) : own;
 }
 
-/** The record from its two places, if it belongs to this object. Parsed once for each version of the object. */
-function read(object: VirtualServer): Copies {
-  const known = copies.get(object);
-  if (known !== undefined) return known;
-  const found = copiesIn(object);
-  copies.set(object, found);
-  return found;
+interface Copies {
+  parsed: ReturnType<typeof parseRecord>;
+  /** The record from its two places, if it belongs to this object. */
+  own: ServerRecord | undefined;
+  mirror: ServerRecord | undefined;
+  merged: MergeResult | undefined;
 }
 
-type Copies = ReturnType<typeof copiesIn>;
-const copies = new WeakMap<VirtualServer, Copies>();
+/** A visit asks about the same version many times. Bounded, since each entry takes about a kilobyte. */
+const RECENT = 64;
+const recent = new Map<VirtualServer, Copies>();
 
-function copiesIn({ metadata: { uid, annotations }, status }: VirtualServer) {
+function copiesOf(object: VirtualServer): Copies {
+  const known = recent.get(object);
+  if (known !== undefined) return known;
+  const { uid, annotations } = object.metadata;
   const parsed = parseRecord(annotations?.[RECORD_ANNOTATION]);
   const own = parsed.ok && parsed.record?.owner === uid ? parsed.record : undefined;
-  const mirror = status?.record?.owner === uid ? status.record : undefined;
-  return { parsed, own, mirror };
+  const mirror = object.status?.record?.owner === uid ? object.status.record : undefined;
+  const copies = { parsed, own, mirror, merged: mergeRecords(own, mirror) };
+  const [oldest] = recent.size < RECENT ? [] : recent.keys();
+  if (oldest !== undefined) recent.delete(oldest);
+  recent.set(object, copies);
+  return copies;
 }
 
 /** Later records win; records of other objects do not count. */
