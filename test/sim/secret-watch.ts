@@ -181,6 +181,8 @@ export class SecretWatch {
     this.#objects.set(uid, known);
     if (name !== undefined) known.names.add(name);
     if (metadata.deletionTimestamp !== undefined) known.deletedAt = Math.min(known.deletedAt, this.#now());
+    const mirror = object.status?.record;
+    if (mirror?.owner === uid && mirror.identifier !== undefined) known.held.add(mirror.identifier);
     const text = metadata.annotations?.[RECORD_ANNOTATION];
     if (text === undefined || text === known.record) return;
     known.record = text;
