@@ -9,7 +9,7 @@ import type { ServerLife, Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer } from './api-server.ts';
 import { ELSEWHERE } from './misfortunes.ts';
 import { identifierOf, isAlive, type Ownership } from './ownership.ts';
-import { recordOf } from '../gen/records.ts';
+import { annotatedRecordOf, recordOf } from '../gen/records.ts';
 import { keyOf } from './object-store.ts';
 import type { People } from './people.ts';
 import type { SimProcess } from './process.ts';
@@ -158,6 +158,8 @@ export function unaccounted(api: ApiServer, simulation: Simulation, { truth, own
       violations.push(`${keyOf(object)} holds server ${identifier}, which it neither ordered nor adopted`);
       continue;
     }
+    if (annotatedRecordOf(object)?.identifier !== identifier)
+      violations.push(`only the status of ${keyOf(object)} names server ${identifier}`);
     const other = held.get(life.serial);
     if (other !== undefined) violations.push(`server ${identifier} is held by ${keyOf(other)} and ${keyOf(object)}`);
     held.set(life.serial, object);
