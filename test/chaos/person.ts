@@ -24,8 +24,10 @@ export function resolve(object: VirtualServer, truth: Truth): Record<string, str
   if (handled !== undefined && annotations[ORPHAN_HANDLED_ANNOTATION] !== handled)
     return { [ORPHAN_HANDLED_ANNOTATION]: handled };
   // A request that was cut off may arrive later than its sender knows.
-  if (!OPEN.has(reason) || attempt === undefined || known !== undefined || truth.onItsWay(object)) return undefined;
+  if (!OPEN.has(reason) || attempt === undefined || truth.onItsWay(object)) return undefined;
   const identifier = truth.serverOf(object);
+  // The record names the server already, and the server exists.
+  if (known !== undefined && identifier !== undefined) return undefined;
   const says = identifier === undefined ? { [NOT_CREATED_ANNOTATION]: attempt } : { [ADOPT_ANNOTATION]: identifier };
   return Object.entries(says).every(([name, value]) => annotations[name] === value) ? undefined : says;
 }
