@@ -46,7 +46,10 @@ export function exchange(
     let head: Omit<Answer, 'text'> | undefined;
     let size = 0;
     let controller: Dispatcher.DispatchController | undefined;
+    let isOver = false;
     const end = (cut?: Error): void => {
+      if (isOver) return;
+      isOver = true;
       stopListening();
       if (head === undefined) reject(cut ?? new Error('the answer has no head'));
       else resolve({ ...head, text: textOf(chunks), ...(cut !== undefined && { cut }) });
@@ -70,6 +73,8 @@ export function exchange(
         const { statusCode = 0 } = head ?? {};
         const isSuccess = statusCode >= 200 && statusCode < 300;
         if (limits !== undefined && isSuccess && size > limits.maxBytes) {
+          // Nobody needs a part of it, and memory may be short.
+          chunks.length = 0;
           fail(limits.tooLarge(statusCode));
           return;
         }

@@ -61,7 +61,7 @@ async function bench({ options, folder, controlPlane, simulator, bare }: Parts):
     const startCpu = await settledCpu(pid);
     report('start', `${startCpu} ms CPU, ${(await peakMemoryMb(pid)).toFixed(0)} MB`);
 
-    const phase = async (name: string, own: number, work: () => Promise<void>): Promise<Phase> => {
+    const phase = async (name: string, own: number, work: () => Promise<unknown>): Promise<Phase> => {
       const [cpu, requests, started] = [await cpuMs(pid), await countRequests(controlPlane), performance.now()];
       await work();
       const took = performance.now() - started;
@@ -78,13 +78,10 @@ async function bench({ options, folder, controlPlane, simulator, bare }: Parts):
       await fleet.until((objects, isReady) => isReady === count && objects === count, ALL_READY_MS);
     });
     report('ratio', `${((1000 * ready.seconds) / bareMs).toFixed(2)} times the time of the bare writes`);
-    const late = await phase('settling', 0, async () => {
-      await settledCpu(pid);
-    });
+    const late = await phase('settling', 0, () => settledCpu(pid));
+    const readyCpu = (await cpuMs(pid)) - startCpu;
     await phase(`idle ${idleSeconds} s`, 0, () => sleep(idleSeconds * 1000));
-    const readyCpu = (await settledCpu(pid)) - startCpu;
-    const peakRssMb = Math.round(await peakMemoryMb(pid));
-    report('peak memory', `${peakRssMb} MB`);
+    report('peak memory', `${(await peakMemoryMb(pid)).toFixed(0)} MB`);
     if (options.restart) {
       await stopped(operator);
       operator = start(DEFAULT_QPS);
@@ -99,7 +96,8 @@ async function bench({ options, folder, controlPlane, simulator, bare }: Parts):
       if (options.restart) await bare.send('DELETE', `${path}/${NEWCOMER}`);
       await fleet.until((objects) => objects === 0, ALL_READY_MS);
     });
-    const goneCpu = (await settledCpu(pid)) - deleteCpu;
+    const later = await phase('settling', 0, () => settledCpu(pid));
+    const goneCpu = (await cpuMs(pid)) - deleteCpu;
     const spentCpu = readyCpu + goneCpu;
     const ratio = `${(spentCpu / bareCpu).toFixed(2)} times the CPU of the bare writes`;
     report('whole life', `${(spentCpu / count).toFixed(2)} ms CPU an object, ${ratio}`);
@@ -116,8 +114,8 @@ async function bench({ options, folder, controlPlane, simulator, bare }: Parts):
       readySeconds: ready.seconds,
       goneSeconds: gone.seconds,
       operatorCpu: { ready: readyCpu / 1000, gone: goneCpu / 1000 },
-      peakRssMb,
-      api: { writesPerObject: ready.writes + late.writes + gone.writes },
+      peakRssMb: Math.round(await peakMemoryMb(pid)),
+      api: { writesPerObject: ready.writes + late.writes + gone.writes + later.writes },
     };
   } finally {
     connections.stop();

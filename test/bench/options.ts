@@ -30,5 +30,6 @@ export function parseOptions(args: string[]): BenchOptions {
     return Number(values[flag]);
   };
   const { restart, json, 'node-option': nodeOptions } = values;
+  if (restart && json !== undefined) throw new Error('--json has the figures of one process: leave out --restart');
   return { count: number('count'), idleSeconds: number('idle-seconds'), nodeOptions, restart, json };
 }

@@ -162,7 +162,8 @@ function restoredStep(
   const order = records.find(({ attempt, task }) => attempt !== undefined || task !== undefined);
   if (order !== undefined) {
     const orderName = [order.attempt, order.task === undefined ? undefined : `task ${order.task}`].filter(Boolean);
-    return ['you', `its order (${orderName.join(', ')}) had no server yet: look in the provider's control panel`];
+    const where = "pass a backup with its status (--filename FILE), or look in the provider's control panel";
+    return ['you', `its record names no server of its order (${orderName.join(', ')}) yet: ${where}`];
   }
   if (records.length > 0) return ['you', 'its record names neither a server nor an order'];
   if (view.kind === 'missing') return ['you', 'its record is lost: pass a backup with --filename FILE'];

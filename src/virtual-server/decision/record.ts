@@ -13,6 +13,7 @@ import {
 } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { currentReason } from '../../controller/conditions.ts';
+import { isPaused } from './inputs.ts';
 import type { Action, AttemptNote } from './types.ts';
 
 export type RecordView =
@@ -68,11 +69,13 @@ export function viewRecord(object: VirtualServer, notes: readonly AttemptNote[])
 
 /**
  * What the annotation has to say. While the server is being created, the identifier may stand only in the mirror: the
- * task in the annotation leads to it. The write that records the fingerprint adds it.
+ * task in the annotation leads to it. The write that records the fingerprint adds it. A paused or deleted object may
+ * wait for long, so it does not put this off.
  */
-function ofAnnotation({ status }: VirtualServer, own: ServerRecord, merged: ServerRecord): ServerRecord {
+function ofAnnotation(object: VirtualServer, own: ServerRecord, merged: ServerRecord): ServerRecord {
   const isOnItsWay = own.task !== undefined && own.identifier === undefined;
-  if (!isOnItsWay || currentReason(status?.conditions) !== 'Creating') return merged;
+  const waits = isPaused(object) || object.metadata.deletionTimestamp !== undefined;
+  if (!isOnItsWay || waits || currentReason(object.status?.conditions) !== 'Creating') return merged;
   const { identifier: _identifier, ...rest } = merged;
   return rest;
 }
@@ -146,6 +149,8 @@ function mergeRecords(annotated: ServerRecord | undefined, mirror: ServerRecord 
   if (annotated === undefined || mirror === undefined) return annotated ?? mirror;
   for (const field of ['identifier', 'task', 'attempt'] as const) {
     const [a, b] = [annotated[field], mirror[field]];
+    // An adoption replaces a server that the order led to in vain, and it always comes later than the order.
+    if (field === 'identifier' && annotated.mode !== mirror.mode) continue;
     if (a !== undefined && b !== undefined && a !== b) {
       return { problem: `${field} is ${a} in the annotation and ${b} in status.record`, other: 'status.record' };
     }

@@ -170,7 +170,7 @@ describe('kubectl vps adopt --from-record', () => {
       expect.stringContaining('1 annotated, 0 already done, 0 skipped, 0 failed, 2 need you'),
     ]);
     expect(stderr).toMatch(new RegExp(`^copy .*needs you +server ${copied.identifier} is also named by web`, 'm'));
-    expect(stderr).toMatch(/^lost .*needs you +its order \(.*\) had no server yet/m);
+    expect(stderr).toMatch(/^lost .*needs you +its record names no server of its order \(.*\) yet/m);
     await world.waitForReason('db', 'Available', 'Ready');
     for (const name of ['copy', 'lost', 'other', 'web']) expect(await adoptOf(world, name)).toBeUndefined();
     expect(sent(world)).toHaveLength(4);

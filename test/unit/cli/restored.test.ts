@@ -168,7 +168,7 @@ describe('the step for an object', () => {
       what: 'with an open order in the record',
       parts: { record: OPEN },
       step: 'you',
-      why: 'order (a1, task 7) had no server yet',
+      why: 'names no server of its order (a1, task 7) yet: pass a backup with its status',
     },
     {
       what: 'with an expired server in the record',

@@ -14,7 +14,7 @@ import { accountOf, isOverdue, withMemo, type View } from '../view.ts';
 import { namesOf, resolveAdvice, taskInUse, taskNotVisible, unprovenTask } from '../words.ts';
 
 export function settleTask(asked: View, record: ServerRecord, outcome: Outcome): Next {
-  const { vouched: _vouched, ...memo } = asked.facts.memo;
+  const { vouched: before, ...memo } = asked.facts.memo;
   const at = withMemo(asked, memo);
   switch (outcome.type) {
     case 'pending':
@@ -26,7 +26,11 @@ export function settleTask(asked: View, record: ServerRecord, outcome: Outcome):
       if ('verdict' in named)
         return retryLater(at, 'pollTask', { record, verdict: named.verdict }, at.facts.timing.pollMs);
       const vouched = vouchedBy(at, named);
-      if (outcome.type === 'pending') return pending(withMemo(at, vouched), named, outcome.status, record);
+      if (outcome.type === 'pending') {
+        // The API server has refused the status that was to keep the identifier.
+        const isRefused = before !== undefined && before.identifier === named.identifier;
+        return pending(withMemo(at, vouched), named, outcome.status, { known: record, isRefused });
+      }
       const { readInstead: _readInstead, ...rest } = withoutDenials(vouched);
       return goOn(
         { ...rest, failures: 0, taskComplete: named.identifier ?? outcome.identifier },
@@ -95,8 +99,13 @@ function mistaken(at: View, record: ServerRecord, problem: string): Next {
   );
 }
 
-/** `known`: the record before the task answered. */
-function pending(at: View, record: ServerRecord, message: string | undefined, known: ServerRecord): Next {
+/** `known`: the record before the task answered. `isRefused`: the mirror cannot be written. */
+function pending(
+  at: View,
+  record: ServerRecord,
+  message: string | undefined,
+  { known, isRefused }: { known: ServerRecord; isRefused: boolean },
+): Next {
   const isNew = record !== known;
   const settling = withMemo(at, withoutTaskDenials(at.facts.memo));
   const { object, facts, deleting } = settling;
@@ -116,7 +125,7 @@ function pending(at: View, record: ServerRecord, message: string | undefined, kn
   if (overdue) return retryLater(settling, 'pollTask', parts, facts.timing.pollMs, isNew ? record : undefined);
   const plan = { action: 'pollTask', afterMs: jittered(facts.timing.pollMs, facts) } as const;
   // The annotation may lack the identifier while the server is being created (record.ts): one write less.
-  const isInMirror = verdict.reason === 'Creating' && record.account === known.account;
+  const isInMirror = verdict.reason === 'Creating' && record.account === known.account && !isRefused;
   return rest(settling, parts, plan, { ...facts.memo, failures: 0 }, isNew && !isInMirror ? record : undefined);
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { FINALIZER, START_OVER_ANNOTATION } from '../../../../src/api/names.ts';
+import { FINALIZER, PAUSED_ANNOTATION, START_OVER_ANNOTATION } from '../../../../src/api/names.ts';
 import type { ReadyReason } from '../../../../src/api/conditions.ts';
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import { withVerdict } from '../../../../src/controller/conditions.ts';
@@ -258,6 +258,21 @@ const cases: Case[] = [
     view: own(HELD, true),
   },
   {
+    reason: 'the annotation gets the identifier at once if the object is paused',
+    shape: {
+      annotated: TASKED,
+      mirror: HELD,
+      status: because('Creating'),
+      annotations: { [PAUSED_ANNOTATION]: 'true' },
+    },
+    view: own(HELD, true),
+  },
+  {
+    reason: 'the annotation gets the identifier at once if the object is being deleted',
+    shape: { annotated: TASKED, mirror: HELD, status: because('Creating'), deleting: true },
+    view: own(HELD, true),
+  },
+  {
     reason: 'the annotation gets the identifier if it has no task that leads there',
     shape: { annotated: ATTEMPTED, mirror: HELD, status: because('Creating') },
     view: own(HELD, true),
@@ -286,6 +301,16 @@ const cases: Case[] = [
     reason: "of two values of an unknown key, the mirror's counts if the annotation was rolled back",
     shape: { annotated: { ...TASKED, ...{ zone: 'Z1' } }, mirror: unknown({ zone: 'Z2' }) },
     view: own(unknown({ zone: 'Z2' }), true),
+  },
+  {
+    reason: 'an adoption replaces the server that the order had named',
+    shape: { annotated: { ...adopted, identifier: 'srv2' }, mirror: HELD },
+    view: own({ ...adopted, identifier: 'srv2' }, true),
+  },
+  {
+    reason: 'an adoption that only the mirror still has replaces the server that the order had named',
+    shape: { annotated: HELD, mirror: { ...adopted, identifier: 'srv2' } },
+    view: own({ ...adopted, identifier: 'srv2' }, true),
   },
   {
     reason: 'an adoption keeps the unknown keys that only the other side has',

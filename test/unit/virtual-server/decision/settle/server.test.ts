@@ -70,6 +70,12 @@ describe('settling a poll', () => {
     expect(next).not.toHaveProperty('record');
   });
 
+  it('records the identifier in the annotation if the status that named it could not be written', () => {
+    const first = settle(webWith(TASKED), poll, pending('srv1'), gathered());
+    const second = settle(webWith(TASKED), poll, pending('srv1'), gathered({ memo: first.memo }));
+    expect([first.record, second.record]).toEqual([undefined, HELD]);
+  });
+
   it.each<{ what: string; object: VirtualServer; outcome: Outcome }>([
     { what: 'is being deleted', object: webWith(TASKED, { deleting: true }), outcome: pending('srv1') },
     {
