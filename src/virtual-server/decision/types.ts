@@ -47,6 +47,8 @@ export interface Memo {
   taskComplete?: string;
   /** The task, polled with this account, has named this server. */
   vouched?: { identifier: string; account: string };
+  /** When the status last told the progress of the task, on the monotonic clock (ms). */
+  toldAt?: number | undefined;
   /** The inputs when the provider was last asked about the task or the server, whatever it answered. */
   looked?: string;
   /**

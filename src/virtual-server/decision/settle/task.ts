@@ -1,5 +1,5 @@
 /** What polling a task means for its object. Pure. */
-import type { Verdict } from '../../../controller/conditions.ts';
+import { currentReason, type Verdict } from '../../../controller/conditions.ts';
 import { MAX_IDENTIFIER, type ServerRecord } from '../../../api/record.ts';
 import type { VirtualServer, VirtualServerSpec, VirtualServerStatus } from '../../../api/virtual-server.ts';
 import { denied, isProven, pauseOf, unprovenVerdict, withoutDenials } from '../absence.ts';
@@ -126,7 +126,23 @@ function pending(
   const plan = { action: 'pollTask', afterMs: jittered(facts.timing.pollMs, facts) } as const;
   // The annotation may lack the identifier while the server is being created (record.ts): one write less.
   const isInMirror = verdict.reason === 'Creating' && record.account === known.account && !isRefused;
-  return rest(settling, parts, plan, { ...facts.memo, failures: 0 }, isNew && !isInMirror ? record : undefined);
+  const memo = { ...facts.memo, failures: 0, toldAt: facts.monotonic };
+  const next = rest(settling, parts, plan, memo, isNew && !isInMirror ? record : undefined);
+  if (isNew || verdict.reason !== 'Creating' || !isToldAlready(settling, task)) return next;
+  const { status: _status, ...silent } = next;
+  return { ...silent, memo: { ...next.memo, toldAt: facts.memo.toldAt } };
+}
+
+/** Where polls are frequent, progress is told only this often (ms), or after ten polls: each text costs a write. */
+const PROGRESS_MS = 10_000;
+
+/** True if the status already says, and has said for a short time only, that this task runs. */
+function isToldAlready({ object, facts }: View, task: number): boolean {
+  const { status, metadata } = object;
+  const isCurrent = status?.observedGeneration === metadata.generation && status.task?.id === task;
+  if (!isCurrent || currentReason(status.conditions) !== 'Creating') return false;
+  const { toldAt = -Infinity } = facts.memo;
+  return facts.monotonic - toldAt < Math.min(PROGRESS_MS, 10 * facts.timing.pollMs);
 }
 
 /** Keeps denials of the server when the task answers: a `not-created` annotation counts only with them. */

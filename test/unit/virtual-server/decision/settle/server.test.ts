@@ -56,6 +56,23 @@ describe('settling a poll', () => {
     expect(next.requeueAfterMs).toBe(54_000);
   });
 
+  it.each([
+    { pollMs: 60_000, afterMs: 9_999, isTold: false },
+    { pollMs: 60_000, afterMs: 10_000, isTold: true },
+    { pollMs: 100, afterMs: 999, isTold: false },
+    { pollMs: 100, afterMs: 1_000, isTold: true },
+  ])('tells progress every ten seconds or ten polls ($afterMs ms at $pollMs ms)', ({ pollMs, afterMs, isTold }) => {
+    const timing = { ...facts().timing, pollMs };
+    const first = settle(webWith(HELD), pollHeld, pending('srv1', 'at 10%'), gathered({ timing }));
+    const object = webWith(HELD, { status: first.status ?? {} });
+    const later = gathered({ timing, memo: first.memo, monotonic: facts().monotonic + afterMs });
+    const second = settle(object, pollHeld, pending('srv1', 'at 20%'), later);
+    expect(second.status?.task?.message).toBe(isTold ? 'at 20%' : undefined);
+    expect(second.requeueAfterMs).toBe(first.requeueAfterMs);
+    const failed = settle(object, pollHeld, pending('srv1', 'failed'), later);
+    expect(failed.again).toBe(true);
+  });
+
   it('leaves no status field that was copied from another object', () => {
     const copied = webWith(TASKED, { status: { serverStatus: 'running', ipv6: ['2001:db8::9'] } });
     const { status } = settled(copied, poll, pending('srv1'));
