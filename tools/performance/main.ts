@@ -12,22 +12,19 @@ const PAGE = join(DOCS, 'reference/performance.md');
 const FIGURES = join(DOCS, 'reference/performance.json');
 const PICTURE = join(DOCS, 'pictures/performance.svg');
 
-/** Path to content, as the figures that were taken over last require it. */
-export async function performancePages(): Promise<Map<string, string>> {
-  const figures = JSON.parse(await readFile(FIGURES, 'utf8')) as Figures[];
+/** Path to content of the pages. `files`: results to take over; without any, the figures that were taken over last. */
+export async function performancePages(files: readonly string[] = []): Promise<Map<string, string>> {
+  const texts = await Promise.all(files.map((file) => readFile(file, 'utf8')));
+  const figures =
+    texts.length > 0
+      ? figuresOf(texts.flatMap(parseResults))
+      : (JSON.parse(await readFile(FIGURES, 'utf8')) as Figures[]);
   return new Map([
+    [FIGURES, `${JSON.stringify(figures, null, 2)}\n`],
     [PAGE, withFigures(await readFile(PAGE, 'utf8'), figures)],
     [PICTURE, picture(figures)],
   ]);
 }
 
-async function takeOver(files: string[]): Promise<void> {
-  const texts = await Promise.all(files.map((file) => readFile(file, 'utf8')));
-  await writeFile(FIGURES, `${JSON.stringify(figuresOf(texts.flatMap(parseResults)), null, 2)}\n`);
-}
-
-if (import.meta.main) {
-  const files = process.argv.slice(2);
-  if (files.length > 0) await takeOver(files);
-  for (const [path, content] of await performancePages()) await writeFile(path, content);
-}
+if (import.meta.main)
+  for (const [path, content] of await performancePages(process.argv.slice(2))) await writeFile(path, content);

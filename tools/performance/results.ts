@@ -16,7 +16,7 @@ const resultSchema = z.object({
   /** Peak of the resident memory. */
   peakRssMb: z.number().optional(),
   /** From the create of one object to its order at the provider. */
-  singleReactionMs: z.object({ p50: z.number(), p99: z.number() }).optional(),
+  singleReactionMs: z.object({ p50: z.number().optional() }).optional(),
   api: z.object({ writesPerObject: z.number() }).optional(),
   phases: z.array(z.object({ name: z.string(), cpu })).default([]),
 });
