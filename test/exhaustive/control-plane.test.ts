@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { startControlPlane, type ControlPlane } from '../../../tools/control-plane/control-plane.ts';
+import { startControlPlane, type ControlPlane } from '../../tools/control-plane/control-plane.ts';
 
 const run = promisify(execFile);
 
@@ -28,7 +28,7 @@ describe('the control plane that integration tests share', () => {
   const shared = { kubectl: inject('kubectl'), kubeconfigPath: inject('kubeconfigPath') };
 
   it('has the version that go.mod pins', async () => {
-    const goMod = await readFile(new URL('../../../tools/control-plane/go.mod', import.meta.url), 'utf8');
+    const goMod = await readFile(new URL('../../tools/control-plane/go.mod', import.meta.url), 'utf8');
     const pinned = /k8s\.io\/kubernetes v(\d+\.\d+)\./.exec(goMod)?.[1];
     const { serverVersion } = JSON.parse(await kubectl(shared, 'version', '--output=json')) as {
       serverVersion: { gitVersion: string };
@@ -113,7 +113,7 @@ describe('a separate control plane', () => {
 });
 
 describe('a process that runs a control plane', () => {
-  const main = new URL('../../../tools/control-plane/main.ts', import.meta.url).pathname;
+  const main = new URL('../../tools/control-plane/main.ts', import.meta.url).pathname;
 
   it.for(['SIGTERM', 'SIGKILL'] as const)('leaves no process and no folder behind after %s', async (signal) => {
     const child = execFile(process.execPath, [main]);
