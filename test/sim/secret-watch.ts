@@ -180,6 +180,8 @@ export class SecretWatch {
     };
     this.#objects.set(uid, known);
     if (name !== undefined) known.names.add(name);
+    // The operator goes by the present spec, and a person may change that before the Secret is emptied.
+    if (this.#expired.get(uid)?.name !== name) this.#expired.delete(uid);
     if (metadata.deletionTimestamp !== undefined) known.deletedAt = Math.min(known.deletedAt, this.#now());
     const mirror = object.status?.record;
     if (mirror?.owner === uid && mirror.identifier !== undefined) known.held.add(mirror.identifier);
