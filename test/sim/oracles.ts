@@ -68,8 +68,12 @@ function releasedJustNow(
   { guardedAt, abandonedServers }: People['truth'],
   now: number,
 ): boolean {
-  return api.servers.changes.some(({ object, deleted }) => {
-    if (!deleted || ownership.serverOf(object)?.serial !== serial) return false;
+  const { changes } = api.servers;
+  // The last version may name nothing: a release removes the annotation, and a person may have wiped the status.
+  const holders = changes.filter(({ object }) => ownership.serverOf(object)?.serial === serial);
+  const uids = new Set(holders.map(({ object }) => object.metadata.uid));
+  return changes.some(({ object, deleted }) => {
+    if (!deleted || !uids.has(object.metadata.uid)) return false;
     const isSetToRetain = now - (guardedAt.get(object.metadata.uid) ?? -Infinity) < UNDER_WAY_MS;
     // A person falsely said that the server was gone.
     const isAsked = object.spec.deletionPolicy === 'Delete' && !object.spec.deletionProtection;
