@@ -115,7 +115,7 @@ export async function bundle(out: string): Promise<string> {
     // appear in logs and stack traces. `keepNames` would set the name of each closure whenever one is created.
     minifyWhitespace: true,
     minifySyntax: true,
-    // Node prints the line of an error that nobody caught.
+    // Node prints the line of an uncaught error.
     lineLimit: 500,
     sourcemap: 'external',
     // Undefined in the source: a process that runs from source has no version.

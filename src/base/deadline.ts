@@ -18,7 +18,7 @@ export class Deadline {
     else outer?.addEventListener('abort', this.#abort, { once: true });
   }
 
-  /** Why the work has to end; undefined while it may go on. */
+  /** Why the work has to end; undefined before that. */
   get reason(): Error | undefined {
     return this.#reason;
   }
@@ -46,7 +46,7 @@ export class Deadline {
     for (const listener of [...this.#listeners]) listener(reason);
   }
 
-  /** The work is over: nothing ends it any more. */
+  /** Call it after the work: from then on, neither the time nor `outer` ends it. */
   clear(): void {
     clearTimeout(this.#timer);
     this.#outer?.removeEventListener('abort', this.#abort);

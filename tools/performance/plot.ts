@@ -5,7 +5,7 @@ import type { Figures } from './results.ts';
 export interface Panel {
   title: string;
   value: (figures: Figures) => number | undefined;
-  /** The scale of the measure; that of the number of servers is always logarithmic. */
+  /** The scale of the measure. The number of servers always has a logarithmic one. */
   scale?: 'value' | 'log';
 }
 

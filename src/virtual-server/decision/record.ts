@@ -68,9 +68,9 @@ export function viewRecord(object: VirtualServer, notes: readonly AttemptNote[])
 }
 
 /**
- * What the annotation has to say. While the server is being created, the identifier may stand only in the mirror: the
- * task in the annotation leads to it. The write that records the fingerprint adds it. A paused or deleted object may
- * wait for long, so it does not put this off.
+ * What the annotation has to say. While the server is being created, the mirror alone may have the identifier: the task
+ * in the annotation leads to it. The write that records the fingerprint adds it. A paused or deleted object may wait for
+ * a long time, so its annotation gets the identifier at once.
  */
 function ofAnnotation(object: VirtualServer, own: ServerRecord, merged: ServerRecord): ServerRecord {
   const isOnItsWay = own.task !== undefined && own.identifier === undefined;

@@ -37,7 +37,7 @@ describe('a deadline', () => {
     expect(new Deadline(1_000, () => LATE, outer.signal).reason).toBe(STOPPED);
   });
 
-  it('ends no more once the work is over', () => {
+  it('does not end after the work', () => {
     const outer = new AbortController();
     const deadline = new Deadline(1_000, () => LATE, outer.signal);
     deadline.clear();
@@ -46,7 +46,7 @@ describe('a deadline', () => {
     expect(deadline.reason).toBeUndefined();
   });
 
-  it('is a signal too, whether somebody asks before the end or after it', () => {
+  it('is a signal too, before the end and after it', () => {
     const deadline = new Deadline(1_000, () => LATE);
     const { signal } = deadline;
     expect(deadline.signal).toBe(signal);

@@ -248,7 +248,7 @@ const cases: Case[] = [
     view: own(adopted, false),
   },
   {
-    reason: 'while the server is being created, the identifier may stand in the mirror alone',
+    reason: 'while the server is being created, the mirror alone may have the identifier',
     shape: { annotated: TASKED, mirror: HELD, status: because('Creating') },
     view: own(HELD, false),
   },
