@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { sharedRead } from '../../../src/base/shared-read.ts';
 
 describe('a shared read', () => {
-  /** Reads that end when the test says so, with the number of the read. */
+  /** Reads that the test ends, with the number of the read. */
   function reads() {
     const begun: PromiseWithResolvers<number>[] = [];
     const ask = sharedRead(() => {

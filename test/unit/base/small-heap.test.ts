@@ -1,4 +1,4 @@
-/** The size of a real heap, in a process of its own: V8's flags hold for the whole process. */
+/** The size of a real heap, in a separate process: V8's flags hold for the whole process. */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';

@@ -110,7 +110,7 @@ describe('settling a create', () => {
     expect(action).toMatchObject({ verdict: { message: withoutPointer(message).replace(/\.$/, '') } });
   });
 
-  it('keeps the cause of an unknown outcome, and advises for the object as it is now', () => {
+  it('keeps the cause of an unknown outcome, and gives the advice that fits the object now', () => {
     const { status = {} } = after({ kind: 'unknown', error });
     const now = (shape: Shape): unknown =>
       decide(webWith(ATTEMPTED, { status, ...shape }), gathered({ notes: [sending] }));
