@@ -56,7 +56,7 @@ export class Ownership {
    * them.
    */
   readonly #adoptedTooLate = new Set<string>();
-  /** Serials of servers that an operator has read for their object and can recognize. */
+  /** Serials of servers that an operator has read for their object and can recognize by the object's record. */
   readonly #read = new Set<number>();
   #seen = 0;
 
@@ -116,7 +116,9 @@ export class Ownership {
     for (const { object } of this.#api.servers.changes.slice(this.#seen)) {
       const record = recordOf(object);
       // Without a hardware address, a server cannot be told apart from a later one with the same name.
-      if (record?.fingerprint?.macs !== undefined) this.#read.add(this.serverOf(object)?.serial ?? -1);
+      const serial = this.serverOf(object)?.serial ?? -1;
+      if (record?.fingerprint?.macs !== undefined) this.#read.add(serial);
+      else this.#read.delete(serial);
       if (record?.mode !== 'adopt' || record.identifier === undefined) continue;
       const { identifier } = record;
       const { uid } = object.metadata;

@@ -10,7 +10,7 @@ import { virtualServer, withAnnotations, withSpec } from '../gen/virtual-server.
 import type { ApiServer } from './api-server.ts';
 import { abandon } from './caretaker.ts';
 import type { Surroundings } from './connections.ts';
-import { isContested, isUnconfirmed } from './ownership.ts';
+import { isAlive, isContested, isUnconfirmed } from './ownership.ts';
 import { recordOf } from '../gen/records.ts';
 import type { Random } from './random.ts';
 
@@ -50,6 +50,7 @@ export class Restorer {
   dropRecord(): void {
     const object = this.#any();
     if (object?.status?.record?.attempt === undefined && object?.status?.record?.identifier === undefined) return;
+    if (this.#wouldForgetItsServer(object)) return;
     const { namespace, name } = object.metadata;
     this.#tell(`drop record annotation of ${namespace}/${name}`);
     this.#api.servers.annotate(namespace, name, { [RECORD_ANNOTATION]: null });
@@ -63,6 +64,7 @@ export class Restorer {
     // While a create is in flight, only the annotation (and the journal) has its attempt: a documented limit.
     const present = parseRecord(object.metadata.annotations?.[RECORD_ANNOTATION]);
     if (present.ok && present.record?.attempt !== mirror.attempt) return;
+    if (this.#wouldForgetItsServer(object)) return;
     const older = this.#api.servers.changes
       .filter(({ object: { metadata } }) => metadata.uid === object.metadata.uid)
       .map(({ object: { metadata } }) => metadata.annotations?.[RECORD_ANNOTATION])
@@ -72,6 +74,16 @@ export class Restorer {
     const text = this.#random.pick(older) ?? null;
     this.#tell(`roll record of ${namespace}/${name} back to ${text ?? ''}`);
     this.#api.servers.annotate(namespace, name, { [RECORD_ANNOTATION]: text });
+  }
+
+  /**
+   * Whether only the annotation can recognize the object's server, and the server is gone. Without the annotation, a later
+   * server with the same identifier is taken for it (documented limit).
+   */
+  #wouldForgetItsServer(object: VirtualServer): boolean {
+    if (object.status?.record?.fingerprint !== undefined) return false;
+    const life = this.#parts.ownership.serverOf(object);
+    return life !== undefined && !isAlive(life);
   }
 
   /**
