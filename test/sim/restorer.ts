@@ -43,14 +43,16 @@ export class Restorer {
     if (this.#parts.ownership.numbersRepeat && !isNamed) return;
     // Without its status, a record does not stop other objects from adopting the server (documented).
     if (isContested(object, this.#api.servers.list())) return;
+    if (this.#wouldForgetItsServer(object, annotated.record)) return;
     this.#tell(`wipe status of ${object.metadata.namespace}/${object.metadata.name}`);
     this.#api.wipeStatus(object.metadata.namespace, object.metadata.name);
   }
 
   dropRecord(): void {
     const object = this.#any();
-    if (object?.status?.record?.attempt === undefined && object?.status?.record?.identifier === undefined) return;
-    if (this.#wouldForgetItsServer(object)) return;
+    const mirror = object?.status?.record;
+    if (object === undefined || (mirror?.attempt === undefined && mirror?.identifier === undefined)) return;
+    if (this.#wouldForgetItsServer(object, mirror)) return;
     const { namespace, name } = object.metadata;
     this.#tell(`drop record annotation of ${namespace}/${name}`);
     this.#api.servers.annotate(namespace, name, { [RECORD_ANNOTATION]: null });
@@ -64,7 +66,7 @@ export class Restorer {
     // While a create is in flight, only the annotation (and the journal) has its attempt: a documented limit.
     const present = parseRecord(object.metadata.annotations?.[RECORD_ANNOTATION]);
     if (present.ok && present.record?.attempt !== mirror.attempt) return;
-    if (this.#wouldForgetItsServer(object)) return;
+    if (this.#wouldForgetItsServer(object, mirror)) return;
     const older = this.#api.servers.changes
       .filter(({ object: { metadata } }) => metadata.uid === object.metadata.uid)
       .map(({ object: { metadata } }) => metadata.annotations?.[RECORD_ANNOTATION])
@@ -77,13 +79,14 @@ export class Restorer {
   }
 
   /**
-   * Whether only the annotation can recognize the object's server, and the server is gone. Without the annotation, a later
-   * server with the same identifier is taken for it (documented limit).
+   * Whether the object's server is gone, and the copy of the record that remains cannot recognize it: a later server with
+   * the same identifier is then taken for it (documented limit).
    */
-  #wouldForgetItsServer(object: VirtualServer): boolean {
-    if (object.status?.record?.fingerprint !== undefined) return false;
+  #wouldForgetItsServer(object: VirtualServer, remaining: { fingerprint?: unknown }): boolean {
+    if (remaining.fingerprint !== undefined || recordOf(object)?.fingerprint === undefined) return false;
+    // An expired object has no server anymore.
     const life = this.#parts.ownership.serverOf(object);
-    return life !== undefined && !isAlive(life);
+    return life === undefined || !isAlive(life);
   }
 
   /**
