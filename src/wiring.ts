@@ -1,4 +1,4 @@
-/** Assembles the modules of the operator for one configuration. */
+/** Opens the journal and all connections for one configuration, and gives them to operator.ts. */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { LeaderElection } from './controller/leader-election.ts';

@@ -1,5 +1,5 @@
 /**
- * Token bucket of the process. Requests with a higher priority go first. Within a priority tenants take turns, and the
+ * Token bucket that limits the requests to the provider (`--provider-qps`). Requests with a higher priority go first. Within a priority tenants take turns, and the
  * requests of one tenant go in order of arrival.
  */
 import type { Timers } from '../base/timers.ts';

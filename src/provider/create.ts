@@ -1,4 +1,7 @@
-/** Sends an order and classifies the response: docs/concepts/design.md, "What an answer to the order means". */
+/**
+ * Sends an order and classifies the response: docs/concepts/design.md, "What an answer to the order means". What follows
+ * for the object: virtual-server/decision/settle/create.ts.
+ */
 import type { Caller } from './caller.ts';
 import { toTask } from './endpoints.ts';
 import type { Endpoints } from './endpoints.ts';

@@ -1,6 +1,6 @@
 /**
  * Scenarios: lives of objects as people drive them. Whatever the fault, each life reaches the end that its scenario
- * states.
+ * states. A new one is added here for `crash/`, in gaps.ts for `stale/`, and by its name in replicas.ts for two replicas.
  */
 import { ADOPT_ANNOTATION } from '../../src/api/names.ts';
 import { DEFAULT_KEY } from '../../src/simulator/index.ts';

@@ -766,14 +766,14 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'lets an identifier suffice for a DELETE under another account',
-    file: 'src/virtual-server/decision/checks/deleting.ts',
+    file: 'src/virtual-server/decision/checks/cancellation.ts',
     find: 'const isOther = account !== undefined && !isSameAccount(account, accountOf(facts));',
     replace: "const isOther = account === '';",
     tests: ['--project', 'unit', 'test/unit/virtual-server/visit/perform.test.ts'],
   },
   {
     name: 'sends a DELETE for a missing server without reading it',
-    file: 'src/virtual-server/decision/checks/deleting.ts',
+    file: 'src/virtual-server/decision/checks/cancellation.ts',
     find: "|| mode === 'adopt' || missingAt !== undefined;",
     replace: "|| mode === 'adopt';",
     tests: ['--project', 'unit', 'test/unit/virtual-server/visit/perform.test.ts'],
@@ -1005,7 +1005,7 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'sends a DELETE after a 404 for a server that was read before',
-    file: 'src/virtual-server/decision/checks/deleting.ts',
+    file: 'src/virtual-server/decision/checks/cancellation.ts',
     find: 'const wasRead = fingerprint !== undefined ||',
     replace: 'const wasRead =',
     tests: ['--project', 'unit', 'test/unit/virtual-server/visit/perform.test.ts'],
@@ -1047,13 +1047,13 @@ export const MUTANTS: Mutant[] = [
   },
   {
     name: 'cancels servers while the CRD is being deleted by mistake',
-    file: 'src/virtual-server/decision/checks/deleting.ts',
+    file: 'src/virtual-server/decision/checks/cancellation.ts',
     find: "if (definition !== 'kept' && definition !== 'deletionAllowed')",
     replace: "if (definition === 'forbidden')",
   },
   {
     name: 'cancels servers although it may not read the CRD',
-    file: 'src/virtual-server/decision/checks/deleting.ts',
+    file: 'src/virtual-server/decision/checks/cancellation.ts',
     find: "if (definition !== 'kept' && definition !== 'deletionAllowed')",
     replace: "if (definition === 'deleting')",
     tests: ['--project', 'unit', 'test/unit/virtual-server/visit/perform.test.ts'],

@@ -1,4 +1,7 @@
-/** Messages that several places share: what is the case, and what you can do. Pure. */
+/**
+ * Messages that several places share: what is the case, and what you can do. A message that only one place needs stands
+ * beside its reason; controller/conditions.ts adds the link and limits the length. Pure.
+ */
 import {
   ACCEPT_SERVER_ANNOTATION,
   ADOPT_ANNOTATION,

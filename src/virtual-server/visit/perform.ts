@@ -154,7 +154,7 @@ async function lookedAt(outcome: Outcome, record: ServerRecord, view: View, room
   return { ...outcome, ...(probed && { probed }), ...(connection && { connection }) };
 }
 
-/** Everything that a DELETE needs was checked before: see `cancellation` in decision/checks/deleting.ts. */
+/** Everything that a DELETE needs was checked before: see `cancellation` in decision/checks/cancellation.ts. */
 async function deleteServer(
   { identifier, leave }: Extract<Action, { type: 'deleteServer' }>,
   session: Session,

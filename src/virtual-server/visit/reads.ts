@@ -1,4 +1,4 @@
-/** Reads tasks and servers, and tells whether a 404 of the provider proves anything. */
+/** Reads tasks and servers at the provider, and tells whether a 404 of the provider proves anything. */
 import { isProviderError } from '../../provider/errors/provider-error.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { isSameAccount } from '../decision/account.ts';

@@ -1,6 +1,6 @@
 /** Watches the server of an object that is not being deleted, and cancels it when it expires. */
 import { timestamp } from '../../../base/timestamp.ts';
-import { cancellation } from './deleting.ts';
+import { cancellation } from './cancellation.ts';
 import { isToExpire } from '../expiry.ts';
 import { isProvisioned } from '../status.ts';
 import type { Action } from '../types.ts';

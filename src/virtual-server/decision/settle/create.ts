@@ -1,4 +1,7 @@
-/** What the answer to an order means for its object (design.md, "What an answer to the order means"). Pure. */
+/**
+ * What the answer to an order means for its object (design.md, "What an answer to the order means"). provider/create.ts
+ * made the outcome of the HTTP response. Pure.
+ */
 import type { ServerRecord } from '../../../api/record.ts';
 import type { CreateOutcome } from '../../../provider/types.ts';
 import { compose, eventsOf } from '../compose.ts';
