@@ -1,4 +1,4 @@
-/** Sets the metrics that series.ts defines: counts reported events, and reads all other values when a page is requested. */
+/** Sets the metrics of series.ts: counts reported events, and reads all other values when a page is requested. */
 import { CATALOG_SINGULAR, SERVER_SINGULAR } from '../api/names.ts';
 import type { LoopInstruments } from '../controller/instruments.ts';
 import type { LoopVitals } from '../controller/vitals.ts';

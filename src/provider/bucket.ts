@@ -1,6 +1,6 @@
 /**
- * Token bucket that limits the requests to the provider (`--provider-qps`). Requests with a higher priority go first. Within a priority tenants take turns, and the
- * requests of one tenant go in order of arrival.
+ * Token bucket that limits the requests to the provider (`--provider-qps`). Requests with a higher priority go first. Within
+ * a priority tenants take turns, and the requests of one tenant go in order of arrival.
  */
 import type { Timers } from '../base/timers.ts';
 import { Turns } from './turns.ts';

@@ -9,8 +9,8 @@ import { accountOf, notYetOrGone, type OwnView } from '../view.ts';
 
 /**
  * The operator reads and recognizes the server first, since another server may have got the identifier. It then reads
- * the object live and decides again from the start, so that no cached state cancels a server. It reads the definition
- * last: the API server marks the definition for deletion before it deletes any object.
+ * the object and decides again from the start. It reads the definition last: the API server marks the definition for
+ * deletion before it deletes any object.
  */
 export function cancellation(view: OwnView, identifier: string): Action {
   const first = notYetOrGone(view, 'deleteServer');
