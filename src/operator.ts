@@ -139,6 +139,7 @@ export class Operator {
         objects,
         reconciler,
         workers: options.maxConcurrentReconciles,
+        read: (...object) => kube.getVirtualServer(...object),
         priorityOf: urgencyOf,
         progress,
         timers,

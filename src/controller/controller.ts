@@ -32,6 +32,8 @@ export interface ObjectStore<T> {
   catchUp(key: string, known: T | undefined): boolean;
   /** As `OwnWrites.onList`. */
   onList(): (resourceVersion: string, listed: readonly T[]) => readonly T[];
+  /** As `OwnWrites.compare`. */
+  compare(known: T, live: T | undefined): boolean;
 }
 
 /** Another kind whose changes trigger visits of this controller's objects. */
@@ -49,6 +51,12 @@ export interface ControllerOptions<T extends KubeObject> {
   watches?: readonly Watch<KubeObject>[];
   reconciler: Reconciler<T>;
   workers: number;
+  /**
+   * Reads the object from the API server, never from a cache; undefined if it does not exist. Called after a conflict if
+   * the newest version is an own write that the watch has not reported. Without it, that write counts as undone, so the
+   * next visit starts from the cache: enough for a kind whose every write names its version.
+   */
+  read?: (namespace: string, name: string) => Promise<T | undefined>;
   /** How urgent the next visit of the object is: 0 goes first; undefined: the object does not exist. */
   priorityOf?: (object: T | undefined) => number;
   /** The reconciler marks each step here if a visit can take long. */
@@ -167,12 +175,33 @@ export class Controller<T extends KubeObject> {
     } catch (error) {
       this.#queue.addRateLimited(key);
       const fields = { key, uid: object?.metadata.uid, err: error };
-      const isExpected = error instanceof KubeError && (error.code === 'Conflict' || error.code === 'NotFound');
+      const isConflict = error instanceof KubeError && error.code === 'Conflict';
+      const isExpected = isConflict || (error instanceof KubeError && error.code === 'NotFound');
       if (isExpected) log.debug(fields, 'reconcile met a newer version; retrying');
       // The process closes its connections under whatever still runs; the next process does that work.
       else if (this.#stopped) log.debug(fields, 'reconcile interrupted by the stop');
       else log.error(fields, 'reconcile failed');
+      if (isConflict) await this.#compare(key);
       return isExpected ? 'requeue' : 'error';
+    }
+  }
+
+  /**
+   * A list shows which own writes an etcd restore has undone, except those that were answered while it was read. Such a
+   * write would conflict with everything that follows it.
+   */
+  async #compare(key: string): Promise<void> {
+    const { informer, objects, read, log } = this.#options;
+    const known = objects.newest(key);
+    if (known === undefined || known === informer.get(key)) return;
+    const { namespace, name, uid } = known.metadata;
+    try {
+      const live = await read?.(namespace, name);
+      // The watch reports a deletion.
+      if (read !== undefined && live === undefined) return;
+      if (objects.compare(known, live)) log.debug({ key, uid }, 'the last write to the object was undone');
+    } catch (err) {
+      log.debug({ key, uid, err }, 'cannot read the object after a conflict');
     }
   }
 }

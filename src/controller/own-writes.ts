@@ -81,6 +81,17 @@ export class OwnWrites<T extends KubeObject> {
   }
 
   /**
+   * `live` is what a read returned that began after `known` was written. If it shows that an etcd restore has undone
+   * `known`, forgets `known`; true if it did. Without `live`, nothing vouches for `known`, so it is forgotten too.
+   */
+  compare(known: T, live: T | undefined): boolean {
+    if (this.#written.get(known.metadata.uid)?.object !== known) return false;
+    const isUndone = live === undefined || isNewer(known, live) || (isSame(known, live) && !isDeepEqual(known, live));
+    if (isUndone) this.gone(known);
+    return isUndone;
+  }
+
+  /**
    * Forgets the own write once the cache has caught up with it. True if the cached version is neither `known` nor an
    * own write: another client changed the object.
    */

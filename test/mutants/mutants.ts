@@ -688,6 +688,20 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/fleet/objects.test.ts'],
   },
   {
+    name: 'keeps an undone write that was answered during a list',
+    file: 'src/controller/controller.ts',
+    find: 'if (isConflict) await this.#compare(key);',
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/controller/controller.test.ts'],
+  },
+  {
+    name: 'forgets its own write after every conflict',
+    file: 'src/controller/own-writes.ts',
+    find: 'const isUndone = live === undefined || isNewer(known, live) ||',
+    replace: 'const isUndone = live !== null || isNewer(known, live) ||',
+    tests: ['--project', 'unit', 'test/unit/controller/controller.test.ts'],
+  },
+  {
     name: 'treats two 404s in quick succession as absence',
     file: 'src/virtual-server/decision/absence.ts',
     find: 'return counted >= NEEDED && monotonic - since >= graceMs;',

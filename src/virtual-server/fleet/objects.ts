@@ -59,6 +59,13 @@ export class Objects implements ObjectStore<VirtualServer> {
     };
   }
 
+  /** Like `OwnWrites.compare`. */
+  compare(known: VirtualServer, live: VirtualServer | undefined): boolean {
+    const isUndone = this.#writes.compare(known, live);
+    if (isUndone) this.#undone(known);
+    return isUndone;
+  }
+
   /** Like `OwnWrites.catchUp`. */
   catchUp(key: string, known: VirtualServer | undefined): boolean {
     return this.#writes.catchUp(key, known);

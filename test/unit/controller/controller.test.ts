@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createLogger } from '../../../src/base/logger.ts';
-import { Controller, type Reconciler } from '../../../src/controller/controller.ts';
+import { Controller, type ControllerOptions, type Reconciler } from '../../../src/controller/controller.ts';
 import { noLoopInstruments, type VisitResult } from '../../../src/controller/instruments.ts';
 import { OwnWrites } from '../../../src/controller/own-writes.ts';
 import { KubeError } from '../../../src/kube/error.ts';
@@ -19,6 +19,14 @@ const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resol
 
 /** A running controller of things, with their parts as a secondary watch; `visit` acts as the reconciler. */
 async function running(visit: Reconciler<KubeObject>['reconcile'], ...first: KubeObject[]) {
+  return runningWith({}, visit, ...first);
+}
+
+async function runningWith(
+  options: Pick<ControllerOptions<KubeObject>, 'read'>,
+  visit: Reconciler<KubeObject>['reconcile'],
+  ...first: KubeObject[]
+) {
   const timers = new FakeTimers();
   const things = feedOf(...first);
   const parts = feedOf<KubeObject>();
@@ -47,6 +55,7 @@ async function running(visit: Reconciler<KubeObject>['reconcile'], ...first: Kub
       },
     },
     workers: 2,
+    ...options,
     timers,
     log,
     instruments: { ...noLoopInstruments, visited: (result) => void results.push(result) },
@@ -141,6 +150,66 @@ describe('the controller', () => {
     await pass(3_600_000);
     expect(taken()).toEqual(['default/a 1', 'default/a 1']);
     expect(results).toEqual(['requeue_after', 'error', 'error', 'requeue', 'success']);
+  });
+
+  describe('after a conflict over its last write, which the watch has not reported', () => {
+    const at = (resourceVersion: string): KubeObject => {
+      const { metadata } = thing('a');
+      return { metadata: { ...metadata, resourceVersion } };
+    };
+
+    /** The object is cached with version 1; the operator wrote 5, and its next write meets a conflict. */
+    async function conflict(options: Pick<ControllerOptions<KubeObject>, 'read'>) {
+      let failures = 0;
+      const visit: Reconciler<KubeObject>['reconcile'] = (_key, object) => {
+        const error = object?.metadata.resourceVersion === '5' ? new KubeError('Conflict', 'newer') : undefined;
+        if (error !== undefined) failures += 1;
+        return error === undefined ? Promise.resolve({}) : Promise.reject(error);
+      };
+      const { things, objects, controller, taken, pass, results } = await runningWith(options, visit, at('1'));
+      taken();
+      results.length = 0;
+      objects.saw(at('5'));
+      controller.enqueue('default/a');
+      await settled();
+      await pass(250);
+      return { things, taken, results, failures: () => failures };
+    }
+
+    it.each([
+      { shown: 'an older version', live: at('3') },
+      { shown: 'the same version with other contents', live: { ...at('5'), spec: { size: 2 } } },
+    ])('forgets the write if the API server shows $shown', async ({ live }) => {
+      const { taken, results } = await conflict({ read: () => Promise.resolve(live) });
+      expect(taken()[1]).toBe('default/a 1');
+      expect(results.slice(0, 2)).toEqual(['requeue', 'success']);
+    });
+
+    it.each([
+      { shown: 'a newer version', read: () => Promise.resolve(at('6')) },
+      { shown: 'that the object does not exist', read: () => Promise.resolve(undefined) },
+      { shown: 'nothing, because the read failed', read: () => Promise.reject(new KubeError('Unreachable', 'down')) },
+    ])('keeps the write if the API server shows $shown', async ({ read }) => {
+      const { taken, failures } = await conflict({ read });
+      expect(taken().slice(0, 2)).toEqual(['default/a 5', 'default/a 5']);
+      expect(failures()).toBeGreaterThan(1);
+    });
+
+    it('takes the cached version if it has no means to read the object', async () => {
+      const { taken, results } = await conflict({});
+      expect(taken().slice(0, 2)).toEqual(['default/a 5', 'default/a 1']);
+      expect(results.slice(0, 2)).toEqual(['requeue', 'success']);
+    });
+  });
+
+  it('reads nothing after a conflict over a version that the watch has reported', async () => {
+    let reads = 0;
+    const read = (): Promise<undefined> => Promise.resolve(void (reads += 1));
+    const fails = (): Promise<never> => Promise.reject(new KubeError('Conflict', 'newer'));
+    const { taken, pass } = await runningWith({ read }, fails, thing('a'));
+    await pass(250);
+    expect(taken()).toEqual(['default/a 1', 'default/a 1']);
+    expect(reads).toBe(0);
   });
 
   it('adds the ID of the visit to every line that it logs, even after an await', async () => {

@@ -144,6 +144,31 @@ describe('Objects after etcd was restored from a backup', () => {
     expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('9');
   });
 
+  it('forgets its own write, and what was planned for it, if a read shows an older version', () => {
+    const { objects, put, isHeld } = setUp();
+    put(at('9', web()));
+    const mine = at('10', webWith(HELD));
+    objects.saw(mine);
+    objects.remember(UID, { failures: 0, next: { action: 'readServer', from: 0, at: Infinity, inputs: '' } });
+    expect(objects.compare(mine, at('10', webWith(HELD)))).toBe(false);
+    expect(objects.compare(mine, at('11', web()))).toBe(false);
+    expect(isHeld()).toBe(true);
+    expect(objects.compare(mine, at('9', web()))).toBe(true);
+    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('9');
+    expect(isHeld()).toBe(false);
+    expect(objects.memo(UID)).toEqual({ failures: 0 });
+  });
+
+  it('keeps a write that was answered after the write that it compares', () => {
+    const { objects, put } = setUp();
+    put(at('9', web()));
+    const mine = at('10', webWith(HELD));
+    objects.saw(mine);
+    objects.saw(at('11', webWith(HELD)));
+    expect(objects.compare(mine, at('9', web()))).toBe(false);
+    expect(objects.newest(KEY)?.metadata.resourceVersion).toBe('11');
+  });
+
   it('forgets its own write if the list shows an older version, since versions repeat', () => {
     const { objects, put } = setUp();
     put(at('9', web()));
