@@ -145,6 +145,10 @@ export class Ledger {
     return this.#of('cancel').filter((entry) => fits(entry, filter));
   }
 
+  get cancelCount(): number {
+    return this.#of('cancel').length;
+  }
+
   unknownRoutes(): readonly UnknownRouteEntry[] {
     return this.#of('unknownRoute');
   }
@@ -156,5 +160,7 @@ export class Ledger {
 
 function fits(entry: object, filter: object): boolean {
   const values = entry as Record<string, unknown>;
-  return Object.entries(filter).every(([name, wanted]) => wanted === undefined || values[name] === wanted);
+  const wanted = filter as Record<string, unknown>;
+  for (const name in wanted) if (wanted[name] !== undefined && values[name] !== wanted[name]) return false;
+  return true;
 }

@@ -1,5 +1,5 @@
 /** One simulated run. The seed decides everything; the result is the number of lives and the violations. */
-import { Simulation } from '../../src/simulator/index.ts';
+import { Simulation, type CancelEntry } from '../../src/simulator/index.ts';
 import { ApiServer } from './api-server.ts';
 import { SimDisk } from './disk.ts';
 import { drawProvider, Misfortunes, OTHER_ACCOUNT, OWN_ACCOUNT } from './misfortunes.ts';
@@ -254,13 +254,22 @@ class SimWorld {
   }
 
   #watchCancels(): void {
-    const cancels = this.#simulation.ledger.cancels();
+    // Runs after every event, and few events cancel or report anything.
+    const { ledger } = this.#simulation;
+    if (ledger.cancelCount > this.#cancels) this.#judgeCancels(ledger.cancels());
+    if (this.#api.events.length > this.#events) this.#judgeEvents();
+  }
+
+  #judgeCancels(cancels: readonly CancelEntry[]): void {
     for (const cancel of cancels.slice(this.#cancels)) {
       this.#tell(`the provider cancelled ${cancel.identifier} (serial ${cancel.serial})`);
       const violation = wronglyCancelled(cancel, this.#api, this.#people, this.#scheduler.now);
       if (violation !== undefined) this.#violations.push(violation);
     }
     this.#cancels = cancels.length;
+  }
+
+  #judgeEvents(): void {
     const { events } = this.#api;
     for (const event of events.slice(this.#events))
       this.#violations.push(...falselyReported(event, this.#api, this.#people, this.#simulation));
