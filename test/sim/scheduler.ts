@@ -6,6 +6,7 @@ interface Event {
   fire: () => void;
   /** The process that owns the event and takes it along when it dies; undefined for the outside world. */
   owner: object | undefined;
+  isCancelled: boolean;
 }
 
 export class Scheduler {
@@ -14,22 +15,22 @@ export class Scheduler {
   fired = 0;
   readonly #heap: Event[] = [];
   #order = 0;
-  readonly #dead = new WeakSet();
-  readonly #stoppedUntil = new WeakMap<object, number>();
-  readonly #cancelled = new WeakSet<Event>();
+  // Weak collections would cost the garbage collector more than these few processes take until the run ends.
+  readonly #dead = new Set<object>();
+  readonly #stoppedUntil = new Map<object, number>();
 
   constructor(start: number) {
     this.now = start;
   }
 
   after(ms: number, fire: () => void, owner?: object): object {
-    const event: Event = { at: this.now + Math.max(0, ms), order: this.#order++, fire, owner };
+    const event: Event = { at: this.now + Math.max(0, ms), order: this.#order++, fire, owner, isCancelled: false };
     this.#push(event);
     return event;
   }
 
   cancel(handle: object): void {
-    this.#cancelled.add(handle as Event);
+    (handle as Event).isCancelled = true;
   }
 
   /** The process died: its events never fire. */
@@ -53,7 +54,7 @@ export class Scheduler {
   async run(until: number, then: () => void): Promise<void> {
     for (let event = this.#heap[0]; event !== undefined && event.at <= until; event = this.#heap[0]) {
       this.#pop();
-      if (this.#cancelled.has(event) || (event.owner !== undefined && this.#dead.has(event.owner))) continue;
+      if (event.isCancelled || (event.owner !== undefined && this.#dead.has(event.owner))) continue;
       const goesOn = event.owner === undefined ? undefined : this.#stoppedUntil.get(event.owner);
       if (goesOn !== undefined && event.at < goesOn) {
         event.at = goesOn;
