@@ -40,7 +40,7 @@ export class SimKubeHttp implements KubeHttp {
 
   call(options: CallOptions): Promise<unknown> {
     // Copies the body, as the wire does: later changes to the object have no effect.
-    const body = options.body && (JSON.parse(JSON.stringify(options.body)) as object);
+    const body = options.body && copied(options.body);
     return this.#send(options.signal, () => this.#process({ ...options, ...(body && { body }) }), quoteOf(options));
   }
 
@@ -101,7 +101,7 @@ export class SimKubeHttp implements KubeHttp {
     if (staleBy > 0) this.#staleBy = 0;
     if (isFirstPage) this.#restores.set(place.store, this.#parts.api.restores);
     try {
-      return this.#routes.answer(options, staleBy);
+      return this.#routes.answer(options, staleBy, place);
     } catch (error) {
       if (error instanceof KubeError) return error;
       throw error;
@@ -187,6 +187,16 @@ export class SimKubeHttp implements KubeHttp {
       });
     });
   }
+}
+
+/** What a JSON value is after it was written and parsed, at a fraction of the cost. */
+function copied<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value;
+  // An array writes what is absent as null, and some objects write themselves.
+  if (Array.isArray(value) || 'toJSON' in value) return JSON.parse(JSON.stringify(value)) as T;
+  const copy: Record<string, unknown> = {};
+  for (const [key, entry] of Object.entries(value)) if (entry !== undefined) copy[key] = copied(entry);
+  return copy as T;
 }
 
 function attempt<T>(run: () => T): { ok: true; value: T } | { ok: false; error: Error } {

@@ -51,11 +51,11 @@ export class Routes {
   }
 
   /** Returns the parsed body of the answer. Throws KubeError. `staleBy`: how many changes out of date a new list is. */
-  answer(request: Request, staleBy = 0): unknown {
+  answer(request: Request, staleBy = 0, place = this.placeOf(request.path)): unknown {
     const { path, body } = request;
-    const place = this.placeOf(path);
     if (place !== undefined) return this.#object(place, request, staleBy);
-    const [, , , , , namespace = '', kind = '', name] = path.replace(/^\/api\//, '/apis/core/').split('/');
+    // The core group is in no path.
+    const [namespace = '', kind = '', name] = path.split('/').slice(path.startsWith('/api/') ? 4 : 5);
     if (kind === 'secrets') return this.#secret(namespace, name, request);
     if (kind === 'leases') return this.#lease(name, request);
     if (kind === 'events') return this.#api.events.push(body as EventInput);
