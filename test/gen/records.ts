@@ -12,8 +12,19 @@ export function recordOf(object: VirtualServer): ServerRecord | undefined {
   return { ...mirror, ...own };
 }
 
+/** By object: the API server's model freezes its objects, and the checks read each of them many times. */
+const read = new WeakMap<VirtualServer, { record: ServerRecord | undefined }>();
+
 /** The record from the annotation alone, if it was written for this object. */
-export function annotatedRecordOf({ metadata: { uid, annotations } }: VirtualServer): ServerRecord | undefined {
+export function annotatedRecordOf(object: VirtualServer): ServerRecord | undefined {
+  const known = read.get(object);
+  if (known !== undefined) return known.record;
+  const record = readRecord(object);
+  if (Object.isFrozen(object.metadata)) read.set(object, { record });
+  return record;
+}
+
+function readRecord({ metadata: { uid, annotations } }: VirtualServer): ServerRecord | undefined {
   const parsed = parseRecord(annotations?.[RECORD_ANNOTATION]);
   return parsed.ok && parsed.record?.owner === uid ? parsed.record : undefined;
 }
