@@ -27,7 +27,8 @@ export function isDeepEqual(a: unknown, b: unknown): boolean {
     return a.length === b.length && a.every((item, index) => isDeepEqual(item, b[index]));
   }
   if (!isObject(a) || !isObject(b)) return false;
-  return [...new Set([...Object.keys(a), ...Object.keys(b)])].every((key) => isDeepEqual(a[key], b[key]));
+  const isEqual = (key: string): boolean => isDeepEqual(a[key], b[key]);
+  return Object.keys(a).every(isEqual) && Object.keys(b).every((key) => Object.hasOwn(a, key) || isEqual(key));
 }
 
 function isObject(value: unknown): value is Json {
