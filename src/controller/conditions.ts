@@ -81,9 +81,8 @@ const COMMAND = '`kubectl ';
  * not fit.
  */
 function shortened(text: string, bound: number): string {
-  const encoder = new TextEncoder();
-  if (encoder.encode(text).length <= bound) return text;
-  const head = text.slice(0, encoder.encodeInto(text, new Uint8Array(bound - ELLIPSIS.length)).read);
+  if (Buffer.byteLength(text) <= bound) return text;
+  const head = text.slice(0, new TextEncoder().encodeInto(text, new Uint8Array(bound - ELLIPSIS.length)).read);
   const command = text.lastIndexOf(COMMAND, head.length);
   const isWhole = command < 0 || head.includes('`', command + 1);
   if (isWhole) return head.trimEnd() + ELLIPSIS;
