@@ -83,6 +83,10 @@ const shape = {
   settled: z.array(attempt).max(MAX_SETTLED).optional().describe('Earlier attempts that you resolved.'),
 };
 
+/** The keys that this version knows, in the order of a record's text. */
+const KEYS = Object.keys(shape) as (keyof ServerRecord)[];
+const KNOWN: ReadonlySet<string> = new Set(KEYS);
+
 export const recordSchema = open(shape);
 export type ServerRecord = z.infer<typeof recordSchema>;
 export type Fingerprint = z.infer<typeof fingerprintSchema>;
@@ -136,11 +140,13 @@ export function heldIn(value: object): Partial<ServerRecord> {
 
 /** The keys of a record that this version does not know, with their values. */
 export function unknownIn(record: ServerRecord): object {
-  return Object.fromEntries(Object.entries(record).filter(([key]) => !Object.hasOwn(shape, key)));
+  return Object.fromEntries(Object.entries(record).filter(([key]) => !KNOWN.has(key)));
 }
 
 /** The record as annotation text, with keys in a fixed order so that equal records have equal texts. */
 export function formatRecord(record: ServerRecord): string {
-  const keys = [...Object.keys(shape), ...Object.keys(unknownIn(record)).sort()] as (keyof ServerRecord)[];
-  return JSON.stringify(Object.fromEntries(keys.map((key) => [key, record[key]])));
+  const unknown = Object.entries(unknownIn(record)).sort(([a], [b]) => (a < b ? -1 : 1));
+  const known: Partial<Record<string, unknown>> = {};
+  for (const key of KEYS) if (record[key] !== undefined) known[key] = record[key];
+  return JSON.stringify(unknown.length === 0 ? known : { ...known, ...Object.fromEntries(unknown) });
 }
