@@ -127,7 +127,7 @@ describe('the API server', () => {
     const asRoot = createPod(namespace, name, (spec) => {
       spec.securityContext = { runAsUser: 0 };
     });
-    await expect(asRoot).rejects.toThrow('violates PodSecurity "restricted:latest"');
+    await expect(asRoot).rejects.toThrow('violates PodSecurity "restricted:v1.30"');
     const capable = createPod(namespace, name, ({ containers }) => {
       for (const container of containers) container.securityContext = { allowPrivilegeEscalation: false };
     });
