@@ -6,7 +6,7 @@ import { parseAllDocuments } from 'yaml';
 import { FLAGS } from '../../../src/config/flags.ts';
 import { parseConfig } from '../../../src/config/config.ts';
 import { parseDuration } from '../../../src/base/duration.ts';
-import { INSTALL_FILES, installFiles, kustomize } from '../../../tools/manifests.ts';
+import { INSTALL_FILES, installFiles, kustomization, kustomize } from '../../../tools/manifests.ts';
 import { ROOT } from './cluster.ts';
 
 interface Labels {
@@ -39,9 +39,12 @@ interface Manifest {
     podSelector?: { matchLabels: Labels };
     ports?: { targetPort: string }[];
     ingress?: { ports: { port: string }[] }[];
+    egress?: { ports: { port: number; protocol: string }[] }[];
     template?: {
       metadata: { labels: Labels };
       spec: {
+        nodeSelector?: Labels;
+        securityContext?: object;
         terminationGracePeriodSeconds: number;
         topologySpreadConstraints?: { labelSelector: { matchLabels: Labels } }[];
         containers: Container[];
@@ -180,15 +183,80 @@ describe.each(Object.entries(withOperator))('the operator of %s', (_name, manife
     expect(names).toContain('metrics');
   });
 
+  it('runs on Linux nodes, as the user that the image or the cluster chooses', () => {
+    expect(template.spec.nodeSelector).toEqual({ 'kubernetes.io/os': 'linux' });
+    expect(template.spec.securityContext).toEqual({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
+    expect(JSON.stringify(template.spec.containers)).not.toMatch(/runAs(User|Group)/);
+  });
+
+  it('may ask DNS behind a Service of port 53 and of port 5353', () => {
+    const [dns] = find(manifests, 'NetworkPolicy', 'vps-operator')?.spec?.egress ?? [];
+    const ports = dns?.ports.map(({ port, protocol }) => `${port}/${protocol}`);
+    expect(ports?.sort()).toEqual(['53/TCP', '53/UDP', '5353/TCP', '5353/UDP']);
+  });
+
   it('has enough time to stop after an order that it has sent', () => {
     const createTimeoutMs = parseDuration(FLAGS.createTimeoutMs.default) ?? NaN;
     expect(template.spec.terminationGracePeriodSeconds * 1000).toBeGreaterThan(createTimeoutMs + 60_000);
   });
 });
 
+const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+
+describe('the labels', () => {
+  const recommended = { 'app.kubernetes.io/name': 'vps-operator', 'app.kubernetes.io/part-of': 'vps-operator' };
+
+  it('of the base name the program and this version, on every object and on the pods', () => {
+    const expected = {
+      ...recommended,
+      'app.kubernetes.io/version': version,
+      'app.kubernetes.io/managed-by': 'kustomize',
+    };
+    for (const { kind, metadata } of base) expect(metadata.labels, `${kind} ${metadata.name}`).toMatchObject(expected);
+    expect(podOf(base).labels).toMatchObject(expected);
+  });
+
+  it.each(['overlays/namespaced', 'overlays/namespaced/watched', 'components/connection-secrets/watched'])(
+    'of %s name the program',
+    async (name) => {
+      for (const { kind, metadata } of await build(name))
+        expect(metadata.labels, `${kind} ${metadata.name}`).toMatchObject(recommended);
+    },
+  );
+
+  it('of selectors have no version and no tool, because they can never change', () => {
+    const selectors = demo.flatMap(({ spec }) => [spec?.selector, spec?.podSelector]).filter(Boolean);
+    expect(selectors.length).toBeGreaterThan(5);
+    for (const selector of selectors) expect(JSON.stringify(selector)).not.toMatch(/version|managed-by|part-of/);
+  });
+});
+
+describe('another namespace', () => {
+  const moved = async (...lines: string[]): Promise<Manifest[]> => {
+    const pathOf = (name: string): string => `${MANIFESTS}/${name}`;
+    const yaml = await kustomization(inject('kubectl'), {
+      namespace: 'elsewhere',
+      resources: [pathOf('base')],
+      components: [pathOf('components/connection-secrets')],
+      transformers: lines.map(pathOf),
+    });
+    return parseAllDocuments(yaml).map((document) => document.toJS() as Manifest);
+  };
+  const identities = (manifests: Manifest[]): string[] =>
+    JSON.stringify(manifests).match(/system:serviceaccount:[a-z-]+:vps-operator/g) ?? [];
+
+  it('reaches every policy that names the operator, with the transformer for it', async () => {
+    expect(identities(await moved())).toEqual(
+      Array<string>(2).fill('system:serviceaccount:vps-operator-system:vps-operator'),
+    );
+    const manifests = await moved('transformers/operator-identity');
+    expect(identities(manifests)).toEqual(Array<string>(2).fill('system:serviceaccount:elsewhere:vps-operator'));
+    expect(JSON.stringify(manifests)).not.toContain('vps-operator-system');
+  });
+});
+
 describe('the images', () => {
-  it('have this version', async () => {
-    const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+  it('have this version', () => {
     const containers = [...base, ...demo, ...namespaced].flatMap(({ spec }) => spec?.template?.spec.containers ?? []);
     expect(containers.map(({ image }) => image)).toEqual(
       Array<string>(4).fill(`ghcr.io/vps-operator/vps-operator:${version}`),
