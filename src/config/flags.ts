@@ -198,6 +198,14 @@ export const FLAGS = {
     schema: bindAddress,
     default: '0',
   },
+  settingsDir: {
+    flag: 'settings-dir',
+    value: 'FOLDER',
+    help: 'Folder of further settings, such as a mounted ConfigMap: one file per flag, named like its environment variable. Read once at startup. Flags and environment variables win.',
+    form: 'the path of a folder',
+    schema: path,
+    absent: 'none',
+  },
   logLevel: {
     flag: 'log-level',
     value: 'LEVEL',

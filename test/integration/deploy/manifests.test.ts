@@ -23,6 +23,7 @@ interface Container {
   image: string;
   args: string[];
   env?: { name: string; value?: string }[];
+  envFrom?: object[];
   ports: { name: string; containerPort: number }[];
   volumeMounts?: { name: string; mountPath: string }[];
   [probe: `${string}Probe`]: { httpGet?: { path: string; port: string } } | undefined;
@@ -48,7 +49,7 @@ interface Manifest {
         terminationGracePeriodSeconds: number;
         topologySpreadConstraints?: { labelSelector: { matchLabels: Labels } }[];
         containers: Container[];
-        volumes?: { name: string; emptyDir?: object }[];
+        volumes?: { name: string; emptyDir?: object; configMap?: { name: string } }[];
       };
     };
   };
@@ -72,6 +73,9 @@ const withOperator = { base, demo, namespaced, connecting, connectingNamespaced 
 
 const find = (manifests: Manifest[], kind: string, name: string): Manifest | undefined =>
   manifests.find((manifest) => manifest.kind === kind && manifest.metadata.name === name);
+
+/** The folder exists only in a pod. */
+const withoutSettings = (args: string[]): string[] => args.filter((arg) => !arg.startsWith('--settings-dir='));
 
 function podOf(manifests: Manifest[], name = 'vps-operator') {
   const template = find(manifests, 'Deployment', name)?.spec?.template;
@@ -127,7 +131,7 @@ describe.each(Object.entries(withOperator))('the operator of %s', (_name, manife
 
   it('has known flags only, and leaves other settings to the ConfigMap', () => {
     const env = { VPS_BASE_URL: 'https://a.example', VPS_AUTH_URL: 'https://b.example' };
-    const parsed = parseConfig(container.args, env);
+    const parsed = parseConfig(withoutSettings(container.args), env);
     expect(parsed).toMatchObject({ kind: 'run', config: { leaderElect: true, baseUrl: 'https://a.example' } });
     const variables = Object.values(FLAGS).map(({ flag }) => `VPS_${flag.toUpperCase().replaceAll('-', '_')}`);
     const set = [
@@ -137,8 +141,16 @@ describe.each(Object.entries(withOperator))('the operator of %s', (_name, manife
     expect(set.filter((name) => !variables.includes(name))).toEqual([]);
   });
 
+  it('reads the ConfigMap as files, so that no key becomes a variable of Node or of a library', () => {
+    const folder = container.args.find((arg) => arg.startsWith('--settings-dir='))?.split('=')[1];
+    const mount = container.volumeMounts?.find(({ mountPath }) => mountPath === folder);
+    const volume = template.spec.volumes?.find(({ name }) => name === mount?.name);
+    expect(volume?.configMap).toEqual({ name: 'vps-operator-config' });
+    expect(container.envFrom).toBeUndefined();
+  });
+
   it('listens on the declared ports that the probes use', () => {
-    const { config } = parseConfig(container.args, {
+    const { config } = parseConfig(withoutSettings(container.args), {
       VPS_BASE_URL: 'https://a.example',
       VPS_AUTH_URL: 'https://b.example',
     }) as {
@@ -299,8 +311,9 @@ describe('the component connection-secrets', () => {
     );
     const given = Object.fromEntries(added.map(({ name, value = '' }) => [name, value]));
     const urls = { VPS_BASE_URL: 'https://a.example', VPS_AUTH_URL: 'https://b.example' };
-    expect(parseConfig(args, urls)).toMatchObject({ config: { connectionSecrets: false } });
-    expect(parseConfig(args, { ...urls, ...given })).toMatchObject({ config: { connectionSecrets: true } });
+    const flags = withoutSettings(args);
+    expect(parseConfig(flags, urls)).toMatchObject({ config: { connectionSecrets: false } });
+    expect(parseConfig(flags, { ...urls, ...given })).toMatchObject({ config: { connectionSecrets: true } });
   });
 
   it('gives the same rights in a namespace as in all', async () => {
