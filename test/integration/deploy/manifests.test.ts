@@ -270,9 +270,9 @@ describe('another namespace', () => {
 describe('the images', () => {
   it('have this version', () => {
     const containers = [...base, ...demo, ...namespaced].flatMap(({ spec }) => spec?.template?.spec.containers ?? []);
-    expect(containers.map(({ image }) => image)).toEqual(
-      Array<string>(4).fill(`ghcr.io/vps-operator/vps-operator:${version}`),
-    );
+    const operator = `ghcr.io/vps-operator/vps-operator:${version}`;
+    const simulator = `ghcr.io/vps-operator/vps-operator-simulator:${version}`;
+    expect(containers.map(({ image }) => image).sort()).toEqual([simulator, operator, operator, operator].sort());
   });
 });
 
