@@ -7,7 +7,7 @@
  *   --keep          keeps the kind cluster
  *
  * Further arguments go to vitest. E2E_IMAGE and E2E_SIMULATOR_IMAGE name images that are already built; E2E_KILL: see
- * support/operator.ts.
+ * support/kill.ts.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
