@@ -13,7 +13,7 @@ export async function version(): Promise<string> {
   return (JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string }).version;
 }
 
-/** A stage of the Dockerfile that is an image of its own. */
+/** A stage of the Dockerfile that is a separate image. */
 export type Target = 'operator' | 'simulator';
 
 export async function imageName(target: Target = 'operator'): Promise<string> {
@@ -50,7 +50,7 @@ function hasBuildKit(): Promise<boolean> {
   );
 }
 
-/** The classic builder builds for one architecture at a time, so the build stage needs no platform of its own. */
+/** The classic builder builds for one architecture at a time, so the build stage needs no other platform. */
 async function classicBuild(build: (...more: string[]) => Promise<number>): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-image-'));
   try {

@@ -148,7 +148,15 @@ function given(spec: FlagSpec, { values, env, settings }: Sources): Given | unde
 }
 
 /** Rejects values that are valid alone but not together. */
-function checkTogether({ metricsBindAddress: metrics, healthProbeBindAddress: probes }: Config): void {
+function checkTogether(config: Config): void {
+  const { metricsBindAddress: metrics, healthProbeBindAddress: probes, metricsSecure, metricsCertDir } = config;
+  const [secure, certificate] = [FLAGS.metricsSecure.flag, FLAGS.metricsCertDir];
+  if (metricsSecure && metricsCertDir === undefined) {
+    throw new FlagError(`--${secure} needs --${certificate.flag}: give ${certificate.form}`);
+  }
+  if (!metricsSecure && metricsCertDir !== undefined) {
+    throw new FlagError(`--${certificate.flag} needs --${secure}: without it, /metrics is plain HTTP`);
+  }
   if (metrics === 'off' || probes === 'off' || !overlap(metrics, probes)) return;
   const [first, second] = [FLAGS.metricsBindAddress.flag, FLAGS.healthProbeBindAddress.flag];
   throw new FlagError(`--${first} and --${second} name the same address: give two different ports`);

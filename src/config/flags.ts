@@ -190,6 +190,19 @@ export const FLAGS = {
     schema: bindAddress,
     default: '0',
   },
+  metricsSecure: {
+    ...booleanFlag,
+    flag: 'metrics-secure',
+    help: 'Serve /metrics over TLS with the certificate of --metrics-cert-dir, and only for tokens whose user may GET /metrics. Requires the rights of the metrics-secure component of the manifests.',
+  },
+  metricsCertDir: {
+    flag: 'metrics-cert-dir',
+    value: 'FOLDER',
+    help: 'Folder with tls.crt and tls.key for --metrics-secure, such as a mounted Secret. Read again when they change.',
+    form: 'the path of a folder with tls.crt and tls.key',
+    schema: path,
+    absent: 'none',
+  },
   healthProbeBindAddress: {
     flag: 'health-probe-bind-address',
     value: 'ADDRESS',

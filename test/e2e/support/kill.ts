@@ -1,6 +1,6 @@
 /**
  * Kills the process of a pod with SIGKILL, from its node. Neither a deletion nor a container of the pod can do that: a
- * forced deletion sends SIGTERM first, and the kernel protects process 1 from signals of its own PID namespace.
+ * forced deletion sends SIGTERM first, and the kernel protects process 1 from signals within its PID namespace.
  */
 import { apply, kubectl, run, setting, until } from './cluster.ts';
 

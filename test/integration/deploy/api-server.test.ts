@@ -56,6 +56,7 @@ describe('the API server', () => {
     'overlays/namespaced',
     'overlays/demo',
     'base components/connection-secrets',
+    'base components/metrics-secure',
     'overlays/namespaced components/connection-secrets/namespaced',
   ])('accepts %s in a dry run without a warning', async (names) => {
     const apply = ['apply', '--server-side', '--dry-run=server', '-f', await built(names.split(' '))];

@@ -331,6 +331,34 @@ describe('the component connection-secrets', () => {
   });
 });
 
+describe('the component metrics-secure', () => {
+  const NAME = 'vps-operator-metrics';
+  const names = (manifests: Manifest[]): string[] => manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+
+  it('adds flags, the certificate, and rights that only ask', async () => {
+    const secure = await build('base', 'components/metrics-secure');
+    const added = [`ClusterRole ${NAME}-auth`, `ClusterRole ${NAME}-reader`, `ClusterRoleBinding ${NAME}-auth`];
+    expect(names(secure).sort()).toEqual([...names(base), ...added].sort());
+    expect(find(secure, 'ClusterRole', `${NAME}-auth`)?.rules).toEqual([
+      { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] },
+      { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
+    ]);
+    expect(find(secure, 'ClusterRoleBinding', `${NAME}-auth`)).toMatchObject({
+      roleRef: { kind: 'ClusterRole', name: `${NAME}-auth` },
+      subjects: find(base, 'ClusterRoleBinding', 'vps-operator')?.subjects,
+    });
+    expect(secure.filter(({ roleRef }) => roleRef?.name === `${NAME}-reader`)).toEqual([]);
+
+    const { container, template } = podOf(secure);
+    const env = Object.fromEntries((container.env ?? []).map(({ name, value = '' }) => [name, value]));
+    const urls = { VPS_BASE_URL: 'https://a.example', VPS_AUTH_URL: 'https://b.example' };
+    const parsed = parseConfig(withoutSettings(container.args), { ...urls, ...env });
+    const folder = container.volumeMounts?.find(({ name }) => name === 'metrics-tls')?.mountPath;
+    expect(parsed).toMatchObject({ config: { metricsSecure: true, metricsCertDir: folder } });
+    expect(template.spec.volumes).toContainEqual({ name: 'metrics-tls', secret: { secretName: `${NAME}-tls` } });
+  });
+});
+
 describe('the demo', () => {
   it('connects the operator to the simulator', () => {
     const { container, labels } = podOf(demo, 'vps-simulator');

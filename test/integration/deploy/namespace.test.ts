@@ -28,7 +28,7 @@ it('lets the operator of that namespace write a status, and the one of the defau
       transformers: ['deploy/manifests/transformers/operator-identity'],
     }),
   );
-  await established(cluster.kubectl, CRD);
+  await established((...args) => cluster.kubectl(...args), CRD);
   await apply(stringify(virtualServer('web')));
 
   const patch = ['patch', 'vps', 'web', '--subresource=status', '--type=merge', '--patch={"status":{"name":"web"}}'];

@@ -48,6 +48,8 @@ describe('parseConfig', () => {
       journalDir: undefined,
       operatorNamespace: undefined,
       metricsBindAddress: 'off',
+      metricsSecure: false,
+      metricsCertDir: undefined,
       healthProbeBindAddress: 'off',
       settingsDir: undefined,
       logLevel: 'info',
@@ -76,6 +78,8 @@ describe('parseConfig', () => {
     { flag: 'journal-dir', text: '/journal', expected: { journalDir: '/journal' } },
     { flag: 'operator-namespace', text: 'vps-system', expected: { operatorNamespace: 'vps-system' } },
     { flag: 'metrics-bind-address', text: ':8080', expected: { metricsBindAddress: { host: undefined, port: 8080 } } },
+    { flag: 'metrics-secure', text: 'true', expected: { metricsSecure: true } },
+    { flag: 'metrics-cert-dir', text: '/tls', expected: { metricsCertDir: '/tls' } },
     {
       flag: 'health-probe-bind-address',
       text: '[::1]:8081',
@@ -85,19 +89,25 @@ describe('parseConfig', () => {
     { flag: 'log-level', text: 'debug', expected: { logLevel: 'debug' } },
   ];
 
-  const FLAGS_ALONE = new Set(['leader-elect', 'connection-secrets']);
+  const FLAGS_ALONE = new Set(['leader-elect', 'connection-secrets', 'metrics-secure']);
+  /** Flags that need another one. */
+  const WITH: Record<string, string> = {
+    'metrics-secure': '--metrics-cert-dir=/tls',
+    'metrics-cert-dir': '--metrics-secure',
+  };
 
   it.each(values)(
     'reads --$flag $text from the flag, in both forms, and from the environment',
     ({ flag, text, expected }) => {
       const env = { [`VPS_${flag.toUpperCase().replaceAll('-', '_')}`]: text };
-      expect(run(FLAGS_ALONE.has(flag) ? [`--${flag}`] : [`--${flag}`, text])).toMatchObject(expected);
-      expect(run([`--${flag}=${text}`])).toMatchObject(expected);
+      const other = WITH[flag] === undefined ? [] : [WITH[flag]];
+      expect(run([...other, ...(FLAGS_ALONE.has(flag) ? [`--${flag}`] : [`--${flag}`, text])])).toMatchObject(expected);
+      expect(run([...other, `--${flag}=${text}`])).toMatchObject(expected);
       const given = REQUIRED.join(' ')
         .replace(new RegExp(`--${flag} \\S+ ?`), '')
         .trim()
         .split(' ');
-      expect(parseConfig(given, env, NO_FILE)).toMatchObject({ kind: 'run', config: expected });
+      expect(parseConfig([...given, ...other], env, NO_FILE)).toMatchObject({ kind: 'run', config: expected });
     },
   );
 
@@ -108,6 +118,15 @@ describe('parseConfig', () => {
   it('prefers the flag over the environment, and the last of two flags', () => {
     expect(run(['--poll-interval', '5s'], { VPS_POLL_INTERVAL: 'nonsense' })).toMatchObject({ pollIntervalMs: 5_000 });
     expect(run(['--poll-interval', '5s', '--poll-interval', '6s'])).toMatchObject({ pollIntervalMs: 6_000 });
+  });
+
+  it('takes --metrics-secure and --metrics-cert-dir only together', () => {
+    expect(errorOf([...REQUIRED, '--metrics-secure'])).toBe(
+      '--metrics-secure needs --metrics-cert-dir: give the path of a folder with tls.crt and tls.key',
+    );
+    expect(errorOf([...REQUIRED, '--metrics-cert-dir=/tls'])).toBe(
+      '--metrics-cert-dir needs --metrics-secure: without it, /metrics is plain HTTP',
+    );
   });
 
   it('collects repeated namespaces', () => {
