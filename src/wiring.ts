@@ -13,13 +13,17 @@ import { createKubeHttp, type KubeHttp } from './kube/http.ts';
 import { createInformer } from './controller/informer.ts';
 import { createLeases } from './kube/leases.ts';
 import { longestSilenceMs } from './controller/reflector.ts';
+import { createReviews } from './kube/reviews.ts';
 import { createSecrets } from './kube/secrets.ts';
 import { SERVER_CATALOGS } from './server-catalog/resource.ts';
 import { createKube } from './virtual-server/kube.ts';
 import { VIRTUAL_SERVERS } from './virtual-server/resource.ts';
 import type { Logger } from './base/logger.ts';
 import type { Health } from './observability/health.ts';
+import { createAccess } from './observability/access.ts';
+import { createCertificate } from './observability/certificate.ts';
 import { Metrics } from './observability/metrics.ts';
+import type { PageSecurity } from './observability/page-server.ts';
 import { serveObservability } from './observability/pages.ts';
 import { createProvider } from './provider/index.ts';
 import { version } from './base/version.ts';
@@ -92,6 +96,7 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
           longestLeaseAgeMs: config.leaseDurationMs + config.kubeTimeoutMs,
         },
         metrics,
+        secure: securityOf(config, http),
         health,
         observe: () => ({ vitals: operator.vitals(), leads: election?.held() ?? true, now: Date.now() }),
         log,
@@ -120,6 +125,20 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
 function metricsOf(log: Logger): Metrics {
   const onFault = (error: unknown): void => log.error({ err: error }, 'failed to record a metric');
   return new Metrics({ version: version(), onFault });
+}
+
+/** Throws an Error that names the flag if the certificate is unusable. */
+function securityOf({ metricsSecure, metricsCertDir }: Config, http: KubeHttp): PageSecurity | undefined {
+  if (!metricsSecure || metricsCertDir === undefined) return undefined;
+  const now = (): number => performance.now();
+  const certificate = createCertificate(metricsCertDir, now);
+  try {
+    certificate.read();
+  } catch (error) {
+    const why = (error as Error).message;
+    throw new Error(`--metrics-cert-dir ${metricsCertDir} cannot be used: ${why}`, { cause: error });
+  }
+  return { certificate, access: createAccess(createReviews(http), '/metrics', now) };
 }
 
 /** Throws an Error that names the flag if the folder is unusable. */

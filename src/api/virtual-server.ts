@@ -28,7 +28,7 @@ const count = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 const sshKey = matching(
   z.string().min(1).max(8192),
   '^(ssh-|ecdsa-|sk-)[^ \\t\\r\\n]+[ \\t]+[A-Za-z0-9+/=]+([ \\t][^\\r\\n]*)?$',
-  'must be one public key in one line, as in authorized_keys, e.g. "ssh-ed25519 AAAA... me@example.org"',
+  'must be one SSH public key in one line, such as "ssh-ed25519 AAAA... me@example.org". Paste your own: "cat ~/.ssh/id_ed25519.pub" prints it, and "ssh-keygen -t ed25519" creates it',
 ).describe('One line as in authorized_keys, such as "ssh-ed25519 AAAA... me@example.org".');
 
 export const specSchema = ruled(

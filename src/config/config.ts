@@ -1,9 +1,10 @@
-/** Parses the operator's flags and the environment variables that replace them. */
+/** Parses the operator's flags, and the environment variables and files of settings that replace them. */
 import { distance } from 'fastest-levenshtein';
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { overlap } from './bind-address.ts';
 import { FLAGS, type Config, type FlagSpec } from './flags.ts';
+import { readSettings, UnknownSetting } from './settings.ts';
 import { version } from '../base/version.ts';
 
 export type { Config } from './flags.ts';
@@ -26,8 +27,15 @@ class FlagError extends Error {
 
 interface Given {
   text: string;
-  /** The flag or environment variable that the value came from. */
+  /** The flag, environment variable or file that the value came from. */
   source: string;
+}
+
+/** Where values come from; the first that has a flag's value wins. */
+interface Sources {
+  values: Map<string, string[]>;
+  env: NodeJS.ProcessEnv;
+  settings: Map<string, string>;
 }
 
 const flags: readonly [string, FlagSpec][] = Object.entries(FLAGS);
@@ -43,7 +51,8 @@ export function parseConfig(
   if (values.has('version')) return { kind: 'version', text: version() };
   try {
     if (unknown !== undefined) throw new FlagError(unknown);
-    const entries = flags.map(([key, spec]) => [key, valueOf(spec, given(spec, values, env))] as const);
+    const sources = { values, env, settings: settings(values, env) };
+    const entries = flags.map(([key, spec]) => [key, valueOf(spec, given(spec, sources))] as const);
     const config = Object.fromEntries(entries) as unknown as Config;
     checkTogether(config);
     return {
@@ -102,8 +111,26 @@ function unknownMessage(argument: string): string {
   return `unknown flag ${shown(name)}: ${hint}`;
 }
 
+/** The files of `--settings-dir`. An unknown one is an error: a limit with a typing error would not limit anything. */
+function settings(values: Map<string, string[]>, env: NodeJS.ProcessEnv): Map<string, string> {
+  const spec = FLAGS.settingsDir;
+  const folder = given(spec, { values, env, settings: new Map() })?.text;
+  if (folder === undefined) return new Map();
+  const names = flags.map(([, other]) => envName(other)).filter((name) => name !== envName(spec));
+  try {
+    return readSettings(folder, names);
+  } catch (error) {
+    if (error instanceof UnknownSetting) {
+      const file = shown(error.file);
+      throw new FlagError(`unknown setting ${file} in --${spec.flag} ${shown(folder)}: give ${names.join(', ')}`);
+    }
+    const { code = 'error' } = error as NodeJS.ErrnoException;
+    throw new FlagError(`--${spec.flag} ${shown(folder)} cannot be read (${code}): give ${spec.form}`);
+  }
+}
+
 /** The last of several values wins, unless the flag takes a list. */
-function given(spec: FlagSpec, values: Map<string, string[]>, env: NodeJS.ProcessEnv): Given | undefined {
+function given(spec: FlagSpec, { values, env, settings }: Sources): Given | undefined {
   const texts = values.get(spec.flag);
   if (texts !== undefined) {
     const text = spec.repeatable === true ? texts.join(',') : (texts.at(-1) ?? '');
@@ -111,15 +138,25 @@ function given(spec: FlagSpec, values: Map<string, string[]>, env: NodeJS.Proces
     if (text === '') throw new FlagError(`--${spec.flag} is empty: give ${spec.form}`);
     return { text, source: `--${spec.flag}` };
   }
-  for (const source of [envName(spec), ...(spec.fallbackEnv === undefined ? [] : [spec.fallbackEnv])]) {
-    const text = env[source];
-    if (text !== undefined && text !== '') return { text, source };
-  }
-  return undefined;
+  const name = envName(spec);
+  const found = [
+    { text: env[name], source: name },
+    { text: settings.get(name), source: `${name} in --${FLAGS.settingsDir.flag}` },
+    ...(spec.fallbackEnv === undefined ? [] : [{ text: env[spec.fallbackEnv], source: spec.fallbackEnv }]),
+  ].find(({ text = '' }) => text !== '');
+  return found && { text: found.text ?? '', source: found.source };
 }
 
 /** Rejects values that are valid alone but not together. */
-function checkTogether({ metricsBindAddress: metrics, healthProbeBindAddress: probes }: Config): void {
+function checkTogether(config: Config): void {
+  const { metricsBindAddress: metrics, healthProbeBindAddress: probes, metricsSecure, metricsCertDir } = config;
+  const [secure, certificate] = [FLAGS.metricsSecure.flag, FLAGS.metricsCertDir];
+  if (metricsSecure && metricsCertDir === undefined) {
+    throw new FlagError(`--${secure} needs --${certificate.flag}: give ${certificate.form}`);
+  }
+  if (!metricsSecure && metricsCertDir !== undefined) {
+    throw new FlagError(`--${certificate.flag} needs --${secure}: without it, /metrics is plain HTTP`);
+  }
   if (metrics === 'off' || probes === 'off' || !overlap(metrics, probes)) return;
   const [first, second] = [FLAGS.metricsBindAddress.flag, FLAGS.healthProbeBindAddress.flag];
   throw new FlagError(`--${first} and --${second} name the same address: give two different ports`);
@@ -162,7 +199,8 @@ function helpText(): string {
     '',
     `Usage: vps-operator ${usage.join(' ')} [flags]`,
     '',
-    'Each flag may also be given as the environment variable that stands with it; the flag wins.',
+    'Each flag may also be given as the environment variable that stands with it, or as a file with the',
+    'name of that variable in --settings-dir. A flag wins over a variable, and a variable over a file.',
     '',
     ...flags.flatMap(([, spec]) => flagHelp(spec)),
     '  --help, -h\n      Show this text.\n',

@@ -190,6 +190,19 @@ export const FLAGS = {
     schema: bindAddress,
     default: '0',
   },
+  metricsSecure: {
+    ...booleanFlag,
+    flag: 'metrics-secure',
+    help: 'Serve /metrics over TLS with the certificate of --metrics-cert-dir, and only for tokens whose user may GET /metrics. Requires the rights of the metrics-secure component of the manifests.',
+  },
+  metricsCertDir: {
+    flag: 'metrics-cert-dir',
+    value: 'FOLDER',
+    help: 'Folder with tls.crt and tls.key for --metrics-secure, such as a mounted Secret. Read again when they change.',
+    form: 'the path of a folder with tls.crt and tls.key',
+    schema: path,
+    absent: 'none',
+  },
   healthProbeBindAddress: {
     flag: 'health-probe-bind-address',
     value: 'ADDRESS',
@@ -197,6 +210,14 @@ export const FLAGS = {
     form: BIND_ADDRESS_FORM,
     schema: bindAddress,
     default: '0',
+  },
+  settingsDir: {
+    flag: 'settings-dir',
+    value: 'FOLDER',
+    help: 'Folder of further settings, such as a mounted ConfigMap: one file per flag, named like its environment variable. Read once at startup. Flags and environment variables win.',
+    form: 'the path of a folder',
+    schema: path,
+    absent: 'none',
   },
   logLevel: {
     flag: 'log-level',

@@ -3,7 +3,7 @@ import type { BindAddress } from '../config/bind-address.ts';
 import type { Logger } from '../base/logger.ts';
 import { liveChecks, probePage, readyChecks, type Health, type HealthBounds } from './health.ts';
 import type { Metrics, Observed } from './metrics.ts';
-import { servePages, type PageServer } from './page-server.ts';
+import { servePages, type PageSecurity, type PageServer } from './page-server.ts';
 import { sharedPage } from './shared-page.ts';
 
 interface ObservabilityOptions {
@@ -12,6 +12,8 @@ interface ObservabilityOptions {
   bounds: HealthBounds;
   /** Undefined if no address serves metrics. */
   metrics: Metrics | undefined;
+  /** For /metrics only: the kubelet has no token for probes. */
+  secure: PageSecurity | undefined;
   /** Returns the current state. */
   health: () => Health;
   observe: () => Observed;
@@ -20,7 +22,7 @@ interface ObservabilityOptions {
 
 /** Resolves with a function that closes the servers. Throws an Error that names the flag of an unavailable address. */
 export async function serveObservability(options: ObservabilityOptions): Promise<() => Promise<void>> {
-  const { metricsBindAddress, healthProbeBindAddress, bounds, metrics, health, observe, log } = options;
+  const { metricsBindAddress, healthProbeBindAddress, bounds, metrics, secure, health, observe, log } = options;
   const servers: PageServer[] = [];
   const close = async (): Promise<void> => {
     await Promise.all(servers.map((server) => server.close()));
@@ -37,7 +39,8 @@ export async function serveObservability(options: ObservabilityOptions): Promise
     if (metricsBindAddress !== 'off' && metrics !== undefined) {
       const render = () => metrics.page(observe());
       const pages = { '/metrics': sharedPage(render, () => performance.now()) };
-      servers.push(await servePages({ address: metricsBindAddress, flag: 'metrics-bind-address', pages, log }));
+      const flag = 'metrics-bind-address';
+      servers.push(await servePages({ address: metricsBindAddress, flag, pages, secure, log }));
     }
     return close;
   } catch (error) {

@@ -2,7 +2,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { connect, kubectl, until } from './support/cluster.ts';
-import { deletePod, install, killPod, NAMESPACE, pods, ready, theLeader } from './support/operator.ts';
+import { kill } from './support/kill.ts';
+import { deletePod, install, NAMESPACE, pods, ready, theLeader } from './support/operator.ts';
 import { createServers } from './support/servers.ts';
 import { CREATE, Service } from './support/simulator.ts';
 
@@ -40,7 +41,7 @@ it('parks an order when the leader is killed during the create, and continues on
   const answer = await service.inject({ match: CREATE, action: { kind: 'hang', after: true } });
   await servers.apply('web');
   await answer.met();
-  await killPod(await theLeader(http));
+  await kill(await theLeader(http));
   await answer.release();
   await servers.waitForReason('web', 'CreateInFlight');
   await servers.waitForReason('web', 'CreateOutcomeUnknown');

@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { KubeHttp } from '../../../src/kube/http.ts';
-import { apply, kubectl, run, setting, until } from './cluster.ts';
+import { apply, kubectl, setting, until } from './cluster.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 export const NAMESPACE = 'vps-operator-system';
@@ -31,7 +31,7 @@ export async function installFile(): Promise<string> {
  */
 export async function install(http: KubeHttp): Promise<void> {
   const simulator = await readFile(join(import.meta.dirname, '../simulator.yaml'), 'utf8');
-  await apply(simulator.replace('image: IMAGE', `image: ${setting('E2E_IMAGE')}`));
+  await apply(simulator.replace('image: IMAGE', `image: ${setting('E2E_SIMULATOR_IMAGE')}`));
   await kubectl('-n', 'vps-e2e', 'rollout', 'status', 'deployment/simulator', '--timeout=120s');
   await apply(await installFile());
   await apply(await readFile(join(ROOT, 'deploy/guards.yaml'), 'utf8'));
@@ -76,20 +76,6 @@ export async function theLeader(http: KubeHttp): Promise<Pod> {
 /** Deletes the pod with its grace period; does not wait for its end. */
 export async function deletePod({ metadata }: Pod): Promise<void> {
   await kubectl('-n', NAMESPACE, 'delete', 'pod', metadata.name, '--wait=false');
-}
-
-/**
- * Kills the operator's process. E2E_KILL is a command that gets the pod's uid and kills its process, like `kill -9` on
- * the node. Without it the pod is deleted without a grace period, which also means SIGKILL, and its journal is lost.
- */
-export async function killPod({ metadata }: Pod): Promise<'kill -9' | 'forced deletion'> {
-  const command = process.env['E2E_KILL'];
-  if (command !== undefined) {
-    await run('sh', ['-c', `${command} ${metadata.uid}`]);
-    return 'kill -9';
-  }
-  await kubectl('-n', NAMESPACE, 'delete', 'pod', metadata.name, '--grace-period=0', '--force');
-  return 'forced deletion';
 }
 
 /** Runs JavaScript with Node in the operator's pod. */

@@ -56,6 +56,7 @@ describe('the API server', () => {
     'overlays/namespaced',
     'overlays/demo',
     'base components/connection-secrets',
+    'base components/metrics-secure',
     'overlays/namespaced components/connection-secrets/namespaced',
   ])('accepts %s in a dry run without a warning', async (names) => {
     const apply = ['apply', '--server-side', '--dry-run=server', '-f', await built(names.split(' '))];
@@ -127,7 +128,7 @@ describe('the API server', () => {
     const asRoot = createPod(namespace, name, (spec) => {
       spec.securityContext = { runAsUser: 0 };
     });
-    await expect(asRoot).rejects.toThrow('violates PodSecurity "restricted:latest"');
+    await expect(asRoot).rejects.toThrow('violates PodSecurity "restricted:v1.30"');
     const capable = createPod(namespace, name, ({ containers }) => {
       for (const container of containers) container.securityContext = { allowPrivilegeEscalation: false };
     });

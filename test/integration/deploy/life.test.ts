@@ -2,8 +2,14 @@
  * An installation on a real API server: orders and cancels, an upgrade, and its removal. test/exhaustive has other ways
  * to remove it.
  */
-import { expect, it } from 'vitest';
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, it, onTestFinished } from 'vitest';
 import { INSTALL, useInstallation } from './installation.ts';
+import { SYSTEM } from './pod.ts';
 
 const here = useInstallation();
 
@@ -15,6 +21,24 @@ it('orders and cancels servers with its shipped permissions', async () => {
   await here.kubectl('delete', 'vps', 'web', '-n', here.namespace, '--timeout=40s');
   expect(here.alive()).toEqual([]);
   expect(await pod.stop()).toBe(0);
+});
+
+it('runs no code that a key of the ConfigMap asks Node for, and says which keys there may be', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'vps-operator-ran-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const code = `import fs from 'node:fs'; fs.writeFileSync(${JSON.stringify(join(folder, 'ran'))}, '');`;
+  const options = `--import=data:text/javascript,${encodeURIComponent(code)}`;
+  const execute = promisify(execFile);
+  await execute(process.execPath, ['--eval', ''], { env: { NODE_OPTIONS: options } });
+  expect(await readdir(folder), 'what the variable does').toEqual(['ran']);
+  await rm(join(folder, 'ran'));
+
+  const data = JSON.stringify({ data: { NODE_OPTIONS: options } });
+  await here.kubectl('patch', 'cm', 'vps-operator-config', '-n', SYSTEM, '--type=merge', `--patch=${data}`);
+  const pod = await here.pod();
+  expect(await pod.ended).toBe(2);
+  expect(pod.stderr.join('\n')).toMatch(/^unknown setting "NODE_OPTIONS" in --settings-dir .*: give VPS_BASE_URL, /);
+  expect(await readdir(folder)).toEqual([]);
 });
 
 it('continues the work of an old pod in a new one, and orders nothing twice', async () => {

@@ -23,7 +23,7 @@ const FINE = 10;
 const BUILD_MS = 900_000;
 /** Each entry is a folder plus the components to add to it. */
 const OVERLAYS = [
-  ['base', 'components/connection-secrets', 'components/ssh-check'],
+  ['base', 'components/connection-secrets', 'components/metrics-secure', 'components/ssh-check'],
   ['overlays/namespaced', 'components/connection-secrets/namespaced'],
   ['overlays/demo'],
 ];

@@ -6,7 +6,7 @@ import { parseAllDocuments } from 'yaml';
 import { FLAGS } from '../../../src/config/flags.ts';
 import { parseConfig } from '../../../src/config/config.ts';
 import { parseDuration } from '../../../src/base/duration.ts';
-import { INSTALL_FILES, installFiles, kustomize } from '../../../tools/manifests.ts';
+import { INSTALL_FILES, installFiles, kustomization, kustomize } from '../../../tools/manifests.ts';
 import { ROOT } from './cluster.ts';
 
 interface Labels {
@@ -23,6 +23,7 @@ interface Container {
   image: string;
   args: string[];
   env?: { name: string; value?: string }[];
+  envFrom?: object[];
   ports: { name: string; containerPort: number }[];
   volumeMounts?: { name: string; mountPath: string }[];
   [probe: `${string}Probe`]: { httpGet?: { path: string; port: string } } | undefined;
@@ -39,13 +40,16 @@ interface Manifest {
     podSelector?: { matchLabels: Labels };
     ports?: { targetPort: string }[];
     ingress?: { ports: { port: string }[] }[];
+    egress?: { ports: { port: number; protocol: string }[] }[];
     template?: {
       metadata: { labels: Labels };
       spec: {
+        nodeSelector?: Labels;
+        securityContext?: object;
         terminationGracePeriodSeconds: number;
         topologySpreadConstraints?: { labelSelector: { matchLabels: Labels } }[];
         containers: Container[];
-        volumes?: { name: string; emptyDir?: object }[];
+        volumes?: { name: string; emptyDir?: object; configMap?: { name: string } }[];
       };
     };
   };
@@ -69,6 +73,9 @@ const withOperator = { base, demo, namespaced, connecting, connectingNamespaced 
 
 const find = (manifests: Manifest[], kind: string, name: string): Manifest | undefined =>
   manifests.find((manifest) => manifest.kind === kind && manifest.metadata.name === name);
+
+/** The folder exists only in a pod. */
+const withoutSettings = (args: string[]): string[] => args.filter((arg) => !arg.startsWith('--settings-dir='));
 
 function podOf(manifests: Manifest[], name = 'vps-operator') {
   const template = find(manifests, 'Deployment', name)?.spec?.template;
@@ -124,7 +131,7 @@ describe.each(Object.entries(withOperator))('the operator of %s', (_name, manife
 
   it('has known flags only, and leaves other settings to the ConfigMap', () => {
     const env = { VPS_BASE_URL: 'https://a.example', VPS_AUTH_URL: 'https://b.example' };
-    const parsed = parseConfig(container.args, env);
+    const parsed = parseConfig(withoutSettings(container.args), env);
     expect(parsed).toMatchObject({ kind: 'run', config: { leaderElect: true, baseUrl: 'https://a.example' } });
     const variables = Object.values(FLAGS).map(({ flag }) => `VPS_${flag.toUpperCase().replaceAll('-', '_')}`);
     const set = [
@@ -134,8 +141,16 @@ describe.each(Object.entries(withOperator))('the operator of %s', (_name, manife
     expect(set.filter((name) => !variables.includes(name))).toEqual([]);
   });
 
+  it('reads the ConfigMap as files, so that no key becomes a variable of Node or of a library', () => {
+    const folder = container.args.find((arg) => arg.startsWith('--settings-dir='))?.split('=')[1];
+    const mount = container.volumeMounts?.find(({ mountPath }) => mountPath === folder);
+    const volume = template.spec.volumes?.find(({ name }) => name === mount?.name);
+    expect(volume?.configMap).toEqual({ name: 'vps-operator-config' });
+    expect(container.envFrom).toBeUndefined();
+  });
+
   it('listens on the declared ports that the probes use', () => {
-    const { config } = parseConfig(container.args, {
+    const { config } = parseConfig(withoutSettings(container.args), {
       VPS_BASE_URL: 'https://a.example',
       VPS_AUTH_URL: 'https://b.example',
     }) as {
@@ -180,19 +195,84 @@ describe.each(Object.entries(withOperator))('the operator of %s', (_name, manife
     expect(names).toContain('metrics');
   });
 
+  it('runs on Linux nodes, as the user that the image or the cluster chooses', () => {
+    expect(template.spec.nodeSelector).toEqual({ 'kubernetes.io/os': 'linux' });
+    expect(template.spec.securityContext).toEqual({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
+    expect(JSON.stringify(template.spec.containers)).not.toMatch(/runAs(User|Group)/);
+  });
+
+  it('may ask DNS behind a Service of port 53 and of port 5353', () => {
+    const [dns] = find(manifests, 'NetworkPolicy', 'vps-operator')?.spec?.egress ?? [];
+    const ports = dns?.ports.map(({ port, protocol }) => `${port}/${protocol}`);
+    expect(ports?.sort()).toEqual(['53/TCP', '53/UDP', '5353/TCP', '5353/UDP']);
+  });
+
   it('has enough time to stop after an order that it has sent', () => {
     const createTimeoutMs = parseDuration(FLAGS.createTimeoutMs.default) ?? NaN;
     expect(template.spec.terminationGracePeriodSeconds * 1000).toBeGreaterThan(createTimeoutMs + 60_000);
   });
 });
 
-describe('the images', () => {
-  it('have this version', async () => {
-    const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };
-    const containers = [...base, ...demo, ...namespaced].flatMap(({ spec }) => spec?.template?.spec.containers ?? []);
-    expect(containers.map(({ image }) => image)).toEqual(
-      Array<string>(4).fill(`ghcr.io/vps-operator/vps-operator:${version}`),
+const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+
+describe('the labels', () => {
+  const recommended = { 'app.kubernetes.io/name': 'vps-operator', 'app.kubernetes.io/part-of': 'vps-operator' };
+
+  it('of the base name the program and this version, on every object and on the pods', () => {
+    const expected = {
+      ...recommended,
+      'app.kubernetes.io/version': version,
+      'app.kubernetes.io/managed-by': 'kustomize',
+    };
+    for (const { kind, metadata } of base) expect(metadata.labels, `${kind} ${metadata.name}`).toMatchObject(expected);
+    expect(podOf(base).labels).toMatchObject(expected);
+  });
+
+  it.each(['overlays/namespaced', 'overlays/namespaced/watched', 'components/connection-secrets/watched'])(
+    'of %s name the program',
+    async (name) => {
+      for (const { kind, metadata } of await build(name))
+        expect(metadata.labels, `${kind} ${metadata.name}`).toMatchObject(recommended);
+    },
+  );
+
+  it('of selectors have no version and no tool, because they can never change', () => {
+    const selectors = demo.flatMap(({ spec }) => [spec?.selector, spec?.podSelector]).filter(Boolean);
+    expect(selectors.length).toBeGreaterThan(5);
+    for (const selector of selectors) expect(JSON.stringify(selector)).not.toMatch(/version|managed-by|part-of/);
+  });
+});
+
+describe('another namespace', () => {
+  const moved = async (...lines: string[]): Promise<Manifest[]> => {
+    const pathOf = (name: string): string => `${MANIFESTS}/${name}`;
+    const yaml = await kustomization(inject('kubectl'), {
+      namespace: 'elsewhere',
+      resources: [pathOf('base')],
+      components: [pathOf('components/connection-secrets')],
+      transformers: lines.map(pathOf),
+    });
+    return parseAllDocuments(yaml).map((document) => document.toJS() as Manifest);
+  };
+  const identities = (manifests: Manifest[]): string[] =>
+    JSON.stringify(manifests).match(/system:serviceaccount:[a-z-]+:vps-operator/g) ?? [];
+
+  it('reaches every policy that names the operator, with the transformer for it', async () => {
+    expect(identities(await moved())).toEqual(
+      Array<string>(2).fill('system:serviceaccount:vps-operator-system:vps-operator'),
     );
+    const manifests = await moved('transformers/operator-identity');
+    expect(identities(manifests)).toEqual(Array<string>(2).fill('system:serviceaccount:elsewhere:vps-operator'));
+    expect(JSON.stringify(manifests)).not.toContain('vps-operator-system');
+  });
+});
+
+describe('the images', () => {
+  it('have this version', () => {
+    const containers = [...base, ...demo, ...namespaced].flatMap(({ spec }) => spec?.template?.spec.containers ?? []);
+    const operator = `ghcr.io/vps-operator/vps-operator:${version}`;
+    const simulator = `ghcr.io/vps-operator/vps-operator-simulator:${version}`;
+    expect(containers.map(({ image }) => image).sort()).toEqual([simulator, operator, operator, operator].sort());
   });
 });
 
@@ -231,8 +311,9 @@ describe('the component connection-secrets', () => {
     );
     const given = Object.fromEntries(added.map(({ name, value = '' }) => [name, value]));
     const urls = { VPS_BASE_URL: 'https://a.example', VPS_AUTH_URL: 'https://b.example' };
-    expect(parseConfig(args, urls)).toMatchObject({ config: { connectionSecrets: false } });
-    expect(parseConfig(args, { ...urls, ...given })).toMatchObject({ config: { connectionSecrets: true } });
+    const flags = withoutSettings(args);
+    expect(parseConfig(flags, urls)).toMatchObject({ config: { connectionSecrets: false } });
+    expect(parseConfig(flags, { ...urls, ...given })).toMatchObject({ config: { connectionSecrets: true } });
   });
 
   it('gives the same rights in a namespace as in all', async () => {
@@ -247,6 +328,34 @@ describe('the component connection-secrets', () => {
     const [identity = ''] = /\['system:serviceaccount:[^\]]+\]/.exec(policyOf('vps-operator-record')) ?? [];
     expect(identity).not.toBe('');
     expect(policyOf(NAME)).toContain(`request.userInfo.username in ${identity}`);
+  });
+});
+
+describe('the component metrics-secure', () => {
+  const NAME = 'vps-operator-metrics';
+  const names = (manifests: Manifest[]): string[] => manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+
+  it('adds flags, the certificate, and rights that only ask', async () => {
+    const secure = await build('base', 'components/metrics-secure');
+    const added = [`ClusterRole ${NAME}-auth`, `ClusterRole ${NAME}-reader`, `ClusterRoleBinding ${NAME}-auth`];
+    expect(names(secure).sort()).toEqual([...names(base), ...added].sort());
+    expect(find(secure, 'ClusterRole', `${NAME}-auth`)?.rules).toEqual([
+      { apiGroups: ['authentication.k8s.io'], resources: ['tokenreviews'], verbs: ['create'] },
+      { apiGroups: ['authorization.k8s.io'], resources: ['subjectaccessreviews'], verbs: ['create'] },
+    ]);
+    expect(find(secure, 'ClusterRoleBinding', `${NAME}-auth`)).toMatchObject({
+      roleRef: { kind: 'ClusterRole', name: `${NAME}-auth` },
+      subjects: find(base, 'ClusterRoleBinding', 'vps-operator')?.subjects,
+    });
+    expect(secure.filter(({ roleRef }) => roleRef?.name === `${NAME}-reader`)).toEqual([]);
+
+    const { container, template } = podOf(secure);
+    const env = Object.fromEntries((container.env ?? []).map(({ name, value = '' }) => [name, value]));
+    const urls = { VPS_BASE_URL: 'https://a.example', VPS_AUTH_URL: 'https://b.example' };
+    const parsed = parseConfig(withoutSettings(container.args), { ...urls, ...env });
+    const folder = container.volumeMounts?.find(({ name }) => name === 'metrics-tls')?.mountPath;
+    expect(parsed).toMatchObject({ config: { metricsSecure: true, metricsCertDir: folder } });
+    expect(template.spec.volumes).toContainEqual({ name: 'metrics-tls', secret: { secretName: `${NAME}-tls` } });
   });
 });
 

@@ -1,8 +1,8 @@
 /**
  * Replaces the kubelet: runs the operator as a process with the arguments, environment and identity that the installed
- * Deployment gives its pods. Volumes and ports become temporary folders and free ports.
+ * Deployment gives its pods. Volumes and ports become temporary folders and free ports; a mounted ConfigMap becomes files.
  */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
@@ -17,9 +17,10 @@ interface PodSpec {
   containers: {
     args: string[];
     env?: { name: string; value?: string; valueFrom?: { configMapKeyRef: { name: string; key: string } } }[];
-    envFrom: { configMapRef: { name: string } }[];
-    volumeMounts: { mountPath: string }[];
+    envFrom?: { configMapRef: { name: string } }[];
+    volumeMounts: { name: string; mountPath: string }[];
   }[];
+  volumes: { name: string; configMap?: { name: string } }[];
 }
 
 export interface Pod extends Program {
@@ -33,9 +34,10 @@ export interface Pod extends Program {
 export async function startPod(cluster: Cluster, flags: string[] = []): Promise<Pod> {
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-pod-'));
   const deployment = await getJson<{ spec: { template: { spec: PodSpec } } }>(cluster, 'deployment', 'vps-operator');
-  const { serviceAccountName, containers } = deployment.spec.template.spec;
+  const { serviceAccountName, containers, volumes } = deployment.spec.template.spec;
   const [container] = containers;
   if (container === undefined) throw new Error('the pod has no container');
+  for (const { name, configMap } of volumes) await makeVolume(cluster, join(folder, name), configMap?.name);
   const args = container.args.map((arg) => inProcess(arg, container.volumeMounts, folder));
   const kubeconfig = await kubeconfigOf(cluster, serviceAccountName, folder);
   const program = startNode(
@@ -65,10 +67,26 @@ function tick(): Promise<false> {
   return new Promise((resolve) => setTimeout(() => resolve(false), 25));
 }
 
+/** Like the kubelet: the files of a ConfigMap are links into the folder of its current version. */
+async function makeVolume(cluster: Cluster, folder: string, configMap: string | undefined): Promise<void> {
+  await mkdir(folder);
+  if (configMap === undefined) return;
+  const current = join(folder, '..data');
+  await mkdir(current);
+  for (const [name, text] of Object.entries(await dataOf(cluster, configMap))) {
+    await writeFile(join(current, name), text);
+    await symlink(join('..data', name), join(folder, name));
+  }
+}
+
+async function dataOf(cluster: Cluster, configMap: string): Promise<Record<string, string>> {
+  return (await getJson<{ data?: Record<string, string> }>(cluster, 'cm', configMap)).data ?? {};
+}
+
 /** Replaces mounted folders by temporary ones, and addresses by free ports of this machine. */
-function inProcess(arg: string, mounts: { mountPath: string }[], folder: string): string {
+function inProcess(arg: string, mounts: { name: string; mountPath: string }[], folder: string): string {
   const mount = mounts.find(({ mountPath }) => arg.endsWith(`=${mountPath}`));
-  if (mount !== undefined) return arg.replace(mount.mountPath, folder);
+  if (mount !== undefined) return arg.replace(mount.mountPath, join(folder, mount.name));
   return arg.replace(/-bind-address=:\d+$/, '-bind-address=127.0.0.1:0');
 }
 
@@ -77,15 +95,14 @@ async function environment(
   container: PodSpec['containers'][number],
 ): Promise<Record<string, string>> {
   const env: Record<string, string> = {};
-  const dataOf = async (name: string) => (await getJson<{ data: Record<string, string> }>(cluster, 'cm', name)).data;
-  for (const { configMapRef } of container.envFrom) Object.assign(env, await dataOf(configMapRef.name));
+  for (const { configMapRef } of container.envFrom ?? []) Object.assign(env, await dataOf(cluster, configMapRef.name));
   for (const { name, value: text = '', valueFrom } of container.env ?? []) {
     if (valueFrom === undefined) {
       env[name] = text;
       continue;
     }
     const { name: map, key } = valueFrom.configMapKeyRef;
-    const value = (await dataOf(map))[key];
+    const value = (await dataOf(cluster, map))[key];
     if (value === undefined) throw new Error(`the kubelet would wait for the key ${key} of the ConfigMap ${map}`);
     env[name] = value;
   }

@@ -67,6 +67,7 @@ it.each<[string, () => Promise<string>]>([
   ['its part for each namespace', built('overlays/namespaced/watched')],
   ['the component for sshCheck', built('components/ssh-check')],
   ['the base with connection Secrets', built('base', 'connection-secrets')],
+  ['the base with secure metrics', built('base', 'metrics-secure')],
   ['the namespaced overlay with them', built('overlays/namespaced', 'connection-secrets/namespaced')],
   ['their part for each namespace', built('components/connection-secrets/watched')],
   ['the demo', built('overlays/demo')],

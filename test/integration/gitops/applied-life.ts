@@ -1,14 +1,22 @@
 /** An object's whole life while a tool repeatedly applies the same manifest. */
 import { execFile } from 'node:child_process';
+import { rmSync } from 'node:fs';
+import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { promisify } from 'node:util';
 import { join } from 'node:path';
 import { expect, inject } from 'vitest';
 import { RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import { withOwnKey } from '../../../tools/demo/manifests.ts';
 import { spawnOperator } from '../support/process.ts';
 import { createWorld, type World } from '../support/world.ts';
 import { ROOT } from './judge.ts';
 
-export const MANIFEST = join(ROOT, 'examples/servers/simple.yaml');
+/** The simple example, with an SSH key. */
+const folder = await mkdtemp(join(tmpdir(), 'vps-operator-applied-'));
+process.once('exit', () => rmSync(folder, { recursive: true }));
+export const MANIFEST = join(folder, 'simple.yaml');
+await writeFile(MANIFEST, withOwnKey(await readFile(join(ROOT, 'examples/servers/simple.yaml'), 'utf8')));
 export const NAME = 'simple';
 export const OBJECT = `virtualserver.vps-operator.dev/${NAME}`;
 

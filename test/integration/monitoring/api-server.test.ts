@@ -1,12 +1,12 @@
 /** The monitoring overlay on a real API server with the prometheus-operator's CRDs. */
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { established, startEmptyCluster, type Cluster } from '../deploy/cluster.ts';
+import { established, ROOT, startEmptyCluster, type Cluster } from '../deploy/cluster.ts';
 
 /** The CRDs are not a package, so they are read from the module's source; the checksum is the one for go.sum. */
 const MODULE = 'github.com/prometheus-operator/prometheus-operator@v0.85.0';
@@ -70,6 +70,24 @@ it('can be combined with the base, also in another namespace, and selects its Se
   const dashboard = of('ConfigMap');
   expect(dashboard?.metadata).toMatchObject({ name: 'vps-operator-dashboard', labels: { grafana_dashboard: '1' } });
   expect(JSON.parse(dashboard?.data?.['vps-operator.json'] ?? '')).toMatchObject({ uid: 'vps-operator' });
+});
+
+it('takes TLS and a token as docs/how-to/monitoring.md says', async () => {
+  const page = await readFile(join(ROOT, 'docs/how-to/monitoring.md'), 'utf8');
+  const [, block = ''] = /```text\n( +patches:\n.*?) +```/s.exec(page) ?? [];
+  await writeFile(join(folder, 'monitoring.yaml'), await cluster.kubectl('kustomize', PATH));
+  const text = block.replaceAll(/^ {3}/gm, '');
+  await writeFile(join(folder, 'kustomization.yaml'), `resources: [monitoring.yaml]\n${text}`);
+  await writeFile(join(folder, 'secure.yaml'), await cluster.kubectl('kustomize', folder));
+  const args = ['apply', '--server-side', '--dry-run=server', '--validate=strict', '-f', join(folder, 'secure.yaml')];
+  const { stderr } = await cluster.kubectlWithWarnings(...args);
+  expect(stderr).toBe('');
+  const secure = parseAllDocuments(await readFile(join(folder, 'secure.yaml'), 'utf8'))
+    .map((document) => document.toJS() as Found)
+    .find(({ kind }) => kind === 'ServiceMonitor');
+  expect(secure?.spec?.endpoints).toMatchObject([
+    { port: 'metrics', scheme: 'https', bearerTokenFile: expect.stringMatching(/token$/) as string },
+  ]);
 });
 
 interface Found {

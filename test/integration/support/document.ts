@@ -1,6 +1,6 @@
 /**
- * Runs what a document tells users to do: its `yaml` blocks are files, its `sh` blocks commands; other blocks are
- * skipped.
+ * Runs what a document tells users to do: its `yaml` blocks are files, into which an SSH key is pasted, its `sh` blocks
+ * commands; other blocks are skipped.
  */
 import { execFile } from 'node:child_process';
 import { chmod, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
@@ -9,6 +9,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { onTestFinished } from 'vitest';
 import { parse, stringify } from 'yaml';
+import { withOwnKey } from '../../../tools/demo/manifests.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const COMMAND_MS = 60_000;
@@ -93,7 +94,7 @@ export async function createShell({ kubeconfigPath, kubectl, namespace, replace 
       if (language === 'yaml') {
         const file = /^# (\S+\.yaml)\n/.exec(text)?.[1];
         if (file === undefined) throw new Error('a yaml block of a document must begin with the name of its file');
-        await writeFile(join(folder, file), text);
+        await writeFile(join(folder, file), withOwnKey(text));
         return '';
       }
       const command = Object.entries(replace).reduce((now, [from, to]) => now.replaceAll(from, to), text);

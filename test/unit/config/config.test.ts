@@ -1,12 +1,15 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtempSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { FLAGS } from '../../../src/config/flags.ts';
 import { parseConfig, type Config } from '../../../src/config/config.ts';
 
 const REQUIRED = ['--base-url', 'https://api.example.org', '--auth-url', 'https://auth.example.org'];
 const NO_FILE = '/does/not/exist';
+const EMPTY_FOLDER = mkdtempSync(join(tmpdir(), 'vps-operator-no-settings-'));
+afterAll(() => rm(EMPTY_FOLDER, { recursive: true }));
 
 function run(argv: string[], env: NodeJS.ProcessEnv = {}, file = NO_FILE): Config {
   const parsed = parseConfig([...REQUIRED, ...argv], env, file);
@@ -45,7 +48,10 @@ describe('parseConfig', () => {
       journalDir: undefined,
       operatorNamespace: undefined,
       metricsBindAddress: 'off',
+      metricsSecure: false,
+      metricsCertDir: undefined,
       healthProbeBindAddress: 'off',
+      settingsDir: undefined,
       logLevel: 'info',
     });
   });
@@ -72,27 +78,36 @@ describe('parseConfig', () => {
     { flag: 'journal-dir', text: '/journal', expected: { journalDir: '/journal' } },
     { flag: 'operator-namespace', text: 'vps-system', expected: { operatorNamespace: 'vps-system' } },
     { flag: 'metrics-bind-address', text: ':8080', expected: { metricsBindAddress: { host: undefined, port: 8080 } } },
+    { flag: 'metrics-secure', text: 'true', expected: { metricsSecure: true } },
+    { flag: 'metrics-cert-dir', text: '/tls', expected: { metricsCertDir: '/tls' } },
     {
       flag: 'health-probe-bind-address',
       text: '[::1]:8081',
       expected: { healthProbeBindAddress: { host: '::1', port: 8081 } },
     },
+    { flag: 'settings-dir', text: EMPTY_FOLDER, expected: { settingsDir: EMPTY_FOLDER } },
     { flag: 'log-level', text: 'debug', expected: { logLevel: 'debug' } },
   ];
 
-  const FLAGS_ALONE = new Set(['leader-elect', 'connection-secrets']);
+  const FLAGS_ALONE = new Set(['leader-elect', 'connection-secrets', 'metrics-secure']);
+  /** Flags that need another one. */
+  const WITH: Record<string, string> = {
+    'metrics-secure': '--metrics-cert-dir=/tls',
+    'metrics-cert-dir': '--metrics-secure',
+  };
 
   it.each(values)(
     'reads --$flag $text from the flag, in both forms, and from the environment',
     ({ flag, text, expected }) => {
       const env = { [`VPS_${flag.toUpperCase().replaceAll('-', '_')}`]: text };
-      expect(run(FLAGS_ALONE.has(flag) ? [`--${flag}`] : [`--${flag}`, text])).toMatchObject(expected);
-      expect(run([`--${flag}=${text}`])).toMatchObject(expected);
+      const other = WITH[flag] === undefined ? [] : [WITH[flag]];
+      expect(run([...other, ...(FLAGS_ALONE.has(flag) ? [`--${flag}`] : [`--${flag}`, text])])).toMatchObject(expected);
+      expect(run([...other, `--${flag}=${text}`])).toMatchObject(expected);
       const given = REQUIRED.join(' ')
         .replace(new RegExp(`--${flag} \\S+ ?`), '')
         .trim()
         .split(' ');
-      expect(parseConfig(given, env, NO_FILE)).toMatchObject({ kind: 'run', config: expected });
+      expect(parseConfig([...given, ...other], env, NO_FILE)).toMatchObject({ kind: 'run', config: expected });
     },
   );
 
@@ -103,6 +118,15 @@ describe('parseConfig', () => {
   it('prefers the flag over the environment, and the last of two flags', () => {
     expect(run(['--poll-interval', '5s'], { VPS_POLL_INTERVAL: 'nonsense' })).toMatchObject({ pollIntervalMs: 5_000 });
     expect(run(['--poll-interval', '5s', '--poll-interval', '6s'])).toMatchObject({ pollIntervalMs: 6_000 });
+  });
+
+  it('takes --metrics-secure and --metrics-cert-dir only together', () => {
+    expect(errorOf([...REQUIRED, '--metrics-secure'])).toBe(
+      '--metrics-secure needs --metrics-cert-dir: give the path of a folder with tls.crt and tls.key',
+    );
+    expect(errorOf([...REQUIRED, '--metrics-cert-dir=/tls'])).toBe(
+      '--metrics-cert-dir needs --metrics-secure: without it, /metrics is plain HTTP',
+    );
   });
 
   it('collects repeated namespaces', () => {
@@ -253,5 +277,88 @@ describe('parseConfig', () => {
 
   it('shows the version', () => {
     expect(parseConfig(['--version'], {}, NO_FILE)).toEqual({ kind: 'version', text: 'development' });
+  });
+});
+
+describe('the folder of --settings-dir', () => {
+  let folder: string;
+  const write = (settings: Record<string, string>) =>
+    Promise.all(Object.entries(settings).map(([name, text]) => writeFile(join(folder, name), text)));
+  const flag = (): string => `--settings-dir=${folder}`;
+
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'vps-operator-settings-'));
+    return () => rm(folder, { recursive: true });
+  });
+
+  it('has one file per setting, also for a required one, with or without a line break', async () => {
+    await write({
+      VPS_BASE_URL: 'https://a.example\n',
+      VPS_AUTH_URL: 'https://b.example',
+      VPS_CONNECTION_SECRETS: 'true',
+    });
+    for (const [argv, env] of [
+      [[flag()], {}],
+      [[], { VPS_SETTINGS_DIR: folder }],
+    ] as const)
+      expect(parseConfig(argv, env, NO_FILE)).toMatchObject({
+        kind: 'run',
+        config: { baseUrl: 'https://a.example', authUrl: 'https://b.example', connectionSecrets: true },
+      });
+  });
+
+  it('loses to a flag and to an environment variable, and wins over a default and over POD_NAMESPACE', async () => {
+    await write({
+      VPS_POLL_INTERVAL: '1s',
+      VPS_RESYNC_INTERVAL: '2s',
+      VPS_KUBE_TIMEOUT: '3s',
+      VPS_OPERATOR_NAMESPACE: 'a',
+    });
+    const env = { VPS_POLL_INTERVAL: '4s', VPS_RESYNC_INTERVAL: '5s', POD_NAMESPACE: 'b' };
+    expect(run([flag(), '--poll-interval=6s'], env)).toMatchObject({
+      pollIntervalMs: 6_000,
+      resyncIntervalMs: 5_000,
+      kubeTimeoutMs: 3_000,
+      operatorNamespace: 'a',
+    });
+  });
+
+  it('may be a mounted ConfigMap, whose other files begin with two dots', async () => {
+    await mkdir(join(folder, '..2026'));
+    await symlink('..2026', join(folder, '..data'));
+    await writeFile(join(folder, '..data/VPS_POLL_INTERVAL'), '1s');
+    await symlink('..data/VPS_POLL_INTERVAL', join(folder, 'VPS_POLL_INTERVAL'));
+    expect(run([flag()])).toMatchObject({ pollIntervalMs: 1_000 });
+  });
+
+  it('treats an empty file as unset', async () => {
+    await write({ VPS_POLL_INTERVAL: '\n' });
+    expect(run([flag()])).toMatchObject({ pollIntervalMs: 60_000 });
+  });
+
+  it.each(['NODE_OPTIONS', 'VPS_POL_INTERVAL', 'VPS_SETTINGS_DIR', 'POD_NAMESPACE', 'vps_poll_interval', '__proto__'])(
+    'may not have a file %s, and the error lists the names that it may have',
+    async (name) => {
+      await write({ [name]: '1s' });
+      const others = envNames.filter((other) => other !== 'VPS_SETTINGS_DIR').join(', ');
+      expect(errorOf([...REQUIRED, flag()])).toBe(
+        `unknown setting "${name}" in --settings-dir "${folder}": give ${others}`,
+      );
+    },
+  );
+
+  it('is named in the error for an invalid value', async () => {
+    await write({ VPS_POLL_INTERVAL: '60' });
+    expect(errorOf([...REQUIRED, flag()])).toMatch(
+      /^VPS_POLL_INTERVAL in --settings-dir "60" is not valid: give a duration/,
+    );
+  });
+
+  it('must be readable, and contain files only', async () => {
+    expect(errorOf([...REQUIRED, '--settings-dir=/does/not/exist'])).toBe(
+      '--settings-dir "/does/not/exist" cannot be read (ENOENT): give the path of a folder',
+    );
+    await mkdir(join(folder, 'VPS_POLL_INTERVAL'));
+    expect(errorOf([...REQUIRED, flag()])).toMatch(/^--settings-dir .* cannot be read \(EISDIR\)/);
   });
 });

@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { parseAllDocuments } from 'yaml';
 import { describe, expect, it } from 'vitest';
 import { parsePublicKeys } from '../../../../src/virtual-server/visit/public-keys.ts';
 
@@ -49,5 +51,19 @@ describe('the public keys in a text', () => {
     const parsed = parsePublicKeys(text);
     expect(parsed).toMatchObject({ ok: false, problem: expect.stringContaining(problem) as string });
     expect(JSON.stringify(parsed)).not.toContain('s3cr3t');
+  });
+});
+
+it('refuses the placeholder in the example of a Secret', async () => {
+  const example = await readFile(
+    new URL('../../../../examples/servers/keys-from-secret.yaml', import.meta.url),
+    'utf8',
+  );
+  const [secret] = parseAllDocuments(example).map(
+    (document) => document.toJS() as { stringData: { authorized_keys: string } },
+  );
+  expect(parsePublicKeys(secret?.stringData.authorized_keys ?? '')).toEqual({
+    ok: false,
+    problem: 'line 1 is not an SSH public key such as "ssh-ed25519 AAAA..."',
   });
 });
