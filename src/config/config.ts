@@ -3,10 +3,18 @@ import { distance } from 'fastest-levenshtein';
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { overlap } from './bind-address.ts';
-import { FLAGS, type Config, type FlagSpec } from './flags.ts';
+import { readCertificates } from './certificates.ts';
+import { FlagError } from './flag-error.ts';
+import { FLAGS, type FlagSpec, type FlagValues } from './flags.ts';
+import { parseProxies } from './proxy.ts';
+import type { ProxyFor } from '../base/proxy.ts';
 import { version } from '../base/version.ts';
 
-export type { Config } from './flags.ts';
+/** The operator's settings. */
+export type Config = FlagValues & {
+  /** How connections to the provider are made. */
+  network: { proxyFor: ProxyFor; certificates: string[] };
+};
 
 type ParsedConfig =
   | { kind: 'run'; config: Config }
@@ -18,11 +26,6 @@ type ParsedConfig =
 const POD_NAMESPACE_FILE = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
 const MAX_SHOWN = 100;
 const HELP_WIDTH = 100;
-
-/** An error in the user's input; its message is shown to the user unchanged. */
-class FlagError extends Error {
-  override readonly name = 'FlagError';
-}
 
 interface Given {
   text: string;
@@ -44,12 +47,10 @@ export function parseConfig(
   try {
     if (unknown !== undefined) throw new FlagError(unknown);
     const entries = flags.map(([key, spec]) => [key, valueOf(spec, given(spec, values, env))] as const);
-    const config = Object.fromEntries(entries) as unknown as Config;
-    checkTogether(config);
-    return {
-      kind: 'run',
-      config: { ...config, operatorNamespace: config.operatorNamespace ?? read(podNamespaceFile) },
-    };
+    const settings = Object.fromEntries(entries) as unknown as FlagValues;
+    checkTogether(settings);
+    const operatorNamespace = settings.operatorNamespace ?? read(podNamespaceFile);
+    return { kind: 'run', config: { ...settings, operatorNamespace, network: networkOf(settings, env) } };
   } catch (error) {
     if (error instanceof FlagError) return { kind: 'error', message: error.message };
     throw error;
@@ -119,10 +120,16 @@ function given(spec: FlagSpec, values: Map<string, string[]>, env: NodeJS.Proces
 }
 
 /** Rejects values that are valid alone but not together. */
-function checkTogether({ metricsBindAddress: metrics, healthProbeBindAddress: probes }: Config): void {
+function checkTogether({ metricsBindAddress: metrics, healthProbeBindAddress: probes }: FlagValues): void {
   if (metrics === 'off' || probes === 'off' || !overlap(metrics, probes)) return;
   const [first, second] = [FLAGS.metricsBindAddress.flag, FLAGS.healthProbeBindAddress.flag];
   throw new FlagError(`--${first} and --${second} name the same address: give two different ports`);
+}
+
+function networkOf({ providerCaFile }: FlagValues, env: NodeJS.ProcessEnv): Config['network'] {
+  const { flag } = FLAGS.providerCaFile;
+  const certificates = providerCaFile === undefined ? [] : readCertificates(flag, providerCaFile);
+  return { proxyFor: parseProxies(env), certificates };
 }
 
 function valueOf(spec: FlagSpec, value: Given | undefined): unknown {
