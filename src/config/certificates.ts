@@ -5,10 +5,10 @@ import { FlagError } from './flag-error.ts';
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/gs;
 
-/** The certificates in PEM. Throws a FlagError that names the file and says what is wrong with it. */
-export function readCertificates(flag: string, file: string): string[] {
+/** The certificates in PEM. Throws a FlagError that names the flag or variable, the file, and what is wrong with it. */
+export function readCertificates(file: string, source: string): string[] {
   const fail = (why: string): never => {
-    throw new FlagError(`--${flag} ${file} cannot be used: ${why}: give a file of CA certificates in PEM format`);
+    throw new FlagError(`${source} ${file} cannot be used: ${why}. Give a file with CA certificates in PEM format`);
   };
   let text: string;
   try {

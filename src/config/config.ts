@@ -50,7 +50,7 @@ export function parseConfig(
     const settings = Object.fromEntries(entries) as unknown as FlagValues;
     checkTogether(settings);
     const operatorNamespace = settings.operatorNamespace ?? read(podNamespaceFile);
-    return { kind: 'run', config: { ...settings, operatorNamespace, network: networkOf(settings, env) } };
+    return { kind: 'run', config: { ...settings, operatorNamespace, network: networkOf(values, env) } };
   } catch (error) {
     if (error instanceof FlagError) return { kind: 'error', message: error.message };
     throw error;
@@ -126,10 +126,9 @@ function checkTogether({ metricsBindAddress: metrics, healthProbeBindAddress: pr
   throw new FlagError(`--${first} and --${second} name the same address: give two different ports`);
 }
 
-function networkOf({ providerCaFile }: FlagValues, env: NodeJS.ProcessEnv): Config['network'] {
-  const { flag } = FLAGS.providerCaFile;
-  const certificates = providerCaFile === undefined ? [] : readCertificates(flag, providerCaFile);
-  return { proxyFor: parseProxies(env), certificates };
+function networkOf(values: Map<string, string[]>, env: NodeJS.ProcessEnv): Config['network'] {
+  const caFile = given(FLAGS.providerCaFile, values, env);
+  return { proxyFor: parseProxies(env), certificates: caFile ? readCertificates(caFile.text, caFile.source) : [] };
 }
 
 function valueOf(spec: FlagSpec, value: Given | undefined): unknown {

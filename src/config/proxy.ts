@@ -82,7 +82,9 @@ function parseExceptions(env: NodeJS.ProcessEnv): ((target: Target) => boolean)[
   return entries.map((entry) => {
     const matches = parseException(entry.toLowerCase());
     if (matches !== undefined) return matches;
-    throw new FlagError(`${variable}: ${JSON.stringify(entry)} is not valid: give ${NO_PROXY_FORM}`);
+    // Whoever pastes a URL here may paste a password too.
+    const shown = JSON.stringify(entry.replace(/.*@/, '***@'));
+    throw new FlagError(`${variable}: ${shown} is not valid: give ${NO_PROXY_FORM}`);
   });
 }
 

@@ -23,6 +23,6 @@ export function noAnswer({ variable }: Proxy, fault: unknown): Error {
   const proxy = `the proxy of ${variable}`;
   if (name === 'TimeoutError') return new Error(`${proxy} did not answer in time`);
   if (code === 'UND_ERR_SOCKET') return new Error(`${proxy} closed the connection without an answer`);
-  if (code.startsWith('HPE_')) return new Error(`${proxy} did not answer in HTTP`);
+  if (name === 'HTTPParserError') return new Error(`${proxy} did not answer in HTTP`);
   return new Error(`${proxy} cannot be reached: ${message || code || name}`);
 }

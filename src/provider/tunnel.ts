@@ -2,7 +2,7 @@
  * Tunnels to the provider through an HTTP proxy (CONNECT), for http URLs too, so that no proxy answers in the provider's
  * name. undici's ProxyAgent opens the tunnel only after it has accepted the request; an order needs the tunnel first.
  */
-import type { Socket } from 'node:net';
+import { Socket } from 'node:net';
 import type { SecureContext } from 'node:tls';
 import { Client, buildConnector } from 'undici';
 import type { Proxy } from '../base/proxy.ts';
@@ -19,8 +19,8 @@ interface TunnelsOptions {
   userAgent: string;
 }
 
-/** A proxy answers only after it has connected to the provider, or has given up. */
-const CONNECT_TIMEOUT_MS = 30_000;
+/** A proxy answers only after it has connected to the provider. Shorter than --provider-timeout, which would hide why. */
+const CONNECT_TIMEOUT_MS = 20_000;
 
 export class Tunnels {
   readonly #options: TunnelsOptions;
@@ -41,7 +41,10 @@ export class Tunnels {
     if (options.protocol !== 'https:') return socket;
     return new Promise((resolve, reject) => {
       this.#startTls({ ...options, httpSocket: socket }, (...[error, secured]) => {
-        if (error === null) return resolve(secured);
+        if (error === null) {
+          resolve(secured);
+          return;
+        }
         socket.destroy();
         reject(new Error(error.message));
       });
@@ -59,15 +62,15 @@ export class Tunnels {
     };
     try {
       const signal = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
-      const answer = await client.connect({ path: authority, headers, signal }).catch((error: unknown) => {
+      const tunnel = client.connect({ path: authority, headers, signal });
+      const { socket, statusCode } = await tunnel.catch((error: unknown) => {
         throw noAnswer(proxy, error);
       });
-      const socket = answer.socket as Socket;
       // undici has removed its listeners, and an error without a listener ends the process.
       socket.on('error', () => undefined);
-      if (answer.statusCode >= 200 && answer.statusCode < 300) return socket;
+      if (statusCode >= 200 && statusCode < 300 && socket instanceof Socket) return socket;
       socket.destroy();
-      throw refusal(proxy, answer.statusCode);
+      throw refusal(proxy, statusCode);
     } finally {
       void client.destroy();
     }
