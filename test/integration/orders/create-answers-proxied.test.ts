@@ -169,7 +169,7 @@ describe('a create whose tunnel is cut after its bytes were written', () => {
     const { world, proxy, beforeCreate } = await proxiedWorld('http');
     await beforeCreate({ cutAt: 'POST /beta/vps/servers' });
     const object = await world.waitForReason('web', 'CreateOutcomeUnknown', 'Stalled');
-    expect(stalled(object).message).toContain('A server may exist');
+    expect(stalled(object).message).toContain('a server may exist and cost money');
     await world.visited('web');
     expect(proxy.cuts).toBe(1);
     expect(sent(world)).toEqual([]);
