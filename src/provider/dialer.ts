@@ -43,9 +43,12 @@ export class Dialer {
   /** For undici's `connect` option. */
   readonly connect = connectorOf((options) => this.open(options));
 
-  /** Resolves with an established connection, over TLS for https. Rejects before any byte of a request is sent. */
-  open(options: buildConnector.Options): Promise<Socket> {
+  /**
+   * Resolves with an established connection, over TLS for https. Rejects before any byte of a request is sent. `signal`
+   * ends the wait for a proxy.
+   */
+  open(options: buildConnector.Options, signal?: AbortSignal): Promise<Socket> {
     const proxy = this.#proxyFor(`${options.protocol}//${options.host ?? options.hostname}`);
-    return proxy === undefined ? this.#direct.open(options) : this.#tunnels.open(proxy, options);
+    return proxy === undefined ? this.#direct.open(options) : this.#tunnels.open(proxy, options, signal);
   }
 }

@@ -106,7 +106,7 @@ export class Transport implements Wire {
   async sendFresh(exchange: Exchange, signal: AbortSignal, connected: () => void): Promise<Answer> {
     return this.#observed(exchange, async () => {
       const { origin } = exchange.target;
-      const opening = this.#dialer.open(connectOptions(origin));
+      const opening = this.#dialer.open(connectOptions(origin), signal);
       const socket = await until(signal, opening).catch((error: unknown) => {
         opening.then((late) => late.destroy()).catch(() => undefined);
         throw error;

@@ -13,14 +13,11 @@ import { noAnswer, refusal } from './reason.ts';
 interface TunnelsOptions {
   /** Opens the connections to the proxy. */
   connector: Connector;
-  /** Timeout of the TLS handshake with the provider, in milliseconds. */
+  /** Timeout of the proxy's answer, and of the TLS handshake with the provider, in milliseconds. */
   timeoutMs: number;
   secureContext: SecureContext | undefined;
   userAgent: string;
 }
-
-/** A proxy answers only after it has connected to the provider. Shorter than --provider-timeout, which would hide why. */
-const CONNECT_TIMEOUT_MS = 20_000;
 
 export class Tunnels {
   readonly #options: TunnelsOptions;
@@ -36,8 +33,8 @@ export class Tunnels {
    * Resolves with an established connection, over TLS for https. Rejects before any byte of a request is sent, with an
    * error that says what the proxy did and has no code: undici repeats a connection for some of its own codes.
    */
-  async open(proxy: Proxy, options: buildConnector.Options): Promise<Socket> {
-    const socket = await this.#connect(proxy, authorityOf(options));
+  async open(proxy: Proxy, options: buildConnector.Options, signal?: AbortSignal): Promise<Socket> {
+    const socket = await this.#connect(proxy, authorityOf(options), signal);
     if (options.protocol !== 'https:') return socket;
     return new Promise((resolve, reject) => {
       this.#startTls({ ...options, httpSocket: socket }, (...[error, secured]) => {
@@ -51,8 +48,8 @@ export class Tunnels {
     });
   }
 
-  async #connect(proxy: Proxy, authority: string): Promise<Socket> {
-    const { connector, userAgent } = this.#options;
+  async #connect(proxy: Proxy, authority: string, signal?: AbortSignal): Promise<Socket> {
+    const { connector, userAgent, timeoutMs } = this.#options;
     const connect = connectorOf((options) => connector.open(options));
     const client = new Client(proxy.origin, { allowH2: false, headersTimeout: 0, connect });
     const headers = {
@@ -61,8 +58,9 @@ export class Tunnels {
       ...(proxy.authorization !== undefined && { 'proxy-authorization': proxy.authorization }),
     };
     try {
-      const signal = AbortSignal.timeout(CONNECT_TIMEOUT_MS);
-      const tunnel = client.connect({ path: authority, headers, signal });
+      const timeout = AbortSignal.timeout(timeoutMs);
+      const ends = signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
+      const tunnel = client.connect({ path: authority, headers, signal: ends });
       const { socket, statusCode } = await tunnel.catch((error: unknown) => {
         throw noAnswer(proxy, error);
       });

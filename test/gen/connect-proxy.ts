@@ -31,6 +31,8 @@ export interface ConnectProxy {
   behavior: Behavior;
   /** Requests that did not ask for a tunnel. */
   readonly others: string[];
+  /** Number of open connections from clients. */
+  readonly connections: number;
   /** Number of tunnels that `cutAt` and `cut-at-first-byte` have closed. */
   readonly cuts: number;
   /** Closes every open tunnel. */
@@ -46,6 +48,7 @@ export function refusing(status: number): Behavior {
 /** With `tls`, clients reach the proxy itself over TLS. */
 export async function startConnectProxy(tls?: { key: string; cert: string }): Promise<ConnectProxy> {
   const sockets = new Set<Duplex>();
+  const clients = new Set<Duplex>();
   const state = { cuts: 0 };
   const keep = (socket: Duplex): void => {
     sockets.add(socket);
@@ -56,12 +59,21 @@ export async function startConnectProxy(tls?: { key: string; cert: string }): Pr
     response.end('');
   };
   const server = tls === undefined ? createHttpServer(onRequest) : createHttpsServer(tls, onRequest);
-  server.on('connection', keep);
+  server.on('connection', (socket: Duplex) => {
+    keep(socket);
+    clients.add(socket);
+    socket.on('close', () => clients.delete(socket));
+  });
   server.on('connect', ({ url = '', headers, socket }: IncomingMessage, client: Duplex) => {
     const { behavior } = proxy;
     proxy.tunnels.push({ authority: url, authorization: headers['proxy-authorization'] });
     keep(client);
-    if (behavior === 'silent') return;
+    // Without this, the connection would stay half open after the client has left.
+    client.on('end', () => client.destroy());
+    if (behavior === 'silent') {
+      client.resume();
+      return;
+    }
     if (behavior === 'close') return client.destroy();
     if (behavior === 'reset') return socket.resetAndDestroy();
     if (typeof behavior === 'object' && 'answer' in behavior) return client.end(behavior.answer);
@@ -97,6 +109,9 @@ export async function startConnectProxy(tls?: { key: string; cert: string }): Pr
     tunnels: [],
     others: [],
     behavior: 'pass',
+    get connections() {
+      return clients.size;
+    },
     get cuts() {
       return state.cuts;
     },

