@@ -169,6 +169,7 @@ function helpText(): string {
     `Usage: vps-operator ${usage.join(' ')} [flags]`,
     '',
     'Each flag may also be given as the environment variable that stands with it; the flag wins.',
+    'HTTPS_PROXY, HTTP_PROXY and NO_PROXY apply to calls to the provider.',
     '',
     ...flags.flatMap(([, spec]) => flagHelp(spec)),
     '  --help, -h\n      Show this text.\n',

@@ -31,7 +31,7 @@ export class Tunnels {
 
   /**
    * Resolves with an established connection, over TLS for https. Rejects before any byte of a request is sent, with an
-   * error that says what the proxy did and has no code: undici repeats a connection for some of its own codes.
+   * error that says what the proxy did and has no code: undici connects again after errors with some codes.
    */
   async open(proxy: Proxy, options: buildConnector.Options, signal?: AbortSignal): Promise<Socket> {
     const socket = await this.#connect(proxy, authorityOf(options), signal);

