@@ -19,8 +19,9 @@ async function run(config: Config, log: Logger): Promise<void> {
   process.on('SIGTERM', (signal) => end(0, { signal })).on('SIGINT', (signal) => end(0, { signal }));
   // Shut down in order to record orders in flight; the restarted process waits for the lease.
   void lost.promise.then(() => end(EXIT_LOST, { reason: 'leadership lost' }));
-  const { baseUrl, watchNamespaces } = config;
-  log.info({ version: version(), baseUrl, watchNamespaces }, 'operator starts');
+  const { baseUrl, watchNamespaces, network } = config;
+  const proxy = network.proxyFor(baseUrl)?.origin;
+  log.info({ version: version(), baseUrl, watchNamespaces, proxy }, 'operator starts');
   await operator.start().catch((error: unknown) => {
     // Stopped during startup; not a failure.
     if (!end.hasBegun()) throw error;

@@ -59,6 +59,7 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
     userAgent: `vps-operator/${version()}`,
     onRequest: metrics?.providerRequest,
     onLogin: metrics?.login,
+    network: config.network,
   });
   const kube = createKube(http);
   const namespaces = config.watchNamespaces.length === 0 ? 'all' : config.watchNamespaces;

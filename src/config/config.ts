@@ -3,11 +3,19 @@ import { distance } from 'fastest-levenshtein';
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { overlap } from './bind-address.ts';
-import { FLAGS, type Config, type FlagSpec } from './flags.ts';
+import { readCertificates } from './certificates.ts';
+import { FlagError } from './flag-error.ts';
+import { FLAGS, type FlagSpec, type FlagValues } from './flags.ts';
+import { parseProxies } from './proxy.ts';
 import { readSettings, UnknownSetting } from './settings.ts';
+import type { ProxyFor } from '../base/proxy.ts';
 import { version } from '../base/version.ts';
 
-export type { Config } from './flags.ts';
+/** The operator's settings. */
+export type Config = FlagValues & {
+  /** How connections to the provider are made. */
+  network: { proxyFor: ProxyFor; certificates: string[] };
+};
 
 type ParsedConfig =
   | { kind: 'run'; config: Config }
@@ -19,11 +27,6 @@ type ParsedConfig =
 const POD_NAMESPACE_FILE = '/var/run/secrets/kubernetes.io/serviceaccount/namespace';
 const MAX_SHOWN = 100;
 const HELP_WIDTH = 100;
-
-/** An error in the user's input; its message is shown to the user unchanged. */
-class FlagError extends Error {
-  override readonly name = 'FlagError';
-}
 
 interface Given {
   text: string;
@@ -53,12 +56,10 @@ export function parseConfig(
     if (unknown !== undefined) throw new FlagError(unknown);
     const sources = { values, env, settings: settings(values, env) };
     const entries = flags.map(([key, spec]) => [key, valueOf(spec, given(spec, sources))] as const);
-    const config = Object.fromEntries(entries) as unknown as Config;
-    checkTogether(config);
-    return {
-      kind: 'run',
-      config: { ...config, operatorNamespace: config.operatorNamespace ?? read(podNamespaceFile) },
-    };
+    const flagValues = Object.fromEntries(entries) as unknown as FlagValues;
+    checkTogether(flagValues);
+    const operatorNamespace = flagValues.operatorNamespace ?? read(podNamespaceFile);
+    return { kind: 'run', config: { ...flagValues, operatorNamespace, network: networkOf(sources) } };
   } catch (error) {
     if (error instanceof FlagError) return { kind: 'error', message: error.message };
     throw error;
@@ -148,7 +149,7 @@ function given(spec: FlagSpec, { values, env, settings }: Sources): Given | unde
 }
 
 /** Rejects values that are valid alone but not together. */
-function checkTogether(config: Config): void {
+function checkTogether(config: FlagValues): void {
   const { metricsBindAddress: metrics, healthProbeBindAddress: probes, metricsSecure, metricsCertDir } = config;
   const [secure, certificate] = [FLAGS.metricsSecure.flag, FLAGS.metricsCertDir];
   if (metricsSecure && metricsCertDir === undefined) {
@@ -160,6 +161,11 @@ function checkTogether(config: Config): void {
   if (metrics === 'off' || probes === 'off' || !overlap(metrics, probes)) return;
   const [first, second] = [FLAGS.metricsBindAddress.flag, FLAGS.healthProbeBindAddress.flag];
   throw new FlagError(`--${first} and --${second} name the same address: give two different ports`);
+}
+
+function networkOf(sources: Sources): Config['network'] {
+  const caFile = given(FLAGS.providerCaFile, sources);
+  return { proxyFor: parseProxies(sources.env), certificates: caFile ? readCertificates(caFile.text, caFile.source) : [] };
 }
 
 function valueOf(spec: FlagSpec, value: Given | undefined): unknown {
@@ -201,6 +207,7 @@ function helpText(): string {
     '',
     'Each flag may also be given as the environment variable that stands with it, or as a file with the',
     'name of that variable in --settings-dir. A flag wins over a variable, and a variable over a file.',
+    'HTTPS_PROXY, HTTP_PROXY and NO_PROXY apply to calls to the provider; they may only be variables.',
     '',
     ...flags.flatMap(([, spec]) => flagHelp(spec)),
     '  --help, -h\n      Show this text.\n',

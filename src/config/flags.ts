@@ -136,6 +136,14 @@ export const FLAGS = {
     help: 'How long the request that orders a server may take. A request that takes longer may still have ordered the server. On SIGTERM the operator waits for this request.',
     default: '120s',
   },
+  providerCaFile: {
+    flag: 'provider-ca-file',
+    value: 'FILE',
+    help: "Further CAs that may sign the certificates of the provider's API and of an https proxy, in PEM format. The operator reads the file when it starts. Other connections do not use it.",
+    form: 'the path of a file',
+    schema: path,
+    absent: 'none: only the CAs that Node trusts',
+  },
   kubeTimeoutMs: {
     ...durationFlag,
     flag: 'kube-timeout',
@@ -231,8 +239,8 @@ export const FLAGS = {
 
 type Flags = typeof FLAGS;
 
-/** The operator's settings. Names ending in `Ms` are in ms; URLs have no trailing slash. */
-export type Config = {
+/** The values of the flags. Names ending in `Ms` are in ms; URLs have no trailing slash. */
+export type FlagValues = {
   [Key in keyof Flags]: Flags[Key] extends { required: true } | { default: string }
     ? z.output<Flags[Key]['schema']>
     : z.output<Flags[Key]['schema']> | undefined;

@@ -6,6 +6,7 @@
 import { lookup as dnsLookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import type { Socket } from 'node:net';
+import type { SecureContext } from 'node:tls';
 import { buildConnector } from 'undici';
 
 type Family = 4 | 6;
@@ -17,6 +18,8 @@ export interface ConnectorOptions {
   onFamilyChange: () => void;
   /** Replaces the system's resolver. */
   lookup?: (hostname: string) => Promise<Address[]>;
+  /** Which CAs to trust; by default those of Node. */
+  secureContext?: SecureContext;
 }
 
 export interface Address {
@@ -44,16 +47,10 @@ export class Connector {
 
   constructor(options: ConnectorOptions) {
     this.#options = options;
-    this.#connectAddress = buildConnector({ allowH2: false, autoSelectFamily: false, timeout: options.timeoutMs });
+    const { timeoutMs, secureContext } = options;
+    const common = { allowH2: false, autoSelectFamily: false, timeout: timeoutMs };
+    this.#connectAddress = buildConnector({ ...common, ...(secureContext && { secureContext }) });
   }
-
-  /** For undici's `connect` option. */
-  readonly connect: buildConnector.connector = (options, callback) => {
-    this.open(options).then(
-      (socket) => callback(null, socket),
-      (error: unknown) => callback(error as Error, null),
-    );
-  };
 
   /** Resolves with an established connection, over TLS for https. Rejects before any byte of a request is sent. */
   async open(options: buildConnector.Options): Promise<Socket> {
@@ -98,6 +95,16 @@ export class Connector {
     this.#family = family;
     if (changed) this.#options.onFamilyChange();
   }
+}
+
+/** For undici's `connect` option. */
+export function connectorOf(open: (options: buildConnector.Options) => Promise<Socket>): buildConnector.connector {
+  return (options, callback) => {
+    open(options).then(
+      (socket) => callback(null, socket),
+      (error: unknown) => callback(error as Error, null),
+    );
+  };
 }
 
 /** The options that undici passes to a connector for an origin. */

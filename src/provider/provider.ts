@@ -4,6 +4,7 @@ import { accountOf } from './account.ts';
 import { Bucket } from './bucket.ts';
 import { Caller } from './caller.ts';
 import type { ConnectorOptions } from './connector.ts';
+import type { Network } from './dialer.ts';
 import { Endpoints } from './endpoints.ts';
 import { ProviderError } from './errors/provider-error.ts';
 import { Lists } from './lists.ts';
@@ -33,6 +34,7 @@ export interface ProviderOptions {
   onLogin?: ((result: LoginResult) => void) | undefined;
   /** Replaces the system's resolver. */
   lookup?: ConnectorOptions['lookup'];
+  network?: Network | undefined;
   /** Replaces the network in simulations; it then handles timeouts and name resolution itself. */
   transport?: Wire;
 }
@@ -75,6 +77,7 @@ class HttpProvider implements Provider {
         now: () => timers.monotonic(),
         onRequest: options.onRequest,
         onFamilyChange: () => this.#dropTokens(),
+        network: options.network,
         ...(options.lookup && { lookup: options.lookup }),
       });
   }

@@ -4,8 +4,10 @@ import type { Dispatcher } from 'undici';
 import { Deadline } from '../base/deadline.ts';
 import { exchange as collect } from '../base/exchange.ts';
 import { until } from '../base/until.ts';
-import { Connector, connectOptions } from './connector.ts';
+import { connectOptions } from './connector.ts';
+import { Dialer } from './dialer.ts';
 import type { ConnectorOptions } from './connector.ts';
+import type { Network } from './dialer.ts';
 import type { Endpoint } from './endpoints.ts';
 import { ProviderError } from './errors/provider-error.ts';
 import type { Redactor } from './redact.ts';
@@ -46,6 +48,7 @@ interface TransportOptions {
   onRequest?: ((info: RequestInfo) => void) | undefined;
   onFamilyChange: () => void;
   lookup?: ConnectorOptions['lookup'];
+  network?: Network | undefined;
 }
 
 const CONNECTIONS_PER_ORIGIN = 8;
@@ -67,16 +70,18 @@ export interface Wire {
 
 export class Transport implements Wire {
   readonly #options: TransportOptions;
-  readonly #connector: Connector;
+  readonly #dialer: Dialer;
   readonly #open = new Set<Deadline>();
   #agent: Agent;
   #closed = false;
 
   constructor(options: TransportOptions) {
     this.#options = options;
-    this.#connector = new Connector({
+    this.#dialer = new Dialer({
       timeoutMs: CONNECT_TIMEOUT_MS,
       onFamilyChange: () => this.#familyChanged(),
+      userAgent: options.userAgent,
+      network: options.network ?? {},
       ...(options.lookup && { lookup: options.lookup }),
     });
     this.#agent = this.#newAgent();
@@ -101,7 +106,7 @@ export class Transport implements Wire {
   async sendFresh(exchange: Exchange, signal: AbortSignal, connected: () => void): Promise<Answer> {
     return this.#observed(exchange, async () => {
       const { origin } = exchange.target;
-      const opening = this.#connector.open(connectOptions(origin));
+      const opening = this.#dialer.open(connectOptions(origin), signal);
       const socket = await until(signal, opening).catch((error: unknown) => {
         opening.then((late) => late.destroy()).catch(() => undefined);
         throw error;
@@ -156,7 +161,7 @@ export class Transport implements Wire {
   }
 
   #newAgent(): Agent {
-    return new Agent({ ...LIMITS, connections: CONNECTIONS_PER_ORIGIN, connect: this.#connector.connect });
+    return new Agent({ ...LIMITS, connections: CONNECTIONS_PER_ORIGIN, connect: this.#dialer.connect });
   }
 
   #familyChanged(): void {

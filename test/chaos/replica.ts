@@ -14,6 +14,7 @@ interface ReplicaOptions {
   folder: string;
   /** Operator flags besides those for kubeconfig and journal. */
   flags: string[];
+  env: Record<string, string>;
   /** Offset of its clock (ms). */
   skewMs?: number;
   onExchange: (exchange: Exchange, replica: Replica) => Promise<void>;
@@ -89,12 +90,12 @@ export class Replica {
   start(): void {
     if (this.#isClosed) return;
     this.#begun = this.log.length;
-    const { arena, flags, skewMs, onEnd } = this.#options;
+    const { arena, flags, env, skewMs, onEnd } = this.#options;
     const own = [`--kubeconfig=${this.#kubeconfig}`, `--journal-dir=${this.#journal}`];
     const skew = skewMs === undefined ? [] : [`--import=${skewModule(skewMs)}`];
     const child = spawn(process.execPath, ['--enable-source-maps', ...skew, arena.program, ...flags, ...own], {
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { PATH: process.env.PATH, NODE_COMPILE_CACHE: join(arena.folder, 'compile-cache') },
+      env: { ...env, PATH: process.env.PATH, NODE_COMPILE_CACHE: join(arena.folder, 'compile-cache') },
     });
     createInterface({ input: child.stdout }).on('line', (line) => this.log.push(line));
     createInterface({ input: child.stderr }).on('line', (line) => this.stderr.push(line));

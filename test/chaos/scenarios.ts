@@ -17,6 +17,8 @@ export interface Scenario {
   provider?: Unusual;
   /** Additional operator flags. */
   flags?: string[];
+  /** Whether the operator reaches the provider only through an HTTP proxy. */
+  isProxied?: true;
   act: (stage: Stage) => Promise<void>;
 }
 
@@ -191,6 +193,15 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       await stage.reaches('web', 'InvalidCredentials');
       await stage.people.putSecret({ ...DEFAULT_KEY, secret: 'another-secret-of-this-key' });
       stage.tasksEnd = true;
+      await stage.rests('web');
+      await removed(stage, 'web');
+    },
+  },
+  proxied: {
+    isProxied: true,
+    async act(stage) {
+      await begin(stage);
+      await stage.people.apply('web');
       await stage.rests('web');
       await removed(stage, 'web');
     },

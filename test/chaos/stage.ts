@@ -9,6 +9,7 @@ import type { Arena } from './arena.ts';
 import { Calm } from './calm.ts';
 import { Caretaker } from './caretaker.ts';
 import { dump } from './dump.ts';
+import type { Passing } from './exchange.ts';
 import { flagsFor } from './flags.ts';
 import { KnownObjects } from './objects.ts';
 import { checkCatalogs, checkEnding } from './oracles.ts';
@@ -20,6 +21,7 @@ import { Replica } from './replica.ts';
 import type { Scenario, Unusual } from './scenarios.ts';
 import { SshHost } from './ssh-host.ts';
 import { Traffic, type Interceptor } from './traffic.ts';
+import { PROXY_PASSWORD, Tunnels } from './tunnels.ts';
 
 interface StageOptions {
   arena: Arena;
@@ -31,6 +33,7 @@ interface StageOptions {
   /** The provider's unusual answers in this scenario. */
   provider?: Unusual;
   flags?: string[];
+  isProxied?: true;
   /** One entry per operator, the offset of its clock (ms). Several operators elect a leader. */
   skews?: readonly number[];
 }
@@ -41,6 +44,7 @@ interface Surroundings {
   /** All tokens that the provider has issued. */
   tokens: readonly string[];
   sshHost: SshHost;
+  tunnels: Tunnels | undefined;
 }
 
 const LOOK_MS = 20;
@@ -72,13 +76,15 @@ export class Stage {
   onEnd: (replica: Replica, code: number | null) => void;
   readonly #options: StageOptions;
   readonly #provider: Proxy;
+  readonly #tunnels: Tunnels | undefined;
   readonly #tokens: readonly string[];
   readonly #deadline: number;
 
-  private constructor(options: StageOptions, { simulator, provider, tokens, sshHost }: Surroundings) {
+  private constructor(options: StageOptions, { simulator, provider, tokens, sshHost, tunnels }: Surroundings) {
     const { arena, name, boundMs, intercept, provider: unusual } = options;
     this.#options = options;
     this.#provider = provider;
+    this.#tunnels = tunnels;
     this.#tokens = tokens;
     this.#deadline = Date.now() + boundMs;
     this.simulator = simulator;
@@ -112,7 +118,9 @@ export class Stage {
     const provider = await startProxy({ upstream, onExchange: (exchange) => stage.traffic.toProvider(exchange) });
     simulator.setOrigin(provider.origin);
     const sshHost = await SshHost.open((visit) => stage.traffic.toSshHost(visit, 'web'));
-    const stage = new Stage(options, { simulator, provider, tokens, sshHost });
+    const toProxy = (tunnel: Passing): Promise<void> => stage.traffic.toProxy(tunnel, 'web');
+    const tunnels = options.isProxied && (await Tunnels.open(toProxy));
+    const stage = new Stage(options, { simulator, provider, tokens, sshHost, tunnels });
     await stage.#open();
     return stage;
   }
@@ -127,6 +135,7 @@ export class Stage {
         name: `operator-${index}`,
         folder: join(arena.folder, name),
         flags: [...flagsFor(name, this.simulator, skews !== undefined), ...flags],
+        env: this.#tunnels === undefined ? {} : { HTTP_PROXY: this.#tunnels.url },
         ...(skewMs !== 0 && { skewMs }),
         onExchange: (exchange, sender) => this.traffic.toCluster(exchange, sender),
         onEnd: (ended, code) => this.onEnd(ended, code),
@@ -236,7 +245,7 @@ export class Stage {
     }
     const { simulator, replicas, retained } = this;
     const { items: objects } = await this.people.list();
-    const secrets = [...this.people.secrets, ...this.#tokens, SSH_KEY];
+    const secrets = [...this.people.secrets, ...this.#tokens, SSH_KEY, PROXY_PASSWORD];
     this.violations.push(...checkEnding({ simulator, objects, replicas, retained, secrets }));
     if (this.objects.catalog !== undefined)
       this.violations.push(...checkCatalogs(await this.people.catalogs(), await this.panel.lists()));
@@ -244,7 +253,7 @@ export class Stage {
 
   async #close(): Promise<void> {
     await Promise.all(this.replicas.map((replica) => replica.close()));
-    await Promise.all([this.#provider.close(), this.sshHost.close()]);
+    await Promise.all([this.#provider.close(), this.sshHost.close(), this.#tunnels?.close()]);
     await this.simulator.close();
     this.#options.arena.unfollow(this.#options.name);
     await this.people.removeAll();

@@ -121,6 +121,13 @@ export class Traffic {
     await this.#deal(`ssh:connect:${stateOf(this.#options.objects.object(name))}`, visit, this.#options.leader());
   }
 
+  /** A request for a tunnel to the provider; the object of this name may be about to be ordered. */
+  async toProxy(tunnel: Passing, name: string): Promise<void> {
+    await this.#still;
+    const label = `proxy:CONNECT:${stateOf(this.#options.objects.object(name))}`;
+    await this.#deal(label, tunnel, this.#options.leader());
+  }
+
   async #deal(label: string, exchange: Passing, sender: Replica): Promise<void> {
     this.labels.push(label);
     this.#lastAt = Date.now();

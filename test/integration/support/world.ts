@@ -29,6 +29,8 @@ export interface WorldOptions {
   simulator?: SimulatorOptions;
   /** Additional operator flags, which override those of the world. */
   flags?: string[];
+  /** The environment of the operator; empty by default. */
+  env?: Record<string, string>;
   /** Whether to start the operator at once (default); otherwise `startOperator` does. */
   operator?: boolean;
   /** Whether to create the Secret with the simulator's key (default). */
@@ -65,10 +67,10 @@ export async function createWorld(options: WorldOptions = {}) {
   const tokens: string[] = [];
   const newToken = (): string => tokens[tokens.push(randomUUID()) - 1] ?? '';
   const simulator = await startSimulator({ taskDurationMs: 300, newToken, ...options.simulator });
-  const { flags = [], watch = 'own' } = options;
+  const { flags = [], env = {}, watch = 'own' } = options;
   const addsRights = options.operatorKubeconfigPath === undefined;
-  const parts = { http, namespace, journalDir, simulator, operatorKubeconfigPath, addsRights, watch, flags, tokens };
-  const world = new TestWorld(parts);
+  const operator = { operatorKubeconfigPath, addsRights, watch, flags, env };
+  const world = new TestWorld({ http, namespace, journalDir, simulator, tokens, ...operator });
   (options.onTestFinished ?? onTestFinished)(() => world.end());
   await http.call({ method: 'POST', path: '/api/v1/namespaces', body: { metadata: { name: namespace } } });
   if (options.secret !== false) await world.putSecret('vps-api-key', DEFAULT_KEY);
@@ -87,8 +89,15 @@ interface Parts {
   addsRights: boolean;
   watch: 'own' | 'all';
   flags: string[];
+  env: Record<string, string>;
   /** Every token that the provider has issued. */
   tokens: readonly string[];
+}
+
+interface Start {
+  flags?: string[];
+  env?: Record<string, string>;
+  journal?: boolean;
 }
 
 class TestWorld extends TestNamespace {
@@ -100,31 +109,33 @@ class TestWorld extends TestNamespace {
   readonly #addsRights: boolean;
   readonly #watch: 'own' | 'all';
   readonly #flags: string[];
+  readonly #env: Record<string, string>;
   readonly #tokens: readonly string[];
   #logText = '';
   #operator: WiredOperator | undefined;
   readonly #joined: WiredOperator[] = [];
 
   constructor(parts: Parts) {
-    const { http, namespace, journalDir, simulator, operatorKubeconfigPath, addsRights, watch, flags, tokens } = parts;
+    const { http, namespace, journalDir, simulator, operatorKubeconfigPath, addsRights, watch } = parts;
     super(http, namespace);
     this.simulator = simulator;
     this.operatorKubeconfigPath = operatorKubeconfigPath;
     this.journalDir = journalDir;
     this.#addsRights = addsRights;
     this.#watch = watch;
-    this.#flags = flags;
-    this.#tokens = tokens;
+    this.#flags = parts.flags;
+    this.#env = parts.env;
+    this.#tokens = parts.tokens;
   }
 
   // --- the operator
 
   /**
-   * `flags` override those of the world. `journal: false` starts with an empty journal, as after the loss of a node.
+   * `flags` and `env` override those of the world. `journal: false` starts with an empty journal, as after the loss of a node.
    */
-  async startOperator({ flags = [], journal = true }: { flags?: string[]; journal?: boolean } = {}): Promise<void> {
+  async startOperator({ flags = [], env = {}, journal = true }: Start = {}): Promise<void> {
     if (!journal) await rm(this.journalDir, { recursive: true, force: true });
-    this.#operator = await this.#wire(this.operatorFlags(flags));
+    this.#operator = await this.#wire(this.operatorFlags(flags), { ...this.#env, ...env });
     await this.#operator.start();
   }
 
@@ -141,15 +152,19 @@ class TestWorld extends TestNamespace {
     for (const operator of this.#joined.splice(0)) await operator.stop();
   }
 
-  async #wire(flags: string[]): Promise<WiredOperator> {
-    const config = await this.permit(flags);
+  async #wire(flags: string[], env = this.#env): Promise<WiredOperator> {
+    for (const value of Object.values(env)) {
+      const password = URL.parse(value)?.password;
+      if (password) this.secrets.add(password);
+    }
+    const config = await this.permit(flags, env);
     const destination = { write: (line: string) => this.logged(line) };
     return wireOperator(config, createLogger({ level: 'debug', destination }), () => undefined);
   }
 
   /** Gives the operator the additional rights that these flags require. */
-  async permit(flags: string[]): Promise<Config> {
-    const parsed = parseConfig(flags, {});
+  async permit(flags: string[], env = this.#env): Promise<Config> {
+    const parsed = parseConfig(flags, env);
     if (parsed.kind !== 'run') throw new Error(parsed.kind === 'error' ? parsed.message : parsed.text);
     const { leaderElect, operatorNamespace = '', connectionSecrets } = parsed.config;
     if (leaderElect && this.#addsRights) await permitElection(this.http, operatorNamespace);

@@ -1,7 +1,8 @@
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { rootCertificates } from 'node:tls';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { FLAGS } from '../../../src/config/flags.ts';
 import { parseConfig, type Config } from '../../../src/config/config.ts';
@@ -10,6 +11,12 @@ const REQUIRED = ['--base-url', 'https://api.example.org', '--auth-url', 'https:
 const NO_FILE = '/does/not/exist';
 const EMPTY_FOLDER = mkdtempSync(join(tmpdir(), 'vps-operator-no-settings-'));
 afterAll(() => rm(EMPTY_FOLDER, { recursive: true }));
+
+const [ca = ''] = rootCertificates;
+const folder = mkdtempSync(join(tmpdir(), 'config-'));
+const caFile = join(folder, 'ca.pem');
+writeFileSync(caFile, ca);
+afterAll(() => rmSync(folder, { recursive: true }));
 
 function run(argv: string[], env: NodeJS.ProcessEnv = {}, file = NO_FILE): Config {
   const parsed = parseConfig([...REQUIRED, ...argv], env, file);
@@ -40,6 +47,7 @@ describe('parseConfig', () => {
       connectionSecrets: false,
       providerTimeoutMs: 30_000,
       createTimeoutMs: 120_000,
+      providerCaFile: undefined,
       kubeTimeoutMs: 15_000,
       takeoverGraceMs: 60_000,
       absenceGraceMs: 300_000,
@@ -53,10 +61,11 @@ describe('parseConfig', () => {
       healthProbeBindAddress: 'off',
       settingsDir: undefined,
       logLevel: 'info',
+      network: { certificates: [], proxyFor: expect.any(Function) as unknown },
     });
   });
 
-  const values: { flag: string; text: string; expected: Partial<Config> }[] = [
+  const values: { flag: string; text: string; expected: object }[] = [
     { flag: 'base-url', text: 'http://127.0.0.1:8080/v1/', expected: { baseUrl: 'http://127.0.0.1:8080/v1' } },
     { flag: 'auth-url', text: 'HTTPS://Auth.example.org/', expected: { authUrl: 'https://auth.example.org' } },
     { flag: 'kubeconfig', text: './kubeconfig', expected: { kubeconfig: './kubeconfig' } },
@@ -70,6 +79,7 @@ describe('parseConfig', () => {
     { flag: 'connection-secrets', text: 'true', expected: { connectionSecrets: true } },
     { flag: 'provider-timeout', text: '5s', expected: { providerTimeoutMs: 5_000 } },
     { flag: 'create-timeout', text: '1m30s', expected: { createTimeoutMs: 90_000 } },
+    { flag: 'provider-ca-file', text: caFile, expected: { network: { certificates: [ca] } } },
     { flag: 'kube-timeout', text: '1s', expected: { kubeTimeoutMs: 1_000 } },
     { flag: 'takeover-grace', text: '2m', expected: { takeoverGraceMs: 120_000 } },
     { flag: 'absence-grace', text: '10m', expected: { absenceGraceMs: 600_000 } },
@@ -136,7 +146,7 @@ describe('parseConfig', () => {
 
   it('treats an empty environment variable as unset, but not an empty flag', () => {
     const env = Object.fromEntries(envNames.map((name) => [name, '']));
-    expect(run([], env)).toEqual(run([]));
+    expect(JSON.stringify(run([], env))).toBe(JSON.stringify(run([])));
     expect(errorOf([...REQUIRED, '--watch-namespace='])).toMatch(/^--watch-namespace is empty: give a namespace/);
   });
 

@@ -1,0 +1,82 @@
+/**
+ * Tunnels to the provider through an HTTP proxy (CONNECT), for http URLs too, so that no proxy answers in the provider's
+ * name. undici's ProxyAgent opens the tunnel only after it has accepted the request; an order needs the tunnel first.
+ */
+import { Socket } from 'node:net';
+import type { SecureContext } from 'node:tls';
+import { Client, buildConnector } from 'undici';
+import type { Proxy } from '../base/proxy.ts';
+import { connectorOf } from './connector.ts';
+import type { Connector } from './connector.ts';
+import { noAnswer, refusal } from './reason.ts';
+
+interface TunnelsOptions {
+  /** Opens the connections to the proxy. */
+  connector: Connector;
+  /** Timeout of the proxy's answer, and of the TLS handshake with the provider, in milliseconds. */
+  timeoutMs: number;
+  secureContext: SecureContext | undefined;
+  userAgent: string;
+}
+
+export class Tunnels {
+  readonly #options: TunnelsOptions;
+  readonly #startTls: buildConnector.connector;
+
+  constructor(options: TunnelsOptions) {
+    const { timeoutMs, secureContext } = options;
+    this.#options = options;
+    this.#startTls = buildConnector({ allowH2: false, timeout: timeoutMs, ...(secureContext && { secureContext }) });
+  }
+
+  /**
+   * Resolves with an established connection, over TLS for https. Rejects before any byte of a request is sent, with an
+   * error that says what the proxy did and has no code: undici connects again after errors with some codes.
+   */
+  async open(proxy: Proxy, options: buildConnector.Options, signal?: AbortSignal): Promise<Socket> {
+    const socket = await this.#connect(proxy, authorityOf(options), signal);
+    if (options.protocol !== 'https:') return socket;
+    return new Promise((resolve, reject) => {
+      this.#startTls({ ...options, httpSocket: socket }, (...[error, secured]) => {
+        if (error === null) {
+          resolve(secured);
+          return;
+        }
+        socket.destroy();
+        reject(new Error(error.message));
+      });
+    });
+  }
+
+  async #connect(proxy: Proxy, authority: string, signal?: AbortSignal): Promise<Socket> {
+    const { connector, userAgent, timeoutMs } = this.#options;
+    const connect = connectorOf((options) => connector.open(options));
+    const client = new Client(proxy.origin, { allowH2: false, headersTimeout: 0, connect });
+    const headers = {
+      host: authority,
+      'user-agent': userAgent,
+      ...(proxy.authorization !== undefined && { 'proxy-authorization': proxy.authorization }),
+    };
+    try {
+      const timeout = AbortSignal.timeout(timeoutMs);
+      const ends = signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
+      const tunnel = client.connect({ path: authority, headers, signal: ends });
+      const { socket, statusCode } = await tunnel.catch((error: unknown) => {
+        throw noAnswer(proxy, error);
+      });
+      // undici has removed its listeners, and an error without a listener ends the process.
+      socket.on('error', () => undefined);
+      if (statusCode >= 200 && statusCode < 300 && socket instanceof Socket) return socket;
+      socket.destroy();
+      throw refusal(proxy, statusCode);
+    } finally {
+      void client.destroy();
+    }
+  }
+}
+
+/** Host and port of the origin, as CONNECT names them. */
+function authorityOf({ protocol, hostname, port }: buildConnector.Options): string {
+  const host = hostname.includes(':') ? `[${hostname}]` : hostname;
+  return `${host}:${port === '' ? (protocol === 'https:' ? '443' : '80') : port}`;
+}
