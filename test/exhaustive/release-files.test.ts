@@ -9,7 +9,7 @@ import { parse } from 'yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bundle, BUNDLES, METAFILE } from '../../tools/bundle.ts';
 import { imageName, ROOT, version } from '../../tools/image-build.ts';
-import { CHECKSUMS, writeRelease } from '../../tools/release-files.ts';
+import { CHECKSUMS, writeRelease } from '../../tools/release/files.ts';
 
 const run = promisify(execFile);
 const DIGEST = `sha256:${'0123456789abcdef'.repeat(4)}`;

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { CHECKSUMS, writeRelease } from '../../tools/release-files.ts';
+import { CHECKSUMS, writeRelease } from '../../tools/release/files.ts';
 
 const OPTIONS = { node: '24.21.0', digest: `sha256:${'0123456789abcdef'.repeat(4)}` };
 

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ROOT } from './image-build.ts';
+import { ROOT } from '../image-build.ts';
 
 /** Fills in deploy/krew/vps.yaml for this archive, and writes it to `out`. */
 export async function writeKrewManifest(archive: string, version: string, out: string): Promise<void> {

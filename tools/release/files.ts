@@ -7,10 +7,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
-import { bundle, BUNDLES, METAFILE } from './bundle.ts';
-import { imageName, ROOT } from './image-build.ts';
-import { writeKrewManifest } from './release-krew.ts';
-import { writeBillOfMaterials } from './release-sbom.ts';
+import { bundle, BUNDLES, METAFILE } from '../bundle.ts';
+import { imageName, ROOT } from '../image-build.ts';
+import { writeKrewManifest } from './krew.ts';
+import { writeBillOfMaterials } from './sbom.ts';
 
 export const CHECKSUMS = 'SHA256SUMS';
 const run = promisify(execFile);

@@ -10,8 +10,8 @@ import { execFile } from 'node:child_process';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs, promisify } from 'node:util';
-import { buildImage, ROOT } from './image-build.ts';
-import { writeRelease } from './release-files.ts';
+import { buildImage, ROOT } from '../image-build.ts';
+import { writeRelease } from './files.ts';
 
 const OUT = join(ROOT, 'dist/release');
 
