@@ -19,6 +19,7 @@ ARG VERSION=development
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="vps-operator" \
       org.opencontainers.image.description="Kubernetes operator for paid virtual servers" \
+      org.opencontainers.image.source="https://github.com/vps-operator/vps-operator" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}" \

@@ -1,45 +1,131 @@
 /**
- * `npm run release`: writes the files of a release to dist/release (docs/how-to/release.md).
- *
- *   --without-image     no image file, for machines without Docker
- *   --digest sha256:... digest of the pushed image, for install.yaml
- *
- * Arguments after a second `--` go to `docker build`.
+ * `npm run release -- STEP`: the steps of a release, which .github/workflows/release.yaml runs (docs/how-to/release.md).
+ * Results go to standard output as `name=value`, and to the workflow's outputs.
  */
-import { execFile } from 'node:child_process';
-import { readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
-import { parseArgs, promisify } from 'node:util';
-import { buildImage, ROOT } from '../image-build.ts';
+import { appendFile, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { parseArgs } from 'node:util';
+import { imageName, REPOSITORY, ROOT, version } from '../image-build.ts';
+import { notesOf } from './changelog.ts';
+import { pushChart } from './chart.ts';
+import { writeExecutable } from './executable.ts';
 import { writeRelease } from './files.ts';
+import { pushImage } from './image.ts';
+import { releaseNotes } from './notes.ts';
+import { setVersion } from './version.ts';
 
 const OUT = join(ROOT, 'dist/release');
+const NOTES = join(ROOT, 'dist/release-notes.md');
 
-/** The Node of the built image; without an image, that of package.json, which the image uses. */
-async function nodeVersion(image: string | undefined): Promise<string> {
-  if (image === undefined) {
-    const text = await readFile(join(ROOT, 'package.json'), 'utf8');
-    return (JSON.parse(text) as { devDependencies: { node: string } }).devDependencies.node;
-  }
-  const args = ['run', '--rm', '--entrypoint=/nodejs/bin/node', image, '--version'];
-  return (await promisify(execFile)('docker', args)).stdout.trim().replace(/^v/, '');
+interface Flags {
+  digest?: string | undefined;
+  node?: string | undefined;
+  executables?: string | undefined;
+  out?: string | undefined;
+  registry?: string | undefined;
+  'plain-http'?: boolean | undefined;
+}
+interface Step {
+  /** The argument and the flags that it takes, for the usage. */
+  usage: string;
+  run(flags: Flags, argument: string | undefined): Promise<void>;
 }
 
-async function release(): Promise<void> {
+const STEPS: Record<string, Step> = {
+  version: {
+    usage: 'X.Y.Z',
+    async run(_, argument) {
+      for (const path of await setVersion(needed(argument, 'the new version'), new Date())) console.log(path);
+    },
+  },
+  check: {
+    usage: 'TAG',
+    async run(_, argument) {
+      const number = await version();
+      if (needed(argument, 'the tag') !== `v${number}`)
+        throw new Error(`the tag ${argument} does not fit package.json, whose version is ${number}: tag it v${number}`);
+      notesOf(await changelog(), number);
+      await output({ version: number, prerelease: number.includes('-') });
+    },
+  },
+  image: {
+    usage: '',
+    async run() {
+      await output({ name: REPOSITORY, ...(await pushImage()) });
+    },
+  },
+  executable: {
+    usage: '[--out FOLDER]',
+    async run({ out = 'dist/executables' }) {
+      console.log(relative(ROOT, await writeExecutable(join(ROOT, out))));
+    },
+  },
+  chart: {
+    usage: '[--registry HOST/OWNER] [--plain-http]',
+    async run({ registry, 'plain-http': plainHttp }) {
+      const { reference, digest } = await pushChart(registry, plainHttp);
+      await output({ name: reference, digest });
+    },
+  },
+  files: {
+    usage: '[--digest sha256:...] [--node VERSION] [--executables FOLDER]',
+    async run({ digest, node = '', executables }) {
+      // Without an image, the Node of the source, which the image also uses.
+      const used = node || (await readFile(join(ROOT, '.nvmrc'), 'utf8')).trim();
+      for (const name of await writeRelease(OUT, { digest, node: used, executables })) {
+        const { size } = await stat(join(OUT, name));
+        console.log(`dist/release/${name}  ${(size / 1024 / 1024).toFixed(2)} MiB`);
+      }
+    },
+  },
+  notes: {
+    usage: '--digest sha256:...',
+    async run({ digest }) {
+      const text = releaseNotes(await changelog(), await imageName(), needed(digest, '--digest'));
+      await mkdir(join(ROOT, 'dist'), { recursive: true });
+      await writeFile(NOTES, text);
+      console.log(relative(ROOT, NOTES));
+    },
+  },
+};
+
+const changelog = (): Promise<string> => readFile(join(ROOT, 'CHANGELOG.md'), 'utf8');
+
+function needed(value: string | undefined, what: string): string {
+  if (value === undefined) throw new Error(`${what} is missing`);
+  return value;
+}
+
+async function output(values: Record<string, string | boolean>): Promise<void> {
+  const lines = Object.entries(values).map(([name, value]) => `${name}=${value}\n`);
+  process.stdout.write(lines.join(''));
+  const file = process.env['GITHUB_OUTPUT'];
+  if (file !== undefined) await appendFile(file, lines.join(''));
+}
+
+async function main(): Promise<void> {
   const { values, positionals } = parseArgs({
-    options: { 'without-image': { type: 'boolean' }, digest: { type: 'string' } },
+    options: {
+      digest: { type: 'string' },
+      node: { type: 'string' },
+      executables: { type: 'string' },
+      out: { type: 'string' },
+      registry: { type: 'string' },
+      'plain-http': { type: 'boolean' },
+    },
     allowPositionals: true,
   });
-  const image = values['without-image'] === true ? undefined : await buildImage(positionals);
-  const names = await writeRelease(OUT, { image, digest: values.digest, node: await nodeVersion(image) });
-  for (const name of names) {
-    const { size } = await stat(join(OUT, name));
-    console.log(`dist/release/${name}  ${(size / 1024 / 1024).toFixed(2)} MiB`);
+  const [name = '', argument] = positionals;
+  const step = STEPS[name];
+  if (step === undefined) {
+    const usages = Object.entries(STEPS).map(([one, { usage }]) => `  npm run release -- ${one} ${usage}`.trimEnd());
+    throw new Error(`name one of the steps:\n${usages.join('\n')}`);
   }
+  await step.run(values, argument);
 }
 
 try {
-  await release();
+  await main();
 } catch (error) {
   console.error(`npm run release: ${(error as Error).message}`);
   process.exitCode = 1;
