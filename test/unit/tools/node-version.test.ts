@@ -33,7 +33,7 @@ describe('the Node of package.json', () => {
       .filter((name) => name.endsWith('.md'))
       .map((name) => `docs/${name}`);
     const asked = new Map<string, string[]>();
-    for (const name of ['README.md', 'CONTRIBUTING.md', 'deploy/krew/vps.yaml', ...documents])
+    for (const name of ['README.md', 'CONTRIBUTING.md', ...documents])
       for (const [, version = ''] of (await read(name)).matchAll(/Node (\d+(?:\.\d+)?) or newer/g))
         asked.set(version, [...(asked.get(version) ?? []), name]);
     const oldest = manifest.engines.node.replace('>=', '');
@@ -41,7 +41,6 @@ describe('the Node of package.json', () => {
     // `oldest` runs a bundle; `start` starts a command in a clone, which then uses the project's own Node.
     expect(Object.fromEntries([...asked].map(([version, names]) => [version, names.sort()]))).toEqual({
       [oldest]: [
-        'deploy/krew/vps.yaml',
         'docs/how-to/install.md',
         'docs/how-to/release.md',
         'docs/reference/kubectl-plugin.md',
