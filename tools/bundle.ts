@@ -18,7 +18,8 @@ const lean: Plugin = {
     esbuild.onResolve(
       { filter: /^\.|^@kubernetes\/client-node$/ },
       async ({ path, importer, resolveDir, kind, pluginData }) => {
-        if (pluginData === lean || !(path === CLIENT_NODE || importer.includes(CLIENT_NODE))) return undefined;
+        const isWithin = path === CLIENT_NODE || importer.replaceAll('\\', '/').includes(CLIENT_NODE);
+        if (pluginData === lean || !isWithin) return undefined;
         const wanted = path === CLIENT_NODE ? './node_modules/@kubernetes/client-node/dist/config.js' : path;
         const from = path === CLIENT_NODE ? ROOT : resolveDir;
         const found = await esbuild.resolve(wanted, { importer, resolveDir: from, kind, pluginData: lean });

@@ -3,7 +3,7 @@
  * Results go to standard output as `name=value`, and to the workflow's outputs.
  */
 import { appendFile, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { imageName, REPOSITORY, ROOT, version } from '../image-build.ts';
 import { notesOf } from './changelog.ts';
@@ -57,7 +57,9 @@ const STEPS: Record<string, Step> = {
   executable: {
     usage: '[--out FOLDER]',
     async run({ out = 'dist/executables' }) {
-      console.log(relative(ROOT, await writeExecutable(join(ROOT, out))));
+      const path = relative(ROOT, await writeExecutable(resolve(ROOT, out)));
+      // The shell of the workflow is bash on Windows too.
+      await output({ path: path.replaceAll('\\', '/') });
     },
   },
   chart: {

@@ -13,10 +13,12 @@ export const PLATFORMS: readonly Platform[] = ['linux', 'darwin', 'windows'].fla
 );
 
 /** The executable's name in the folder with those of all platforms. */
-export const executableOf = ({ os, arch }: Platform): string => `kubectl-vps-${os}-${arch}`;
+export const executableOf = ({ os, arch }: Platform): string => `kubectl-vps-${os}-${arch}${suffixOf(os)}`;
 
 /** The executable's name in its archive, and on the user's machine. */
-export const programOf = ({ os }: Platform): string => (os === 'windows' ? 'kubectl-vps.exe' : 'kubectl-vps');
+export const programOf = ({ os }: Platform): string => `kubectl-vps${suffixOf(os)}`;
+
+const suffixOf = (os: string): string => (os === 'windows' ? '.exe' : '');
 
 /** `executableOf` for Node's `process.platform` and `process.arch`. Throws if that platform has no executable. */
 export function executableName(platform: string, architecture: string): string {
