@@ -11,10 +11,10 @@ export function withRelease(changelog: string, version: string, date: Date): str
   return changelog.replace('## [Unreleased]\n', heading).replace(/^\[Unreleased\]: .*\n/m, links);
 }
 
-/** What the page says about a version, without its heading. Throws if it says nothing about it. */
+/** The changes of a version, without its heading. Throws if there are none. */
 export function notesOf(changelog: string, version: string): string {
   const notes = sectionOf(changelog, version);
-  if (notes === undefined || notes === '') throw new Error(`CHANGELOG.md says nothing about version ${version}`);
+  if (notes === undefined || notes === '') throw new Error(`CHANGELOG.md has no changes of version ${version}`);
   return notes;
 }
 

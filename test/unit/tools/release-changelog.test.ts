@@ -55,11 +55,11 @@ describe('a release in the changelog', () => {
   });
 
   it('is required for its notes', () => {
-    expect(() => notesOf(PAGE, '1.0.1')).toThrow('says nothing about version 1.0.1');
-    expect(() => notesOf(PAGE, '1.0')).toThrow('says nothing about version 1.0');
+    expect(() => notesOf(PAGE, '1.0.1')).toThrow('has no changes of version 1.0.1');
+    expect(() => notesOf(PAGE, '1.0')).toThrow('has no changes of version 1.0');
   });
 
-  it('is possible with CHANGELOG.md as it is', async () => {
+  it('is possible with the current CHANGELOG.md', async () => {
     const page = await readFile(join(ROOT, 'CHANGELOG.md'), 'utf8');
     // Just after a release, nothing is unreleased.
     const changelog = page.replace('## [Unreleased]\n', '$&\n- A change.\n');
