@@ -1,9 +1,11 @@
-# The operator and, for the demo, the simulated provider: one file each, on a base without a shell or package manager.
+# The operator and, as a separate image for demo and tests, the simulated provider (--target simulator): one file each, on
+# a base without a shell or package manager.
 # Base images are referenced by tag here, and by digest in a release (docs/how-to/release.md).
 ARG BUILD_IMAGE=node:24.21.0-slim
 ARG BASE_IMAGE=gcr.io/distroless/nodejs24-debian13:nonroot
 
 # The build result is the same for every architecture, so it is built once, on the architecture of the build machine.
+# `npm run image` leaves --platform out if there is no BuildKit, which alone sets BUILDPLATFORM.
 FROM --platform=$BUILDPLATFORM ${BUILD_IMAGE} AS build
 WORKDIR /src
 COPY package.json package-lock.json ./
@@ -13,13 +15,11 @@ COPY src src
 COPY tools tools
 RUN npm run build
 
-FROM ${BASE_IMAGE}
+FROM ${BASE_IMAGE} AS base
 ARG BASE_IMAGE
 ARG VERSION=development
 ARG REVISION=unknown
-LABEL org.opencontainers.image.title="vps-operator" \
-      org.opencontainers.image.description="Kubernetes operator for paid virtual servers" \
-      org.opencontainers.image.source="https://github.com/vps-operator/vps-operator" \
+LABEL org.opencontainers.image.source="https://github.com/vps-operator/vps-operator" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}" \
@@ -31,6 +31,18 @@ ENV NODE_ENV=production \
     NODE_OPTIONS="--max-old-space-size-percentage=70"
 WORKDIR /app
 COPY LICENSE ./
-COPY --from=build /src/dist/package.json /src/dist/operator.js /src/dist/simulator.js ./
+COPY --from=build /src/dist/package.json ./
 USER 65532:65532
+
+FROM base AS simulator
+LABEL org.opencontainers.image.title="vps-operator-simulator" \
+      org.opencontainers.image.description="Simulated provider of virtual servers, for demo and tests"
+COPY --from=build /src/dist/simulator.js ./
+ENTRYPOINT ["/nodejs/bin/node", "/app/simulator.js"]
+
+# The last stage is what a build without --target gives.
+FROM base AS operator
+LABEL org.opencontainers.image.title="vps-operator" \
+      org.opencontainers.image.description="Kubernetes operator for paid virtual servers"
+COPY --from=build /src/dist/operator.js ./
 ENTRYPOINT ["/nodejs/bin/node", "/app/operator.js"]

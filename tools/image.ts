@@ -1,8 +1,10 @@
-/** `npm run image`: builds the container image; further arguments go to `docker build`. */
+/** `npm run image`: builds the images of operator and simulator; further arguments go to `docker build`. */
 import { buildImage } from './image-build.ts';
 
 try {
-  console.log(await buildImage(process.argv.slice(2)));
+  const args = process.argv.slice(2);
+  const names = [await buildImage(args), await buildImage(args, 'simulator')];
+  console.log(names.join('\n'));
 } catch (error) {
   console.error(`npm run image: ${(error as Error).message}`);
   process.exitCode = 1;

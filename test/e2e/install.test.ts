@@ -36,7 +36,7 @@ it('runs as an unprivileged user who can write only to the journal', async () =>
   const seen = JSON.parse(await inPod(await theLeader(http), probe)) as unknown;
   expect(seen).toEqual({
     user: 65532,
-    app: ['LICENSE', 'operator.js', 'package.json', 'simulator.js'],
+    app: ['LICENSE', 'operator.js', 'package.json'],
     root: 'EROFS',
     tmp: 'EROFS',
     capabilities: '0000000000000000',

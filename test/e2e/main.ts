@@ -6,7 +6,8 @@
  *   --measure       no tests: measures the operator's memory and CPU in its pod
  *   --keep          keeps the kind cluster
  *
- * Further arguments go to vitest. E2E_IMAGE names an image that is already built; E2E_KILL: see support/operator.ts.
+ * Further arguments go to vitest. E2E_IMAGE and E2E_SIMULATOR_IMAGE name images that are already built; E2E_KILL: see
+ * support/operator.ts.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -17,6 +18,9 @@ import { buildImage } from '../../tools/image-build.ts';
 import { runProgram } from '../../tools/run-program.ts';
 import { missing, openCluster } from './clusters.ts';
 import { hasCommand } from './kind.ts';
+
+/** The images under test, by the variable that names each. */
+const IMAGES = { E2E_IMAGE: 'operator', E2E_SIMULATOR_IMAGE: 'simulator' } as const;
 
 const { values, positionals } = parseArgs({
   options: { 'if-possible': { type: 'boolean' }, measure: { type: 'boolean' }, keep: { type: 'boolean' } },
@@ -49,16 +53,19 @@ async function main(): Promise<Counts> {
   }
   if (lack !== undefined) throw new Error(lack);
   const cluster = await openCluster(process.env, values.keep ?? false);
-  const image = process.env['E2E_IMAGE'] ?? (await buildImage());
-  await cluster.load(image);
   process.env['E2E_KUBECONFIG'] = cluster.kubeconfig;
-  process.env['E2E_IMAGE'] = image;
+  for (const [variable, target] of Object.entries(IMAGES)) {
+    const image = process.env[variable] ?? (await buildImage([], target));
+    await cluster.load(image);
+    process.env[variable] = image;
+  }
   return values.measure === true ? measure() : runTests();
 }
 
 function lackOfDocker(): string | undefined {
-  if (process.env['E2E_IMAGE'] !== undefined || hasCommand('docker', 'version')) return undefined;
-  return 'cannot reach the Docker engine to build the image: start it, or name a built image in E2E_IMAGE';
+  const unbuilt = Object.keys(IMAGES).filter((variable) => process.env[variable] === undefined);
+  if (unbuilt.length === 0 || hasCommand('docker', 'version')) return undefined;
+  return `cannot reach the Docker engine to build the images: start it, or name built images in ${unbuilt.join(' and ')}`;
 }
 
 const counts = await main().catch((error: unknown) => {

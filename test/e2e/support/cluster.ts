@@ -7,7 +7,7 @@ import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
 const POLL_MS = 200;
 
 /** A variable that the runner sets. Throws if the tests were started without it. */
-export function setting(name: 'E2E_KUBECONFIG' | 'E2E_IMAGE'): string {
+export function setting(name: 'E2E_KUBECONFIG' | 'E2E_IMAGE' | 'E2E_SIMULATOR_IMAGE'): string {
   const value = process.env[name];
   if (value === undefined) throw new Error(`${name} is not set: run npm run test:e2e`);
   return value;

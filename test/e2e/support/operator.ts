@@ -31,7 +31,7 @@ export async function installFile(): Promise<string> {
  */
 export async function install(http: KubeHttp): Promise<void> {
   const simulator = await readFile(join(import.meta.dirname, '../simulator.yaml'), 'utf8');
-  await apply(simulator.replace('image: IMAGE', `image: ${setting('E2E_IMAGE')}`));
+  await apply(simulator.replace('image: IMAGE', `image: ${setting('E2E_SIMULATOR_IMAGE')}`));
   await kubectl('-n', 'vps-e2e', 'rollout', 'status', 'deployment/simulator', '--timeout=120s');
   await apply(await installFile());
   await apply(await readFile(join(ROOT, 'deploy/guards.yaml'), 'utf8'));

@@ -190,9 +190,9 @@ describe('the images', () => {
   it('have this version', async () => {
     const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };
     const containers = [...base, ...demo, ...namespaced].flatMap(({ spec }) => spec?.template?.spec.containers ?? []);
-    expect(containers.map(({ image }) => image)).toEqual(
-      Array<string>(4).fill(`ghcr.io/vps-operator/vps-operator:${version}`),
-    );
+    const operator = `ghcr.io/vps-operator/vps-operator:${version}`;
+    const simulator = `ghcr.io/vps-operator/vps-operator-simulator:${version}`;
+    expect(containers.map(({ image }) => image).sort()).toEqual([simulator, operator, operator, operator].sort());
   });
 });
 
