@@ -1,10 +1,10 @@
-/** Builds the image of a release for all architectures and pushes it to the registry. */
+/** Builds an image of a release for all architectures and pushes it to the registry. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { imageName, revision, ROOT, version } from '../image-build.ts';
+import { imageName, revision, ROOT, version, type Target } from '../image-build.ts';
 import { runProgram } from '../run-program.ts';
 
 const ARCHITECTURES = ['linux/amd64', 'linux/arm64'];
@@ -13,6 +13,8 @@ const DISTROLESS = ['https://accounts.google.com', 'keyless@distroless.iam.gserv
 const run = promisify(execFile);
 
 export interface PushedImage {
+  /** Without a tag. */
+  name: string;
   /** `sha256:...` of the index of all architectures. */
   digest: string;
   /** Version of the Node that the image runs. */
@@ -20,8 +22,8 @@ export interface PushedImage {
 }
 
 /** Needs Docker with buildx, cosign, and a login to the registry. */
-export async function pushImage(): Promise<PushedImage> {
-  const name = await imageName();
+export async function pushImage(target: Target): Promise<PushedImage> {
+  const name = await imageName(target);
   const dockerfile = await readFile(join(ROOT, 'Dockerfile'), 'utf8');
   const build = await byDigest(defaultOf(dockerfile, 'BUILD_IMAGE'));
   const base = await byDigest(defaultOf(dockerfile, 'BASE_IMAGE'));
@@ -56,7 +58,7 @@ export async function pushImage(): Promise<PushedImage> {
       `${name}@${digest}`,
       '--version',
     ]);
-    return { digest, node: stdout.trim().replace(/^v/, '') };
+    return { name: name.slice(0, name.lastIndexOf(':')), digest, node: stdout.trim().replace(/^v/, '') };
   } finally {
     await rm(folder, { recursive: true });
   }

@@ -5,7 +5,7 @@
 import { appendFile, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { imageName, REPOSITORY, ROOT, version } from '../image-build.ts';
+import { imageName, ROOT, version } from '../image-build.ts';
 import { notesOf } from './changelog.ts';
 import { pushChart } from './chart.ts';
 import { writeExecutable } from './executable.ts';
@@ -49,9 +49,10 @@ const STEPS: Record<string, Step> = {
     },
   },
   image: {
-    usage: '',
-    async run() {
-      await output({ name: REPOSITORY, ...(await pushImage()) });
+    usage: 'operator|simulator',
+    async run(_, argument) {
+      if (argument !== 'operator' && argument !== 'simulator') throw new Error('name the image: operator or simulator');
+      await output({ ...(await pushImage(argument)) });
     },
   },
   executable: {
