@@ -23,6 +23,15 @@ export interface PushedImage {
 
 /** Needs Docker with buildx, cosign, and a login to the registry. */
 export async function pushImage(target: Target): Promise<PushedImage> {
+  for (const [command, ...args] of [
+    ['docker', 'buildx', 'version'],
+    ['cosign', 'version'],
+  ] as const)
+    await run(command, args).catch((error: unknown) => {
+      throw new Error(`the images of a release need docker with buildx, and cosign: ${[command, ...args].join(' ')} fails`, {
+        cause: error,
+      });
+    });
   const name = await imageName(target);
   const dockerfile = await readFile(join(ROOT, 'Dockerfile'), 'utf8');
   const build = await byDigest(defaultOf(dockerfile, 'BUILD_IMAGE'));

@@ -3,10 +3,11 @@ import { notesOf } from './changelog.ts';
 
 const SITE = 'https://github.com/vps-operator/vps-operator';
 
-/** `image` is a name with its tag, whose tag is the version. */
+/** `image` is a name whose tag is the version. */
 export function releaseNotes(changelog: string, image: string, digest: string): string {
   const [name = '', version = ''] = image.split(':');
-  return `${notesOf(changelog, version)}
+  const page = (path: string): string => `${SITE}/blob/v${version}/docs/how-to/${path}`;
+  return `${unwrapped(notesOf(changelog, version))}
 
 ## Install
 
@@ -16,13 +17,15 @@ kubectl apply --server-side \\
   -f ${SITE}/releases/download/v${version}/guards.yaml
 \`\`\`
 
-[Install](${SITE}/blob/v${version}/docs/how-to/install.md) explains the settings and the Helm chart,
-[Upgrade](${SITE}/blob/v${version}/docs/how-to/upgrade.md) how to move from an older version.
+[Install](${page('install.md')}) explains the settings, [Upgrade](${page('upgrade.md')}) how to move from an older version.
 
 ## Verify
 
-The image is \`${name}@${digest}\`.
-[Verify a release](${SITE}/blob/v${version}/docs/how-to/release.md#verify-a-release) shows how to check its signature and
-provenance, and those of the chart and of the files.
+The image is \`${name}@${digest}\`. See [how to verify the image, the chart and the files](${page('release.md#verify-a-release')}).
 `;
+}
+
+/** GitHub shows a line break in the text of a release as one. */
+function unwrapped(text: string): string {
+  return text.replaceAll(/(?<=\S)\n *(?![-*#\s]|\d+\.)(?=\S)/g, ' ');
 }

@@ -69,4 +69,15 @@ describe('a release in the changelog', () => {
     expect(text).toContain(`ghcr.io/o/n@${digest}`);
     expect(text).not.toContain('[Unreleased]');
   });
+
+  it('has no line breaks within a sentence in its notes, because GitHub would show them', () => {
+    const page = PAGE.replace(
+      '- A bug.',
+      '- A bug that\n  took long.\n- Another\n  one.\n\n### Added\n\nA text\nof two lines.',
+    );
+    const text = releaseNotes(withRelease(page, '1.0.1', DATE), 'ghcr.io/o/n:1.0.1', 'sha256:00');
+    expect(text).toMatch(
+      /^### Fixed\n\n- A bug that took long\.\n- Another one\.\n\n### Added\n\nA text of two lines\.\n\n## Install/,
+    );
+  });
 });
