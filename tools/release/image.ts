@@ -28,9 +28,12 @@ export async function pushImage(target: Target): Promise<PushedImage> {
     ['cosign', 'version'],
   ] as const)
     await run(command, args).catch((error: unknown) => {
-      throw new Error(`the images of a release need docker with buildx, and cosign: ${[command, ...args].join(' ')} fails`, {
-        cause: error,
-      });
+      throw new Error(
+        `the images of a release need docker with buildx, and cosign: ${[command, ...args].join(' ')} fails`,
+        {
+          cause: error,
+        },
+      );
     });
   const name = await imageName(target);
   const dockerfile = await readFile(join(ROOT, 'Dockerfile'), 'utf8');
