@@ -19,7 +19,8 @@ FROM ${BASE_IMAGE} AS base
 ARG BASE_IMAGE
 ARG VERSION=development
 ARG REVISION=unknown
-LABEL org.opencontainers.image.licenses="Apache-2.0" \
+LABEL org.opencontainers.image.source="https://github.com/vps-operator/vps-operator" \
+      org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.base.name="${BASE_IMAGE}"

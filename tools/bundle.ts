@@ -1,5 +1,5 @@
 /** Bundles the operator, the simulator and the kubectl plugin into one file each, which run without node_modules. */
-import { build, type Plugin } from 'esbuild';
+import { build, type BuildOptions, type Plugin } from 'esbuild';
 import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { isBuiltin } from 'node:module';
 import { join } from 'node:path';
@@ -18,7 +18,8 @@ const lean: Plugin = {
     esbuild.onResolve(
       { filter: /^\.|^@kubernetes\/client-node$/ },
       async ({ path, importer, resolveDir, kind, pluginData }) => {
-        if (pluginData === lean || !(path === CLIENT_NODE || importer.includes(CLIENT_NODE))) return undefined;
+        const isWithin = path === CLIENT_NODE || importer.replaceAll('\\', '/').includes(CLIENT_NODE);
+        if (pluginData === lean || !isWithin) return undefined;
         const wanted = path === CLIENT_NODE ? './node_modules/@kubernetes/client-node/dist/config.js' : path;
         const from = path === CLIENT_NODE ? ROOT : resolveDir;
         const found = await esbuild.resolve(wanted, { importer, resolveDir: from, kind, pluginData: lean });
@@ -90,39 +91,55 @@ export const BUNDLES = ['operator.js', 'simulator.js', 'kubectl-vps.js'];
 /** esbuild's report on which file of which package went into which bundle. */
 export const METAFILE = 'metafile.json';
 
+/** What all bundles have in common. */
+const COMMON = {
+  absWorkingDir: ROOT,
+  bundle: true,
+  platform: 'node',
+  treeShaking: true,
+  // Node keeps the text in memory, with two bytes for each. Identifiers stay as they are: names of functions and classes
+  // appear in logs and stack traces. `keepNames` would set the name of each closure whenever one is created.
+  minifyWhitespace: true,
+  minifySyntax: true,
+  // Node prints the line of an uncaught error.
+  lineLimit: 500,
+  plugins: [late, lean, leanUndici],
+  logLevel: 'warning',
+} as const satisfies BuildOptions;
+
+const PLUGIN_ENTRY = 'src/cli/vps/main.ts';
+
+interface Manifest {
+  version: string;
+  engines: { node: string };
+}
+
+const manifest = async (): Promise<Manifest> =>
+  JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as Manifest;
+
+/** Undefined in the source: a process that runs from source has no version. */
+const withVersion = (version: string): Record<string, string> => ({
+  'process.env.VPS_OPERATOR_VERSION': JSON.stringify(version),
+});
+
 /** Writes BUNDLES, their source maps and METAFILE to `out`; returns the version that they carry. */
 export async function bundle(out: string): Promise<string> {
-  const { version, engines } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as {
-    version: string;
-    engines: { node: string };
-  };
+  const { version, engines } = await manifest();
   const oldest = engines.node.replace('>=', '');
   const { metafile } = await build({
+    ...COMMON,
     metafile: true,
-    absWorkingDir: ROOT,
     entryPoints: {
       operator: 'src/main.ts',
       simulator: 'src/simulator/main.ts',
-      'kubectl-vps': 'src/cli/vps/main.ts',
+      'kubectl-vps': PLUGIN_ENTRY,
     },
     outdir: out,
-    bundle: true,
-    platform: 'node',
     target: `node${oldest}`,
     format: 'esm',
-    treeShaking: true,
-    // Node keeps the text in memory, with two bytes for each. Identifiers stay as they are: names of functions and classes
-    // appear in logs and stack traces. `keepNames` would set the name of each closure whenever one is created.
-    minifyWhitespace: true,
-    minifySyntax: true,
-    // Node prints the line of an uncaught error.
-    lineLimit: 500,
     sourcemap: 'external',
-    // Undefined in the source: a process that runs from source has no version.
-    define: { 'process.env.VPS_OPERATOR_VERSION': JSON.stringify(version) },
+    define: withVersion(version),
     banner: { js: `${REQUIRE} ${nodeCheck(oldest)}` },
-    plugins: [late, lean, leanUndici],
-    logLevel: 'warning',
   });
   // Without it, Node first treats the files as CommonJS and parses them twice.
   await writeFile(join(out, 'package.json'), '{ "type": "module" }\n');
@@ -130,4 +147,11 @@ export async function bundle(out: string): Promise<string> {
   // kubectl executes the plugin.
   await chmod(join(out, 'kubectl-vps.js'), 0o755);
   return version;
+}
+
+/** Writes the plugin as one CommonJS file, the only form that a single executable of Node 24 runs. */
+export async function bundlePluginScript(outfile: string): Promise<void> {
+  const { version } = await manifest();
+  const target = `node${process.versions.node}`;
+  await build({ ...COMMON, entryPoints: [PLUGIN_ENTRY], outfile, target, format: 'cjs', define: withVersion(version) });
 }

@@ -10,6 +10,7 @@ export const GO_PROGRAMS = {
   /** Prometheus' rules and expressions. */
   rules: { module: join(GO, 'rules'), package: '.' },
   kubeScore: { module: join(GO, 'lint'), package: 'github.com/zegl/kube-score/cmd/kube-score' },
+  actionlint: { module: join(GO, 'lint'), package: 'github.com/rhysd/actionlint/cmd/actionlint' },
   kubeconform: { module: join(GO, 'lint'), package: 'github.com/yannh/kubeconform/cmd/kubeconform' },
 } as const;
 

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { runProgram } from './run-program.ts';
 
 export const ROOT = join(import.meta.dirname, '..');
-const REPOSITORY = 'ghcr.io/vps-operator/vps-operator';
+export const REPOSITORY = 'ghcr.io/vps-operator/vps-operator';
 
 export async function version(): Promise<string> {
   return (JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string }).version;

@@ -165,7 +165,10 @@ function checkTogether(config: FlagValues): void {
 
 function networkOf(sources: Sources): Config['network'] {
   const caFile = given(FLAGS.providerCaFile, sources);
-  return { proxyFor: parseProxies(sources.env), certificates: caFile ? readCertificates(caFile.text, caFile.source) : [] };
+  return {
+    proxyFor: parseProxies(sources.env),
+    certificates: caFile ? readCertificates(caFile.text, caFile.source) : [],
+  };
 }
 
 function valueOf(spec: FlagSpec, value: Given | undefined): unknown {

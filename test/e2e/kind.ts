@@ -22,7 +22,9 @@ export async function createKindCluster(keep: boolean): Promise<Cluster> {
       rmSync(folder, { recursive: true });
     });
   }
-  await kind('create', 'cluster', '--name', NAME, '--kubeconfig', kubeconfig, '--wait', '180s');
+  const image = process.env['E2E_NODE_IMAGE'];
+  const version = image === undefined ? [] : ['--image', image];
+  await kind('create', 'cluster', '--name', NAME, '--kubeconfig', kubeconfig, '--wait', '180s', ...version);
   return { kubeconfig, load: (image) => kind('load', 'docker-image', image, '--name', NAME) };
 }
 

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, symlink } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Spec, Validation } from '@cyclonedx/cyclonedx-library';
 import type { Metafile } from 'esbuild';
@@ -9,7 +9,8 @@ import { parse } from 'yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bundle, BUNDLES, METAFILE } from '../../tools/bundle.ts';
 import { imageName, ROOT, version } from '../../tools/image-build.ts';
-import { CHECKSUMS, writeRelease } from '../../tools/release-files.ts';
+import { CHECKSUMS, writeRelease } from '../../tools/release/files.ts';
+import { executableOf, NODE_LICENSE, PLATFORMS, type Platform } from '../../tools/release/platforms.ts';
 
 const run = promisify(execFile);
 const DIGEST = `sha256:${'0123456789abcdef'.repeat(4)}`;
@@ -26,17 +27,22 @@ interface KrewPlugin {
   spec: {
     version: string;
     shortDescription: string;
+    caveats: string;
     platforms: {
-      selector: { matchExpressions: { key: string; operator: string; values: string[] }[] };
+      selector: { matchLabels: Platform };
       uri: string;
       sha256: string;
-      files: { from: string; to: string }[];
       bin: string;
     }[];
   };
 }
 
+const archiveOf = ({ os, arch }: Platform): string => `kubectl-vps-${number}-${os}-${arch}.tar.gz`;
+/** Stands for a program: this test is about archives, and release-executable.test.ts runs the real program. */
+const textOf = ({ os, arch }: Platform): string => `the plugin for ${os} on ${arch}\n`;
+
 let folder: string;
+let executables: string;
 let out: string;
 let number: string;
 let names: string[];
@@ -45,11 +51,15 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'vps-operator-release-test-'));
   out = join(folder, 'release');
   number = await version();
-  names = await writeRelease(out, { node: '24.21.0', digest: DIGEST });
+  executables = join(folder, 'executables');
+  await mkdir(executables);
+  for (const platform of PLATFORMS) await writeFile(join(executables, executableOf(platform)), textOf(platform));
+  await writeFile(join(executables, NODE_LICENSE), 'the license of Node\n');
+  names = await writeRelease(out, { node: '24.21.0', digest: DIGEST, executables });
   const built = join(folder, 'built');
   await bundle(built);
   ({ outputs } = JSON.parse(await readFile(join(built, METAFILE), 'utf8')) as Metafile);
-}, 180_000);
+}, 300_000);
 afterAll(() => rm(folder, { recursive: true }));
 
 const bill = async (name: string): Promise<Bill> =>
@@ -72,39 +82,46 @@ async function packagesIn(name: string): Promise<string[]> {
 describe('a release', () => {
   it('has these files, and their checksums', async () => {
     const bills = BUNDLES.map((name) => name.replace('.js', `-${number}.cdx.json`));
-    const archives = ['vps-operator', 'kubectl-vps'].map((name) => `${name}-${number}.tar.gz`);
+    const archives = [`vps-operator-${number}.tar.gz`, ...PLATFORMS.map(archiveOf)];
     expect(names.sort()).toEqual([...bills, ...archives, 'guards.yaml', 'install.yaml', 'vps.yaml', CHECKSUMS].sort());
     const { stdout } = await run('sha256sum', ['--check', '--strict', CHECKSUMS], { cwd: out });
     expect(stdout.trim().split('\n')).toHaveLength(names.length - 1);
   });
 
-  it('has a manifest with which Krew finds the plugin in its archive, on every platform', async () => {
+  it('has a manifest with which Krew finds the plugin in the archive of each platform', async () => {
     const { apiVersion, kind, metadata, spec } = parse(await readFile(join(out, 'vps.yaml'), 'utf8')) as KrewPlugin;
     expect([apiVersion, kind]).toEqual(['krew.googlecontainertools.github.com/v1alpha2', 'Plugin']);
     // The name becomes kubectl-vps; the version is semantic with a leading v.
     expect([metadata.name, spec.version]).toEqual(['vps', `v${number}`]);
     expect(spec.version).toMatch(/^v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$/);
     expect(spec.shortDescription).not.toBe('');
-    const [platform, ...others] = spec.platforms;
-    expect(others).toEqual([]);
-    const archive = `kubectl-vps-${number}.tar.gz`;
-    expect(platform?.uri.endsWith(`/v${number}/${archive}`)).toBe(true);
-    expect(await readFile(join(out, CHECKSUMS), 'utf8')).toContain(`${platform?.sha256}  ${archive}\n`);
-    const selected = Object.fromEntries(
-      platform?.selector.matchExpressions.map(({ key, values }) => [key, values]) ?? [],
-    );
-    expect(selected).toEqual({ os: ['linux', 'darwin'], arch: ['amd64', 'arm64'] });
+    expect(spec.caveats).toContain('kubectl_complete-vps');
+    expect(spec.platforms.map(({ selector }) => selector.matchLabels)).toEqual(PLATFORMS);
+    const sums = await readFile(join(out, CHECKSUMS), 'utf8');
+    for (const { selector, uri, sha256, bin } of spec.platforms) {
+      const platform = selector.matchLabels;
+      const archive = join(out, archiveOf(platform));
+      expect(uri.endsWith(`/v${number}/${archiveOf(platform)}`)).toBe(true);
+      expect(sums).toContain(`${sha256}  ${archiveOf(platform)}\n`);
+      const { stdout: listed } = await run('tar', ['-tvzf', archive]);
+      const files = listed.trim().split('\n');
+      expect(files.map((line) => `${line.slice(0, 10)} ${line.split(' ').at(-1)}`)).toEqual([
+        `-rwxr-xr-x ${bin}`,
+        '-rw-r--r-- LICENSE',
+        '-rw-r--r-- LICENSE-node',
+      ]);
+      expect(bin).toBe(platform.os === 'windows' ? 'kubectl-vps.exe' : 'kubectl-vps');
+      const { stdout: program } = await run('tar', ['-xzOf', archive, bin]);
+      expect(program).toBe(textOf(platform));
+    }
+  });
 
-    const installed = join(folder, 'krew');
-    await mkdir(installed);
-    await run('tar', ['-xzf', join(out, archive), '-C', installed]);
-    for (const { from, to } of platform?.files ?? [])
-      expect([to, await readFile(join(installed, from))]).toHaveLength(2);
-    expect(platform?.files.map(({ from }) => from)).toContain(platform?.bin);
-    // Krew links the program under the name that kubectl looks for.
-    await symlink(join(installed, platform?.bin ?? ''), join(folder, 'kubectl-vps'));
-    const env = { ...process.env, PATH: `${dirname(process.execPath)}:${process.env.PATH}` };
-    expect((await run(join(folder, 'kubectl-vps'), ['--version'], { env })).stdout).toBe(`${number}\n`);
+  it('is refused if a platform lacks its plugin', async () => {
+    const incomplete = join(folder, 'incomplete');
+    await cp(executables, incomplete, { recursive: true });
+    await rm(join(incomplete, 'kubectl-vps-windows-arm64.exe'));
+    const release = writeRelease(join(folder, 'lacking'), { node: '24.21.0', executables: incomplete });
+    await expect(release).rejects.toThrow('lacks kubectl-vps-windows-arm64.exe');
   });
 
   it('has an archive of working programs', async () => {

@@ -29,12 +29,18 @@ const exitWith = (code: number): void => {
 // Ctrl-D closes the terminal, so a pending prompt never settles and the event loop runs dry: exit without acting.
 const unanswered = (): never => process.exit(EXIT.interrupted);
 process.once('beforeExit', unanswered);
-const program = createProgram({ terminal, version: version(), exitWith });
-if (basename(script).startsWith('kubectl_complete')) {
-  const lines = await complete(program, words);
-  // Exit at once: work that timed out must not keep the shell waiting.
-  process.stdout.write(`${lines.join('\n')}\n`, () => process.exit(EXIT.ok));
-} else {
-  await program.parseAsync(words, { from: 'user' }).catch((error: unknown) => exitWith(codeOf(error, terminal)));
+
+// A function, because the executables of a release contain this program as CommonJS, without top-level await.
+async function run(): Promise<void> {
+  const program = createProgram({ terminal, version: version(), exitWith });
+  if (basename(script).startsWith('kubectl_complete')) {
+    const lines = await complete(program, words);
+    // Exit at once: work that timed out must not keep the shell waiting.
+    process.stdout.write(`${lines.join('\n')}\n`, () => process.exit(EXIT.ok));
+  } else {
+    await program.parseAsync(words, { from: 'user' }).catch((error: unknown) => exitWith(codeOf(error, terminal)));
+  }
+  process.off('beforeExit', unanswered);
 }
-process.off('beforeExit', unanswered);
+
+void run();

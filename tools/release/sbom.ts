@@ -5,8 +5,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
-import { OF_NODE } from './bundle.ts';
-import { ROOT } from './image-build.ts';
+import { OF_NODE } from '../bundle.ts';
+import { ROOT } from '../image-build.ts';
 
 interface Bill {
   metadata: { component: { 'bom-ref': string; name: string } };

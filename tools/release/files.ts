@@ -1,59 +1,83 @@
-/** The files of a release: bundles, manifest, image, bills of materials and checksums. See docs/how-to/release.md. */
+/** The files of a release: bundles, plugin, manifests, bills of materials and checksums. See docs/how-to/release.md. */
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
-import { bundle, BUNDLES, METAFILE } from './bundle.ts';
-import { imageName, ROOT } from './image-build.ts';
-import { writeKrewManifest } from './release-krew.ts';
-import { writeBillOfMaterials } from './release-sbom.ts';
+import { bundle, BUNDLES, METAFILE } from '../bundle.ts';
+import { imageName, ROOT } from '../image-build.ts';
+import { writeKrewManifest, type PluginArchive } from './krew.ts';
+import { executableOf, NODE_LICENSE, PLATFORMS, programOf } from './platforms.ts';
+import { writeBillOfMaterials } from './sbom.ts';
 
 export const CHECKSUMS = 'SHA256SUMS';
 const run = promisify(execFile);
 
 export interface ReleaseOptions {
-  /** Name of the built image in the local Docker engine; without it the release has no image file. */
-  image?: string | undefined;
   /** `sha256:...` of the image in its registry, which install.yaml then uses. */
   digest?: string | undefined;
   /** Version of Node in the image. */
   node: string;
+  /** Folder with the plugin's executable of each platform; without it, the release has neither them nor Krew's manifest. */
+  executables?: string | undefined;
 }
 
 /** Empties `out` and writes the release to it; resolves with the file names. Throws an error that says what failed. */
-export async function writeRelease(out: string, { image, digest, node }: ReleaseOptions): Promise<string[]> {
+export async function writeRelease(out: string, { digest, node, executables }: ReleaseOptions): Promise<string[]> {
   const manifest = await pinned(digest);
+  if (executables !== undefined) await checkExecutables(executables);
   await rm(out, { recursive: true, force: true });
   await mkdir(out, { recursive: true });
   const staging = await mkdtemp(join(tmpdir(), 'vps-operator-release-'));
   try {
     const version = await bundle(staging);
     await copyFile(join(ROOT, 'LICENSE'), join(staging, 'LICENSE'));
-    await pack(staging, join(out, `vps-operator-${version}.tar.gz`), BUNDLES);
-    const plugin = join(out, `kubectl-vps-${version}.tar.gz`);
-    await pack(staging, plugin, ['kubectl-vps.js']);
-    await writeKrewManifest(plugin, version, join(out, 'vps.yaml'));
+    await pack(staging, join(out, `vps-operator-${version}.tar.gz`), [...BUNDLES, 'package.json', 'LICENSE']);
+    if (executables !== undefined) {
+      const archives = await packExecutables(executables, staging, out, version);
+      await writeKrewManifest(archives, version, join(out, 'vps.yaml'));
+    }
     for (const name of BUNDLES) {
       const bill = join(out, `${name.replace(/\.js$/, '')}-${version}.cdx.json`);
       await writeBillOfMaterials(join(staging, METAFILE), name, node, bill);
     }
     await writeFile(join(out, 'install.yaml'), manifest);
     await copyFile(join(ROOT, 'deploy/guards.yaml'), join(out, 'guards.yaml'));
-    if (image !== undefined) await run('docker', ['save', '--output', join(out, `image-${version}.tar`), image]);
   } finally {
     await rm(staging, { recursive: true });
   }
   return writeChecksums(out);
 }
 
+async function checkExecutables(folder: string): Promise<void> {
+  const found = new Set(await readdir(folder));
+  const missing = [...PLATFORMS.map(executableOf), NODE_LICENSE].filter((name) => !found.has(name));
+  if (missing.length > 0) throw new Error(`${folder} lacks ${missing.join(', ')}`);
+}
+
+/** One archive for each platform; Windows has had tar since version 10, so it gets the same format. */
+async function packExecutables(from: string, staging: string, out: string, version: string): Promise<PluginArchive[]> {
+  const archives: PluginArchive[] = [];
+  await copyFile(join(from, NODE_LICENSE), join(staging, NODE_LICENSE));
+  for (const platform of PLATFORMS) {
+    const program = programOf(platform);
+    await copyFile(join(from, executableOf(platform)), join(staging, program));
+    // A workflow's artifacts lose it.
+    await chmod(join(staging, program), 0o755);
+    const { os, arch } = platform;
+    const path = join(out, `kubectl-vps-${version}-${os}-${arch}.tar.gz`);
+    await pack(staging, path, [program, 'LICENSE', NODE_LICENSE]);
+    archives.push({ platform, path });
+  }
+  return archives;
+}
+
 /** Packs reproducibly: the same files always give the same archive. Needs GNU tar, which any Linux has. */
-async function pack(folder: string, archive: string, bundles: readonly string[]): Promise<void> {
+async function pack(folder: string, archive: string, files: readonly string[]): Promise<void> {
   const reproducible = ['--sort=name', '--mtime=@0', '--owner=0', '--group=0', '--numeric-owner', '--mode=u+rw,go=rX'];
-  const files = [...bundles, 'package.json', 'LICENSE'];
   await run('tar', [...reproducible, '--use-compress-program=gzip -n', '-cf', archive, '-C', folder, ...files]);
 }
 

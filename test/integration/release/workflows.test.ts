@@ -1,0 +1,119 @@
+/** The workflows of GitHub Actions: actionlint's checks, and our rules on actions, rights and commands. */
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { parse } from 'yaml';
+import { goProgram } from '../../../tools/go-program.ts';
+import { GO_PROGRAMS } from '../../../tools/go-programs.ts';
+import { REPOSITORY, ROOT } from '../../../tools/image-build.ts';
+
+interface Step {
+  uses?: string;
+  run?: string;
+}
+interface Workflow {
+  permissions?: object;
+  jobs: Record<string, { permissions?: Record<string, string>; uses?: string; steps?: Step[] }>;
+}
+
+const FOLDER = join(ROOT, '.github/workflows');
+const BUILD_MS = 900_000;
+const texts = await Promise.all((await readdir(FOLDER)).map((name) => readFile(join(FOLDER, name), 'utf8')));
+const workflows = texts.map((text) => parse(text) as Workflow);
+const jobs = workflows.flatMap((workflow) => Object.entries(workflow.jobs));
+const steps = jobs.flatMap(([, job]) => job.steps ?? []);
+const commands = steps.flatMap(({ run }) => run ?? []);
+
+describe('actionlint', () => {
+  let actionlint: string;
+  beforeAll(async () => {
+    actionlint = await goProgram(GO_PROGRAMS.actionlint);
+  }, BUILD_MS);
+
+  /** Kinds of the findings in a checkout. Only its own checks: it would also run linters that happen to be installed. */
+  function findings(checkout: string): Promise<string[]> {
+    return new Promise((resolve, reject) => {
+      const args = ['-format', '{{json .}}', '-shellcheck=', '-pyflakes='];
+      // actionlint exits with 1 if it finds something; it has failed only if there is no output.
+      execFile(actionlint, args, { cwd: checkout }, (error, stdout, stderr) => {
+        if (stdout === '') reject(new Error(`actionlint printed nothing: ${stderr}`, { cause: error }));
+        else
+          resolve(
+            (JSON.parse(stdout) as { kind: string; message: string }[]).map((one) => `${one.kind}: ${one.message}`),
+          );
+      });
+    });
+  }
+
+  it('finds nothing in the workflows', async () => {
+    expect(await findings(ROOT)).toEqual([]);
+  });
+
+  it('reports a real problem', async () => {
+    const checkout = await mkdtemp(join(tmpdir(), 'vps-operator-actionlint-'));
+    onTestFinished(() => rm(checkout, { recursive: true }));
+    await mkdir(join(checkout, '.git'));
+    await mkdir(join(checkout, '.github/workflows'), { recursive: true });
+    const broken = (texts.find((text) => text.startsWith('# Publishes')) ?? '').replace('needs: tag', 'needs: tags');
+    await writeFile(join(checkout, '.github/workflows/release.yaml'), broken);
+    expect(await findings(checkout)).toContainEqual(expect.stringContaining('needs job "tags" which does not exist'));
+  });
+});
+
+describe('the workflows', () => {
+  it('pin every action by its commit, and name its version', () => {
+    const lines = texts.flatMap((text) => text.split('\n')).filter((line) => /^\s*(?:- )?uses: /.test(line));
+    const pinned = /uses: (?:[\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+|\.\/\.github\/workflows\/\w+\.yaml)$/;
+    expect(lines.length).toBeGreaterThan(10);
+    expect(lines.filter((line) => !pinned.test(line))).toEqual([]);
+  });
+
+  it('use one commit of each action', () => {
+    const commits = new Map<string, Set<string>>();
+    for (const { uses = '' } of steps) {
+      const [action = '', commit = ''] = uses.split('@');
+      commits.set(action, (commits.get(action) ?? new Set()).add(commit));
+    }
+    expect([...commits].filter(([, { size }]) => size > 1)).toEqual([]);
+  });
+
+  it('have no rights as a whole, and each job names its own', () => {
+    expect(workflows.map(({ permissions }) => permissions)).toEqual(workflows.map(() => ({})));
+    expect(jobs.filter(([, { permissions }]) => permissions === undefined)).toEqual([]);
+  });
+
+  it('let only the jobs that publish write, and the tested code of others only read', () => {
+    const writers = jobs.filter(([, { permissions = {} }]) => Object.values(permissions).includes('write'));
+    expect(writers.map(([name]) => name).sort()).toEqual(['chart', 'image', 'publish']);
+  });
+
+  it('never paste an expression into a command, where its text would be code', () => {
+    expect(commands.filter((command) => command.includes('${{'))).toEqual([]);
+  });
+
+  it('run only commands of package.json, and steps of the release, that exist', async () => {
+    const { scripts } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as {
+      scripts: Record<string, string>;
+    };
+    const named = commands.flatMap((command) =>
+      [...command.matchAll(/npm run ([\w:-]+)/g)].map(([, name = '']) => name),
+    );
+    expect([...new Set(named)].sort()).toEqual(['release', 'test:e2e']);
+    expect(Object.keys(scripts)).toEqual(expect.arrayContaining(named));
+
+    const release = /(?:npm run release --|tools\/release\/main\.ts) (\w+)/g;
+    const used = commands.flatMap((command) => [...command.matchAll(release)].map(([, name = '']) => name));
+    const usage = await new Promise<string>((resolve) => {
+      execFile(process.execPath, [join(ROOT, 'tools/release/main.ts')], (_, __, stderr) => resolve(stderr));
+    });
+    const known = [...usage.matchAll(/npm run release -- (\w+)/g)].map(([, name = '']) => name);
+    expect([...new Set([...used, 'version'])].sort()).toEqual(known.sort());
+  });
+
+  it('publish the image under the name that the manifests use', () => {
+    const [image] = /^ {2}IMAGE: (\S+)$/m.exec(texts.join('\n'))?.slice(1) ?? [];
+    expect(image).toBe(REPOSITORY);
+  });
+});
