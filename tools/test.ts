@@ -8,22 +8,26 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CHECKS, runChecks, type Check } from './checks.ts';
 import { readCounts, type Counts } from './counts.ts';
-import { buildGoPrograms } from './go-programs.ts';
+import type { GoProgram } from './go-program.ts';
+import { buildGoPrograms, GITOPS_PROGRAMS, GO_PROGRAMS } from './go-programs.ts';
 import { runProgram } from './run-program.ts';
 
 interface Suite {
   checks: Check[];
   /** Projects of vitest.config.ts. */
   projects: string[];
+  programs: Record<string, GoProgram>;
 }
 
 const SUITES: Record<string, Suite> = {
   /** For a check between two edits. */
-  quick: { checks: CHECKS.filter(({ command }) => command === 'tsc'), projects: ['unit'] },
+  quick: { checks: CHECKS.filter(({ command }) => command === 'tsc'), projects: ['unit'], programs: {} },
   /** For a finished change. */
-  usual: { checks: CHECKS, projects: ['unit', 'integration'] },
+  usual: { checks: CHECKS, projects: ['unit', 'integration'], programs: GO_PROGRAMS },
   /** What `.ci/run` adds. */
-  exhaustive: { checks: [], projects: ['exhaustive'] },
+  exhaustive: { checks: [], projects: ['exhaustive'], programs: GO_PROGRAMS },
+  /** Whole tools of others against a real API server, which Go builds in many minutes. */
+  gitops: { checks: [], projects: ['gitops'], programs: GITOPS_PROGRAMS },
 };
 
 async function runTests(args: string[]): Promise<Counts> {
@@ -39,7 +43,7 @@ const suite = SUITES[name];
 if (suite === undefined) throw new Error(`the first argument must be one of ${Object.keys(SUITES).join(', ')}`);
 const checks = await runChecks(suite.checks);
 const isWhole = args.length === 0;
-if (isWhole && name !== 'quick') await buildGoPrograms();
+if (isWhole) await buildGoPrograms(suite.programs);
 const tests = await runTests(isWhole ? suite.projects.map((project) => `--project=${project}`) : args);
 const failed = checks.failed + tests.failed;
 console.log(`\nchecks: ${checks.passed} passed, ${checks.failed} failed`);
