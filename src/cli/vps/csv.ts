@@ -28,7 +28,7 @@ const SHOWN = 20;
 const NAMESPACE = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const NAMESPACE_LENGTH = 63;
 
-/** An empty namespace stands for `namespace`. Throws CommandError unless all rows are valid and differ. */
+/** `namespace`: for rows with an empty one. Throws CommandError unless all rows are valid and differ. */
 export async function readAdoptions(
   files: readonly string[],
   namespace: string,

@@ -1,4 +1,4 @@
-/** Annotates many objects, one after the other, and continues after a failure. */
+/** Annotates many objects in order, and continues after a failure. */
 import { tell, type Context } from '../context.ts';
 import { CommandError } from '../failure.ts';
 import { clean } from '../terminal.ts';
