@@ -44,7 +44,7 @@ describe('an object without conditions', () => {
 
   it('is in progress even if its generation counts as observed, although kstatus reports it as current', async () => {
     const judgement = await judged({ observedGeneration: 1 });
-    expect(judgement).toEqual({ argo: waiting, flux: 'InProgress', kstatus: 'Current' });
+    expect(judgement).toMatchObject({ argo: waiting, flux: 'InProgress', kstatus: 'Current' });
   });
 
   it('is never healthy without a status, although the API server always sets one', async () => {
