@@ -1,6 +1,7 @@
 /** Decides whether `kubectl vps adopt -f` and `kubectl vps start-over` can be carried out for each listed object. Pure. */
 import { ADOPT_ANNOTATION, START_OVER_ANNOTATION } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
+import { expiryOf } from '../../virtual-server/decision/expiry.ts';
 import { viewRecord } from '../../virtual-server/decision/record.ts';
 import type { ListedAdoption, ListedServer } from './csv.ts';
 import { heldServer, orderOf, recordOf } from './order.ts';
@@ -44,16 +45,23 @@ export function planAdoptions(
   });
 }
 
-export function planStartsOver(list: readonly ListedServer[], all: readonly VirtualServer[]): ListedRow[] {
+export function planStartsOver(list: readonly ListedServer[], all: readonly VirtualServer[], now: number): ListedRow[] {
   return list.map(({ namespace, name }) => {
     const object = find(all, namespace, name);
-    const [outcome, why] = object === undefined ? UNKNOWN : startOver(object);
+    const [outcome, why] = object === undefined ? UNKNOWN : startOver(object, now);
     const identifier = object && recordOf(object)?.identifier;
     return { namespace, name, object, identifier, outcome, why };
   });
 }
 
 const UNKNOWN: Judgement = ['refused', 'does not exist'];
+const OVER: Judgement = ['refused', 'spec.expiresAt has passed: the operator gives it no server'];
+
+/** A ttl counts from the moment the server is first ready, so it cannot have passed yet. */
+function isOver(object: VirtualServer, now: number): boolean {
+  const expiry = expiryOf(object, undefined);
+  return expiry !== undefined && expiry <= now;
+}
 
 function find(all: readonly VirtualServer[], namespace: string, name: string): VirtualServer | undefined {
   return all.find(({ metadata }) => metadata.namespace === namespace && metadata.name === name);
@@ -69,6 +77,7 @@ function adoption(
   const expiredAt = recordOf(object)?.expiredAt;
   if (deletionTimestamp !== undefined) return ['refused', 'is being deleted: adopting the server now could cancel it'];
   if (expiredAt !== undefined) return ['refused', `its server expired at ${expiredAt}: delete the object`];
+  if (isOver(object, now)) return OVER;
   const held = heldServer(object);
   if (held?.toLowerCase() === identifier.toLowerCase()) return ['done', 'already holds the server'];
   if (held !== undefined) return ['refused', `already holds server ${held}`];
@@ -80,9 +89,10 @@ function adoption(
   return annotations?.[ADOPT_ANNOTATION] === identifier ? ['done', 'already annotated'] : ['write', ''];
 }
 
-function startOver(object: VirtualServer): Judgement {
+function startOver(object: VirtualServer, now: number): Judgement {
   const { uid, annotations = {}, deletionTimestamp } = object.metadata;
   if (deletionTimestamp !== undefined) return ['refused', 'is being deleted'];
+  if (isOver(object, now)) return OVER;
   const view = viewRecord(object, []);
   if (annotations[START_OVER_ANNOTATION] === uid) return ['done', 'already annotated'];
   if (view.kind === 'own') return ['refused', `has its own record (${verdict(object).reason})`];

@@ -102,6 +102,18 @@ describe('the examples', () => {
   });
 });
 
+describe('the example of external-dns', () => {
+  it('has the flags that docs/how-to/dns.md shows', async () => {
+    const objects = objectsIn(await example('external-dns/external-dns.yaml')) as (KubeObject & {
+      spec?: { template: { spec: { containers: { args: string[] }[] } } };
+    })[];
+    const args = objects.flatMap(({ spec }) => spec?.template.spec.containers ?? []).flatMap(({ args: all }) => all);
+    const page = await readFile(join(ROOT, 'docs/how-to/dns.md'), 'utf8');
+    const shown = [...page.matchAll(/^ +(--\S+=.*)$/gm)].map(([, flag]) => flag);
+    expect(shown).toEqual(args.filter((arg) => !arg.startsWith('--provider=')));
+  });
+});
+
 describe('the example of the operator', () => {
   it('installs this version with its settings, which the Deployment reads', async () => {
     const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };

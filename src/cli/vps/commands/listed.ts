@@ -49,11 +49,11 @@ export async function adoptListed(context: Context, options: ListedOptions): Pro
 
 /** `name`: one object in place of a list. */
 export async function startOver(context: Context, name: string | undefined, options: ListedOptions): Promise<void> {
-  const { cluster, terminal } = context;
+  const { cluster, now, terminal } = context;
   const { namespace } = cluster;
   const list =
     name === undefined ? await readServers(options.filename, namespace, terminal.input) : [{ namespace, name }];
-  const rows = planStartsOver(list, await objectsNear(context, list));
+  const rows = planStartsOver(list, await objectsNear(context, list), now());
   await carryOut(context, rows, options, {
     step: 'order',
     warnings: [
