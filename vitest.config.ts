@@ -1,6 +1,7 @@
 /**
- * Three projects: `unit` needs nothing; `integration` and `exhaustive` each share one real API server between their
- * files. `exhaustive` covers every case where the other two cover representative ones; only `.ci/run` runs it.
+ * Four projects: `unit` needs nothing; the others each share one real API server between their files. `exhaustive` covers
+ * every case where `unit` and `integration` cover representative ones; only `.ci/run` runs it. `gitops` runs whole tools of
+ * others; only `npm run test:gitops` runs it.
  * `isolate: false`: files in the same worker share modules, which take longer to load than most files take to run.
  */
 import { availableParallelism } from 'node:os';
@@ -38,6 +39,18 @@ export default defineConfig({
           globalSetup: ['test/integration/global-setup.ts'],
           // Each test covers a large number of cases.
           testTimeout: 300_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'gitops',
+          isolate: false,
+          include: ['test/gitops/**/*.test.ts'],
+          globalSetup: ['test/integration/global-setup.ts'],
+          testTimeout: 300_000,
+          // The first run builds the tools.
+          hookTimeout: 60 * 60_000,
         },
       },
     ],

@@ -1,36 +1,80 @@
-/** `npm run gitops`: writes the generated files for Argo CD, which are the test data of health.lua, and argocd-cm. */
+/** `npm run gitops`: writes the generated files for Argo CD: the test data of its Lua scripts, and argocd-cm. */
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { stringify } from 'yaml';
-import { GROUP, SERVER_KIND } from '../src/api/names.ts';
-import type { VirtualServer } from '../src/api/virtual-server.ts';
+import type { Condition } from '../src/api/meta.ts';
+import { CATALOG_KIND, GROUP, SERVER_KIND } from '../src/api/names.ts';
+import { CATALOG_VERDICTS, catalogStates } from '../test/gen/catalog-states.ts';
+import { ACTION_TESTS, ACTIONS, type Actionable } from '../test/gen/resource-actions.ts';
 import { states } from '../test/gen/states.ts';
 import { VERDICTS, type Verdict } from '../test/gen/verdicts.ts';
 
 const ROOT = join(import.meta.dirname, '..');
-/** Same layout as the folder of one kind in Argo CD's own repository. */
-export const CUSTOMIZATION = join(ROOT, 'deploy/argocd/resource_customizations', GROUP, SERVER_KIND);
-const TESTDATA = join(CUSTOMIZATION, 'testdata');
+const CUSTOMIZATIONS = join(ROOT, 'deploy/argocd/resource_customizations', GROUP);
 const CONFIG_MAP = join(ROOT, 'examples/argocd/argocd-cm.yaml');
+/** Folders with generated files only. */
+const TESTDATA = ['testdata', 'actions/testdata'];
+
+export const KINDS = [SERVER_KIND, CATALOG_KIND] as const;
+export type Kind = (typeof KINDS)[number];
+
+/** Same layout as the folder of one kind in Argo CD's own repository. */
+export const customization = (kind: Kind): string => join(CUSTOMIZATIONS, kind);
+
+/** The scripts of a kind, written by hand. */
+export async function scripts(kind: Kind) {
+  const read = (path: string): Promise<string> => readFile(join(customization(kind), path), 'utf8');
+  const definitions = await Promise.all(
+    (ACTIONS[kind] ?? []).map(async (name) => [name, await read(`actions/${name}/action.lua`)] as const),
+  );
+  return {
+    health: await read('health.lua'),
+    actions: { discovery: await read('actions/discovery.lua'), definitions: Object.fromEntries(definitions) },
+  };
+}
 
 /** Path to content of all generated files. Throws if a state has no verdict. */
 export async function gitopsFiles(): Promise<Map<string, string>> {
-  const files = new Map<string, string>();
-  const tests: object[] = [];
-  for (const [name, { object }] of Object.entries(states())) {
-    const verdict = VERDICTS[name];
-    if (verdict === undefined) throw new Error(`test/gen/verdicts.ts has no verdict on ${name}`);
-    const file = `${verdict.argo.toLowerCase()}_${name}.yaml`;
-    files.set(join(TESTDATA, file), generated(object));
-    const healthStatus = { status: verdict.argo, message: messageOf(verdict, object) };
-    tests.push({ healthStatus, inputPath: `testdata/${file}` });
-  }
-  files.set(join(CUSTOMIZATION, 'health_test.yaml'), generated({ tests }));
-  files.set(CONFIG_MAP, configMap(await readFile(join(CUSTOMIZATION, 'health.lua'), 'utf8')));
+  const servers = Object.entries(states()).map(([name, { object }]) => [name, object] as const);
+  const files = new Map<string, string>([
+    ...filesOf(SERVER_KIND, Object.fromEntries(servers), VERDICTS),
+    ...filesOf(CATALOG_KIND, catalogStates(), CATALOG_VERDICTS),
+  ]);
+  files.set(CONFIG_MAP, await configMap());
   return files;
 }
 
-function messageOf({ says }: Verdict, { status }: VirtualServer): string {
+type Stated = Actionable & { status?: { conditions?: Condition[] | undefined } };
+
+function filesOf(kind: Kind, objects: Record<string, Stated>, verdicts: Record<string, Verdict>): Map<string, string> {
+  const folder = customization(kind);
+  const files = new Map<string, string>();
+  const inputs = new Map<string, string>();
+  const healthTests = Object.entries(objects).map(([name, object]) => {
+    const verdict = verdicts[name];
+    if (verdict === undefined) throw new Error(`no verdict on ${kind} ${name}`);
+    const inputPath = `testdata/${verdict.argo.toLowerCase()}_${name}.yaml`;
+    inputs.set(name, `../${inputPath}`);
+    files.set(join(folder, inputPath), generated(object));
+    return { healthStatus: { status: verdict.argo, message: messageOf(verdict, object) }, inputPath };
+  });
+  files.set(join(folder, 'health_test.yaml'), generated({ tests: healthTests }));
+
+  const { disabled, actions } = ACTION_TESTS[kind] ?? { disabled: {}, actions: [] };
+  const discoveryTests = Object.entries(disabled).map(([state, names]) => ({
+    inputPath: inputs.get(state),
+    result: (ACTIONS[kind] ?? []).map((name) => ({ name, ...(names.includes(name) && { disabled: true }) })),
+  }));
+  const actionTests = actions.map(({ action, state, expected }) => {
+    const expectedOutputPath = `testdata/${action}_${state}.yaml`;
+    files.set(join(folder, 'actions', expectedOutputPath), generated(expected(objects[state] as Stated)));
+    return { action, inputPath: inputs.get(state), expectedOutputPath };
+  });
+  files.set(join(folder, 'actions/action_test.yaml'), generated({ discoveryTests, actionTests }));
+  return files;
+}
+
+function messageOf({ says }: Verdict, { status }: Stated): string {
   if (typeof says === 'string') return says;
   const [first = '', ...more] = says.map(
     (type) => status?.conditions?.find((other) => other.type === type)?.message ?? '',
@@ -44,27 +88,38 @@ const NOTE = '# Generated by npm run gitops; do not edit.\n';
 const generated = (value: object): string =>
   NOTE + stringify(value, { version: '1.1', lineWidth: 0, aliasDuplicateObjects: false });
 
-function configMap(script: string): string {
+async function configMap(): Promise<string> {
   const how = [
-    '# Teaches Argo CD the health of VirtualServers. It adds one key and leaves the others of the ConfigMap alone:',
+    '# Teaches Argo CD the health and the actions of VirtualServers and ServerCatalogs. It adds its keys and leaves the others',
+    '# of the ConfigMap alone:',
     '#   kubectl apply --server-side --field-manager=vps-operator-health -f examples/argocd/argocd-cm.yaml',
   ];
-  const object = {
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: { name: 'argocd-cm', namespace: 'argocd' },
-    data: { [`resource.customizations.health.${GROUP}_${SERVER_KIND}`]: script },
-  };
+  const data: Record<string, string> = {};
+  for (const kind of KINDS) {
+    const { health, actions } = await scripts(kind);
+    const definitions = Object.entries(actions.definitions).map(([name, script]) => ({ name, 'action.lua': script }));
+    data[`resource.customizations.health.${GROUP}_${kind}`] = health;
+    data[`resource.customizations.actions.${GROUP}_${kind}`] = stringify(
+      { 'discovery.lua': actions.discovery, definitions },
+      { lineWidth: 0 },
+    );
+  }
+  const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'argocd-cm', namespace: 'argocd' }, data };
   return `${NOTE}${how.join('\n')}\n${stringify(object, { lineWidth: 0 })}`;
 }
 
 /** Paths of all existing test data, generated or not. */
 export async function testdataFiles(): Promise<string[]> {
-  return (await readdir(TESTDATA)).map((name) => join(TESTDATA, name));
+  const folders = KINDS.flatMap((kind) => TESTDATA.map((folder) => join(customization(kind), folder)));
+  return (
+    await Promise.all(folders.map(async (folder) => (await readdir(folder)).map((name) => join(folder, name))))
+  ).flat();
 }
 
 if (import.meta.main) {
-  await rm(TESTDATA, { recursive: true, force: true });
+  for (const kind of KINDS) {
+    for (const folder of TESTDATA) await rm(join(customization(kind), folder), { recursive: true, force: true });
+  }
   for (const [path, text] of await gitopsFiles()) {
     await mkdir(dirname(path), { recursive: true });
     await writeFile(path, text);

@@ -1,6 +1,6 @@
-/** The Go programs of the tests, and a function that builds all of them in advance. */
+/** The Go programs of the tests, and a function that builds them in advance. */
 import { join } from 'node:path';
-import { goProgram } from './go-program.ts';
+import { goProgram, type GoProgram } from './go-program.ts';
 
 const GO = join(import.meta.dirname, '../test/go');
 
@@ -14,10 +14,15 @@ export const GO_PROGRAMS = {
   kubeconform: { module: join(GO, 'lint'), package: 'github.com/yannh/kubeconform/cmd/kubeconform' },
 } as const;
 
+/** What only `npm run test:gitops` needs: whole tools, which take many minutes to build. */
+export const GITOPS_PROGRAMS = {
+  externalDns: { module: join(GO, 'external-dns'), package: 'sigs.k8s.io/external-dns' },
+} as const;
+
 /**
  * Builds one program after the other before any test runs, because a build during the tests would slow them for
  * minutes. The test that needs a program reports why its build failed.
  */
-export async function buildGoPrograms(): Promise<void> {
-  for (const program of Object.values(GO_PROGRAMS)) await goProgram(program).catch(() => undefined);
+export async function buildGoPrograms(programs: Record<string, GoProgram>): Promise<void> {
+  for (const program of Object.values(programs)) await goProgram(program).catch(() => undefined);
 }

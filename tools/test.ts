@@ -8,22 +8,26 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CHECKS, runChecks, type Check } from './checks.ts';
 import { readCounts, type Counts } from './counts.ts';
-import { buildGoPrograms } from './go-programs.ts';
+import type { GoProgram } from './go-program.ts';
+import { buildGoPrograms, GITOPS_PROGRAMS, GO_PROGRAMS } from './go-programs.ts';
 import { runProgram } from './run-program.ts';
 
 interface Suite {
   checks: Check[];
   /** Projects of vitest.config.ts. */
   projects: string[];
+  programs: Record<string, GoProgram>;
 }
 
 const SUITES: Record<string, Suite> = {
   /** For a check between two edits. */
-  quick: { checks: CHECKS.filter(({ command }) => command === 'tsc'), projects: ['unit'] },
+  quick: { checks: CHECKS.filter(({ command }) => command === 'tsc'), projects: ['unit'], programs: {} },
   /** For a finished change. */
-  usual: { checks: CHECKS, projects: ['unit', 'integration'] },
+  usual: { checks: CHECKS, projects: ['unit', 'integration'], programs: GO_PROGRAMS },
   /** What `.ci/run` adds. */
-  exhaustive: { checks: [], projects: ['exhaustive'] },
+  exhaustive: { checks: [], projects: ['exhaustive'], programs: GO_PROGRAMS },
+  /** Whole tools of others against a real API server, which Go builds in many minutes. */
+  gitops: { checks: [], projects: ['gitops'], programs: GITOPS_PROGRAMS },
 };
 
 /** The project that needs neither Go programs nor a control plane. */
@@ -38,12 +42,12 @@ async function runTests(args: string[]): Promise<Counts> {
 }
 
 /** First what needs no Go: where nothing is built yet, its result comes before the builds, which take many minutes. */
-async function runWhole(projects: string[]): Promise<Counts> {
+async function runWhole({ projects, programs }: Suite): Promise<Counts> {
   const sum = { passed: 0, failed: 0 };
   const withGo = projects.filter((project) => project !== WITHOUT_GO);
   for (const group of [projects.filter((project) => project === WITHOUT_GO), withGo]) {
     if (group.length === 0) continue;
-    if (group === withGo) await buildGoPrograms();
+    if (group === withGo) await buildGoPrograms(programs);
     const { passed, failed } = await runTests(group.map((project) => `--project=${project}`));
     sum.passed += passed;
     sum.failed += failed;
@@ -55,7 +59,7 @@ const [name = '', ...args] = process.argv.slice(2);
 const suite = SUITES[name];
 if (suite === undefined) throw new Error(`the first argument must be one of ${Object.keys(SUITES).join(', ')}`);
 const checks = await runChecks(suite.checks);
-const tests = args.length === 0 ? await runWhole(suite.projects) : await runTests(args);
+const tests = args.length === 0 ? await runWhole(suite) : await runTests(args);
 const failed = checks.failed + tests.failed;
 console.log(`\nchecks: ${checks.passed} passed, ${checks.failed} failed`);
 console.log(`tests: ${tests.passed} passed, ${tests.failed} failed\n`);

@@ -5,20 +5,30 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { web } from '../gen/decision.ts';
 import { states } from '../gen/states.ts';
+import { CATALOG_VERDICTS, catalogStates } from '../gen/catalog-states.ts';
 import { VERDICTS } from '../gen/verdicts.ts';
-import { CUSTOMIZATION } from '../../tools/gitops.ts';
+import { CATALOG_KIND, SERVER_KIND } from '../../src/api/names.ts';
+import { customization } from '../../tools/gitops.ts';
 import { buildJudge, judge, type Judgement } from '../integration/gitops/judge.ts';
 
 const BUILD_MS = 20 * 60_000;
 
+const ALL = [
+  ...Object.entries(VERDICTS).map(([name, verdict]) => [`${SERVER_KIND} ${name}`, verdict] as const),
+  ...Object.entries(CATALOG_VERDICTS).map(([name, verdict]) => [`${CATALOG_KIND} ${name}`, verdict] as const),
+];
+
 let judgements: Record<string, Judgement>;
 beforeAll(async () => {
   await buildJudge();
-  const objects = Object.entries(states()).map(([name, { object }]) => [name, object]);
-  judgements = await judge(Object.fromEntries(objects) as Record<string, unknown>);
+  const servers = Object.entries(states()).map(([name, { object }]) => [`${SERVER_KIND} ${name}`, object] as const);
+  const catalogs = Object.entries(catalogStates()).map(
+    ([name, object]) => [`${CATALOG_KIND} ${name}`, object] as const,
+  );
+  judgements = await judge(Object.fromEntries([...servers, ...catalogs]));
 }, BUILD_MS);
 
-describe.each(Object.entries(VERDICTS))('%s', (name, verdict) => {
+describe.each(ALL)('%s', (name, verdict) => {
   it(`is ${verdict.argo} in Argo CD`, () => expect(judgements[name]?.argo.status).toBe(verdict.argo));
   it(`is ${verdict.flux} in Flux`, () => expect(judgements[name]?.flux).toBe(verdict.flux));
   it(`is ${verdict.kstatus} in kstatus`, () => expect(judgements[name]?.kstatus).toBe(verdict.kstatus));
@@ -34,7 +44,7 @@ describe('an object without conditions', () => {
 
   it('is in progress even if its generation counts as observed, although kstatus reports it as current', async () => {
     const judgement = await judged({ observedGeneration: 1 });
-    expect(judgement).toEqual({ argo: waiting, flux: 'InProgress', kstatus: 'Current' });
+    expect(judgement).toMatchObject({ argo: waiting, flux: 'InProgress', kstatus: 'Current' });
   });
 
   it('is never healthy without a status, although the API server always sets one', async () => {
@@ -44,13 +54,17 @@ describe('an object without conditions', () => {
   });
 });
 
-describe('health_test.yaml', () => {
+describe.each([
+  [SERVER_KIND, VERDICTS],
+  [CATALOG_KIND, CATALOG_VERDICTS],
+] as const)('health_test.yaml of %s', (kind, verdicts) => {
   it('passes when it is run as Argo CD runs its own tests', async () => {
-    const read = async (path: string): Promise<unknown> => parse(await readFile(join(CUSTOMIZATION, path), 'utf8'));
+    const read = async (path: string): Promise<unknown> =>
+      parse(await readFile(join(customization(kind), path), 'utf8'));
     const { tests } = (await read('health_test.yaml')) as { tests: { inputPath: string; healthStatus: object }[] };
     const objects = await Promise.all(tests.map(async ({ inputPath }) => [inputPath, await read(inputPath)] as const));
     const found = await judge(Object.fromEntries(objects));
-    expect(tests.length).toBe(Object.keys(VERDICTS).length);
+    expect(tests.length).toBe(Object.keys(verdicts).length);
     for (const { inputPath, healthStatus } of tests) expect(found[inputPath]?.argo, inputPath).toEqual(healthStatus);
   });
 });

@@ -109,7 +109,8 @@ describe('docs/reference/kubectl-plugin.md', () => {
       wait: 2,
       'ssh and console': 4,
       'catalog and new': 4,
-      'resolve and adopt': 6,
+      'resolve and adopt': 8,
+      'start-over': 2,
       cost: 1,
     });
   });
@@ -117,7 +118,7 @@ describe('docs/reference/kubectl-plugin.md', () => {
   it('has a section for each command, and lists the exit codes', async () => {
     const { plugin } = await createReader();
     const { stdout } = await plugin.kubectl(['vps', '--help']);
-    const names = [...stdout.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name).filter((name) => name !== 'help');
+    const names = [...stdout.matchAll(/^ {2}([a-z][a-z-]*) /gm)].map(([, name]) => name).filter((name) => name !== 'help');
     const headings = [...page.matchAll(/^## (.*)$/gm)].flatMap(([, heading = '']) => heading.split(' and '));
     expect(names.filter((name) => !headings.includes(name ?? ''))).toEqual([]);
     const codes = [...page.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => Number(code));
@@ -194,12 +195,48 @@ describe.skipIf(noTerminal !== undefined)('docs/reference/kubectl-plugin.md, int
       expect(after?.identifier).toBe(status?.identifier);
     };
     await restore({ annotations: { [RECORD_ANNOTATION]: record } }, 'RecordMismatch');
-    expect(await type(commandWith('resolve and adopt', '--dry-run'))).toMatch(/^web +RecordMismatch +vs\S+ +adopt/m);
+    expect(await type(commandWith('resolve and adopt', '--all --dry-run'))).toMatch(
+      /^web +RecordMismatch +vs\S+ +adopt/m,
+    );
     await answer(plugin, commandWith('resolve and adopt', '--all  '), [YES]);
     await returns();
     await restore({ finalizers: [FINALIZER] }, 'RecordMissing');
     await answer(plugin, commandWith('resolve and adopt', '-f backup.yaml'), [YES]);
     await returns();
     expect(world.simulator.ledger.creates()).toHaveLength(1);
+  });
+
+  /** As a restored object: with the record of an object that is gone. */
+  const copied = (name: string, identifier: string): Manifest =>
+    virtualServer(
+      name,
+      withAnnotations({ [RECORD_ANNOTATION]: JSON.stringify({ owner: 'before', mode: 'create', identifier }) }),
+    );
+
+  it('adopts the servers of a list', async () => {
+    const { world, plugin, type } = await createReader();
+    const { status } = await readyServer(world, 'old', withSpec({ deletionPolicy: 'Retain' }));
+    const identifier = status?.identifier ?? '';
+    await world.delete('old');
+    await world.waitGone('old');
+    await world.create(copied('web', identifier));
+    await type(`printf 'namespace,name,identifier\n,web,${identifier}\n' > servers.csv`);
+    const shown = await type(commandWith('resolve and adopt', 'servers.csv --dry-run'));
+    expect(shown).toMatch(new RegExp(` web .* ${identifier} +adopt +-$`, 'm'));
+    const [command = ''] = typedBelow('resolve and adopt').flatMap((each) =>
+      each.command.endsWith('servers.csv') ? [each.command] : [],
+    );
+    await answer(plugin, command, [YES]);
+    expect((await world.waitForReason('web', 'Available', 'Ready')).status?.identifier).toBe(identifier);
+  });
+
+  it('orders new servers for copies', async () => {
+    const { world, plugin, type } = await createReader();
+    for (const name of ['web', 'db']) await world.create(copied(name, `vs-of-${name}`));
+    await answer(plugin, commandWith('start-over', 'start-over web'), [YES]);
+    await type(`printf 'namespace,name\n,web\n,db\n' > copies.csv`);
+    await answer(plugin, commandWith('start-over', '-f copies.csv'), [YES]);
+    for (const name of ['web', 'db']) await world.waitForReason(name, 'Available', 'Ready');
+    expect(world.simulator.ledger.creates()).toHaveLength(2);
   });
 });

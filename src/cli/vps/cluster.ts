@@ -72,6 +72,10 @@ export class ClusterView {
     return (await this.#items(path, { labelSelector })).map(VIRTUAL_SERVERS.parse);
   }
 
+  async listIn(namespace: string): Promise<VirtualServer[]> {
+    return (await this.#items(collectionOf(VIRTUAL_SERVERS, namespace))).map(VIRTUAL_SERVERS.parse);
+  }
+
   /** Lists objects of another kind in the operator's API group, in the namespace. */
   async listOf(plural: string): Promise<unknown[]> {
     return this.#items(`/apis/${API_VERSION}/namespaces/${encodeURIComponent(this.namespace)}/${plural}`);
@@ -79,8 +83,8 @@ export class ClusterView {
 
   /** Sets annotations, and removes null ones. Rejects with CommandError if the object changed since it was read. */
   async annotate({ metadata }: VirtualServer, annotations: Record<string, string | null>): Promise<VirtualServer> {
-    const { name, uid, resourceVersion } = metadata;
-    const path = pathOf(VIRTUAL_SERVERS, this.namespace, name);
+    const { namespace, name, uid, resourceVersion } = metadata;
+    const path = pathOf(VIRTUAL_SERVERS, namespace, name);
     const body = { metadata: { uid, resourceVersion, annotations } };
     const query = { fieldManager: FIELD_MANAGER };
     return VIRTUAL_SERVERS.parse(await this.#call({ method: 'PATCH', path, query, body, contentType: MERGE_PATCH }));
@@ -122,9 +126,15 @@ const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/
 
 /** Throws CommandError. The API server would take a slash as part of the path: a kind or a subresource. */
 export function requireName(name: string): void {
-  if (NAME.test(name) && name.length <= 253) return;
+  const problem = nameProblem(name);
+  if (problem !== undefined) throw new CommandError(EXIT.usage, problem);
+}
+
+/** Why no VirtualServer can have this name; undefined if one can. */
+export function nameProblem(name: string): string | undefined {
+  if (NAME.test(name) && name.length <= 253) return undefined;
   const form = 'use only lowercase letters, digits, "-" and ".", and no kind in front of it';
-  throw new CommandError(EXIT.usage, `invalid VirtualServer name ${JSON.stringify(name)}: ${form}`);
+  return `invalid VirtualServer name ${JSON.stringify(name)}: ${form}`;
 }
 
 /** ms since the epoch; 0 if the Event has no time. */

@@ -6,6 +6,7 @@ import { parseDuration } from '../../base/duration.ts';
 import { adoptFromRecord, type FromRecordOptions } from './commands/adopt-from-record.ts';
 import { showCatalog } from './commands/catalog.ts';
 import { showCost } from './commands/cost.ts';
+import { adoptListed, startOver, type ListedOptions } from './commands/listed.ts';
 import { writeManifest, type NewOptions } from './commands/new.ts';
 import { adopt, resolveAdopt, resolveGone, resolveNotCreated } from './commands/resolve.ts';
 import { runSsh, showConsole, type SshOptions } from './commands/ssh.ts';
@@ -141,22 +142,37 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
 
   program
     .command('adopt')
-    .description('adopt an existing server, or the servers of restored objects')
+    .description('adopt an existing server, a list of servers, or the servers of restored objects')
     .argument('[name]', NAME[1])
     .argument('[identifier]', "the provider's identifier of the server")
     .option('--from-record', 'adopt the servers that the records of restored objects name', false)
     .option(
       '-f, --filename <file>',
-      'with --from-record: file or folder with a backup of the objects; repeatable',
+      'CSV file with the columns namespace,name,identifier; with --from-record: file or folder with a backup of the objects; repeatable',
       collect,
       [],
     )
     .option('-l, --selector <selector>', 'with --from-record: select objects by label')
     .option('--all', 'with --from-record: select all objects in the namespace', false)
-    .option('--dry-run', 'with --from-record: only show what would happen', false)
+    .option('--dry-run', 'with --from-record or --filename: only show what would happen', false)
     .option('-y, --yes', 'do not ask for confirmation', false)
     .action((name: string | undefined, identifier: string | undefined, options: AdoptOptions, command: Command) =>
       run(command, (context) => takeOver(context, name, identifier, options)),
+    );
+
+  program
+    .command('start-over')
+    .description('order new servers for copied or restored objects, and leave the old servers alone')
+    .argument('[name]', NAME[1])
+    .option('-f, --filename <file>', 'CSV file with the columns namespace,name; repeatable', collect, [])
+    .option('--dry-run', 'only show what would happen', false)
+    .option('-y, --yes', 'do not ask for confirmation', false)
+    .action((name: string | undefined, options: ListedOptions, command: Command) =>
+      run(command, (context) => {
+        const isListed = options.filename.length > 0;
+        if (isListed === (name === undefined)) return startOver(context, name, options);
+        throw new CommandError(EXIT.usage, 'pass either NAME or --filename FILE');
+      }),
     );
 
   program
@@ -231,12 +247,15 @@ async function takeOver(
       throw new CommandError(EXIT.usage, 'pass either --from-record or NAME and IDENTIFIER, not both');
     return adoptFromRecord(context, options);
   }
-  const { filename, selector, all, dryRun } = options;
-  if (filename.length > 0 || selector !== undefined || all || dryRun) {
-    throw new CommandError(EXIT.usage, '--filename, --selector, --all and --dry-run require --from-record');
+  const { filename, selector, all, dryRun, yes } = options;
+  if (selector !== undefined || all) throw new CommandError(EXIT.usage, '--selector and --all require --from-record');
+  if (filename.length > 0) {
+    if (name === undefined) return adoptListed(context, { filename, dryRun, yes });
+    throw new CommandError(EXIT.usage, 'pass either --filename FILE or NAME and IDENTIFIER, not both');
   }
+  if (dryRun) throw new CommandError(EXIT.usage, '--dry-run requires --from-record or --filename FILE');
   if (name === undefined || identifier === undefined) {
-    throw new CommandError(EXIT.usage, 'pass NAME and IDENTIFIER, or --from-record');
+    throw new CommandError(EXIT.usage, 'pass NAME and IDENTIFIER, --filename FILE, or --from-record');
   }
   await adopt(context, name, identifier, options.yes);
 }

@@ -19,26 +19,13 @@ var healthStatuses = map[string]bool{
 	"Unknown": true, "Progressing": true, "Suspended": true, "Healthy": true, "Degraded": true, "Missing": true,
 }
 
-// argoHealth runs a script as Argo CD does with one from argocd-cm (util/lua in its source): the same interpreter, one
-// second, the libraries package, base and table, the object in the global obj. Argo CD offers os.time and os.date too.
+// argoHealth is the health of an object according to a health.lua.
 func argoHealth(script string, object *unstructured.Unstructured) (health, error) {
-	state := lua.NewState(lua.Options{SkipOpenLibs: true})
-	defer state.Close()
-	for name, open := range map[string]lua.LGFunction{
-		lua.LoadLibName: lua.OpenPackage, lua.BaseLibName: lua.OpenBase, lua.TabLibName: lua.OpenTable,
-	} {
-		call := lua.P{Fn: state.NewFunction(open), Protect: true}
-		if err := state.CallByParam(call, lua.LString(name)); err != nil {
-			return health{}, err
-		}
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	state.SetContext(ctx)
-	state.SetGlobal("obj", luaValue(state, object.Object))
-	if err := state.DoString(script); err != nil {
+	state, close, err := runLua(script, object)
+	if err != nil {
 		return health{}, fmt.Errorf("health.lua: %w", err)
 	}
+	defer close()
 	table, ok := state.Get(-1).(*lua.LTable)
 	if !ok {
 		return health{}, fmt.Errorf("health.lua returned a %s instead of a table", state.Get(-1).Type())
@@ -48,6 +35,47 @@ func argoHealth(script string, object *unstructured.Unstructured) (health, error
 		return health{}, fmt.Errorf("health.lua returned %q, which is no health status", result.Status)
 	}
 	return result, nil
+}
+
+// runLua runs a script as Argo CD does with one from argocd-cm (util/lua in its source): the same interpreter, one second,
+// the libraries package, base and table, require("os") with time and date, and the object in the global obj.
+func runLua(script string, object *unstructured.Unstructured) (*lua.LState, func(), error) {
+	state := lua.NewState(lua.Options{SkipOpenLibs: true})
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	closeAll := func() {
+		cancel()
+		state.Close()
+	}
+	for name, open := range map[string]lua.LGFunction{
+		lua.LoadLibName: lua.OpenPackage, lua.BaseLibName: lua.OpenBase, lua.TabLibName: lua.OpenTable,
+	} {
+		call := lua.P{Fn: state.NewFunction(open), Protect: true}
+		if err := state.CallByParam(call, lua.LString(name)); err != nil {
+			closeAll()
+			return nil, nil, err
+		}
+	}
+	state.PreloadModule(lua.OsLibName, clockOnly)
+	state.SetContext(ctx)
+	state.SetGlobal("obj", luaValue(state, object.Object))
+	if err := state.DoString(script); err != nil {
+		closeAll()
+		return nil, nil, err
+	}
+	return state, closeAll, nil
+}
+
+// clockOnly is the part of the library os that Argo CD offers.
+func clockOnly(state *lua.LState) int {
+	lua.OpenOs(state)
+	all, _ := state.Get(-1).(*lua.LTable)
+	state.SetGlobal(lua.OsLibName, lua.LNil)
+	module := state.NewTable()
+	for _, name := range []string{"time", "date"} {
+		module.RawSetString(name, all.RawGetString(name))
+	}
+	state.Push(module)
+	return 1
 }
 
 func luaValue(state *lua.LState, value any) lua.LValue {

@@ -1,8 +1,9 @@
 // Says what Argo CD, Flux and kstatus make of Kubernetes objects, each by the library that they use themselves.
 //
-// It reads {"lua": health.lua, "flux": {"inProgress", "failed", "current"}, "objects": {name: object}} from stdin and
-// writes {name: {"argo": {"status", "message"}, "flux", "kstatus"}} to stdout. It ends with 1 and one line on stderr when
-// health.lua fails or an expression is none.
+// It reads {"health": {kind: health.lua}, "actions": {kind: {"discovery", "definitions": {name: action.lua}}}, "flux":
+// {kind: {"inProgress", "failed", "current"}}, "objects": {name: object}} from stdin and writes {name: {"argo": {"status",
+// "message"}, "actions": {"offered", "results": {name: {"object", "patch"}}}, "flux", "kstatus"}} to stdout. It ends with 1
+// and one line on stderr when a script fails or an expression is none.
 package main
 
 import (
@@ -15,13 +16,15 @@ import (
 )
 
 type question struct {
-	Lua     string                     `json:"lua"`
-	Flux    healthCheckExprs           `json:"flux"`
-	Objects map[string]json.RawMessage `json:"objects"`
+	Health  map[string]string           `json:"health"`
+	Actions map[string]actionScripts    `json:"actions"`
+	Flux    map[string]healthCheckExprs `json:"flux"`
+	Objects map[string]json.RawMessage  `json:"objects"`
 }
 
 type answer struct {
 	Argo    health        `json:"argo"`
+	Actions *actions      `json:"actions"`
 	Flux    string        `json:"flux"`
 	Kstatus status.Status `json:"kstatus"`
 }
@@ -38,27 +41,37 @@ func run() error {
 	if err := json.NewDecoder(os.Stdin).Decode(&asked); err != nil {
 		return err
 	}
-	flux, err := compile(asked.Flux)
-	if err != nil {
-		return err
+	flux := map[string]fluxHealth{}
+	for kind, exprs := range asked.Flux {
+		compiled, err := compile(exprs)
+		if err != nil {
+			return fmt.Errorf("%s: %w", kind, err)
+		}
+		flux[kind] = compiled
 	}
 	answers := map[string]answer{}
 	for name, text := range asked.Objects {
-		answers[name], err = judge(asked.Lua, flux, text)
+		judged, err := judge(asked, flux, text)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
+		answers[name] = judged
 	}
 	return json.NewEncoder(os.Stdout).Encode(answers)
 }
 
-func judge(lua string, flux fluxHealth, text []byte) (answer, error) {
+func judge(asked question, flux map[string]fluxHealth, text []byte) (answer, error) {
 	object := &unstructured.Unstructured{}
 	// Whole numbers become int64, as they do in the controllers; encoding/json alone would make float64 of them.
 	if err := object.UnmarshalJSON(text); err != nil {
 		return answer{}, err
 	}
-	argo, err := argoHealth(lua, object)
+	kind := object.GetKind()
+	argo, err := argoHealth(asked.Health[kind], object)
+	if err != nil {
+		return answer{}, err
+	}
+	actions, err := argoActions(asked.Actions[kind], object)
 	if err != nil {
 		return answer{}, err
 	}
@@ -66,5 +79,5 @@ func judge(lua string, flux fluxHealth, text []byte) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{Argo: argo, Flux: flux.judge(object), Kstatus: result.Status}, nil
+	return answer{Argo: argo, Actions: actions, Flux: flux[kind].judge(object), Kstatus: result.Status}, nil
 }

@@ -1,18 +1,42 @@
-/** A real API server, with the CRDs of Argo CD and Flux, accepts every example once it has the user's SSH key. */
+/**
+ * A real API server, with the CRDs of Argo CD, Flux and External Secrets, accepts every example once it has the user's SSH
+ * key.
+ */
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { parseAllDocuments } from 'yaml';
 import type { KubeHttp } from '../../../src/kube/http.ts';
 import { withOwnKey } from '../../../tools/demo/manifests.ts';
-import { CUSTOMIZATION } from '../../../tools/gitops.ts';
+import { KINDS, scripts } from '../../../tools/gitops.ts';
 import { established } from '../deploy/cluster.ts';
 import { adminHttp, createNamespace, kubectl } from '../kube/support.ts';
+import { operatorExample } from './operator-example.ts';
 import { ROOT } from './judge.ts';
 
 const EXAMPLES = join(ROOT, 'examples');
 const CRDS = join(import.meta.dirname, 'crds');
-const examples = (await readdir(EXAMPLES, { recursive: true })).filter((name) => name.endsWith('.yaml')).sort();
+/** Without kustomization.yaml, which is no object of the API server. */
+const examples = (await readdir(EXAMPLES, { recursive: true }))
+  .filter((name) => name.endsWith('.yaml') && !name.endsWith('kustomization.yaml'))
+  .sort();
+
+interface KubeObject {
+  apiVersion: string;
+  kind: string;
+  metadata: { name: string; namespace?: string };
+}
+interface Project extends KubeObject {
+  spec: {
+    destinations: { namespace: string }[];
+    clusterResourceWhitelist: { group: string; kind: string }[];
+  };
+}
+
+const objectsIn = (text: string): KubeObject[] =>
+  parseAllDocuments(text).map((document) => document.toJS() as KubeObject);
+const example = (name: string): Promise<string> => readFile(join(EXAMPLES, name), 'utf8');
 
 let http: KubeHttp;
 let namespace: string;
@@ -31,26 +55,30 @@ afterAll(async () => {
   await http.close();
 });
 
-const dryRun = (example: string, file = join(EXAMPLES, example)): Promise<string> => {
-  // Manifests of servers get a namespace; the others name the namespace of their tool.
-  const where = example.startsWith('servers/') ? ['--namespace', namespace] : [];
-  return kubectl('apply', '--server-side', '--dry-run=server', '--validate=strict', ...where, '-f', file);
+/** The path of the example with the user's SSH key in place of the placeholder. */
+async function completed(name: string): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'vps-operator-example-'));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const file = join(folder, 'example.yaml');
+  await writeFile(file, withOwnKey(await example(name)));
+  return file;
+}
+
+const dryRun = (name: string, file: string, ...flags: string[]): Promise<string> => {
+  // Manifests without a namespace get one; the others name the namespace of their tool.
+  const where = name.startsWith('servers/') ? ['--namespace', namespace] : [];
+  return kubectl('apply', '--server-side', '--dry-run=server', '--validate=strict', ...where, ...flags, '-f', file);
 };
 
 describe('the examples', () => {
-  it('cover servers, Argo CD and Flux', () => {
-    expect(new Set(examples.map((name) => name.split('/')[0]))).toEqual(new Set(['argocd', 'flux', 'servers']));
+  it('cover servers, the operator, and the tools', () => {
+    const folders = new Set(examples.map((name) => name.split('/')[0]));
+    expect(folders).toEqual(new Set(['argocd', 'external-dns', 'external-secrets', 'flux', 'servers']));
   });
 
-  it.each(examples)(
-    '%s is accepted by the API server, with an SSH key in place of the placeholder',
-    async (example) => {
-      const folder = await mkdtemp(join(tmpdir(), 'vps-operator-example-'));
-      onTestFinished(() => rm(folder, { recursive: true }));
-      await writeFile(join(folder, 'example.yaml'), withOwnKey(await readFile(join(EXAMPLES, example), 'utf8')));
-      expect(await dryRun(example, join(folder, 'example.yaml'))).toMatch(/serverside-applied \(server dry run\)$/m);
-    },
-  );
+  it.each(examples)('%s is accepted by the API server, with an SSH key in place of the placeholder', async (name) => {
+    expect(await dryRun(name, await completed(name))).toMatch(/serverside-applied \(server dry run\)$/m);
+  });
 
   it('have no SSH key that could log in to the server of a user who applies them as they are', async () => {
     const documents = ['README.md', 'docs/getting-started.md', 'docs/how-to/adopt.md'];
@@ -63,14 +91,14 @@ describe('the examples', () => {
 
   it.each(['servers/simple.yaml', 'servers/protected.yaml', 'servers/adopt.yaml'])(
     '%s is refused as it is, and the message says how to get a key',
-    async (example) => {
-      await expect(dryRun(example)).rejects.toThrow(
+    async (name) => {
+      await expect(dryRun(name, join(EXAMPLES, name))).rejects.toThrow(
         /spec\.sshKeys\[0\]: Invalid value: "PASTE-YOUR-OWN-SSH-PUBLIC-KEY": must be one SSH public key .*cat ~\/\.ssh\/id_ed25519\.pub/,
       );
     },
   );
 
-  it("add our health check to Argo CD's ConfigMap and leave the rest of it alone", async () => {
+  it("add our scripts to Argo CD's ConfigMap and leave the rest of it alone", async () => {
     const inArgo = ['--namespace', 'argocd'];
     await kubectl('create', ...inArgo, 'configmap', 'argocd-cm', '--from-literal=url=https://argocd.example.org');
     const path = 'examples/argocd/argocd-cm.yaml';
@@ -79,12 +107,89 @@ describe('the examples', () => {
     const { data } = JSON.parse(await kubectl('get', ...inArgo, 'configmap', 'argocd-cm', '--output=json')) as {
       data: Record<string, string>;
     };
-    expect(data).toEqual({
-      url: 'https://argocd.example.org',
-      'resource.customizations.health.vps-operator.dev_VirtualServer': await readFile(
-        join(CUSTOMIZATION, 'health.lua'),
-        'utf8',
-      ),
-    });
+    const expected: Record<string, unknown> = { url: 'https://argocd.example.org' };
+    for (const kind of KINDS) {
+      const { health, actions } = await scripts(kind);
+      expected[`resource.customizations.health.vps-operator.dev_${kind}`] = health;
+      const key = `resource.customizations.actions.vps-operator.dev_${kind}`;
+      const { definitions, ...discovery } = parseAllDocuments(data[key] ?? '')[0]?.toJS() as Record<string, unknown> & {
+        definitions: { name: string; 'action.lua': string }[];
+      };
+      expect(discovery).toEqual({ 'discovery.lua': actions.discovery });
+      expect(Object.fromEntries(definitions.map((each) => [each.name, each['action.lua']]))).toEqual(
+        actions.definitions,
+      );
+      expected[key] = data[key];
+    }
+    expect(data).toEqual(expected);
+  });
+});
+
+describe('the example of external-dns', () => {
+  it('has the flags that docs/how-to/dns.md shows', async () => {
+    const objects = objectsIn(await example('external-dns/external-dns.yaml')) as (KubeObject & {
+      spec?: { template: { spec: { containers: { args: string[] }[] } } };
+    })[];
+    const args = objects.flatMap(({ spec }) => spec?.template.spec.containers ?? []).flatMap(({ args: all }) => all);
+    const page = await readFile(join(ROOT, 'docs/how-to/dns.md'), 'utf8');
+    const shown = [...page.matchAll(/^ +(--\S+=.*)$/gm)].map(([, flag]) => flag);
+    expect(shown).toEqual(args.filter((arg) => !arg.startsWith('--provider=')));
+  });
+});
+
+describe('the example of the operator', () => {
+  it('installs this version with its settings, which the Deployment reads', async () => {
+    const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+    expect(await example('operator/kustomization.yaml')).toContain(`/deploy/manifests/base?ref=v${version}\n`);
+
+    const manifests = await operatorExample(kubectl);
+    const objects = objectsIn(manifests);
+    const settings = objects.find(({ kind }) => kind === 'ConfigMap');
+    expect(settings?.metadata.name).toMatch(/^vps-operator-config-/);
+    expect(settings?.metadata.namespace).toBe('vps-operator-system');
+    const deployment = objects.find(({ kind }) => kind === 'Deployment');
+    expect(JSON.stringify(deployment)).toContain(`"configMapRef":{"name":"${settings?.metadata.name}"}`);
+  });
+
+  it('contains only what its Argo CD project allows', async () => {
+    const project = objectsIn(await example('argocd/project.yaml')).find(
+      ({ metadata }) => metadata.name === 'vps-operator',
+    ) as Project;
+    const allowed = project.spec.clusterResourceWhitelist.map(({ group, kind }) => `${group}/${kind}`);
+    const namespaces = project.spec.destinations.map((destination) => destination.namespace);
+    const used = new Set<string>();
+    for (const { apiVersion, kind, metadata } of objectsIn(await operatorExample(kubectl))) {
+      const [version = '', group = ''] = apiVersion.split('/').reverse();
+      expect(version).toBe('v1');
+      if (metadata.namespace === undefined) used.add(`${group}/${kind}`);
+      else expect(namespaces).toContain(metadata.namespace);
+    }
+    expect([...used].sort()).toEqual(allowed.sort());
+  });
+});
+
+describe("the rights of Flux's ServiceAccount for servers", () => {
+  const AS = '--as=system:serviceaccount:flux-system:servers';
+
+  it('suffice to apply servers and catalogs, and allow nothing else', async () => {
+    const rights = objectsIn(await example('flux/servers.yaml')).filter(({ kind }) => kind === 'RoleBinding');
+    for (const right of rights) {
+      const body = { ...right, metadata: { name: right.metadata.name, namespace } };
+      const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}/rolebindings`;
+      await http.call({ method: 'POST', path, body });
+    }
+    await expect.poll(() => kubectl('auth', 'can-i', 'patch', 'vps', '-n', namespace, AS)).toBe('yes\n');
+    for (const name of ['servers/simple.yaml', 'servers/catalog.yaml']) {
+      expect(await dryRun(name, await completed(name), AS)).toMatch(/serverside-applied \(server dry run\)$/m);
+    }
+    for (const verb of ['get', 'list', 'watch', 'delete']) {
+      expect(await kubectl('auth', 'can-i', verb, 'vps', '-n', namespace, AS)).toBe('yes\n');
+    }
+    for (const what of ['secrets', 'configmaps', 'pods', 'rolebindings']) {
+      await expect(kubectl('auth', 'can-i', 'get', what, '-n', namespace, AS)).rejects.toThrow();
+    }
+    const status = ['patch', 'vps', '--subresource=status'];
+    await expect(kubectl('auth', 'can-i', ...status, '-n', namespace, AS)).rejects.toThrow();
+    await expect(kubectl('auth', 'can-i', 'create', 'vps', '-n', 'kube-public', AS)).rejects.toThrow();
   });
 });

@@ -1,11 +1,11 @@
-/** Asks Argo CD's interpreter, Flux's CEL and the kstatus library, in one Go program, for the health of objects. */
+/** Asks Argo CD's interpreter, Flux's CEL and the kstatus library, in one Go program, about objects. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { parseAllDocuments } from 'yaml';
-import { CUSTOMIZATION } from '../../../tools/gitops.ts';
+import { KINDS, scripts } from '../../../tools/gitops.ts';
 import { goProgram } from '../../../tools/go-program.ts';
 import { GO_PROGRAMS } from '../../../tools/go-programs.ts';
 
@@ -13,6 +13,11 @@ export const ROOT = join(import.meta.dirname, '../../..');
 
 export interface Judgement {
   argo: { status: string; message: string };
+  actions: {
+    offered: { name: string; disabled?: boolean }[];
+    /** What each action makes of the object, and the merge patch that Argo CD sends. */
+    results: Record<string, { object: object; patch: object }>;
+  };
   flux: string;
   kstatus: string;
 }
@@ -20,12 +25,14 @@ export interface Judgement {
 /** Path of the program; the first build takes minutes. */
 export const buildJudge = (): Promise<string> => goProgram(GO_PROGRAMS.gitops);
 
-/** The health of each object. Rejects with the error of the script or expression that fails. */
+/** The health and the actions of each object. Rejects with the error of the script or expression that fails. */
 export async function judge(objects: Record<string, unknown>): Promise<Record<string, Judgement>> {
   const child = spawn(await buildJudge(), { stdio: ['pipe', 'pipe', 'pipe'] });
+  const all = await Promise.all(KINDS.map(async (kind) => [kind, await scripts(kind)] as const));
   child.stdin.end(
     JSON.stringify({
-      lua: await readFile(join(CUSTOMIZATION, 'health.lua'), 'utf8'),
+      health: Object.fromEntries(all.map(([kind, { health }]) => [kind, health])),
+      actions: Object.fromEntries(all.map(([kind, { actions }]) => [kind, actions])),
       flux: await fluxExpressions(),
       objects,
     }),
@@ -37,12 +44,14 @@ export async function judge(objects: Record<string, unknown>): Promise<Record<st
 
 interface FluxKustomization {
   kind: string;
-  spec: { healthCheckExprs: Record<string, string>[] };
+  spec?: { healthCheckExprs?: ({ kind: string } & Record<string, string>)[] };
 }
 
-/** The expressions from the example that users copy. */
-async function fluxExpressions(): Promise<Record<string, string> | undefined> {
-  const documents = parseAllDocuments(await readFile(join(ROOT, 'examples/flux/sync.yaml'), 'utf8'));
+/** The expressions from the example that users copy, by kind. */
+async function fluxExpressions(): Promise<Record<string, Record<string, string>>> {
+  const documents = parseAllDocuments(await readFile(join(ROOT, 'examples/flux/servers.yaml'), 'utf8'));
   const objects = documents.map((document) => document.toJS() as FluxKustomization);
-  return objects.find(({ kind }) => kind === 'Kustomization')?.spec.healthCheckExprs[0];
+  return Object.fromEntries(
+    objects.flatMap(({ spec }) => spec?.healthCheckExprs ?? []).map((each) => [each.kind, each]),
+  );
 }

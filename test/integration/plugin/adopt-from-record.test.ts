@@ -215,7 +215,7 @@ describe('kubectl vps adopt --from-record', () => {
       [['--from-record', '-l', ''], 'one of --filename FILE, --selector SELECTOR and --all'],
       [['--from-record', 'web', '--all'], 'either --from-record or NAME and IDENTIFIER'],
       [['web', 'vs1', '--all'], 'require --from-record'],
-      [['web', 'vs1', '--dry-run'], 'require --from-record'],
+      [['web', 'vs1', '--dry-run'], 'requires --from-record or --filename'],
       [['web'], 'pass NAME and IDENTIFIER'],
       [['--from-record', '-f', 'none.yaml'], 'cannot read --filename none.yaml'],
     ] as const) {

@@ -26,7 +26,7 @@ describe('completion', () => {
     await putCatalog(world);
     await world.startOperator();
     await readyServer(world, 'web');
-    expect(await offered('st')).toEqual(['status', ':4']);
+    expect(await offered('sta')).toEqual(['status', 'start-over', ':4']);
     expect(await offered('status', '')).toEqual(['web', ':4']);
     expect(await offered('status', 'web', '')).toEqual([':4']);
     expect(await offered('wait', '--for', '')).toEqual(['ready', 'deleted', ':4']);

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { REASONS } from '../../../src/api/conditions.ts';
+import { CATALOG_VERDICTS, catalogStates } from '../../gen/catalog-states.ts';
 import { farewells, states, type State } from '../../gen/states.ts';
 import { VERDICTS } from '../../gen/verdicts.ts';
 import { gitopsFiles, testdataFiles } from '../../../tools/gitops.ts';
@@ -33,11 +34,12 @@ describe('the states', () => {
 
   it('have exactly one verdict each', () => {
     expect(Object.keys(VERDICTS).sort()).toEqual(Object.keys(STATES).sort());
+    expect(Object.keys(CATALOG_VERDICTS).sort()).toEqual(Object.keys(catalogStates()).sort());
   });
 });
 
 describe('the files for Argo CD', () => {
-  it('match the states, the verdicts and health.lua (else run: npm run gitops)', async () => {
+  it('match the states, the verdicts and the Lua scripts (else run: npm run gitops)', async () => {
     for (const [path, text] of await gitopsFiles()) expect(await readFile(path, 'utf8'), path).toBe(text);
   });
 

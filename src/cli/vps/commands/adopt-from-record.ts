@@ -7,6 +7,7 @@ import { planOf, type RestoredRow, type Selected, type Step } from '../restored.
 import { verdict } from '../readiness.ts';
 import { columns } from '../table.ts';
 import { clean } from '../terminal.ts';
+import { annotateAll } from './annotate-all.ts';
 import { annotateAdopt, unchanged } from './resolve.ts';
 
 export interface FromRecordOptions {
@@ -44,19 +45,15 @@ export async function adoptFromRecord(context: Context, options: FromRecordOptio
     ]);
     if (!(await agreed(context, `Adopt the servers as shown (${adoptions.length})?`))) throw unchanged();
   }
-  let failures = 0;
-  for (const { object, identifier } of adoptions) {
-    const { name } = object.metadata;
-    try {
-      await annotateAdopt(cluster, object, identifier);
-      tell(context, [clean(`${name} adopts ${identifier}`)]);
-    } catch (error) {
-      if (!(error instanceof CommandError)) throw error;
-      failures += 1;
-      tell(context, [clean(`${name} is not annotated: ${error.message}`)]);
-    }
-  }
-  finish(context, rows, adoptions.length - failures, failures);
+  const failed = await annotateAll(
+    context,
+    adoptions.map(({ object, identifier }) => ({
+      what: object.metadata.name,
+      done: `adopts ${identifier}`,
+      write: () => annotateAdopt(cluster, object, identifier),
+    })),
+  );
+  finish(context, rows, adoptions.length - failed.length, failed.length);
 }
 
 async function planned(context: Context, { filename, selector, all }: FromRecordOptions): Promise<RestoredRow[]> {

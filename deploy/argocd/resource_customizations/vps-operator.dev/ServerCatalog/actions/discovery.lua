@@ -1,0 +1,5 @@
+-- The action that Argo CD offers for a ServerCatalog.
+
+local actions = {}
+actions["reconcile"] = {}
+return actions

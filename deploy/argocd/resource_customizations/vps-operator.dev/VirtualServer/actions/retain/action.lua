@@ -1,0 +1,4 @@
+-- Retain: the server keeps running when the object is deleted.
+
+obj.spec.deletionPolicy = "Retain"
+return obj
