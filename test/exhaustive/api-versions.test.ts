@@ -41,7 +41,7 @@ async function serve(versions: string[], stored: string): Promise<void> {
   if (version === undefined) throw new Error('the CRD has no version');
   crd.spec.versions = versions.map((name) => ({ ...version, name, storage: name === stored }));
   await apply(crd);
-  await established(cluster.kubectl, `crd/${NAME}`);
+  await established((...args) => cluster.kubectl(...args), `crd/${NAME}`);
 }
 
 async function apply(object: object): Promise<void> {
