@@ -50,7 +50,10 @@ describe('the executable of the plugin', () => {
 
   it('exits with the code of its failure', async () => {
     const missing = kubectl('vps', 'status', 'nope', '--namespace', 'default');
-    await expect(missing).rejects.toMatchObject({ code: EXIT.notFound, stderr: expect.stringContaining('nope') as string });
+    await expect(missing).rejects.toMatchObject({
+      code: EXIT.notFound,
+      stderr: expect.stringContaining('nope') as string,
+    });
   });
 
   it('comes with the license of the Node that it contains', async () => {
