@@ -20,7 +20,7 @@ interface Changes {
 
 export interface DnsZone {
   url: string;
-  /** Name to targets, for one type of record. */
+  /** Name to sorted targets, for one type of record. */
   records(type: string): Record<string, string[]>;
   close(): Promise<void>;
 }
@@ -55,7 +55,7 @@ export async function startZone(): Promise<DnsZone> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     records: (type) => {
       const ofType = [...stored.values()].filter(({ recordType }) => recordType === type);
-      return Object.fromEntries(ofType.map(({ dnsName, targets }) => [dnsName, targets]));
+      return Object.fromEntries(ofType.map(({ dnsName, targets }) => [dnsName, targets.toSorted()]));
     },
     close: async () => {
       server.closeAllConnections();

@@ -37,6 +37,9 @@ beforeAll(async () => {
   const { serviceAccountName, containers } = deployment.spec.template.spec;
   args = containers.flatMap((container) => container.args).filter((arg) => !arg.startsWith(PROVIDER));
   kubeconfig = await kubeconfigOf(serviceAccountName);
+  // The authorizer follows a watch.
+  const asUser = ['--all-namespaces', `--kubeconfig=${kubeconfig}`];
+  await expect.poll(() => kubectl('auth', 'can-i', 'list', 'vps', ...asUser).catch(() => 'no')).toBe('yes\n');
 });
 afterAll(async () => {
   await kubectl('delete', '--wait=false', '-f', EXAMPLE);
@@ -68,7 +71,8 @@ it('publishes the IPv6 addresses of servers, until the server expires or its obj
   const world = await createWorld();
   const { namespace } = world;
   const nameOf = (name: string): string => `${name}.${namespace}.servers.example.org`;
-  const addressesOf = async (name: string): Promise<string[]> => (await readyServer(world, name)).status?.ipv6 ?? [];
+  const addressesOf = async (name: string): Promise<string[]> =>
+    (await readyServer(world, name)).status?.ipv6?.toSorted() ?? [];
   const web = { [nameOf('web')]: await addressesOf('web') };
   const db = { [nameOf('db')]: await addressesOf('db') };
   expect(Object.values({ ...web, ...db }).every((addresses) => addresses.length > 0)).toBe(true);
