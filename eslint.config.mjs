@@ -8,7 +8,7 @@ export default tseslint.config(
   {
     languageOptions: {
       parserOptions: {
-        projectService: { allowDefaultProject: ['*.mjs', 'tools/*.mjs'] },
+        projectService: { allowDefaultProject: ['*.mjs', 'tools/*.mjs', 'deploy/chart/files/*.mjs'] },
         tsconfigRootDir: import.meta.dirname,
       },
     },

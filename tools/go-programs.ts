@@ -9,6 +9,10 @@ export const GO_PROGRAMS = {
   gitops: { module: join(GO, 'gitops'), package: '.' },
   /** Prometheus' rules and expressions. */
   rules: { module: join(GO, 'rules'), package: '.' },
+  /** Helm, and what tests and documents the chart. */
+  helm: { module: join(GO, 'chart'), package: 'helm.sh/helm/v4/cmd/helm' },
+  helmUnittest: { module: join(GO, 'chart'), package: 'github.com/helm-unittest/helm-unittest/cmd/helm-unittest' },
+  helmDocs: { module: join(GO, 'chart'), package: 'github.com/norwoodj/helm-docs/cmd/helm-docs' },
   kubeScore: { module: join(GO, 'lint'), package: 'github.com/zegl/kube-score/cmd/kube-score' },
   actionlint: { module: join(GO, 'lint'), package: 'github.com/rhysd/actionlint/cmd/actionlint' },
   kubeconform: { module: join(GO, 'lint'), package: 'github.com/yannh/kubeconform/cmd/kubeconform' },

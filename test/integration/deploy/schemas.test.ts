@@ -10,13 +10,14 @@ import { kustomize } from '../../../tools/manifests.ts';
 import { adminHttp } from '../kube/support.ts';
 import { readManifests } from '../../../tools/demo/manifests.ts';
 import { ROOT } from './cluster.ts';
+import { HELM_BUILD_MS, LEAST, useHelm, type Helm } from './helm.ts';
 import { schemaLocation, writeSchemas } from './json-schemas.ts';
-
-const BUILD_MS = 900_000;
 
 let kubeconform: string;
 let schemas: string;
+let helm: Helm;
 beforeAll(async () => {
+  helm = await useHelm();
   kubeconform = await goProgram(GO_PROGRAMS.kubeconform);
   schemas = await mkdtemp(join(tmpdir(), 'vps-operator-schemas-'));
   const http = adminHttp();
@@ -31,8 +32,11 @@ beforeAll(async () => {
   );
   await writeSchemas(openApi, schemas);
   await http.close();
-}, BUILD_MS);
-afterAll(() => rm(schemas, { recursive: true }));
+}, HELM_BUILD_MS);
+afterAll(async () => {
+  await rm(schemas, { recursive: true });
+  await helm.remove();
+});
 
 interface Report {
   resources: { status: string; msg: string }[] | null;
@@ -58,6 +62,10 @@ const built = (name: string, ...components: string[]) => {
   return () => kustomize(inject('kubectl'), `deploy/manifests/${name}`, ...folders);
 };
 const file = (name: string) => () => readFile(join(ROOT, name), 'utf8');
+const chart =
+  (...values: string[]) =>
+  () =>
+    helm.render('--values', LEAST, ...values.flatMap((value) => ['--set', value]));
 const gettingStarted = async () =>
   Object.values(readManifests(await file('docs/getting-started.md')()).files).join('---\n');
 
@@ -70,6 +78,20 @@ it.each<[string, () => Promise<string>]>([
   ['the base with secure metrics', built('base', 'metrics-secure')],
   ['the namespaced overlay with them', built('overlays/namespaced', 'connection-secrets/namespaced')],
   ['their part for each namespace', built('components/connection-secrets/watched')],
+  ['the chart', chart()],
+  [
+    'the chart with all that is off by default',
+    chart(
+      'watchNamespaces={team-a}',
+      'connectionSecrets.enabled=true',
+      'sshCheck.enabled=true',
+      'metrics.secure.enabled=true',
+      'metrics.dashboard.enabled=true',
+      'proxy.httpsProxy=http://proxy.example.org:3128',
+      'provider.ca.configMap=ca',
+      'imagePullSecrets[0].name=registry',
+    ),
+  ],
   ['the demo', built('overlays/demo')],
   ['the server of the demo', file('deploy/manifests/overlays/demo/server.yaml')],
   ['the server of Getting started', gettingStarted],

@@ -70,6 +70,9 @@ interface Reader {
   namespace: string;
   /** Text in the document, and its replacement. */
   replace?: Record<string, string>;
+  /** Further folders of programs. */
+  path?: string[];
+  env?: Record<string, string>;
 }
 
 interface Shell {
@@ -78,7 +81,8 @@ interface Shell {
 }
 
 /** Creates a folder with deploy/, with kubectl in PATH, and with an `ssh` that only prints its arguments. */
-export async function createShell({ kubeconfigPath, kubectl, namespace, replace = {} }: Reader): Promise<Shell> {
+export async function createShell(reader: Reader): Promise<Shell> {
+  const { kubeconfigPath, kubectl, namespace, replace = {}, path = [] } = reader;
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-document-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   await symlink(join(ROOT, 'deploy'), join(folder, 'deploy'));
@@ -88,7 +92,8 @@ export async function createShell({ kubeconfigPath, kubectl, namespace, replace 
   for (const { context } of config.contexts) context.namespace = namespace;
   const kubeconfig = join(folder, 'kubeconfig');
   await writeFile(kubeconfig, stringify(config), { mode: 0o600 });
-  const env = { KUBECONFIG: kubeconfig, PATH: `${folder}:${dirname(kubectl)}:${process.env.PATH ?? ''}` };
+  const folders = [folder, dirname(kubectl), ...path, process.env.PATH ?? ''];
+  const env = { ...reader.env, KUBECONFIG: kubeconfig, PATH: folders.join(':') };
   return {
     async run({ language, text }) {
       if (language === 'yaml') {

@@ -1,0 +1,40 @@
+// Run by `helm test`: waits until a replica answers that it leads. Each request opens a new connection, because the
+// Service picks a replica for each connection. Secure metrics need a token, which the test does not have: that a replica
+// asks for one has to be enough.
+import * as http from 'node:http';
+import * as https from 'node:https';
+import { text } from 'node:stream/consumers';
+import { setTimeout as pause } from 'node:timers/promises';
+
+const { METRICS_URL: url, TIMEOUT_MS = 60_000 } = process.env;
+const isSecure = url.startsWith('https:');
+const LEADS = /^leader_election_master_status\{name="vps-operator"\} 1$/m;
+
+/** What a replica says, or what went wrong. */
+async function ask() {
+  try {
+    const answer = await new Promise((resolve, reject) => {
+      const { get } = isSecure ? https : http;
+      const request = get(url, { agent: false, timeout: 5_000, rejectUnauthorized: false }, resolve);
+      request.on('timeout', () => request.destroy(new Error('no answer within 5 s')));
+      request.on('error', reject);
+    });
+    const body = await text(answer);
+    if (isSecure && answer.statusCode === 401) return 'asks for a token';
+    if (answer.statusCode !== 200) return `HTTP ${answer.statusCode}`;
+    return LEADS.test(body) ? 'leads' : 'a standby answered';
+  } catch (error) {
+    return error.message;
+  }
+}
+
+const deadline = Date.now() + Number(TIMEOUT_MS);
+let last = await ask();
+const isGood = () => last === 'leads' || last === 'asks for a token';
+while (!isGood() && Date.now() < deadline) {
+  await pause(500);
+  last = await ask();
+}
+if (isGood()) console.log(`A replica behind ${url} ${last}.`);
+else console.error(`No replica behind ${url} leads: ${last}.`);
+process.exitCode = isGood() ? 0 : 1;

@@ -1,0 +1,62 @@
+{{/* Name of the operator's objects. */}}
+{{- define "vps-operator.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride -}}
+{{- else if contains .Chart.Name .Release.Name -}}
+{{- .Release.Name -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name .Chart.Name | trunc 50 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+Labels that select the pods, the same as in the kustomize base: selectors of a Deployment are immutable, so Helm can take
+over an installation that kubectl has made. Without the release's name, because a namespace has one operator at most: two
+would share one Lease.
+*/}}
+{{- define "vps-operator.podLabels" -}}
+app.kubernetes.io/name: vps-operator
+app.kubernetes.io/component: operator
+{{- end -}}
+
+{{/* Labels of every object. */}}
+{{- define "vps-operator.labels" -}}
+app.kubernetes.io/name: vps-operator
+app.kubernetes.io/part-of: vps-operator
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{- define "vps-operator.serviceAccountName" -}}
+{{- .Values.serviceAccount.name | default (include "vps-operator.fullname" .) -}}
+{{- end -}}
+
+{{/* The operator as the API server knows it. */}}
+{{- define "vps-operator.identity" -}}
+system:serviceaccount:{{ .Release.Namespace }}:{{ include "vps-operator.serviceAccountName" . }}
+{{- end -}}
+
+{{/* The identities that the guards know as operators, as a list in CEL. */}}
+{{- define "vps-operator.operators" -}}
+{{- $operators := prepend .Values.guards.operators (include "vps-operator.identity" .) -}}
+['{{ join "', '" $operators }}']
+{{- end -}}
+
+{{- define "vps-operator.image" -}}
+{{- with .Values.image -}}
+{{- if .digest -}}
+{{ .repository }}@{{ .digest }}
+{{- else -}}
+{{ .repository }}:{{ .tag | default $.Chart.AppVersion }}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "vps-operator.configName" -}}
+{{- .Values.existingConfigMap | default (printf "%s-config" (include "vps-operator.fullname" .)) -}}
+{{- end -}}

@@ -1,0 +1,145 @@
+/** The chart's values.schema.json, from values.yaml, its comments and the operator's flags. */
+import { isMap, isScalar, isSeq, parseDocument, type Node } from 'yaml';
+import { FLAGS, type FlagSpec } from '../../src/config/flags.ts';
+
+type Schema = Record<string, unknown>;
+
+const STRINGS: Schema = { type: 'object', additionalProperties: { type: 'string' } };
+const ANY_OBJECT: Schema = { type: 'object' };
+const OBJECTS: Schema = { type: 'array', items: { type: 'object' } };
+const NAME = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$';
+const NAMESPACED_NAME: Schema = { type: 'string', maxLength: 253, pattern: '^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$' };
+const URL_OR_EMPTY: Schema = { type: 'string', pattern: '^(https?://.+)?$' };
+const PROMETHEUS_DURATION: Schema = { type: 'string', pattern: '^([0-9]+(ms|[smhdwy]))+$' };
+
+/** Flags that the chart's templates set. */
+const SET_BY_THE_CHART = new Set<string>([
+  'base-url',
+  'auth-url',
+  'kubeconfig',
+  'watch-namespace',
+  'connection-secrets',
+  'leader-elect',
+  'journal-dir',
+  'operator-namespace',
+  'metrics-bind-address',
+  'health-probe-bind-address',
+  'provider-ca-file',
+  'settings-dir',
+  'metrics-secure',
+  'metrics-cert-dir',
+]);
+
+/** Where the default value does not show which values are valid. */
+const OVERRIDES: Record<string, Schema> = {
+  'provider.baseUrl': URL_OR_EMPTY,
+  'provider.authUrl': URL_OR_EMPTY,
+  'provider.ca.configMap': NAMESPACED_NAME,
+  'provider.ca.secret': NAMESPACED_NAME,
+  'provider.ca.key': { type: 'string', pattern: '^[-._a-zA-Z0-9]+$' },
+  'proxy.httpsProxy': URL_OR_EMPTY,
+  settings: settingsSchema(),
+  existingConfigMap: NAMESPACED_NAME,
+  watchNamespaces: { type: 'array', uniqueItems: true, items: { type: 'string', maxLength: 63, pattern: NAME } },
+  'image.repository': { type: 'string', minLength: 1 },
+  'image.digest': { type: 'string', pattern: '^(sha256:[0-9a-f]{64})?$' },
+  'image.pullPolicy': { enum: ['Always', 'IfNotPresent', 'Never'] },
+  imagePullSecrets: {
+    type: 'array',
+    items: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['name'],
+      properties: { name: { type: 'string', minLength: 1 } },
+    },
+  },
+  fullnameOverride: { type: 'string', maxLength: 50, pattern: `^(${NAME.slice(1, -1)})?$` },
+  // The names become part of an expression of the policies.
+  'guards.operators': { type: 'array', items: { type: 'string', pattern: "^[^'\\\\\\s]+$" } },
+  'metrics.secure.secretName': { type: 'string', minLength: 1 },
+  'metrics.serviceMonitor.interval': PROMETHEUS_DURATION,
+  'metrics.serviceMonitor.scrapeTimeout': PROMETHEUS_DURATION,
+  'metrics.dashboard.labels': STRINGS,
+  'networkPolicy.metricsFrom': OBJECTS,
+  'networkPolicy.ports': {
+    type: 'array',
+    minItems: 1,
+    uniqueItems: true,
+    items: { type: 'integer', minimum: 1, maximum: 65535 },
+  },
+  'networkPolicy.extraEgress': OBJECTS,
+  'podDisruptionBudget.maxUnavailable': {
+    anyOf: [
+      { type: 'integer', minimum: 1 },
+      { type: 'string', pattern: '^([1-9][0-9]?|100)%$' },
+    ],
+  },
+  'serviceAccount.name': NAMESPACED_NAME,
+  replicas: { type: 'integer', minimum: 0 },
+  resources: ANY_OBJECT,
+  terminationGracePeriodSeconds: { type: 'integer', minimum: 1 },
+  nodeSelector: STRINGS,
+  tolerations: OBJECTS,
+  affinity: ANY_OBJECT,
+  topologySpreadConstraints: { type: ['array', 'null'], items: { type: 'object' } },
+  podSecurityContext: ANY_OBJECT,
+  extraEnv: OBJECTS,
+  extraVolumes: OBJECTS,
+  extraVolumeMounts: OBJECTS,
+};
+
+function settingsSchema(): Schema {
+  const properties = Object.values<FlagSpec>(FLAGS)
+    .filter(({ flag }) => !SET_BY_THE_CHART.has(flag))
+    .map((spec): [string, Schema] => {
+      const name = spec.flag.replaceAll(/-(\w)/g, (_match, letter: string) => letter.toUpperCase());
+      return [name, { description: spec.help, type: typesOf(spec) }];
+    });
+  return { type: 'object', additionalProperties: false, properties: Object.fromEntries(properties) };
+}
+
+/** The operator itself checks the value, and its error names the setting. */
+function typesOf({ value, boolean }: FlagSpec): string | string[] {
+  if (boolean === true) return ['boolean', 'string'];
+  return value === 'NUMBER' ? ['number', 'string'] : 'string';
+}
+
+/** The content of values.schema.json. */
+export function schemaJson(values: string): string {
+  const { contents } = parseDocument(values);
+  const used = new Set<string>();
+  const schema = schemaOf(contents, '', used) as { properties: Schema };
+  const unused = Object.keys(OVERRIDES).filter((path) => !used.has(path));
+  if (unused.length > 0) throw new Error(`values.yaml has no ${unused.join(', ')}`);
+  // Helm passes the globals of a parent chart to every chart.
+  schema.properties = { ...schema.properties, global: ANY_OBJECT };
+  return `${JSON.stringify({ $schema: 'http://json-schema.org/draft-07/schema#', ...schema }, undefined, 2)}\n`;
+}
+
+function schemaOf(node: unknown, path: string, used: Set<string>): Schema {
+  const override = OVERRIDES[path];
+  if (override !== undefined) {
+    used.add(path);
+    return override;
+  }
+  if (isMap(node)) {
+    if (node.items.length === 0) return STRINGS;
+    const properties = node.items.map((pair, index) => {
+      const name = String(pair.key);
+      // The parser gives the comment above the first key to the map.
+      const description = describing(index === 0 ? node.commentBefore : (pair.key as Node).commentBefore);
+      const inner = schemaOf(pair.value, path === '' ? name : `${path}.${name}`, used);
+      return [name, { ...(description !== undefined && { description }), ...inner }];
+    });
+    return { type: 'object', additionalProperties: false, properties: Object.fromEntries(properties) as Schema };
+  }
+  if (isScalar(node) && typeof node.value === 'string') return { type: 'string' };
+  if (isScalar(node) && typeof node.value === 'boolean') return { type: 'boolean' };
+  throw new Error(`${path}: add the valid values to OVERRIDES${isSeq(node) ? ', it is a list' : ''}`);
+}
+
+/** What a comment above a value says of it, in the form of helm-docs. */
+function describing(comment: string | null | undefined): string | undefined {
+  const start = comment?.lastIndexOf('-- ') ?? -1;
+  return start < 0 ? undefined : comment?.slice(start + 3).replaceAll(/\n ?/g, ' ');
+}
