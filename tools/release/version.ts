@@ -24,9 +24,13 @@ const BEFORE = [
   '[?&]ref=v',
   '/(?:download|tag|tree|blob|vps-operator)/v',
   String.raw`app\.kubernetes\.io/version: ["']?`,
-  // A command that installs the chart, and Chart.yaml.
+  // A line of the operator's log.
+  '"version":"',
+  // A command that installs the chart, Chart.yaml, and the badges of the chart's README.
   '--version[ =]v?',
   `^(?:version|appVersion): ["']?`,
+  String.raw`!\[(?:App)?Version: `,
+  '/badge/(?:App)?Version-',
 ];
 const run = promisify(execFile);
 
