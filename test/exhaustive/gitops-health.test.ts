@@ -25,7 +25,7 @@ beforeAll(async () => {
   const catalogs = Object.entries(catalogStates()).map(
     ([name, object]) => [`${CATALOG_KIND} ${name}`, object] as const,
   );
-  judgements = await judge(Object.fromEntries([...servers, ...catalogs]));
+  judgements = await judge(Object.fromEntries<unknown>([...servers, ...catalogs]));
 }, BUILD_MS);
 
 describe.each(ALL)('%s', (name, verdict) => {

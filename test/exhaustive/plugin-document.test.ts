@@ -118,7 +118,9 @@ describe('docs/reference/kubectl-plugin.md', () => {
   it('has a section for each command, and lists the exit codes', async () => {
     const { plugin } = await createReader();
     const { stdout } = await plugin.kubectl(['vps', '--help']);
-    const names = [...stdout.matchAll(/^ {2}([a-z][a-z-]*) /gm)].map(([, name]) => name).filter((name) => name !== 'help');
+    const names = [...stdout.matchAll(/^ {2}([a-z][a-z-]*) /gm)]
+      .map(([, name]) => name)
+      .filter((name) => name !== 'help');
     const headings = [...page.matchAll(/^## (.*)$/gm)].flatMap(([, heading = '']) => heading.split(' and '));
     expect(names.filter((name) => !headings.includes(name ?? ''))).toEqual([]);
     const codes = [...page.matchAll(/^\| (\d+) \|/gm)].map(([, code]) => Number(code));

@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, inject, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, expect, inject, it, onTestFinished, vi } from 'vitest';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { goProgram } from '../../tools/go-program.ts';
 import { GITOPS_PROGRAMS } from '../../tools/go-programs.ts';
@@ -39,7 +39,7 @@ beforeAll(async () => {
   kubeconfig = await kubeconfigOf(serviceAccountName);
   // The authorizer follows a watch.
   const asUser = ['--all-namespaces', `--kubeconfig=${kubeconfig}`];
-  await expect.poll(() => kubectl('auth', 'can-i', 'list', 'vps', ...asUser).catch(() => 'no')).toBe('yes\n');
+  await vi.waitFor(() => kubectl('auth', 'can-i', 'list', 'vps', ...asUser), { timeout: 30_000 });
 });
 afterAll(async () => {
   await kubectl('delete', '--wait=false', '-f', EXAMPLE);
