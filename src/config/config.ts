@@ -6,7 +6,7 @@ import { overlap } from './bind-address.ts';
 import { readCertificates } from './certificates.ts';
 import { FlagError } from './flag-error.ts';
 import { FLAGS, type FlagSpec, type FlagValues } from './flags.ts';
-import { parseProxies } from './proxy.ts';
+import { parseProxies, PROXY_VARIABLES } from './proxy.ts';
 import { readSettings, UnknownSetting } from './settings.ts';
 import type { ProxyFor } from '../base/proxy.ts';
 import { version } from '../base/version.ts';
@@ -117,7 +117,8 @@ function settings(values: Map<string, string[]>, env: NodeJS.ProcessEnv): Map<st
   const spec = FLAGS.settingsDir;
   const folder = given(spec, { values, env, settings: new Map() })?.text;
   if (folder === undefined) return new Map();
-  const names = flags.map(([, other]) => envName(other)).filter((name) => name !== envName(spec));
+  const own = flags.map(([, other]) => envName(other)).filter((name) => name !== envName(spec));
+  const names = [...own, ...PROXY_VARIABLES];
   try {
     return readSettings(folder, names);
   } catch (error) {
@@ -166,7 +167,7 @@ function checkTogether(config: FlagValues): void {
 function networkOf(sources: Sources): Config['network'] {
   const caFile = given(FLAGS.providerCaFile, sources);
   return {
-    proxyFor: parseProxies(sources.env),
+    proxyFor: parseProxies(sources.env, sources.settings),
     certificates: caFile ? readCertificates(caFile.text, caFile.source) : [],
   };
 }
@@ -210,7 +211,7 @@ function helpText(): string {
     '',
     'Each flag may also be given as the environment variable that stands with it, or as a file with the',
     'name of that variable in --settings-dir. A flag wins over a variable, and a variable over a file.',
-    'HTTPS_PROXY, HTTP_PROXY and NO_PROXY apply to calls to the provider; they may only be variables.',
+    'HTTPS_PROXY, HTTP_PROXY and NO_PROXY, as variables or files, apply to calls to the provider.',
     '',
     ...flags.flatMap(([, spec]) => flagHelp(spec)),
     '  --help, -h\n      Show this text.\n',

@@ -10,6 +10,8 @@ import { FlagError } from './flag-error.ts';
 const VARIABLES = { 'https:': 'HTTPS_PROXY', 'http:': 'HTTP_PROXY' } as const;
 const NO_PROXY = 'NO_PROXY';
 
+export const PROXY_VARIABLES: readonly string[] = [...Object.values(VARIABLES), NO_PROXY];
+
 const PROXY_FORM =
   'an http or https URL without path, such as http://proxy.example.org:3128 or ' +
   'http://USER:PASSWORD@proxy.example.org:3128, with special characters of user and password percent-encoded';
@@ -19,34 +21,45 @@ const NO_PROXY_FORM =
 
 const HOST = /^(?:\*?\.)?[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]*[a-z0-9_])?)*\.?$/;
 
+interface Found {
+  text: string;
+  variable: string;
+}
+
 interface Target {
   /** In lower case, without brackets and without a dot at the end. */
   host: string;
   port: number;
 }
 
-/** Throws a FlagError that names the variable and quotes no part of a proxy's URL, which may contain a password. */
-export function parseProxies(env: NodeJS.ProcessEnv): ProxyFor {
+/**
+ * `files`: values by name, for names that the environment does not set. Throws a FlagError that names the variable and
+ * quotes no part of a proxy's URL, which may contain a password.
+ */
+export function parseProxies(env: NodeJS.ProcessEnv, files: ReadonlyMap<string, string> = new Map()): ProxyFor {
+  const read = (name: string): Found | undefined => fromEnvironment(env, name) ?? found(name, files.get(name));
   const proxies = new Map<string, Proxy>();
   for (const [scheme, name] of Object.entries(VARIABLES)) {
-    const found = read(env, name);
-    if (found !== undefined) proxies.set(scheme, parseProxy(found.text, found.variable));
+    const proxy = read(name);
+    if (proxy !== undefined) proxies.set(scheme, parseProxy(proxy.text, proxy.variable));
   }
   if (proxies.size === 0) return () => undefined;
-  const exceptions = parseExceptions(env);
+  const exceptions = parseExceptions(read(NO_PROXY));
   return (origin) => {
     const target = targetOf(origin);
     return exceptions.some((matches) => matches(target)) ? undefined : proxies.get(new URL(origin).protocol);
   };
 }
 
-/** An empty variable counts as unset. */
-function read(env: NodeJS.ProcessEnv, name: string): { text: string; variable: string } | undefined {
-  for (const variable of [name, name.toLowerCase()]) {
-    const text = env[variable]?.trim() ?? '';
-    if (text !== '') return { text, variable };
-  }
-  return undefined;
+function fromEnvironment(env: NodeJS.ProcessEnv, name: string): Found | undefined {
+  const lower = name.toLowerCase();
+  return found(name, env[name]) ?? found(lower, env[lower]);
+}
+
+/** An empty value counts as unset. */
+function found(variable: string, value: string | undefined): Found | undefined {
+  const text = value?.trim() ?? '';
+  return text === '' ? undefined : { text, variable };
 }
 
 function parseProxy(text: string, variable: string): Proxy {
@@ -76,8 +89,8 @@ function targetOf(origin: string): Target {
   return { host, port: Number(port) || (protocol === 'https:' ? 443 : 80) };
 }
 
-function parseExceptions(env: NodeJS.ProcessEnv): ((target: Target) => boolean)[] {
-  const { text = '', variable = NO_PROXY } = read(env, NO_PROXY) ?? {};
+function parseExceptions(given: Found | undefined): ((target: Target) => boolean)[] {
+  const { text = '', variable = NO_PROXY } = given ?? {};
   const entries = text.split(/[\s,]+/).filter((entry) => entry !== '');
   return entries.map((entry) => {
     const matches = parseException(entry.toLowerCase());

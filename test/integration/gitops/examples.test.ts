@@ -148,7 +148,7 @@ describe('the example of the operator', () => {
     expect(settings?.metadata.name).toMatch(/^vps-operator-config-/);
     expect(settings?.metadata.namespace).toBe('vps-operator-system');
     const deployment = objects.find(({ kind }) => kind === 'Deployment');
-    expect(JSON.stringify(deployment)).toContain(`"configMapRef":{"name":"${settings?.metadata.name}"}`);
+    expect(JSON.stringify(deployment)).toContain(`"configMap":{"name":"${settings?.metadata.name}"`);
   });
 
   it('contains only what its Argo CD project allows', async () => {

@@ -350,12 +350,22 @@ describe('the folder of --settings-dir', () => {
     'may not have a file %s, and the error lists the names that it may have',
     async (name) => {
       await write({ [name]: '1s' });
-      const others = envNames.filter((other) => other !== 'VPS_SETTINGS_DIR').join(', ');
+      const own = envNames.filter((other) => other !== 'VPS_SETTINGS_DIR');
+      const others = [...own, 'HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY'].join(', ');
       expect(errorOf([...REQUIRED, flag()])).toBe(
         `unknown setting "${name}" in --settings-dir "${folder}": give ${others}`,
       );
     },
   );
+
+  it('may name the proxies, which variables of the environment replace, in lower case too', async () => {
+    await write({ HTTPS_PROXY: 'http://a.example:3128\n', NO_PROXY: 'b.example' });
+    const proxyOf = (origin: string, env: NodeJS.ProcessEnv): string | undefined =>
+      run([flag()], env).network.proxyFor(origin)?.origin;
+    expect(proxyOf('https://c.example', {})).toBe('http://a.example:3128');
+    expect(proxyOf('https://b.example', {})).toBeUndefined();
+    expect(proxyOf('https://c.example', { https_proxy: 'http://d.example:3128' })).toBe('http://d.example:3128');
+  });
 
   it('is named in the error for an invalid value', async () => {
     await write({ VPS_POLL_INTERVAL: '60' });
