@@ -26,28 +26,31 @@ export function victimsOf(alive: Alive, limits: Limits, order: VirtualServerSetS
   const { members, isUpdated, isAvailable, rolling, stopped } = alive;
   const result: Victims = { chosen: [], postponed: [], kept: [] };
   let available = members.filter(isAvailable).length;
-  const take = (candidates: readonly Member[], count: number): void => {
-    const sorted = [...candidates].sort((a, b) => compare(a, b, alive, order));
-    for (const member of sorted.slice(0, Math.max(0, count))) {
-      if (member.kept !== undefined) result.kept.push(member);
-      else if (!isAvailable(member)) result.chosen.push(member);
-      else if (available <= limits.available) result.postponed.push(member);
+  const take = (candidates: readonly Member[], count: number, others: 'wait' | 'insteadOfPostponed'): void => {
+    let left = count;
+    for (const member of [...candidates].sort((a, b) => compare(a, b, alive, order))) {
+      if (left <= 0) break;
+      const isPostponed = member.kept === undefined && isAvailable(member) && available <= limits.available;
+      if (isPostponed) result.postponed.push(member);
+      else if (member.kept !== undefined) result.kept.push(member);
       else {
         result.chosen.push(member);
-        available -= 1;
+        if (isAvailable(member)) available -= 1;
       }
+      if (!isPostponed || others === 'wait') left -= 1;
     }
   };
   const updated = members.filter(isUpdated);
-  if (!rolling) take(members, members.length - limits.replicas);
-  else if (stopped) take(members, members.length - (limits.replicas === 0 ? 0 : limits.servers));
+  if (!rolling) take(members, members.length - limits.replicas, 'wait');
+  else if (stopped) take(members, members.length - (limits.replicas === 0 ? 0 : limits.servers), 'wait');
   else {
-    take(updated, updated.length - limits.replicas);
+    take(updated, updated.length - limits.replicas, 'wait');
     const outdated = members.filter((member) => !isUpdated(member));
     const left = updated.filter((member) => !result.chosen.includes(member));
     // A template that makes no member available must not cost more than these.
     const unavailable = left.filter((member) => !isAvailable(member)).length;
-    take(outdated, outdated.length + left.length - limits.available - unavailable);
+    // All of them go in the end, so one that has to wait must not hold up the others.
+    take(outdated, outdated.length + left.length - limits.available - unavailable, 'insteadOfPostponed');
   }
   return result;
 }
