@@ -46,6 +46,8 @@ interface Step {
   /** Names of the members that were available then, by the truth. */
   available: ReadonlySet<string>;
   hadUnresolved: boolean;
+  /** How many members it may delete while a member is unresolved: a surplus, but nothing of a rollout. */
+  surplus: number;
   deleted: Set<string>;
 }
 
@@ -268,6 +270,7 @@ export class World {
       seen: newest,
       available: this.#availableNames(),
       hadUnresolved: this.#members().some(({ state, orphans }) => state === 'unknown' || orphans > 0),
+      surplus: this.#surplus(),
       deleted: new Set(),
     };
     const live = this.#moments[newest];
@@ -353,12 +356,21 @@ export class World {
     const { deletionProtection, deletionPolicy } = object.spec;
     if (deletionProtection || deletionPolicy === 'Retain' || annotations?.[PAUSED_ANNOTATION] !== undefined)
       throw new Error(`${name} must not be deleted`);
+    if (step.hadUnresolved && step.deleted.size >= step.surplus)
+      throw new Error(`the rollout deletes ${name} next to an unresolved member: ${this.#picture()}`);
     const now = this.#availableNames();
     if (!now.has(name)) return;
     const lost = [...step.available].filter((other) => !now.has(other) && !step.deleted.has(other)).length;
     const least = Math.min(...this.#since(step).map(({ shape }) => leastOf(shape)));
     if (now.size - 1 + lost < least)
       throw new Error(`the DELETE of ${name} leaves ${now.size - 1} available, not ${least}: ${this.#picture()}`);
+  }
+
+  #surplus(): number {
+    const alive = this.#members().filter(({ object }) => object.metadata.deletionTimestamp === undefined);
+    const { replicas = 0, type } = this.#shape;
+    const isRolling = type === 'RollingUpdate' && alive.some((truth) => !this.#isUpdated(truth));
+    return alive.length - (isRolling && replicas > 0 ? replicas + surgeOf(this.#shape) : replicas);
   }
 
   #since(step: Step): Moment[] {
