@@ -24,7 +24,8 @@ interface Version {
 
 export type SetAction =
   | ({ type: 'adopt' } & Version)
-  | ({ type: 'release' } & Version)
+  /** `owner`: the place of the set in the list of owners. */
+  | ({ type: 'release'; owner: number } & Version)
   | ({ type: 'update'; patch: MemberPatch } & Version)
   | ({ type: 'delete' } & Version)
   | { type: 'create'; manifest: Manifest };
@@ -97,7 +98,7 @@ function groupsOf(set: VirtualServerSet, objects: readonly VirtualServer[]): Gro
     else {
       groups.others.add(metadata.name);
       if (isOwn) groups.released.push(object);
-      else if (controller === undefined && isLabelled && !isDeleting && ordinal !== undefined)
+      else if ((metadata.ownerReferences ?? []).length === 0 && isLabelled && !isDeleting && ordinal !== undefined)
         groups.orphans.push(object);
     }
   }
@@ -146,7 +147,10 @@ function actionsOf(
   { set, limits, members, alive, unresolved, blocked, missing, free, victims }: Situation,
   { orphans, released }: Groups,
 ): { quiet: SetAction[]; weighty: SetAction[] } {
-  const quiet: SetAction[] = released.map((object) => ({ type: 'release', ...versionOf(object) }));
+  const quiet: SetAction[] = released.map((object) => {
+    const owner = object.metadata.ownerReferences?.findIndex(({ uid }) => uid === set.metadata.uid) ?? 0;
+    return { type: 'release', owner, ...versionOf(object) };
+  });
   for (const { object, ordinal } of alive) {
     const patch = changesFor(set, object, ordinal);
     if (patch !== undefined) quiet.push({ type: 'update', patch, ...versionOf(object) });
