@@ -141,6 +141,11 @@ describe('scaling down', () => {
     expect(does(plan({ replicas: 1 }, [marked, {}]))).toEqual(['delete web-0']);
   });
 
+  it('counts what one step deletes', () => {
+    const marked = { annotations: { [MEMBER_DELETE_FIRST]: 'true' } };
+    expect(does(plan({ replicas: 2 }, [marked, marked, marked, { reason: 'Unreachable' }]))).toEqual(['delete web-2']);
+  });
+
   it('deletes no second member because the first is still being deleted', () => {
     expect(does(plan({ replicas: 1 }, [{}, { deleting: true }]))).toEqual([]);
   });
