@@ -125,13 +125,26 @@ export const REASONS = {
   ServerAdopted: aside('calm'),
 };
 export type Reason = keyof typeof REASONS;
+
+/** The reasons of a VirtualServerSet that no other kind has. */
+export const SET_REASONS = {
+  Scaling: working('calm'),
+  RollingOut: working('calm'),
+  MembersUnavailable: working(),
+  MemberUnresolved: stuck(),
+  MemberBlocked: stuck(),
+  DeletionBlocked: stuck(),
+  NameTaken: stuck(),
+  ProgressDeadlineExceeded: stuck(),
+} as const satisfies Record<string, Meaning>;
+export type SetReason = keyof typeof SET_REASONS;
+
 /** The reasons that Ready can have. */
 export type ReadyReason = { [K in Reason]: (typeof REASONS)[K] extends Meaning ? K : never }[Reason];
 
 /** True if the reason has the trait; false for an unknown reason. */
 export function hasTrait(reason: string | undefined, trait: Trait): boolean {
-  const found: Partial<Meaning> | undefined = Object.hasOwn(REASONS, reason ?? '')
-    ? REASONS[reason as Reason]
-    : undefined;
-  return found?.traits?.includes(trait) === true;
+  const tables: Record<string, Partial<Meaning>>[] = [REASONS, SET_REASONS];
+  const table = tables.find((reasons) => Object.hasOwn(reasons, reason ?? ''));
+  return table?.[reason ?? '']?.traits?.includes(trait) === true;
 }

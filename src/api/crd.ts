@@ -9,11 +9,16 @@ import {
   SERVER_PLURAL,
   SERVER_SHORT_NAME,
   SERVER_SINGULAR,
+  SET_KIND,
+  SET_PLURAL,
+  SET_SHORT_NAME,
+  SET_SINGULAR,
   VERSION,
 } from './names.ts';
 import { catalogSpecSchema, catalogStatusSchema } from './server-catalog.ts';
 import { structuralSchema, type StructuralSchema, type ValidationRule } from './structural-schema.ts';
 import { specSchema, statusSchema } from './virtual-server.ts';
+import { MAX_SET_NAME, setSpecSchema, setStatusSchema } from './virtual-server-set.ts';
 
 /** The fields that an order sends. Once the order may have been sent, a change would misrepresent the server. */
 export const LOCKED_FIELDS = ['product', 'image', 'diskSize', 'sshKeys', 'sshKeysFrom'] as const;
@@ -99,6 +104,27 @@ const CATALOG_COLUMNS = [
   { name: 'Message', type: 'string', jsonPath: ready('message'), priority: 1 },
 ];
 
+const SET_COLUMNS = [
+  { name: 'Desired', type: 'integer', jsonPath: '.spec.replicas' },
+  { name: 'Ready', type: 'integer', jsonPath: '.status.readyReplicas' },
+  { name: 'Updated', type: 'integer', jsonPath: '.status.updatedReplicas' },
+  { name: 'Available', type: 'integer', jsonPath: '.status.availableReplicas' },
+  { name: 'Price', type: 'number', jsonPath: '.status.price' },
+  { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
+  { name: 'Reason', type: 'string', jsonPath: ready('reason'), priority: 1 },
+  { name: 'Unresolved', type: 'integer', jsonPath: '.status.unresolvedReplicas', priority: 1 },
+  { name: 'Terminating', type: 'integer', jsonPath: '.status.terminatingReplicas', priority: 1 },
+  { name: 'Image', type: 'string', jsonPath: '.spec.template.spec.image', priority: 1 },
+  { name: 'Message', type: 'string', jsonPath: ready('message'), priority: 1 },
+];
+
+/** For `kubectl scale` and autoscalers. */
+const SCALE = {
+  specReplicasPath: '.spec.replicas',
+  statusReplicasPath: '.status.replicas',
+  labelSelectorPath: '.status.selector',
+};
+
 export function virtualServerCrd(): object {
   const spec = structuralSchema(specSchema);
   const description =
@@ -128,6 +154,18 @@ export function serverCatalogCrd(): object {
   return definition(names, root, CATALOG_COLUMNS);
 }
 
+export function virtualServerSetCrd(): object {
+  const description =
+    'A VirtualServerSet keeps a number of equal paid virtual servers: it orders and cancels them by its replicas.';
+  const root = rootSchema(SET_KIND, description, structuralSchema(setSpecSchema), structuralSchema(setStatusSchema));
+  const names = { kind: SET_KIND, plural: SET_PLURAL, singular: SET_SINGULAR, shortNames: [SET_SHORT_NAME] };
+  const rule = {
+    rule: `size(self.metadata.name) <= ${MAX_SET_NAME} && self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')`,
+    message: `the name of a set must be a DNS label of at most ${MAX_SET_NAME} characters, because its members are called NAME-0, NAME-1, ...`,
+  };
+  return definition(names, { ...root, 'x-kubernetes-validations': [rule] }, SET_COLUMNS, { scale: SCALE });
+}
+
 interface Names {
   kind: string;
   plural: string;
@@ -136,7 +174,12 @@ interface Names {
 }
 
 /** The definition as a plain object, because client-node's typed API would drop the `x-kubernetes-` keys. */
-function definition({ kind, ...names }: Names, openAPIV3Schema: StructuralSchema, columns: object[]): object {
+function definition(
+  { kind, ...names }: Names,
+  openAPIV3Schema: StructuralSchema,
+  columns: object[],
+  subresources: object = {},
+): object {
   return {
     apiVersion: 'apiextensions.k8s.io/v1',
     kind: 'CustomResourceDefinition',
@@ -156,7 +199,7 @@ function definition({ kind, ...names }: Names, openAPIV3Schema: StructuralSchema
           served: true,
           storage: true,
           schema: { openAPIV3Schema },
-          subresources: { status: {} },
+          subresources: { status: {}, ...subresources },
           additionalPrinterColumns: columns,
         },
       ],

@@ -50,6 +50,7 @@ export interface ObjectMeta {
   deletionTimestamp?: string;
   finalizers?: string[];
   annotations?: Record<string, string>;
+  labels?: Record<string, string>;
   /** The first few owners, without their other fields. */
   ownerReferences?: { kind: string; name: string; uid: string; controller?: boolean }[];
 }

@@ -47,3 +47,18 @@ export const CATALOG_KIND = 'ServerCatalog';
 export const CATALOG_PLURAL = 'servercatalogs';
 export const CATALOG_SINGULAR = 'servercatalog';
 export const CATALOG_SHORT_NAME = 'vpscat';
+
+/** The kind that keeps a number of equal VirtualServers. */
+export const SET_KIND = 'VirtualServerSet';
+export const SET_PLURAL = 'virtualserversets';
+export const SET_SINGULAR = 'virtualserverset';
+export const SET_SHORT_NAME = 'vpsset';
+
+/** On a member: the name of its set. Removing it releases the member. */
+export const SET_LABEL = `${GROUP}/set`;
+/** On a member: the short name of the revision that it was created from. */
+export const REVISION_LABEL = `${GROUP}/revision`;
+/** On a member: what its set wrote to it last, besides the fields of the order. */
+export const MEMBER_TEMPLATE = `${GROUP}/template`;
+/** On a member: the set deletes it before the others. */
+export const MEMBER_DELETE_FIRST = `${GROUP}/delete-first`;

@@ -16,6 +16,7 @@ export interface StructuralSchema {
   properties?: Record<string, StructuralSchema>;
   items?: StructuralSchema;
   additionalProperties?: boolean | StructuralSchema;
+  propertyNames?: unknown;
   'x-kubernetes-preserve-unknown-fields'?: boolean;
   'x-kubernetes-map-type'?: string;
   'x-kubernetes-list-type'?: string;
@@ -42,6 +43,8 @@ export function structuralSchema(schema: z.ZodType): StructuralSchema {
       const node = jsonSchema as StructuralSchema;
       if (node.type === 'integer') adaptInteger(node);
       if (node.format === 'date-time') delete node.pattern;
+      // A structural schema cannot restrict the keys of a map; a rule can.
+      delete node.propertyNames;
       adaptAdditionalProperties(node);
     },
   }) as StructuralSchema & { $schema?: string };

@@ -1,14 +1,24 @@
 /** Builds conditions: Ready, Reconciling and Stalled from a verdict (kstatus semantics), and any others. Pure. */
-import { REASONS, hasTrait, type Meaning, type ReadyReason, type Reason } from '../api/conditions.ts';
+import {
+  REASONS,
+  SET_REASONS,
+  hasTrait,
+  type Meaning,
+  type ReadyReason,
+  type Reason,
+  type SetReason,
+} from '../api/conditions.ts';
 import { pointer, withoutPointer } from '../api/documentation.ts';
 import { MAX_MESSAGE, type Condition } from '../api/meta.ts';
 import { cut, ended } from '../base/text.ts';
 import { timestamp } from '../base/timestamp.ts';
 
-export interface Verdict {
-  reason: ReadyReason;
+export interface Verdict<R extends ReadyReason | SetReason = ReadyReason> {
+  reason: R;
   message: string;
 }
+
+const MEANINGS: Record<ReadyReason | SetReason, Meaning> = { ...REASONS, ...SET_REASONS };
 
 /** The condition types that a verdict sets; all other conditions stay unchanged. */
 const OWN = new Set(['Ready', 'Reconciling', 'Stalled']);
@@ -16,11 +26,11 @@ const OWN = new Set(['Ready', 'Reconciling', 'Stalled']);
 /** Adds the verdict to the conditions. `lastTransitionTime` changes only when a status flips. */
 export function withVerdict(
   conditions: readonly Condition[],
-  verdict: Verdict,
+  verdict: Verdict<ReadyReason | SetReason>,
   generation: number,
   now: number,
 ): Condition[] {
-  const meaning: Meaning = REASONS[verdict.reason];
+  const meaning = MEANINGS[verdict.reason];
   const { message } = verdict;
   const ready = conditions.find((condition) => condition.type === 'Ready');
   const keeps = meaning.keepsReady === true && ready?.status === 'True';

@@ -1,5 +1,5 @@
 /** Describes a kind to the client: the path of its objects, and the check of each response. */
-import { GROUP } from '../api/names.ts';
+import { GROUP, SET_LABEL } from '../api/names.ts';
 import type { ObjectMeta } from '../api/meta.ts';
 import { KubeError } from './error.ts';
 import type { JsonPath } from './partial-json.ts';
@@ -65,17 +65,19 @@ export function keyOf({ metadata }: KubeObject): string {
 export function isUnused([, , part, field, key]: JsonPath): boolean {
   if (part !== 'metadata') return false;
   if (field === 'annotations') return typeof key === 'string' && !key.startsWith(`${GROUP}/`);
+  if (field === 'labels') return key !== undefined && key !== SET_LABEL;
   if (field === 'ownerReferences') return Number(key) >= MAX_OWNERS;
-  return field === 'managedFields' || field === 'labels';
+  return field === 'managedFields';
 }
 
 /**
- * Keeps only what the operator uses: labels, managedFields, long owner lists and other annotations can be large. Writes
+ * Keeps only what the operator uses: managedFields, long owner lists, other labels and annotations can be large. Writes
  * are patches that do not mention the dropped fields, so they never remove them.
  */
 function kept(metadata: ObjectMeta, bounds: KeptAnnotations): ObjectMeta {
   const { name, namespace, uid, resourceVersion, generation, creationTimestamp } = metadata;
-  const { deletionTimestamp, finalizers, annotations = {}, ownerReferences = [] } = metadata;
+  const { deletionTimestamp, finalizers, annotations = {}, labels = {}, ownerReferences = [] } = metadata;
+  const set = labels[SET_LABEL];
   // For mistyped annotations, the names are enough to report them.
   const mistyped = Object.keys(annotations)
     .filter((annotation) => annotation.startsWith(`${GROUP}/`) && !Object.hasOwn(bounds, annotation))
@@ -99,6 +101,7 @@ function kept(metadata: ObjectMeta, bounds: KeptAnnotations): ObjectMeta {
         .slice(0, MAX_OWNERS)
         .map(({ kind, name, uid, controller }) => ({ kind, name, uid, ...(controller === true && { controller }) })),
     }),
+    ...(set !== undefined && { labels: { [SET_LABEL]: set } }),
     ...(ours.length + mistyped.length > 0 && { annotations: Object.fromEntries([...ours, ...mistyped]) }),
   };
 }

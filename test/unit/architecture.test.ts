@@ -78,6 +78,7 @@ const MAY_IMPORT: Record<string, string[]> = {
   // The rooms of the kinds do not import each other.
   'virtual-server': ['accounts', 'api', 'base', 'controller', 'kube', 'provider'],
   'server-catalog': ['accounts', 'api', 'base', 'controller', 'kube', 'provider'],
+  'virtual-server-set': ['api', 'base', 'controller', 'kube'],
   observability: ['api', 'base', 'config', 'controller', 'kube', 'provider', 'virtual-server'],
   // No code of the operator.
   simulator: ['base'],

@@ -5,6 +5,7 @@ import {
   ORPHAN_HANDLED_ANNOTATION,
   PAUSED_ANNOTATION,
   RECORD_ANNOTATION,
+  SET_LABEL,
   START_OVER_ANNOTATION,
 } from '../../../src/api/names.ts';
 import { formatRecord, parseRecord, recordSchema, type ServerRecord } from '../../../src/api/record.ts';
@@ -47,6 +48,11 @@ describe('the kept part of an object', () => {
     const expected = web({ annotations: { [PAUSED_ANNOTATION]: 'true' }, finalizers: ['a', 'b'], deleting: true });
     expect(kept).toEqual({ ...expected, metadata: { ...expected.metadata, generation: 1 } });
     expect(kept.metadata).not.toHaveProperty('labels');
+  });
+
+  it('contains the label that names a set, and no other', () => {
+    const labels = { [SET_LABEL]: 'web', app: 'web', 'vps-operator.dev/other': 'x' };
+    expect(parsed({}, { labels }).metadata.labels).toEqual({ [SET_LABEL]: 'web' });
   });
 
   it('contains only the first few owners', () => {

@@ -1,0 +1,175 @@
+/** VirtualServerSet: a number of equal servers. The types and the CustomResourceDefinition come from these schemas. */
+import * as z from 'zod';
+import { conditionsSchema, secretName, type ObjectMeta } from './meta.ts';
+import { GROUP } from './names.ts';
+import { ruled } from './rules.ts';
+import { specSchema } from './virtual-server.ts';
+
+export const MAX_REPLICAS = 10_000;
+/** Maximum length of a set's name: a member's name adds a hyphen and five digits, and must be a DNS label. */
+export const MAX_SET_NAME = 57;
+/** How many revisions a status keeps, and the maximum length of all of them as JSON. */
+export const MAX_REVISIONS = 10;
+export const REVISIONS_LENGTH = 65_536;
+
+/** Maximum number of labels, and of annotations, in a template. */
+const MAX_ENTRIES = 32;
+/** Maximum length of the value of an annotation in a template. */
+const ANNOTATION_LENGTH = 1_024;
+
+const count = z.int().min(0).max(2147483647);
+const revision = z.string().max(64);
+
+/** A number or a percentage of `replicas`. */
+const amount = (description: string) =>
+  ruled((z.any() as z.ZodType<number | string>).meta({ 'x-kubernetes-int-or-string': true }), {
+    rule: `type(self) == int ? self >= 0 && self <= ${MAX_REPLICAS} : self.matches('^(100|[1-9]?[0-9])%$')`,
+    message: `must be a number from 0 to ${MAX_REPLICAS}, or a percentage from "0%" to "100%"`,
+    holds: (value) =>
+      typeof value === 'number'
+        ? Number.isInteger(value) && value >= 0 && value <= MAX_REPLICAS
+        : /^(100|[1-9]?[0-9])%$/.test(value),
+  }).describe(description);
+
+const entries = (valueLength: number, description: string) =>
+  ruled(z.record(z.string().max(317), z.string().max(valueLength)).meta({ maxProperties: MAX_ENTRIES }), {
+    rule: `self.all(key, !key.startsWith('${GROUP}/'))`,
+    message: `must not begin with ${GROUP}/, which is for single objects`,
+    holds: (map) => Object.keys(map).every((key) => !key.startsWith(`${GROUP}/`)),
+  })
+    .optional()
+    .describe(description);
+
+const rollingUpdateSchema = ruled(
+  z.object({
+    maxSurge: amount(
+      'How many servers may exist above replicas: a number, or a percentage of replicas, rounded up.',
+    ).default(1),
+    maxUnavailable: amount(
+      'How many members may be unavailable during a rollout: a number, or a percentage of replicas, rounded down.',
+    ).default(0),
+  }),
+  {
+    rule: '!(self.maxSurge == 0 && self.maxUnavailable == 0)',
+    message: 'maxSurge and maxUnavailable cannot both be 0: the rollout could do nothing',
+    holds: ({ maxSurge, maxUnavailable }) => maxSurge !== 0 || maxUnavailable !== 0,
+  },
+);
+
+const templateSchema = ruled(
+  z.object({
+    metadata: z
+      .object({
+        labels: entries(63, 'Labels of the members, besides those that the operator sets.'),
+        annotations: entries(ANNOTATION_LENGTH, 'Annotations of the members.'),
+      })
+      .optional()
+      .describe('Metadata of the members.'),
+    spec: specSchema.describe(
+      'The spec of each member. A change of what an order sends is rolled out; other changes are written to the members.',
+    ),
+  }),
+  {
+    rule: '!has(self.spec.expiresAt) && !has(self.spec.ttl)',
+    message: 'expiresAt and ttl are not allowed in a set, which keeps its servers: scale the set to 0 instead',
+    holds: ({ spec }) => (spec.expiresAt ?? spec.ttl) === undefined,
+  },
+  {
+    rule: '!has(self.spec.connectionSecretName) || size(self.spec.connectionSecretName) <= 240',
+    message: 'connectionSecretName must have at most 240 characters, because the number of the member is appended',
+    holds: ({ spec }) => (spec.connectionSecretName ?? '').length <= 240,
+  },
+);
+
+export const setSpecSchema = z
+  .object({
+    replicas: z.int().min(0).max(MAX_REPLICAS).default(1).describe('How many servers you want.'),
+    minReadySeconds: count
+      .default(0)
+      .describe('How long a member must be Ready, in seconds, until it counts as available.'),
+    template: templateSchema.describe('What each member is made from.'),
+    strategy: z
+      .object({
+        type: z
+          .enum(['RollingUpdate', 'OnDelete'])
+          .default('RollingUpdate')
+          .describe('RollingUpdate replaces the members after a change; OnDelete waits until you delete them.'),
+        rollingUpdate: rollingUpdateSchema
+          .default({ maxSurge: 1, maxUnavailable: 0 })
+          .describe('Limits of a rollout, and of every other action of the set.'),
+      })
+      .default({ type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } })
+      .describe('How a changed template reaches the members.'),
+    scaleDown: z
+      .object({
+        order: z
+          .enum(['Newest', 'Oldest'])
+          .default('Newest')
+          .describe('Which members go first, after those that are marked and those that are not available.'),
+      })
+      .default({ order: 'Newest' })
+      .describe('Which members a smaller number of replicas deletes.'),
+    paused: z.boolean().default(false).describe('While true, the set creates, changes and deletes no member.'),
+    progressDeadlineSeconds: count
+      .min(1)
+      .default(3600)
+      .describe('After this long without progress, in seconds, the set is Stalled. It keeps trying.'),
+  })
+  .describe('The servers you want.');
+
+/** The fields that an order sends, as a status keeps them. */
+const orderedSchema = z.object({
+  product: z.string().max(128).describe('Product code.'),
+  image: z.string().max(256).describe('Image name.'),
+  diskSize: count.describe('Disk size.'),
+  sshKeys: z.array(z.string().max(8192)).max(16).optional().describe('SSH public keys.'),
+  sshKeysFrom: z
+    .array(
+      z.object({ name: secretName.describe('Name of a Secret.'), key: z.string().max(253).describe('Key in it.') }),
+    )
+    .max(16)
+    .optional()
+    .describe('Keys of Secrets that hold SSH public keys.'),
+});
+
+export const setStatusSchema = z
+  .object({
+    replicas: count.optional().describe('Members that are not being deleted.'),
+    terminatingReplicas: count.optional().describe('Members that are being deleted; their servers may still exist.'),
+    readyReplicas: count.optional().describe('Members that are Ready.'),
+    updatedReplicas: count.optional().describe('Members with the present template.'),
+    availableReplicas: count.optional().describe('Members that have been Ready for minReadySeconds.'),
+    unavailableReplicas: count.optional().describe('How many available members are missing.'),
+    unresolvedReplicas: count.optional().describe('Members whose servers only you can settle.'),
+    currentRevision: revision.optional().describe('Short name of the revision before the rollout.'),
+    updateRevision: revision.optional().describe('Short name of the revision of the template.'),
+    revisions: z
+      .array(
+        z.object({
+          revision: revision.describe('Short name.'),
+          spec: orderedSchema.describe('The fields that an order sends.'),
+        }),
+      )
+      .max(MAX_REVISIONS)
+      .optional()
+      .describe('The last revisions of the template, newest first.'),
+    lastProgressTime: z.iso.datetime().max(64).optional().describe('When the set last got closer to its spec.'),
+    selector: z.string().max(512).optional().describe('Label selector of the members, for autoscalers.'),
+    price: z.number().optional().describe("Sum of the prices of the running members, in the provider's unit."),
+    observedGeneration: z.int().min(-1).optional().describe('The generation of the spec that this status is about.'),
+    conditions: conditionsSchema,
+  })
+  .describe('What the operator knows about the set.');
+
+export type VirtualServerSetSpec = z.infer<typeof setSpecSchema>;
+export type VirtualServerSetStatus = z.infer<typeof setStatusSchema>;
+export type Ordered = z.infer<typeof orderedSchema>;
+
+/** An object as the API server returns it, with defaults filled in and the schema enforced. */
+export interface VirtualServerSet {
+  apiVersion: string;
+  kind: string;
+  metadata: ObjectMeta;
+  spec: VirtualServerSetSpec;
+  status?: VirtualServerSetStatus;
+}

@@ -1,0 +1,125 @@
+/** What a set has to know about one of its members. Pure. */
+import { REASONS, type Reason } from '../../api/conditions.ts';
+import { withoutPointer } from '../../api/documentation.ts';
+import { MEMBER_DELETE_FIRST, PAUSED_ANNOTATION, RECORD_ANNOTATION } from '../../api/names.ts';
+import { parseRecord, type ServerRecord } from '../../api/record.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
+import { currentReason } from '../../controller/conditions.ts';
+import { revisionOf } from './revision.ts';
+
+export interface Note {
+  reason: Reason;
+  /** The member's own message, which carries the commands. */
+  message: string;
+}
+
+export interface Member {
+  object: VirtualServer;
+  name: string;
+  /** Undefined if the name is not one that the set gives. */
+  ordinal: number | undefined;
+  createdAt: number;
+  revision: string;
+  deleting: boolean;
+  /** Since when the member is Ready (ms); undefined: it is not. */
+  readyAt: number | undefined;
+  /** How many servers may exist because of this object: its own, and each one that its record has lost. */
+  slots: number;
+  /** Only you can settle what it ordered. */
+  unresolved: Note | undefined;
+  /** It has ordered nothing, and cannot until you act. */
+  blocked: Note | undefined;
+  /** Why it is not Ready, as far as the member says so. */
+  trouble: Note | undefined;
+  /** Why the set must not delete it. */
+  kept: 'protected' | 'retained' | 'paused' | undefined;
+  deleteFirst: boolean;
+  /** Undefined if no server of it is known to run. */
+  price: number | undefined;
+}
+
+/** In these cases it is unclear which server the object holds, or whether there is one. */
+const UNRESOLVED: ReadonlySet<string> = new Set<Reason>([
+  'CreateInFlight',
+  'CreateOutcomeUnknown',
+  'IdentifierInUse',
+  'IdentityUnproven',
+  'OrphanedServer',
+  'RecordConflict',
+  'RecordInvalid',
+  'RecordMismatch',
+  'RecordMissing',
+  'RecordTooNew',
+  'ServerNotVisible',
+  'TaskFailed',
+  'TaskInUse',
+  'TaskNotFound',
+  'TaskOverdue',
+]);
+
+export function memberOf(object: VirtualServer, ordinal: number | undefined): Member {
+  const { metadata, spec, status } = object;
+  const deleting = metadata.deletionTimestamp !== undefined;
+  const conditions = status?.conditions ?? [];
+  const ready = conditions.find(({ type }) => type === 'Ready');
+  const records = recordsOf(object);
+  const unresolved = unresolvedOf(object);
+  const holdsNothing = records.every(({ attempt, task, identifier }) => (attempt ?? task ?? identifier) === undefined);
+  const isStalled = conditions.some(({ type }) => type === 'Stalled');
+  const isBlocked = isStalled && holdsNothing && unresolved === undefined && !deleting;
+  return {
+    object,
+    name: metadata.name,
+    ordinal,
+    createdAt: Date.parse(metadata.creationTimestamp),
+    revision: revisionOf(spec),
+    deleting,
+    readyAt: ready?.status === 'True' && !deleting ? Date.parse(ready.lastTransitionTime) : undefined,
+    slots: 1 + orphansIn(records),
+    unresolved,
+    blocked: isBlocked ? noteOf(object, currentReason(conditions)) : undefined,
+    trouble: noteOf(object, currentReason(conditions)),
+    kept: keptOf(object),
+    deleteFirst: isSet(metadata.annotations?.[MEMBER_DELETE_FIRST]),
+    price: status?.serverStatus === 'running' && !isGone(object) ? status.price : undefined,
+  };
+}
+
+/** Annotations such as `paused` count with any value but `false`. */
+const isSet = (value: string | undefined): boolean => value !== undefined && value !== 'false';
+
+/** The status of a server that is gone still shows its last state. */
+const isGone = ({ status }: VirtualServer): boolean => currentReason(status?.conditions) === 'ServerMissing';
+
+function keptOf({ metadata, spec }: VirtualServer): Member['kept'] {
+  if (spec.deletionProtection) return 'protected';
+  if (spec.deletionPolicy === 'Retain') return 'retained';
+  return isSet(metadata.annotations?.[PAUSED_ANNOTATION]) ? 'paused' : undefined;
+}
+
+function unresolvedOf(object: VirtualServer): Note | undefined {
+  const conditions = object.status?.conditions;
+  const reason = currentReason(conditions);
+  if (UNRESOLVED.has(reason ?? '')) return noteOf(object, reason);
+  const hasOrphans = conditions?.some(({ type, status }) => type === 'OrphanedServer' && status === 'True');
+  return hasOrphans === true ? noteOf(object, 'OrphanedServer') : undefined;
+}
+
+function noteOf({ status }: VirtualServer, name: string | undefined): Note | undefined {
+  if (name === undefined || !Object.hasOwn(REASONS, name)) return undefined;
+  const message = status?.conditions?.find(({ reason }) => reason === name)?.message ?? '';
+  return { reason: name as Reason, message: withoutPointer(message) };
+}
+
+/** The object's own record, from both places; as much of it as can be read. */
+function recordsOf({ metadata, status }: VirtualServer): Partial<ServerRecord>[] {
+  const parsed = parseRecord(metadata.annotations?.[RECORD_ANNOTATION]);
+  const annotated = parsed.ok ? parsed.record : parsed.newer?.held;
+  const records: (Partial<ServerRecord> | undefined)[] = [annotated, status?.record];
+  return records.filter((record) => record !== undefined).filter(({ owner }) => owner === metadata.uid);
+}
+
+function orphansIn(records: readonly Partial<ServerRecord>[]): number {
+  const orphans = records.flatMap((record) => record.orphans ?? []);
+  return new Set(orphans.map(({ attempt, task, identifier }) => JSON.stringify([attempt, task, identifier]))).size;
+}

@@ -1,0 +1,118 @@
+/** The status of a set: counts, revisions, conditions, and when they change by time alone. Pure. */
+import { hasTrait, type ReadyReason, type SetReason } from '../../api/conditions.ts';
+import { SET_LABEL } from '../../api/names.ts';
+import type { VirtualServerSetStatus } from '../../api/virtual-server-set.ts';
+import { timestamp } from '../../base/timestamp.ts';
+import { withCondition, withVerdict, type Verdict } from '../../controller/conditions.ts';
+import { slotsOf } from './limits.ts';
+import type { Member, Note } from './member.ts';
+import type { Situation } from './plan.ts';
+import { revisionOf, shortName, withTemplate } from './revision.ts';
+import * as words from './words.ts';
+
+export function statusOf(situation: Situation): { status: VirtualServerSetStatus; afterMs?: number } {
+  const { set, now, members, alive, updated, outdated, isAvailable, limits, unresolved } = situation;
+  const { metadata, spec, status: before } = set;
+  const { generation } = metadata;
+  const available = alive.filter(isAvailable).length;
+  const revisions = withTemplate(set);
+  const updateRevision = shortName(revisionOf(spec.template.spec));
+  const [earlier] = outdated;
+  const former = before?.currentRevision ?? (earlier && shortName(earlier.revision));
+  const counts = {
+    replicas: alive.length,
+    terminatingReplicas: members.length - alive.length,
+    readyReplicas: alive.filter(({ readyAt }) => readyAt !== undefined).length,
+    updatedReplicas: updated.length,
+    availableReplicas: available,
+    unavailableReplicas: Math.max(0, limits.replicas - available),
+    unresolvedReplicas: unresolved.length,
+  };
+  const lastProgressTime = hasProgressed(situation, counts)
+    ? timestamp(now)
+    : (before?.lastProgressTime ?? timestamp(now));
+  const verdict = verdictOf(situation, Date.parse(lastProgressTime));
+  const prices = members.flatMap(({ price }) => (price === undefined ? [] : [price]));
+  const conditions = withVerdict(before?.conditions ?? [], verdict, generation, now);
+  const paused = spec.paused ? { reason: 'Paused' as const, message: words.PAUSED } : undefined;
+  const status: VirtualServerSetStatus = {
+    ...counts,
+    currentRevision: outdated.length === 0 || former === undefined ? updateRevision : former,
+    updateRevision,
+    ...(revisions.length > 0 && { revisions }),
+    lastProgressTime,
+    selector: `${SET_LABEL}=${metadata.name}`,
+    // In cents, or the sum of three tenths would never equal itself.
+    ...(prices.length > 0 && { price: Math.round(prices.reduce((sum, price) => sum + price, 0) * 1e4) / 1e4 }),
+    observedGeneration: generation,
+    conditions: withCondition(conditions, 'Paused', paused, generation, now),
+  };
+  const afterMs = nextMs(situation, verdict, Date.parse(lastProgressTime));
+  return { status, ...(afterMs !== undefined && { afterMs }) };
+}
+
+type Counts = Record<'replicas' | 'terminatingReplicas' | 'updatedReplicas' | 'availableReplicas', number>;
+
+/** True if the set changed, or got further: a member that is lost is no progress. */
+function hasProgressed({ set: { metadata, status } }: Situation, counts: Counts): boolean {
+  if (status?.observedGeneration !== metadata.generation) return true;
+  const wasComplete = status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
+  const isSame = (['replicas', 'terminatingReplicas', 'updatedReplicas'] as const).every(
+    (count) => status[count] === counts[count],
+  );
+  return wasComplete || !isSame || counts.availableReplicas > (status.availableReplicas ?? 0);
+}
+
+function verdictOf(situation: Situation, progressAt: number): Verdict<ReadyReason | SetReason> {
+  const { set, now, members, unresolved, blocked, missing, free, taken, victims } = situation;
+  if (set.metadata.deletionTimestamp !== undefined) return { reason: 'Deleting', message: words.deleting(situation) };
+  if (unresolved.length > 0) return { reason: 'MemberUnresolved', message: words.unresolved(situation) };
+  if (blocked.length > 0) return { reason: 'MemberBlocked', message: words.blocked(situation) };
+  if (isComplete(situation)) return { reason: 'Available', message: words.available(situation) };
+  const isWaiting = members.some(({ deleting }) => deleting) || victims.chosen.length + victims.postponed.length > 0;
+  if (missing > 0 && free.length === 0 && taken.length > 0 && !isWaiting)
+    return { reason: 'NameTaken', message: words.nameTaken(situation) };
+  if (victims.kept.length > 0 && !isWaiting)
+    return { reason: 'DeletionBlocked', message: words.deletionBlocked(situation) };
+  const { progressDeadlineSeconds, paused } = set.spec;
+  if (!paused && now - progressAt >= progressDeadlineSeconds * 1000)
+    return { reason: 'ProgressDeadlineExceeded', message: words.overdue(situation, progressDeadlineSeconds) };
+  return underWay(situation);
+}
+
+function underWay(situation: Situation): Verdict<SetReason> {
+  const { alive, isAvailable, rolling, missing } = situation;
+  if (rolling) return { reason: 'RollingOut', message: words.progress(situation) };
+  const worst = alive.filter((member) => !isAvailable(member)).flatMap(troubleOf)[0];
+  if (missing > 0 || worst === undefined) return { reason: 'Scaling', message: words.progress(situation) };
+  return { reason: 'MembersUnavailable', message: words.unavailable(situation, ...worst) };
+}
+
+/** A member that is not on its way to Ready. */
+function troubleOf(member: Member): [Member, Note][] {
+  const { trouble } = member;
+  return trouble === undefined || hasTrait(trouble.reason, 'calm') ? [] : [[member, trouble]];
+}
+
+function isComplete({ limits, members, alive, isAvailable, rolling }: Situation): boolean {
+  return (
+    !rolling &&
+    alive.length === limits.replicas &&
+    slotsOf(members) === limits.replicas &&
+    alive.every((member) => isAvailable(member))
+  );
+}
+
+/** The next time at which a member becomes available, or the deadline passes (ms from now). */
+function nextMs(
+  { set: { spec }, now, alive, isAvailable }: Situation,
+  { reason }: Verdict<ReadyReason | SetReason>,
+  progressAt: number,
+): number | undefined {
+  const times = alive
+    .filter((member) => member.readyAt !== undefined && !isAvailable(member))
+    .map(({ readyAt = now }) => readyAt + spec.minReadySeconds * 1000);
+  const isTimed = reason === 'RollingOut' || reason === 'Scaling' || reason === 'MembersUnavailable';
+  if (isTimed && !spec.paused) times.push(progressAt + spec.progressDeadlineSeconds * 1000);
+  return times.length === 0 ? undefined : Math.max(0, Math.min(...times) - now);
+}

@@ -1,0 +1,129 @@
+/** What the template of a set makes of a member, and which of its changes are written to a member that exists. Pure. */
+import { API_VERSION, MEMBER_TEMPLATE, REVISION_LABEL, SERVER_KIND, SET_KIND, SET_LABEL } from '../../api/names.ts';
+import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
+import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
+import { nameOf } from './limits.ts';
+import { revisionOf, shortName } from './revision.ts';
+
+/** The fields of a spec that may change after the order. */
+const THROUGH = [
+  'apiKeySecretRef',
+  'connectionSecretName',
+  'deletionPolicy',
+  'deletionProtection',
+  'sshCheck',
+] as const satisfies (keyof VirtualServerSpec)[];
+
+type Through = Partial<Pick<VirtualServerSpec, (typeof THROUGH)[number]>>;
+
+/** What a set writes to a member besides what the order sends. */
+interface Written {
+  labels: Record<string, string>;
+  annotations: Record<string, string>;
+  spec: Through;
+}
+
+export interface OwnerReference {
+  apiVersion: string;
+  kind: string;
+  name: string;
+  uid: string;
+  controller: true;
+  blockOwnerDeletion: true;
+}
+
+export function ownerOf({ metadata: { name, uid } }: VirtualServerSet): OwnerReference {
+  return { apiVersion: API_VERSION, kind: SET_KIND, name, uid, controller: true, blockOwnerDeletion: true };
+}
+
+export interface Manifest {
+  apiVersion: string;
+  kind: string;
+  metadata: {
+    name: string;
+    namespace: string;
+    labels: Record<string, string>;
+    annotations: Record<string, string>;
+    ownerReferences: OwnerReference[];
+  };
+  spec: VirtualServerSpec;
+}
+
+export function manifestOf(set: VirtualServerSet, ordinal: number): Manifest {
+  const { name, namespace } = set.metadata;
+  const { spec } = set.spec.template;
+  const written = writtenTo(set, ordinal);
+  return {
+    apiVersion: API_VERSION,
+    kind: SERVER_KIND,
+    metadata: {
+      name: nameOf(name, ordinal),
+      namespace,
+      labels: { ...written.labels, [SET_LABEL]: name, [REVISION_LABEL]: shortName(revisionOf(spec)) },
+      annotations: { ...written.annotations, [MEMBER_TEMPLATE]: JSON.stringify(written) },
+      ownerReferences: [ownerOf(set)],
+    },
+    spec: { ...spec, ...written.spec },
+  };
+}
+
+function writtenTo({ spec: { template } }: VirtualServerSet, ordinal: number | undefined): Written {
+  const { labels = {}, annotations = {} } = template.metadata ?? {};
+  const { connectionSecretName: prefix } = template.spec;
+  const own = prefix === undefined || ordinal === undefined ? undefined : `${prefix}-${ordinal}`;
+  const spec = { ...template.spec, connectionSecretName: own };
+  const fields = THROUGH.map((field) => [field, spec[field]] as const).filter(([, value]) => value !== undefined);
+  return { labels, annotations, spec: Object.fromEntries(fields) };
+}
+
+/** A merge patch; `null` removes a value. */
+export interface MemberPatch {
+  metadata: { labels: Record<string, string | null>; annotations: Record<string, string | null> };
+  spec: Record<string, unknown>;
+}
+
+/**
+ * What changed in the template since the set wrote to this member; undefined if nothing. As with `kubectl apply`, a value
+ * that you changed on the member stays until the template changes the same value.
+ */
+export function changesFor(
+  set: VirtualServerSet,
+  member: VirtualServer,
+  ordinal: number | undefined,
+): MemberPatch | undefined {
+  const next = writtenTo(set, ordinal);
+  const text = JSON.stringify(next);
+  const before = member.metadata.annotations?.[MEMBER_TEMPLATE];
+  if (before === text) return undefined;
+  // An adopted object that no set wrote to keeps what it has.
+  const last = parse(before) ?? next;
+  return {
+    metadata: {
+      labels: differences(last.labels, next.labels) as Record<string, string | null>,
+      annotations: {
+        ...(differences(last.annotations, next.annotations) as Record<string, string | null>),
+        [MEMBER_TEMPLATE]: text,
+      },
+    },
+    spec: differences(last.spec, next.spec),
+  };
+}
+
+function parse(text: string | undefined): Written | undefined {
+  try {
+    const value: unknown = JSON.parse(text ?? '');
+    const { labels, annotations, spec } = (value ?? {}) as Partial<Record<keyof Written, unknown>>;
+    return [labels, annotations, spec].every(isMap) ? (value as Written) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+const isMap = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function differences(before: object, after: object): Record<string, unknown> {
+  const [old, now] = [before as Record<string, unknown>, after as Record<string, unknown>];
+  const keys = [...new Set([...Object.keys(old), ...Object.keys(now)])];
+  const changed = keys.filter((key) => JSON.stringify(old[key]) !== JSON.stringify(now[key]));
+  return Object.fromEntries(changed.map((key) => [key, now[key] ?? null]));
+}

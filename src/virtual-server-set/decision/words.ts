@@ -1,0 +1,104 @@
+/** The messages of a set. Pure. */
+import { PAUSED_ANNOTATION, SET_LABEL } from '../../api/names.ts';
+import { durationText } from '../../base/duration.ts';
+import { quoted } from '../../base/shell.ts';
+import { ended } from '../../base/text.ts';
+import type { Member, Note } from './member.ts';
+import type { Situation } from './plan.ts';
+
+const NAMED = 5;
+
+/** The first few names, and how many there are besides. */
+export function list(names: readonly string[]): string {
+  const more = names.length - NAMED;
+  return names.slice(0, NAMED).join(', ') + (more > 0 ? ` and ${more} more` : '');
+}
+
+const servers = (count: number): string => `${count} ${count === 1 ? 'member' : 'members'}`;
+
+const note = ({ name }: Member, { reason, message }: Note): string => `${name} is ${reason}: ${ended(message)}`;
+
+export function deleting({ members }: Situation): string {
+  if (members.length === 0) return 'The set is being deleted, and has no members left';
+  return (
+    `The set is being deleted. Kubernetes deletes its ${servers(members.length)}, and the operator cancels each server ` +
+    'by the rules of its member'
+  );
+}
+
+/** The member's own message has the command that resolves it, so it stands alone in front of the names. */
+export function unresolved({ unresolved: members }: Situation): string {
+  const [first, ...others] = members;
+  const own = first?.unresolved === undefined ? '' : note(first, first.unresolved);
+  const also = others.length === 0 ? '' : ` Unresolved too: ${list(others.map(({ name }) => name))}`;
+  return `The set orders nothing while a member is unresolved. ${own}${also}`;
+}
+
+export function blocked({ blocked: members }: Situation): string {
+  const [first, ...others] = members;
+  const own = first?.blocked === undefined ? '' : note(first, first.blocked);
+  const also = others.length === 0 ? '' : ` Blocked too: ${list(others.map(({ name }) => name))}`;
+  return `The set creates no further members while one cannot be ordered. ${own}${also}`;
+}
+
+export function nameTaken({ set, taken, missing }: Situation): string {
+  const { name, namespace } = set.metadata;
+  const [first = ''] = taken;
+  const label = `\`kubectl label --overwrite vps ${first} -n ${namespace} ${quoted(`${SET_LABEL}=${name}`)}\``;
+  return (
+    `${servers(missing)} missing, but objects that are not members have the names: ${list(taken)}. To make ${first} a ` +
+    `member, if nothing else controls it, run ${label}. The set also continues once the object is deleted, which cancels its server`
+  );
+}
+
+export function deletionBlocked({ set, victims: { kept } }: Situation): string {
+  const { namespace } = set.metadata;
+  const [first] = kept;
+  const also = kept.length > 1 ? ` The same is true of ${list(kept.slice(1).map(({ name }) => name))}` : '';
+  const patch = (spec: object): string =>
+    `\`kubectl patch vps ${first?.name ?? ''} -n ${namespace} --type merge -p ${quoted(JSON.stringify({ spec }))}\``;
+  const ways = {
+    protected: `spec.deletionProtection is true. To let the set delete it, run ${patch({ deletionProtection: false })}.`,
+    retained: `spec.deletionPolicy is Retain, so its server would run on, outside of the set. To let the set cancel it, run ${patch({ deletionPolicy: 'Delete' })}.`,
+    paused: `it is paused. To continue, run \`kubectl annotate vps ${first?.name ?? ''} -n ${namespace} ${PAUSED_ANNOTATION}-\`.`,
+  };
+  return `Member ${first?.name ?? ''} has to go, but ${ways[first?.kept ?? 'protected']}${also}`;
+}
+
+/** What the set is waiting for, in one sentence. */
+export function progress(situation: Situation): string {
+  const { limits, alive, updated, members, isAvailable, rolling, missing, outdated, victims } = situation;
+  const parts = rolling
+    ? `${updated.length} of ${servers(limits.replicas)} have the present template`
+    : `${alive.length} of ${servers(limits.replicas)} exist`;
+  const booting = (rolling ? updated : alive).filter((member) => !isAvailable(member)).map(({ name }) => name);
+  const leaving = members.filter((member) => member.deleting).map(({ name }) => name);
+  const waits = [
+    ...(booting.length > 0 ? [`${list(booting)} to become available`] : []),
+    ...(leaving.length > 0 ? [`the cancellation of ${list(leaving)}`] : []),
+    ...(victims.postponed.length > 0 ? ['enough available members before the next deletion'] : []),
+  ];
+  const rest = rolling ? `, ${outdated.length} an earlier one` : missing > 0 ? `, ${missing} missing` : '';
+  return waits.length === 0 ? `${parts}${rest}` : `${parts}${rest}; waiting for ${waits.join(', and for ')}`;
+}
+
+export function unavailable({ set, alive, isAvailable }: Situation, worst: Member, worstNote: Note): string {
+  const count = alive.filter((member) => !isAvailable(member)).length;
+  const replace =
+    worstNote.reason === 'ServerMissing'
+      ? ` To replace it, run \`kubectl delete vps ${worst.name} -n ${set.metadata.namespace}\``
+      : '';
+  return `${servers(count)} not available. ${note(worst, worstNote)}${replace}`;
+}
+
+export function overdue(situation: Situation, seconds: number): string {
+  return `No progress for ${durationText(seconds * 1000)}. ${ended(progress(situation))} The set keeps trying`;
+}
+
+export function available({ limits, outdated }: Situation): string {
+  const earlier =
+    outdated.length === 0 ? '' : `; ${servers(outdated.length)} with an earlier template, until you delete them`;
+  return `${limits.replicas} of ${servers(limits.replicas)} are available${earlier}`;
+}
+
+export const PAUSED = 'The set creates, changes and deletes no member while spec.paused is true';

@@ -1,0 +1,453 @@
+import { describe, expect, it } from 'vitest';
+import { MEMBER_DELETE_FIRST, MEMBER_TEMPLATE, PAUSED_ANNOTATION, SET_LABEL } from '../../../../src/api/names.ts';
+import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
+import { setStatusSchema, type VirtualServerSet } from '../../../../src/api/virtual-server-set.ts';
+import { planSet, type Plan } from '../../../../src/virtual-server-set/decision/plan.ts';
+import { member, NOW, webSet, type MemberShape, type SetShape } from '../../../gen/virtual-server-set.ts';
+import { stored } from '../../../gen/virtual-server.ts';
+
+const OLD: MemberShape = { spec: { image: 'old/image' } };
+
+/** The plan for a set whose members have these shapes, from ordinal 0 on; `undefined` leaves an ordinal free. */
+function plan(shape: SetShape, members: (MemberShape | undefined)[] = [], others: VirtualServer[] = []): Plan {
+  const set = webSet(shape);
+  const objects = members.flatMap((given, ordinal) => (given === undefined ? [] : [member(set, ordinal, given)]));
+  return planSet(set, { objects: [...objects, ...others], live: true }, NOW);
+}
+
+const does = ({ actions }: Plan): string[] =>
+  actions.map((action) => `${action.type} ${action.type === 'create' ? action.manifest.metadata.name : action.name}`);
+const reasonOf = ({ status }: Plan): string | undefined =>
+  status.conditions?.find(({ type }) => type === 'Ready')?.reason;
+const messageOf = ({ status }: Plan): string => status.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
+
+describe('scaling up', () => {
+  it('creates the lowest free ordinals', () => {
+    expect(does(plan({ replicas: 3 }, [undefined, {}]))).toEqual(['create web-0', 'create web-2']);
+  });
+
+  it('creates and deletes nothing from a cache, but asks for a live list', () => {
+    const set = webSet({ replicas: 2 });
+    const { look, actions } = planSet(set, { objects: [member(set, 0, OLD)], live: false }, NOW);
+    expect([look, actions]).toEqual([true, []]);
+  });
+
+  it('asks for no live list if there is nothing to do', () => {
+    const set = webSet({ replicas: 1 });
+    expect(planSet(set, { objects: [member(set, 0)], live: false }, NOW).look).toBe(false);
+  });
+
+  it.each<[string, MemberShape]>([
+    ['being deleted', { deleting: true }],
+    ['in creation', { reason: 'Creating' }],
+    ['with a damaged record', { reason: 'RecordInvalid' }],
+    ['that is gone', { reason: 'ServerMissing' }],
+  ])('counts a member %s', (_case, shape) => {
+    expect(does(plan({ replicas: 1, maxSurge: 0, maxUnavailable: 1 }, [shape]))).toEqual([]);
+  });
+
+  it('replaces a member that is being deleted within maxSurge, under another name', () => {
+    expect(does(plan({ replicas: 2, maxSurge: 1 }, [{ deleting: true }, {}]))).toEqual(['create web-2']);
+  });
+
+  it('counts each server that a record has lost', () => {
+    const shape = { reason: 'Available', orphans: 1, deleting: true } as const;
+    const set = webSet({ replicas: 2, maxSurge: 1 });
+    const lost = member(set, 0, shape);
+    // Resolved in the status, but not in the record yet.
+    expect(does(planSet(set, { objects: [lost], live: true }, NOW))).toEqual(['create web-1']);
+  });
+
+  it('creates no more than the pool allows while higher ordinals are left', () => {
+    const set = webSet({ replicas: 3, maxSurge: 1, spec: { image: 'new/image' } });
+    const objects = [7, 8, 9].map((ordinal) => member(set, ordinal, OLD));
+    expect(does(planSet(set, { objects, live: true }, NOW))).toEqual(['create web-0']);
+  });
+
+  it.each(['CreateOutcomeUnknown', 'CreateInFlight', 'TaskNotFound', 'RecordConflict', 'IdentityUnproven'] as const)(
+    'stops while a member is %s',
+    (reason) => {
+      const stopped = plan({ replicas: 3 }, [{ reason, message: 'Run `kubectl annotate vps web-0 x=y`' }]);
+      expect(does(stopped)).toEqual([]);
+      expect(reasonOf(stopped)).toBe('MemberUnresolved');
+      expect(messageOf(stopped)).toContain(`web-0 is ${reason}: Run \`kubectl annotate vps web-0 x=y\``);
+      expect(stopped.status.unresolvedReplicas).toBe(1);
+    },
+  );
+
+  it('stops while an unresolved member is being deleted', () => {
+    expect(does(plan({ replicas: 3 }, [{ reason: 'CreateOutcomeUnknown', deleting: true }]))).toEqual([]);
+  });
+
+  it('stops while a member cannot be ordered, and says why', () => {
+    const blocked = plan({ replicas: 3 }, [
+      { reason: 'InvalidSpec', message: 'spec.image x is not offered', ordered: false },
+    ]);
+    expect([does(blocked), reasonOf(blocked)]).toEqual([[], 'MemberBlocked']);
+    expect(messageOf(blocked)).toContain('web-0 is InvalidSpec: spec.image x is not offered.');
+  });
+
+  it('goes on while members wait for the create limit', () => {
+    expect(does(plan({ replicas: 2 }, [{ reason: 'CreateLimit', ordered: false }]))).toEqual(['create web-1']);
+  });
+
+  it('uses another free ordinal where an object that is no member has the name', () => {
+    expect(does(plan({ replicas: 1, maxSurge: 1 }, [], [stored('web-0')]))).toEqual(['create web-1']);
+  });
+
+  it('says which objects have its names if none is left', () => {
+    const taken = plan({ replicas: 1, maxSurge: 0, maxUnavailable: 1 }, [], [stored('web-0')]);
+    expect([does(taken), reasonOf(taken)]).toEqual([[], 'NameTaken']);
+    expect(messageOf(taken)).toContain('`kubectl label --overwrite vps web-0 -n default vps-operator.dev/set=web`');
+  });
+
+  it('takes at most 100 actions in one step', () => {
+    expect(plan({ replicas: 1000 }).actions).toHaveLength(100);
+  });
+});
+
+describe('scaling down', () => {
+  const age = (ageSeconds: number): MemberShape => ({ ageSeconds });
+
+  it.each([
+    ['Newest', 'web-1'],
+    ['Oldest', 'web-0'],
+  ] as const)('deletes the %s first', (order, name) => {
+    expect(does(plan({ replicas: 2, scaleDown: { order } }, [age(300), age(100), age(200)]))).toEqual([
+      `delete ${name}`,
+    ]);
+  });
+
+  it('names exactly the version that it has seen', () => {
+    expect(plan({ replicas: 0 }, [{}]).actions).toEqual([
+      { type: 'delete', name: 'web-0', uid: 'uid-of-web-0', resourceVersion: '1' },
+    ]);
+  });
+
+  it('deletes members that are not available before others', () => {
+    const members = [age(300), { ...age(400), reason: 'Unreachable' as const }, age(200)];
+    expect(does(plan({ replicas: 2 }, members))).toEqual(['delete web-1']);
+  });
+
+  it('deletes a marked member before all others', () => {
+    const marked = { ...age(400), annotations: { [MEMBER_DELETE_FIRST]: 'true' } };
+    const members = [marked, { ...age(100), reason: 'ServerMissing' as const }, {}, {}];
+    expect(does(plan({ replicas: 2 }, members))).toEqual(['delete web-0', 'delete web-1']);
+  });
+
+  it('keeps a marked member until enough others are available', () => {
+    const marked = { annotations: { [MEMBER_DELETE_FIRST]: 'true' } };
+    expect(does(plan({ replicas: 1 }, [marked, { reason: 'Creating' }]))).toEqual([]);
+    expect(does(plan({ replicas: 1 }, [marked, {}]))).toEqual(['delete web-0']);
+  });
+
+  it('counts what one step deletes', () => {
+    const marked = { annotations: { [MEMBER_DELETE_FIRST]: 'true' } };
+    expect(does(plan({ replicas: 2 }, [marked, marked, marked, { reason: 'Unreachable' }]))).toEqual(['delete web-2']);
+  });
+
+  it('deletes no second member because the first is still being deleted', () => {
+    expect(does(plan({ replicas: 1 }, [{}, { deleting: true }]))).toEqual([]);
+  });
+
+  it('goes on while a member is unresolved', () => {
+    expect(does(plan({ replicas: 1 }, [{}, { reason: 'CreateOutcomeUnknown' }]))).toEqual(['delete web-1']);
+  });
+
+  it.each<[string, MemberShape, string]>([
+    ['protected', { spec: { deletionProtection: true } }, `-p '{"spec":{"deletionProtection":false}}'`],
+    ['retained', { spec: { deletionPolicy: 'Retain' } }, `-p '{"spec":{"deletionPolicy":"Delete"}}'`],
+    ['paused', { annotations: { [PAUSED_ANNOTATION]: 'true' } }, `vps-operator.dev/paused-`],
+  ])('takes others before a %s member, and never that one', (_case, shape, command) => {
+    expect(does(plan({ replicas: 1 }, [age(300), { ...shape, ...age(100) }]))).toEqual(['delete web-0']);
+    const kept = plan({ replicas: 0 }, [shape]);
+    expect([does(kept), reasonOf(kept)]).toEqual([[], 'DeletionBlocked']);
+    expect(messageOf(kept)).toContain(command);
+  });
+});
+
+describe('a rollout', () => {
+  const NEW: SetShape = { spec: { image: 'new/image' } };
+
+  it('creates maxSurge members first, and deletes none before they are available', () => {
+    expect(does(plan({ ...NEW, replicas: 3 }, [OLD, OLD, OLD]))).toEqual(['create web-3']);
+    expect(does(plan({ ...NEW, replicas: 3 }, [OLD, OLD, OLD, { reason: 'Creating' }]))).toEqual([]);
+    expect(does(plan({ ...NEW, replicas: 3 }, [OLD, OLD, OLD, {}]))).toEqual(['delete web-2']);
+  });
+
+  it('waits until the server of the deleted member is cancelled', () => {
+    expect(does(plan({ ...NEW, replicas: 3 }, [OLD, OLD, { ...OLD, deleting: true }, {}]))).toEqual([]);
+  });
+
+  it('without surge deletes maxUnavailable members first', () => {
+    const shape = { ...NEW, replicas: 3, maxSurge: 0, maxUnavailable: 2 };
+    expect(does(plan(shape, [OLD, OLD, OLD]))).toEqual(['delete web-2', 'delete web-1']);
+  });
+
+  it('stops after maxSurge members that do not get ready, although others are not available either', () => {
+    const silent = { reason: 'Unreachable' as const };
+    const dead = { ...OLD, reason: 'ServerMissing' as const };
+    const bad = plan({ ...NEW, replicas: 3 }, [OLD, OLD, dead, silent]);
+    expect([does(bad), reasonOf(bad)]).toEqual([[], 'RollingOut']);
+  });
+
+  it('replaces members that are not available first', () => {
+    const dead = { ...OLD, reason: 'ServerMissing' as const };
+    expect(does(plan({ ...NEW, replicas: 3 }, [OLD, dead, OLD, {}]))).toEqual(['delete web-1']);
+  });
+
+  it('does not wait for a marked member that is needed while others are not available', () => {
+    const marked = { ...OLD, annotations: { [MEMBER_DELETE_FIRST]: 'true' } };
+    const silent = { ...OLD, reason: 'Unreachable' as const };
+    expect(does(plan({ ...NEW, replicas: 3 }, [marked, silent, silent, {}]))).toEqual(['delete web-2']);
+  });
+
+  it('waits for minReadySeconds', () => {
+    const shape = { ...NEW, replicas: 1, minReadySeconds: 60 };
+    const old = { ...OLD, forSeconds: 600 };
+    const early = plan(shape, [old, { forSeconds: 45 }]);
+    expect([does(early), early.afterMs]).toEqual([[], 15_000]);
+    expect(does(plan(shape, [old, { forSeconds: 60 }]))).toEqual(['delete web-0']);
+  });
+
+  it('stops while a member is unresolved', () => {
+    expect(does(plan({ ...NEW, replicas: 2 }, [OLD, OLD, { reason: 'CreateOutcomeUnknown' }]))).toEqual([]);
+  });
+
+  it('still scales down while a member is unresolved', () => {
+    const unknown = { reason: 'CreateOutcomeUnknown' as const };
+    expect(does(plan({ ...NEW, replicas: 1 }, [OLD, OLD, OLD, unknown]))).toEqual(['delete web-3', 'delete web-2']);
+    expect(does(plan({ ...NEW, replicas: 0 }, [OLD, unknown]))).toEqual(['delete web-1', 'delete web-0']);
+  });
+
+  it('is left to you with OnDelete', () => {
+    const shape = { ...NEW, replicas: 2, type: 'OnDelete' } as const;
+    const idle = plan(shape, [OLD, OLD]);
+    expect([does(idle), reasonOf(idle)]).toEqual([[], 'Available']);
+    expect(does(plan(shape, [OLD, { ...OLD, deleting: true }]))).toEqual(['create web-2']);
+  });
+
+  it('rounds maxSurge up and maxUnavailable down, and one of them is never 0', () => {
+    const five = [OLD, OLD, OLD, OLD, OLD];
+    expect(does(plan({ ...NEW, replicas: 5, maxSurge: '30%', maxUnavailable: 0 }, five))).toHaveLength(2);
+    expect(does(plan({ ...NEW, replicas: 5, maxSurge: 0, maxUnavailable: '30%' }, five))).toHaveLength(1);
+    expect(does(plan({ ...NEW, replicas: 5, maxSurge: '0%', maxUnavailable: '10%' }, five))).toHaveLength(1);
+  });
+
+  it('replaces a member whose order you edited before it was sent', () => {
+    expect(does(plan({ replicas: 1 }, [{ spec: { diskSize: 40 } }]))).toEqual(['create web-1']);
+  });
+});
+
+describe('membership', () => {
+  const orphan = (name: string, changes: Partial<VirtualServer['metadata']> = {}): VirtualServer => {
+    const object = stored(name);
+    return { ...object, metadata: { ...object.metadata, labels: { [SET_LABEL]: 'web' }, ...changes } };
+  };
+
+  it('adopts orphans with its label before it creates, up to replicas', () => {
+    const orphans = ['web-5', 'web-1', 'web-3'].map((name) => orphan(name));
+    expect(does(plan({ replicas: 3 }, [{}], orphans))).toEqual(['adopt web-1', 'adopt web-3']);
+    expect(does(plan({ replicas: 1 }, [{}], orphans))).toEqual([]);
+  });
+
+  it.each<[string, VirtualServer]>([
+    ['another name', orphan('db')],
+    ['the name of no ordinal', orphan('web-01')],
+    [
+      'another controller',
+      orphan('web-1', { ownerReferences: [{ kind: 'X', name: 'x', uid: 'x', controller: true }] }),
+    ],
+    ['no label', { ...orphan('web-1'), metadata: { ...orphan('web-1').metadata, labels: {} } }],
+    ['a deletion', orphan('web-1', { deletionTimestamp: '2026-01-02T00:00:00Z' })],
+  ])('adopts no object with %s', (_case, object) => {
+    expect(does(plan({ replicas: 1, maxSurge: 0, maxUnavailable: 1 }, [{}], [object]))).toEqual([]);
+  });
+
+  it('releases a member that has lost its label, and does not count it', () => {
+    const set = webSet({ replicas: 1 });
+    const object = member(set, 0);
+    const released = { ...object, metadata: { ...object.metadata, labels: {} } };
+    expect(does(planSet(set, { objects: [released], live: true }, NOW))).toEqual(['release web-0', 'create web-1']);
+  });
+
+  it('counts a member without a label while it is being deleted', () => {
+    const set = webSet({ replicas: 1, maxSurge: 0, maxUnavailable: 1 });
+    const object = member(set, 0, { deleting: true });
+    const unlabelled = { ...object, metadata: { ...object.metadata, labels: {} } };
+    expect(does(planSet(set, { objects: [unlabelled], live: true }, NOW))).toEqual([]);
+  });
+});
+
+describe('an idle set', () => {
+  it('does nothing while it is paused, and says so', () => {
+    const paused = plan({ replicas: 3, paused: true, labels: { a: 'b' } }, [OLD]);
+    expect(does(paused)).toEqual([]);
+    expect(paused.status.conditions?.find(({ type }) => type === 'Paused')).toMatchObject({
+      status: 'True',
+      reason: 'Paused',
+    });
+  });
+
+  it('does nothing while it is being deleted', () => {
+    const set = webSet({ replicas: 3 });
+    const deleting = { ...set, metadata: { ...set.metadata, deletionTimestamp: '2026-01-02T00:00:00Z' } };
+    const plan = planSet(deleting, { objects: [member(set, 0)], live: true }, NOW);
+    expect([does(plan), reasonOf(plan)]).toEqual([[], 'Deleting']);
+  });
+});
+
+describe('the status', () => {
+  it('counts the members', () => {
+    const members = [{ price: 4.5 }, { reason: 'Creating' as const }, { deleting: true, price: 4.7 }, OLD];
+    expect(plan({ replicas: 3, spec: { image: 'new/image' } }, members).status).toMatchObject({
+      replicas: 3,
+      terminatingReplicas: 1,
+      readyReplicas: 2,
+      updatedReplicas: 2,
+      availableReplicas: 2,
+      unavailableReplicas: 1,
+      unresolvedReplicas: 0,
+      selector: 'vps-operator.dev/set=web',
+      price: 9.2,
+    });
+  });
+
+  it('fits the schema', () => {
+    const { status } = plan({ replicas: 3, paused: true }, [OLD, { reason: 'CreateOutcomeUnknown' }, {}]);
+    expect(setStatusSchema.strict().parse(status)).toEqual(status);
+  });
+
+  it('is the same if nothing changes', () => {
+    const set = webSet({ replicas: 2 });
+    const objects = [member(set, 0), member(set, 1, { reason: 'Creating' })];
+    const { status } = planSet(set, { objects, live: false }, NOW);
+    expect(planSet({ ...set, status }, { objects, live: false }, NOW + 1000).status).toEqual(status);
+  });
+
+  it('is Ready once every member is available and no other slot is filled', () => {
+    expect(reasonOf(plan({ replicas: 2 }, [{}, {}]))).toBe('Available');
+    expect(reasonOf(plan({ replicas: 2 }, [{}, {}, { deleting: true }]))).toBe('Scaling');
+    expect(reasonOf(plan({ replicas: 2 }, [{}, { reason: 'Creating' }]))).toBe('Scaling');
+    expect(reasonOf(plan({ replicas: 2 }, [{}, OLD]))).toBe('RollingOut');
+    expect(reasonOf(plan({ replicas: 0 }))).toBe('Available');
+  });
+
+  it('gives the command that replaces a member whose server is gone', () => {
+    const missing = plan({ replicas: 2 }, [{}, { reason: 'ServerMissing', message: 'Server s1 is gone' }]);
+    expect([does(missing), reasonOf(missing)]).toEqual([[], 'MembersUnavailable']);
+    expect(messageOf(missing)).toContain('To replace it, run `kubectl delete vps web-1 -n default`');
+  });
+
+  it('is Stalled after progressDeadlineSeconds without progress', () => {
+    const at = (set: VirtualServerSet, now: number): Plan =>
+      planSet(set, { objects: [member(set, 0, { reason: 'Creating' })], live: false }, now);
+    const set = webSet({ replicas: 1, progressDeadlineSeconds: 600 });
+    const first = at(set, NOW);
+    expect([reasonOf(first), first.afterMs]).toEqual(['Scaling', 600_000]);
+    const later = { ...set, status: first.status };
+    expect(reasonOf(at(later, NOW + 599_000))).toBe('Scaling');
+    const overdue = at(later, NOW + 600_000);
+    expect(reasonOf(overdue)).toBe('ProgressDeadlineExceeded');
+    expect(overdue.status.conditions?.some(({ type }) => type === 'Stalled')).toBe(true);
+  });
+
+  it('counts the deadline of a set that was complete from the loss of its member', () => {
+    const set = webSet({ replicas: 1, progressDeadlineSeconds: 600 });
+    const complete = planSet(set, { objects: [member(set, 0)], live: false }, NOW).status;
+    const lost = [member(set, 0, { reason: 'Unreachable' })];
+    const plan = planSet({ ...set, status: complete }, { objects: lost, live: false }, NOW + 900_000);
+    expect(reasonOf(plan)).toBe('MembersUnavailable');
+  });
+
+  it('keeps earlier revisions, newest first, each once', () => {
+    const images = ['a/a', 'b/b', 'a/a', 'c/c'];
+    let set: VirtualServerSet | undefined;
+    for (const image of images) {
+      set = webSet({ replicas: 0, spec: { image } }, set);
+      set = { ...set, status: planSet(set, { objects: [], live: false }, NOW).status };
+    }
+    expect(set?.status?.revisions?.map(({ spec }) => spec.image)).toEqual(['c/c', 'a/a', 'b/b']);
+  });
+
+  it('keeps the revision from before the rollout until it ends', () => {
+    const before = webSet({ replicas: 1, spec: { image: 'old/image' } });
+    const complete = planSet(before, { objects: [member(before, 0)], live: false }, NOW).status;
+    const set = webSet({ replicas: 1, spec: { image: 'new/image' } }, { ...before, status: complete });
+    const rolling = planSet(set, { objects: [member(before, 0)], live: false }, NOW).status;
+    expect(rolling.currentRevision).toBe(complete.updateRevision);
+    expect(rolling.updateRevision).not.toBe(complete.updateRevision);
+    const done = planSet({ ...set, status: rolling }, { objects: [member(set, 1)], live: false }, NOW).status;
+    expect(done.currentRevision).toBe(rolling.updateRevision);
+  });
+
+  it('keeps no more revisions than fit', () => {
+    const sshKeys = Array.from({ length: 16 }, (_, index) => `ssh-ed25519 ${String(index).padEnd(8000, 'A')}`);
+    expect(plan({ replicas: 0, spec: { sshKeys } }).status.revisions).toBeUndefined();
+  });
+});
+
+describe('what the template writes to members that exist', () => {
+  const later = (shape: SetShape, member: (set: VirtualServerSet) => VirtualServer): Plan => {
+    const first = webSet({ replicas: 1 });
+    const set = webSet({ replicas: 1, ...shape }, first);
+    return planSet(set, { objects: [member(first)], live: false }, NOW);
+  };
+
+  it('is only what has changed in the template', () => {
+    const { look, actions } = later({ spec: { sshCheck: 'Proxy' }, labels: { tier: 'web' } }, (set) => member(set, 0));
+    expect(look).toBe(false);
+    expect(actions).toMatchObject([
+      { type: 'update', name: 'web-0', patch: { spec: { sshCheck: 'Proxy' }, metadata: { labels: { tier: 'web' } } } },
+    ]);
+  });
+
+  it('leaves a protection that you set on the member', () => {
+    const edited = (set: VirtualServerSet): VirtualServer => member(set, 0, { spec: { deletionProtection: true } });
+    const [action] = later({ spec: { sshCheck: 'Proxy' } }, edited).actions;
+    expect(action).toHaveProperty('patch.spec', { sshCheck: 'Proxy' });
+    expect(later({}, edited).actions).toEqual([]);
+  });
+
+  it('overwrites nothing of an adopted object', () => {
+    const adopted = (set: VirtualServerSet): VirtualServer => {
+      const object = member(set, 0, { spec: { deletionProtection: true } });
+      return { ...object, metadata: { ...object.metadata, annotations: {} } };
+    };
+    expect(later({}, adopted).actions).toMatchObject([
+      { type: 'update', patch: { spec: {}, metadata: { labels: {} } } },
+    ]);
+  });
+
+  it('removes what the template no longer has', () => {
+    const first = webSet({ replicas: 1, labels: { tier: 'web' }, spec: { connectionSecretName: 'login' } });
+    const set = webSet({ replicas: 1 }, first);
+    const { actions } = planSet(set, { objects: [member(first, 0)], live: false }, NOW);
+    expect(actions).toMatchObject([
+      { patch: { spec: { connectionSecretName: null }, metadata: { labels: { tier: null } } } },
+    ]);
+  });
+
+  it('names a connection Secret for each member', () => {
+    const { actions } = plan({ replicas: 2, spec: { connectionSecretName: 'login' } });
+    const names = actions.map((action) => (action.type === 'create' ? action.manifest.spec.connectionSecretName : ''));
+    expect(names).toEqual(['login-0', 'login-1']);
+  });
+
+  it('sets owner, labels and the annotation of a new member', () => {
+    const [action] = plan({ replicas: 1, labels: { tier: 'web' } }).actions;
+    const { metadata } = action?.type === 'create' ? action.manifest : {};
+    expect(metadata?.labels).toMatchObject({ tier: 'web', [SET_LABEL]: 'web' });
+    expect(Object.keys(metadata?.annotations ?? {})).toEqual([MEMBER_TEMPLATE]);
+    expect(metadata?.ownerReferences).toEqual([
+      {
+        apiVersion: 'vps-operator.dev/v1alpha1',
+        kind: 'VirtualServerSet',
+        name: 'web',
+        uid: 'uid-of-set',
+        controller: true,
+        blockOwnerDeletion: true,
+      },
+    ]);
+  });
+});

@@ -1,0 +1,129 @@
+import { describe, expect, it } from 'vitest';
+import type { VirtualServerSet } from '../../../src/api/virtual-server-set.ts';
+import { createLogger } from '../../../src/base/logger.ts';
+import { KubeError } from '../../../src/kube/error.ts';
+import type { SetAction } from '../../../src/virtual-server-set/decision/plan.ts';
+import { SetReconciler } from '../../../src/virtual-server-set/reconciler.ts';
+import { NOW, webSet } from '../../gen/virtual-server-set.ts';
+
+/** A reconciler of one set without members, and what it did. */
+function reconciling(
+  options: { perform?: (action: SetAction) => Promise<void>; leads?: () => boolean; live?: VirtualServerSet } = {},
+) {
+  let set = webSet({ replicas: 3 });
+  const done: string[] = [];
+  const written: (number | undefined)[] = [];
+  const clock = { monotonic: 0 };
+  const stopping = new AbortController();
+  const reconciler = new SetReconciler({
+    known: () => [],
+    sets: {
+      get: () => Promise.resolve(options.live ?? set),
+      writeStatus: (_version, _previous, status) => {
+        written.push(status.replicas);
+        set = { ...set, status };
+        return Promise.resolve(set);
+      },
+    },
+    members: {
+      list: () => Promise.resolve([]),
+      perform: async (_set, action) => {
+        await options.perform?.(action);
+        done.push(`${action.type} ${action.type === 'create' ? action.manifest.metadata.name : action.name}`);
+      },
+    },
+    saw: () => undefined,
+    leads: options.leads ?? (() => true),
+    timers: { now: () => NOW, monotonic: () => clock.monotonic },
+    log: createLogger({ level: 'fatal' }),
+    stopping: stopping.signal,
+  });
+  const visit = () => reconciler.reconcile('default/web', set);
+  return { visit, done, written, clock, stopping };
+}
+
+const CREATES = ['create web-0', 'create web-1', 'create web-2'];
+
+describe('the reconciler of sets', () => {
+  it('acts on a live list, writes the status, and looks again after a second', async () => {
+    const { visit, done, written } = reconciling();
+    expect(await visit()).toEqual({ requeueAfterMs: 1000 });
+    expect([done, written]).toEqual([CREATES, [0]]);
+  });
+
+  it('visits a set at most once a second, however many members change', async () => {
+    const { visit, done, clock } = reconciling();
+    await visit();
+    clock.monotonic = 400;
+    expect(await visit()).toEqual({ requeueAfterMs: 600 });
+    expect(done).toEqual(CREATES);
+  });
+
+  it('continues after a name that is taken', async () => {
+    const taken = (action: SetAction): Promise<void> =>
+      action.type === 'create' && action.manifest.metadata.name === 'web-1'
+        ? Promise.reject(new KubeError('Conflict', 'web-1 already exists'))
+        : Promise.resolve();
+    const { visit, done } = reconciling({ perform: taken });
+    await visit();
+    expect(done).toEqual(['create web-0', 'create web-2']);
+  });
+
+  it.each(['Invalid', 'Forbidden', 'Unreachable'] as const)(
+    'ends the step at a create that answers %s, but still writes the status',
+    async (code) => {
+      const { visit, done, written } = reconciling({ perform: () => Promise.reject(new KubeError(code, 'no')) });
+      await expect(visit()).rejects.toThrow('no');
+      expect([done, written]).toEqual([[], [0]]);
+    },
+  );
+
+  it('stops in the middle of a step when it no longer leads', async () => {
+    let calls = 0;
+    const { visit, done } = reconciling({ leads: () => (calls += 1) <= 1 });
+    await visit();
+    expect(done).toEqual(['create web-0']);
+  });
+
+  it('stops in the middle of a step when its list is 30 seconds old', async () => {
+    const slow = reconciling({
+      perform: () => {
+        slow.clock.monotonic += 20_000;
+        return Promise.resolve();
+      },
+    });
+    await slow.visit();
+    expect(slow.done).toEqual(['create web-0', 'create web-1']);
+  });
+
+  it('does nothing for a set that is gone, or that another of the same name has replaced', async () => {
+    const other = webSet({ replicas: 3 });
+    other.metadata.uid = 'uid-of-another';
+    const { visit, done, written } = reconciling({ live: other });
+    expect(await visit()).toEqual({});
+    expect([done, written]).toEqual([[], []]);
+  });
+
+  it('creates nothing for a set whose live version is being deleted', async () => {
+    const deleting = webSet({ replicas: 3 });
+    deleting.metadata.deletionTimestamp = '2026-01-02T00:00:00Z';
+    const { visit, done } = reconciling({ live: deleting });
+    await visit();
+    expect(done).toEqual([]);
+  });
+
+  it('writes nothing once the process stops', async () => {
+    const { visit, done, written, stopping } = reconciling();
+    stopping.abort();
+    await visit();
+    expect([done, written]).toEqual([[], []]);
+  });
+
+  it('writes no status that has not changed', async () => {
+    const { visit, written, clock } = reconciling({ leads: () => false });
+    await visit();
+    clock.monotonic = 2_000;
+    await visit();
+    expect(written).toHaveLength(1);
+  });
+});
