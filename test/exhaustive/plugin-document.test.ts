@@ -104,7 +104,7 @@ describe('docs/reference/kubectl-plugin.md', () => {
     const headings = [...page.matchAll(/^## (.*)$/gm)].map(([, heading = '']) => heading);
     const typed = headings.map((heading) => [heading, typedBelow(heading).length]).filter(([, count]) => count !== 0);
     expect(Object.fromEntries(typed)).toEqual({
-      Install: 3,
+      Install: 5,
       status: 2,
       wait: 2,
       'ssh and console': 4,
