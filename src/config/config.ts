@@ -152,6 +152,7 @@ function given(spec: FlagSpec, { values, env, settings }: Sources): Given | unde
 /** Rejects values that are valid alone but not together. */
 function checkTogether(config: FlagValues): void {
   const { metricsBindAddress: metrics, healthProbeBindAddress: probes, metricsSecure, metricsCertDir } = config;
+  const address = FLAGS.metricsBindAddress;
   const [secure, certificate] = [FLAGS.metricsSecure.flag, FLAGS.metricsCertDir];
   if (metricsSecure && metricsCertDir === undefined) {
     throw new FlagError(`--${secure} needs --${certificate.flag}: give ${certificate.form}`);
@@ -159,6 +160,8 @@ function checkTogether(config: FlagValues): void {
   if (!metricsSecure && metricsCertDir !== undefined) {
     throw new FlagError(`--${certificate.flag} needs --${secure}: without it, /metrics is plain HTTP`);
   }
+  if (metricsSecure && metrics === 'off')
+    throw new FlagError(`--${secure} needs --${address.flag}: give ${address.form}`);
   if (metrics === 'off' || probes === 'off' || !overlap(metrics, probes)) return;
   const [first, second] = [FLAGS.metricsBindAddress.flag, FLAGS.healthProbeBindAddress.flag];
   throw new FlagError(`--${first} and --${second} name the same address: give two different ports`);

@@ -92,11 +92,11 @@ function targetOf(origin: string): Target {
 function parseExceptions(given: Found | undefined): ((target: Target) => boolean)[] {
   const { text = '', variable = NO_PROXY } = given ?? {};
   const entries = text.split(/[\s,]+/).filter((entry) => entry !== '');
-  return entries.map((entry) => {
+  return entries.map((entry, index) => {
     const matches = parseException(entry.toLowerCase());
     if (matches !== undefined) return matches;
-    // Whoever pastes a URL here may paste a password too.
-    const shown = JSON.stringify(entry.replace(/.*@/, '***@'));
+    // Whoever pastes a URL here may paste a password too, and a comma in it makes two entries.
+    const shown = text.includes('@') ? `entry ${index + 1}` : JSON.stringify(entry);
     throw new FlagError(`${variable}: ${shown} is not valid: give ${NO_PROXY_FORM}`);
   });
 }

@@ -17,6 +17,7 @@ interface Decision {
   access: Promise<Access>;
   /** Infinity while the review runs. */
   expires: number;
+  isAllowed: boolean;
 }
 
 /** The function gets the header `authorization`, and throws KubeError if the API server cannot decide. */
@@ -35,17 +36,24 @@ export function createAccess(
     return (await reviews.mayGet(user, path)) ? 'allowed' : 'forbidden';
   }
 
+  /** The oldest refusal goes first: a peer with endless tokens must not displace the tokens that are allowed. */
+  function leastUseful(): string {
+    for (const [key, { isAllowed, expires }] of decisions) if (!isAllowed && expires !== Infinity) return key;
+    const [oldest = ''] = decisions.keys();
+    return oldest;
+  }
+
   function decide(key: string, token: string): Promise<Access> {
     running += 1;
-    const decision: Decision = { access: review(token), expires: Infinity };
+    const decision: Decision = { access: review(token), expires: Infinity, isAllowed: false };
     decisions.delete(key);
     decisions.set(key, decision);
-    const [oldest = ''] = decisions.keys();
-    if (decisions.size > MAX_REMEMBERED) decisions.delete(oldest);
+    if (decisions.size > MAX_REMEMBERED) decisions.delete(leastUseful());
     void decision.access
       .then(
         (access) => {
-          decision.expires = now() + (access === 'allowed' ? ALLOWED_MS : REFUSED_MS);
+          decision.isAllowed = access === 'allowed';
+          decision.expires = now() + (decision.isAllowed ? ALLOWED_MS : REFUSED_MS);
         },
         () => {
           if (decisions.get(key) === decision) decisions.delete(key);

@@ -14,8 +14,8 @@ import { resource } from '../kube/resource.ts';
 /** The longest record that the schema allows has about 34,000 characters; all other valid values are shorter than 4,096. */
 const RECORD_LENGTH = 40_000;
 const INPUT_LENGTH = 4_096;
-/** As long as all annotations of an object may be: a cut one would be written again and again. */
-const TEMPLATE_LENGTH = 262_144;
+/** The longest template that a VirtualServerSet may write. */
+const TEMPLATE_LENGTH = 16_384;
 
 export const VIRTUAL_SERVERS = resource<VirtualServer>(
   { apiVersion: API_VERSION, kind: SERVER_KIND, plural: SERVER_PLURAL },

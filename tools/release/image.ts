@@ -55,6 +55,7 @@ export async function pushImage(target: Target): Promise<PushedImage> {
       'build',
       platforms,
       '--push',
+      `--target=${target}`,
       `--tag=${name}`,
       ...args,
       ...proofs,

@@ -61,13 +61,18 @@ export async function kill({ metadata: { uid }, spec: { nodeName } }: Victim): P
       ],
     },
   };
-  await apply(JSON.stringify(NAMESPACE_OBJECT));
-  await apply(JSON.stringify(pod));
   const inNamespace = (...args: string[]): Promise<string> => kubectl('-n', NAMESPACE, ...args);
-  const phase = await until(`pod ${name} to end`, async () => {
-    const now = await inNamespace('get', 'pod', name, '-o', 'jsonpath={.status.phase}');
-    return ['Succeeded', 'Failed'].includes(now) && now;
-  });
-  if (phase === 'Failed') throw new Error(`cannot kill the process of pod ${uid}: ${await inNamespace('logs', name)}`);
-  await inNamespace('delete', 'pod', name, '--wait=false');
+  await apply(JSON.stringify(NAMESPACE_OBJECT));
+  try {
+    await apply(JSON.stringify(pod));
+    const phase = await until(`pod ${name} to end`, async () => {
+      const now = await inNamespace('get', 'pod', name, '-o', 'jsonpath={.status.phase}');
+      return ['Succeeded', 'Failed'].includes(now) && now;
+    });
+    if (phase === 'Failed')
+      throw new Error(`cannot kill the process of pod ${uid}: ${await inNamespace('logs', name)}`);
+  } finally {
+    // Nothing privileged stays in a cluster that the tests were lent.
+    await kubectl('delete', 'namespace', NAMESPACE);
+  }
 }

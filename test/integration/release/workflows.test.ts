@@ -100,7 +100,7 @@ describe('the workflows', () => {
     const named = commands.flatMap((command) =>
       [...command.matchAll(/npm run ([\w:-]+)/g)].map(([, name = '']) => name),
     );
-    expect([...new Set(named)].sort()).toEqual(['release', 'test:e2e']);
+    expect([...new Set(named)].sort()).toEqual(['release', 'test:e2e', 'test:gitops']);
     expect(Object.keys(scripts)).toEqual(expect.arrayContaining(named));
 
     const release = /(?:npm run release --|tools\/release\/main\.ts) (\w+)/g;

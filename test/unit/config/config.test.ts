@@ -101,16 +101,16 @@ describe('parseConfig', () => {
 
   const FLAGS_ALONE = new Set(['leader-elect', 'connection-secrets', 'metrics-secure']);
   /** Flags that need another one. */
-  const WITH: Record<string, string> = {
-    'metrics-secure': '--metrics-cert-dir=/tls',
-    'metrics-cert-dir': '--metrics-secure',
+  const WITH: Record<string, string[]> = {
+    'metrics-secure': ['--metrics-cert-dir=/tls', '--metrics-bind-address=:8080'],
+    'metrics-cert-dir': ['--metrics-secure', '--metrics-bind-address=:8080'],
   };
 
   it.each(values)(
     'reads --$flag $text from the flag, in both forms, and from the environment',
     ({ flag, text, expected }) => {
       const env = { [`VPS_${flag.toUpperCase().replaceAll('-', '_')}`]: text };
-      const other = WITH[flag] === undefined ? [] : [WITH[flag]];
+      const other = WITH[flag] ?? [];
       expect(run([...other, ...(FLAGS_ALONE.has(flag) ? [`--${flag}`] : [`--${flag}`, text])])).toMatchObject(expected);
       expect(run([...other, `--${flag}=${text}`])).toMatchObject(expected);
       const given = REQUIRED.join(' ')
@@ -128,6 +128,12 @@ describe('parseConfig', () => {
   it('prefers the flag over the environment, and the last of two flags', () => {
     expect(run(['--poll-interval', '5s'], { VPS_POLL_INTERVAL: 'nonsense' })).toMatchObject({ pollIntervalMs: 5_000 });
     expect(run(['--poll-interval', '5s', '--poll-interval', '6s'])).toMatchObject({ pollIntervalMs: 6_000 });
+  });
+
+  it('takes --metrics-secure only with an address', () => {
+    expect(errorOf([...REQUIRED, '--metrics-secure', '--metrics-cert-dir=/tls'])).toMatch(
+      /^--metrics-secure needs --metrics-bind-address: give /,
+    );
   });
 
   it('takes --metrics-secure and --metrics-cert-dir only together', () => {

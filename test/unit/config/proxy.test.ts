@@ -180,9 +180,14 @@ describe('NO_PROXY', () => {
     expect(errorOf({ HTTPS_PROXY: PROXY, no_proxy: entry })).toMatch(/^no_proxy: /);
   });
 
-  it('does not quote a password', () => {
-    const message = errorOf({ HTTPS_PROXY: PROXY, NO_PROXY: 'http://user:pa55@proxy' });
-    expect(message).toMatch(/^NO_PROXY: "\*\*\*@proxy" is not valid/);
+  it.each([
+    ['http://user:pa55@proxy', 1],
+    ['a.example,http://user:pa,55@proxy', 2],
+    ['a.example http://user:pa 55@proxy', 2],
+  ])('does not quote a password: %s', (noProxy, position) => {
+    const message = errorOf({ HTTPS_PROXY: PROXY, NO_PROXY: noProxy });
+    expect(message).toMatch(new RegExp(`^NO_PROXY: entry ${position} is not valid`));
+    expect(message).not.toMatch(/pa,?55|user:pa/);
   });
 
   it('is not read without a proxy', () => {
