@@ -14,7 +14,7 @@ import { resource } from '../kube/resource.ts';
 /** The longest record that the schema allows has about 34,000 characters; all other valid values are shorter than 4,096. */
 const RECORD_LENGTH = 40_000;
 const INPUT_LENGTH = 4_096;
-/** As long as all annotations of an object may be: a cut one would be written again and again. */
+/** The API server's limit for all annotations of an object: the set would rewrite a truncated one at each visit. */
 const TEMPLATE_LENGTH = 262_144;
 
 export const VIRTUAL_SERVERS = resource<VirtualServer>(
