@@ -1,7 +1,7 @@
 /**
  * Four projects: `unit` needs nothing; the others each share one real API server between their files. `exhaustive` covers
- * every case where `unit` and `integration` cover representative ones; only `.ci/run` runs it. `gitops` runs whole tools of
- * others; only `npm run test:gitops` runs it.
+ * every case where `unit` and `integration` cover representative ones; only `.ci/run` runs it. `gitops` runs
+ * complete third-party tools; only `npm run test:gitops` runs it.
  * `isolate: false`: files in the same worker share modules, which take longer to load than most files take to run.
  */
 import { availableParallelism } from 'node:os';

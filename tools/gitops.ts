@@ -90,8 +90,8 @@ const generated = (value: object): string =>
 
 async function configMap(): Promise<string> {
   const how = [
-    '# Teaches Argo CD the health and the actions of VirtualServers and ServerCatalogs. It adds its keys and leaves the others',
-    '# of the ConfigMap alone:',
+    '# The health checks and the actions of VirtualServers and ServerCatalogs for Argo CD. This command adds the keys, and keeps',
+    '# all other keys of the ConfigMap:',
     '#   kubectl apply --server-side --field-manager=vps-operator-health -f examples/argocd/argocd-cm.yaml',
   ];
   const data: Record<string, string> = {};

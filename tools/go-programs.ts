@@ -18,7 +18,7 @@ export const GO_PROGRAMS = {
   kubeconform: { module: join(GO, 'lint'), package: 'github.com/yannh/kubeconform/cmd/kubeconform' },
 } as const;
 
-/** What only `npm run test:gitops` needs: whole tools, which take many minutes to build. */
+/** What only `npm run test:gitops` needs: complete third-party tools, which take many minutes to build. */
 export const GITOPS_PROGRAMS = {
   externalDns: { module: join(GO, 'external-dns'), package: 'sigs.k8s.io/external-dns' },
 } as const;

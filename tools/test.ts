@@ -26,7 +26,7 @@ const SUITES: Record<string, Suite> = {
   usual: { checks: CHECKS, projects: ['unit', 'integration'], programs: GO_PROGRAMS },
   /** What `.ci/run` adds. */
   exhaustive: { checks: [], projects: ['exhaustive'], programs: GO_PROGRAMS },
-  /** Whole tools of others against a real API server, which Go builds in many minutes. */
+  /** Complete third-party tools against a real API server; Go builds them in many minutes. */
   gitops: { checks: [], projects: ['gitops'], programs: GITOPS_PROGRAMS },
 };
 
@@ -41,7 +41,7 @@ async function runTests(args: string[]): Promise<Counts> {
   return readCounts(report, await runProgram('vitest', ['run', ...reporters, ...args]));
 }
 
-/** First what needs no Go: where nothing is built yet, its result comes before the builds, which take many minutes. */
+/** First what needs no Go, so that its result comes before the first builds, which take many minutes. */
 async function runWhole({ projects, programs }: Suite): Promise<Counts> {
   const sum = { passed: 0, failed: 0 };
   const withGo = projects.filter((project) => project !== WITHOUT_GO);

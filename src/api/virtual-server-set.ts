@@ -43,7 +43,7 @@ const entries = (valueLength: number, description: string) =>
 const rollingUpdateSchema = ruled(
   z.object({
     maxSurge: amount(
-      'How many servers may exist above replicas: a number, or a percentage of replicas, rounded up.',
+      'How many servers may exist in addition to replicas: a number, or a percentage of replicas, rounded up.',
     ).default(1),
     maxUnavailable: amount(
       'How many members may be unavailable during a rollout: a number, or a percentage of replicas, rounded down.',
@@ -86,8 +86,8 @@ export const setSpecSchema = z
     replicas: z.int().min(0).max(MAX_REPLICAS).default(1).describe('How many servers you want.'),
     minReadySeconds: count
       .default(0)
-      .describe('How long a member must be Ready, in seconds, until it counts as available.'),
-    template: templateSchema.describe('What each member is made from.'),
+      .describe('How long a member must be Ready, in seconds, before it counts as available.'),
+    template: templateSchema.describe('The template of each member.'),
     strategy: z
       .object({
         type: z
@@ -105,7 +105,9 @@ export const setSpecSchema = z
         order: z
           .enum(['Newest', 'Oldest'])
           .default('Newest')
-          .describe('Which members go first, after those that are marked and those that are not available.'),
+          .describe(
+            'Which members the set deletes first, after those that are marked and those that are not available.',
+          ),
       })
       .default({ order: 'Newest' })
       .describe('Which members a smaller number of replicas deletes.'),
@@ -137,10 +139,12 @@ export const setStatusSchema = z
     replicas: count.optional().describe('Members that are not being deleted.'),
     terminatingReplicas: count.optional().describe('Members that are being deleted; their servers may still exist.'),
     readyReplicas: count.optional().describe('Members that are Ready.'),
-    updatedReplicas: count.optional().describe('Members with the present template.'),
+    updatedReplicas: count.optional().describe('Members with the current template.'),
     availableReplicas: count.optional().describe('Members that have been Ready for minReadySeconds.'),
     unavailableReplicas: count.optional().describe('How many available members are missing.'),
-    unresolvedReplicas: count.optional().describe('Members whose servers only you can settle.'),
+    unresolvedReplicas: count
+      .optional()
+      .describe('Members that need you, because it is unknown which servers they hold.'),
     currentRevision: revision.optional().describe('Short name of the revision before the rollout.'),
     updateRevision: revision.optional().describe('Short name of the revision of the template.'),
     revisions: z

@@ -112,7 +112,7 @@ function unknownMessage(argument: string): string {
   return `unknown flag ${shown(name)}: ${hint}`;
 }
 
-/** The files of `--settings-dir`. An unknown one is an error: a limit with a typing error would not limit anything. */
+/** The files of `--settings-dir`. An unknown file is an error: a misspelled limit would limit nothing. */
 function settings(values: Map<string, string[]>, env: NodeJS.ProcessEnv): Map<string, string> {
   const spec = FLAGS.settingsDir;
   const folder = given(spec, { values, env, settings: new Map() })?.text;
@@ -212,8 +212,8 @@ function helpText(): string {
     '',
     `Usage: vps-operator ${usage.join(' ')} [flags]`,
     '',
-    'Each flag may also be given as the environment variable that stands with it, or as a file with the',
-    'name of that variable in --settings-dir. A flag wins over a variable, and a variable over a file.',
+    'You can also set a flag by the environment variable in brackets, or by a file with the name of that',
+    'variable in --settings-dir. A flag takes precedence over a variable, and a variable over a file.',
     'HTTPS_PROXY, HTTP_PROXY and NO_PROXY, as variables or files, apply to calls to the provider.',
     '',
     ...flags.flatMap(([, spec]) => flagHelp(spec)),

@@ -139,7 +139,7 @@ export const FLAGS = {
   providerCaFile: {
     flag: 'provider-ca-file',
     value: 'FILE',
-    help: "Further CAs that may sign the certificates of the provider's API and of an https proxy, in PEM format. The operator reads the file when it starts. Other connections do not use it.",
+    help: "Additional CAs that may sign the certificates of the provider's API and of an https proxy, in PEM format. The operator reads the file when it starts. Other connections do not use it.",
     form: 'the path of a file',
     schema: path,
     absent: 'none: only the CAs that Node trusts',
@@ -206,7 +206,7 @@ export const FLAGS = {
   metricsCertDir: {
     flag: 'metrics-cert-dir',
     value: 'FOLDER',
-    help: 'Folder with tls.crt and tls.key for --metrics-secure, such as a mounted Secret. Read again when they change.',
+    help: 'Folder with tls.crt and tls.key for --metrics-secure, such as a mounted Secret. The operator reads the files again when they change.',
     form: 'the path of a folder with tls.crt and tls.key',
     schema: path,
     absent: 'none',
@@ -222,7 +222,7 @@ export const FLAGS = {
   settingsDir: {
     flag: 'settings-dir',
     value: 'FOLDER',
-    help: 'Folder of further settings, such as a mounted ConfigMap: one file per flag, named like its environment variable. Read once at startup. Flags and environment variables win.',
+    help: 'Folder of additional settings, such as a mounted ConfigMap: one file per flag, named like its environment variable. Read once at startup. Flags and environment variables take precedence.',
     form: 'the path of a folder',
     schema: path,
     absent: 'none',

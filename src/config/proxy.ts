@@ -1,6 +1,6 @@
 /**
- * Reads HTTPS_PROXY, HTTP_PROXY and NO_PROXY as Go programs do: the scheme of a URL selects the variable, and the upper
- * case goes first. Unlike there, loopback addresses are no exception. Pure.
+ * Reads HTTPS_PROXY, HTTP_PROXY and NO_PROXY as Go programs do: the scheme of a URL selects the variable, and upper case
+ * takes precedence. Unlike in Go, loopback addresses are no exception. Pure.
  */
 import { BlockList, isIP } from 'node:net';
 import type { Proxy, ProxyFor } from '../base/proxy.ts';
@@ -95,7 +95,7 @@ function parseExceptions(given: Found | undefined): ((target: Target) => boolean
   return entries.map((entry, index) => {
     const matches = parseException(entry.toLowerCase());
     if (matches !== undefined) return matches;
-    // Whoever pastes a URL here may paste a password too, and a comma in it makes two entries.
+    // A pasted URL may contain a password, and a comma in the password makes two entries.
     const shown = text.includes('@') ? `entry ${index + 1}` : JSON.stringify(entry);
     throw new FlagError(`${variable}: ${shown} is not valid: give ${NO_PROXY_FORM}`);
   });

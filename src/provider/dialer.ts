@@ -10,7 +10,7 @@ import { Tunnels } from './tunnel.ts';
 export interface Network {
   /** Which proxy to use; without it, every connection is direct. */
   proxyFor?: ProxyFor;
-  /** Certificates of further CAs in PEM, for the provider and for proxies with an https URL. */
+  /** Certificates of additional CAs in PEM, for the provider and for proxies with an https URL. */
   certificates?: readonly string[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * Tunnels to the provider through an HTTP proxy (CONNECT), for http URLs too, so that no proxy answers in the provider's
- * name. undici's ProxyAgent opens the tunnel only after it has accepted the request; an order needs the tunnel first.
+ * Tunnels to the provider through an HTTP proxy (CONNECT), for http URLs too, so that no proxy answers in place of the
+ * provider. undici's ProxyAgent opens the tunnel only after it has accepted the request; an order needs the tunnel first.
  */
 import { Socket } from 'node:net';
 import type { SecureContext } from 'node:tls';

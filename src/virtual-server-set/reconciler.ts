@@ -65,7 +65,7 @@ export class SetReconciler implements Reconciler<VirtualServerSet> {
   async #lookLive({ metadata }: VirtualServerSet): Promise<{ set: VirtualServerSet; plan: Plan } | undefined> {
     const { sets, members, saw, timers } = this.#options;
     const { namespace, name, uid } = metadata;
-    // The set before its members: a set that is deleted or scaled down meanwhile is caught by the next visit.
+    // The set before its members: if the set is deleted or scaled down in between, the next visit sees that.
     const set = await sets.get(namespace, name);
     if (set?.metadata.uid !== uid) return undefined;
     saw(set);

@@ -1,6 +1,6 @@
 /**
- * The life of a release on a real API server, as docs/how-to/helm.md describes it, with a server that costs money all the
- * way. A process replaces the pods.
+ * The life of a release on a real API server, as docs/how-to/helm.md describes it, while a server exists. A process replaces
+ * the pods.
  */
 import { execFile } from 'node:child_process';
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -67,7 +67,7 @@ beforeEach(async () => {
   };
 });
 
-/** The pod of the present Deployment, in the place of an old one, as in a rolling update. */
+/** The pod of the current Deployment, which replaces an old one, as in a rolling update. */
 async function roll(old?: Pod): Promise<Pod> {
   const pod = await startPod(cluster, QUICK);
   if (old !== undefined) expect(await old.stop()).toBe(0);
@@ -228,7 +228,7 @@ it('does not delete the CRD with servers, however often an uninstallation withou
   }
   expect(simulator.aliveServers()).toHaveLength(1);
 
-  // The way back: the previous revision keeps the CRDs.
+  // The previous revision keeps the CRDs.
   await helm.run('rollback', ...release);
   const next = await roll();
   await visit();

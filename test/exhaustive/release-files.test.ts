@@ -38,7 +38,7 @@ interface KrewPlugin {
 }
 
 const archiveOf = ({ os, arch }: Platform): string => `kubectl-vps-${number}-${os}-${arch}.tar.gz`;
-/** Stands for a program: this test is about archives, and release-executable.test.ts runs the real program. */
+/** In place of a program: this test is about archives, and release-executable.test.ts runs the real program. */
 const textOf = ({ os, arch }: Platform): string => `the plugin for ${os} on ${arch}\n`;
 
 let folder: string;

@@ -5,7 +5,7 @@
 import { CATALOG_KIND, PAUSED_ANNOTATION, RECONCILE_AT_ANNOTATION, SERVER_KIND } from '../../src/api/names.ts';
 import type { ObjectMeta } from '../../src/api/meta.ts';
 
-/** Stands for the present time, as in the tests of Argo CD's own actions. */
+/** A placeholder for the current time, as in the tests of Argo CD's own actions. */
 export const SOME_TIME = '0001-01-01T00:00:00Z';
 
 export interface Actionable {

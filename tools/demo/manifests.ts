@@ -8,7 +8,7 @@ interface Manifests {
   key: { keyId: string; secret: string };
 }
 
-/** Stands in the manifests of documents and examples. The API server refuses it: a key there could log in as root. */
+/** The placeholder in documents and examples. The API server refuses it; a real key would give root access to its owner. */
 const KEY_TO_PASTE = 'PASTE-YOUR-OWN-SSH-PUBLIC-KEY';
 const OWN_KEY = 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJm8Vv1FqXkq0pB5k3nq2h3m0iJb8xq5v7o1s2t3u4w5 me@example.org';
 

@@ -17,7 +17,7 @@ export interface PushedChart {
 
 /**
  * Needs helm 3.8 or newer, and a login to the registry. `registry` replaces the one of the image; `plainHttp` is for a
- * registry without TLS, on the own machine.
+ * registry without TLS, on your machine.
  */
 export async function pushChart(registry = ownerOf(REPOSITORY), plainHttp = false): Promise<PushedChart> {
   const number = await version();

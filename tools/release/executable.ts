@@ -45,7 +45,7 @@ export async function writeExecutable(out: string): Promise<string> {
   return path;
 }
 
-/** macOS runs no program whose signature does not fit, so Node's signature is replaced by one without an identity. */
+/** macOS runs no program whose signature does not match, so Node's signature is replaced by one without an identity. */
 async function insert(path: string, blob: string): Promise<void> {
   const isMac = process.platform === 'darwin';
   if (isMac) await run('codesign', ['--remove-signature', path]);

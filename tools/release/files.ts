@@ -65,7 +65,7 @@ async function packExecutables(from: string, staging: string, out: string, versi
   for (const platform of PLATFORMS) {
     const program = programOf(platform);
     await copyFile(join(from, executableOf(platform)), join(staging, program));
-    // A workflow's artifacts lose it.
+    // The artifacts of a workflow lose the mode.
     await chmod(join(staging, program), 0o755);
     const { os, arch } = platform;
     const path = join(out, `kubectl-vps-${version}-${os}-${arch}.tar.gz`);

@@ -43,7 +43,9 @@ const STEPS: Record<string, Step> = {
     async run(_, argument) {
       const number = await version();
       if (needed(argument, 'the tag') !== `v${number}`)
-        throw new Error(`the tag ${argument} does not fit package.json, whose version is ${number}: tag it v${number}`);
+        throw new Error(
+          `the tag ${argument} does not match package.json, whose version is ${number}: tag it v${number}`,
+        );
       notesOf(await changelog(), number);
       await output({ version: number, prerelease: number.includes('-') });
     },

@@ -15,7 +15,7 @@ const SEMVER = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A
 const PLACES = ['README.md', 'docs', 'deploy', 'examples'];
 /** Measurements keep the version that was measured. */
 const MEASURED = /^docs\/reference\/performance\./;
-/** What stands before a version of this project, and not before a version of something else. */
+/** The text before a version of this project, and before no other version. */
 const BEFORE = [
   // Images, archives and charts, also in a registry of the user.
   String.raw`vps-operator(?:-[a-z]+)?[:-]v?`,

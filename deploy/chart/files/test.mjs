@@ -1,6 +1,6 @@
 // Run by `helm test`: waits until a replica answers that it leads. Each request opens a new connection, because the
-// Service picks a replica for each connection. Secure metrics need a token, which the test does not have: that a replica
-// asks for one has to be enough.
+// Service picks a replica for each connection. Secure metrics need a token, which the test does not have, so the test only
+// checks that a replica asks for a token.
 import * as http from 'node:http';
 import * as https from 'node:https';
 import { text } from 'node:stream/consumers';

@@ -125,7 +125,7 @@ function records(file: string, content: string): CsvRecord[] {
   }
 }
 
-/** The header. Throws CommandError unless it has exactly these columns, in whichever order. */
+/** The header. Throws CommandError unless it has exactly these columns, in any order. */
 function columnsOf(file: string, header: readonly string[], columns: readonly Column[]): readonly string[] {
   if ([...header].sort().join() === [...columns].sort().join()) return header;
   const found = header.length === 0 ? 'it is empty' : `it is ${JSON.stringify(header.join(','))}`;

@@ -1,4 +1,4 @@
-/** Decides whether `kubectl vps adopt -f` and `kubectl vps start-over` can be carried out for each listed object. Pure. */
+/** Decides for each listed object whether `kubectl vps adopt -f` or `kubectl vps start-over` is possible. Pure. */
 import { ADOPT_ANNOTATION, START_OVER_ANNOTATION } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { expiryOf } from '../../virtual-server/decision/expiry.ts';

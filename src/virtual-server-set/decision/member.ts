@@ -25,11 +25,11 @@ export interface Member {
   readyAt: number | undefined;
   /** How many servers may exist because of this object: its own, and each one that its record has lost. */
   slots: number;
-  /** Only you can settle what it ordered. */
+  /** It needs you, because it is unknown what it ordered. */
   unresolved: Note | undefined;
   /** It has ordered nothing, and cannot until you act. */
   blocked: Note | undefined;
-  /** Why it is not Ready, as far as the member says so. */
+  /** Why it is not Ready; undefined if the member reports no reason. */
   trouble: Note | undefined;
   /** Why the set must not delete it. */
   kept: 'protected' | 'retained' | 'paused' | undefined;

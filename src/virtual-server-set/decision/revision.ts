@@ -12,7 +12,7 @@ export function revisionOf({ product, image, diskSize, sshKeys = [], sshKeysFrom
   return JSON.stringify([product, image, diskSize, sshKeys, sshKeysFrom.map(({ name, key }) => [name, key])]);
 }
 
-/** A short name of a revision, only for people: FNV-1a with 32 bits, as in the label pod-template-hash. */
+/** A short name of a revision, only for display: FNV-1a with 32 bits, as in the label pod-template-hash. */
 export function shortName(revision: string): string {
   let hash = 0x811c9dc5;
   for (let index = 0; index < revision.length; index++) {
@@ -23,7 +23,7 @@ export function shortName(revision: string): string {
 
 type Revisions = NonNullable<VirtualServerSetStatus['revisions']>;
 
-/** The revisions of the status, with that of the template first. */
+/** The revisions of the status; the template's revision comes first. */
 export function withTemplate({ spec: { template }, status }: VirtualServerSet): Revisions {
   const text = revisionOf(template.spec);
   const { product, image, diskSize, sshKeys, sshKeysFrom } = template.spec;

@@ -53,7 +53,7 @@ export function statusOf(situation: Situation): { status: VirtualServerSetStatus
 
 type Counts = Record<'replicas' | 'terminatingReplicas' | 'updatedReplicas' | 'availableReplicas', number>;
 
-/** True if the set changed, or got further: a member that is lost is no progress. */
+/** True if the set changed or made progress: a member that is lost is no progress. */
 function hasProgressed({ set: { metadata, status } }: Situation, counts: Counts): boolean {
   if (status?.observedGeneration !== metadata.generation) return true;
   const wasComplete = status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;

@@ -16,7 +16,7 @@ export interface Alive {
 
 export interface Victims {
   chosen: Member[];
-  /** To be deleted once more members are available. */
+  /** To be deleted when enough members are available. */
   postponed: Member[];
   /** To be deleted, but the set must not. */
   kept: Member[];
@@ -49,7 +49,7 @@ export function victimsOf(alive: Alive, limits: Limits, order: VirtualServerSetS
     const left = updated.filter((member) => !result.chosen.includes(member));
     // A template that makes no member available must not cost more than these.
     const unavailable = left.filter((member) => !isAvailable(member)).length;
-    // All of them go in the end, so one that has to wait must not hold up the others.
+    // All of them are deleted in the end, so one that has to wait must not delay the others.
     take(outdated, outdated.length + left.length - limits.available - unavailable, 'insteadOfPostponed');
   }
   return result;

@@ -30,14 +30,14 @@ export function deleting({ members }: Situation): string {
 export function unresolved({ unresolved: members }: Situation): string {
   const [first, ...others] = members;
   const own = first?.unresolved === undefined ? '' : note(first, first.unresolved);
-  const also = others.length === 0 ? '' : ` Unresolved too: ${list(others.map(({ name }) => name))}`;
+  const also = others.length === 0 ? '' : ` Also unresolved: ${list(others.map(({ name }) => name))}`;
   return `The set orders nothing while a member is unresolved. ${own}${also}`;
 }
 
 export function blocked({ blocked: members }: Situation): string {
   const [first, ...others] = members;
   const own = first?.blocked === undefined ? '' : note(first, first.blocked);
-  const also = others.length === 0 ? '' : ` Blocked too: ${list(others.map(({ name }) => name))}`;
+  const also = others.length === 0 ? '' : ` Also blocked: ${list(others.map(({ name }) => name))}`;
   return `The set creates no further members while one cannot be ordered. ${own}${also}`;
 }
 
@@ -46,8 +46,8 @@ export function nameTaken({ set, taken, missing }: Situation): string {
   const [first = ''] = taken;
   const label = `\`kubectl label --overwrite vps ${first} -n ${namespace} ${quoted(`${SET_LABEL}=${name}`)}\``;
   return (
-    `${servers(missing)} missing, but objects that are not members have the names: ${list(taken)}. To make ${first} a ` +
-    `member, if nothing else controls it, run ${label}. The set also continues once the object is deleted, which cancels its server`
+    `${servers(missing)} missing, but objects that are not members have their names: ${list(taken)}. To make ${first} a ` +
+    `member, if nothing else controls it, run ${label}. If you delete ${first} instead, the operator cancels its server, and the set continues`
   );
 }
 
@@ -59,17 +59,17 @@ export function deletionBlocked({ set, victims: { kept } }: Situation): string {
     `\`kubectl patch vps ${first?.name ?? ''} -n ${namespace} --type merge -p ${quoted(JSON.stringify({ spec }))}\``;
   const ways = {
     protected: `spec.deletionProtection is true. To let the set delete it, run ${patch({ deletionProtection: false })}.`,
-    retained: `spec.deletionPolicy is Retain, so its server would run on, outside of the set. To let the set cancel it, run ${patch({ deletionPolicy: 'Delete' })}.`,
+    retained: `spec.deletionPolicy is Retain, so its server would keep running outside of the set. To let the set cancel it, run ${patch({ deletionPolicy: 'Delete' })}.`,
     paused: `it is paused. To continue, run \`kubectl annotate vps ${first?.name ?? ''} -n ${namespace} ${PAUSED_ANNOTATION}-\`.`,
   };
-  return `Member ${first?.name ?? ''} has to go, but ${ways[first?.kept ?? 'protected']}${also}`;
+  return `The set cannot delete member ${first?.name ?? ''}: ${ways[first?.kept ?? 'protected']}${also}`;
 }
 
 /** What the set is waiting for, in one sentence. */
 export function progress(situation: Situation): string {
   const { limits, alive, updated, members, isAvailable, rolling, missing, outdated, victims } = situation;
   const parts = rolling
-    ? `${updated.length} of ${servers(limits.replicas)} have the present template`
+    ? `${updated.length} of ${servers(limits.replicas)} have the current template`
     : `${alive.length} of ${servers(limits.replicas)} exist`;
   const booting = (rolling ? updated : alive).filter((member) => !isAvailable(member)).map(({ name }) => name);
   const leaving = members.filter((member) => member.deleting).map(({ name }) => name);

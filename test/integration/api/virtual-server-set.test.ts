@@ -1,4 +1,4 @@
-/** The CustomResourceDefinition of VirtualServerSet, on a real API server of its own: it is not installed by default. */
+/** The CustomResourceDefinition of VirtualServerSet, on a separate real API server: it is not installed by default. */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -107,7 +107,7 @@ describe('a set', () => {
 });
 
 describe('the status of a plan', () => {
-  it('is accepted as it is, and shows in the columns and in the scale subresource', async () => {
+  it('is accepted unchanged, and shows in the columns and in the scale subresource', async () => {
     const set = await createSet({ replicas: 3 }, { metadata: { labels: { tier: 'web' } } }, 'web');
     const { status, actions } = planSet(set, { objects: [], live: true }, Date.UTC(2026, 0, 2));
     expect(actions).toHaveLength(3);

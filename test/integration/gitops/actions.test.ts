@@ -29,7 +29,7 @@ beforeAll(async () => {
   await buildJudge();
 }, BUILD_MS);
 
-/** Replaces the present time, as Argo CD's own tests do. */
+/** Replaces the current time, as Argo CD's own tests do. */
 function timeless(object: Loose): Loose {
   const { annotations = {} } = object.metadata;
   const time = annotations[RECONCILE_AT_ANNOTATION];

@@ -80,7 +80,7 @@ describe('the examples', () => {
     expect(await dryRun(name, await completed(name))).toMatch(/serverside-applied \(server dry run\)$/m);
   });
 
-  it('have no SSH key that could log in to the server of a user who applies them as they are', async () => {
+  it('have no SSH key that could log in to the server of a user who applies them unchanged', async () => {
     const documents = ['README.md', 'docs/getting-started.md', 'docs/how-to/adopt.md'];
     const files = [...examples.map((name) => `examples/${name}`), ...documents];
     const found = await Promise.all(
@@ -90,7 +90,7 @@ describe('the examples', () => {
   });
 
   it.each(['servers/simple.yaml', 'servers/protected.yaml', 'servers/adopt.yaml'])(
-    '%s is refused as it is, and the message says how to get a key',
+    '%s is refused unchanged, and the message says how to get a key',
     async (name) => {
       await expect(dryRun(name, join(EXAMPLES, name))).rejects.toThrow(
         /spec\.sshKeys\[0\]: Invalid value: "PASTE-YOUR-OWN-SSH-PUBLIC-KEY": must be one SSH public key .*cat ~\/\.ssh\/id_ed25519\.pub/,

@@ -165,7 +165,7 @@ describe('a create whose tunnel is cut after its bytes were written', () => {
     },
   );
 
-  it('and before they reach the provider, is unknown, because no one can tell', async () => {
+  it('and before they reach the provider, is unknown too, because the operator cannot tell', async () => {
     const { world, proxy, beforeCreate } = await proxiedWorld('http');
     await beforeCreate({ cutAt: 'POST /beta/vps/servers' });
     const object = await world.waitForReason('web', 'CreateOutcomeUnknown', 'Stalled');

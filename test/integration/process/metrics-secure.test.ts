@@ -104,7 +104,7 @@ describe('secure metrics', () => {
     expect([stranger, reader, 'no-token-of-this-cluster'].filter((token) => log.includes(token))).toEqual([]);
   });
 
-  it('are not served without TLS, nor with a certificate that nobody trusts', async () => {
+  it('are not served without TLS, nor to a client that does not trust the certificate', async () => {
     const { port, ca } = await secureWorld();
     await expect(fetch(`http://127.0.0.1:${port}/metrics`)).rejects.toThrow('fetch failed');
     await expect(get(port, selfSigned().cert)).rejects.toThrow(/self-signed certificate/);

@@ -1,4 +1,4 @@
-/** What a restore with Velero brings back: objects that are changed in the way in which Velero 1.17 changes them. */
+/** Objects after a restore with Velero: the tests change them as Velero 1.17 does. */
 import { describe, expect, it } from 'vitest';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { withSpec, type Manifest } from '../../gen/virtual-server.ts';

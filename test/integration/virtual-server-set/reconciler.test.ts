@@ -1,4 +1,4 @@
-/** The reconciler of sets against a real API server, without an operator: the test plays the operator of single servers. */
+/** The reconciler of sets against a real API server, without an operator: the test acts as the operator of single servers. */
 import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -45,7 +45,7 @@ async function setWorld(spec: object, change: (members: Members) => Members = (m
   const real = createMembers(http, VIRTUAL_SERVERS, stopping);
   let clock = 0;
   const reconciler = new SetReconciler({
-    // The emptiest cache that there can be: every step has to look live.
+    // An empty cache, so that every step has to look live.
     known: () => [],
     sets: client,
     members: change(real),

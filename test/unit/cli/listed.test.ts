@@ -38,7 +38,7 @@ describe('adopt -f', () => {
     else expect([outcome, why]).toEqual(['refused', expect.stringMatching(/./)]);
   });
 
-  it('has nothing to do if the object holds the server or names it, in whichever case', () => {
+  it('has nothing to do if the object holds the server or names it, in upper or lower case', () => {
     expect(adoption(stateOf('Available'), 'SRV1')).toMatchObject({ outcome: 'done', why: 'already holds the server' });
     const waiting = annotated(stateOf('RecordMismatch'), ADOPT_ANNOTATION, 'srv9');
     expect(adoption(waiting)).toMatchObject({ outcome: 'done', why: 'already annotated' });

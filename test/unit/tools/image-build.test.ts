@@ -11,7 +11,7 @@ const stages = Object.fromEntries(
 );
 
 describe('the Dockerfile', () => {
-  it('puts only the operator into its image, and the simulator into one of its own', () => {
+  it('puts only the operator into its image, and the simulator into a separate image', () => {
     const bundles = (stage: string): string[] =>
       [...(stages[stage] ?? '').matchAll(/dist\/(\S+\.js)\b(?!on)/g)].map(([, name = '']) => name);
     expect(bundles('operator')).toEqual(['operator.js']);

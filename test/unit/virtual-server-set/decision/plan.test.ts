@@ -58,7 +58,7 @@ describe('scaling up', () => {
     expect(does(planSet(set, { objects: [lost], live: true }, NOW))).toEqual(['create web-1']);
   });
 
-  it('creates no more than the pool allows while higher ordinals are left', () => {
+  it('creates at most what the pool allows while higher ordinals are left', () => {
     const set = webSet({ replicas: 3, maxSurge: 1, spec: { image: 'new/image' } });
     const objects = [7, 8, 9].map((ordinal) => member(set, ordinal, OLD));
     expect(does(planSet(set, { objects, live: true }, NOW))).toEqual(['create web-0']);
@@ -87,7 +87,7 @@ describe('scaling up', () => {
     expect(messageOf(blocked)).toContain('web-0 is InvalidSpec: spec.image x is not offered.');
   });
 
-  it('goes on while members wait for the create limit', () => {
+  it('continues while members wait for the create limit', () => {
     expect(does(plan({ replicas: 2 }, [{ reason: 'CreateLimit', ordered: false }]))).toEqual(['create web-1']);
   });
 
@@ -150,7 +150,7 @@ describe('scaling down', () => {
     expect(does(plan({ replicas: 1 }, [{}, { deleting: true }]))).toEqual([]);
   });
 
-  it('goes on while a member is unresolved', () => {
+  it('continues while a member is unresolved', () => {
     expect(does(plan({ replicas: 1 }, [{}, { reason: 'CreateOutcomeUnknown' }]))).toEqual(['delete web-1']);
   });
 
@@ -264,7 +264,7 @@ describe('membership', () => {
     expect(does(plan({ replicas: 1, maxSurge: 0, maxUnavailable: 1 }, [{}], [object]))).toEqual([]);
   });
 
-  it('releases a member that has lost its label, and does not count it', () => {
+  it('releases a member that has lost its label, and does not count the member', () => {
     const set = webSet({ replicas: 1 });
     const object = member(set, 0);
     const released = { ...object, metadata: { ...object.metadata, labels: {} } };
@@ -280,7 +280,7 @@ describe('membership', () => {
 });
 
 describe('an idle set', () => {
-  it('does nothing while it is paused, and says so', () => {
+  it('does nothing while it is paused, and reports the pause', () => {
     const paused = plan({ replicas: 3, paused: true, labels: { a: 'b' } }, [OLD]);
     expect(does(paused)).toEqual([]);
     expect(paused.status.conditions?.find(({ type }) => type === 'Paused')).toMatchObject({
@@ -381,7 +381,7 @@ describe('the status', () => {
     expect(done.currentRevision).toBe(rolling.updateRevision);
   });
 
-  it('keeps no more revisions than fit', () => {
+  it('keeps only as many revisions as fit', () => {
     const sshKeys = Array.from({ length: 16 }, (_, index) => `ssh-ed25519 ${String(index).padEnd(8000, 'A')}`);
     expect(plan({ replicas: 0, spec: { sshKeys } }).status.revisions).toBeUndefined();
   });

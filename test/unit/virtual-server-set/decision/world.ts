@@ -1,5 +1,5 @@
 /**
- * A random world for a set: the objects at the API server, what really happens to their servers, people, and operators that
+ * A random model for a set: the objects at the API server, what really happens to their servers, users, and operators that
  * see all of it late. It checks the promises at every create and at every DELETE that it accepts.
  */
 import type { ReadyReason } from '../../../../src/api/conditions.ts';
@@ -18,7 +18,7 @@ const IMAGES = ['a/good', 'b/good', 'c/good', 'd/refused', 'e/silent'] as const;
 interface Truth {
   object: VirtualServer;
   state: 'pending' | 'creating' | 'unknown' | 'ready' | 'unreachable' | 'dead' | 'refused';
-  /** Servers of earlier orders that live on, or may, and that only people can find. */
+  /** Servers of earlier orders that still run, or may, and that only users can find. */
   orphans: number;
 }
 
@@ -92,13 +92,13 @@ export class World {
       this.#now += this.#random.int(0, 40) * 1000;
       const roll = this.#random.next();
       if (roll < 0.3) this.#tick();
-      else if (roll < 0.5) this.#people();
+      else if (roll < 0.5) this.#users();
       else if (roll < 0.55) this.#confuse();
       else this.#operate(this.#random.pick(this.#operators), true);
     }
   }
 
-  /** No faults anymore, and people resolve everything: the set must become what its spec says. */
+  /** No more faults, and users resolve everything: the set must become what its spec says. */
   calm(): void {
     this.#faulty = false;
     this.#note('calm');
@@ -123,7 +123,7 @@ export class World {
       for (const operator of this.#operators) operator.cache = this.#moments.length - 1;
       for (let turn = 0; turn < 10; turn++) this.#tick();
       this.#operate(this.#random.pick(this.#operators), false);
-      // People follow the message of NameTaken.
+      // Users follow the message of NameTaken.
       for (const [name, truth] of this.#truths) if (!this.#isMember(truth)) this.#truths.delete(name);
       if (this.#isDone()) return;
     }
@@ -188,7 +188,7 @@ export class World {
     const truth = this.#anyMember();
     const free = `web-${this.#random.int(0, 6)}`;
     if (this.#chance(0.3) && !this.#truths.has(free)) {
-      // Somebody else's object with a name of the set, or an orphan that the set may adopt.
+      // An object of another user with a name of the set, or an orphan that the set may adopt.
       const object = stored(free);
       object.metadata = {
         ...object.metadata,
@@ -208,9 +208,9 @@ export class World {
     this.#changed();
   }
 
-  // People.
+  // Users.
 
-  #people(): void {
+  #users(): void {
     const roll = this.#random.next();
     const truth = this.#anyMember();
     const name = truth?.object.metadata.name ?? '';
@@ -227,7 +227,7 @@ export class World {
     } else if (roll < 0.78) this.#annotate(truth, MEMBER_DELETE_FIRST);
     else if (roll < 0.81) this.#annotate(truth, PAUSED_ANNOTATION);
     else this.#resolve();
-    this.#note(`people: ${roll < 0.5 ? JSON.stringify(this.#shape) : `act on ${name}`}`);
+    this.#note(`users: ${roll < 0.5 ? JSON.stringify(this.#shape) : `act on ${name}`}`);
     this.#applySet();
   }
 
@@ -278,7 +278,7 @@ export class World {
       first.look && live !== undefined ? planSet(live.set, { objects: live.objects, live: true }, this.#now) : first;
     for (const action of plan.actions) {
       if (isRough && this.#chance(0.03)) return;
-      if (isRough && this.#chance(0.1)) this.#meanwhile(operator);
+      if (isRough && this.#chance(0.1)) this.#interfere(operator);
       this.#perform(action, step);
     }
     // The status write names the version of the set, so it fails for a stale one.
@@ -287,15 +287,15 @@ export class World {
     this.#changed();
   }
 
-  /** Between the live list of a step and its next action: the world goes on, or another operator acts. */
-  #meanwhile(operator: Operator): void {
+  /** Between the live list of a step and its next action: the world changes, or another operator acts. */
+  #interfere(operator: Operator): void {
     if (this.#chance(0.3)) {
       const other = this.#operators.find((one) => one !== operator);
       if (other !== undefined) this.#operate(other, false);
       return;
     }
     for (let event = this.#random.int(1, 3); event > 0; event--) {
-      if (this.#chance(0.3)) this.#people();
+      if (this.#chance(0.3)) this.#users();
       else this.#tick();
     }
   }
@@ -350,7 +350,7 @@ export class World {
     if (step.hadUnresolved) throw new Error(`a create next to an unresolved member: ${this.#picture()}`);
   }
 
-  /** Promise 3, with the members that were lost since the list of the step, by accident or by people. */
+  /** Promise 3, with the members that were lost since the list of the step, by accident or by users. */
   #checkDelete({ object }: Truth, step: Step): void {
     const { name, annotations } = object.metadata;
     const { deletionProtection, deletionPolicy } = object.spec;
