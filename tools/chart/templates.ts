@@ -74,7 +74,10 @@ function templated(manifest: Manifest, { labels = [], annotations = [] }: Record
   });
 }
 
-/** A release whose guards come from another release needs this policy too, so its name is that of the release's other objects. */
+/**
+ * With the name of the release: a second release in the cluster, which takes the other guards from the first one, needs a
+ * policy of its own.
+ */
 function namedAfterRelease(manifest: Manifest): Manifest {
   const { metadata, spec } = manifest;
   if (metadata.name !== CONNECTION_SECRETS) throw new Error(`${manifest.kind} ${metadata.name} has another name`);

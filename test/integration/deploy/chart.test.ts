@@ -183,6 +183,7 @@ describe('the chart', () => {
     ['settings.leaderElect=false', 'leaderElect'],
     ['provider.baseUrl=api.example.org', '/provider/baseUrl'],
     ["guards.operators={a'b}", '/guards/operators/0'],
+    ['guards.operators={a"b}', '/guards/operators/0'],
     ['image.digest=sha256:1', '/image/digest'],
     [String.raw`commonLabels.app\.kubernetes\.io/name=mine`, '/commonLabels/app.kubernetes.io~1name'],
     [String.raw`podLabels.app\.kubernetes\.io/component=mine`, '/podLabels/app.kubernetes.io~1component'],
