@@ -5,6 +5,13 @@ import { FLAGS, type FlagSpec } from '../../src/config/flags.ts';
 type Schema = Record<string, unknown>;
 
 const STRINGS: Schema = { type: 'object', additionalProperties: { type: 'string' } };
+/** The chart's own labels, some of which select the pods. */
+const OWN_LABELS = [
+  ...['name', 'component', 'part-of', 'instance', 'version', 'managed-by'].map((name) => `app.kubernetes.io/${name}`),
+  'helm.sh/chart',
+];
+/** Without the chart's own labels, whose keys would be in the object twice. Helm's error for `propertyNames` has a wrong path. */
+const LABELS: Schema = { ...STRINGS, properties: Object.fromEntries(OWN_LABELS.map((label) => [label, false])) };
 const ANY_OBJECT: Schema = { type: 'object' };
 const OBJECTS: Schema = { type: 'array', items: { type: 'object' } };
 const NAME = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$';
@@ -37,7 +44,6 @@ const OVERRIDES: Record<string, Schema> = {
   'provider.ca.configMap': NAMESPACED_NAME,
   'provider.ca.secret': NAMESPACED_NAME,
   'provider.ca.key': { type: 'string', pattern: '^[-._a-zA-Z0-9]+$' },
-  'proxy.httpsProxy': URL_OR_EMPTY,
   settings: settingsSchema(),
   existingConfigMap: NAMESPACED_NAME,
   watchNamespaces: { type: 'array', uniqueItems: true, items: { type: 'string', maxLength: 63, pattern: NAME } },
@@ -55,11 +61,13 @@ const OVERRIDES: Record<string, Schema> = {
   },
   fullnameOverride: { type: 'string', maxLength: 50, pattern: `^(${NAME.slice(1, -1)})?$` },
   // The names become part of an expression of the policies.
-  'guards.operators': { type: 'array', items: { type: 'string', pattern: "^[^'\\\\\\s]+$" } },
+  'guards.operators': { type: 'array', items: { type: 'string', pattern: "^[^'\"\\\\\\s]+$" } },
   'metrics.secure.secretName': { type: 'string', minLength: 1 },
   'metrics.serviceMonitor.interval': PROMETHEUS_DURATION,
   'metrics.serviceMonitor.scrapeTimeout': PROMETHEUS_DURATION,
-  'metrics.dashboard.labels': STRINGS,
+  'metrics.serviceMonitor.labels': LABELS,
+  'metrics.prometheusRule.labels': LABELS,
+  'metrics.dashboard.labels': LABELS,
   'networkPolicy.metricsFrom': OBJECTS,
   'networkPolicy.ports': {
     type: 'array',
@@ -83,6 +91,8 @@ const OVERRIDES: Record<string, Schema> = {
   affinity: ANY_OBJECT,
   topologySpreadConstraints: { type: ['array', 'null'], items: { type: 'object' } },
   podSecurityContext: ANY_OBJECT,
+  commonLabels: LABELS,
+  podLabels: LABELS,
   extraEnv: OBJECTS,
   extraVolumes: OBJECTS,
   extraVolumeMounts: OBJECTS,

@@ -23,7 +23,7 @@ app.kubernetes.io/component: operator
 {{- define "vps-operator.labels" -}}
 app.kubernetes.io/name: vps-operator
 app.kubernetes.io/part-of: vps-operator
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}

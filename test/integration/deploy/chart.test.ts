@@ -183,9 +183,22 @@ describe('the chart', () => {
     ['settings.leaderElect=false', 'leaderElect'],
     ['provider.baseUrl=api.example.org', '/provider/baseUrl'],
     ["guards.operators={a'b}", '/guards/operators/0'],
+    ['guards.operators={a"b}', '/guards/operators/0'],
     ['image.digest=sha256:1', '/image/digest'],
+    [String.raw`commonLabels.app\.kubernetes\.io/name=mine`, '/commonLabels/app.kubernetes.io~1name'],
+    [String.raw`podLabels.app\.kubernetes\.io/component=mine`, '/podLabels/app.kubernetes.io~1component'],
+    [String.raw`podLabels.helm\.sh/chart=mine`, '/podLabels/helm.sh~1chart'],
   ])('refuses the value %s, and names it', async (value, named) => {
     await expect(helm.render('--values', LEAST, '--set', value)).rejects.toThrow(named);
+  });
+
+  it('does not quote the password in the URL of a proxy that it refuses', async () => {
+    for (const scheme of ['http', 'ftp']) {
+      const rendering = helm.render('--values', LEAST, '--set', `proxy.httpsProxy=${scheme}://user:hidden@proxy:3128`);
+      const refusal = await rendering.catch((error: unknown) => (error as { stderr: string }).stderr);
+      expect(refusal).toContain('proxy.httpsProxy must be');
+      expect(refusal).not.toContain('hidden');
+    }
   });
 
   it('has no finding of helm lint', async () => {
