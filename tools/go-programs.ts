@@ -21,6 +21,8 @@ export const GO_PROGRAMS = {
 /** What only `npm run test:gitops` needs: complete third-party tools, which take many minutes to build. */
 export const GITOPS_PROGRAMS = {
   externalDns: { module: join(GO, 'external-dns'), package: 'sigs.k8s.io/external-dns' },
+  fluxSource: { module: join(GO, 'flux-source'), package: 'github.com/fluxcd/source-controller' },
+  fluxKustomize: { module: join(GO, 'flux-kustomize'), package: 'github.com/fluxcd/kustomize-controller' },
 } as const;
 
 /**
