@@ -61,7 +61,7 @@ const OVERRIDES: Record<string, Schema> = {
   },
   fullnameOverride: { type: 'string', maxLength: 50, pattern: `^(${NAME.slice(1, -1)})?$` },
   // The names become part of an expression of the policies.
-  'guards.operators': { type: 'array', items: { type: 'string', pattern: "^[^'\"\\\\\\s]+$" } },
+  'guards.operators': { type: 'array', items: { type: 'string', pattern: '^[^\'"\\\\\\s]+$' } },
   'metrics.secure.secretName': { type: 'string', minLength: 1 },
   'metrics.serviceMonitor.interval': PROMETHEUS_DURATION,
   'metrics.serviceMonitor.scrapeTimeout': PROMETHEUS_DURATION,
