@@ -92,7 +92,7 @@ async function configMap(): Promise<string> {
   const how = [
     '# Teaches Argo CD the health and the actions of VirtualServers and ServerCatalogs. It adds its keys and leaves the others',
     '# of the ConfigMap alone:',
-    '#   kubectl apply --server-side --field-manager=vps-operator-health -f examples/argocd/argocd-cm.yaml',
+    '#   kubectl patch configmap argocd-cm --namespace argocd --type=merge --patch-file examples/argocd/argocd-cm.yaml',
   ];
   const data: Record<string, string> = {};
   for (const kind of KINDS) {
