@@ -92,7 +92,7 @@ async function configMap(): Promise<string> {
   const how = [
     '# The health checks and the actions of VirtualServers and ServerCatalogs for Argo CD. This command adds the keys, and keeps',
     '# all other keys of the ConfigMap:',
-    '#   kubectl apply --server-side --field-manager=vps-operator-health -f examples/argocd/argocd-cm.yaml',
+    '#   kubectl patch configmap argocd-cm --namespace argocd --type=merge --patch-file examples/argocd/argocd-cm.yaml',
   ];
   const data: Record<string, string> = {};
   for (const kind of KINDS) {

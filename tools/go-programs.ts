@@ -22,6 +22,8 @@ export const GO_PROGRAMS = {
 export const GITOPS_PROGRAMS = {
   externalDns: { module: join(GO, 'external-dns'), package: 'sigs.k8s.io/external-dns' },
   fluxSource: { module: join(GO, 'flux-source'), package: 'github.com/fluxcd/source-controller' },
+  /** Every program of Argo CD: `$ARGOCD_BINARY_NAME` says which it is. */
+  argoCd: { module: join(GO, 'argo-cd'), package: 'github.com/argoproj/argo-cd/v3/cmd' },
   fluxKustomize: { module: join(GO, 'flux-kustomize'), package: 'github.com/fluxcd/kustomize-controller' },
 } as const;
 

@@ -100,13 +100,22 @@ describe('the examples', () => {
 
   it("add our scripts to Argo CD's ConfigMap and leave the rest of it alone", async () => {
     const inArgo = ['--namespace', 'argocd'];
-    await kubectl('create', ...inArgo, 'configmap', 'argocd-cm', '--from-literal=url=https://argocd.example.org');
+    // Argo CD does not see its ConfigMap without the label. With client-side apply, as many install Argo CD: a later
+    // server-side apply by kubectl would take over the fields of the first, and remove those it does not contain.
+    const labels = { 'app.kubernetes.io/part-of': 'argocd' };
+    const folder = await mkdtemp(join(tmpdir(), 'vps-operator-argocd-cm-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const present = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'argocd-cm', labels } };
+    const installed = { ...present, data: { url: 'https://argocd.example.org' } };
+    await writeFile(join(folder, 'argocd-cm.json'), JSON.stringify(installed));
+    await kubectl('apply', ...inArgo, '-f', folder);
     const path = 'examples/argocd/argocd-cm.yaml';
     const [, command = ''] = /^# +kubectl (.*)$/m.exec(await readFile(join(ROOT, path), 'utf8')) ?? [];
     await kubectl(...command.replace(path, join(ROOT, path)).split(' '));
-    const { data } = JSON.parse(await kubectl('get', ...inArgo, 'configmap', 'argocd-cm', '--output=json')) as {
-      data: Record<string, string>;
-    };
+    const { data, metadata } = JSON.parse(
+      await kubectl('get', ...inArgo, 'configmap', 'argocd-cm', '--output=json'),
+    ) as { data: Record<string, string>; metadata: { labels: object } };
+    expect(metadata.labels).toEqual(labels);
     const expected: Record<string, unknown> = { url: 'https://argocd.example.org' };
     for (const kind of KINDS) {
       const { health, actions } = await scripts(kind);
