@@ -15,6 +15,7 @@ interface Application {
   status?: {
     health?: { status: string };
     sync?: { status: string; revision: string };
+    operationState?: { message?: string };
     resources?: { name: string; status: string; health?: { status: string; message?: string } }[];
   };
 }
@@ -24,6 +25,10 @@ const EXAMPLE_URL = 'https://git.example.org/platform/servers.git';
 const example = (name: string): Promise<string> => readFile(join(ROOT, 'examples', name), 'utf8');
 const NAME = 'simple';
 const SERVER = withOwnKey(await example('servers/simple.yaml'));
+const labeled = (team: string): string =>
+  SERVER.replace('  name: simple\n', `  name: simple\n  labels: { team: ${team} }\n`);
+/** Stays in Git when the server goes, so that the folder stays. */
+const CATALOG = { 'servers/catalog.yaml': await example('servers/catalog.yaml') };
 
 let git: GitServer;
 let argo: ArgoCd;
@@ -31,7 +36,9 @@ let argo: ArgoCd;
 async function argoIn(world: World, files: Record<string, string>) {
   const repository = await git.create(world.namespace);
   const inArgo = (...args: string[]): Promise<string> => kubectl('--namespace=argocd', ...args);
-  const revision = await repository.commit(files);
+  const annotate = (...annotations: string[]): Promise<string> =>
+    inArgo('annotate', '--overwrite', 'application/servers', ...annotations);
+  let revision = await repository.commit(files);
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-argo-example-'));
   for (const name of ['project', 'servers']) {
     const text = (await example(`argocd/${name}.yaml`))
@@ -47,6 +54,13 @@ async function argoIn(world: World, files: Record<string, string>) {
   const application = async (): Promise<Application> =>
     JSON.parse(await inArgo('get', 'application/servers', '--output=json')) as Application;
   return {
+    application,
+    annotate,
+    /** Commits these files, without others, and makes Argo CD look. */
+    async push(changed: Record<string, string>): Promise<void> {
+      revision = await repository.commit(changed);
+      await annotate('argocd.argoproj.io/refresh=hard');
+    },
     /** Waits until the Application has this state for the last commit. */
     async until(health: string, sync: string): Promise<void> {
       const state = async () => {
@@ -74,6 +88,37 @@ describe.skipIf(!hasRedis)('Argo CD', () => {
     await git.close();
   });
 
+  it('orders a server once, restores what differs from Git, and cancels after a confirmation', async () => {
+    const world = await createWorld({ simulator: { taskDurationMs: 3_000 } });
+    const { ledger } = world.simulator;
+    const app = await argoIn(world, { ...CATALOG, 'servers/simple.yaml': labeled('web') });
+    await world.waitForReason(NAME, 'Creating');
+    await app.until('Progressing', 'Synced');
+    await app.until('Healthy', 'Synced');
+    expect(world.simulator.aliveServers()).toHaveLength(1);
+    const before = await world.get(NAME);
+
+    await world.patch(NAME, { metadata: { labels: { team: 'db' } } });
+    await world.waitFor(NAME, ({ metadata }) => JSON.stringify(metadata).includes('"team":"web"'));
+    await app.until('Healthy', 'Synced');
+    expect((await world.get(NAME))?.metadata.uid).toBe(before?.metadata.uid);
+
+    await app.push(CATALOG);
+    const message = async () => (await app.application()).status?.operationState?.message;
+    await expect.poll(message, { timeout: ARGO_MS }).toMatch(/^Waiting for pruning confirmation of .*simple/);
+    expect((await world.get(NAME))?.metadata.deletionTimestamp).toBeUndefined();
+    expect(ledger.cancels()).toEqual([]);
+    await app.annotate(`argocd.argoproj.io/deletion-approved=${new Date().toISOString()}`);
+    await world.waitFor(NAME, ({ metadata }) => metadata.finalizers?.join() === 'foregroundDeletion');
+    // Argo CD deletes in the foreground, and no garbage collector runs here.
+    await world.patch(NAME, { metadata: { finalizers: null } });
+    await world.waitGone(NAME);
+    await app.until('Healthy', 'Synced');
+    expect(ledger.creates()).toHaveLength(1);
+    expect(ledger.cancels()).toHaveLength(1);
+    expect(world.simulator.aliveServers()).toEqual([]);
+  });
+
   it('is Degraded with our message on a Stalled server, and Healthy when the problem is fixed', async () => {
     const world = await createWorld({ secret: false });
     const app = await argoIn(world, { 'servers/simple.yaml': SERVER });
@@ -83,5 +128,22 @@ describe.skipIf(!hasRedis)('Argo CD', () => {
     await world.putSecret('vps-api-key', DEFAULT_KEY);
     await app.until('Healthy', 'Synced');
     expect(world.simulator.ledger.creates()).toHaveLength(1);
+  });
+
+  it('runs the actions pause and resume with its own command line', async () => {
+    const world = await createWorld();
+    const app = await argoIn(world, { 'servers/simple.yaml': SERVER });
+    await app.until('Healthy', 'Synced');
+    // The command of docs/how-to/gitops.md.
+    const run = (action: string): Promise<string> =>
+      argo.cli('app', 'actions', 'run', 'servers', action, '--kind', 'VirtualServer', '--resource-name', NAME);
+    await run('pause');
+    await world.waitForReason(NAME, 'Paused', 'Paused');
+    await app.until('Suspended', 'Synced');
+    await run('resume');
+    await app.until('Healthy', 'Synced');
+    expect((await world.get(NAME))?.metadata.annotations).not.toHaveProperty(['vps-operator.dev/paused']);
+    expect(world.simulator.ledger.creates()).toHaveLength(1);
+    expect(world.simulator.ledger.cancels()).toEqual([]);
   });
 });

@@ -92,12 +92,18 @@ export async function startArgoCd(): Promise<ArgoCd> {
     cli('version').catch((error: unknown) => {
       throw new Error(tail(), { cause: error });
     });
-  await vi.waitFor(ready, { timeout: 60_000, interval: 500 });
+  const stopPrograms = async (): Promise<void> => {
+    for (const each of programs) await each.stop();
+  };
+  await vi.waitFor(ready, { timeout: 60_000, interval: 500 }).catch(async (error: unknown) => {
+    await stopPrograms();
+    throw error;
+  });
   return {
     tail,
     cli,
     async stop() {
-      for (const each of programs) await each.stop();
+      await stopPrograms();
       await kubectl('delete', '--wait=false', '-k', crds);
       await kubectl('delete', '--wait=false', 'namespace', NAMESPACE);
       await rm(folder, { recursive: true });

@@ -1,5 +1,5 @@
-// Version 3.2.12 does not compile; later versions replace gitops-engine by a folder that is not in the module. go.sum begins as Argo CD's own: it
-// has the sums of what the checksum database does not answer for.
+// Version 3.2.12 does not compile; later versions replace gitops-engine by a folder that is not in the module. go.sum begins
+// as Argo CD's own: it has the sums of what the checksum database does not answer for.
 module vps-operator.dev/test/argo-cd
 
 go 1.26.0

@@ -25,7 +25,7 @@ const examples = (await readdir(EXAMPLES, { recursive: true }))
 interface KubeObject {
   apiVersion: string;
   kind: string;
-  metadata: { name: string; namespace?: string };
+  metadata: { name: string; namespace?: string; annotations?: Record<string, string> };
 }
 interface Project extends KubeObject {
   spec: {
@@ -78,6 +78,16 @@ describe('the examples', () => {
 
   it.each(examples)('%s is accepted by the API server, with an SSH key in place of the placeholder', async (name) => {
     expect(await dryRun(name, await completed(name))).toMatch(/serverside-applied \(server dry run\)$/m);
+  });
+
+  it('let Argo CD delete no server without a confirmation', async () => {
+    const texts = await Promise.all(examples.filter((name) => name.startsWith('servers/')).map(example));
+    const servers = texts.flatMap(objectsIn).filter(({ kind }) => kind === 'VirtualServer');
+    expect(servers).toHaveLength(4);
+    for (const { metadata } of servers) {
+      // Argo CD 3.2 ignores these options of an Application.
+      expect(metadata.annotations?.['argocd.argoproj.io/sync-options']).toBe('Prune=confirm,Delete=confirm');
+    }
   });
 
   it('have no SSH key that could log in to the server of a user who applies them unchanged', async () => {
