@@ -6,7 +6,7 @@ import { ProviderError } from '../../src/provider/errors/provider-error.ts';
 import type { Catalog } from '../../src/provider/types.ts';
 import { catalogStatus } from '../../src/server-catalog/decision/status.ts';
 import { storedCatalog } from './server-catalog.ts';
-import type { Verdict } from './verdicts.ts';
+import { ACCOUNT_VERDICTS, type Verdict } from './verdicts.ts';
 
 const NOW = Date.parse('2026-01-01T12:00:00Z');
 const LISTS: Catalog = {
@@ -61,30 +61,11 @@ const unseen: Verdict = {
   flux: 'InProgress',
   kstatus: 'InProgress',
 };
-const working: Verdict = { argo: 'Progressing', says: ['Reconciling'], flux: 'InProgress', kstatus: 'InProgress' };
-const stuck: Verdict = { argo: 'Degraded', says: ['Stalled'], flux: 'Failed', kstatus: 'Failed' };
-/** The lists are still valid while the provider is unreachable. */
-const unwatched: Verdict = { argo: 'Healthy', says: ['Ready', 'Reconciling'], flux: 'Current', kstatus: 'InProgress' };
 
 /** Written by hand, like VERDICTS. */
 export const CATALOG_VERDICTS: Record<string, Verdict> = {
   new: unseen,
   edited: unseen,
   Available: { argo: 'Healthy', says: ['Ready'], flux: 'Current', kstatus: 'Current' },
-  SecretNotFound: stuck,
-  SecretNotFound_ready: stuck,
-  SecretInvalid: stuck,
-  SecretInvalid_ready: stuck,
-  SecretForbidden: stuck,
-  SecretForbidden_ready: stuck,
-  InvalidCredentials: stuck,
-  InvalidCredentials_ready: stuck,
-  Unauthorized: stuck,
-  Unauthorized_ready: stuck,
-  ProviderUnavailable: working,
-  ProviderUnavailable_ready: unwatched,
-  ProviderRateLimited: working,
-  ProviderRateLimited_ready: unwatched,
-  ProviderProtocolError: stuck,
-  ProviderProtocolError_ready: stuck,
+  ...ACCOUNT_VERDICTS,
 };

@@ -26,6 +26,26 @@ const unseen: Verdict = {
   ...working,
   says: 'The operator has not reported on the current spec yet. If this persists, check that the operator runs.',
 };
+/** For problems with the key or the provider, the same for every kind. */
+export const ACCOUNT_VERDICTS: Record<string, Verdict> = {
+  SecretNotFound: stuck,
+  SecretNotFound_ready: stuck,
+  SecretInvalid: stuck,
+  SecretInvalid_ready: stuck,
+  SecretForbidden: stuck,
+  SecretForbidden_ready: stuck,
+  InvalidCredentials: stuck,
+  InvalidCredentials_ready: stuck,
+  Unauthorized: stuck,
+  Unauthorized_ready: stuck,
+  ProviderUnavailable: working,
+  ProviderUnavailable_ready: unwatched,
+  ProviderRateLimited: working,
+  ProviderRateLimited_ready: unwatched,
+  ProviderProtocolError: stuck,
+  ProviderProtocolError_ready: stuck,
+};
+
 /** Paused on request; Flux and kstatus have no such state. */
 const suspended: Verdict = { argo: 'Suspended', says: ['Paused'], flux: 'InProgress', kstatus: 'InProgress' };
 
@@ -69,22 +89,7 @@ export const VERDICTS: Record<string, Verdict> = {
   HasOwners: healthy,
   DeletionProtected: { ...stuck, kstatus: 'Terminating' },
 
-  SecretNotFound: stuck,
-  SecretNotFound_ready: stuck,
-  SecretInvalid: stuck,
-  SecretInvalid_ready: stuck,
-  SecretForbidden: stuck,
-  SecretForbidden_ready: stuck,
-  InvalidCredentials: stuck,
-  InvalidCredentials_ready: stuck,
-  Unauthorized: stuck,
-  Unauthorized_ready: stuck,
-  ProviderUnavailable: working,
-  ProviderUnavailable_ready: unwatched,
-  ProviderRateLimited: working,
-  ProviderRateLimited_ready: unwatched,
-  ProviderProtocolError: stuck,
-  ProviderProtocolError_ready: stuck,
+  ...ACCOUNT_VERDICTS,
 
   SSHKeyNotFound: stuck,
   InvalidSpec: stuck,

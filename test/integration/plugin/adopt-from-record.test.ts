@@ -1,16 +1,15 @@
 /** `kubectl vps adopt --from-record` after the loss of a cluster: restored objects regain their servers. */
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, inject, it, onTestFinished } from 'vitest';
-import { stringify } from 'yaml';
+import { describe, expect, it } from 'vitest';
 import { ADOPT_ANNOTATION, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
-import { loadCluster } from '../../../src/kube/config.ts';
 import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
 import { virtualServer, withAnnotations, withSpec, type Manifest } from '../../gen/virtual-server.ts';
-import { answerStatus, startProxy, type FaultProxy } from '../kube/proxy.ts';
+import { answerStatus } from '../kube/proxy.ts';
 import { lostOrder, sent } from '../support/creates.ts';
-import { createPlugin, noTerminal, usePlugin, type Plugin } from '../support/plugin.ts';
+import { createPlugin, noTerminal, usePlugin } from '../support/plugin.ts';
+import { pluginBehindProxy } from '../support/plugin-proxy.ts';
 import { readyServer, recordOf } from '../support/records.ts';
 import { TestNamespace } from '../support/test-namespace.ts';
 import { createWorld, type World } from '../support/world.ts';
@@ -36,21 +35,6 @@ async function loseCluster(world: World, names: readonly string[]): Promise<Virt
   return lost;
 }
 
-/** The plugin behind a proxy of the API server. */
-async function behindProxy(world: World): Promise<{ plugin: Plugin; proxy: FaultProxy }> {
-  const proxy = await startProxy(loadCluster(inject('kubeconfigPath')));
-  onTestFinished(() => proxy.close());
-  const file = join(world.journalDir, 'proxied');
-  const config = {
-    clusters: [{ name: 'front', cluster: { server: proxy.cluster.server } }],
-    users: [{ name: 'anonymous', user: {} }],
-    contexts: [{ name: 'front', context: { cluster: 'front', user: 'anonymous' } }],
-    'current-context': 'front',
-  };
-  await writeFile(file, stringify(config));
-  return { plugin: await createPlugin(folder(), world.namespace, file), proxy };
-}
-
 async function adoptOf(world: TestNamespace, name: string): Promise<string | undefined> {
   return (await world.get(name))?.metadata.annotations?.[ADOPT_ANNOTATION];
 }
@@ -71,7 +55,7 @@ describe('kubectl vps adopt --from-record', () => {
     for (const name of names) await world.waitForReason(name, 'RecordMismatch', 'Stalled');
     expect(sent(world)).toHaveLength(30);
 
-    const { plugin, proxy } = await behindProxy(world);
+    const { plugin, proxy } = await pluginBehindProxy(folder(), world);
     const shown = await plugin.kubectl([...FROM_RECORD, '--all', '--dry-run']);
     expect(shown.code).toBe(0);
     for (const [name, identifier] of identifiers) {

@@ -1,15 +1,12 @@
 /** `kubectl vps adopt -f` and `kubectl vps start-over`: many objects at once, from a CSV file. */
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { describe, expect, inject, it, onTestFinished } from 'vitest';
-import { stringify } from 'yaml';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { ADOPT_ANNOTATION, RECORD_ANNOTATION, START_OVER_ANNOTATION } from '../../../src/api/names.ts';
-import { loadCluster } from '../../../src/kube/config.ts';
 import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
 import { virtualServer, withAnnotations, withSpec } from '../../gen/virtual-server.ts';
-import { answerStatus, startProxy } from '../kube/proxy.ts';
+import { answerStatus } from '../kube/proxy.ts';
 import { sent } from '../support/creates.ts';
 import { createPlugin, noTerminal, usePlugin, type Plugin } from '../support/plugin.ts';
+import { pluginBehindProxy } from '../support/plugin-proxy.ts';
 import { readyServer } from '../support/records.ts';
 import { TestNamespace } from '../support/test-namespace.ts';
 import { createWorld, type World } from '../support/world.ts';
@@ -118,19 +115,9 @@ describe('kubectl vps adopt -f', () => {
   it('continues after a failed row, and names it', async () => {
     const world = await createWorld({ operator: false });
     for (const name of ['a', 'b', 'c']) await world.create(restored(name));
-    const proxy = await startProxy(loadCluster(inject('kubeconfigPath')));
-    onTestFinished(() => proxy.close());
+    const { plugin, proxy } = await pluginBehindProxy(folder(), world);
     proxy.intercept = ({ method, url }, response) =>
       method === 'PATCH' && url?.includes('/b?') === true && answerStatus(response, 403);
-    const file = join(world.journalDir, 'proxied');
-    const config = {
-      clusters: [{ name: 'front', cluster: { server: proxy.cluster.server } }],
-      users: [{ name: 'anonymous', user: {} }],
-      contexts: [{ name: 'front', context: { cluster: 'front', user: 'anonymous' } }],
-      'current-context': 'front',
-    };
-    await writeFile(file, stringify(config));
-    const plugin = await createPlugin(folder(), world.namespace, file);
     await csv(plugin, 'namespace,name,identifier', ',a,vs1', ',b,vs2', ',c,vs3');
     const { code, stderr } = await plugin.kubectl(['vps', 'adopt', '-f', 'list.csv', '--yes']);
     expect([code, stderr]).toEqual([
