@@ -211,7 +211,8 @@ function withNote(record: ServerRecord, note: AttemptNote): MergeResult {
     return { problem: `task is ${record.task} in the record and ${task} in the journal`, other: 'the journal' };
   }
   if (state === 'minted') return record;
-  if (!holdsSomething(record)) {
+  const isSettled = record.settled?.includes(attempt) === true;
+  if (!holdsSomething(record) && !isSettled) {
     return {
       ...record,
       attempt,
@@ -222,7 +223,7 @@ function withNote(record: ServerRecord, note: AttemptNote): MergeResult {
   }
   // You resolved it after checking with the provider, and this process did not notice. A later attempt alone proves
   // nothing: a rolled-back etcd may have lost the earlier one.
-  if (task === undefined && (record.mode === 'adopt' || record.settled?.includes(attempt) === true)) return record;
+  if (task === undefined && (record.mode === 'adopt' || isSettled)) return record;
   const time = mintedAt === undefined ? {} : { attemptedAt: mintedAt };
   const orphans = mergeOrphans(record.orphans, [{ attempt, ...time, ...(task !== undefined && { task }) }]);
   return { ...record, ...(orphans && { orphans }) };

@@ -225,6 +225,18 @@ const cases: Case[] = [
     view: own({ ...HELD, settled: ['a0'], orphans: [{ attempt: 'a0', task: 3 }] }, true),
   },
   {
+    reason: 'an earlier attempt that you have resolved does not return to a record without a server',
+    shape: { annotated: record({ settled: ['a0'] }) },
+    notes: [{ attempt: 'a0', state: 'sending' }],
+    view: own(record({ settled: ['a0'] }), false),
+  },
+  {
+    reason: 'the task of such an attempt becomes an orphan, because its number may be that of another order by now',
+    shape: { annotated: record({ settled: ['a0'] }) },
+    notes: [{ attempt: 'a0', state: 'task', task: 3 }],
+    view: own(record({ settled: ['a0'], orphans: [{ attempt: 'a0', task: 3 }] }), true),
+  },
+  {
     reason: 'an orphan that the journal knows with fewer fields is not written again',
     shape: { annotated: { ...HELD, orphans: [{ attempt: 'a0', attemptedAt: '2026-01-01T00:00:00Z', task: 3 }] } },
     notes: [{ attempt: 'a0', state: 'task', task: 3 }],
