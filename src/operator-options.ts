@@ -4,6 +4,7 @@ import type { Logger } from './base/logger.ts';
 import type { Timers } from './base/timers.ts';
 import type { LoopInstruments } from './controller/instruments.ts';
 import type { VirtualServer } from './api/virtual-server.ts';
+import type { VirtualServerSet } from './api/virtual-server-set.ts';
 import type { Client } from './kube/client.ts';
 import type { Informer } from './kube/types.ts';
 import type { Kube } from './virtual-server/kube.ts';
@@ -12,6 +13,7 @@ import type { Provider } from './provider/types.ts';
 import type { ServerInstruments } from './virtual-server/instruments.ts';
 import type { Journal } from './virtual-server/journal/journal.ts';
 import type { VisitRooms } from './virtual-server/visit/visits.ts';
+import type { Members } from './virtual-server-set/members.ts';
 
 /** Every method returns at once and never throws. */
 export interface Instruments extends ServerInstruments {
@@ -25,6 +27,12 @@ export interface OperatorOptions extends Pick<VisitRooms, 'probe'> {
   servers: Informer<VirtualServer>;
   /** Without it, the operator ignores ServerCatalogs. */
   catalogs?: { informer: Informer<ServerCatalog>; client: Pick<Client<ServerCatalog>, 'writeStatus'> };
+  /** Without it, the operator ignores VirtualServerSets. */
+  sets?: {
+    informer: Informer<VirtualServerSet>;
+    client: Pick<Client<VirtualServerSet>, 'get' | 'writeStatus'>;
+    members: Members;
+  };
   /** Without it, the operator writes no connection Secrets. */
   secrets?: Secrets;
   provider: Provider;

@@ -2,11 +2,11 @@
 import { randomBytes } from 'node:crypto';
 import { Credentials } from './accounts/credentials.ts';
 import { KeyKeeper, type SecretName } from './accounts/key-keeper.ts';
-import { CATALOG_SINGULAR, SERVER_SINGULAR } from './api/names.ts';
+import { CATALOG_SINGULAR, SERVER_SINGULAR, SET_SINGULAR } from './api/names.ts';
 import type { ServerCatalog } from './api/server-catalog.ts';
 import type { VirtualServer } from './api/virtual-server.ts';
 import { realTimers, type Timers } from './base/timers.ts';
-import { Controller } from './controller/controller.ts';
+import { Controller, type Watch } from './controller/controller.ts';
 import { Recorder } from './controller/event-recorder.ts';
 import { noLoopInstruments } from './controller/instruments.ts';
 import { OwnWrites } from './controller/own-writes.ts';
@@ -30,6 +30,8 @@ import { Unrecorded } from './virtual-server/fleet/unrecorded.ts';
 import { VirtualServerReconciler } from './virtual-server/reconciler.ts';
 import { longestStepMs } from './longest-step.ts';
 import { Visits } from './virtual-server/visit/visits.ts';
+import { Candidates } from './virtual-server-set/candidates.ts';
+import { SetReconciler, SET_WORKERS } from './virtual-server-set/reconciler.ts';
 
 export type { OperatorOptions } from './operator-options.ts';
 
@@ -65,6 +67,7 @@ export class Operator {
   readonly #unrecorded: Unrecorded;
   readonly #servers: Loop;
   readonly #catalogs: Loop | undefined;
+  readonly #sets: Loop | undefined;
   readonly #stopping = new AbortController();
   #phase: Vitals['phase'] = 'idle';
 
@@ -149,6 +152,8 @@ export class Operator {
       wake: (...secret) => reconciler.wake(...secret),
     };
     this.#catalogs = options.catalogs && this.#catalogLoop(options.catalogs, instruments);
+    // After the controller of servers: it has to know a change before a set is visited because of it.
+    this.#sets = options.sets && this.#setLoop(options.sets, instruments);
   }
 
   /** Resolves when the caches are full and the workers run. Rejects if `stop` is called before that. */
@@ -163,8 +168,8 @@ export class Operator {
     await this.#keys.prefetch(objects.filter((object) => knownRecord(object) !== undefined).map(secretOf));
     this.#losses.reportUnseen(objects);
     await this.#servers.controller.start();
-    // If the kind is not installed yet, the operator works without it; `stop` ends the wait.
-    void this.#catalogs?.controller.start().catch(() => undefined);
+    // If a kind is not installed yet, the operator works without it; `stop` ends the wait.
+    for (const loop of [this.#catalogs, this.#sets]) void loop?.controller.start().catch(() => undefined);
     if (this.#stopping.signal.aborted) return;
     this.#keys.start();
     this.#phase = 'running';
@@ -173,13 +178,14 @@ export class Operator {
 
   /** Health data for probes and metrics. */
   vitals(): Vitals {
-    const { servers, catalogs } = this.#options;
+    const { servers, catalogs, sets } = this.#options;
     const list = (): VirtualServer[] => servers.list();
     const workers = this.#options.maxConcurrentReconciles + CATALOG_WORKERS;
     return {
       phase: this.#phase,
       objects: list,
       catalogs: () => catalogs?.informer.list() ?? [],
+      sets: () => sets?.informer.list() ?? [],
       loops: Object.fromEntries(this.#loops.map(({ name, controller }) => [name, controller.vitals()])),
       longestStepMs: longestStepMs({ ...this.#options, workers }),
       pollLagMs: () => pollLagMs(list(), (uid) => this.#objects.memo(uid), this.#timers.now()),
@@ -203,7 +209,7 @@ export class Operator {
   }
 
   get #loops(): Loop[] {
-    return this.#catalogs === undefined ? [this.#servers] : [this.#servers, this.#catalogs];
+    return [this.#servers, this.#catalogs, this.#sets].filter((loop) => loop !== undefined);
   }
 
   #catalogLoop({ informer, client }: NonNullable<OperatorOptions['catalogs']>, instruments: Instruments): Loop {
@@ -230,6 +236,39 @@ export class Operator {
       instruments: instruments.loop(CATALOG_SINGULAR),
     });
     return { name: CATALOG_SINGULAR, controller, wake: (...secret) => reconciler.wake(...secret) };
+  }
+
+  #setLoop({ informer, client, members }: NonNullable<OperatorOptions['sets']>, instruments: Instruments): Loop {
+    const { servers, log, leads = () => true } = this.#options;
+    const objects = new OwnWrites(informer);
+    const candidates = new Candidates({ servers, newest: (key) => this.#objects.newest(key), sets: informer });
+    const watch: Watch<VirtualServer> = { informer: servers, toKeys: (server) => candidates.setsOf(server) };
+    const progress = new Progress(this.#timers);
+    const reconciler = new SetReconciler({
+      known: (set) => candidates.of(set),
+      sets: client,
+      members,
+      saw: (set) => objects.saw(set),
+      leads,
+      recorder: this.#recorder,
+      progress,
+      timers: this.#timers,
+      log,
+      stopping: this.#stopping.signal,
+    });
+    const controller = new Controller({
+      name: SET_SINGULAR,
+      informer,
+      objects,
+      watches: [watch],
+      reconciler,
+      workers: SET_WORKERS,
+      progress,
+      timers: this.#timers,
+      log,
+      instruments: instruments.loop(SET_SINGULAR),
+    });
+    return { name: SET_SINGULAR, controller };
   }
 
   #secretsInUse(): SecretName[] {

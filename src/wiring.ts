@@ -18,6 +18,8 @@ import { createSecrets } from './kube/secrets.ts';
 import { SERVER_CATALOGS } from './server-catalog/resource.ts';
 import { createKube } from './virtual-server/kube.ts';
 import { VIRTUAL_SERVERS } from './virtual-server/resource.ts';
+import { createMembers } from './virtual-server-set/members.ts';
+import { VIRTUAL_SERVER_SETS } from './virtual-server-set/resource.ts';
 import type { Logger } from './base/logger.ts';
 import type { Health } from './observability/health.ts';
 import { createAccess } from './observability/access.ts';
@@ -72,6 +74,11 @@ export async function wireOperator(config: Config, log: Logger, onLost: () => vo
     catalogs: {
       informer: createInformer(SERVER_CATALOGS, { http, namespaces, log }),
       client: createClient(http, SERVER_CATALOGS),
+    },
+    sets: {
+      informer: createInformer(VIRTUAL_SERVER_SETS, { http, namespaces, log }),
+      client: createClient(http, VIRTUAL_SERVER_SETS),
+      members: createMembers(http, VIRTUAL_SERVERS),
     },
     ...(config.connectionSecrets && { secrets: createSecrets(http) }),
     provider,

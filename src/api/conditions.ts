@@ -136,8 +136,19 @@ export const SET_REASONS = {
   DeletionBlocked: stuck(),
   NameTaken: stuck(),
   ProgressDeadlineExceeded: stuck(),
-} as const satisfies Record<string, Meaning>;
-export type SetReason = keyof typeof SET_REASONS;
+  MemberRejected: stuck(),
+  MembersCreated: aside('calm'),
+  MembersDeleted: aside('calm'),
+  MembersAdopted: aside('calm'),
+  MembersReleased: aside('calm'),
+};
+
+/** The reasons that Ready of a set can have, besides those of the other kinds. */
+export type SetReason = {
+  [K in keyof typeof SET_REASONS]: (typeof SET_REASONS)[K] extends Meaning ? K : never;
+}[keyof typeof SET_REASONS];
+/** The reasons of Events and conditions of any kind. */
+export type AnyReason = Reason | keyof typeof SET_REASONS;
 
 /** The reasons that Ready can have. */
 export type ReadyReason = { [K in Reason]: (typeof REASONS)[K] extends Meaning ? K : never }[Reason];

@@ -18,7 +18,7 @@ import {
 import { catalogSpecSchema, catalogStatusSchema } from './server-catalog.ts';
 import { structuralSchema, type StructuralSchema, type ValidationRule } from './structural-schema.ts';
 import { specSchema, statusSchema } from './virtual-server.ts';
-import { MAX_SET_NAME, setSpecSchema, setStatusSchema } from './virtual-server-set.ts';
+import { SET_NAME, setSpecSchema, setStatusSchema } from './virtual-server-set.ts';
 
 /** The fields that an order sends. Once the order may have been sent, a change would misrepresent the server. */
 export const LOCKED_FIELDS = ['product', 'image', 'diskSize', 'sshKeys', 'sshKeysFrom'] as const;
@@ -159,11 +159,8 @@ export function virtualServerSetCrd(): object {
     'A VirtualServerSet keeps a number of equal paid virtual servers: it orders and cancels them by its replicas.';
   const root = rootSchema(SET_KIND, description, structuralSchema(setSpecSchema), structuralSchema(setStatusSchema));
   const names = { kind: SET_KIND, plural: SET_PLURAL, singular: SET_SINGULAR, shortNames: [SET_SHORT_NAME] };
-  const rule = {
-    rule: `size(self.metadata.name) <= ${MAX_SET_NAME} && self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')`,
-    message: `the name of a set must be a DNS label of at most ${MAX_SET_NAME} characters, because its members are called NAME-0, NAME-1, ...`,
-  };
-  return definition(names, { ...root, 'x-kubernetes-validations': [rule] }, SET_COLUMNS, { scale: SCALE });
+  const { rule, message } = SET_NAME;
+  return definition(names, { ...root, 'x-kubernetes-validations': [{ rule, message }] }, SET_COLUMNS, { scale: SCALE });
 }
 
 interface Names {

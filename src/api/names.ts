@@ -9,7 +9,7 @@ export const SERVER_SINGULAR = 'virtualserver';
 
 /** Name of the CustomResourceDefinition. */
 export const SERVER_DEFINITION = `${SERVER_PLURAL}.${GROUP}`;
-/** On the CustomResourceDefinition: confirms its deletion, and with it the cancellation of all servers. */
+/** On a CustomResourceDefinition: confirms its deletion, and with it the cancellation of all its servers. */
 export const ALLOW_DELETION_ANNOTATION = `${GROUP}/allow-deletion`;
 
 /** Not `vs`, which is the short name of VolumeSnapshot. */
@@ -53,12 +53,14 @@ export const SET_KIND = 'VirtualServerSet';
 export const SET_PLURAL = 'virtualserversets';
 export const SET_SINGULAR = 'virtualserverset';
 export const SET_SHORT_NAME = 'vpsset';
+/** Name of the CustomResourceDefinition. */
+export const SET_DEFINITION = `${SET_PLURAL}.${GROUP}`;
 
 /** On a member: the name of its set. Removing it releases the member. */
 export const SET_LABEL = `${GROUP}/set`;
 /** On a member: the short name of the revision that it was created from. */
 export const REVISION_LABEL = `${GROUP}/revision`;
 /** On a member: what its set wrote to it last, besides the fields of the order. */
-export const MEMBER_TEMPLATE = `${GROUP}/template`;
+export const MEMBER_TEMPLATE_ANNOTATION = `${GROUP}/template`;
 /** On a member: the set deletes it before the others. */
-export const MEMBER_DELETE_FIRST = `${GROUP}/delete-first`;
+export const MEMBER_DELETE_FIRST_ANNOTATION = `${GROUP}/delete-first`;

@@ -2,20 +2,34 @@
 import * as z from 'zod';
 import { conditionsSchema, secretName, type ObjectMeta } from './meta.ts';
 import { GROUP } from './names.ts';
-import { ruled } from './rules.ts';
+import { matching, ruled } from './rules.ts';
 import { specSchema } from './virtual-server.ts';
 
 export const MAX_REPLICAS = 10_000;
 /** Maximum length of a set's name: a member's name adds a hyphen and five digits, and must be a DNS label. */
-export const MAX_SET_NAME = 57;
+const MAX_SET_NAME = 57;
+const LABEL = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$';
+/** A rule of the whole object, for the API server and for code that writes a manifest. */
+export const SET_NAME = {
+  rule: `size(self.metadata.name) <= ${MAX_SET_NAME} && self.metadata.name.matches('${LABEL}')`,
+  message: `the name of a set must be a DNS label of at most ${MAX_SET_NAME} characters, because its members are called NAME-0, NAME-1, ...`,
+  holds: (name: string): boolean => name.length <= MAX_SET_NAME && new RegExp(LABEL).test(name),
+};
 /** How many revisions a status keeps, and the maximum length of all of them as JSON. */
 export const MAX_REVISIONS = 10;
 export const REVISIONS_LENGTH = 65_536;
 
 /** Maximum number of labels, and of annotations, in a template. */
 const MAX_ENTRIES = 32;
+/** The name of a label or an annotation; without this rule, the API server would accept the set and refuse its members. */
+const KEY = '^([a-zA-Z0-9][-a-zA-Z0-9.]*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$';
 /** Maximum length of the value of an annotation in a template. */
 const ANNOTATION_LENGTH = 1_024;
+/**
+ * Maximum length of all labels of a template, and of all its annotations. The operator writes both to an annotation of each
+ * member, as JSON, where a character may become six, and keeps 16,384 characters of that annotation.
+ */
+const ENTRIES_LENGTH = 2_048;
 
 const count = z.int().min(0).max(2147483647);
 const revision = z.string().max(64);
@@ -31,14 +45,37 @@ const amount = (description: string) =>
         : /^(100|[1-9]?[0-9])%$/.test(value),
   }).describe(description);
 
-const entries = (valueLength: number, description: string) =>
-  ruled(z.record(z.string().max(317), z.string().max(valueLength)).meta({ maxProperties: MAX_ENTRIES }), {
-    rule: `self.all(key, !key.startsWith('${GROUP}/'))`,
-    message: `must not begin with ${GROUP}/, which is for single objects`,
-    holds: (map) => Object.keys(map).every((key) => !key.startsWith(`${GROUP}/`)),
-  })
+const sizeOf = (map: Record<string, string>): number =>
+  Object.entries(map).reduce((sum, [key, value]) => sum + key.length + value.length, 0);
+
+const entries = (value: z.ZodString, description: string) =>
+  ruled(
+    z.record(z.string().max(317), value).meta({ maxProperties: MAX_ENTRIES }),
+    {
+      rule: `self.all(key, !key.startsWith('${GROUP}/'))`,
+      message: `must not begin with ${GROUP}/, which is for single objects`,
+      holds: (map) => Object.keys(map).every((key) => !key.startsWith(`${GROUP}/`)),
+    },
+    {
+      rule: `self.all(key, key.matches(r'${KEY}'))`,
+      message:
+        'names must be like "tier" or "example.org/tier": letters, digits, "-", "_" and ".", at most 63 after the "/"',
+      holds: (map) => Object.keys(map).every((key) => new RegExp(KEY).test(key)),
+    },
+    {
+      rule: `self.map(key, size(key) + size(self[key])).sum() <= ${ENTRIES_LENGTH}`,
+      message: `names and values must have at most ${ENTRIES_LENGTH} characters together`,
+      holds: (map) => sizeOf(map) <= ENTRIES_LENGTH,
+    },
+  )
     .optional()
     .describe(description);
+
+const labelValue = matching(
+  z.string().max(63),
+  '^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$',
+  'must be the value of a label: letters, digits, "-", "_" and ".", with a letter or a digit first and last',
+);
 
 const rollingUpdateSchema = ruled(
   z.object({
@@ -60,8 +97,8 @@ const templateSchema = ruled(
   z.object({
     metadata: z
       .object({
-        labels: entries(63, 'Labels of the members, besides those that the operator sets.'),
-        annotations: entries(ANNOTATION_LENGTH, 'Annotations of the members.'),
+        labels: entries(labelValue, 'Labels of the members, besides those that the operator sets.'),
+        annotations: entries(z.string().max(ANNOTATION_LENGTH), 'Annotations of the members.'),
       })
       .optional()
       .describe('Metadata of the members.'),

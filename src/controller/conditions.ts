@@ -4,6 +4,7 @@ import {
   SET_REASONS,
   hasTrait,
   type Meaning,
+  type AnyReason,
   type ReadyReason,
   type Reason,
   type SetReason,
@@ -109,7 +110,7 @@ export function currentReason(conditions: readonly Condition[] | undefined): str
 
 export interface EventNote {
   type: 'Normal' | 'Warning';
-  reason: Reason;
+  reason: AnyReason;
   note: string;
 }
 
@@ -137,5 +138,5 @@ export function transitions(
 /** An Event carries the same text as a condition of the same reason. */
 export function eventOf({ reason, message }: Pick<Condition, 'reason' | 'message'>): EventNote {
   const type = hasTrait(reason, 'calm') ? 'Normal' : 'Warning';
-  return { type, reason: reason as Reason, note: explained(reason, message) };
+  return { type, reason: reason as AnyReason, note: explained(reason, message) };
 }

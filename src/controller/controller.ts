@@ -18,9 +18,10 @@ export interface Reconciler<T> {
   /**
    * Reconciles one object. `key` is `namespace/name`; `object` is the newest known version, or undefined if the object
    * does not exist. Resolves with the delay until the next visit (ms); without one, the next change triggers it. If it
-   * throws, the visit fails. Never called twice at the same time for one key.
+   * throws, the visit fails. `postponed`: the visit did nothing yet, so it ends no backoff. Never called twice at the same
+   * time for one key.
    */
-  reconcile(key: string, object: T | undefined): Promise<{ requeueAfterMs?: number | undefined }>;
+  reconcile(key: string, object: T | undefined): Promise<{ requeueAfterMs?: number | undefined; postponed?: boolean }>;
 }
 
 /** The newest known versions of the objects of a kind, from the informer and from this process's own writes. */
@@ -167,8 +168,8 @@ export class Controller<T extends KubeObject> {
   async #visit(key: string, object: T | undefined): Promise<VisitResult> {
     const { reconciler, log } = this.#options;
     try {
-      const { requeueAfterMs } = await reconciler.reconcile(key, object);
-      this.#queue.forget(key);
+      const { requeueAfterMs, postponed = false } = await reconciler.reconcile(key, object);
+      if (!postponed) this.#queue.forget(key);
       if (requeueAfterMs === undefined) return 'success';
       this.#queue.addAfter(key, requeueAfterMs);
       return 'requeue_after';

@@ -1,4 +1,4 @@
-/** Reads whether a CustomResourceDefinition is being deleted, and whether an annotation allows that. */
+/** Reads whether a CustomResourceDefinition exists, or is being deleted, and whether an annotation allows that. */
 import { ALLOW_DELETION_ANNOTATION } from '../api/names.ts';
 import { KubeError } from './error.ts';
 import type { KubeHttp } from './http.ts';
@@ -13,7 +13,9 @@ interface PartialDefinition {
 
 export async function readDefinition(http: KubeHttp, name: string): Promise<DefinitionState> {
   const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`;
-  const { metadata } = ((await http.call({ path, accept: METADATA_ONLY })) ?? {}) as PartialDefinition;
+  const answer = await http.call({ path, accept: METADATA_ONLY, absent: name });
+  if (answer === undefined) return 'missing';
+  const { metadata } = (answer ?? {}) as PartialDefinition;
   if (metadata?.name !== name) throw new KubeError('BadResponse', `the answer is not ${name}`);
   if (metadata.deletionTimestamp === undefined) return 'kept';
   return metadata.annotations?.[ALLOW_DELETION_ANNOTATION] === 'true' ? 'deletionAllowed' : 'deleting';

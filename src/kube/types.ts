@@ -34,7 +34,7 @@ export interface SecretReader {
  * Deleting the CustomResourceDefinition deletes every object, although no user asked to delete any single one. An
  * annotation can allow it.
  */
-export type DefinitionState = 'kept' | 'deleting' | 'deletionAllowed';
+export type DefinitionState = 'kept' | 'deleting' | 'deletionAllowed' | 'missing';
 
 /** How a call to the API server can fail. */
 export type KubeErrorCode =

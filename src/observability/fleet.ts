@@ -1,6 +1,6 @@
 /** Counts the VirtualServers from the cache on every call, so no number can drift. Pure. */
 import { currentReason } from '../controller/conditions.ts';
-import { REASONS, hasTrait } from '../api/conditions.ts';
+import { REASONS, SET_REASONS, hasTrait } from '../api/conditions.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import type { Condition } from '../api/meta.ts';
 import { hasRunningServer, isLetGo } from '../virtual-server/decision/running.ts';
@@ -30,6 +30,7 @@ interface Standee {
   status?: { conditions?: Condition[] | undefined };
 }
 
+const KNOWN: ReadonlySet<string> = new Set([...Object.keys(REASONS), ...Object.keys(SET_REASONS)]);
 const READY: ReadonlySet<string> = new Set(['True', 'False', 'Unknown']);
 
 /** `now` is in ms since the epoch. */
@@ -74,7 +75,7 @@ export function countStandings(objects: readonly Standee[]): Standing[] {
 function standing({ status }: Standee): { ready: string; reason: string } {
   const ready = status?.conditions?.find(({ type }) => type === 'Ready')?.status ?? 'Unknown';
   const reason = currentReason(status?.conditions) ?? 'Pending';
-  return { ready: READY.has(ready) ? ready : 'Unknown', reason: Object.hasOwn(REASONS, reason) ? reason : 'Other' };
+  return { ready: READY.has(ready) ? ready : 'Unknown', reason: KNOWN.has(reason) ? reason : 'Other' };
 }
 
 /** The period and currency of the price are unknown. A server without a price adds 0. */

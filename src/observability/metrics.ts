@@ -1,10 +1,12 @@
 /** Sets the metrics of series.ts: counts reported events, and reads all other values when a page is requested. */
-import { CATALOG_SINGULAR, SERVER_SINGULAR } from '../api/names.ts';
+import { CATALOG_SINGULAR, SERVER_SINGULAR, SET_SINGULAR } from '../api/names.ts';
 import type { LoopInstruments } from '../controller/instruments.ts';
 import type { LoopVitals } from '../controller/vitals.ts';
 import type { KubeRequestInfo } from '../kube/http.ts';
+import type { VirtualServerSet, VirtualServerSetStatus } from '../api/virtual-server-set.ts';
 import type { ServerInstruments } from '../virtual-server/instruments.ts';
 import type { LoginResult, Operation, RequestInfo } from '../provider/index.ts';
+import { limitsOf } from '../virtual-server-set/decision/limits.ts';
 import { countFleet, countStandings, type Standing } from './fleet.ts';
 import type { Page } from './page-server.ts';
 import { PROVIDER_RESULTS, providerResult } from './provider-result.ts';
@@ -25,7 +27,7 @@ export interface Observed {
   now: number;
 }
 
-const LOOPS = [SERVER_SINGULAR, CATALOG_SINGULAR];
+const LOOPS = [SERVER_SINGULAR, CATALOG_SINGULAR, SET_SINGULAR];
 const LEASE = { name: 'vps-operator' };
 const VISIT_RESULTS = ['success', 'error', 'requeue', 'requeue_after'] as const;
 const LOGIN_RESULTS: readonly LoginResult[] = ['success', 'refused', 'error'];
@@ -130,6 +132,8 @@ export class Metrics implements ServerInstruments {
     const fleet = countFleet(vitals.objects(), now);
     setStandings(series.servers, fleet.servers);
     setStandings(series.catalogs, countStandings(vitals.catalogs()));
+    setStandings(series.sets, countStandings(vitals.sets()));
+    lookAtSets(series, vitals.sets());
     series.price.set(fleet.price);
     series.namespaceServers.reset();
     series.namespacePrice.reset();
@@ -161,6 +165,27 @@ export class Metrics implements ServerInstruments {
       if (!this.#faulty) this.#onFault(error);
       this.#faulty = true;
     }
+  }
+}
+
+const MEMBER_STATES = {
+  all: 'replicas',
+  ready: 'readyReplicas',
+  updated: 'updatedReplicas',
+  available: 'availableReplicas',
+  terminating: 'terminatingReplicas',
+  unresolved: 'unresolvedReplicas',
+} as const satisfies Record<string, keyof VirtualServerSetStatus>;
+
+function lookAtSets(series: Series, sets: readonly VirtualServerSet[]): void {
+  for (const gauge of [series.setReplicas, series.setMembers, series.setMinAvailable, series.setPrice]) gauge.reset();
+  for (const { metadata, spec, status } of sets) {
+    const labels = { object_namespace: metadata.namespace, set: metadata.name };
+    series.setReplicas.set(labels, spec.replicas);
+    series.setMinAvailable.set(labels, limitsOf(spec).available);
+    series.setPrice.set(labels, status?.price ?? 0);
+    for (const [state, field] of Object.entries(MEMBER_STATES))
+      series.setMembers.set({ ...labels, state }, status?.[field] ?? 0);
   }
 }
 

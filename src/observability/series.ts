@@ -63,6 +63,13 @@ export function createSeries() {
       'ready',
       'reason',
     ),
+    sets: gauge(
+      'vps_operator_sets',
+      'VirtualServerSets by the status of Ready and the current reason.',
+      'ready',
+      'reason',
+    ),
+    ...setSeries(gauge),
     price: gauge('vps_operator_servers_price', "Sum of the prices of all running servers, in the provider's own unit."),
     namespaceServers: gauge(
       'vps_operator_namespace_servers',
@@ -130,6 +137,37 @@ type MakeHistogram = <L extends string = never>(
   buckets: number[],
   ...labels: L[]
 ) => Histogram<L>;
+
+/** By set, as kube-state-metrics does for Deployments: sets are few, and their members are never a label. */
+function setSeries(gauge: MakeGauge) {
+  return {
+    setReplicas: gauge(
+      'vps_operator_set_spec_replicas',
+      'How many servers the VirtualServerSet wants.',
+      'object_namespace',
+      'set',
+    ),
+    setMembers: gauge(
+      'vps_operator_set_status_replicas',
+      'Members of the VirtualServerSet by state, as its status counts them.',
+      'object_namespace',
+      'set',
+      'state',
+    ),
+    setMinAvailable: gauge(
+      'vps_operator_set_min_available',
+      'How many members the VirtualServerSet keeps available: replicas less maxUnavailable.',
+      'object_namespace',
+      'set',
+    ),
+    setPrice: gauge(
+      'vps_operator_set_status_price',
+      "Sum of the prices of the running members, in the provider's own unit.",
+      'object_namespace',
+      'set',
+    ),
+  };
+}
 
 /** Same names as in controller-runtime, so existing dashboards work. */
 function controllerSeries(counter: MakeCounter, gauge: MakeGauge, histogram: MakeHistogram) {

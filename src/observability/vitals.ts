@@ -1,6 +1,7 @@
 /** Health data of a running operator. Values that take time to compute are functions. */
 import type { ServerCatalog } from '../api/server-catalog.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
+import type { VirtualServerSet } from '../api/virtual-server-set.ts';
 import type { LoopVitals } from '../controller/vitals.ts';
 
 /** All durations are in ms. */
@@ -10,6 +11,7 @@ export interface Vitals {
   /** Every object in the cache. */
   objects: () => readonly VirtualServer[];
   catalogs: () => readonly ServerCatalog[];
+  sets: () => readonly VirtualServerSet[];
   /** Loops by the name of their controller. */
   loops: Readonly<Record<string, LoopVitals>>;
   /** If all workers of a loop are busy and make no progress for this long, they are stuck. */

@@ -5,12 +5,12 @@ import { FIELD_MANAGER, MERGE_PATCH } from '../kube/client.ts';
 import type { KubeHttp } from '../kube/http.ts';
 import { listAll } from '../kube/list.ts';
 import { collectionOf, pathOf, type Resource } from '../kube/resource.ts';
-import type { SetAction } from './decision/plan.ts';
+import type { SetAction } from './decision/action.ts';
 import { ownerOf } from './decision/template.ts';
 
 export interface Members {
-  /** Every VirtualServer of the namespace, never from a cache. Throws KubeError. */
-  list(namespace: string): Promise<VirtualServer[]>;
+  /** Every VirtualServer of the namespace, never from a cache. Throws KubeError; `signal` ends the request. */
+  list(namespace: string, signal: AbortSignal): Promise<VirtualServer[]>;
   /** Throws KubeError: 409 for a name that is taken and for a stale version, 404 gone, 422 for a re-created object. */
   perform(set: VirtualServerSet, action: SetAction): Promise<void>;
 }
@@ -18,10 +18,10 @@ export interface Members {
 const JSON_PATCH = 'application/json-patch+json';
 const PAGE = { pageSize: 500, pageBytes: 8 * 1024 * 1024, objectBytes: 16 * 1024 * 1024 };
 
-export function createMembers(http: KubeHttp, resource: Resource<VirtualServer>, signal: AbortSignal): Members {
+export function createMembers(http: KubeHttp, resource: Resource<VirtualServer>): Members {
   const query = { fieldManager: FIELD_MANAGER };
   return {
-    async list(namespace) {
+    async list(namespace, signal) {
       const { objects } = await listAll(http, resource, { namespace, ...PAGE, signal }, () => undefined);
       return objects;
     },

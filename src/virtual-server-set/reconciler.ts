@@ -1,24 +1,36 @@
 /** Carries out the plans of sets: looks live before it creates or deletes anything, and writes the status. */
+import { SET_KIND } from '../api/names.ts';
+import type { VirtualServer } from '../api/virtual-server.ts';
 import type { VirtualServerSet, VirtualServerSetStatus } from '../api/virtual-server-set.ts';
 import type { Logger } from '../base/logger.ts';
 import type { Timers } from '../base/timers.ts';
+import { transitions, type EventNote } from '../controller/conditions.ts';
 import type { Reconciler } from '../controller/controller.ts';
+import type { Recorder } from '../controller/event-recorder.ts';
+import type { Progress } from '../controller/progress.ts';
 import type { Client } from '../kube/client.ts';
 import { KubeError } from '../kube/error.ts';
 import { isDeepEqual } from '../kube/merge-patch.ts';
 import { keyOf } from '../kube/resource.ts';
-import { planSet, type Plan, type SetAction } from './decision/plan.ts';
+import { eventsOf, memberNameOf, type Rejection, type SetAction } from './decision/action.ts';
+import { planSet, type Plan, type Seen } from './decision/plan.ts';
 import type { Members } from './members.ts';
 
+/** The longest visit acts a hundred times, so a worker that waits for the API server must not hold up other sets. */
+export const SET_WORKERS = 4;
+
 export interface SetReconcilerOptions {
-  /** The newest known VirtualServers of a namespace. */
-  known: (namespace: string) => Parameters<typeof planSet>[1]['objects'];
+  /** The newest known VirtualServers that concern the set. */
+  known: (set: VirtualServerSet) => readonly VirtualServer[];
   sets: Pick<Client<VirtualServerSet>, 'get' | 'writeStatus'>;
   members: Members;
   /** Called with every version that a write or a live read returned. */
   saw: (set: VirtualServerSet) => void;
   /** True while no other process can be the leader. */
   leads: () => boolean;
+  recorder: Pick<Recorder, 'record'>;
+  /** Every step of a visit is marked here. */
+  progress: Pick<Progress, 'mark'>;
   timers: Pick<Timers, 'now' | 'monotonic'>;
   log: Logger;
   /** Once it fires, nothing is written anymore. */
@@ -27,8 +39,25 @@ export interface SetReconcilerOptions {
 
 /** A set is visited at most this often (ms), however many of its members change. */
 const PAUSE_MS = 1_000;
+/** Pause after a plan from a cache of which the API server refused every action (ms). */
+const BEHIND_MS = 30_000;
 /** How long a live list is good for (ms), as before every DELETE of a server. */
 const FRESH_MS = 30_000;
+
+/** What a plan was made of. */
+interface Look {
+  set: VirtualServerSet;
+  seen: Seen;
+  plan: Plan;
+}
+
+/** What became of a plan. */
+interface Outcome {
+  done: SetAction[];
+  /** The error that ended the step, or that of the first rejection. */
+  failure?: Error;
+  rejection?: Rejection;
+}
 
 export class SetReconciler implements Reconciler<VirtualServerSet> {
   readonly #options: SetReconcilerOptions;
@@ -39,69 +68,94 @@ export class SetReconciler implements Reconciler<VirtualServerSet> {
     this.#options = options;
   }
 
-  async reconcile(key: string, set: VirtualServerSet | undefined): Promise<{ requeueAfterMs?: number }> {
+  async reconcile(
+    key: string,
+    set: VirtualServerSet | undefined,
+  ): Promise<{ requeueAfterMs?: number; postponed?: boolean }> {
     if (set === undefined) {
       this.#visited.delete(key);
       return {};
     }
     const { timers, known, stopping } = this.#options;
     const pauseMs = (this.#visited.get(key) ?? -Infinity) + PAUSE_MS - timers.monotonic();
-    if (pauseMs > 0) return { requeueAfterMs: pauseMs };
+    if (pauseMs > 0) return { requeueAfterMs: pauseMs, postponed: true };
     this.#visited.set(key, timers.monotonic());
-    const first = planSet(set, { objects: known(set.metadata.namespace), live: false }, timers.now());
+    const cached = { objects: known(set), live: false };
+    const first = { set, seen: cached, plan: planSet(set, cached, timers.now()) };
     if (stopping.aborted) return {};
     const seenAt = timers.monotonic();
-    const decided = first.look ? await this.#lookLive(set) : { set, plan: first };
-    if (decided === undefined) return {};
-    const failure = await this.#act(decided.set, decided.plan, seenAt);
-    await this.#writeStatus(decided.set, decided.plan.status);
+    const look = first.plan.look ? await this.#lookLive(set) : first;
+    if (look === undefined) return {};
+    const { done, failure, rejection } = await this.#act(look, seenAt);
+    const { status } = rejection === undefined ? look.plan : planSet(look.set, look.seen, timers.now(), rejection);
+    await this.#writeStatus(look.set, status, eventsOf(done));
     if (failure !== undefined) throw failure;
-    // What was done shows only in the next plan.
-    const requeueAfterMs = decided.plan.actions.length > 0 ? PAUSE_MS : decided.plan.afterMs;
+    // What was done shows only in the next plan. A cache that is behind triggers a visit when it catches up.
+    const pauseAfterMs = done.length > 0 || look.seen.live ? PAUSE_MS : BEHIND_MS;
+    const requeueAfterMs = look.plan.actions.length > 0 ? pauseAfterMs : look.plan.afterMs;
     return requeueAfterMs === undefined ? {} : { requeueAfterMs };
   }
 
   /** Plans again with what the API server shows now; undefined if the set is gone. */
-  async #lookLive({ metadata }: VirtualServerSet): Promise<{ set: VirtualServerSet; plan: Plan } | undefined> {
-    const { sets, members, saw, timers } = this.#options;
+  async #lookLive({ metadata }: VirtualServerSet): Promise<Look | undefined> {
+    const { sets, members, saw, progress, timers, stopping } = this.#options;
     const { namespace, name, uid } = metadata;
     // The set before its members: if the set is deleted or scaled down in between, the next visit sees that.
     const set = await sets.get(namespace, name);
+    progress.mark();
     if (set?.metadata.uid !== uid) return undefined;
     saw(set);
-    const objects = await members.list(namespace);
-    return { set, plan: planSet(set, { objects, live: true }, timers.now()) };
+    const seen = { objects: await members.list(namespace, stopping), live: true };
+    progress.mark();
+    return { set, seen, plan: planSet(set, seen, timers.now()) };
   }
 
-  /** Resolves with the error that ended the step. Another writer of an object wins: the next plan starts from there. */
-  async #act(set: VirtualServerSet, { actions }: Plan, seenAt: number): Promise<Error | undefined> {
-    const { members, leads, timers, log, stopping } = this.#options;
+  /**
+   * Another writer of an object wins: the next plan starts from there. A rejected action holds up no other member, but
+   * after a rejected create, the API server would reject the next one too.
+   */
+  async #act({ set, plan: { actions } }: Look, seenAt: number): Promise<Outcome> {
+    const { members, leads, progress, timers, log, stopping } = this.#options;
+    const outcome: Outcome = { done: [] };
     for (const action of actions) {
       if (stopping.aborted || !leads() || timers.monotonic() - seenAt > FRESH_MS) break;
-      const fields = { set: keyOf(set), action: action.type, member: nameOf(action) };
+      const fields = { set: keyOf(set), action: action.type, member: memberNameOf(action) };
       try {
         await members.perform(set, action);
+        outcome.done.push(action);
         log.info(fields, 'set acted on a member');
       } catch (error) {
-        if (!isOvertaken(error, action)) return error as Error;
-        log.debug({ ...fields, err: error }, 'set was overtaken');
+        const failure = error as Error;
+        if (isOvertaken(failure, action)) log.debug({ ...fields, err: failure }, 'set was overtaken');
+        else if (isRejection(failure)) {
+          outcome.failure ??= failure;
+          outcome.rejection ??= { action, message: failure.message };
+          if (action.type === 'create') break;
+        } else return { ...outcome, failure };
       }
+      progress.mark();
     }
-    return undefined;
+    return outcome;
   }
 
-  async #writeStatus(set: VirtualServerSet, status: VirtualServerSetStatus): Promise<void> {
-    const { sets, saw, stopping } = this.#options;
-    if (stopping.aborted || isDeepEqual(set.status, status)) return;
+  async #writeStatus(set: VirtualServerSet, status: VirtualServerSetStatus, events: EventNote[]): Promise<void> {
+    const { sets, saw, recorder, stopping } = this.#options;
+    const isChanged = !isDeepEqual(set.status, status);
+    const changes = isChanged ? transitions(set.status?.conditions, status.conditions) : [];
+    recorder.record(SET_KIND, set, 'ReconcileSet', [...events, ...changes]);
+    if (stopping.aborted || !isChanged) return;
     saw(await sets.writeStatus(set.metadata, set.status, status));
   }
 }
 
-const nameOf = (action: SetAction): string => (action.type === 'create' ? action.manifest.metadata.name : action.name);
+/** The API server understood the request and will not accept it. */
+const REJECTIONS: ReadonlySet<string> = new Set(['Invalid', 'Forbidden', 'Rejected']);
+
+const isRejection = (error: Error): boolean => error instanceof KubeError && REJECTIONS.has(error.code);
 
 /** The object is another version than the plan saw, is gone, or has a name that was free. */
 function isOvertaken(error: unknown, { type }: SetAction): boolean {
   if (!(error instanceof KubeError)) return false;
-  // A patch of a re-created object answers 422; a create does so for a manifest that the API server rejects.
-  return error.code === 'Conflict' || error.code === 'NotFound' || (error.code === 'Invalid' && type !== 'create');
+  // A test of a JSON patch that fails answers 422.
+  return error.code === 'Conflict' || error.code === 'NotFound' || (error.code === 'Invalid' && type === 'release');
 }

@@ -1,6 +1,6 @@
 /** VirtualServerSets for tests, and members in any state, as the API server stores them. */
 import type { ReadyReason } from '../../src/api/conditions.ts';
-import { API_VERSION, MEMBER_TEMPLATE, SET_KIND, SET_LABEL } from '../../src/api/names.ts';
+import { API_VERSION, MEMBER_TEMPLATE_ANNOTATION, SET_KIND, SET_LABEL } from '../../src/api/names.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../src/api/virtual-server.ts';
 import type { VirtualServerSet, VirtualServerSetSpec } from '../../src/api/virtual-server-set.ts';
 import { withVerdict } from '../../src/controller/conditions.ts';
@@ -79,7 +79,10 @@ export function member(set: VirtualServerSet, ordinal: number, shape: MemberShap
       ...base.metadata,
       creationTimestamp: new Date(NOW - ageSeconds * 1000).toISOString(),
       labels: { [SET_LABEL]: metadata.labels[SET_LABEL] ?? '' },
-      annotations: { [MEMBER_TEMPLATE]: metadata.annotations[MEMBER_TEMPLATE] ?? '', ...shape.annotations },
+      annotations: {
+        [MEMBER_TEMPLATE_ANNOTATION]: metadata.annotations[MEMBER_TEMPLATE_ANNOTATION] ?? '',
+        ...shape.annotations,
+      },
       ownerReferences: [{ kind: kind ?? '', name: name ?? '', uid: uid ?? '', controller: controller === true }],
       ...(shape.deleting === true && { deletionTimestamp: '2026-01-02T00:00:00Z' }),
     },

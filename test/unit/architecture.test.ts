@@ -79,10 +79,10 @@ const MAY_IMPORT: Record<string, string[]> = {
   'virtual-server': ['accounts', 'api', 'base', 'controller', 'kube', 'provider'],
   'server-catalog': ['accounts', 'api', 'base', 'controller', 'kube', 'provider'],
   'virtual-server-set': ['api', 'base', 'controller', 'kube'],
-  observability: ['api', 'base', 'config', 'controller', 'kube', 'provider', 'virtual-server'],
+  observability: ['api', 'base', 'config', 'controller', 'kube', 'provider', 'virtual-server', 'virtual-server-set'],
   // No code of the operator.
   simulator: ['base'],
-  cli: ['api', 'base', 'controller', 'kube', 'virtual-server'],
+  cli: ['api', 'base', 'controller', 'kube', 'virtual-server', 'virtual-server-set'],
   top: [
     'accounts',
     'api',
@@ -94,6 +94,7 @@ const MAY_IMPORT: Record<string, string[]> = {
     'provider',
     'server-catalog',
     'virtual-server',
+    'virtual-server-set',
   ],
 };
 

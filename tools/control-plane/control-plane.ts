@@ -30,7 +30,14 @@ interface ControlPlaneOptions {
   /** Folder of CustomResourceDefinitions to install, possibly empty; default deploy/crds. */
   crds?: string;
   /** Also runs kube-controller-manager, which deletes namespaces and owned objects, and type-checks policies. */
-  controllerManager?: boolean;
+  controllerManager?: boolean | ControllerManagerOptions;
+}
+
+interface ControllerManagerOptions {
+  /** Controllers to run besides ours, such as `horizontal-pod-autoscaler-controller`. */
+  controllers?: string[];
+  /** Additional kube-controller-manager flags, without dashes; they override ours. */
+  flags?: Record<string, string>;
 }
 
 export interface ControlPlane {
@@ -61,7 +68,9 @@ const CONTROLLERS = [
   'namespace-controller',
   'garbage-collector-controller',
   'resourcequota-controller',
+  // Fills the roles view, edit and admin.
   'clusterrole-aggregation-controller',
+  // Type-checks admission policies.
   'validatingadmissionpolicy-status-controller',
 ];
 const DEFAULT_CRDS = join(import.meta.dirname, '../../deploy/crds');
@@ -72,7 +81,8 @@ const DEFAULT_CRDS = join(import.meta.dirname, '../../deploy/crds');
  */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const progress = options.progress ?? (() => undefined);
-  const binaries = await resolveBinaries(progress, { controllerManager: options.controllerManager ?? false });
+  const controllerManager = options.controllerManager === true ? {} : options.controllerManager || undefined;
+  const binaries = await resolveBinaries(progress, { controllerManager: controllerManager !== undefined });
   const folder = await mkdtemp(join(tmpdir(), 'vps-operator-control-plane-'));
   const processes = createProcessGroup(folder);
   try {
@@ -95,8 +105,9 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     const kubeconfigPath = await writeKubeconfig(folder, admin, 'admin');
     await installCRDs(admin, [options.crds ?? DEFAULT_CRDS], { errorIfPathMissing: false });
     await apiServer.waitUntil(() => listsEveryKind(admin), START_MS);
-    if (binaries.kubeControllerManager !== undefined && options.controllerManager) {
-      processes.start('kube-controller-manager', binaries.kubeControllerManager, controllerManagerArgs(kubeconfigPath));
+    if (binaries.kubeControllerManager !== undefined && controllerManager !== undefined) {
+      const managerArgs = controllerManagerArgs(kubeconfigPath, controllerManager);
+      processes.start('kube-controller-manager', binaries.kubeControllerManager, managerArgs);
     }
 
     /** Runs `change` on etcd's folder while etcd is stopped. */
@@ -216,19 +227,26 @@ function apiServerArgs({ folder, port, etcdUrl, auditLog, flags }: ApiServerSett
     }),
     ...flags,
   };
-  return Object.entries(all).map(([name, value]) => `--${name}=${value}`);
+  return asArguments(all);
 }
 
-function controllerManagerArgs(kubeconfigPath: string): string[] {
-  return [
-    `--kubeconfig=${kubeconfigPath}`,
-    // The third controller fills the roles view, edit and admin; the last one type-checks admission policies.
-    `--controllers=${CONTROLLERS.join(',')}`,
-    '--leader-elect=false',
-    '--secure-port=0',
-    '--kube-api-qps=200',
-    '--kube-api-burst=400',
-  ];
+function controllerManagerArgs(
+  kubeconfigPath: string,
+  { controllers = [], flags = {} }: ControllerManagerOptions,
+): string[] {
+  return asArguments({
+    kubeconfig: kubeconfigPath,
+    controllers: [...CONTROLLERS, ...controllers].join(','),
+    'leader-elect': 'false',
+    'secure-port': '0',
+    'kube-api-qps': '200',
+    'kube-api-burst': '400',
+    ...flags,
+  });
+}
+
+function asArguments(flags: Record<string, string>): string[] {
+  return Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
 }
 
 async function writeKubeconfig(folder: string, config: RestConfig, user: string): Promise<string> {

@@ -44,4 +44,10 @@ export function ordinalOf(set: string, name: string): number | undefined {
   return /^(0|[1-9][0-9]{0,4})$/.test(digits) ? Number(digits) : undefined;
 }
 
+/** The name of the set that would give this name; undefined if none would. */
+export function setOf(name: string): string | undefined {
+  const set = name.slice(0, name.lastIndexOf('-'));
+  return ordinalOf(set, name) === undefined ? undefined : set;
+}
+
 export const nameOf = (set: string, ordinal: number): string => `${set}-${ordinal}`;

@@ -1,7 +1,7 @@
 /** What a set has to know about one of its members. Pure. */
 import { REASONS, type Reason } from '../../api/conditions.ts';
 import { withoutPointer } from '../../api/documentation.ts';
-import { MEMBER_DELETE_FIRST, PAUSED_ANNOTATION, RECORD_ANNOTATION } from '../../api/names.ts';
+import { MEMBER_DELETE_FIRST_ANNOTATION, PAUSED_ANNOTATION, RECORD_ANNOTATION } from '../../api/names.ts';
 import { parseRecord, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { currentReason } from '../../controller/conditions.ts';
@@ -80,7 +80,7 @@ export function memberOf(object: VirtualServer, ordinal: number | undefined): Me
     blocked: isBlocked ? noteOf(object, currentReason(conditions)) : undefined,
     trouble: noteOf(object, currentReason(conditions)),
     kept: keptOf(object),
-    deleteFirst: isSet(metadata.annotations?.[MEMBER_DELETE_FIRST]),
+    deleteFirst: isSet(metadata.annotations?.[MEMBER_DELETE_FIRST_ANNOTATION]),
     price: status?.serverStatus === 'running' && !isGone(object) ? status.price : undefined,
   };
 }

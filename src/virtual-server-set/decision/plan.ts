@@ -2,11 +2,12 @@
 import { SET_LABEL } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { VirtualServerSet, VirtualServerSetStatus } from '../../api/virtual-server-set.ts';
+import type { Rejection, SetAction, Version } from './action.ts';
 import { limitsOf, nameOf, ordinalOf, poolOf, slotsOf, type Limits } from './limits.ts';
 import { memberOf, type Member } from './member.ts';
 import { revisionOf } from './revision.ts';
 import { statusOf } from './status.ts';
-import { changesFor, manifestOf, type Manifest, type MemberPatch } from './template.ts';
+import { changesFor, manifestOf } from './template.ts';
 import { victimsOf, type Victims } from './victims.ts';
 
 /** The VirtualServers of the set's namespace; `live`: listed at the API server for this step, not from a cache. */
@@ -14,21 +15,6 @@ export interface Seen {
   objects: readonly VirtualServer[];
   live: boolean;
 }
-
-/** Names exactly the version that the plan was made for: a DELETE or a patch of any other version must fail. */
-interface Version {
-  name: string;
-  uid: string;
-  resourceVersion: string;
-}
-
-export type SetAction =
-  | ({ type: 'adopt' } & Version)
-  /** `owner`: the place of the set in the list of owners. */
-  | ({ type: 'release'; owner: number } & Version)
-  | ({ type: 'update'; patch: MemberPatch } & Version)
-  | ({ type: 'delete' } & Version)
-  | { type: 'create'; manifest: Manifest };
 
 export interface Plan {
   /** List the objects at the API server, and plan again: there is something to do that no cache may decide. */
@@ -60,21 +46,24 @@ export interface Situation {
   /** Free ordinals, lowest first. */
   free: readonly number[];
   victims: Victims;
+  rejection: Rejection | undefined;
 }
 
 /** How many creates and DELETEs a step has at most. */
 const STEP = 100;
 
-export function planSet(set: VirtualServerSet, seen: Seen, now: number): Plan {
+/** `rejection`: what the API server answered to this plan, for the status. */
+export function planSet(set: VirtualServerSet, seen: Seen, now: number, rejection?: Rejection): Plan {
   const groups = groupsOf(set, seen.objects);
-  const situation = situationOf(set, groups, now);
+  const situation = situationOf(set, groups, now, rejection);
   const isIdle = set.metadata.deletionTimestamp !== undefined || set.spec.paused;
   const { quiet, weighty } = isIdle ? { quiet: [], weighty: [] } : actionsOf(situation, groups);
   const look = weighty.length > 0 && !seen.live;
   return { look, actions: look ? quiet : [...quiet, ...weighty], ...statusOf(situation) };
 }
 
-interface Groups {
+/** The VirtualServers of a namespace, as one set sees them. */
+export interface Groups {
   members: Member[];
   /** May be adopted. */
   orphans: VirtualServer[];
@@ -84,7 +73,7 @@ interface Groups {
   others: Set<string>;
 }
 
-function groupsOf(set: VirtualServerSet, objects: readonly VirtualServer[]): Groups {
+export function groupsOf(set: VirtualServerSet, objects: readonly VirtualServer[]): Groups {
   const { name, uid } = set.metadata;
   const groups: Groups = { members: [], orphans: [], released: [], others: new Set() };
   for (const object of objects) {
@@ -106,7 +95,12 @@ function groupsOf(set: VirtualServerSet, objects: readonly VirtualServer[]): Gro
   return groups;
 }
 
-function situationOf(set: VirtualServerSet, { members, others }: Groups, now: number): Situation {
+export function situationOf(
+  set: VirtualServerSet,
+  { members, others }: Groups,
+  now: number,
+  rejection?: Rejection,
+): Situation {
   const { spec, metadata } = set;
   const limits = limitsOf(spec);
   const revision = revisionOf(spec.template.spec);
@@ -138,6 +132,7 @@ function situationOf(set: VirtualServerSet, { members, others }: Groups, now: nu
     missing: Math.max(0, limits.replicas - (rolling ? updated : alive).length),
     taken: unused.filter(isTaken).map((ordinal) => nameOf(metadata.name, ordinal)),
     free: unused.filter((ordinal) => !isTaken(ordinal)),
+    rejection,
     victims: victimsOf({ members: alive, isUpdated, isAvailable, rolling, stopped }, limits, spec.scaleDown.order),
   };
 }

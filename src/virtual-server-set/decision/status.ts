@@ -4,6 +4,7 @@ import { SET_LABEL } from '../../api/names.ts';
 import type { VirtualServerSetStatus } from '../../api/virtual-server-set.ts';
 import { timestamp } from '../../base/timestamp.ts';
 import { withCondition, withVerdict, type Verdict } from '../../controller/conditions.ts';
+import { memberNameOf } from './action.ts';
 import { slotsOf } from './limits.ts';
 import type { Member, Note } from './member.ts';
 import type { Situation } from './plan.ts';
@@ -64,12 +65,16 @@ function hasProgressed({ set: { metadata, status } }: Situation, counts: Counts)
 }
 
 function verdictOf(situation: Situation, progressAt: number): Verdict<ReadyReason | SetReason> {
-  const { set, now, members, unresolved, blocked, missing, free, taken, victims } = situation;
+  const { set, now, members, unresolved, blocked, missing, free, taken, victims, rejection } = situation;
   if (set.metadata.deletionTimestamp !== undefined) return { reason: 'Deleting', message: words.deleting(situation) };
   if (unresolved.length > 0) return { reason: 'MemberUnresolved', message: words.unresolved(situation) };
   if (blocked.length > 0) return { reason: 'MemberBlocked', message: words.blocked(situation) };
+  if (rejection !== undefined) {
+    const { action, message } = rejection;
+    return { reason: 'MemberRejected', message: words.rejected(action.type, memberNameOf(action), message) };
+  }
   if (isComplete(situation)) return { reason: 'Available', message: words.available(situation) };
-  const isWaiting = members.some(({ deleting }) => deleting) || victims.chosen.length + victims.postponed.length > 0;
+  const isWaiting = members.some(({ deleting }) => deleting) || victims.chosen.length > 0 || comesLater(situation);
   if (missing > 0 && free.length === 0 && taken.length > 0 && !isWaiting)
     return { reason: 'NameTaken', message: words.nameTaken(situation) };
   if (victims.kept.length > 0 && !isWaiting)
@@ -78,6 +83,12 @@ function verdictOf(situation: Situation, progressAt: number): Verdict<ReadyReaso
   if (!paused && now - progressAt >= progressDeadlineSeconds * 1000)
     return { reason: 'ProgressDeadlineExceeded', message: words.overdue(situation, progressDeadlineSeconds) };
   return underWay(situation);
+}
+
+/** True if a postponed deletion waits for a member that can become available without you. */
+function comesLater({ alive, isAvailable, missing, free, victims: { postponed, kept } }: Situation): boolean {
+  const isBooting = alive.some((member) => !isAvailable(member) && !kept.includes(member));
+  return postponed.length > 0 && (isBooting || (missing > 0 && free.length > 0));
 }
 
 function underWay(situation: Situation): Verdict<SetReason> {

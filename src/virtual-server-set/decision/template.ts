@@ -1,5 +1,12 @@
 /** What the template of a set makes of a member, and which of its changes are written to a member that exists. Pure. */
-import { API_VERSION, MEMBER_TEMPLATE, REVISION_LABEL, SERVER_KIND, SET_KIND, SET_LABEL } from '../../api/names.ts';
+import {
+  API_VERSION,
+  MEMBER_TEMPLATE_ANNOTATION,
+  REVISION_LABEL,
+  SERVER_KIND,
+  SET_KIND,
+  SET_LABEL,
+} from '../../api/names.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
 import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
 import { nameOf } from './limits.ts';
@@ -60,7 +67,7 @@ export function manifestOf(set: VirtualServerSet, ordinal: number): Manifest {
       name: nameOf(name, ordinal),
       namespace,
       labels: { ...written.labels, [SET_LABEL]: name, [REVISION_LABEL]: shortName(revisionOf(spec)) },
-      annotations: { ...written.annotations, [MEMBER_TEMPLATE]: JSON.stringify(written) },
+      annotations: { ...written.annotations, [MEMBER_TEMPLATE_ANNOTATION]: JSON.stringify(written) },
       ownerReferences: [ownerOf(set)],
     },
     spec: { ...spec, ...written.spec },
@@ -93,7 +100,7 @@ export function changesFor(
 ): MemberPatch | undefined {
   const next = writtenTo(set, ordinal);
   const text = JSON.stringify(next);
-  const before = member.metadata.annotations?.[MEMBER_TEMPLATE];
+  const before = member.metadata.annotations?.[MEMBER_TEMPLATE_ANNOTATION];
   if (before === text) return undefined;
   // An adopted object that no set wrote to keeps what it has.
   const last = parse(before) ?? next;
@@ -102,7 +109,7 @@ export function changesFor(
       labels: differences(last.labels, next.labels) as Record<string, string | null>,
       annotations: {
         ...(differences(last.annotations, next.annotations) as Record<string, string | null>),
-        [MEMBER_TEMPLATE]: text,
+        [MEMBER_TEMPLATE_ANNOTATION]: text,
       },
     },
     spec: differences(last.spec, next.spec),

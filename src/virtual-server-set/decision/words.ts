@@ -3,6 +3,7 @@ import { PAUSED_ANNOTATION, SET_LABEL } from '../../api/names.ts';
 import { durationText } from '../../base/duration.ts';
 import { quoted } from '../../base/shell.ts';
 import { ended } from '../../base/text.ts';
+import type { SetAction } from './action.ts';
 import type { Member, Note } from './member.ts';
 import type { Situation } from './plan.ts';
 
@@ -34,11 +35,27 @@ export function unresolved({ unresolved: members }: Situation): string {
   return `The set orders nothing while a member is unresolved. ${own}${also}`;
 }
 
-export function blocked({ blocked: members }: Situation): string {
+/** The member's message is about its own spec, which the next rollout would replace. */
+export function blocked({ set, blocked: members }: Situation): string {
+  const { name, namespace } = set.metadata;
   const [first, ...others] = members;
+  const reason = first?.blocked?.reason;
+  const isOfTemplate = reason === 'InvalidSpec' || reason === 'CreateRejected';
+  const template = isOfTemplate ? ` Correct spec.template: \`kubectl edit vpsset ${name} -n ${namespace}\`.` : '';
   const own = first?.blocked === undefined ? '' : note(first, first.blocked);
-  const also = others.length === 0 ? '' : ` Also blocked: ${list(others.map(({ name }) => name))}`;
-  return `The set creates no further members while one cannot be ordered. ${own}${also}`;
+  const also = others.length === 0 ? '' : ` Also blocked: ${list(others.map((other) => other.name))}`;
+  return `The set creates no further members while one cannot be ordered.${template} ${own}${also}`;
+}
+
+export function rejected(type: SetAction['type'], name: string, message: string): string {
+  const what: Record<SetAction['type'], string> = {
+    create: 'the creation of member',
+    delete: 'the deletion of member',
+    update: 'a change of member',
+    adopt: 'the adoption of',
+    release: 'the release of',
+  };
+  return `The API server rejects ${what[type]} ${name}: ${ended(message)} The set keeps trying`;
 }
 
 export function nameTaken({ set, taken, missing }: Situation): string {

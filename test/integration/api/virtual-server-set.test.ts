@@ -1,41 +1,25 @@
-/** The CustomResourceDefinition of VirtualServerSet, on a separate real API server: it is not installed by default. */
-import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { virtualServerSetCrd } from '../../../src/api/crd.ts';
-import { API_VERSION, SET_KIND, SET_PLURAL } from '../../../src/api/names.ts';
+/** The CustomResourceDefinition of VirtualServerSet. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { API_VERSION, MEMBER_TEMPLATE_ANNOTATION, SET_KIND, SET_PLURAL } from '../../../src/api/names.ts';
 import type { VirtualServerSet } from '../../../src/api/virtual-server-set.ts';
+import { createClient } from '../../../src/kube/client.ts';
 import type { KubeHttp } from '../../../src/kube/http.ts';
+import { collectionOf } from '../../../src/kube/resource.ts';
+import { VIRTUAL_SERVERS } from '../../../src/virtual-server/resource.ts';
 import { planSet } from '../../../src/virtual-server-set/decision/plan.ts';
-import { startControlPlane, type ControlPlane } from '../../../tools/control-plane/control-plane.ts';
-import { crdYaml } from '../../../tools/crds.ts';
-import { adminHttp, manifest } from '../kube/support.ts';
+import { changesFor, manifestOf } from '../../../src/virtual-server-set/decision/template.ts';
+import { adminHttp, createNamespace, kubectl, manifest } from '../kube/support.ts';
 
-const FOLDER = `/apis/${API_VERSION}/namespaces/default/${SET_PLURAL}`;
-const run = promisify(execFile);
-
-let controlPlane: ControlPlane;
 let http: KubeHttp;
+let namespace: string;
+let folder: string;
 
 beforeAll(async () => {
-  const crds = await mkdtemp(join(tmpdir(), 'vps-operator-crds-'));
-  await writeFile(join(crds, 'sets.yaml'), crdYaml(virtualServerSetCrd()));
-  controlPlane = await startControlPlane({ crds });
-  await rm(crds, { recursive: true });
-  http = adminHttp(controlPlane.kubeconfigPath);
-}, 120_000);
-afterAll(async () => {
-  await http.close();
-  await controlPlane.stop();
+  http = adminHttp();
+  namespace = await createNamespace(http);
+  folder = `/apis/${API_VERSION}/namespaces/${namespace}/${SET_PLURAL}`;
 });
-
-async function kubectl(...args: string[]): Promise<string> {
-  const { stdout } = await run(inject('kubectl'), ['--kubeconfig', controlPlane.kubeconfigPath, ...args]);
-  return stdout;
-}
+afterAll(() => http.close());
 
 let count = 0;
 async function createSet(spec: object = {}, template: object = {}, name = `set-${(count += 1)}`) {
@@ -45,7 +29,7 @@ async function createSet(spec: object = {}, template: object = {}, name = `set-$
     metadata: { name },
     spec: { template: { spec: manifest('x').spec, ...template }, ...spec },
   };
-  return (await http.call({ method: 'POST', path: FOLDER, body })) as VirtualServerSet;
+  return (await http.call({ method: 'POST', path: folder, body })) as VirtualServerSet;
 }
 
 const withStrategy = (rollingUpdate: object): object => ({ strategy: { rollingUpdate } });
@@ -93,6 +77,9 @@ describe('a set', () => {
       'must not begin with vps-operator.dev/',
     ],
     ['a long label', {}, { metadata: { labels: { tier: 'x'.repeat(64) } } }, 'tier'],
+    ['a label that no object can have', {}, { metadata: { labels: { tier: 'a b' } } }, 'must be the value of a label'],
+    ['a label without a name', {}, { metadata: { labels: { 'example.org/': 'a' } } }, 'names must be like "tier"'],
+    ['an annotation without a name', {}, { metadata: { annotations: { '': 'a' } } }, 'names must be like "tier"'],
   ])('is rejected with %s', async (_case, spec, template, message) => {
     await expect(createSet(spec, template)).rejects.toThrow(message);
   });
@@ -106,29 +93,60 @@ describe('a set', () => {
   });
 });
 
+describe('labels and annotations of the template', () => {
+  const NAMES = Array.from('abcdefghijklmnopqrstuvwxyzABCDEF');
+  /** As many entries as a template may have, with 2,048 characters together. */
+  const full = (character: string): Record<string, string> =>
+    Object.fromEntries(NAMES.map((name) => [name, character.repeat(2048 / NAMES.length - 1)]));
+
+  it('reach a member whole at the largest size that the API server accepts', async () => {
+    // No character is longer as JSON.
+    const metadata = { annotations: full('\u0001'), labels: full('x') };
+    const spec = {
+      ...manifest('x').spec,
+      apiKeySecretRef: { name: 'x'.repeat(253) },
+      connectionSecretName: 'x'.repeat(240),
+      deletionPolicy: 'Retain',
+    };
+    const set = await createSet({ replicas: 10_000 }, { metadata, spec }, 'y'.repeat(57));
+    const made = manifestOf(set, 19_999);
+    await http.call({ method: 'POST', path: collectionOf(VIRTUAL_SERVERS, namespace), body: made });
+    const member = await createClient(http, VIRTUAL_SERVERS).get(namespace, made.metadata.name);
+    if (member === undefined) throw new Error('the member is gone');
+    expect(member.metadata.annotations?.[MEMBER_TEMPLATE_ANNOTATION]?.length).toBeGreaterThan(14_000);
+    expect(changesFor(set, member, 19_999)).toBeUndefined();
+  });
+
+  it.each(['annotations', 'labels'])('are refused if the %s have one character more', async (what) => {
+    const { a = '', ...others } = full('x');
+    const created = createSet({}, { metadata: { [what]: { ...others, aa: a } } });
+    await expect(created).rejects.toThrow('names and values must have at most 2048 characters together');
+  });
+});
+
 describe('the status of a plan', () => {
   it('is accepted unchanged, and shows in the columns and in the scale subresource', async () => {
     const set = await createSet({ replicas: 3 }, { metadata: { labels: { tier: 'web' } } }, 'web');
     const { status, actions } = planSet(set, { objects: [], live: true }, Date.UTC(2026, 0, 2));
     expect(actions).toHaveLength(3);
-    const path = `${FOLDER}/web/status`;
+    const path = `${folder}/web/status`;
     const contentType = 'application/merge-patch+json';
     const written = (await http.call({ method: 'PATCH', path, body: { status }, contentType })) as VirtualServerSet;
     expect(written.status).toEqual(status);
-    const scale = (await http.call({ path: `${FOLDER}/web/scale` })) as { spec: object; status: object };
+    const scale = (await http.call({ path: `${folder}/web/scale` })) as { spec: object; status: object };
     expect(scale).toMatchObject({
       spec: { replicas: 3 },
       status: { replicas: 0, selector: 'vps-operator.dev/set=web' },
     });
-    const [header = '', row = ''] = (await kubectl('get', 'vpsset', 'web')).split('\n');
+    const [header = '', row = ''] = (await kubectl('get', 'vpsset', 'web', '-n', namespace)).split('\n');
     expect(header.split(/\s+/)).toEqual(['NAME', 'DESIRED', 'READY', 'UPDATED', 'AVAILABLE', 'PRICE', 'AGE']);
     expect(row.split(/\s+/).slice(0, 5)).toEqual(['web', '3', '0', '0', '0']);
   });
 
   it('leaves the number of replicas to kubectl scale', async () => {
     await createSet({ replicas: 3 }, {}, 'scaled');
-    await kubectl('scale', 'vpsset/scaled', '--replicas=0');
-    const set = (await http.call({ path: `${FOLDER}/scaled` })) as VirtualServerSet;
+    await kubectl('scale', 'vpsset/scaled', '--replicas=0', '-n', namespace);
+    const set = (await http.call({ path: `${folder}/scaled` })) as VirtualServerSet;
     expect(set.spec.replicas).toBe(0);
   });
 });

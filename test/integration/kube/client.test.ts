@@ -66,6 +66,21 @@ describe('getDefinition', () => {
     expect(await kube.getDefinition()).toBe(state);
   });
 
+  it('reports that the CRD of sets is missing, but only if the API server says so about this CRD', async () => {
+    expect(await kube.getSetDefinition()).toBe('kept');
+    const about = (name: string): void => {
+      proxy.intercept = (_, response) => {
+        response.writeHead(404, { 'content-type': 'application/json' });
+        response.end(JSON.stringify({ kind: 'Status', reason: 'NotFound', code: 404, details: { name } }));
+        return true;
+      };
+    };
+    about('virtualserversets.vps-operator.dev');
+    expect(await kube.getSetDefinition()).toBe('missing');
+    about('another');
+    await expect(kube.getSetDefinition()).rejects.toMatchObject({ code: 'NotFound' });
+  });
+
   it.each(['{}', '{"metadata":{"name":"another"}}'])('rejects any other answer: %s', async (body) => {
     proxy.intercept = (_, response) => {
       response.writeHead(200, { 'content-type': 'application/json' });

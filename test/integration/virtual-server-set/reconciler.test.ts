@@ -1,87 +1,11 @@
 /** The reconciler of sets against a real API server, without an operator: the test acts as the operator of single servers. */
-import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-import { virtualServerSetCrd } from '../../../src/api/crd.ts';
-import { API_VERSION, SET_KIND, SET_LABEL } from '../../../src/api/names.ts';
-import type { VirtualServer } from '../../../src/api/virtual-server.ts';
-import type { VirtualServerSet } from '../../../src/api/virtual-server-set.ts';
-import { createLogger } from '../../../src/base/logger.ts';
-import { createClient } from '../../../src/kube/client.ts';
-import type { KubeHttp } from '../../../src/kube/http.ts';
-import { collectionOf, pathOf } from '../../../src/kube/resource.ts';
-import { VIRTUAL_SERVERS } from '../../../src/virtual-server/resource.ts';
-import { createMembers, type Members } from '../../../src/virtual-server-set/members.ts';
-import { SetReconciler } from '../../../src/virtual-server-set/reconciler.ts';
-import { VIRTUAL_SERVER_SETS } from '../../../src/virtual-server-set/resource.ts';
-import { startControlPlane, type ControlPlane } from '../../../tools/control-plane/control-plane.ts';
-import { CRD_FILE, crdYaml } from '../../../tools/crds.ts';
-import { adminHttp, createNamespace, manifest } from '../kube/support.ts';
+import { expect, it } from 'vitest';
+import { SET_KIND, SET_LABEL } from '../../../src/api/names.ts';
+import { createSetWorld, useSets, type SetWorld } from '../support/set-world.ts';
 
-const MERGE_PATCH = 'application/merge-patch+json';
-
-let controlPlane: ControlPlane;
-let http: KubeHttp;
-
-beforeAll(async () => {
-  const crds = await mkdtemp(join(tmpdir(), 'vps-operator-crds-'));
-  await writeFile(join(crds, 'sets.yaml'), crdYaml(virtualServerSetCrd()));
-  await copyFile(CRD_FILE, join(crds, 'servers.yaml'));
-  controlPlane = await startControlPlane({ crds });
-  await rm(crds, { recursive: true });
-  http = adminHttp(controlPlane.kubeconfigPath);
-}, 120_000);
-afterAll(async () => {
-  await http.close();
-  await controlPlane.stop();
-});
-
-/** The set `web` in its own namespace; `change` may replace what the reconciler uses of the API server. */
-async function setWorld(spec: object, change: (members: Members) => Members = (members) => members) {
-  const namespace = await createNamespace(http);
-  const stopping = new AbortController().signal;
-  const client = createClient(http, VIRTUAL_SERVER_SETS);
-  const real = createMembers(http, VIRTUAL_SERVERS, stopping);
-  let clock = 0;
-  const reconciler = new SetReconciler({
-    // An empty cache, so that every step has to look live.
-    known: () => [],
-    sets: client,
-    members: change(real),
-    saw: () => undefined,
-    leads: () => true,
-    timers: { now: () => Date.now(), monotonic: () => (clock += 1_000) },
-    log: createLogger({ level: 'fatal' }),
-    stopping,
-  });
-  const path = pathOf(VIRTUAL_SERVER_SETS, namespace, 'web');
-  const body = {
-    apiVersion: API_VERSION,
-    kind: SET_KIND,
-    metadata: { name: 'web' },
-    spec: { template: { spec: manifest('x').spec }, ...spec },
-  };
-  await http.call({ method: 'POST', path: collectionOf(VIRTUAL_SERVER_SETS, namespace), body });
-  const get = async (): Promise<VirtualServerSet> => (await http.call({ path })) as VirtualServerSet;
-  const reconcile = async (): Promise<VirtualServerSet> => {
-    await reconciler.reconcile(`${namespace}/web`, await client.get(namespace, 'web'));
-    return get();
-  };
-  const names = async (): Promise<string[]> => (await real.list(namespace)).map(({ metadata }) => metadata.name).sort();
-  const patch = (name: string, change: object, subresource = ''): Promise<unknown> => {
-    const target = name === 'web' ? path : pathOf(VIRTUAL_SERVERS, namespace, name);
-    return http.call({ method: 'PATCH', path: target + subresource, body: change, contentType: MERGE_PATCH });
-  };
-  const makeReady = async (...members: string[]): Promise<void> => {
-    const condition = { type: 'Ready', status: 'True', reason: 'Available', message: 'It runs' };
-    const conditions = [{ ...condition, lastTransitionTime: '2026-01-01T00:00:00Z' }];
-    for (const name of members) await patch(name, { status: { conditions } }, '/status');
-  };
-  const member = async (name: string): Promise<VirtualServer> =>
-    (await http.call({ path: pathOf(VIRTUAL_SERVERS, namespace, name) })) as VirtualServer;
-  return { namespace, reconcile, names, patch, makeReady, member };
-}
+const cluster = useSets();
+const setWorld = (spec: object, change?: Parameters<typeof createSetWorld>[2]): Promise<SetWorld> =>
+  createSetWorld(cluster(), spec, change);
 
 it('scales up and down, and never creates a member twice, however old its cache is', async () => {
   const { reconcile, names, patch, makeReady, member } = await setWorld({ replicas: 3 });

@@ -152,6 +152,26 @@ describe('the controller', () => {
     expect(results).toEqual(['requeue_after', 'error', 'error', 'requeue', 'success']);
   });
 
+  it('continues the backoff after a visit that was postponed', async () => {
+    const fault = (): Promise<never> => Promise.reject(new Error('a fault'));
+    let answer: () => Promise<{ requeueAfterMs?: number; postponed?: boolean }> = fault;
+    const { things, pass, taken } = await running(() => answer(), thing('a'));
+    await pass(250);
+    await pass(500);
+    taken();
+    // A change comes while the object waits for its fourth visit.
+    answer = () => Promise.resolve({ requeueAfterMs: 100, postponed: true });
+    things.put(thing('a'));
+    await pass(0);
+    answer = fault;
+    await pass(100);
+    expect(taken()).toEqual(['default/a 2', 'default/a 2']);
+    await pass(1_000);
+    expect(taken()).toEqual([]);
+    await pass(1_000);
+    expect(taken()).toEqual(['default/a 2']);
+  });
+
   describe('after a conflict over its last write, which the watch has not reported', () => {
     const at = (resourceVersion: string): KubeObject => {
       const { metadata } = thing('a');

@@ -1,8 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Condition } from '../../../src/api/meta.ts';
 import type { Vitals } from '../../../src/observability/vitals.ts';
+import type { VirtualServerSet } from '../../../src/api/virtual-server-set.ts';
 import { Metrics } from '../../../src/observability/metrics.ts';
 import { storedCatalog } from '../../gen/server-catalog.ts';
+import { webSet } from '../../gen/virtual-server-set.ts';
 import { stored } from '../../gen/virtual-server.ts';
 import { providerResult } from '../../../src/observability/provider-result.ts';
 
@@ -10,6 +12,7 @@ const VITALS: Vitals = {
   phase: 'running',
   objects: () => [],
   catalogs: () => [],
+  sets: () => [],
   loops: {
     virtualserver: { queued: 3, busyForMs: [500, 2_000], maxWorkers: 8, progressAgeMs: 0, informerSilentMs: 0 },
     servercatalog: { queued: 1, busyForMs: [700], maxWorkers: 4, progressAgeMs: 0, informerSilentMs: 0 },
@@ -127,6 +130,32 @@ describe('metrics', () => {
       'vps_operator_catalogs{ready="Unknown",reason="Pending"} 1',
       'vps_operator_catalogs{ready="False",reason="SecretNotFound"} 2',
     ]);
+  });
+
+  it('show each set by name, and its members by state', async () => {
+    const { instance } = metrics();
+    const conditions = [condition('Ready', 'False', 'RollingOut'), condition('Reconciling', 'True', 'RollingOut')];
+    const status = { replicas: 4, readyReplicas: 3, updatedReplicas: 1, availableReplicas: 2, price: 9.5, conditions };
+    const sets = [{ ...webSet({ replicas: 4, maxUnavailable: '50%' }), status }];
+    const lines = async (found: VirtualServerSet[]): Promise<string[]> => {
+      const page = await instance.page({ vitals: { ...VITALS, sets: () => found }, leads: true, now: 0 });
+      return page.body.split('\n').filter((line) => /^vps_operator_sets?[_{]/.test(line));
+    };
+    const web = 'object_namespace="default",set="web"';
+    expect(await lines(sets)).toEqual([
+      'vps_operator_sets{ready="True",reason="Available"} 0',
+      'vps_operator_sets{ready="False",reason="RollingOut"} 1',
+      `vps_operator_set_spec_replicas{${web}} 4`,
+      `vps_operator_set_status_replicas{${web},state="all"} 4`,
+      `vps_operator_set_status_replicas{${web},state="ready"} 3`,
+      `vps_operator_set_status_replicas{${web},state="updated"} 1`,
+      `vps_operator_set_status_replicas{${web},state="available"} 2`,
+      `vps_operator_set_status_replicas{${web},state="terminating"} 0`,
+      `vps_operator_set_status_replicas{${web},state="unresolved"} 0`,
+      `vps_operator_set_min_available{${web}} 2`,
+      `vps_operator_set_status_price{${web}} 9.5`,
+    ]);
+    expect(await lines([])).toEqual(['vps_operator_sets{ready="True",reason="Available"} 0']);
   });
 
   it('never throw into the operator, and report only the first failure', () => {

@@ -1,32 +1,43 @@
 import { describe, expect, it } from 'vitest';
+import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import type { VirtualServerSet } from '../../../src/api/virtual-server-set.ts';
 import { createLogger } from '../../../src/base/logger.ts';
+import { currentReason } from '../../../src/controller/conditions.ts';
 import { KubeError } from '../../../src/kube/error.ts';
-import type { SetAction } from '../../../src/virtual-server-set/decision/plan.ts';
+import type { SetAction } from '../../../src/virtual-server-set/decision/action.ts';
 import { SetReconciler } from '../../../src/virtual-server-set/reconciler.ts';
-import { NOW, webSet } from '../../gen/virtual-server-set.ts';
+import { member, NOW, webSet } from '../../gen/virtual-server-set.ts';
 
-/** A reconciler of one set without members, and what it did. */
+/** A reconciler of one set, without members unless `objects` has some, and what it did. */
 function reconciling(
-  options: { perform?: (action: SetAction) => Promise<void>; leads?: () => boolean; live?: VirtualServerSet } = {},
+  options: {
+    perform?: (action: SetAction) => Promise<void>;
+    leads?: () => boolean;
+    live?: VirtualServerSet;
+    objects?: VirtualServer[];
+    replicas?: number;
+  } = {},
 ) {
-  let set = webSet({ replicas: 3 });
+  let set = webSet({ replicas: options.replicas ?? 3 });
   const done: string[] = [];
   const written: (number | undefined)[] = [];
+  const events: string[] = [];
+  const reasons: (string | undefined)[] = [];
   const clock = { monotonic: 0 };
   const stopping = new AbortController();
   const reconciler = new SetReconciler({
-    known: () => [],
+    known: () => options.objects ?? [],
     sets: {
       get: () => Promise.resolve(options.live ?? set),
       writeStatus: (_version, _previous, status) => {
         written.push(status.replicas);
+        reasons.push(currentReason(status.conditions));
         set = { ...set, status };
         return Promise.resolve(set);
       },
     },
     members: {
-      list: () => Promise.resolve([]),
+      list: () => Promise.resolve(options.objects ?? []),
       perform: async (_set, action) => {
         await options.perform?.(action);
         done.push(`${action.type} ${action.type === 'create' ? action.manifest.metadata.name : action.name}`);
@@ -34,12 +45,14 @@ function reconciling(
     },
     saw: () => undefined,
     leads: options.leads ?? (() => true),
+    recorder: { record: (...[, , , notes]) => void events.push(...notes.map(({ note }) => note)) },
+    progress: { mark: () => undefined },
     timers: { now: () => NOW, monotonic: () => clock.monotonic },
     log: createLogger({ level: 'fatal' }),
     stopping: stopping.signal,
   });
   const visit = () => reconciler.reconcile('default/web', set);
-  return { visit, done, written, clock, stopping };
+  return { visit, done, written, events, reasons, clock, stopping };
 }
 
 const CREATES = ['create web-0', 'create web-1', 'create web-2'];
@@ -55,7 +68,7 @@ describe('the reconciler of sets', () => {
     const { visit, done, clock } = reconciling();
     await visit();
     clock.monotonic = 400;
-    expect(await visit()).toEqual({ requeueAfterMs: 600 });
+    expect(await visit()).toEqual({ requeueAfterMs: 600, postponed: true });
     expect(done).toEqual(CREATES);
   });
 
@@ -69,6 +82,15 @@ describe('the reconciler of sets', () => {
     expect(done).toEqual(['create web-0', 'create web-2']);
   });
 
+  it('waits for its cache if that is behind', async () => {
+    const set = webSet({ replicas: 1, labels: { tier: 'web' } });
+    const { metadata, ...old } = member(set, 0);
+    const known = [{ ...old, metadata: { ...metadata, annotations: {} } }];
+    const conflict = new KubeError('Conflict', 'the object has been modified');
+    const { visit } = reconciling({ objects: known, replicas: known.length, perform: () => Promise.reject(conflict) });
+    expect(await visit()).toEqual({ requeueAfterMs: 30_000 });
+  });
+
   it.each(['Invalid', 'Forbidden', 'Unreachable'] as const)(
     'ends the step at a create that answers %s, but still writes the status',
     async (code) => {
@@ -77,6 +99,39 @@ describe('the reconciler of sets', () => {
       expect([done, written]).toEqual([[], [0]]);
     },
   );
+
+  it.each([
+    ['Invalid', 'MemberRejected'],
+    ['Forbidden', 'MemberRejected'],
+    ['Rejected', 'MemberRejected'],
+    ['Unreachable', 'Scaling'],
+    ['ServerError', 'Scaling'],
+  ] as const)('shows a create that answers %s with the reason %s', async (code, reason) => {
+    const { visit, reasons, events } = reconciling({ perform: () => Promise.reject(new KubeError(code, 'no quota')) });
+    await expect(visit()).rejects.toThrow('no quota');
+    expect(reasons).toEqual([reason]);
+    const shown = events.filter((note) => note.includes('rejects the creation of member web-0: no quota.'));
+    expect(shown).toHaveLength(reason === 'MemberRejected' ? 1 : 0);
+  });
+
+  it.each(['Invalid', 'Forbidden'] as const)('deletes the other members if one DELETE answers %s', async (code) => {
+    const old = webSet({ replicas: 3 });
+    const refused = (action: SetAction): Promise<void> =>
+      action.type === 'delete' && action.name === 'web-1'
+        ? Promise.reject(new KubeError(code, 'denied by a policy'))
+        : Promise.resolve();
+    const objects = [0, 1, 2].map((ordinal) => member(old, ordinal, { reason: 'Available' }));
+    const { visit, done, reasons } = reconciling({ replicas: 0, objects, perform: refused });
+    await expect(visit()).rejects.toThrow('denied by a policy');
+    expect(done).toEqual(['delete web-2', 'delete web-0']);
+    expect(reasons).toEqual(['MemberRejected']);
+  });
+
+  it('reports a step in one Event', async () => {
+    const { visit, events } = reconciling();
+    await visit();
+    expect(events).toContain('Created web-0, web-1, web-2');
+  });
 
   it('stops in the middle of a step when it no longer leads', async () => {
     let calls = 0;

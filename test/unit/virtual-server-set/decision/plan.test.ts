@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { MEMBER_DELETE_FIRST, MEMBER_TEMPLATE, PAUSED_ANNOTATION, SET_LABEL } from '../../../../src/api/names.ts';
+import {
+  MEMBER_DELETE_FIRST_ANNOTATION,
+  MEMBER_TEMPLATE_ANNOTATION,
+  PAUSED_ANNOTATION,
+  SET_LABEL,
+} from '../../../../src/api/names.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { setStatusSchema, type VirtualServerSet } from '../../../../src/api/virtual-server-set.ts';
 import { planSet, type Plan } from '../../../../src/virtual-server-set/decision/plan.ts';
@@ -84,7 +89,9 @@ describe('scaling up', () => {
       { reason: 'InvalidSpec', message: 'spec.image x is not offered', ordered: false },
     ]);
     expect([does(blocked), reasonOf(blocked)]).toEqual([[], 'MemberBlocked']);
-    expect(messageOf(blocked)).toContain('web-0 is InvalidSpec: spec.image x is not offered.');
+    expect(messageOf(blocked)).toContain(
+      'Correct spec.template: `kubectl edit vpsset web -n default`. web-0 is InvalidSpec: spec.image x is not offered.',
+    );
   });
 
   it('continues while members wait for the create limit', () => {
@@ -130,19 +137,19 @@ describe('scaling down', () => {
   });
 
   it('deletes a marked member before all others', () => {
-    const marked = { ...age(400), annotations: { [MEMBER_DELETE_FIRST]: 'true' } };
+    const marked = { ...age(400), annotations: { [MEMBER_DELETE_FIRST_ANNOTATION]: 'true' } };
     const members = [marked, { ...age(100), reason: 'ServerMissing' as const }, {}, {}];
     expect(does(plan({ replicas: 2 }, members))).toEqual(['delete web-0', 'delete web-1']);
   });
 
   it('keeps a marked member until enough others are available', () => {
-    const marked = { annotations: { [MEMBER_DELETE_FIRST]: 'true' } };
+    const marked = { annotations: { [MEMBER_DELETE_FIRST_ANNOTATION]: 'true' } };
     expect(does(plan({ replicas: 1 }, [marked, { reason: 'Creating' }]))).toEqual([]);
     expect(does(plan({ replicas: 1 }, [marked, {}]))).toEqual(['delete web-0']);
   });
 
   it('counts what one step deletes', () => {
-    const marked = { annotations: { [MEMBER_DELETE_FIRST]: 'true' } };
+    const marked = { annotations: { [MEMBER_DELETE_FIRST_ANNOTATION]: 'true' } };
     expect(does(plan({ replicas: 2 }, [marked, marked, marked, { reason: 'Unreachable' }]))).toEqual(['delete web-2']);
   });
 
@@ -175,6 +182,18 @@ describe('a rollout', () => {
     expect(does(plan({ ...NEW, replicas: 3 }, [OLD, OLD, OLD, {}]))).toEqual(['delete web-2']);
   });
 
+  it('names the member that it must not delete if nothing else can make room', () => {
+    const retained = {
+      spec: { ...OLD.spec, deletionPolicy: 'Retain' },
+      reason: 'InvalidSpec',
+      ordered: false,
+    } as const;
+    const stuck = plan({ ...NEW, replicas: 2 }, [retained, OLD, {}]);
+    expect([does(stuck), reasonOf(stuck)]).toEqual([[], 'DeletionBlocked']);
+    expect(messageOf(stuck)).toContain('cannot delete member web-0');
+    expect(reasonOf(plan({ ...NEW, replicas: 2 }, [retained, OLD, { reason: 'Creating' }]))).toBe('RollingOut');
+  });
+
   it('waits until the server of the deleted member is cancelled', () => {
     expect(does(plan({ ...NEW, replicas: 3 }, [OLD, OLD, { ...OLD, deleting: true }, {}]))).toEqual([]);
   });
@@ -197,7 +216,7 @@ describe('a rollout', () => {
   });
 
   it('does not wait for a marked member that is needed while others are not available', () => {
-    const marked = { ...OLD, annotations: { [MEMBER_DELETE_FIRST]: 'true' } };
+    const marked = { ...OLD, annotations: { [MEMBER_DELETE_FIRST_ANNOTATION]: 'true' } };
     const silent = { ...OLD, reason: 'Unreachable' as const };
     expect(does(plan({ ...NEW, replicas: 3 }, [marked, silent, silent, {}]))).toEqual(['delete web-2']);
   });
@@ -438,7 +457,7 @@ describe('what the template writes to members that exist', () => {
     const [action] = plan({ replicas: 1, labels: { tier: 'web' } }).actions;
     const { metadata } = action?.type === 'create' ? action.manifest : {};
     expect(metadata?.labels).toMatchObject({ tier: 'web', [SET_LABEL]: 'web' });
-    expect(Object.keys(metadata?.annotations ?? {})).toEqual([MEMBER_TEMPLATE]);
+    expect(Object.keys(metadata?.annotations ?? {})).toEqual([MEMBER_TEMPLATE_ANNOTATION]);
     expect(metadata?.ownerReferences).toEqual([
       {
         apiVersion: 'vps-operator.dev/v1alpha1',

@@ -3,11 +3,13 @@
  * see all of it late. It checks the promises at every create and at every DELETE that it accepts.
  */
 import type { ReadyReason } from '../../../../src/api/conditions.ts';
-import { MEMBER_DELETE_FIRST, PAUSED_ANNOTATION, SET_LABEL } from '../../../../src/api/names.ts';
+import { MEMBER_DELETE_FIRST_ANNOTATION, PAUSED_ANNOTATION, SET_LABEL } from '../../../../src/api/names.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import type { VirtualServerSet } from '../../../../src/api/virtual-server-set.ts';
 import { withCondition, withVerdict } from '../../../../src/controller/conditions.ts';
-import { planSet, type Plan, type SetAction } from '../../../../src/virtual-server-set/decision/plan.ts';
+import type { SetAction } from '../../../../src/virtual-server-set/decision/action.ts';
+import { planSet, type Plan } from '../../../../src/virtual-server-set/decision/plan.ts';
+import { leastOf, surgeOf } from '../../../gen/set-limits.ts';
 import { NOW, webSet, type SetShape } from '../../../gen/virtual-server-set.ts';
 import { stored } from '../../../gen/virtual-server.ts';
 import type { Random } from '../../../sim/random.ts';
@@ -224,7 +226,7 @@ export class World {
     else if (roll < 0.71) {
       const isRetained = truth.object.spec.deletionPolicy === 'Retain';
       this.#edit(truth, {}, { deletionPolicy: isRetained ? 'Delete' : 'Retain' });
-    } else if (roll < 0.78) this.#annotate(truth, MEMBER_DELETE_FIRST);
+    } else if (roll < 0.78) this.#annotate(truth, MEMBER_DELETE_FIRST_ANNOTATION);
     else if (roll < 0.81) this.#annotate(truth, PAUSED_ANNOTATION);
     else this.#resolve();
     this.#note(`users: ${roll < 0.5 ? JSON.stringify(this.#shape) : `act on ${name}`}`);
@@ -475,17 +477,4 @@ export class World {
     });
     return `${JSON.stringify(this.#shape)} ${parts.join('; ')}`;
   }
-}
-
-/** Written apart from the product, from the documentation of Deployments. */
-function surgeOf({ maxSurge = 1, replicas = 0 }: SetShape): number {
-  return typeof maxSurge === 'number' ? maxSurge : Math.ceil((replicas * Number(maxSurge.slice(0, -1))) / 100);
-}
-
-function leastOf(shape: SetShape): number {
-  const { maxUnavailable = 0, replicas = 0 } = shape;
-  const exact =
-    typeof maxUnavailable === 'number' ? maxUnavailable : (replicas * Number(maxUnavailable.slice(0, -1))) / 100;
-  const unavailable = Math.floor(exact);
-  return Math.max(0, replicas - (unavailable === 0 && surgeOf(shape) === 0 ? 1 : unavailable));
 }
