@@ -1,5 +1,5 @@
 /** The calls to the API server that VirtualServers need. */
-import { SERVER_DEFINITION } from '../api/names.ts';
+import { SERVER_DEFINITION, SET_DEFINITION } from '../api/names.ts';
 import type { VirtualServer } from '../api/virtual-server.ts';
 import { createClient, type Client } from '../kube/client.ts';
 import { sharedRead } from '../base/shared-read.ts';
@@ -14,8 +14,10 @@ import { VIRTUAL_SERVERS } from './resource.ts';
 export interface Kube extends SecretReader, Pick<Client<VirtualServer>, 'patchMetadata' | 'writeStatus'> {
   /** Like `Client.get`. */
   getVirtualServer: Client<VirtualServer>['get'];
-  /** Reads it every time; KubeError `Forbidden` if the operator may not read it. */
+  /** The CustomResourceDefinition of VirtualServers. Reads it every time; KubeError `Forbidden` if that is not allowed. */
   getDefinition(): Promise<DefinitionState>;
+  /** The same for VirtualServerSets. */
+  getSetDefinition(): Promise<DefinitionState>;
   createEvent: CreateEvent;
   /** The API server's clock (ms since the epoch) according to its last answer; undefined before the first one. */
   serverTime(): number | undefined;
@@ -29,6 +31,7 @@ export function createKube(http: KubeHttp, now?: () => Date): Kube {
     getVirtualServer: (namespace, name) => client.get(namespace, name),
     // Each deletion needs a read that begins after it has read its object; many deletions can share one.
     getDefinition: sharedRead(() => readDefinition(http, SERVER_DEFINITION)),
+    getSetDefinition: sharedRead(() => readDefinition(http, SET_DEFINITION)),
     async getSecret(namespace, name) {
       const secret = await getSecret(http, namespace, name);
       return secret && { data: secret.data, resourceVersion: secret.metadata.resourceVersion };

@@ -109,6 +109,8 @@ export interface CancellationFacts {
   liveAt?: number;
   /** The state of the CustomResourceDefinition, read after the object. */
   definition?: DefinitionState | 'forbidden';
+  /** That of VirtualServerSets, read if one owns the object. */
+  setDefinition?: DefinitionState | 'forbidden';
 }
 
 /** `held`: leaves out objects that are only about to adopt the server. */
@@ -140,10 +142,11 @@ export type GatherKind =
   | 'catalog'
   | 'place'
   | 'createDelay'
-  /** For a cancellation: the server of the record, then the live object, then the definition. */
+  /** For a cancellation: the server of the record, then the live object, then the definitions. */
   | 'server'
   | 'liveObject'
-  | 'definition';
+  | 'definition'
+  | 'setDefinition';
 
 /**
  * Why a record is rewritten. All but the first change what is known: whatever the new record does not name is resolved.
@@ -210,8 +213,11 @@ export type Outcome =
   /** Other objects hold the server that was to be adopted. */
   | { type: 'held'; holders: readonly string[] }
   | { type: 'cancelled' }
-  /** The operator cancels nothing while the CustomResourceDefinition is being deleted by mistake, or may be. */
-  | { type: 'heldBack'; definition: 'deleting' | 'forbidden' }
+  /**
+   * The operator cancels nothing while the CustomResourceDefinition of VirtualServers (`servers`) or of the sets that own
+   * the object (`sets`) is being deleted by mistake, or may be.
+   */
+  | { type: 'heldBack'; of: 'servers' | 'sets'; definition: 'deleting' | 'missing' | 'forbidden' }
   /** `cancelAsked`: a DELETE was sent, and its answer was lost or proves nothing. */
   | { type: 'failed'; error: ProviderErrorLike; cancelAsked?: true };
 

@@ -9,6 +9,7 @@ import {
   NOT_CREATED_ANNOTATION,
   SERVER_DEFINITION,
   SERVER_GONE_ANNOTATION,
+  SET_DEFINITION,
 } from '../../api/names.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
@@ -158,10 +159,27 @@ export function definitionDeleting(object: VirtualServer, identifier: string): s
   );
 }
 
-export function definitionForbidden(identifier: string): string {
+/** The definition is gone at once, because no set has a finalizer, and with it the annotation that allows its deletion. */
+export function setDefinitionLost(object: VirtualServer, identifier: string, fate: 'deleting' | 'missing'): string {
+  const keep = patchSpec(object, retainedSpec(object));
+  const allow =
+    fate === 'missing'
+      ? 'install the definition again'
+      : `run \`kubectl annotate crd ${SET_DEFINITION} ${ALLOW_DELETION_ANNOTATION}=true\``;
+  return (
+    `Server ${identifier} is not cancelled, because the CustomResourceDefinition ${SET_DEFINITION} is ${fate === 'missing' ? fate : 'being deleted'}, and ` +
+    `with it every VirtualServerSet: the garbage collector deletes the members of all sets. To keep the server, run ${keep}. Then ` +
+    `create an object with annotation ${ADOPT_ANNOTATION}: ${identifier}. To cancel the servers of all members, except ` +
+    `protected and retained ones, ${allow}`
+  );
+}
+
+export function definitionForbidden(identifier: string, of: 'servers' | 'sets'): string {
+  const [definition, objects] =
+    of === 'servers' ? [SERVER_DEFINITION, 'all VirtualServers'] : [SET_DEFINITION, 'the members of all sets'];
   return (
     `Server ${identifier} is not cancelled, because the operator may not read the CustomResourceDefinition ` +
-    `${SERVER_DEFINITION}: it cannot rule out that all VirtualServers are being deleted by mistake. ` +
+    `${definition}: it cannot rule out that ${objects} are being deleted by mistake. ` +
     'Ask an administrator to apply the ClusterRole vps-operator-definition and its binding. The operator then continues'
   );
 }

@@ -7,6 +7,7 @@ import { holdsSomething } from '../decision/record.ts';
 import type { CancellationFacts, GatheredFacts, GatherKind } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
 import { KubeError } from '../../kube/error.ts';
+import type { DefinitionState } from '../../kube/types.ts';
 import type { Kube } from '../kube.ts';
 import { ProviderError } from '../../provider/errors/provider-error.ts';
 import type { Session } from '../../provider/types.ts';
@@ -22,7 +23,7 @@ import type { Timers } from '../../base/timers.ts';
 const CATALOG_AGE_MS = 5_000;
 
 export interface GatherRooms {
-  kube: Pick<Kube, 'getSecret' | 'getVirtualServer' | 'getDefinition'>;
+  kube: Pick<Kube, 'getSecret' | 'getVirtualServer' | 'getDefinition' | 'getSetDefinition'>;
   credentials: Credentials;
   limit: CreateLimit;
   quota: ServerQuota;
@@ -66,8 +67,10 @@ export async function gather(
     case 'liveObject':
       return readLive(view, into, room);
     case 'definition':
-      if (into.cancellation === undefined) throw new Error('the definition is asked for before the object');
-      into.cancellation = { ...into.cancellation, definition: await definitionOf(room.kube) };
+      into.cancellation = { ...begunIn(into), definition: await stateOf(room.kube.getDefinition()) };
+      break;
+    case 'setDefinition':
+      into.cancellation = { ...begunIn(into), setDefinition: await stateOf(room.kube.getSetDefinition()) };
       break;
   }
   return object;
@@ -119,12 +122,15 @@ async function readLive(view: View, into: VisitFacts, room: GatherRooms): Promis
   return live;
 }
 
-/**
- * Call this after reading the object: the API server marks the definition for deletion before it deletes any object.
- */
-async function definitionOf(kube: Pick<Kube, 'getDefinition'>): Promise<NonNullable<CancellationFacts['definition']>> {
+/** A definition is read after the object: the API server marks it for deletion before it deletes any object. */
+function begunIn({ cancellation }: VisitFacts): CancellationFacts {
+  if (cancellation === undefined) throw new Error('the definition is asked for before the object');
+  return cancellation;
+}
+
+async function stateOf(read: Promise<DefinitionState>): Promise<DefinitionState | 'forbidden'> {
   try {
-    return await kube.getDefinition();
+    return await read;
   } catch (error) {
     if (error instanceof KubeError && error.code === 'Forbidden') return 'forbidden';
     throw error;

@@ -22,7 +22,14 @@ import { isProvisioned, serverFields } from '../status.ts';
 import { cut } from '../../../base/text.ts';
 import type { Action, Memo, Next, Outcome } from '../types.ts';
 import { withMemo, type View } from '../view.ts';
-import { definitionDeleting, definitionForbidden, notVisible, resolveAdvice, unprovenServer } from '../words.ts';
+import {
+  definitionDeleting,
+  definitionForbidden,
+  notVisible,
+  resolveAdvice,
+  setDefinitionLost,
+  unprovenServer,
+} from '../words.ts';
 
 export function settleServer(at: View, action: Extract<Action, { type: 'readServer' }>, outcome: Outcome): Next {
   const { object, facts } = at;
@@ -207,16 +214,16 @@ export function settleAdoption(at: View, action: Extract<Action, { type: 'adopt'
   return retryLater(at, 'adopt', { record: known, verdict }, facts.timing.pollMs);
 }
 
-const HELD_BACK = {
-  deleting: (object: VirtualServer, identifier: string): Verdict => ({
-    reason: 'CRDDeleting',
-    message: definitionDeleting(object, identifier),
-  }),
-  forbidden: (_object: VirtualServer, identifier: string): Verdict => ({
-    reason: 'CRDForbidden',
-    message: definitionForbidden(identifier),
-  }),
-};
+function heldBack(
+  object: VirtualServer,
+  identifier: string,
+  { of, definition }: Extract<Outcome, { type: 'heldBack' }>,
+): Verdict {
+  if (definition === 'forbidden') return { reason: 'CRDForbidden', message: definitionForbidden(identifier, of) };
+  const message =
+    of === 'servers' ? definitionDeleting(object, identifier) : setDefinitionLost(object, identifier, definition);
+  return { reason: 'CRDDeleting', message };
+}
 
 export function settleDelete(at: View, action: Extract<Action, { type: 'deleteServer' }>, outcome: Outcome): Next {
   const { facts } = at;
@@ -233,7 +240,7 @@ export function settleDelete(at: View, action: Extract<Action, { type: 'deleteSe
     }
     case 'heldBack': {
       const plan = { action: 'deleteServer', afterMs: jittered(facts.timing.pollMs, facts) } as const;
-      return rest(at, { record, verdict: HELD_BACK[outcome.definition](at.object, identifier) }, plan, {
+      return rest(at, { record, verdict: heldBack(at.object, identifier, outcome) }, plan, {
         ...facts.memo,
         failures: 0,
       });

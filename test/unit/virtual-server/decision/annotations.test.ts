@@ -27,7 +27,9 @@ describe("annotations with the operator's prefix", () => {
 
   it('are known if the operator reads or writes them', () => {
     const names = ['adopt', 'not-created', 'start-over', 'paused', 'orphan-handled', 'server-gone', 'reconcile-at'];
-    expect(said(...[...names, 'record'].map((name) => `vps-operator.dev/${name}`))).toEqual([]);
+    expect(said(...[...names, 'record', 'template', 'delete-first'].map((name) => `vps-operator.dev/${name}`))).toEqual(
+      [],
+    );
     expect(said('vps-operator.dev/owner')).toHaveLength(1);
   });
 

@@ -40,6 +40,7 @@ export async function cancel(scene: Scene): Promise<(Choice & { outcome: Outcome
     kube: {
       getVirtualServer: () => Promise.resolve(live),
       getDefinition: () => Promise.resolve('kept'),
+      getSetDefinition: () => Promise.resolve('kept'),
       getSecret: () => Promise.reject(new Error('no key is asked for')),
     },
     objects: { saw: () => undefined },

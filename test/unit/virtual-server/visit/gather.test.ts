@@ -43,7 +43,7 @@ function setUp(session: Partial<Session> = {}) {
   });
   const none = (): Promise<never> => Promise.reject(new Error('nothing is cancelled here'));
   const room = {
-    kube: { ...kube, getVirtualServer: none, getDefinition: none },
+    kube: { ...kube, getVirtualServer: none, getDefinition: none, getSetDefinition: none },
     credentials,
     limit: new CreateLimit(1),
     quota: new ServerQuota(0),

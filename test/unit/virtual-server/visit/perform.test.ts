@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CONNECTION_SECRET_TYPE, OWNER_ANNOTATION } from '../../../../src/api/names.ts';
+import { CONNECTION_SECRET_TYPE, OWNER_ANNOTATION, SET_KIND } from '../../../../src/api/names.ts';
 import type { SecretChanges, Secrets } from '../../../../src/kube/secrets.ts';
 import { ACCEPT_SERVER_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../../src/api/names.ts';
 import type { ServerRecord } from '../../../../src/api/record.ts';
@@ -54,8 +54,9 @@ interface Answers {
   /** The object that holds the server, as the cache knows it and as a live read returns it. */
   object?: VirtualServer;
   live?: VirtualServer;
-  /** The state of the CustomResourceDefinition. */
+  /** The states of the CustomResourceDefinitions. */
   definition?: DefinitionState | Error;
+  setDefinition?: DefinitionState | Error;
   held?: Partial<Memo>;
   /** How long a DELETE waits for its turn (ms), and whether this process still leads by then. */
   waits?: number;
@@ -69,7 +70,7 @@ async function run(action: Action, answers: Answers, holders = new Holders(() =>
   const deleting = action.type === 'deleteServer';
   const known = deleting ? action.record : KNOWN;
   const { object = webWith(known, { deleting, status: READY }), held = {} } = answers;
-  const { live = object, definition = 'kept' } = answers;
+  const { live = object, definition = 'kept', setDefinition = 'kept' } = answers;
   const calls: string[] = [];
   const timers = new FakeTimers();
   const answer = <T>(call: string, values: (T | Error)[]): Promise<T> => {
@@ -90,6 +91,7 @@ async function run(action: Action, answers: Answers, holders = new Holders(() =>
   const kube = {
     getVirtualServer: () => answer('live', [live]),
     getDefinition: () => answer('definition', [definition]),
+    getSetDefinition: () => answer('setDefinition', [setDefinition]),
   } as unknown as Kube;
   const room = {
     kube,
@@ -254,13 +256,51 @@ describe('a cancellation', () => {
     { definition: new KubeError('Forbidden', 'no right', { status: 403 }), why: 'forbidden' },
   ])('sends no DELETE while all objects may be being deleted by mistake ($why)', async ({ definition, why }) => {
     const { outcome, calls } = await run(cancel, { servers: [SERVER], removed: 'cancelled', definition });
-    expect(outcome).toEqual({ type: 'heldBack', definition: why });
+    expect(outcome).toEqual({ type: 'heldBack', of: 'servers', definition: why });
     expect(calls).toEqual(['read', 'live', 'definition']);
   });
 
   it('sends a DELETE if the deletion of all objects is allowed', async () => {
     const { outcome } = await run(cancel, { servers: [SERVER], removed: 'cancelled', definition: 'deletionAllowed' });
     expect(outcome).toEqual({ type: 'cancelled' });
+  });
+
+  describe('of a member of a set', () => {
+    const cancelled: Answers = { servers: [SERVER], removed: 'cancelled' };
+    const owned = (kind: string): VirtualServer => {
+      const object = doomed(KNOWN);
+      const ownerReferences = [{ kind, name: 'web', uid: 'uid-of-web' }];
+      return { ...object, metadata: { ...object.metadata, ownerReferences } };
+    };
+    const object = owned(SET_KIND);
+
+    it('is sent if the definition of sets is kept too', async () => {
+      const { outcome, calls } = await run(cancel, { ...cancelled, object });
+      expect(outcome).toEqual({ type: 'cancelled' });
+      expect(calls).toEqual(['read', 'live', 'definition', 'setDefinition', 'delete']);
+    });
+
+    it.each([
+      { setDefinition: 'deleting' as const, why: 'deleting' },
+      { setDefinition: 'missing' as const, why: 'missing' },
+      { setDefinition: new KubeError('Forbidden', 'no right', { status: 403 }), why: 'forbidden' },
+    ])('is not sent while the definition of sets is $why', async ({ setDefinition, why }) => {
+      const { outcome, calls } = await run(cancel, { ...cancelled, object, setDefinition });
+      expect(outcome).toEqual({ type: 'heldBack', of: 'sets', definition: why });
+      expect(calls).toEqual(['read', 'live', 'definition', 'setDefinition']);
+    });
+
+    it.each([
+      ['the deletion of the definition of sets is allowed', { object, setDefinition: 'deletionAllowed' as const }],
+      [
+        'that of VirtualServers is',
+        { object, definition: 'deletionAllowed' as const, setDefinition: 'missing' as const },
+      ],
+      ['the owner is no set', { object: owned('Deployment'), setDefinition: 'missing' as const }],
+    ])('is sent if %s', async (_why, answers) => {
+      const { outcome } = await run(cancel, { ...cancelled, ...answers });
+      expect(outcome).toEqual({ type: 'cancelled' });
+    });
   });
 
   it('sends no DELETE if the definition cannot be read', async () => {

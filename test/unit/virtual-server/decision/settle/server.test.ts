@@ -315,12 +315,28 @@ describe('settling a cancellation', () => {
   });
 
   it.each([
-    { definition: 'deleting' as const, reason: 'CRDDeleting', advice: '"deletionPolicy":"Retain"' },
-    { definition: 'forbidden' as const, reason: 'CRDForbidden', advice: 'ClusterRole vps-operator-definition' },
-  ])('waits while all objects may be being deleted by mistake ($reason)', ({ definition, reason, advice }) => {
-    const next = settled(deleting, cancel, { type: 'heldBack', definition });
+    ['servers', 'deleting', 'CRDDeleting', 'virtualservers.vps-operator.dev vps-operator.dev/allow-deletion=true'],
+    [
+      'servers',
+      'forbidden',
+      'CRDForbidden',
+      'may not read the CustomResourceDefinition virtualservers.vps-operator.dev',
+    ],
+    ['sets', 'deleting', 'CRDDeleting', 'virtualserversets.vps-operator.dev vps-operator.dev/allow-deletion=true'],
+    ['sets', 'missing', 'CRDDeleting', 'virtualserversets.vps-operator.dev is missing'],
+    [
+      'sets',
+      'forbidden',
+      'CRDForbidden',
+      'may not read the CustomResourceDefinition virtualserversets.vps-operator.dev',
+    ],
+  ] as const)('waits while the definition of %s is %s (%s)', (of, definition, reason, text) => {
+    const next = settled(deleting, cancel, { type: 'heldBack', of, definition });
     expect(conditionsOf(next).Stalled).toBe(`True ${reason}`);
-    expect(next.status?.conditions?.[0]?.message).toContain(advice);
+    const message = next.status?.conditions?.[0]?.message;
+    expect(message).toContain(text);
+    if (reason === 'CRDDeleting') expect(message).toContain('"deletionPolicy":"Retain"');
+    else expect(message).toContain('ClusterRole vps-operator-definition');
     expect(next.memo).not.toHaveProperty('cancelled');
     expect(next).not.toHaveProperty('record');
     expect(next.memo.next?.action).toBe('deleteServer');
