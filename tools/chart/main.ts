@@ -7,7 +7,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { parse, parseDocument, stringify } from 'yaml';
-import { CATALOG_CRD_FILE, CRD_FILE } from '../crds.ts';
+import { CATALOG_CRD_FILE, CRD_FILE, SET_CRD_FILE } from '../crds.ts';
 import { resolveBinaries } from '../control-plane/binaries.ts';
 import { dashboardJson } from '../dashboard/main.ts';
 import { goProgram } from '../go-program.ts';
@@ -40,7 +40,8 @@ async function chartYaml(): Promise<string> {
     ['annotations', 'artifacthub.io/images'],
     stringify([{ name: 'operator', image: `${image.repository}:${version}` }]),
   );
-  const crds = await Promise.all([CRD_FILE, CATALOG_CRD_FILE].map(async (file) => crdOf(await readFile(file, 'utf8'))));
+  const files = [CRD_FILE, SET_CRD_FILE, CATALOG_CRD_FILE];
+  const crds = await Promise.all(files.map(async (file) => crdOf(await readFile(file, 'utf8'))));
   document.setIn(['annotations', 'artifacthub.io/crds'], stringify(crds, { lineWidth: 0 }));
   return document.toString({ lineWidth: 0 });
 }

@@ -10,6 +10,9 @@ const fleet = (metric: string): string => `sum(max by (namespace) (${metric}{${J
 /** The same by namespace of the objects. */
 const byNamespace = (metric: string): string =>
   `sum by (object_namespace) (max by (namespace, object_namespace) (${metric}{${JOB}}))`;
+/** The same by set. */
+const bySet = (metric: string, matchers = ''): string =>
+  `sum by (object_namespace, set) (max by (namespace, object_namespace, set) (${metric}{${JOB}${matchers}}))`;
 /** The same by controller or queue. */
 const byLoop = (by: string, metric: string): string => `sum by (${by}) (max by (namespace, ${by}) (${metric}{${JOB}}))`;
 const rate = (by: string, metric: string, matchers = ''): string =>
@@ -139,6 +142,39 @@ const SERVERS: Unplaced[] = [
     description: 'Time from the decision to order a server until its first read at the provider.',
     unit: 's',
     queries: quantiles('vps_operator_provisioning_duration_seconds'),
+  }),
+];
+
+const SETS: Unplaced[] = [
+  timeSeries({
+    title: 'Sets by readiness',
+    description: 'VirtualServerSets. "True Available" has all its members; any other reason says what a set waits for.',
+    queries: {
+      '{{ready}} {{reason}}': `sum by (ready, reason) (max by (namespace, ready, reason) (vps_operator_sets{${JOB}}))`,
+    },
+    stacked: true,
+  }),
+  timeSeries({
+    title: 'Wanted and available members',
+    description: 'How many servers each set wants, how many are available, and how many it keeps available.',
+    queries: {
+      '{{object_namespace}}/{{set}} wanted': bySet('vps_operator_set_spec_replicas'),
+      '{{object_namespace}}/{{set}} available': bySet('vps_operator_set_status_replicas', ', state="available"'),
+      '{{object_namespace}}/{{set}} minimum': bySet('vps_operator_set_min_available'),
+    },
+  }),
+  timeSeries({
+    title: 'Members by state',
+    description: 'Of all sets. Each unresolved member stops the orders of its set until a person resolves it.',
+    queries: {
+      '{{state}}': `sum by (state) (max by (namespace, object_namespace, set, state) (vps_operator_set_status_replicas{${JOB}}))`,
+    },
+  }),
+  timeSeries({
+    title: 'Price by set',
+    description: "Of running members, in the provider's currency unit.",
+    queries: { '{{object_namespace}}/{{set}}': bySet('vps_operator_set_status_price') },
+    stacked: true,
   }),
 ];
 
@@ -275,6 +311,7 @@ const PROCESS: Unplaced[] = [
 export const SECTIONS: Section[] = [
   { title: 'Now', perLine: 8, height: 4, panels: NOW },
   { title: 'Servers', perLine: 2, height: 8, panels: SERVERS },
+  { title: 'Sets', perLine: 2, height: 8, panels: SETS },
   { title: 'The provider', perLine: 2, height: 8, panels: PROVIDER },
   { title: 'The loop', perLine: 2, height: 8, panels: LOOP },
   { title: 'The process', perLine: 2, height: 8, panels: PROCESS },

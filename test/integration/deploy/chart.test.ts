@@ -157,7 +157,7 @@ describe('the chart', () => {
     const having = (annotation: string): string[] =>
       rendered.filter(({ metadata }) => metadata.annotations?.[annotation] !== undefined).map(nameOf);
     expect(having('helm.sh/resource-policy')).toEqual(having('kustomize.toolkit.fluxcd.io/prune'));
-    expect(having('helm.sh/resource-policy')).toHaveLength(12);
+    expect(having('helm.sh/resource-policy')).toHaveLength(17);
   });
 
   it('creates the ConfigMap that the Deployment mounts', async () => {

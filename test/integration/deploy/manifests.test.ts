@@ -111,7 +111,7 @@ describe('the install files', () => {
     const kept = base.filter(
       ({ kind, metadata }) => kind === 'CustomResourceDefinition' || metadata.labels?.[COMPONENT] === 'guards',
     );
-    expect(kept).toHaveLength(12);
+    expect(kept).toHaveLength(17);
     for (const { metadata } of kept)
       expect(metadata.annotations).toMatchObject({
         'argocd.argoproj.io/sync-options': 'Prune=false,Delete=false',
@@ -259,10 +259,10 @@ describe('another namespace', () => {
 
   it('reaches every policy that names the operator, with the transformer for it', async () => {
     expect(identities(await moved())).toEqual(
-      Array<string>(2).fill('system:serviceaccount:vps-operator-system:vps-operator'),
+      Array<string>(3).fill('system:serviceaccount:vps-operator-system:vps-operator'),
     );
     const manifests = await moved('transformers/operator-identity');
-    expect(identities(manifests)).toEqual(Array<string>(2).fill('system:serviceaccount:elsewhere:vps-operator'));
+    expect(identities(manifests)).toEqual(Array<string>(3).fill('system:serviceaccount:elsewhere:vps-operator'));
     expect(JSON.stringify(manifests)).not.toContain('vps-operator-system');
   });
 });
@@ -327,7 +327,8 @@ describe('the component connection-secrets', () => {
       JSON.stringify(find(connecting, 'ValidatingAdmissionPolicy', name)?.spec);
     const [identity = ''] = /\['system:serviceaccount:[^\]]+\]/.exec(policyOf('vps-operator-record')) ?? [];
     expect(identity).not.toBe('');
-    expect(policyOf(NAME)).toContain(`request.userInfo.username in ${identity}`);
+    for (const name of [NAME, 'vps-operator-members'])
+      expect(policyOf(name)).toContain(`request.userInfo.username in ${identity}`);
   });
 });
 

@@ -12,7 +12,6 @@ import { ADMISSION, kustomized, refusal, succeed, type Kubectl } from '../suppor
 const { guarded, objects } = useGuards({ own: true });
 
 const ROOT = join(import.meta.dirname, '../../..');
-const CRD = 'virtualservers.vps-operator.dev';
 const POLICY = join(ROOT, 'deploy/manifests/components/connection-secrets/namespaced/admission.yaml');
 const DOCUMENT = await readFile(join(ROOT, 'docs/reference/guards.md'), 'utf8');
 
@@ -26,6 +25,9 @@ describe('an operator with another identity', () => {
     await guarded.apply(await patched(/^apiVersion: kustomize.config.k8s.io.*?(?=^```)/ms));
     await guarded.until(another, write('b'), ({ ok }) => ok);
     expect(await refusal(another, patch('elsewhere', { spec: { deletionProtection: true } }))).toContain('spec');
+    const remove = ['delete', 'vps', 'elsewhere', '--dry-run=server'];
+    await guarded.until(another, remove, ({ text }) => text.includes('the operator may delete no VirtualServer but'));
+    await succeed(guarded.operator, remove);
     expect(await refusal(guarded.operator, write('c'))).toContain('only the operator may write status');
     // The leftover finalizer would block the CRD's deletion.
     await succeed(guarded.breakGlass, patch('elsewhere', { metadata: { finalizers: null } }));
@@ -48,26 +50,29 @@ it('may write only connection Secrets when the policy is patched as documented',
   await succeed(operator, create);
 });
 
-// Must run last: they delete the CRD.
-describe('the VirtualServer CRD', () => {
+it('lets administrators delete other CRDs', async () => {
+  await guarded.apply(OTHER_CRD);
+  await succeed(guarded.admin, ['delete', 'crd', 'gadgets.test.example.org']);
+  await succeed(guarded.admin, ['delete', 'crd', 'servercatalogs.vps-operator.dev']);
+});
+
+// Must run last: they delete the CRDs.
+describe.each([
+  ['virtualserversets.vps-operator.dev', 'every VirtualServerSet of the cluster, and so every member of them'],
+  ['virtualservers.vps-operator.dev', 'every VirtualServer of the cluster, also those with'],
+])('the CRD %s', (crd, loss) => {
   const annotate = (value: string): string[] => [
     'annotate',
     '--overwrite',
     'crd',
-    CRD,
+    crd,
     `vps-operator.dev/allow-deletion=${value}`,
   ];
-
-  it('does not affect other CRDs', async () => {
-    await guarded.apply(OTHER_CRD);
-    await succeed(guarded.admin, ['delete', 'crd', 'gadgets.test.example.org']);
-    await succeed(guarded.admin, ['delete', 'crd', 'servercatalogs.vps-operator.dev']);
-  });
 
   it('survives a deletion, by name or with all others', async () => {
     await succeed(guarded.root, annotate('yes'));
     for (const args of [
-      ['delete', 'crd', CRD],
+      ['delete', 'crd', crd],
       ['delete', 'crd', '--all'],
       ['delete', '--raw=/apis/apiextensions.k8s.io/v1/customresourcedefinitions'],
     ]) {
@@ -76,19 +81,19 @@ describe('the VirtualServer CRD', () => {
         expect(said, args.join(' ')).toMatch(
           person === guarded.breakGlass
             ? /is forbidden/
-            : /every VirtualServer .* `kubectl annotate crd virtualservers/,
+            : new RegExp(`${args.includes(crd) ? loss : 'every VirtualServer'}.* \`kubectl annotate crd virtualserver`),
         );
       }
     }
-    expect(await succeed(guarded.root, ['get', 'crd', CRD, '--output=jsonpath={.metadata.deletionTimestamp}'])).toBe(
+    expect(await succeed(guarded.root, ['get', 'crd', crd, '--output=jsonpath={.metadata.deletionTimestamp}'])).toBe(
       '',
     );
   });
 
   it('is deleted when it has the annotation', async () => {
     await succeed(guarded.admin, annotate('true'));
-    await succeed(guarded.admin, ['delete', 'crd', CRD, '--wait=false']);
-    await guarded.until(guarded.root, ['get', 'crd', CRD], ({ text }) => text.includes('NotFound'));
+    await succeed(guarded.admin, ['delete', 'crd', crd, '--wait=false']);
+    await guarded.until(guarded.root, ['get', 'crd', crd], ({ text }) => text.includes('NotFound'));
   });
 });
 

@@ -174,8 +174,10 @@ describe('the policies', () => {
     expect(ofBase).toEqual([
       ['vps-operator-crd-deletion', undefined],
       ['vps-operator-deletion-protection', undefined],
+      ['vps-operator-members', undefined],
       ['vps-operator-protection-lifted', undefined],
       ['vps-operator-record', undefined],
+      ['vps-operator-set-deletion-protection', undefined],
     ]);
   });
 });

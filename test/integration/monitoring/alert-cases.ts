@@ -1,5 +1,5 @@
 /** What happens to a pair of replicas, and which alerts fire. */
-import { always, everySeries, from, goneFrom, growing, requests, type Change } from './replicas.ts';
+import { always, everySeries, from, goneFrom, growing, requests, SET, type Change } from './replicas.ts';
 
 const RECONCILES = 'controller_runtime_reconcile_total{controller="virtualserver",result="requeue_after"}';
 const VISITS = 'controller_runtime_reconcile_total{controller="virtualserver",result="success"}';
@@ -8,6 +8,8 @@ const LEADER = 'leader_election_master_status{name="vps-operator"}';
 const DEPTH = 'workqueue_depth{name="virtualserver"}';
 const LOST = 'vps_operator_lost_servers_total';
 const servers = (ready: string, reason: string): string => `vps_operator_servers{ready="${ready}",reason="${reason}"}`;
+const members = (state: string): string => `vps_operator_set_status_replicas{${SET},state="${state}"}`;
+const sets = (reason: string): string => `vps_operator_sets{ready="False",reason="${reason}"}`;
 const stretch = (interval: string): string => `vps_operator_interval_stretch_ratio{interval="${interval}"}`;
 
 /** A gauge of the leader; the standby's is zero. */
@@ -317,6 +319,81 @@ export const CASES: Record<string, AlertCase[]> = {
       sentence: 'is silent for intended deletions',
       change: gauge(servers('False', 'Deleting'), always(4)),
       minutes: 36,
+      fires: [],
+    },
+  ],
+  VPSOperatorSetUnresolved: [
+    {
+      sentence: 'fires at once',
+      change: { [members('unresolved')]: { leader: from(30, 0, 1) } },
+      minutes: 31,
+      fires: ['VPSOperatorSetUnresolved'],
+    },
+    {
+      sentence: 'keeps firing when another replica takes over',
+      change: { ...FAILOVER, [members('unresolved')]: { leader: '0x20 1x38 stale', standby: '_x59 1x400' } },
+      minutes: 61,
+      fires: ['VPSOperatorSetUnresolved'],
+    },
+    {
+      sentence: 'is silent once the member is resolved',
+      change: { [members('unresolved')]: { leader: '1x30 0x400' } },
+      minutes: 32,
+      fires: [],
+    },
+  ],
+  VPSOperatorSetStalled: [
+    {
+      sentence: 'fires when a rollout makes no progress',
+      change: gauge(sets('ProgressDeadlineExceeded'), from(30, 0, 1)),
+      minutes: 46,
+      fires: ['VPSOperatorSetStalled'],
+    },
+    {
+      sentence: 'fires when only protected members are left to delete',
+      change: gauge(sets('DeletionBlocked'), from(30, 0, 2)),
+      minutes: 46,
+      fires: ['VPSOperatorSetStalled'],
+    },
+    {
+      sentence: 'waits fifteen minutes',
+      change: gauge(sets('MemberBlocked'), from(30, 0, 1)),
+      minutes: 44,
+      fires: [],
+    },
+    {
+      sentence: 'is silent for a long rollout that makes progress',
+      change: gauge(sets('RollingOut'), always(1)),
+      minutes: 90,
+      fires: [],
+    },
+    {
+      sentence: 'leaves unresolved members to the alert of their own',
+      change: gauge(sets('MemberUnresolved'), always(1)),
+      minutes: 90,
+      fires: [],
+    },
+  ],
+  VPSOperatorSetUnavailable: [
+    {
+      sentence: 'fires when fewer members are available than the set keeps available',
+      change: { [members('available')]: { leader: from(30, 3, 2) } },
+      minutes: 46,
+      fires: ['VPSOperatorSetUnavailable'],
+    },
+    {
+      sentence: 'is silent while a rollout leaves as many as maxUnavailable allows',
+      change: {
+        [members('available')]: { leader: from(30, 3, 2) },
+        [`vps_operator_set_min_available{${SET}}`]: { leader: always(2) },
+      },
+      minutes: 90,
+      fires: [],
+    },
+    {
+      sentence: 'waits fifteen minutes for new members',
+      change: { [members('available')]: { leader: '3x30 2x13 3x400' } },
+      minutes: 60,
       fires: [],
     },
   ],

@@ -2,9 +2,10 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { SET_REASONS, type Meaning } from '../../../src/api/conditions.ts';
 import { CASES } from './alert-cases.ts';
 import { askPromql, BUILD_MS, buildPromql, readRules, ROOT, type Firing, type Rule } from './promql.ts';
-import { always, everySeries, seriesOf } from './replicas.ts';
+import { always, everySeries, SET, seriesOf } from './replicas.ts';
 
 let file: string;
 let rules: Rule[];
@@ -85,6 +86,21 @@ describe('the alerts', () => {
     const [orphaned] = await firing(seriesOf(change), 10);
     expect(orphaned?.labels).toMatchObject({ namespace: NAMESPACE, severity: 'critical' });
     expect(orphaned?.annotations['description']).toMatch(/^3 servers may exist/);
+  });
+
+  it('name a set in the alerts about one set', async () => {
+    const change = { [`vps_operator_set_status_replicas{${SET},state="unresolved"}`]: { leader: always(2) } };
+    const [unresolved] = await firing(seriesOf(change), 10);
+    expect(unresolved?.annotations['description']).toMatch(
+      /^2 members of the VirtualServerSet default\/web are unresolved/,
+    );
+  });
+
+  it('cover every reason with which a set is Stalled', () => {
+    const stalled = Object.entries<Partial<Meaning>>(SET_REASONS).filter(([, { phase }]) => phase === 'stalled');
+    const own = rules.find(({ alert }) => alert === 'VPSOperatorSetStalled')?.expr ?? '';
+    const [, named = ''] = /reason=~"(.*)"/.exec(own) ?? [];
+    expect([...named.split('|'), 'MemberUnresolved'].sort()).toEqual(stalled.map(([reason]) => reason).sort());
   });
 
   it('distinguish two operators in one cluster', async () => {

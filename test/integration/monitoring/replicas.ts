@@ -15,6 +15,9 @@ const REQUESTS = 'vps_operator_provider_requests_total';
 export const requests = (operation: string, result: string): string =>
   `${REQUESTS}{operation="${operation}",result="${result}"}`;
 
+/** The labels of the set in the tests. */
+export const SET = 'object_namespace="default",set="web"';
+
 /** A standby exposes the same series as the leader: gauges are zero, and counters do not grow. */
 const HEALTHY: Change = {
   up: { leader: always(1), standby: always(1) },
@@ -43,6 +46,11 @@ const HEALTHY: Change = {
   vps_operator_oldest_deletion_seconds: { leader: always(40), standby: always(0) },
   vps_operator_lost_servers_total: { leader: always(0), standby: always(0) },
   'vps_operator_servers{ready="True",reason="Available"}': { leader: always(7), standby: always(0) },
+  'vps_operator_sets{ready="True",reason="Available"}': { leader: always(2), standby: always(0) },
+  // A standby knows no set, so it has no series of one.
+  [`vps_operator_set_status_replicas{${SET},state="available"}`]: { leader: always(3) },
+  [`vps_operator_set_status_replicas{${SET},state="unresolved"}`]: { leader: always(0) },
+  [`vps_operator_set_min_available{${SET}}`]: { leader: always(3) },
   [requests('pollTask', 'success')]: { leader: growing(10), standby: always(0) },
   [requests('pollTask', 'timeout')]: { leader: always(0), standby: always(0) },
   [requests('createServer', 'success')]: { leader: growing(1), standby: always(0) },

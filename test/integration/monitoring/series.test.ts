@@ -1,12 +1,13 @@
 /** Checks every expression of the alerts and the dashboard against what a real operator exposes. */
 import { readFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { REASONS } from '../../../src/api/conditions.ts';
+import { REASONS, SET_REASONS } from '../../../src/api/conditions.ts';
 import { DASHBOARD_FILE } from '../../../tools/dashboard/main.ts';
 import type { Dashboard, Panel } from '../../../tools/dashboard/grafana.ts';
 import { readyServer } from '../support/records.ts';
 import { spawnOperator } from '../support/process.ts';
 import { pageUrl, scrape, type Sample } from '../support/scrape.ts';
+import { createSet } from '../support/sets.ts';
 import { createWorld } from '../support/world.ts';
 import { CASES } from './alert-cases.ts';
 import { askPromql, BUILD_MS, buildPromql, readRules, type Expression, type Selector } from './promql.ts';
@@ -20,6 +21,10 @@ const OF_PROMETHEUS = ['up'];
 const KNOWN: Readonly<Record<string, readonly string[]>> = {
   'vps_operator_servers reason': Object.keys(REASONS),
   'vps_operator_servers ready': ['True', 'False', 'Unknown'],
+  'vps_operator_sets reason': Object.keys({ ...REASONS, ...SET_REASONS }),
+  'vps_operator_sets ready': ['True', 'False', 'Unknown'],
+  'vps_operator_set_status_replicas object_namespace': ['default'],
+  'vps_operator_set_min_available object_namespace': ['default'],
 };
 
 let samples: Sample[];
@@ -28,17 +33,19 @@ beforeAll(async () => {
   await buildPromql();
 }, BUILD_MS);
 
-/** Samples of an operator that leads and has ordered one server, and of one that has not. */
+/** Samples of an operator that leads, has ordered one server, and keeps one set, which wants none. */
 async function realSamples(): Promise<Sample[]> {
   const world = await createWorld({ operator: false });
   spawnOperator(world, ['--metrics-bind-address=127.0.0.1:0']);
   const url = await pageUrl(world, '/metrics');
   await readyServer(world, 'web');
+  await createSet(world, { replicas: 0 });
   // The operator counts from its cache, which may see the Ready server later than the test.
   let running: Sample[] = [];
   const counts = async (): Promise<string[]> =>
     (running = (await scrape(url)).flatMap((family) => family.samples)).map(({ name }) => name);
-  await expect.poll(counts).toContain('vps_operator_namespace_servers');
+  const wanted = ['vps_operator_namespace_servers', 'vps_operator_set_spec_replicas'];
+  await expect.poll(counts).toEqual(expect.arrayContaining(wanted));
   return running;
 }
 

@@ -1,6 +1,6 @@
 /** What the API server refuses to the operator's own token, and what the roles for users grant. */
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { API_VERSION, SERVER_PLURAL } from '../../../src/api/names.ts';
+import { API_VERSION, SERVER_PLURAL, SET_PLURAL } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
 import { createKubeHttp, type CallOptions, type KubeHttp } from '../../../src/kube/http.ts';
@@ -24,6 +24,7 @@ beforeAll(async () => {
 afterAll(() => Promise.all([operator.close(), http.close()]));
 
 const SERVERS = `/apis/${API_VERSION}/namespaces/team/${SERVER_PLURAL}`;
+const SETS = `/apis/${API_VERSION}/namespaces/team/${SET_PLURAL}`;
 const SYSTEM = '/api/v1/namespaces/vps-operator-system';
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 const LEASES = '/apis/coordination.k8s.io/v1/namespaces';
@@ -47,12 +48,19 @@ const REFUSED: [words: string, call: CallOptions][] = [
   ['cannot patch resource "secrets"', patch('/api/v1/namespaces/team/secrets/key')],
   ['cannot update resource "secrets"', put('/api/v1/namespaces/team/secrets/key')],
   ['cannot delete resource "secrets"', remove('/api/v1/namespaces/team/secrets/key')],
-  ['cannot create resource "virtualservers"', post(SERVERS, virtualServer('more'))],
+  ['the operator may create no VirtualServer but members', post(SERVERS, virtualServer('more'))],
   ['cannot update resource "virtualservers"', put(`${SERVERS}/web`, virtualServer('web'))],
-  ['cannot delete resource "virtualservers"', remove(`${SERVERS}/web`)],
+  ['the operator may delete no VirtualServer but members', remove(`${SERVERS}/web`)],
   ['cannot deletecollection resource "virtualservers"', remove(SERVERS)],
   ['cannot get resource "virtualservers/status"', get(`${SERVERS}/web/status`)],
   ['cannot update resource "virtualservers/status"', put(`${SERVERS}/web/status`, virtualServer('web'))],
+  ['cannot create resource "virtualserversets"', post(SETS, { metadata: { name: 'x' } })],
+  ['cannot patch resource "virtualserversets"', patch(`${SETS}/x`)],
+  ['cannot update resource "virtualserversets"', put(`${SETS}/x`)],
+  ['cannot delete resource "virtualserversets"', remove(`${SETS}/x`)],
+  ['cannot deletecollection resource "virtualserversets"', remove(SETS)],
+  ['cannot patch resource "virtualserversets/scale"', patch(`${SETS}/x/scale`, { spec: { replicas: 9 } })],
+  ['cannot update resource "virtualserversets/status"', put(`${SETS}/x/status`)],
   ['cannot list resource "pods"', get('/api/v1/pods')],
   ['cannot get resource "pods"', get(`${SYSTEM}/pods/x`)],
   ['cannot get resource "pods/log"', get(`${SYSTEM}/pods/x/log`)],
@@ -139,29 +147,34 @@ describe("the cluster's own user roles", () => {
   const WRITE = ['create', 'update', 'patch', 'delete', 'deletecollection'];
 
   /** Verbs of a user with this role in the namespace. */
-  async function verbsOf(role: string, subresource = ''): Promise<string[]> {
+  async function verbsOf(role: string, resource: string, subresource = ''): Promise<string[]> {
     const user = `${role}-of-the-team`;
-    await succeed(guarded.root, ['create', 'rolebinding', user, `--clusterrole=${role}`, `--user=${user}`]);
     const verbs: string[] = [];
     for (const verb of [...READ, ...WRITE]) {
-      const resource = `virtualservers.vps-operator.dev${subresource}`;
-      const { text } = await guarded.root(['auth', 'can-i', verb, resource, `--as=${user}`]);
+      const what = [`${resource}.vps-operator.dev`, ...(subresource === '' ? [] : [`--subresource=${subresource}`])];
+      const { text } = await guarded.root(['auth', 'can-i', verb, ...what, `--as=${user}`]);
       if (text === 'yes') verbs.push(verb);
     }
     return verbs;
   }
 
   it.each([
-    ['view', READ],
-    ['edit', [...READ, ...WRITE]],
-    ['admin', [...READ, ...WRITE]],
-  ])('%s', async (role, verbs) => {
+    ['view', READ, ['get']],
+    ['edit', [...READ, ...WRITE], ['get', 'update', 'patch']],
+    ['admin', [...READ, ...WRITE], ['get', 'update', 'patch']],
+  ])('%s', async (role, verbs, ofScale) => {
     await succeed(guarded.root, [
       'wait',
       `clusterrole/${role}`,
       '--for=jsonpath={.rules[0].verbs[0]}',
       '--timeout=30s',
     ]);
-    expect(await verbsOf(role)).toEqual(verbs);
+    const user = `${role}-of-the-team`;
+    await succeed(guarded.root, ['create', 'rolebinding', user, `--clusterrole=${role}`, `--user=${user}`]);
+    for (const resource of [SERVER_PLURAL, SET_PLURAL]) {
+      expect(await verbsOf(role, resource), resource).toEqual(verbs);
+      expect(await verbsOf(role, resource, 'status'), resource).toEqual([]);
+    }
+    expect(await verbsOf(role, SET_PLURAL, 'scale')).toEqual(ofScale);
   });
 });

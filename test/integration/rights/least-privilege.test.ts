@@ -4,6 +4,11 @@
  * rbac-table` updates the tables of docs/concepts/security.md.
  */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { API_VERSION, GROUP, SERVER_PLURAL, SET_KIND, SET_PLURAL } from '../../../src/api/names.ts';
+import type { VirtualServerSet } from '../../../src/api/virtual-server-set.ts';
+import { loadCluster } from '../../../src/kube/config.ts';
+import { createKubeHttp } from '../../../src/kube/http.ts';
+import { manifestOf } from '../../../src/virtual-server-set/decision/template.ts';
 import { virtualServer } from '../../gen/virtual-server.ts';
 import { isOperator } from '../../../tools/control-plane/operator-identity.ts';
 import { deleteNamespace, live } from '../support/busy-life.ts';
@@ -15,6 +20,8 @@ import type { World, WorldOptions } from '../support/world.ts';
 const START_MS = 240_000;
 /** A second watched namespace for the overlay, in addition to the world's. */
 const QUIET = 'quiet';
+/** As in OpenShift: the API server checks the rights to what an owner reference can cause. */
+const OWNERS_CHECKED = { 'enable-admission-plugins': 'OwnerReferencesPermissionEnforcement' };
 
 interface Life {
   cluster: GuardedCluster;
@@ -30,11 +37,11 @@ let base: Life;
 let namespaced: Life;
 
 beforeAll(async () => {
-  base = await livedOn(await startGuardedCluster('base'), { watch: 'all' }, async (world) => {
+  base = await livedOn(await startGuardedCluster('base', OWNERS_CHECKED), { watch: 'all' }, async (world) => {
     await live(world);
     await deleteNamespace(world);
   });
-  const cluster = await startGuardedCluster('overlays/namespaced');
+  const cluster = await startGuardedCluster('overlays/namespaced', OWNERS_CHECKED);
   namespaced = await livedOn(cluster, { flags: [`--watch-namespace=${QUIET}`] }, live);
 }, START_MS);
 afterAll(async () => {
@@ -83,6 +90,31 @@ describe.each(['base', 'namespaced'] as const)('the rights of %s', (which) => {
     expect(differences(life().grants, life().uses.allowed).notGranted).toEqual([]);
     expect(life().uses.allowed.length).toBeGreaterThan(0);
   });
+});
+
+it('needs the right to finalizers of sets, to create a member that blocks the deletion of its set', async () => {
+  const { cluster } = base;
+  const folder = `/apis/${API_VERSION}/namespaces/default`;
+  const set = { apiVersion: API_VERSION, kind: SET_KIND, metadata: { name: 'web' } };
+  const spec = { replicas: 0, template: { spec: virtualServer('template').spec } };
+  const path = `${folder}/${SET_PLURAL}`;
+  const web = (await cluster.http.call({ method: 'POST', path, body: { ...set, spec } })) as VirtualServerSet;
+  const maker = createKubeHttp({ cluster: loadCluster(await cluster.controlPlane.addUser({ name: 'maker' })) });
+  ends.push(() => maker.close());
+  const create = { method: 'POST', path: `${folder}/${SERVER_PLURAL}`, query: { dryRun: 'All' } } as const;
+  const tried = (): Promise<unknown> =>
+    maker.call({ ...create, body: manifestOf(web, 0) }).then(
+      () => 'created',
+      (error: unknown) => String(error),
+    );
+  const grant = async (verb: string, resource: string): Promise<void> => {
+    await cluster.kubectl('create', 'clusterrole', verb, `--verb=${verb}`, `--resource=${resource}`);
+    await cluster.kubectl('create', 'clusterrolebinding', verb, `--clusterrole=${verb}`, '--user=maker');
+  };
+  await grant('create', `${SERVER_PLURAL}.${GROUP}`);
+  await expect.poll(tried, { timeout: 20_000 }).toMatch(/cannot set blockOwnerDeletion .*finalizers/);
+  await grant('update', `${SET_PLURAL}.${GROUP}/finalizers`);
+  await expect.poll(tried, { timeout: 20_000 }).toBe('created');
 });
 
 it('lists all of them in the tables of docs/concepts/security.md (else run: npm run rbac-table)', () =>

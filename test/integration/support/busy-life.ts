@@ -6,13 +6,14 @@ import type { ServerCatalog } from '../../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { createSecrets, type SecretObject } from '../../../src/kube/secrets.ts';
 import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
+import { createSet } from './sets.ts';
 import type { World } from './world.ts';
 
 const FLAGS = ['--leader-elect', '--lease-duration=3s', `--operator-namespace=${OPERATOR_NAMESPACE}`];
 
 /**
  * Leader election with a takeover, a server ordered with inline keys and one with keys from a Secret, a pause, a create
- * whose answer is lost and resolved, deletions, a catalog, the fallback Secret. The world has no operator at first; at
+ * whose answer is lost and resolved, deletions, a catalog, a set, the fallback Secret. The world has no operator at first; at
  * the end one runs, and one server is Ready.
  */
 export async function live(world: World): Promise<void> {
@@ -20,6 +21,7 @@ export async function live(world: World): Promise<void> {
   await order(world);
   await readCatalog(world);
   await loseAnAnswer(world);
+  await scale(world);
   await takeOver(world);
   await useFallbackSecret(world);
 }
@@ -58,6 +60,13 @@ async function loseAnAnswer(world: World): Promise<void> {
   await world.waitForReason('lost', 'Available', 'Ready');
   await world.delete('lost');
   await world.waitGone('lost');
+}
+
+async function scale(world: World): Promise<void> {
+  const set = await createSet(world, { replicas: 1 });
+  await set.waitForReason('Available');
+  await set.patch({ spec: { replicas: 0 } }, '/scale');
+  await set.waitForReason('Available');
 }
 
 async function takeOver(world: World): Promise<void> {

@@ -44,9 +44,12 @@ export interface GuardedCluster {
   stop(): Promise<void>;
 }
 
-/** `folder`: a folder of deploy/manifests. */
-export async function startGuardedCluster(folder: string): Promise<GuardedCluster> {
-  const controlPlane = await startControlPlane({ audit: 'Metadata', controllerManager: true });
+/** `folder`: a folder of deploy/manifests. `apiServerFlags`: as for `startControlPlane`. */
+export async function startGuardedCluster(
+  folder: string,
+  apiServerFlags: Record<string, string> = {},
+): Promise<GuardedCluster> {
+  const controlPlane = await startControlPlane({ audit: 'Metadata', controllerManager: true, apiServerFlags });
   const { kubeconfigPath, auditLog = '' } = controlPlane;
   const http = createKubeHttp({ cluster: loadCluster(kubeconfigPath) });
   const kubectl = async (...args: string[]): Promise<string> =>

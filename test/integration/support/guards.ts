@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { stringify } from 'yaml';
 import { startControlPlane } from '../../../tools/control-plane/control-plane.ts';
 import { installOperatorIdentity } from '../../../tools/control-plane/operator-identity.ts';
+import { SET_KIND } from '../../../src/api/names.ts';
 import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
 import type { Running } from './broker.ts';
 
@@ -47,6 +48,8 @@ export interface Guarded extends GuardedPaths {
   intruder: Kubectl;
   /** The operator's identity with all RBAC rights, so only the guards restrict it. */
   operator: Kubectl;
+  /** The operator's own token, with the shipped rights. */
+  token: Kubectl;
   /** Applies YAML as root. */
   apply: (yaml: string) => Promise<string>;
   /** Repeats the command, usually a dry run, until the answer matches: policies take effect through a watch. */
@@ -104,6 +107,7 @@ export function guardedIn(paths: GuardedPaths, namespace: string): Guarded {
     breakGlass: as(people.carol, ...BREAK_GLASS),
     editor: as(people.erin),
     intruder: as(people.ivan),
+    token: as(paths.operatorKubeconfigPath),
     operator: as(kubeconfigPath, `--as=${OPERATOR}`, '--as-group=system:masters'),
     apply: (yaml) => succeed(root, ['apply', '--server-side', '--filename=-'], yaml),
     until: async (who, args, holds) => {
@@ -118,8 +122,19 @@ export function guardedIn(paths: GuardedPaths, namespace: string): Guarded {
 }
 
 /** Waits until each guard has refused a dry run, and the users' rights are effective. */
-async function waitUntilInForce({ root, admin, editor, intruder, breakGlass, apply, until }: Guarded): Promise<void> {
-  await apply(stringify(virtualServer('probe', withSpec({ deletionProtection: true }))));
+async function waitUntilInForce({
+  root,
+  admin,
+  editor,
+  intruder,
+  breakGlass,
+  token,
+  apply,
+  until,
+}: Guarded): Promise<void> {
+  const { spec, ...probe } = virtualServer('probe', withSpec({ deletionProtection: true }));
+  await apply(stringify({ ...probe, spec }));
+  await apply(stringify({ ...probe, kind: SET_KIND, spec: { replicas: 0, template: { spec } } }));
   const denied = ({ text }: Answer): boolean => text.includes('denied request');
   const dry = '--dry-run=server';
   const patch = (body: object): string[] => [
@@ -132,13 +147,16 @@ async function waitUntilInForce({ root, admin, editor, intruder, breakGlass, app
   const status = [...patch({ status: { name: 'x' } }), '--subresource=status', dry];
   await until(root, ['delete', 'vps', 'probe', dry], denied);
   await until(root, status, denied);
+  await until(root, ['delete', 'vpsset', 'probe', dry], denied);
   await until(root, ['delete', 'crd', 'virtualservers.vps-operator.dev', dry], denied);
   await until(admin, status, denied);
   await until(intruder, status, denied);
   await until(editor, [...patch({ metadata: { labels: { a: 'b' } } }), dry], ({ ok }) => ok);
   await until(breakGlass, status, ({ ok }) => ok);
   await succeed(root, patch({ spec: { deletionProtection: false } }));
+  await until(token, ['delete', 'vps', 'probe', dry], denied);
   await succeed(root, ['delete', 'vps', 'probe']);
+  await succeed(root, ['delete', 'vpsset', 'probe', '--cascade=orphan']);
 }
 
 /** A file of policies, built by kustomize with a kustomization that names it admission.yaml. */

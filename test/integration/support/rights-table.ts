@@ -29,7 +29,7 @@ export function watchedAsOne<T extends Grant | Use>(rights: T[], namespaces: str
 export function rightsTable(grants: Grant[], uses: Use[]): string {
   const rows = grants.map((grant) => {
     const seen = new Set(uses.filter((use) => covers(grant, use)).map(({ request }) => `\`${request}\``));
-    const what = grant.names === undefined ? grant.resource : `${grant.resource} ${grant.names.join(', ')}`;
+    const what = grant.name === undefined ? grant.resource : `${grant.resource} ${grant.name}`;
     return `| ${grant.role} | ${grant.verb} | ${what} | ${[...seen].sort().join('<br>')} |`;
   });
   return ['| granted by | verb | resource | requests that it allowed |', '|---|---|---|---|', ...rows].join('\n');

@@ -1,6 +1,7 @@
 /** The operator's rights as comparable sets: those that manifests grant, and those that an audit log shows. */
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
+import { GROUP, SERVER_PLURAL, SET_PLURAL } from '../../../src/api/names.ts';
 import { isOperator, keyOf, OPERATOR_USER, type RbacObject } from '../../../tools/control-plane/operator-identity.ts';
 
 /** One verb on one resource, in one role. */
@@ -13,8 +14,8 @@ interface Right {
 }
 
 export interface Grant extends Right {
-  /** Names of the objects that the right is limited to. */
-  names?: string[];
+  /** Name of the object that the right is limited to. */
+  name?: string;
 }
 
 export interface Use extends Right {
@@ -53,12 +54,10 @@ export function grantsOf(objects: RbacObject[]): Grant[] {
     return role.rules.flatMap(({ apiGroups, resources, resourceNames, verbs }) =>
       apiGroups.flatMap((group) =>
         resources.flatMap((resource) =>
-          verbs.map((verb) => ({
-            role: wanted,
-            verb,
-            resource: withGroup(resource, group),
-            ...(resourceNames && { names: resourceNames }),
-          })),
+          verbs.flatMap((verb) => {
+            const right = { role: wanted, verb, resource: withGroup(resource, group) };
+            return resourceNames === undefined ? [right] : resourceNames.map((name) => ({ ...right, name }));
+          }),
         ),
       ),
     );
@@ -74,9 +73,18 @@ export async function readUses(auditLog: string): Promise<Uses> {
     if (entry.user.username !== OPERATOR_USER) continue;
     const use = useOf(entry);
     if (use === undefined) uses.refused.push(line);
-    else uses.allowed.push(use);
+    else uses.allowed.push(use, ...checkedWithin(use));
   }
   return uses;
+}
+
+/**
+ * With the admission plugin OwnerReferencesPermissionEnforcement, the API server checks this right when a member is
+ * created, because of its owner's blockOwnerDeletion; the audit log does not show that.
+ */
+function checkedWithin(use: Use): Use[] {
+  const isMember = use.verb === 'create' && use.resource === `${SERVER_PLURAL}.${GROUP}`;
+  return isMember ? [{ ...use, verb: 'update', resource: `${SET_PLURAL}/finalizers.${GROUP}` }] : [];
 }
 
 function useOf({ verb, requestURI, objectRef, annotations = {} }: AuditLine): Use | undefined {
@@ -104,14 +112,15 @@ function withGroup(resource: string, group: string): string {
 
 /** Whether this grant allows this request. */
 export function covers(grant: Grant, use: Use): boolean {
-  return rightText(grant) === rightText(use) && (grant.names?.includes(use.name ?? '') ?? true);
+  return rightText(grant) === rightText(use) && (grant.name === undefined || grant.name === use.name);
 }
 
 /** What was granted but not used, and what was used but not granted; both as texts. */
 export function differences(grants: Grant[], uses: Use[]): { unused: string[]; notGranted: string[] } {
   const unused = grants.filter((grant) => !uses.some((use) => covers(grant, use)));
   const notGranted = uses.filter((use) => !grants.some((grant) => covers(grant, use)));
-  return { unused: unused.map(rightText), notGranted: [...new Set(notGranted.map(rightText))] };
+  const grantText = (grant: Grant): string => [rightText(grant), grant.name ?? []].flat().join(' ');
+  return { unused: unused.map(grantText), notGranted: [...new Set(notGranted.map(rightText))] };
 }
 
 function rightText({ role, verb, resource }: Right): string {

@@ -8,7 +8,9 @@
     - get
     - list
     - watch
+    - create
     - patch
+    - delete
 - apiGroups:
     - vps-operator.dev
   resources:
@@ -19,10 +21,25 @@
 - apiGroups:
     - vps-operator.dev
   resources:
+    - virtualserversets
+  verbs:
+    - get
+    - list
+    - watch
+- apiGroups:
+    - vps-operator.dev
+  resources:
     - virtualservers/status
     - servercatalogs/status
+    - virtualserversets/status
   verbs:
     - patch
+- apiGroups:
+    - vps-operator.dev
+  resources:
+    - virtualserversets/finalizers
+  verbs:
+    - update
 - apiGroups:
     - ""
   resources:
@@ -42,6 +59,7 @@
     - apiextensions.k8s.io
   resourceNames:
     - virtualservers.vps-operator.dev
+    - virtualserversets.vps-operator.dev
   resources:
     - customresourcedefinitions
   verbs:
@@ -53,11 +71,18 @@
     - vps-operator.dev
   resources:
     - virtualservers
+    - virtualserversets
     - servercatalogs
   verbs:
     - get
     - list
     - watch
+- apiGroups:
+    - vps-operator.dev
+  resources:
+    - virtualserversets/scale
+  verbs:
+    - get
 {{- end }}
 
 {{- define "vps-operator.rules.vps-operator-edit" -}}
@@ -65,6 +90,7 @@
     - vps-operator.dev
   resources:
     - virtualservers
+    - virtualserversets
     - servercatalogs
   verbs:
     - create
@@ -72,6 +98,13 @@
     - patch
     - delete
     - deletecollection
+- apiGroups:
+    - vps-operator.dev
+  resources:
+    - virtualserversets/scale
+  verbs:
+    - update
+    - patch
 {{- end }}
 
 {{- define "vps-operator.rules.leader-election" -}}
