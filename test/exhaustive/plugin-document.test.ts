@@ -10,12 +10,15 @@ import { lostOrder } from '../integration/support/creates.ts';
 import { blocksOf, patternOf, steady, typedIn } from '../integration/support/document.ts';
 import { createPlugin, noTerminal, usePlugin, type Plugin } from '../integration/support/plugin.ts';
 import { readyServer } from '../integration/support/records.ts';
+import { createSetWorld, useSets, type SetWorld } from '../integration/support/set-world.ts';
 import { createWorld, type World } from '../integration/support/world.ts';
 
 const page = await readFile(join(import.meta.dirname, '../../docs/reference/kubectl-plugin.md'), 'utf8');
 const folder = usePlugin();
+const sets = useSets();
 
-const typedBelow = (heading: string) => blocksOf(page, heading).flatMap(typedIn);
+type Typed = ReturnType<typeof typedIn>[number];
+const typedBelow = (heading: string): Typed[] => blocksOf(page, heading).flatMap(typedIn);
 
 /** The only command below the heading that contains this text. */
 function commandWith(heading: string, text: string): string {
@@ -29,15 +32,47 @@ function commandWith(heading: string, text: string): string {
 async function createReader(): Promise<{ world: World; plugin: Plugin; type: (command: string) => Promise<string> }> {
   const world = await createWorld();
   const plugin = await createPlugin(folder(), world.namespace);
-  await plugin.shell(`mkdir .ssh; echo '${SSH_KEY}' > .ssh/id_ed25519.pub
+  return { world, plugin, type: typing(plugin) };
+}
+
+/** Runs a command that must exit with 0, in a home with an SSH key; resolves with its standard output. */
+function typing(plugin: Plugin): (command: string) => Promise<string> {
+  const home = plugin.shell(`mkdir .ssh; echo '${SSH_KEY}' > .ssh/id_ed25519.pub
     echo 'echo "ssh was called with: $*"' > ssh; chmod +x ssh`);
-  /** Runs a command that must exit with 0; resolves with its standard output. */
-  const type = async (command: string): Promise<string> => {
+  return async (command) => {
+    await home;
     const { code, stdout, stderr } = await plugin.shell(`PATH=$PWD:$PATH; ${command}`);
     expect([command, code, code === 0 ? '' : stderr]).toEqual([command, 0, '']);
     return stdout;
   };
-  return { world, plugin, type };
+}
+
+/** A plugin whose home has an SSH key, in the namespace of a set with three available members. */
+async function createSetReader(): Promise<{
+  world: SetWorld;
+  plugin: Plugin;
+  type: (command: string) => Promise<string>;
+}> {
+  const spec = { ...virtualServer('web').spec, image: 'debian-12.qcow2/minimal' };
+  const world = await createSetWorld(sets(), { replicas: 3, template: { spec } });
+  await world.reconcile();
+  const names = await world.names();
+  for (const [index, name] of names.entries())
+    await world.report(name, 'Available', { identifier: `vs${1001 + index}`, serverStatus: 'running', price: 4.5 });
+  await world.reconcile();
+  const plugin = await createPlugin(folder(), world.namespace, sets().kubeconfigPath);
+  return { world, plugin, type: typing(plugin) };
+}
+
+/** The set rolls another image out; its first new member is CreateOutcomeUnknown. */
+async function rollOut(world: SetWorld): Promise<void> {
+  await world.patch('web', { spec: { template: { spec: virtualServer('web').spec } } });
+  await world.reconcile();
+  const owner = (await world.member('web-3')).metadata.uid;
+  await world.report('web-3', 'CreateOutcomeUnknown', {
+    record: { owner, mode: 'create', attempt: '4da4a1110d3d747e' },
+  });
+  await world.reconcile();
 }
 
 describe('docs/reference/kubectl-plugin.md', () => {
@@ -45,7 +80,7 @@ describe('docs/reference/kubectl-plugin.md', () => {
     const { world, type } = await createReader();
     await lostOrder(world, 'web', false);
     await world.until(async () => (await world.events('web')).length > 0, 'an Event');
-    for (const { command, shown } of typedBelow('status')) {
+    for (const { command, shown } of typedBelow('status').filter(({ command }) => !command.includes('set/'))) {
       const said = (await type(command)).replaceAll(world.namespace, 'team');
       expect(said).toMatch(/^web /m);
       expect(steady(said)).toMatch(patternOf(shown));
@@ -57,7 +92,54 @@ describe('docs/reference/kubectl-plugin.md', () => {
     await world.create(virtualServer('web'));
     expect(await type(commandWith('wait', 'vps wait web  '))).toBe('web is ready\n');
     await world.delete('web');
-    expect(await type(commandWith('wait', '--for deleted'))).toBe('web is gone\n');
+    expect(await type(commandWith('wait', 'vps wait web --for deleted'))).toBe('web is gone\n');
+  });
+
+  it("shows a set with an unresolved member like the document's example, and waits for sets", async () => {
+    const { world, type } = await createSetReader();
+    expect(await type(commandWith('wait', 'wait set/web  '))).toBe('set/web is ready\n');
+    await rollOut(world);
+    const [example] = typedBelow('status').filter(({ command }) => command.includes('set/'));
+    const said = (await type(example?.command ?? '')).replaceAll(world.namespace, 'team');
+    expect(steady(said)).toMatch(patternOf(example?.shown ?? ''));
+    // This API server has no garbage collector.
+    for (const name of ['web', ...(await world.names())]) await world.remove(name);
+    expect(await type(commandWith('wait', 'wait set/web --for deleted'))).toBe('set/web is gone\n');
+  });
+
+  it('rolls a set out and back, and pauses it', async () => {
+    const { world, plugin, type } = await createSetReader();
+    const [status, history, dryRun, undo, pause, resume] = typedBelow('rollout') as [
+      Typed,
+      Typed,
+      Typed,
+      Typed,
+      Typed,
+      Typed,
+    ];
+    const [waits = '', done = ''] = status.shown.split('\n');
+    await rollOut(world);
+    await world.report('web-3', 'Creating');
+    await world.reconcile();
+    const rolling = plugin.shell(`exec > said 2>&1; ${status.command}`);
+    const said = async (): Promise<string> => (await plugin.shell('cat said')).stdout;
+    await expect.poll(said).toContain(waits);
+    const isFinished = async (): Promise<boolean> => {
+      await world.makeReady(...(await world.names()));
+      return (await world.reconcile()).status?.conditions?.[0]?.reason === 'Available';
+    };
+    await expect.poll(isFinished).toBe(true);
+    expect((await rolling).code).toBe(0);
+    expect(await said()).toContain(`\n${done}\n`);
+    for (const { command, shown } of [history, dryRun]) expect(await type(command)).toMatch(patternOf(shown));
+    const spec = async () => (await world.get()).spec;
+    expect((await spec()).template.spec.image).toBe('debian-13.qcow2/minimal');
+    await type(undo.command);
+    expect((await spec()).template.spec.image).toBe('debian-12.qcow2/minimal');
+    await type(pause.command);
+    expect((await spec()).paused).toBe(true);
+    await type(resume.command);
+    expect((await spec()).paused).toBe(false);
   });
 
   it('logs in with each of its commands', async () => {
@@ -94,6 +176,15 @@ describe('docs/reference/kubectl-plugin.md', () => {
     expect(world.simulator.ledger.creates()).toHaveLength(1);
   });
 
+  it('writes the manifest of a set that the API server accepts', async () => {
+    const { world, type } = await createSetReader();
+    await world.remove('web');
+    await type(commandWith('catalog and new', '--set'));
+    const { replicas, template } = (await world.get()).spec;
+    expect(replicas).toBe(3);
+    expect(template.spec).toMatchObject({ image: 'debian-13.qcow2/minimal', sshKeys: [SSH_KEY] });
+  });
+
   it('sums up the cost of servers', async () => {
     const { world, type } = await createReader();
     await readyServer(world, 'web');
@@ -105,10 +196,11 @@ describe('docs/reference/kubectl-plugin.md', () => {
     const typed = headings.map((heading) => [heading, typedBelow(heading).length]).filter(([, count]) => count !== 0);
     expect(Object.fromEntries(typed)).toEqual({
       Install: 5,
-      status: 2,
-      wait: 2,
+      status: 3,
+      wait: 4,
+      rollout: 6,
       'ssh and console': 4,
-      'catalog and new': 4,
+      'catalog and new': 5,
       'resolve and adopt': 8,
       'start-over': 2,
       cost: 1,

@@ -1,12 +1,14 @@
 /** Reads and writes the cluster for the commands, with the rights of the user who runs them. */
-import { API_VERSION } from '../../api/names.ts';
+import { API_VERSION, SERVER_KIND, SET_KIND } from '../../api/names.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
+import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
 import { loadCluster, type Overrides } from '../../kube/config.ts';
 import { KubeError } from '../../kube/error.ts';
 import { createKubeHttp, type CallOptions, type KubeHttp } from '../../kube/http.ts';
 import type { KubeErrorCode } from '../../kube/types.ts';
-import { collectionOf, pathOf } from '../../kube/resource.ts';
+import { collectionOf, pathOf, type KubeObject, type Resource } from '../../kube/resource.ts';
 import { VIRTUAL_SERVERS } from '../../virtual-server/resource.ts';
+import { VIRTUAL_SERVER_SETS } from '../../virtual-server-set/resource.ts';
 import { MERGE_PATCH } from '../../kube/client.ts';
 import { CommandError, EXIT, TransientError } from './failure.ts';
 import { quoted } from '../../base/shell.ts';
@@ -33,6 +35,8 @@ export interface ClusterFlags extends Overrides {
 const FIELD_MANAGER = 'kubectl-vps';
 /** How many of the newest Events the plugin shows. */
 const EVENTS = 10;
+/** How often a change of a spec is sent while only the status changes. */
+const ATTEMPTS = 5;
 
 /** Calls reject with CommandError. */
 export class ClusterView {
@@ -57,19 +61,61 @@ export class ClusterView {
   async get(name: string): Promise<VirtualServer> {
     const object = await this.find(name);
     if (object !== undefined) return object;
-    throw new CommandError(EXIT.notFound, `no VirtualServer "${name}" in namespace "${this.namespace}"`);
+    throw await this.noServer(name, 'status');
   }
 
-  async find(name: string, signal?: AbortSignal): Promise<VirtualServer | undefined> {
-    requireName(name);
-    const path = pathOf(VIRTUAL_SERVERS, this.namespace, name);
-    const object = await this.#call({ path, absent: name, ...(signal !== undefined && { signal }) });
-    return object === undefined ? undefined : VIRTUAL_SERVERS.parse(object);
+  find(name: string, signal?: AbortSignal): Promise<VirtualServer | undefined> {
+    return this.#find(VIRTUAL_SERVERS, name, signal);
   }
 
-  async list(allNamespaces: boolean, labelSelector?: string): Promise<VirtualServer[]> {
+  /** The error for a server that does not exist. `command`: what to run if the user meant a set of this name. */
+  async noServer(name: string, command: string): Promise<CommandError> {
+    // The user may have no right to read sets.
+    const set = await this.findSet(name).catch(() => undefined);
+    const hint = `there is a ${SET_KIND} of this name: kubectl vps ${command} set/${name}${this.where}`;
+    return absent(SERVER_KIND, name, this.namespace, set === undefined ? [] : [hint]);
+  }
+
+  async getSet(name: string, signal?: AbortSignal): Promise<VirtualServerSet> {
+    const set = await this.findSet(name, signal);
+    if (set !== undefined) return set;
+    throw absent(SET_KIND, name, this.namespace);
+  }
+
+  findSet(name: string, signal?: AbortSignal): Promise<VirtualServerSet | undefined> {
+    return this.#find(VIRTUAL_SERVER_SETS, name, signal);
+  }
+
+  async listSets(): Promise<VirtualServerSet[]> {
+    return (await this.#items(collectionOf(VIRTUAL_SERVER_SETS, this.namespace))).map(VIRTUAL_SERVER_SETS.parse);
+  }
+
+  /**
+   * Merges the change into the spec of a set. Rejects with CommandError if its spec changed since it was read; a change
+   * of its status does not count, because the operator may write it every second.
+   */
+  async changeSpec({ metadata }: VirtualServerSet, spec: object): Promise<void> {
+    const { namespace, name, uid, generation } = metadata;
+    const path = pathOf(VIRTUAL_SERVER_SETS, namespace, name);
+    const query = { fieldManager: FIELD_MANAGER };
+    let { resourceVersion } = metadata;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        const body = { metadata: { resourceVersion }, spec };
+        await this.#http.call({ method: 'PATCH', path, query, body, contentType: MERGE_PATCH });
+        return;
+      } catch (error) {
+        const isConflict = error instanceof KubeError && error.code === 'Conflict';
+        const now = isConflict && attempt < ATTEMPTS ? (await this.findSet(name))?.metadata : undefined;
+        if (now?.uid !== uid || now.generation !== generation) throw explained(error, this.where);
+        ({ resourceVersion } = now);
+      }
+    }
+  }
+
+  async list(allNamespaces: boolean, labelSelector?: string, signal?: AbortSignal): Promise<VirtualServer[]> {
     const path = collectionOf(VIRTUAL_SERVERS, allNamespaces ? undefined : this.namespace);
-    return (await this.#items(path, { labelSelector })).map(VIRTUAL_SERVERS.parse);
+    return (await this.#items(path, { labelSelector }, signal)).map(VIRTUAL_SERVERS.parse);
   }
 
   async listIn(namespace: string): Promise<VirtualServer[]> {
@@ -91,7 +137,7 @@ export class ClusterView {
   }
 
   /** The newest Events of the object with this uid, oldest first; undefined if the user may not read Events. */
-  async events({ metadata }: VirtualServer): Promise<EventView[] | undefined> {
+  async events({ metadata }: KubeObject): Promise<EventView[] | undefined> {
     const query = { fieldSelector: `involvedObject.uid=${metadata.uid}` };
     const path = `/api/v1/namespaces/${encodeURIComponent(metadata.namespace)}/events`;
     try {
@@ -107,8 +153,15 @@ export class ClusterView {
     return this.#http.close();
   }
 
-  async #items(path: string, query: NonNullable<CallOptions['query']> = {}): Promise<unknown[]> {
-    const list = (await this.#call({ path, query })) as { items?: unknown[] };
+  async #find<T extends KubeObject>(resource: Resource<T>, name: string, signal?: AbortSignal): Promise<T | undefined> {
+    requireName(name, resource.kind);
+    const path = pathOf(resource, this.namespace, name);
+    const object = await this.#call({ path, absent: name, ...(signal !== undefined && { signal }) });
+    return object === undefined ? undefined : resource.parse(object);
+  }
+
+  async #items(path: string, query: NonNullable<CallOptions['query']> = {}, signal?: AbortSignal): Promise<unknown[]> {
+    const list = (await this.#call({ path, query, ...(signal !== undefined && { signal }) })) as { items?: unknown[] };
     return list.items ?? [];
   }
 
@@ -125,16 +178,20 @@ export class ClusterView {
 const NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
 /** Throws CommandError. The API server would take a slash as part of the path: a kind or a subresource. */
-export function requireName(name: string): void {
-  const problem = nameProblem(name);
+export function requireName(name: string, kind = SERVER_KIND): void {
+  const problem = nameProblem(name, kind);
   if (problem !== undefined) throw new CommandError(EXIT.usage, problem);
 }
 
-/** Why no VirtualServer can have this name; undefined if one can. */
-export function nameProblem(name: string): string | undefined {
+/** Why no object can have this name; undefined if one can. */
+export function nameProblem(name: string, kind = SERVER_KIND): string | undefined {
   if (NAME.test(name) && name.length <= 253) return undefined;
   const form = 'use only lowercase letters, digits, "-" and ".", and no kind in front of it';
-  return `invalid VirtualServer name ${JSON.stringify(name)}: ${form}`;
+  return `invalid ${kind} name ${JSON.stringify(name)}: ${form}`;
+}
+
+function absent(kind: string, name: string, namespace: string, hints: readonly string[] = []): CommandError {
+  return new CommandError(EXIT.notFound, `no ${kind} "${name}" in namespace "${namespace}"`, hints);
 }
 
 /** ms since the epoch; 0 if the Event has no time. */

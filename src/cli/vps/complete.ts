@@ -2,6 +2,8 @@
 import type { Command, Option } from 'commander';
 import { CATALOG_PLURAL } from '../../api/names.ts';
 import type { ServerCatalog } from '../../api/server-catalog.ts';
+import type { KubeObject } from '../../kube/resource.ts';
+import { NAME, SERVER_OR_SET, SET } from './arguments.ts';
 import { ClusterView } from './cluster.ts';
 import { isPlain } from '../../base/shell.ts';
 
@@ -21,14 +23,14 @@ export async function complete(program: Command, words: readonly string[]): Prom
   const before = words.slice(0, -1);
   const typed = words.at(-1) ?? '';
   const given = parse(program, before);
-  const command = program.commands.find((each) => each.name() === given.words[0]);
-  const options = [...program.options, ...(command?.options ?? [])];
+  const { path, rest } = commandOf(program, given.words);
+  const options = path.flatMap((each) => each.options);
   const [flag, inline] = splitFlag(typed);
   const awaited = options.find(
     (option) => option.required && isFlag(option, inline === undefined ? before.at(-1) : flag),
   );
   if (awaited !== undefined && FILE_FLAGS.includes(awaited.attributeName())) return [FILES];
-  const found = awaited === undefined ? wordsOf(program, command, given, typed) : valuesOf(awaited, given);
+  const found = awaited === undefined ? wordsOf(path, rest, given, typed) : valuesOf(awaited, given);
   const prefix = inline === undefined ? '' : `${flag}=`;
   const candidates = (await found.catch(() => [])).map((candidate) => prefix + candidate);
   // Scripts of older kubectl versions pass candidates to `compgen -W`, which would run a command in a product code.
@@ -39,12 +41,39 @@ async function valuesOf(option: Option, { values }: Given): Promise<string[]> {
   return option.argChoices ?? fromCatalog(option.attributeName(), values);
 }
 
-async function wordsOf(program: Command, command: Command | undefined, given: Given, typed: string): Promise<string[]> {
-  const options = [...program.options, ...(command?.options ?? [])];
-  if (typed.startsWith('-')) return options.map(({ long }) => long ?? '').filter((flag) => flag !== '');
-  if (command === undefined) return program.commands.map((each) => each.name());
-  const [argument] = command.registeredArguments;
-  return given.words.length === 1 && argument?.name() === 'name' && command.name() !== 'new' ? names(given.values) : [];
+/** `path`: from the program to the command, with subcommands; `rest`: the words after it. */
+function commandOf(program: Command, words: readonly string[]): { path: Command[]; rest: readonly string[] } {
+  const [word, ...others] = words;
+  const next = program.commands.find((each) => each.name() === word);
+  if (next === undefined) return { path: [program], rest: words };
+  const { path, rest } = commandOf(next, others);
+  return { path: [program, ...path], rest };
+}
+
+async function wordsOf(
+  path: readonly Command[],
+  rest: readonly string[],
+  { values }: Given,
+  typed: string,
+): Promise<string[]> {
+  if (typed.startsWith('-'))
+    return path.flatMap(({ options }) => options.map(({ long }) => long ?? '')).filter(Boolean);
+  const command = path.at(-1);
+  if (command === undefined || rest.length > 0) return [];
+  if (command.commands.length > 0) return command.commands.map((each) => each.name());
+  const argument = command.name() === 'new' ? undefined : command.registeredArguments[0]?.name();
+  return withCluster(values, (cluster) => namesFor(argument, cluster));
+}
+
+async function namesFor(argument: string | undefined, cluster: ClusterView): Promise<string[]> {
+  const named = (objects: readonly KubeObject[]): string[] => objects.map(({ metadata }) => metadata.name);
+  if (argument === NAME.name) return named(await cluster.list(false));
+  if (argument === SET.name) return named(await cluster.listSets());
+  if (argument !== SERVER_OR_SET.name) return [];
+  const servers = named(await cluster.list(false));
+  // The user may have no right to read sets.
+  const sets = await cluster.listSets().catch(() => []);
+  return [...servers, ...named(sets).map((name) => `set/${name}`)];
 }
 
 interface Given {
@@ -56,7 +85,7 @@ interface Given {
 
 function parse(program: Command, before: readonly string[]): Given {
   const given: Given = { words: [], values: {} };
-  const every = [program, ...program.commands].flatMap(({ options }) => options);
+  const every = withSubcommands(program).flatMap(({ options }) => options);
   for (let index = 0; index < before.length; index++) {
     const [word, inline] = splitFlag(before[index] ?? '');
     const option = every.find((each) => isFlag(each, word));
@@ -64,6 +93,10 @@ function parse(program: Command, before: readonly string[]): Given {
     else if (option.required) (given.values[option.attributeName()] ??= []).push(inline ?? before[++index] ?? '');
   }
   return given;
+}
+
+function withSubcommands(command: Command): Command[] {
+  return [command, ...command.commands.flatMap(withSubcommands)];
 }
 
 function isFlag({ short, long }: Option, word: string | undefined): boolean {
@@ -91,10 +124,6 @@ async function withCluster<T>(values: Given['values'], work: (cluster: ClusterVi
   } finally {
     await cluster.close();
   }
-}
-
-function names(values: Given['values']): Promise<string[]> {
-  return withCluster(values, async (cluster) => (await cluster.list(false)).map(({ metadata }) => metadata.name));
 }
 
 async function fromCatalog(flag: string, values: Given['values']): Promise<string[]> {

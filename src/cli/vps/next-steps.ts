@@ -6,7 +6,7 @@ import {
   ORPHAN_HANDLED_ANNOTATION,
   PAUSED_ANNOTATION,
   RECONCILE_AT_ANNOTATION,
-  SERVER_DEFINITION,
+  SET_SHORT_NAME,
   START_OVER_ANNOTATION,
 } from '../../api/names.ts';
 import type { Reason } from '../../api/conditions.ts';
@@ -16,6 +16,7 @@ import { retainedSpec } from '../../virtual-server/decision/commands.ts';
 import { orphanName } from '../../virtual-server/decision/inputs.ts';
 import { heldServer, orderOf, recordOf, unseenServer, type OrderState } from './order.ts';
 import { NOT_REPORTED, paused, readiness, stalled } from './readiness.ts';
+import { setOf } from './set-members.ts';
 import { isPlain, quoted } from '../../base/shell.ts';
 
 /** Where deploy/manifests installs the operator. */
@@ -54,8 +55,17 @@ const accept: Steps = (object, where) => {
     ? [`kubectl annotate --overwrite vps ${name}${where} ${word}   # you are sure that it is the right one`]
     : [`# if you are sure that it is the right one: the command that kubectl describe vps ${name}${where} shows`];
 };
-const edit: Steps = ({ metadata }, where) => [`kubectl edit vps ${metadata.name}${where}`];
-const remove: Steps = ({ metadata }, where) => [`kubectl delete vps ${metadata.name}${where}`];
+const editOwn: Steps = ({ metadata }, where) => [`kubectl edit vps ${metadata.name}${where}`];
+/** A set would replace a member whose spec differs from its template. */
+const edit: Steps = (object, where) => {
+  const set = setOf(object);
+  return set === undefined
+    ? editOwn(object, where)
+    : [`kubectl edit ${SET_SHORT_NAME} ${quoted(set.name)}${where}   # the template of its set`];
+};
+const remove: Steps = (object, where) => [
+  `kubectl delete vps ${object.metadata.name}${where}${setOf(object) === undefined ? '' : '   # its set orders a replacement'}`,
+];
 const secret: Steps = ({ spec }, where) => [
   `kubectl create secret generic ${spec.apiKeySecretRef.name}${where} --from-file=keyId --from-file=secret --dry-run=client -o yaml | kubectl apply${where} -f -   # reads the files keyId and secret`,
 ];
@@ -73,6 +83,14 @@ const retain: Steps = (object, where) =>
   recordOf(object)?.attempt !== undefined && heldServer(object) === undefined
     ? []
     : [`${keepServer(object, where)}   # keep the server running`];
+/** Only the message names the definition. One that is missing cannot be annotated. */
+const allowDeletion: Steps = (object, where) => {
+  const { message } = stalled(object) ?? readiness(object);
+  const [, definition] = /`kubectl annotate crd (\S+) /.exec(message) ?? [];
+  return definition === undefined
+    ? ['# install the CustomResourceDefinition again   # cancel the servers of all sets']
+    : [`kubectl annotate crd ${definition}${where} ${ALLOW_DELETION_ANNOTATION}=true   # cancel all servers`];
+};
 const startOver: Steps = ({ metadata }, where) => [
   `kubectl annotate vps ${metadata.name}${where} ${START_OVER_ANNOTATION}=${metadata.uid}   # order a new server`,
 ];
@@ -91,7 +109,7 @@ const say =
     words.map((line) => `# ${line}`);
 
 /** How to find out why the operator has not reported; the object itself does not show it. */
-const findOut: Steps = ({ metadata }, where) => [
+export const findOut = ({ metadata }: Pick<VirtualServer, 'metadata'>, where: string): string[] => [
   `kubectl get events${where} --field-selector involvedObject.uid=${metadata.uid}`,
   `kubectl logs${where} -n ${OPERATOR_NAMESPACE} -l ${OPERATOR_LABEL} --tail=50   # change -n if the operator runs in another namespace`,
 ];
@@ -129,7 +147,8 @@ const STEPS: Partial<Record<string, Steps>> = {
   ServerNotVisible: both(misnamed, restoreKey, gone),
   AbsenceUnproven: gone,
   IdentityUnproven: both(restoreKey, accept, gone),
-  Expired: (object, where) => (recordOf(object)?.expiredAt === undefined ? both(edit, remove) : remove)(object, where),
+  Expired: (object, where) =>
+    (recordOf(object)?.expiredAt === undefined ? both(editOwn, remove) : remove)(object, where),
   IdentifierInUse: (object, where) =>
     heldServer(object) === undefined ? adopt(object, where) : [keepServer(object, where), ...remove(object, where)],
   AdoptInvalid: adopt,
@@ -139,9 +158,7 @@ const STEPS: Partial<Record<string, Steps>> = {
   RecordMissing: both(adopt, adoptRestored, letGo),
   RecordMismatch: both(adopt, adoptRestored, startOver),
   DeletionProtected: both(unprotect, retain),
-  CRDDeleting: both(retain, (_object, where) => [
-    `kubectl annotate crd ${SERVER_DEFINITION}${where} ${ALLOW_DELETION_ANNOTATION}=true   # cancel all servers`,
-  ]),
+  CRDDeleting: both(retain, allowDeletion),
 } satisfies Partial<Record<Reason | typeof NOT_REPORTED | 'AbsenceUnproven' | 'IdentityUnproven', Steps>>;
 
 /** Steps besides resolving the open order. None of them releases the object, since its server may exist. */
@@ -161,7 +178,7 @@ function stepsFor(reason: string, order: OrderState): Steps | undefined {
 }
 
 /** The page about the reason; about a reason that only the plugin gives, its own page. */
-function more(reason: string): string {
+export function more(reason: string): string {
   const page = reason === NOT_REPORTED ? `${DOCUMENTATION}/reference/kubectl-plugin.md#status` : reasonPage(reason);
   return `# more: ${page}`;
 }

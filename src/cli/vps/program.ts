@@ -1,8 +1,8 @@
 /** The commands of `kubectl vps`, their arguments and flags. */
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
 import { specSchema } from '../../api/virtual-server.ts';
 import { similarTo } from '../../base/similar.ts';
-import { parseDuration } from '../../base/duration.ts';
+import { collect, durationOf, NAME, replicasOf, SERVER_OR_SET, wholeNumber } from './arguments.ts';
 import { adoptFromRecord, type FromRecordOptions } from './commands/adopt-from-record.ts';
 import { showCatalog } from './commands/catalog.ts';
 import { showCost } from './commands/cost.ts';
@@ -15,7 +15,9 @@ import { waitFor, type WaitOptions } from './commands/wait.ts';
 import { ClusterView, type ClusterFlags } from './cluster.ts';
 import type { Context } from './context.ts';
 import { CommandError, EXIT } from './failure.ts';
+import { addRollout, type Run } from './rollout-program.ts';
 import { FORMATS, type Format } from './table.ts';
+import { targetOf } from './target.ts';
 import type { Terminal } from './terminal.ts';
 
 interface Globals extends ClusterFlags {
@@ -29,15 +31,12 @@ interface ProgramOptions {
   exitWith: (code: number) => void;
 }
 
-/** complete.ts offers the names of servers for an argument called `name`. */
-const NAME = ['<name>', 'name of the VirtualServer'] as const;
-
 const SSH_CHECKS = specSchema.shape.sshCheck.unwrap().options;
 
 export function createProgram({ terminal, version, exitWith }: ProgramOptions): Command {
   const program = new Command('kubectl-vps')
     .usage('[command] [flags]')
-    .description('Show, access and fix the servers of VirtualServer objects.')
+    .description('Show, access and fix the servers of VirtualServer and VirtualServerSet objects.')
     .version(version)
     .configureHelp({ showGlobalOptions: true })
     .option('--kubeconfig <file>', 'kubeconfig file (default: $KUBECONFIG, else ~/.kube/config)')
@@ -53,8 +52,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
       writeErr: (text) => void terminal.err.write(text),
     });
 
-  /** Runs a command with the flags before and after its name, then closes the connections. */
-  const run = async (command: Command, work: (context: Context) => Promise<void>): Promise<void> => {
+  const run: Run = async (command, work) => {
     const { kubeconfig, context, namespace, as, asUid, asGroup, output } = command.optsWithGlobals<Globals>();
     const cluster = new ClusterView({ kubeconfig, context, namespace, as, asUid, asGroup });
     try {
@@ -66,33 +64,33 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
 
   program
     .command('status')
-    .description('show one server on one screen, or list all servers')
-    .argument('[name]', NAME[1])
+    .description('show one server or one set on one screen, or list all servers')
+    .argument(`[${SERVER_OR_SET.name}]`, SERVER_OR_SET.description)
     .option('-A, --all-namespaces', 'include all namespaces', false)
     .action((name: string | undefined, { allNamespaces }: { allNamespaces: boolean }, command: Command) =>
       run(command, (context) => {
         if (name === undefined) return listStatus(context, allNamespaces);
-        if (!allNamespaces) return showStatus(context, name);
+        if (!allNamespaces) return showStatus(context, targetOf(name));
         throw new CommandError(EXIT.usage, 'pass either NAME or --all-namespaces, not both');
       }),
     );
 
   program
     .command('wait')
-    .description('wait until a server is ready, deleted or stuck, and show its progress')
-    .argument(...NAME)
+    .description('wait until a server or a set is ready, deleted or stuck, and show its progress')
+    .argument(`<${SERVER_OR_SET.name}>`, SERVER_OR_SET.description)
     .addOption(new Option('--for <state>', 'state to wait for').choices(['ready', 'deleted']).default('ready'))
     .addOption(
       new Option('--timeout <duration>', 'give up after this time').argParser(durationOf).default(15 * 60_000, '15m'),
     )
     .action((name: string, options: { for: WaitOptions['for']; timeout: number }, command: Command) =>
-      run(command, (context) => waitFor(context, name, { for: options.for, timeoutMs: options.timeout })),
+      run(command, (context) => waitFor(context, targetOf(name), { for: options.for, timeoutMs: options.timeout })),
     );
 
   program
     .command('ssh')
     .description('log in to a server as root, or run a command on it')
-    .argument(...NAME)
+    .argument(`<${NAME.name}>`, NAME.description)
     .argument('[command...]', 'command to run, after --')
     .option('--direct', 'connect over IPv6 instead of the SSH proxy', false)
     .option('-i, --identity-file <file>', 'private key, as for ssh -i')
@@ -104,7 +102,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
   program
     .command('console')
     .description('show host and user of the admin console')
-    .argument(...NAME)
+    .argument(`<${NAME.name}>`, NAME.description)
     .action((name: string, _options: object, command: Command) =>
       run(command, (context) => showConsole(context, name)),
     );
@@ -120,7 +118,9 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
   program
     .command('new')
     .description('write a manifest from flags and prompts, without applying it')
-    .argument(...NAME)
+    .argument(`<${NAME.name}>`, NAME.description)
+    .option('--set', 'write a VirtualServerSet, which keeps a number of equal servers', false)
+    .option('--replicas <number>', 'with --set: how many servers you want (default: 1)', replicasOf)
     .option('--product <code>', 'product code')
     .option('--image <name>', 'image, in the form file/variant')
     .option('--disk-size <size>', 'disk size', wholeNumber)
@@ -143,7 +143,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
   program
     .command('adopt')
     .description('adopt an existing server, a list of servers, or the servers of restored objects')
-    .argument('[name]', NAME[1])
+    .argument(`[${NAME.name}]`, NAME.description)
     .argument('[identifier]', "the provider's identifier of the server")
     .option('--from-record', 'adopt the servers that the records of restored objects name', false)
     .option(
@@ -163,7 +163,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
   program
     .command('start-over')
     .description('order new servers for copied or restored objects, and leave the old servers alone')
-    .argument('[name]', NAME[1])
+    .argument(`[${NAME.name}]`, NAME.description)
     .option('-f, --filename <file>', 'CSV file with the columns namespace,name; repeatable', collect, [])
     .option('--dry-run', 'only show what would happen', false)
     .option('-y, --yes', 'do not ask for confirmation', false)
@@ -178,7 +178,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
   program
     .command('resolve')
     .description('tell the operator what happened to an order or a server that it cannot see')
-    .argument(...NAME)
+    .argument(`<${NAME.name}>`, NAME.description)
     .option('--not-created', 'you checked: the order created no server', false)
     .option('--adopt <identifier>', 'you checked: the order created this server')
     .option('--gone', 'you checked: the server of the object no longer exists', false)
@@ -194,6 +194,7 @@ export function createProgram({ terminal, version, exitWith }: ProgramOptions): 
     .action(({ allNamespaces }: { allNamespaces: boolean }, command: Command) =>
       run(command, (context) => showCost(context, allNamespaces)),
     );
+  addRollout(program, run);
   program.on('command:*', ([word = '']: string[]) => {
     throw unknownCommand(
       word,
@@ -258,19 +259,4 @@ async function takeOver(
     throw new CommandError(EXIT.usage, 'pass NAME and IDENTIFIER, --filename FILE, or --from-record');
   }
   await adopt(context, name, identifier, options.yes);
-}
-
-function collect(value: string, before: readonly string[] = []): string[] {
-  return [...before, value];
-}
-
-function wholeNumber(text: string): number {
-  if (!/^[1-9][0-9]{0,9}$/.test(text)) throw new InvalidArgumentError('Use a whole number, such as 20.');
-  return Number(text);
-}
-
-function durationOf(text: string): number {
-  const ms = parseDuration(text);
-  if (ms === undefined) throw new InvalidArgumentError('Use a duration, such as 90s or 15m.');
-  return ms;
 }

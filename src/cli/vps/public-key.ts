@@ -1,4 +1,5 @@
-/** Reads an SSH public key from text or from a file. */
+/** Reads an SSH public key from text or from a file, and names one as ssh does. */
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { CommandError, EXIT } from './failure.ts';
 
@@ -23,4 +24,11 @@ export function keyOf(textOrFile: string): string {
     EXIT.usage,
     `${textOrFile} contains several SSH public keys: pass each key with its own --ssh-key`,
   );
+}
+
+/** The fingerprint and the comment, as `ssh-keygen -l` prints them. */
+export function fingerprint(key: string): string {
+  const [, data = '', ...comment] = key.trim().split(/\s+/);
+  const hash = createHash('sha256').update(Buffer.from(data, 'base64')).digest('base64').replace(/=+$/, '');
+  return [`SHA256:${hash}`, ...comment].join(' ');
 }

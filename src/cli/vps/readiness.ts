@@ -2,30 +2,42 @@
 import { currentReason } from '../../controller/conditions.ts';
 import { viewRecord } from '../../virtual-server/decision/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import type { Condition } from '../../api/meta.ts';
+import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
+import type { Condition, ObjectMeta } from '../../api/meta.ts';
 
-interface Readiness {
+/** An object of any kind that has conditions. */
+export interface Reported {
+  metadata: ObjectMeta;
+  status?: { conditions?: Condition[] | undefined; observedGeneration?: number | undefined };
+}
+
+export interface Readiness {
   status: Condition['status'];
   reason: string;
   message: string;
 }
 
-export function conditionOf(object: VirtualServer, type: string): Condition | undefined {
+export function conditionOf(object: Reported, type: string): Condition | undefined {
   return object.status?.conditions?.find((condition) => condition.type === type);
 }
 
 /** The reason that the plugin shows for an object without conditions. */
 export const NOT_REPORTED = 'NotReported';
 
+/** The object cannot show the cause: the operator may be down, or the API server may refuse its writes. */
+const notReported = (claimed = ''): Readiness => ({
+  status: 'Unknown',
+  reason: NOT_REPORTED,
+  message: `The operator ${claimed}has not reported on ${claimed === '' ? 'this object' : 'it'} yet`,
+});
+
 export function readiness(object: VirtualServer): Readiness {
-  return conditionOf(object, 'Ready') ?? notReported(object);
+  const isClaimed = (): boolean => viewRecord(object, []).kind === 'own';
+  return conditionOf(object, 'Ready') ?? notReported(isClaimed() ? 'has claimed this object but ' : '');
 }
 
-/** The object cannot show the cause: the operator may be down, or the API server may refuse its writes. */
-function notReported(object: VirtualServer): Readiness {
-  const claimed = viewRecord(object, []).kind === 'own' ? 'has claimed this object but ' : '';
-  const message = `The operator ${claimed}has not reported on ${claimed === '' ? 'this object' : 'it'} yet`;
-  return { status: 'Unknown', reason: NOT_REPORTED, message };
+export function setReadiness(set: VirtualServerSet): Readiness {
+  return conditionOf(set, 'Ready') ?? notReported();
 }
 
 /** The reason that matters now. A server stays Ready while another condition keeps the operator from checking it. */
@@ -35,18 +47,18 @@ export function verdict(object: VirtualServer): { reason: string; message: strin
 }
 
 /** Whether the conditions describe the current spec. */
-export function isCurrent({ metadata, status }: VirtualServer): boolean {
+export function isCurrent({ metadata, status }: Reported): boolean {
   return status?.observedGeneration === metadata.generation;
 }
 
 /** Why the object is stuck until the user acts; undefined if it is not stuck, or if the status is out of date. */
-export function stalled(object: VirtualServer): Condition | undefined {
+export function stalled(object: Reported): Condition | undefined {
   const condition = conditionOf(object, 'Stalled');
   return condition?.status === 'True' && isCurrent(object) ? condition : undefined;
 }
 
 /** The Paused condition; undefined unless the operator reports that the object is paused. */
-export function paused(object: VirtualServer): Condition | undefined {
+export function paused(object: Reported): Condition | undefined {
   const condition = conditionOf(object, 'Paused');
   return condition?.status === 'True' ? condition : undefined;
 }

@@ -142,7 +142,7 @@ describe('kubectl vps adopt --from-record', () => {
     const copy = virtualServer('copy', withAnnotations({ [RECORD_ANNOTATION]: JSON.stringify(copied) }));
     await world.create({
       ...copy,
-      metadata: { ...copy.metadata, labels: { restored: 'yes' } } as Manifest['metadata'],
+      metadata: { ...copy.metadata, labels: { restored: 'yes' } },
     });
     await world.startOperator({ journal: false });
     for (const name of ['copy', 'db', 'lost']) await world.waitForReason(name, 'RecordMismatch', 'Stalled');

@@ -19,14 +19,22 @@ it('shows when a server expires', async () => {
   expect(Date.parse((await endOf('lab')) ?? '') - Date.parse(readyAt)).toBe(72 * 3_600_000);
 });
 
-it.each(['web/status', 'vps/web', '', '..'])('rejects %j as a name', async (name) => {
+it.each(['web/status', 'pod/web', 'vps/web/status', 'vps/', '', '..'])('rejects %j as a name', async (name) => {
   const world = await createWorld({ operator: false });
   await world.create(virtualServer('web'));
   const plugin = await createPlugin(folder(), world.namespace);
-  for (const words of [['status'], ['wait'], ['adopt', '--yes']]) {
+  for (const words of [['status'], ['wait'], ['console'], ['adopt', '--yes']]) {
     const [command = '', ...flags] = words;
     const identifiers = command === 'adopt' ? ['vs1'] : [];
     const { code, stderr } = await plugin.kubectl(['vps', command, ...flags, '--', name, ...identifiers]);
-    expect([code, stderr]).toEqual([2, expect.stringContaining('invalid VirtualServer name')]);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/invalid VirtualServer name|unknown type/)]);
   }
+});
+
+it('takes the type of a server in front of its name, as kubectl prints it', async () => {
+  const world = await createWorld({ operator: false });
+  await world.create(virtualServer('web'));
+  const plugin = await createPlugin(folder(), world.namespace);
+  const { code, stdout } = await plugin.kubectl(['vps', 'status', 'virtualserver.vps-operator.dev/web']);
+  expect([code, stdout]).toEqual([0, expect.stringMatching(/^web in /)]);
 });

@@ -1,7 +1,7 @@
 import { withVerdict } from '../../../src/controller/conditions.ts';
 import { describe, expect, it } from 'vitest';
 import { REASONS, type Reason, type ReadyReason } from '../../../src/api/conditions.ts';
-import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import { FINALIZER, RECORD_ANNOTATION, SERVER_DEFINITION, SET_DEFINITION } from '../../../src/api/names.ts';
 import { reasonPage } from '../../../src/api/documentation.ts';
 import { formatRecord } from '../../../src/api/record.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../../src/api/virtual-server.ts';
@@ -14,6 +14,7 @@ import { columns, data } from '../../../src/cli/vps/table.ts';
 import { quoted } from '../../../src/base/shell.ts';
 import { clean, paintFor } from '../../../src/cli/vps/terminal.ts';
 import { priceText, sumUp } from '../../../src/cli/vps/totals.ts';
+import { definitionDeleting, setDefinitionLost } from '../../../src/virtual-server/decision/words.ts';
 import { stored, storedWith } from '../../gen/virtual-server.ts';
 
 const HOSTILE = 'red \u001b[31m, C1 \u009b2J, turned \u202e, bell \u0007\r\n, no width \u200b, line \u2028, tab \t';
@@ -30,12 +31,28 @@ const conditionsOf = (reason: Reason) => {
 const withReason = (reason: Reason, status: VirtualServerStatus = {}) =>
   stored('web', storedWith({ status: { observedGeneration: 1, conditions: conditionsOf(reason), ...status } }));
 
+const setDefinitionDeleting = (object: VirtualServer, identifier: string): string =>
+  setDefinitionLost(object, identifier, 'deleting');
+const setDefinitionMissing = (object: VirtualServer, identifier: string): string =>
+  setDefinitionLost(object, identifier, 'missing');
+
 const NOW = Date.parse('2026-01-01T00:00:00Z');
 
 describe('the next steps', () => {
   const stalled = (Object.keys(REASONS) as Reason[]).filter((reason) =>
     conditionsOf(reason).some(({ type }) => type === 'Stalled'),
   );
+
+  it.each([
+    [definitionDeleting, `kubectl annotate crd ${SERVER_DEFINITION} -n team vps-operator.dev/allow-deletion=true`],
+    [setDefinitionDeleting, `kubectl annotate crd ${SET_DEFINITION} -n team vps-operator.dev/allow-deletion=true`],
+    [setDefinitionMissing, '# install the CustomResourceDefinition again'],
+  ])('name the definition that holds a server back: %o', (message, step) => {
+    const verdict = { reason: 'CRDDeleting', message: message(stored('web'), 'srv1') } as const;
+    const conditions = withVerdict([], verdict, 1, 0);
+    const object = stored('web', storedWith({ status: { observedGeneration: 1, conditions } }));
+    expect(nextSteps(object, ' -n team', NOW)).toContainEqual(expect.stringContaining(step));
+  });
 
   it('cover every reason that stops the operator', () => {
     expect(stalled).toContain('CreateOutcomeUnknown');
@@ -178,7 +195,7 @@ describe('the help', () => {
     };
     const program = createProgram({ terminal, version: '1', exitWith: () => undefined });
     expect(program.commands.length).toBeGreaterThan(5);
-    for (const command of program.commands) {
+    for (const command of program.commands.flatMap((each) => [each, ...each.commands])) {
       const text = command.helpInformation();
       for (const { flags } of [...program.options, ...command.options]) expect(text).toContain(flags);
     }

@@ -1,6 +1,8 @@
 /** `kubectl vps new`: writes a manifest from flags and prompts, with choices from the catalog; never applies it. */
-import { ADOPT_ANNOTATION, API_VERSION, DEFAULT_API_KEY_SECRET, SERVER_KIND } from '../../../api/names.ts';
+import type * as z from 'zod';
+import { ADOPT_ANNOTATION, API_VERSION, DEFAULT_API_KEY_SECRET, SERVER_KIND, SET_KIND } from '../../../api/names.ts';
 import { specSchema } from '../../../api/virtual-server.ts';
+import { SET_NAME, setSpecSchema } from '../../../api/virtual-server-set.ts';
 import type { ServerCatalog } from '../../../api/server-catalog.ts';
 import { findCatalog } from '../catalogs.ts';
 import { requireName } from '../cluster.ts';
@@ -13,6 +15,9 @@ import { isInteractive, type Terminal } from '../terminal.ts';
 import { requireIdentifier } from './resolve.ts';
 
 export interface NewOptions {
+  /** Write a set, with the values as its template. */
+  set: boolean;
+  replicas?: number | undefined;
   product?: string | undefined;
   image?: string | undefined;
   diskSize?: number | undefined;
@@ -37,26 +42,42 @@ const EXAMPLE = { product: 'product', image: 'file/variant', diskSize: 1, sshKey
 
 /** Writes YAML, or JSON with `-o json`, to standard output. Throws CommandError that names the flag or the field. */
 export async function writeManifest(context: Context, name: string, options: NewOptions): Promise<void> {
-  requireName(name);
-  if (options.adopt !== undefined) requireIdentifier(options.adopt);
+  requireKind(name, options);
   const answers: Answers = { ...options, sshKeys: options.sshKey.map(keyOf) };
   const missing = missingFlags(answers, options);
   if (missing.length > 0) {
     // Check the flags before asking: a wrong flag would make the answers useless.
-    checkSpec(specOf(withExamples(answers), options));
+    checkSpec(specOf(withExamples(answers), options), options);
     if (!isInteractive(context.terminal))
       throw new CommandError(EXIT.usage, `not a terminal: pass ${missing.join(', ')}`);
     await ask(context, answers, options);
   }
   const spec = specOf(answers, options);
-  checkSpec(spec);
+  checkSpec(spec, options);
   const { namespace } = context.cluster;
   const annotations = options.adopt === undefined ? {} : { annotations: { [ADOPT_ANNOTATION]: options.adopt } };
-  const manifest = { apiVersion: API_VERSION, kind: SERVER_KIND, metadata: { name, namespace, ...annotations }, spec };
+  const kind = options.set ? SET_KIND : SERVER_KIND;
+  const manifest = { apiVersion: API_VERSION, kind, metadata: { name, namespace, ...annotations }, spec };
   context.terminal.out.write(data(manifest, context.format === 'json' ? 'json' : 'yaml'));
 }
 
-function specOf({ product, image, diskSize, sshKeys }: Answers, options: NewOptions): object {
+/** Throws CommandError for a name or a flag that does not fit the kind of the object. */
+function requireKind(name: string, { set, replicas, adopt }: NewOptions): void {
+  requireName(name, set ? SET_KIND : SERVER_KIND);
+  if (set && !SET_NAME.holds(name)) throw new CommandError(EXIT.usage, SET_NAME.message);
+  if (!set && replicas !== undefined) throw new CommandError(EXIT.usage, '--replicas requires --set');
+  if (adopt === undefined) return;
+  if (set) throw new CommandError(EXIT.usage, 'pass either --set or --adopt, not both: a set orders its servers');
+  requireIdentifier(adopt);
+}
+
+function specOf(answers: Answers, options: NewOptions): object {
+  const spec = serverSpec(answers, options);
+  const { set, replicas } = options;
+  return set ? { ...(replicas !== undefined && { replicas }), template: { spec } } : spec;
+}
+
+function serverSpec({ product, image, diskSize, sshKeys }: Answers, options: NewOptions): object {
   return {
     product,
     image,
@@ -82,8 +103,9 @@ function withExamples({ product, image, diskSize, sshKeys }: Answers): Answers {
   };
 }
 
-function checkSpec(spec: object): void {
-  const parsed = specSchema.safeParse(spec);
+function checkSpec(spec: object, { set }: NewOptions): void {
+  const schema: z.ZodType = set ? setSpecSchema : specSchema;
+  const parsed = schema.safeParse(spec);
   if (parsed.success) return;
   const [issue] = parsed.error.issues;
   throw new CommandError(EXIT.usage, `${['spec', ...(issue?.path ?? [])].join('.')}: ${issue?.message ?? ''}`);
