@@ -3,9 +3,10 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { stringify } from 'yaml';
 import type { Condition } from '../src/api/meta.ts';
-import { CATALOG_KIND, GROUP, SERVER_KIND } from '../src/api/names.ts';
+import { CATALOG_KIND, GROUP, SERVER_KIND, SET_KIND } from '../src/api/names.ts';
 import { CATALOG_VERDICTS, catalogStates } from '../test/gen/catalog-states.ts';
 import { ACTION_TESTS, ACTIONS, type Actionable } from '../test/gen/resource-actions.ts';
+import { SET_VERDICTS, setStates } from '../test/gen/set-states.ts';
 import { states } from '../test/gen/states.ts';
 import { VERDICTS, type Verdict } from '../test/gen/verdicts.ts';
 
@@ -15,8 +16,20 @@ const CONFIG_MAP = join(ROOT, 'examples/argocd/argocd-cm.yaml');
 /** Folders with generated files only. */
 const TESTDATA = ['testdata', 'actions/testdata'];
 
-export const KINDS = [SERVER_KIND, CATALOG_KIND] as const;
+export const KINDS = [SERVER_KIND, CATALOG_KIND, SET_KIND] as const;
 export type Kind = (typeof KINDS)[number];
+
+type Stated = Actionable & { status?: { conditions?: Condition[] | undefined } };
+
+/** Every observable state of an object of each kind, and what a GitOps tool should report for it. */
+export const JUDGED: Record<Kind, { objects: () => Record<string, Stated>; verdicts: Record<string, Verdict> }> = {
+  [SERVER_KIND]: {
+    objects: () => Object.fromEntries(Object.entries(states()).map(([name, { object }]) => [name, object])),
+    verdicts: VERDICTS,
+  },
+  [CATALOG_KIND]: { objects: catalogStates, verdicts: CATALOG_VERDICTS },
+  [SET_KIND]: { objects: setStates, verdicts: SET_VERDICTS },
+};
 
 /** Same layout as the folder of one kind in Argo CD's own repository. */
 export const customization = (kind: Kind): string => join(CUSTOMIZATIONS, kind);
@@ -35,18 +48,14 @@ export async function scripts(kind: Kind) {
 
 /** Path to content of all generated files. Throws if a state has no verdict. */
 export async function gitopsFiles(): Promise<Map<string, string>> {
-  const servers = Object.entries(states()).map(([name, { object }]) => [name, object] as const);
-  const files = new Map<string, string>([
-    ...filesOf(SERVER_KIND, Object.fromEntries(servers), VERDICTS),
-    ...filesOf(CATALOG_KIND, catalogStates(), CATALOG_VERDICTS),
-  ]);
+  const files = new Map<string, string>(KINDS.flatMap((kind) => [...filesOf(kind)]));
   files.set(CONFIG_MAP, await configMap());
   return files;
 }
 
-type Stated = Actionable & { status?: { conditions?: Condition[] | undefined } };
-
-function filesOf(kind: Kind, objects: Record<string, Stated>, verdicts: Record<string, Verdict>): Map<string, string> {
+function filesOf(kind: Kind): Map<string, string> {
+  const objects = JUDGED[kind].objects();
+  const { verdicts } = JUDGED[kind];
   const folder = customization(kind);
   const files = new Map<string, string>();
   const inputs = new Map<string, string>();
@@ -60,15 +69,20 @@ function filesOf(kind: Kind, objects: Record<string, Stated>, verdicts: Record<s
   });
   files.set(join(folder, 'health_test.yaml'), generated({ tests: healthTests }));
 
-  const { disabled, actions } = ACTION_TESTS[kind] ?? { disabled: {}, actions: [] };
+  const { disabled, parameters = {}, actions } = ACTION_TESTS[kind] ?? { disabled: {}, actions: [] };
   const discoveryTests = Object.entries(disabled).map(([state, names]) => ({
     inputPath: inputs.get(state),
-    result: (ACTIONS[kind] ?? []).map((name) => ({ name, ...(names.includes(name) && { disabled: true }) })),
+    result: (ACTIONS[kind] ?? []).map((name) => {
+      const params = parameters[name]?.map((parameter) => ({ name: parameter }));
+      return { name, ...(params && { params }), ...(names.includes(name) && { disabled: true }) };
+    }),
   }));
-  const actionTests = actions.map(({ action, state, expected }) => {
+  const actionTests = actions.map(({ action, state, parameters: entered, expected }) => {
+    const test = { action, inputPath: inputs.get(state), ...(entered && { parameters: entered }) };
+    if (typeof expected === 'object') return { ...test, expectedErrorMessage: expected.error };
     const expectedOutputPath = `testdata/${action}_${state}.yaml`;
     files.set(join(folder, 'actions', expectedOutputPath), generated(expected(objects[state] as Stated)));
-    return { action, inputPath: inputs.get(state), expectedOutputPath };
+    return { ...test, expectedOutputPath };
   });
   files.set(join(folder, 'actions/action_test.yaml'), generated({ discoveryTests, actionTests }));
   return files;
@@ -90,8 +104,8 @@ const generated = (value: object): string =>
 
 async function configMap(): Promise<string> {
   const how = [
-    '# The health checks and the actions of VirtualServers and ServerCatalogs for Argo CD. This command adds the keys, and keeps',
-    '# all other keys of the ConfigMap:',
+    '# The health checks and the actions of our kinds for Argo CD. This command adds the keys, and keeps all other keys of the',
+    '# ConfigMap:',
     '#   kubectl patch configmap argocd-cm --namespace argocd --type=merge --patch-file examples/argocd/argocd-cm.yaml',
   ];
   const data: Record<string, string> = {};

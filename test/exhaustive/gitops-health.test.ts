@@ -4,28 +4,22 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { web } from '../gen/decision.ts';
-import { states } from '../gen/states.ts';
-import { CATALOG_VERDICTS, catalogStates } from '../gen/catalog-states.ts';
-import { VERDICTS } from '../gen/verdicts.ts';
-import { CATALOG_KIND, SERVER_KIND } from '../../src/api/names.ts';
-import { customization } from '../../tools/gitops.ts';
+import { customization, JUDGED, KINDS } from '../../tools/gitops.ts';
 import { buildJudge, judge, type Judgement } from '../integration/gitops/judge.ts';
 
 const BUILD_MS = 20 * 60_000;
 
-const ALL = [
-  ...Object.entries(VERDICTS).map(([name, verdict]) => [`${SERVER_KIND} ${name}`, verdict] as const),
-  ...Object.entries(CATALOG_VERDICTS).map(([name, verdict]) => [`${CATALOG_KIND} ${name}`, verdict] as const),
-];
+const ALL = KINDS.flatMap((kind) =>
+  Object.entries(JUDGED[kind].verdicts).map(([name, verdict]) => [`${kind} ${name}`, verdict] as const),
+);
 
 let judgements: Record<string, Judgement>;
 beforeAll(async () => {
   await buildJudge();
-  const servers = Object.entries(states()).map(([name, { object }]) => [`${SERVER_KIND} ${name}`, object] as const);
-  const catalogs = Object.entries(catalogStates()).map(
-    ([name, object]) => [`${CATALOG_KIND} ${name}`, object] as const,
+  const objects = KINDS.flatMap((kind) =>
+    Object.entries(JUDGED[kind].objects()).map(([name, object]) => [`${kind} ${name}`, object] as const),
   );
-  judgements = await judge(Object.fromEntries<unknown>([...servers, ...catalogs]));
+  judgements = await judge(Object.fromEntries(objects));
 }, BUILD_MS);
 
 describe.each(ALL)('%s', (name, verdict) => {
@@ -54,17 +48,14 @@ describe('an object without conditions', () => {
   });
 });
 
-describe.each([
-  [SERVER_KIND, VERDICTS],
-  [CATALOG_KIND, CATALOG_VERDICTS],
-] as const)('health_test.yaml of %s', (kind, verdicts) => {
+describe.each(KINDS)('health_test.yaml of %s', (kind) => {
   it('passes when it is run as Argo CD runs its own tests', async () => {
     const read = async (path: string): Promise<unknown> =>
       parse(await readFile(join(customization(kind), path), 'utf8'));
     const { tests } = (await read('health_test.yaml')) as { tests: { inputPath: string; healthStatus: object }[] };
     const objects = await Promise.all(tests.map(async ({ inputPath }) => [inputPath, await read(inputPath)] as const));
     const found = await judge(Object.fromEntries(objects));
-    expect(tests.length).toBe(Object.keys(verdicts).length);
+    expect(tests.length).toBe(Object.keys(JUDGED[kind].verdicts).length);
     for (const { inputPath, healthStatus } of tests) expect(found[inputPath]?.argo, inputPath).toEqual(healthStatus);
   });
 });

@@ -6,7 +6,7 @@ import { ProviderError } from '../../src/provider/errors/provider-error.ts';
 import type { Catalog } from '../../src/provider/types.ts';
 import { catalogStatus } from '../../src/server-catalog/decision/status.ts';
 import { storedCatalog } from './server-catalog.ts';
-import { ACCOUNT_VERDICTS, type Verdict } from './verdicts.ts';
+import { ACCOUNT_VERDICTS, healthy, unseen, type Verdict } from './verdicts.ts';
 
 const NOW = Date.parse('2026-01-01T12:00:00Z');
 const LISTS: Catalog = {
@@ -55,17 +55,10 @@ export function catalogStates(): Record<string, ServerCatalog> {
   };
 }
 
-const unseen: Verdict = {
-  argo: 'Progressing',
-  says: 'The operator has not reported on the current spec yet. If this persists, check that the operator runs.',
-  flux: 'InProgress',
-  kstatus: 'InProgress',
-};
-
 /** Written by hand, like VERDICTS. */
 export const CATALOG_VERDICTS: Record<string, Verdict> = {
   new: unseen,
   edited: unseen,
-  Available: { argo: 'Healthy', says: ['Ready'], flux: 'Current', kstatus: 'Current' },
+  Available: healthy,
   ...ACCOUNT_VERDICTS,
 };

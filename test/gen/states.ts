@@ -56,7 +56,7 @@ const connected = (connection: ConnectionSecretState): Outcome => ({
   account: ACCOUNT,
   connection,
 });
-const heldBack = (definition: 'deleting' | 'forbidden'): Outcome => ({ type: 'heldBack', definition });
+const heldBack = (definition: 'deleting' | 'forbidden'): Outcome => ({ type: 'heldBack', of: 'servers', definition });
 const failed = (error: ProviderErrorLike): Outcome => ({ type: 'failed', error });
 const sent = (result: CreateOutcome): Outcome => ({ type: 'sent', result });
 const pending: Outcome = { type: 'pending', status: 'Installing, 40 %, 30 seconds remaining' };

@@ -12,17 +12,22 @@ export interface Verdict {
   kstatus: 'Current' | 'InProgress' | 'Failed' | 'Terminating';
 }
 
-const healthy: Verdict = { argo: 'Healthy', says: ['Ready'], flux: 'Current', kstatus: 'Current' };
+export const healthy: Verdict = { argo: 'Healthy', says: ['Ready'], flux: 'Current', kstatus: 'Current' };
 /** Progresses without help: a sync waits. */
-const working: Verdict = { argo: 'Progressing', says: ['Reconciling'], flux: 'InProgress', kstatus: 'InProgress' };
+export const working: Verdict = {
+  argo: 'Progressing',
+  says: ['Reconciling'],
+  flux: 'InProgress',
+  kstatus: 'InProgress',
+};
 /** Needs a person: a sync fails at once instead of at its timeout. */
-const stuck: Verdict = { argo: 'Degraded', says: ['Stalled'], flux: 'Failed', kstatus: 'Failed' };
+export const stuck: Verdict = { argo: 'Degraded', says: ['Stalled'], flux: 'Failed', kstatus: 'Failed' };
 /**
  * The server runs and only the provider is unreachable: no reason to fail a sync. kstatus evaluates only Reconciling.
  */
 const unwatched: Verdict = { argo: 'Healthy', says: ['Ready', 'Reconciling'], flux: 'Current', kstatus: 'InProgress' };
 /** The operator has not reconciled this spec yet. */
-const unseen: Verdict = {
+export const unseen: Verdict = {
   ...working,
   says: 'The operator has not reported on the current spec yet. If this persists, check that the operator runs.',
 };
@@ -47,7 +52,7 @@ export const ACCOUNT_VERDICTS: Record<string, Verdict> = {
 };
 
 /** Paused on request; Flux and kstatus have no such state. */
-const suspended: Verdict = { argo: 'Suspended', says: ['Paused'], flux: 'InProgress', kstatus: 'InProgress' };
+export const suspended: Verdict = { argo: 'Suspended', says: ['Paused'], flux: 'InProgress', kstatus: 'InProgress' };
 
 export const VERDICTS: Record<string, Verdict> = {
   new: unseen,

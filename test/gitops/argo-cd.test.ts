@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { GROUP, SET_KIND, VERSION } from '../../src/api/names.ts';
 import { DEFAULT_KEY } from '../../src/simulator/index.ts';
 import { withOwnKey } from '../../tools/demo/manifests.ts';
 import { ROOT } from '../integration/gitops/judge.ts';
@@ -10,6 +11,7 @@ import { kubectl } from '../integration/kube/support.ts';
 import { createWorld, type World } from '../integration/support/world.ts';
 import { hasRedis, startArgoCd, type ArgoCd } from './argo-programs.ts';
 import { startGitServer, type GitServer } from './git-server.ts';
+import { setExample } from './set-example.ts';
 
 interface Application {
   status?: {
@@ -27,6 +29,7 @@ const NAME = 'simple';
 const SERVER = withOwnKey(await example('servers/simple.yaml'));
 const labeled = (team: string): string =>
   SERVER.replace('  name: simple\n', `  name: simple\n  labels: { team: ${team} }\n`);
+const SET = await setExample();
 /** Stays in Git when the server goes, so that the folder stays. */
 const CATALOG = { 'servers/catalog.yaml': await example('servers/catalog.yaml') };
 
@@ -145,5 +148,32 @@ describe.skipIf(!hasRedis)('Argo CD', () => {
     expect((await world.get(NAME))?.metadata.annotations).not.toHaveProperty(['vps-operator.dev/paused']);
     expect(world.simulator.ledger.creates()).toHaveLength(1);
     expect(world.simulator.ledger.cancels()).toEqual([]);
+  });
+
+  it('waits for a set, and scales it as the user interface does, which self-healing leaves alone', async () => {
+    const world = await createWorld();
+    const orders = (): number => world.simulator.ledger.creates().length;
+    const app = await argoIn(world, { 'servers/web.yaml': SET });
+    await app.until('Healthy', 'Synced');
+    expect(orders()).toBe(1);
+
+    const target = { kind: SET_KIND, resourceName: 'web', namespace: world.namespace };
+    const scale = ['servers', 'scale', '--kind', SET_KIND, '--resource-name', 'web'];
+    await expect(argo.cli('app', 'actions', 'run', ...scale)).rejects.toThrow(
+      /replicas is missing: enter it in the user interface, or run `kubectl scale vpsset web -n /,
+    );
+    const run = (replicas: string): Promise<void> =>
+      argo.post('/api/v1/applications/servers/resource/actions/v2', {
+        ...{ ...target, group: GROUP, version: VERSION, action: 'scale' },
+        resourceActionParameters: [{ name: 'replicas', value: replicas }],
+      });
+    await expect(run('many')).rejects.toThrow('replicas must be a whole number from 0 to 10000');
+    await expect(run('10001')).rejects.toThrow('should be less than or equal to 10000');
+    await run('2');
+    await world.waitForReason('web-1', 'Available', 'Ready');
+    await app.push({ 'servers/web.yaml': SET.replace('tier: web', 'tier: front') });
+    await world.waitFor('web-0', ({ metadata }) => JSON.stringify(metadata.labels).includes('front'));
+    await app.until('Healthy', 'Synced');
+    expect([orders(), world.simulator.aliveServers().length]).toEqual([2, 2]);
   });
 });

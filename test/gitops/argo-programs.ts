@@ -36,6 +36,8 @@ export interface ArgoCd {
   tail(): string;
   /** Runs the command line `argocd`; resolves with its output. */
   cli(...args: string[]): Promise<string>;
+  /** Sends a request of the user interface. Rejects with the error that the user would see. */
+  post(path: string, body: object): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -88,6 +90,16 @@ export async function startArgoCd(): Promise<ArgoCd> {
     const options = { env: { ...env, ARGOCD_BINARY_NAME: 'argocd' }, timeout: 30_000 };
     return (await promisify(execFile)(program, [...args, ...flags], options)).stdout;
   };
+  const post = async (path: string, body: object): Promise<void> => {
+    const headers = { 'Content-Type': 'application/json' };
+    const response = await fetch(`http://127.0.0.1:${serverPort}${path}`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(body),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(text);
+  };
   const ready = (): Promise<string> =>
     cli('version').catch((error: unknown) => {
       throw new Error(tail(), { cause: error });
@@ -102,6 +114,7 @@ export async function startArgoCd(): Promise<ArgoCd> {
   return {
     tail,
     cli,
+    post,
     async stop() {
       await stopPrograms();
       await kubectl('delete', '--wait=false', '-k', crds);

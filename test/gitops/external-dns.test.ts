@@ -12,6 +12,7 @@ import { virtualServer, withAnnotations } from '../gen/virtual-server.ts';
 import { PAUSED_ANNOTATION } from '../../src/api/names.ts';
 import { kubectl } from '../integration/kube/support.ts';
 import { readyServer } from '../integration/support/records.ts';
+import { createSet } from '../integration/support/sets.ts';
 import { createWorld } from '../integration/support/world.ts';
 import { startZone, type DnsZone } from './dns-zone.ts';
 
@@ -94,4 +95,24 @@ it('publishes the IPv6 addresses of servers, until the server expires or its obj
   await world.waitGone('web');
   await publish(zone, namespace);
   expect(zone.records('AAAA')).toEqual({});
+});
+
+it('publishes the addresses of the Ready members of a set under one name', async () => {
+  const zone = await startZone();
+  onTestFinished(() => zone.close());
+  const world = await createWorld();
+  const { namespace, simulator } = world;
+  await createSet(world, { replicas: 2 });
+  const members = await Promise.all(['web-0', 'web-1'].map((name) => world.waitForReason(name, 'Available', 'Ready')));
+  const [first = [], second = []] = members.map(({ status }) => status?.ipv6 ?? []);
+  const published = (): string[] | undefined => zone.records('AAAA')[`web.${namespace}.sets.example.org`];
+  await publish(zone, namespace);
+  expect(published()).toEqual([...first, ...second].toSorted());
+  expect(zone.records('AAAA')[`web-1.${namespace}.servers.example.org`]).toEqual(second.toSorted());
+
+  simulator.fleet.updateServer(members[1]?.status?.identifier ?? '', { status: 'stopped' });
+  await world.annotate('web-1', { 'reconcile-at': 'now' });
+  await world.waitForReason('web-1', 'ServerNotRunning', 'Ready');
+  await publish(zone, namespace);
+  expect(published()).toEqual(first.toSorted());
 });

@@ -9,6 +9,7 @@ import { createWorld } from '../integration/support/world.ts';
 import { startFlux, type Flux } from './flux-controllers.ts';
 import { fluxIn } from './flux-world.ts';
 import { startGitServer, type GitServer } from './git-server.ts';
+import { setExample } from './set-example.ts';
 
 const example = (name: string): Promise<string> => readFile(join(ROOT, 'examples/servers', `${name}.yaml`), 'utf8');
 const SERVER = withOwnKey(await example('simple'));
@@ -141,4 +142,21 @@ it('reports our message about a field that cannot change, and leaves the server 
   expect(world.simulator.aliveServers()).toHaveLength(1);
   expect(world.simulator.ledger.creates()).toHaveLength(1);
   expect(world.simulator.ledger.cancels()).toEqual([]);
+});
+
+it('waits for all members of a set, and leaves their number to an autoscaler', async () => {
+  const world = await createWorld({ simulator: { taskDurationMs: 3_000 } });
+  const set = await setExample();
+  const flux = await fluxIn(world, tools, { 'web.yaml': set });
+  await world.waitForReason('web-0', 'Creating');
+  expect(await flux.revisionOf()).toBeUndefined();
+  await flux.applied();
+  expect((await world.get('web-0'))?.status?.conditions).toMatchObject([{ type: 'Ready', status: 'True' }]);
+
+  await flux.kubectl('scale', 'vpsset/web', '--replicas=2');
+  await flux.push({ 'web.yaml': set.replace('tier: web', 'tier: front') });
+  await flux.applied();
+  expect((await world.get('web-1'))?.metadata.labels).toMatchObject({ tier: 'front' });
+  expect(world.simulator.ledger.creates()).toHaveLength(2);
+  expect(world.simulator.aliveServers()).toHaveLength(2);
 });

@@ -18,14 +18,21 @@ type actionScripts struct {
 }
 
 type offeredAction struct {
-	Name     string `json:"name"`
-	Disabled bool   `json:"disabled,omitempty"`
+	Name     string            `json:"name"`
+	Disabled bool              `json:"disabled,omitempty"`
+	Params   []actionParameter `json:"params,omitempty"`
 }
 
-// actionResult is what an action makes of an object, and the merge patch that Argo CD sends to the API server.
+type actionParameter struct {
+	Name string `json:"name"`
+}
+
+// actionResult is what an action makes of an object, and the merge patch that Argo CD sends to the API server; or the error
+// that Argo CD shows.
 type actionResult struct {
-	Object json.RawMessage `json:"object"`
-	Patch  json.RawMessage `json:"patch"`
+	Object json.RawMessage `json:"object,omitempty"`
+	Patch  json.RawMessage `json:"patch,omitempty"`
+	Error  string          `json:"error,omitempty"`
 }
 
 type actions struct {
@@ -33,24 +40,27 @@ type actions struct {
 	Results map[string]actionResult `json:"results"`
 }
 
-// argoActions runs discovery.lua and every action.lua for the object, also those that discovery.lua disables.
-func argoActions(scripts actionScripts, object *unstructured.Unstructured) (*actions, error) {
+// argoActions runs discovery.lua and every action.lua for the object, also those that discovery.lua disables. Every action
+// gets the same parameters.
+func argoActions(
+	scripts actionScripts, parameters map[string]string, object *unstructured.Unstructured,
+) (*actions, error) {
 	offered, err := discover(scripts.Discovery, object)
 	if err != nil {
 		return nil, fmt.Errorf("discovery.lua: %w", err)
 	}
 	results := map[string]actionResult{}
 	for name, script := range scripts.Definitions {
-		results[name], err = act(script, object)
+		results[name], err = act(script, parameters, object)
 		if err != nil {
-			return nil, fmt.Errorf("%s/action.lua: %w", name, err)
+			results[name] = actionResult{Error: err.Error()}
 		}
 	}
 	return &actions{Offered: offered, Results: results}, nil
 }
 
 func discover(script string, object *unstructured.Unstructured) ([]offeredAction, error) {
-	text, err := returned(script, object)
+	text, err := returned(script, nil, object)
 	if err != nil {
 		return nil, err
 	}
@@ -73,8 +83,8 @@ func discover(script string, object *unstructured.Unstructured) ([]offeredAction
 	return offered, nil
 }
 
-func act(script string, object *unstructured.Unstructured) (actionResult, error) {
-	text, err := returned(script, object)
+func act(script string, parameters map[string]string, object *unstructured.Unstructured) (actionResult, error) {
+	text, err := returned(script, parameters, object)
 	if err != nil {
 		return actionResult{}, err
 	}
@@ -119,8 +129,8 @@ func withMaps(after, before any) any {
 }
 
 // returned is the table that the script returns, as JSON.
-func returned(script string, object *unstructured.Unstructured) ([]byte, error) {
-	state, close, err := runLua(script, object)
+func returned(script string, parameters map[string]string, object *unstructured.Unstructured) ([]byte, error) {
+	state, close, err := runLua(script, parameters, object)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,7 +22,7 @@ var healthStatuses = map[string]bool{
 
 // argoHealth is the health of an object according to a health.lua.
 func argoHealth(script string, object *unstructured.Unstructured) (health, error) {
-	state, close, err := runLua(script, object)
+	state, close, err := runLua(script, nil, object)
 	if err != nil {
 		return health{}, fmt.Errorf("health.lua: %w", err)
 	}
@@ -38,8 +39,11 @@ func argoHealth(script string, object *unstructured.Unstructured) (health, error
 }
 
 // runLua runs a script as Argo CD does with one from argocd-cm (util/lua in its source): the same interpreter, one second,
-// the libraries package, base and table, require("os") with time and date, and the object in the global obj.
-func runLua(script string, object *unstructured.Unstructured) (*lua.LState, func(), error) {
+// the libraries package, base and table, require("os") with time and date, the object in the global obj, and what the user
+// entered in the global actionParams.
+func runLua(
+	script string, parameters map[string]string, object *unstructured.Unstructured,
+) (*lua.LState, func(), error) {
 	state := lua.NewState(lua.Options{SkipOpenLibs: true})
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	closeAll := func() {
@@ -57,9 +61,18 @@ func runLua(script string, object *unstructured.Unstructured) (*lua.LState, func
 	}
 	state.PreloadModule(lua.OsLibName, clockOnly)
 	state.SetContext(ctx)
+	entered := state.CreateTable(0, len(parameters))
+	for name, value := range parameters {
+		entered.RawSetString(name, lua.LString(value))
+	}
+	state.SetGlobal("actionParams", entered)
 	state.SetGlobal("obj", luaValue(state, object.Object))
 	if err := state.DoString(script); err != nil {
 		closeAll()
+		// Argo CD shows the error without the stack.
+		if failed := (*lua.ApiError)(nil); errors.As(err, &failed) && failed.Type == lua.ApiErrorRun {
+			failed.StackTrace = ""
+		}
 		return nil, nil, err
 	}
 	return state, closeAll, nil

@@ -1,9 +1,10 @@
 // Says what Argo CD, Flux and kstatus make of Kubernetes objects, each by the library that they use themselves.
 //
-// It reads {"health": {kind: health.lua}, "actions": {kind: {"discovery", "definitions": {name: action.lua}}}, "flux":
-// {kind: {"inProgress", "failed", "current"}}, "objects": {name: object}} from stdin and writes {name: {"argo": {"status",
-// "message"}, "actions": {"offered", "results": {name: {"object", "patch"}}}, "flux", "kstatus"}} to stdout. It ends with 1
-// and one line on stderr when a script fails or an expression is none.
+// It reads {"health": {kind: health.lua}, "actions": {kind: {"discovery", "definitions": {name: action.lua}}}, "parameters":
+// {name: value}, "flux": {kind: {"inProgress", "failed", "current"}}, "objects": {name: object}} from stdin and writes {name:
+// {"argo": {"status", "message"}, "actions": {"offered", "results": {name: {"object", "patch"} or {"error"}}}, "flux",
+// "kstatus"}} to stdout. It ends with 1 and one line on stderr when a health.lua or discovery.lua fails or an expression is
+// none.
 package main
 
 import (
@@ -16,10 +17,11 @@ import (
 )
 
 type question struct {
-	Health  map[string]string           `json:"health"`
-	Actions map[string]actionScripts    `json:"actions"`
-	Flux    map[string]healthCheckExprs `json:"flux"`
-	Objects map[string]json.RawMessage  `json:"objects"`
+	Health     map[string]string           `json:"health"`
+	Actions    map[string]actionScripts    `json:"actions"`
+	Parameters map[string]string           `json:"parameters"`
+	Flux       map[string]healthCheckExprs `json:"flux"`
+	Objects    map[string]json.RawMessage  `json:"objects"`
 }
 
 type answer struct {
@@ -71,7 +73,7 @@ func judge(asked question, flux map[string]fluxHealth, text []byte) (answer, err
 	if err != nil {
 		return answer{}, err
 	}
-	actions, err := argoActions(asked.Actions[kind], object)
+	actions, err := argoActions(asked.Actions[kind], asked.Parameters, object)
 	if err != nil {
 		return answer{}, err
 	}

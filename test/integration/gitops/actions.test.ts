@@ -9,6 +9,7 @@ import { customization, KINDS, type Kind } from '../../../tools/gitops.ts';
 import { SOME_TIME } from '../../gen/resource-actions.ts';
 import { virtualServer } from '../../gen/virtual-server.ts';
 import { readyServer } from '../support/records.ts';
+import { createSet } from '../support/sets.ts';
 import { createWorld, type World } from '../support/world.ts';
 import { buildJudge, judge } from './judge.ts';
 
@@ -17,8 +18,14 @@ const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
 
 /** Argo CD's action_test.yaml. */
 interface ActionTests {
-  discoveryTests: { inputPath: string; result: { name: string; disabled?: boolean }[] }[];
-  actionTests: { action: string; inputPath: string; expectedOutputPath: string }[];
+  discoveryTests: { inputPath: string; result: { name: string; disabled?: boolean; params?: { name: string }[] }[] }[];
+  actionTests: {
+    action: string;
+    inputPath: string;
+    parameters?: Record<string, string>;
+    expectedOutputPath?: string;
+    expectedErrorMessage?: string;
+  }[];
 }
 
 interface Loose {
@@ -49,17 +56,22 @@ describe.each(KINDS)('action_test.yaml of %s', (kind: Kind) => {
   it('passes when it is run as Argo CD runs its own tests', async () => {
     const { discoveryTests, actionTests } = parse(await readFile(path, 'utf8')) as ActionTests;
     const inputs = new Set([...discoveryTests, ...actionTests].map(({ inputPath }) => inputPath));
-    const judged = await judge(
-      Object.fromEntries(await Promise.all([...inputs].map(async (input) => [input, await read(input)] as const))),
+    const objects = Object.fromEntries(
+      await Promise.all([...inputs].map(async (input) => [input, await read(input)] as const)),
     );
+    const judged = await judge(objects);
     expect(discoveryTests.length).toBeGreaterThan(0);
     for (const { inputPath, result } of discoveryTests) {
       expect(judged[inputPath]?.actions.offered, inputPath).toEqual(result);
     }
     const tested = new Set(actionTests.map(({ action }) => action));
     expect([...tested].sort()).toEqual(discoveryTests[0]?.result.map(({ name }) => name));
-    for (const { action, inputPath, expectedOutputPath } of actionTests) {
-      const { object } = judged[inputPath]?.actions.results[action] ?? {};
+    for (const { action, inputPath, parameters, expectedOutputPath, expectedErrorMessage } of actionTests) {
+      const { [inputPath]: judgement } =
+        parameters === undefined ? judged : await judge({ [inputPath]: objects[inputPath] }, parameters);
+      const { object, error } = judgement?.actions.results[action] ?? {};
+      expect(error, `${action} ${inputPath}`).toBe(expectedErrorMessage);
+      if (expectedOutputPath === undefined) continue;
       expect(timeless(object as Loose), `${action} ${inputPath}`).toEqual(await read(expectedOutputPath));
     }
   });
@@ -103,5 +115,28 @@ describe('the actions on an object that the operator reconciles', () => {
     await run(world, 'web', 'pause');
     const { metadata } = await run(world, 'web', 'resume');
     expect(metadata.annotations ?? {}).toEqual({});
+  });
+
+  it('pause, scale, resume and protect a set', async () => {
+    const world = await createWorld();
+    const set = await createSet(world, { replicas: 1 });
+    const orders = (): number => world.simulator.ledger.creates().length;
+    const run = async (action: string, parameters?: Record<string, string>): Promise<void> => {
+      const live = await set.get();
+      const { offered, results } = (await judge({ live }, parameters)).live?.actions ?? { offered: [], results: {} };
+      expect(offered.find(({ name }) => name === action)?.disabled).toBeUndefined();
+      await set.patch(results[action]?.patch ?? {});
+    };
+    await world.waitForReason('web-0', 'Available', 'Ready');
+    await run('pause');
+    await run('scale', { replicas: '2' });
+    const { status } = await set.waitForReason('Scaling');
+    expect(status).toMatchObject({ replicas: 1, unavailableReplicas: 1 });
+    expect(orders()).toBe(1);
+    await run('resume');
+    await world.waitForReason('web-1', 'Available', 'Ready');
+    expect(orders()).toBe(2);
+    await run('protect');
+    for (const name of ['web-0', 'web-1']) await world.waitFor(name, ({ spec }) => spec.deletionProtection);
   });
 });

@@ -1,6 +1,6 @@
 /**
- * A real API server, with the CRDs of Argo CD, Flux and External Secrets, accepts every example once it has the user's SSH
- * key.
+ * A real API server, with the CRDs of Argo CD, Flux, External Secrets and KEDA, accepts every example once it has the user's
+ * SSH key.
  */
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import type { KubeHttp } from '../../../src/kube/http.ts';
+import { SERVER_KIND, SET_KIND } from '../../../src/api/names.ts';
 import { withOwnKey } from '../../../tools/demo/manifests.ts';
 import { KINDS, scripts } from '../../../tools/gitops.ts';
 import { established } from '../deploy/cluster.ts';
@@ -66,14 +67,14 @@ async function completed(name: string): Promise<string> {
 
 const dryRun = (name: string, file: string, ...flags: string[]): Promise<string> => {
   // Manifests without a namespace get one; the others name the namespace of their tool.
-  const where = name.startsWith('servers/') ? ['--namespace', namespace] : [];
+  const where = /^(servers|sets)\//.test(name) ? ['--namespace', namespace] : [];
   return kubectl('apply', '--server-side', '--dry-run=server', '--validate=strict', ...where, ...flags, '-f', file);
 };
 
 describe('the examples', () => {
-  it('cover servers, the operator, and the tools', () => {
+  it('cover servers, sets, the operator, and the tools', () => {
     const folders = new Set(examples.map((name) => name.split('/')[0]));
-    expect(folders).toEqual(new Set(['argocd', 'external-dns', 'external-secrets', 'flux', 'servers']));
+    expect(folders).toEqual(new Set(['argocd', 'external-dns', 'external-secrets', 'flux', 'servers', 'sets']));
   });
 
   it.each(examples)('%s is accepted by the API server, with an SSH key in place of the placeholder', async (name) => {
@@ -81,9 +82,9 @@ describe('the examples', () => {
   });
 
   it('let Argo CD delete no server without a confirmation', async () => {
-    const texts = await Promise.all(examples.filter((name) => name.startsWith('servers/')).map(example));
-    const servers = texts.flatMap(objectsIn).filter(({ kind }) => kind === 'VirtualServer');
-    expect(servers).toHaveLength(4);
+    const texts = await Promise.all(examples.map(example));
+    const servers = texts.flatMap(objectsIn).filter(({ kind }) => kind === SERVER_KIND || kind === SET_KIND);
+    expect(servers).toHaveLength(5);
     for (const { metadata } of servers) {
       // Argo CD 3.2 ignores these options of an Application.
       expect(metadata.annotations?.['argocd.argoproj.io/sync-options']).toBe('Prune=confirm,Delete=confirm');
@@ -91,7 +92,7 @@ describe('the examples', () => {
   });
 
   it('have no SSH key that could log in to the server of a user who applies them unchanged', async () => {
-    const documents = ['README.md', 'docs/getting-started.md', 'docs/how-to/adopt.md'];
+    const documents = ['README.md', 'docs/getting-started.md', 'docs/how-to/adopt.md', 'docs/how-to/server-set.md'];
     const files = [...examples.map((name) => `examples/${name}`), ...documents];
     const found = await Promise.all(
       files.map(async (name) => ((await readFile(join(ROOT, name), 'utf8')).includes('AAAAC3Nza') ? [name] : [])),
@@ -99,11 +100,11 @@ describe('the examples', () => {
     expect(found.flat()).toEqual([]);
   });
 
-  it.each(['servers/simple.yaml', 'servers/protected.yaml', 'servers/adopt.yaml'])(
+  it.each(['servers/simple.yaml', 'servers/protected.yaml', 'servers/adopt.yaml', 'sets/web.yaml'])(
     '%s is refused unchanged, and the message says how to get a key',
     async (name) => {
       await expect(dryRun(name, join(EXAMPLES, name))).rejects.toThrow(
-        /spec\.sshKeys\[0\]: Invalid value: "PASTE-YOUR-OWN-SSH-PUBLIC-KEY": must be one SSH public key .*cat ~\/\.ssh\/id_ed25519\.pub/,
+        /spec\.(?:template\.spec\.)?sshKeys\[0\]: Invalid value: "PASTE-YOUR-OWN-SSH-PUBLIC-KEY": must be one SSH public key .*cat ~\/\.ssh\/id_ed25519\.pub/,
       );
     },
   );
@@ -190,7 +191,7 @@ describe('the example of the operator', () => {
 describe("the rights of Flux's ServiceAccount for servers", () => {
   const AS = '--as=system:serviceaccount:flux-system:servers';
 
-  it('suffice to apply servers and catalogs, and allow nothing else', async () => {
+  it('suffice to apply servers, sets and catalogs, and allow nothing else', async () => {
     const rights = objectsIn(await example('flux/servers.yaml')).filter(({ kind }) => kind === 'RoleBinding');
     for (const right of rights) {
       const body = { ...right, metadata: { name: right.metadata.name, namespace } };
@@ -198,7 +199,7 @@ describe("the rights of Flux's ServiceAccount for servers", () => {
       await http.call({ method: 'POST', path, body });
     }
     await expect.poll(() => kubectl('auth', 'can-i', 'patch', 'vps', '-n', namespace, AS)).toBe('yes\n');
-    for (const name of ['servers/simple.yaml', 'servers/catalog.yaml']) {
+    for (const name of ['servers/simple.yaml', 'servers/catalog.yaml', 'sets/web.yaml']) {
       expect(await dryRun(name, await completed(name), AS)).toMatch(/serverside-applied \(server dry run\)$/m);
     }
     for (const verb of ['get', 'list', 'watch', 'delete']) {

@@ -14,9 +14,9 @@ export const ROOT = join(import.meta.dirname, '../../..');
 export interface Judgement {
   argo: { status: string; message: string };
   actions: {
-    offered: { name: string; disabled?: boolean }[];
-    /** What each action makes of the object, and the merge patch that Argo CD sends. */
-    results: Record<string, { object: object; patch: object }>;
+    offered: { name: string; disabled?: boolean; params?: { name: string }[] }[];
+    /** What each action makes of the object, and the merge patch that Argo CD sends; or the error that Argo CD shows. */
+    results: Record<string, { object?: object; patch?: object; error?: string }>;
   };
   flux: string;
   kstatus: string;
@@ -25,14 +25,21 @@ export interface Judgement {
 /** Path of the program; the first build takes minutes. */
 export const buildJudge = (): Promise<string> => goProgram(GO_PROGRAMS.gitops);
 
-/** The health and the actions of each object. Rejects with the error of the script or expression that fails. */
-export async function judge(objects: Record<string, unknown>): Promise<Record<string, Judgement>> {
+/**
+ * The health and the actions of each object; every action gets the same parameters. Rejects with the error of the health
+ * script, discovery script or expression that fails.
+ */
+export async function judge(
+  objects: Record<string, unknown>,
+  parameters: Record<string, string> = {},
+): Promise<Record<string, Judgement>> {
   const child = spawn(await buildJudge(), { stdio: ['pipe', 'pipe', 'pipe'] });
   const all = await Promise.all(KINDS.map(async (kind) => [kind, await scripts(kind)] as const));
   child.stdin.end(
     JSON.stringify({
       health: Object.fromEntries(all.map(([kind, { health }]) => [kind, health])),
       actions: Object.fromEntries(all.map(([kind, { actions }]) => [kind, actions])),
+      parameters,
       flux: await fluxExpressions(),
       objects,
     }),

@@ -1,11 +1,11 @@
 /** The states for tests with GitOps tools: every reason has one, and the generated files are up to date. */
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { REASONS } from '../../../src/api/conditions.ts';
-import { CATALOG_VERDICTS, catalogStates } from '../../gen/catalog-states.ts';
+import { REASONS, SET_REASONS } from '../../../src/api/conditions.ts';
+import { setEvents, setStates } from '../../gen/set-states.ts';
 import { farewells, states, type State } from '../../gen/states.ts';
-import { VERDICTS } from '../../gen/verdicts.ts';
-import { gitopsFiles, testdataFiles } from '../../../tools/gitops.ts';
+import { currentReason } from '../../../src/controller/conditions.ts';
+import { gitopsFiles, JUDGED, KINDS, testdataFiles } from '../../../tools/gitops.ts';
 
 const STATES = states();
 
@@ -32,9 +32,17 @@ describe('the states', () => {
     expect(Object.keys(REASONS).filter((reason) => !told.has(reason))).toEqual([]);
   });
 
-  it('have exactly one verdict each', () => {
-    expect(Object.keys(VERDICTS).sort()).toEqual(Object.keys(STATES).sort());
-    expect(Object.keys(CATALOG_VERDICTS).sort()).toEqual(Object.keys(catalogStates()).sort());
+  it('of sets cover every reason of sets, each under its name', () => {
+    const reasons = [...Object.keys(SET_REASONS), 'Available', 'Deleting'];
+    const states = setStates();
+    const events = setEvents();
+    const shown = reasons.map((name) => events[name]?.reason ?? currentReason(states[name]?.status?.conditions));
+    expect(shown).toEqual(reasons);
+  });
+
+  it.each(KINDS)('of %s have exactly one verdict each', (kind) => {
+    const { objects, verdicts } = JUDGED[kind];
+    expect(Object.keys(verdicts).sort()).toEqual(Object.keys(objects()).sort());
   });
 });
 

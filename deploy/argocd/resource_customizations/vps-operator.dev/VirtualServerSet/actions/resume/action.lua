@@ -1,0 +1,4 @@
+-- Resume: ends a pause.
+
+obj.spec.paused = false
+return obj
