@@ -12,6 +12,7 @@ export function fakeKube(calls: Partial<Kube>): Kube {
   return {
     getVirtualServer: refuse('getVirtualServer'),
     getDefinition: refuse('getDefinition'),
+    getSetDefinition: refuse('getSetDefinition'),
     patchMetadata: refuse('patchMetadata'),
     writeStatus: refuse('writeStatus'),
     getSecret: refuse('getSecret'),

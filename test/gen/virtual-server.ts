@@ -10,7 +10,8 @@ export const SSH_KEY =
 export interface Manifest {
   apiVersion: string;
   kind: string;
-  metadata: Pick<ObjectMeta, 'name'> & Partial<Pick<ObjectMeta, 'annotations' | 'finalizers'>>;
+  metadata: Pick<ObjectMeta, 'name'> &
+    Partial<Pick<ObjectMeta, 'annotations' | 'finalizers' | 'labels' | 'ownerReferences'>>;
   spec: Partial<VirtualServerSpec> & Record<string, unknown>;
 }
 

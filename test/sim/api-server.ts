@@ -1,22 +1,28 @@
 /**
- * A model of the API server's storage, as far as the operator can tell: VirtualServers, ServerCatalogs, Secrets, the
- * Lease, Events, the CRD, and etcd, which can be restored. test/integration/test-tools/sim-model.test.ts compares it
- * with a real API server.
+ * A model of the API server's storage, as far as the operator can tell: VirtualServers, VirtualServerSets,
+ * ServerCatalogs, Secrets, the Lease, Events, the CRDs of servers and sets, and etcd, which can be restored.
+ * test/integration/test-tools/sim-model.test.ts compares it with a real API server. It leaves out admission: rights,
+ * guards, and the rules of a schema besides the lock of an ordered server.
  */
+import type * as z from 'zod';
 import { LOCKED_FIELDS } from '../../src/api/crd.ts';
-import { CATALOG_PLURAL, SERVER_PLURAL } from '../../src/api/names.ts';
+import { API_VERSION, CATALOG_PLURAL, SERVER_PLURAL, SET_KIND, SET_PLURAL } from '../../src/api/names.ts';
 import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { setSpecSchema, type VirtualServerSet } from '../../src/api/virtual-server-set.ts';
 import { KubeError } from '../../src/kube/error.ts';
 import type { SecretObject } from '../../src/kube/secrets.ts';
 import type { EventInput } from '../../src/kube/events.ts';
 import type { DefinitionState } from '../../src/kube/types.ts';
 import { storedCatalog } from '../gen/server-catalog.ts';
 import type { Manifest } from '../gen/virtual-server.ts';
+import { collectMembers } from './garbage-collector.ts';
 import { invalid, ObjectStore, type Change } from './object-store.ts';
 import { SecretStore } from './secret-store.ts';
 
 export type ServerChange = Change<VirtualServer>;
+/** What a person writes of a set. */
+export type SetSpecInput = z.input<typeof setSpecSchema>;
 
 /** A Lease as stored in the API server. */
 export interface StoredLease {
@@ -28,9 +34,11 @@ export interface StoredLease {
 interface Backup {
   version: number;
   catalogs: number;
+  sets: number;
   secrets: ReadonlyMap<string, SecretObject>;
   lease: StoredLease | undefined;
   definition: DefinitionState;
+  hasSets: boolean;
 }
 
 const FIRST_VERSION = 100;
@@ -38,6 +46,7 @@ const FIRST_VERSION = 100;
 export class ApiServer {
   readonly servers: ObjectStore<VirtualServer>;
   readonly catalogs: ObjectStore<ServerCatalog>;
+  readonly sets: ObjectStore<VirtualServerSet>;
   readonly secrets: SecretStore;
   readonly events: EventInput[] = [];
   /** The operator's only Lease. */
@@ -45,6 +54,8 @@ export class ApiServer {
   /** Number of etcd restores so far. */
   restores = 0;
   definition: DefinitionState = 'kept';
+  /** Whether the CRD of sets is installed. Without finalizers on its objects, it is gone at once when it is deleted. */
+  hasSets = true;
   #version = FIRST_VERSION;
   #uids = 0;
   /** Entry `n` is the backup after the first `n` changes of VirtualServers. */
@@ -56,6 +67,7 @@ export class ApiServer {
     const kindOfServers = { plural: SERVER_PLURAL, admit: () => this.#admit(), validate };
     this.servers = new ObjectStore(kindOfServers, newVersion, newUid, now);
     this.catalogs = new ObjectStore({ plural: CATALOG_PLURAL }, newVersion, newUid, now);
+    this.sets = new ObjectStore({ plural: SET_PLURAL }, newVersion, newUid, now);
     this.secrets = new SecretStore(newVersion);
     this.#backUp();
     this.servers.listeners.add(() => {
@@ -94,6 +106,29 @@ export class ApiServer {
     return this.catalogs.create({ apiVersion, kind, metadata: { name, namespace }, spec });
   }
 
+  /** `spec` is completed with the defaults of the schema. Throws ZodError for what the schema does not allow. */
+  createSet(namespace: string, name: string, spec: SetSpecInput): VirtualServerSet {
+    if (!this.hasSets) throw notServed();
+    const [apiVersion, kind] = [API_VERSION, SET_KIND];
+    const status = { observedGeneration: -1 };
+    return this.sets.create({
+      apiVersion,
+      kind,
+      metadata: { name, namespace },
+      spec: setSpecSchema.parse(spec),
+      status,
+    });
+  }
+
+  /** As `kubectl delete --cascade`: what happens to the members is up to the garbage collector. */
+  deleteSet(namespace: string, name: string, cascade: 'background' | 'orphan' | 'foreground'): void {
+    const finalizer = { background: [], orphan: ['orphan'], foreground: ['foregroundDeletion'] }[cascade];
+    const set = this.sets.get(namespace, name);
+    const isDeleting = set?.metadata.deletionTimestamp !== undefined;
+    if (!isDeleting) this.sets.patch(namespace, name, { metadata: { finalizers: finalizer } });
+    this.sets.delete(namespace, name);
+  }
+
   wipeStatus(namespace: string, name: string): void {
     this.servers.replaceStatus(namespace, name, { observedGeneration: -1 });
   }
@@ -111,22 +146,36 @@ export class ApiServer {
     this.secrets.restore(backup.secrets);
     this.lease = backup.lease;
     this.definition = backup.definition;
+    this.hasSets = backup.hasSets;
     this.servers.restore(toChange, backup.version);
     this.catalogs.restore(backup.catalogs, backup.version);
+    this.sets.restore(backup.sets, backup.version);
     while (this.#backups.length <= this.servers.changes.length) this.#backUp();
-    for (const store of [this.servers, this.catalogs]) for (const listener of store.listeners) listener();
+    for (const store of this.#stores) for (const listener of store.listeners) listener();
   }
 
   /** Compacts etcd: no watch can start from an older version. */
   compact(): void {
-    for (const store of [this.servers, this.catalogs])
-      store.history = { index: store.changes.length, version: this.#version };
+    for (const store of this.#stores) store.history = { index: store.changes.length, version: this.#version };
   }
 
   /** Deletes every object; the definition is removed with the last one. */
   deleteDefinition(): void {
     if (this.definition !== 'kept' || this.servers.list().length === 0) return;
     this.definition = 'deleting';
+    this.#deleteAll();
+  }
+
+  /** Deletes the CRD of sets, and with it every set. False if a set has a finalizer, for which a real one would wait. */
+  deleteSetDefinition(): boolean {
+    const sets = this.sets.list();
+    if (sets.some(({ metadata }) => metadata.finalizers !== undefined)) return false;
+    this.hasSets = false;
+    for (const { metadata } of sets) this.sets.delete(metadata.namespace, metadata.name);
+    return true;
+  }
+
+  #deleteAll(): void {
     for (const { metadata } of this.servers.list()) this.servers.delete(metadata.namespace, metadata.name);
   }
 
@@ -134,10 +183,17 @@ export class ApiServer {
     if (this.definition === 'deleting') this.definition = 'deletionAllowed';
   }
 
-  /** Collects Secrets whose owners are gone. In a cluster a separate controller does this some time later. */
+  /** Collects what has lost its owner. In a cluster a separate controller does this some time later. */
   collectGarbage(): void {
+    collectMembers(this);
+    // A backup of etcd can have objects that the deletion of the definition had not reached.
+    if (this.definition !== 'kept') this.#deleteAll();
     const living = new Set(this.servers.list().map(({ metadata }) => metadata.uid));
     this.secrets.collectGarbage((uid) => living.has(uid));
+  }
+
+  get #stores() {
+    return [this.servers, this.catalogs, this.sets];
   }
 
   #admit(): void {
@@ -151,11 +207,18 @@ export class ApiServer {
     this.#backups.push({
       version: this.#version,
       catalogs: this.catalogs.changes.length,
+      sets: this.sets.changes.length,
       secrets: this.secrets.backUp(),
       lease: this.lease,
       definition: this.definition,
+      hasSets: this.hasSets,
     });
   }
+}
+
+/** The answer for a kind that is not installed, which is about no object. */
+export function notServed(): KubeError {
+  return new KubeError('NotFound', 'the server could not find the requested resource', { status: 404 });
 }
 
 /** The CRD's validation rule locks these fields once the record has an attempt. */

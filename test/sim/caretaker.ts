@@ -50,12 +50,12 @@ const PATIENCE_MS = 150_000;
 
 /** The truth, as opposed to what the operator believes. */
 export interface Truth {
-  /** SSH keys of orders that a person gave up with a false annotation. */
-  abandoned: Set<unknown>;
+  /** Uids of objects whose order a person gave up with a false annotation. */
+  abandoned: Set<string>;
   /** Serials of the servers of those objects. */
   abandonedServers: Set<number>;
-  /** By SSH key: attempts that a person allowed to be repeated, because the object's server is gone. */
-  again: Map<unknown, Set<string>>;
+  /** By uid: attempts that a person allowed to be repeated, because the object's server is gone. */
+  again: Map<string, Set<string>>;
   /**
    * By uid: when a person last changed the server's deletion guards; a DELETE already in flight cannot know about it.
    */
@@ -64,11 +64,13 @@ export interface Truth {
   extendedAt: Map<string, number>;
   /** When the CustomResourceDefinition was last deleted; a DELETE already in flight cannot know about it. */
   definitionDeletedAt: number;
+  /** The same for the definition of sets, or when a restore of etcd brought that state back. */
+  setDefinitionDeletedAt: number;
 }
 
 /** From now on the operator owes nothing for servers that were ordered for the object or adopted by it. */
 export function abandon(object: VirtualServer, { abandoned, abandonedServers }: Truth, ownership: Ownership): void {
-  abandoned.add(object.spec.sshKeys?.[0]);
+  abandoned.add(object.metadata.uid);
   for (const serial of ownership.ownedBy(object)) abandonedServers.add(serial);
 }
 
@@ -110,12 +112,16 @@ export class Caretaker {
     if (identifier !== undefined && reason === 'ServerNotVisible' && !this.#isAlive(object))
       this.#sayGone(object, identifier);
     if (identifier !== undefined && reason === 'IdentifierInUse') this.#giveUp(object);
-    if (reason === 'OrphanedServer' && orphans !== undefined) {
+    // A member that is Available stops its set too.
+    const isAsked = reason === 'OrphanedServer' || object.metadata.ownerReferences !== undefined;
+    if (isAsked && orphans !== undefined) {
       this.#cancelUnheld(object);
       this.#annotate(object, { [ORPHAN_HANDLED_ANNOTATION]: orphans.map(orphanName).join(',') });
     }
     // Some objects keep their server; others wait until deletion is allowed.
     if (reason === 'CRDDeleting' && object.metadata.name.endsWith('1')) this.#retain(object);
+    // For a member, the template is what has to change.
+    if (object.metadata.ownerReferences !== undefined) return;
     if (reason === 'InvalidSpec')
       this.#api.servers.editSpec(object.metadata.namespace, object.metadata.name, { product: 'vps-1gb' });
     // A rejected order is sent again when the spec changes.
@@ -201,10 +207,10 @@ export class Caretaker {
     this.#api.servers.annotate(namespace, name, annotations);
   }
 
-  #excuse({ spec }: VirtualServer, attempt: string): void {
-    const key = spec.sshKeys?.[0];
-    if (!this.#simulation.ledger.creates().some(({ body }) => body.ssh_keys === key)) return;
-    this.#truth.again.set(key, (this.#truth.again.get(key) ?? new Set()).add(attempt));
+  #excuse(object: VirtualServer, attempt: string): void {
+    const { uid } = object.metadata;
+    if (this.#ownership.orderedFor(object).size === 0) return;
+    this.#truth.again.set(uid, (this.#truth.again.get(uid) ?? new Set()).add(attempt));
   }
 
   /** Cancels the object's servers that no object holds, in the customer panel. */

@@ -14,8 +14,8 @@ interface Known {
 export class JournalWatch {
   readonly #known = new Map<string, Known>();
 
-  /** Wraps the journal to record its confirmed steps. */
-  watched(journal: Journal): Journal {
+  /** Wraps the journal to record its confirmed steps. `onSending` gets the uid of each object that orders. */
+  watched(journal: Journal, onSending: (uid: string) => void): Journal {
     const follow = async (uid: string, attempt: string, state: State, step: Promise<void>): Promise<void> => {
       const key = `${uid} ${attempt}`;
       this.#known.get(key)?.begun.push(state);
@@ -35,7 +35,10 @@ export class JournalWatch {
       entries: (uid) => journal.entries(uid),
       uids: () => journal.uids(),
       minted: (entry) => follow(entry.uid, entry.attempt, { state: 'minted' }, journal.minted(entry)),
-      sending: (uid, attempt) => follow(uid, attempt, { state: 'sending' }, journal.sending(uid, attempt)),
+      sending: (uid, attempt) => {
+        onSending(uid);
+        return follow(uid, attempt, { state: 'sending' }, journal.sending(uid, attempt));
+      },
       task: (uid, attempt, task) => follow(uid, attempt, { state: 'task', task }, journal.task(uid, attempt, task)),
       createdNothing: (uid, attempt) => follow(uid, attempt, { state: 'minted' }, journal.createdNothing(uid, attempt)),
       settle: (uid, attempt) => forget(uid, [attempt], journal.settle(uid, attempt)),

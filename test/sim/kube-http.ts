@@ -1,13 +1,21 @@
 /** KubeHttp connected to the modeled API server over a network that delays, loses, and cuts requests. */
 import { KubeError } from '../../src/kube/error.ts';
 import type { CallOptions, KubeHttp } from '../../src/kube/http.ts';
-import type { ApiServer } from './api-server.ts';
+import { notServed, type ApiServer } from './api-server.ts';
 import type { Network } from './network.ts';
 import type { ObjectStore, Stored } from './object-store.ts';
 import { expired, isAbsent, Routes, type Place } from './routes.ts';
 import { WatchStream } from './watch-stream.ts';
 
 const DEADLINE_MS = 15_000;
+
+/** Follows one request of a process. */
+export interface Follower {
+  /** `work` is what the API server does with the request; returns its result, which can be a KubeError. */
+  processed: (work: () => unknown) => unknown;
+  /** Called when the process gets the answer, unless that is an error. */
+  answered: (answer: unknown) => void;
+}
 
 export interface KubeHttpParts {
   network: Network;
@@ -16,6 +24,8 @@ export interface KubeHttpParts {
   owner: object;
   /** How many changes out of date the first list of VirtualServers is. */
   staleBy: number;
+  /** Called with each request about an object of our kinds when it is sent. */
+  follow?: ((request: CallOptions, place: Place) => Follower | undefined) | undefined;
 }
 
 export class SimKubeHttp implements KubeHttp {
@@ -41,13 +51,22 @@ export class SimKubeHttp implements KubeHttp {
   call(options: CallOptions): Promise<unknown> {
     // Copies the body, as the wire does: later changes to the object have no effect.
     const body = options.body && copied(options.body);
-    return this.#send(options.signal, () => this.#process({ ...options, ...(body && { body }) }), quoteOf(options));
+    const place = this.#routes.placeOf(options.path);
+    const follower = place && this.#parts.follow?.(options, place);
+    const process = (): unknown => this.#process({ ...options, ...(body && { body }) }, follower);
+    const answer = this.#send(options.signal, process, quoteOf(options));
+    if (follower === undefined) return answer;
+    return answer.then((value) => {
+      follower.answered(value);
+      return value;
+    });
   }
 
   stream({ path, query, signal }: Parameters<KubeHttp['stream']>[0]): Promise<AsyncIterable<Buffer>> {
     return this.#send(signal, () => {
       const place = this.#routes.placeOf(path);
       if (place === undefined) throw new Error(`the model watches no ${path}`);
+      if (!this.#routes.isServed(place.store)) throw notServed();
       return this.#watch(place, query ?? {}, signal);
     });
   }
@@ -78,14 +97,15 @@ export class SimKubeHttp implements KubeHttp {
     for (const stream of this.#streams.keys()) stream.forget();
   }
 
-  #process(options: CallOptions): unknown {
+  #process(options: CallOptions, follower: Follower | undefined): unknown {
     const { random, kube } = this.#parts.network;
     const { method = 'GET', path } = options;
     const place = this.#routes.placeOf(path);
-    const isWrite = method === 'PATCH' && place !== undefined;
+    const isWrite = method !== 'GET' && place !== undefined;
     if (isWrite && place.part === 'status' && random.chance(kube.statusRefused))
       throw new KubeError('Forbidden', 'denied by a policy', { status: 403 });
-    const answer = this.#answer(options, place);
+    const work = (): unknown => this.#answer(options, place);
+    const answer = follower === undefined ? work() : follower.processed(work);
     if (isWrite && random.chance(kube.conflictAfterApplied))
       throw new KubeError('Conflict', 'the object has been modified', { status: 409 });
     if (isAbsent(answer, options)) return undefined;
@@ -99,7 +119,8 @@ export class SimKubeHttp implements KubeHttp {
       place !== undefined && place.name === undefined && query?.['continue'] === undefined && !accept.includes('Table');
     const staleBy = isFirstPage && place.store.plural === this.#parts.api.servers.plural ? this.#staleBy : 0;
     if (staleBy > 0) this.#staleBy = 0;
-    if (isFirstPage) this.#restores.set(place.store, this.#parts.api.restores);
+    // Informers list all namespaces; no watch follows the list of one.
+    if (isFirstPage && place.namespace === undefined) this.#restores.set(place.store, this.#parts.api.restores);
     try {
       return this.#routes.answer(options, staleBy, place);
     } catch (error) {

@@ -13,7 +13,7 @@ const BETWEEN_ABSENCES_MS = 6 * MINUTE;
 export const OWN_ACCOUNT = 'default';
 export const OTHER_ACCOUNT = 'other';
 /** SSH key of servers that are unrelated to the cluster. */
-export const ELSEWHERE = 'elsewhere';
+const ELSEWHERE = 'elsewhere';
 const PRODUCT = { code: 'vps-1gb', ram: 1024, cores: 1, price: 1 };
 
 /** Draws the provider's behavior for a whole run. */

@@ -1,9 +1,10 @@
 /**
- * Objects of one kind in the modeled API server: versions, conflicts, finalizers, merge patches, the status
- * subresource, and the change log that watches read.
+ * Objects of one kind in the modeled API server: versions, conflicts, preconditions, finalizers, merge patches, JSON
+ * patches of metadata, the status subresource, and the change log that watches read.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { KubeError } from '../../src/kube/error.ts';
+import type { OwnerReference } from '../../src/kube/secrets.ts';
 import type { KubeObject } from '../../src/kube/resource.ts';
 
 export interface Stored extends KubeObject {
@@ -27,9 +28,24 @@ export interface PatchBody {
     resourceVersion?: string;
     finalizers?: string[] | null;
     annotations?: Record<string, string | null>;
+    labels?: Record<string, string | null>;
+    ownerReferences?: OwnerReference[] | null;
   };
   spec?: object;
   status?: object;
+}
+
+/** One operation of a JSON patch. */
+export interface PatchOperation {
+  op: 'test' | 'remove';
+  path: string;
+  value?: unknown;
+}
+
+/** The body of a DELETE: the version that is to be deleted. */
+export interface Preconditions {
+  uid?: string | undefined;
+  resourceVersion?: string | undefined;
 }
 
 export interface KindRules<T> {
@@ -119,13 +135,37 @@ export class ObjectStore<T extends Stored> {
     return this.#replace(object, { ...object, spec, metadata: patched({ ...object.metadata, generation }, metadata) });
   }
 
+  /** Applies a JSON patch; throws KubeError `Invalid` if a test fails. */
+  patchJson(namespace: string, name: string, operations: readonly PatchOperation[]): T {
+    const object = this.#existing(namespace, name);
+    const after = structuredClone<T>(object);
+    for (const { op, path, value } of operations) {
+      const keys = path.split('/').slice(1);
+      const last = keys.pop() ?? '';
+      const parent = keys.reduce<unknown>((at, key) => (at as Record<string, unknown> | undefined)?.[key], after);
+      const present = (parent as Record<string, unknown> | undefined)?.[last];
+      if (present === undefined || (op === 'test' && !isDeepStrictEqual(present, value)))
+        throw invalid(`testing path ${path} failed`);
+      if (op === 'remove' && Array.isArray(parent)) parent.splice(Number(last), 1);
+      else if (op === 'remove') Reflect.deleteProperty(parent as object, last);
+    }
+    if (after.metadata.ownerReferences?.length === 0) delete after.metadata.ownerReferences;
+    return this.#replace(object, after);
+  }
+
   /** Replaces the status, like `kubectl replace --subresource=status` or a backup without status. */
   replaceStatus(namespace: string, name: string, status: T['status']): T {
     return this.#replace(this.#existing(namespace, name), { ...this.#existing(namespace, name), status });
   }
 
-  delete(namespace: string, name: string): void {
+  delete(namespace: string, name: string, { uid, resourceVersion }: Preconditions = {}): void {
     const object = this.#existing(namespace, name);
+    const { metadata } = object;
+    if (
+      (uid ?? metadata.uid) !== metadata.uid ||
+      (resourceVersion ?? metadata.resourceVersion) !== metadata.resourceVersion
+    )
+      throw new KubeError('Conflict', 'Precondition failed', { status: 409 });
     const { finalizers = [], deletionTimestamp, generation } = object.metadata;
     if (finalizers.length === 0) this.#remove(object);
     else if (deletionTimestamp === undefined) {
@@ -204,17 +244,18 @@ function merged(target: unknown, patch: unknown): unknown {
   return result;
 }
 
-function patched<M extends KubeObject['metadata']>(
-  metadata: M,
-  { annotations, finalizers }: NonNullable<PatchBody['metadata']>,
-): M {
-  const { annotations: present, finalizers: before = [], ...rest } = metadata;
-  const after = merged(present ?? {}, annotations ?? {}) as Record<string, string>;
-  const kept = finalizers === undefined ? before : (finalizers ?? []);
+function patched<M extends KubeObject['metadata']>(metadata: M, changes: NonNullable<PatchBody['metadata']>): M {
+  const { annotations, labels, finalizers, ownerReferences, ...rest } = metadata;
+  const entries = (before: object = {}, patch: object = {}): object => merged(before, patch) as object;
+  const [nextAnnotations, nextLabels] = [entries(annotations, changes.annotations), entries(labels, changes.labels)];
+  const kept = changes.finalizers === undefined ? (finalizers ?? []) : (changes.finalizers ?? []);
+  const owners = changes.ownerReferences === undefined ? (ownerReferences ?? []) : (changes.ownerReferences ?? []);
   return {
     ...rest,
-    ...(Object.keys(after).length > 0 && { annotations: after }),
+    ...(Object.keys(nextAnnotations).length > 0 && { annotations: nextAnnotations }),
+    ...(Object.keys(nextLabels).length > 0 && { labels: nextLabels }),
     ...(kept.length > 0 && { finalizers: [...kept] }),
+    ...(owners.length > 0 && { ownerReferences: owners }),
   } as M;
 }
 

@@ -6,11 +6,11 @@ import type { EventInput } from '../../src/kube/events.ts';
 import type { KubeObject } from '../../src/kube/resource.ts';
 import type { Exchange } from '../../src/provider/transport.ts';
 import type { ServerLife, Simulation } from '../../src/simulator/index.ts';
-import type { ApiServer } from './api-server.ts';
-import { ELSEWHERE } from './misfortunes.ts';
+import type { ApiServer, ServerChange } from './api-server.ts';
 import { identifierOf, isAlive, type Ownership } from './ownership.ts';
 import { annotatedRecordOf, recordOf } from '../gen/records.ts';
 import { keyOf } from './object-store.ts';
+import type { Orders } from './orders.ts';
 import type { People } from './people.ts';
 import type { SimProcess } from './process.ts';
 
@@ -18,12 +18,26 @@ import type { SimProcess } from './process.ts';
 const FINAL = new Set(['Available', 'ServerMissing', 'InvalidSpec', 'Expired']);
 
 /** No object may have two accepted creates: people here set `not-created` only if nothing was created. */
-export function orderedTwice(simulation: Simulation, { truth }: People): string[] {
-  const byKey = new Map<unknown, number>();
-  const ours = simulation.ledger.creates().filter(({ body }) => body.ssh_keys !== ELSEWHERE);
-  for (const { body } of ours) byKey.set(body.ssh_keys, (byKey.get(body.ssh_keys) ?? 0) + 1);
-  const excess = [...byKey].filter(([key, count]) => count > 1 + (truth.again.get(key)?.size ?? 0));
-  return excess.map(([key, count]) => `${String(key)} was ordered ${count} times`);
+export function orderedTwice(api: ApiServer, { truth, ownership }: People): string[] {
+  const objects = new Map(api.servers.changes.map(({ object }) => [object.metadata.uid, object]));
+  return [...objects].flatMap(([uid, object]) => {
+    const count = ownership.orderedFor(object).size;
+    return count > 1 + (truth.again.get(uid)?.size ?? 0)
+      ? [`${keyOf(object)} (${uid}) was ordered ${count} times`]
+      : [];
+  });
+}
+
+/** Every order has the fields of the object that it was sent for. */
+export function orderedOtherwise(simulation: Simulation, orders: Orders, api: ApiServer): string[] {
+  return simulation.ledger.creates().flatMap(({ serial, body }) => {
+    const uid = orders.uidOf(serial);
+    if (uid === undefined) return [];
+    const versions = api.servers.changes.filter(({ object }) => object.metadata.uid === uid);
+    const isRight = ({ object: { spec } }: ServerChange): boolean =>
+      body.product === spec.product && body.disk_size === spec.diskSize && body.ssh_keys === spec.sshKeys?.[0];
+    return versions.some(isRight) ? [] : [`the order of server ${serial} does not match its object ${uid}`];
+  });
 }
 
 /** How long a DELETE may be in flight: the age of the live read plus network delays. */
@@ -41,6 +55,10 @@ export function wronglyCancelled(
   const named = api.servers.list().filter((object) => ownership.serverOf(object)?.serial === serial);
   // A record may just have been rolled back to a state in which its task had not named the server yet.
   const holders = named.length > 0 ? named : api.servers.list().filter((object) => follows(object, serial, ownership));
+  const isOfSet = holders.some(({ metadata }) => metadata.ownerReferences !== undefined);
+  const isLost = !api.hasSets && now - truth.setDefinitionDeletedAt >= UNDER_WAY_MS;
+  if (isOfSet && isLost && api.definition === 'kept')
+    return `server ${identifier} (serial ${serial}) of a member was cancelled while the CRD of sets was missing`;
   const asking = holders.filter((object) => {
     const { metadata, spec } = object;
     const guarded = spec.deletionPolicy !== 'Delete' || spec.deletionProtection;
@@ -104,7 +122,7 @@ export function falselyReported(
   const object = api.servers.changes.findLast(
     ({ object: { metadata } }) => metadata.uid === event.regarding.uid,
   )?.object;
-  if (object === undefined || truth.abandoned.has(object.spec.sshKeys?.[0])) return [];
+  if (object === undefined || truth.abandoned.has(object.metadata.uid)) return [];
   const own = ownership.ownedBy(object);
   const alive = simulation
     .aliveServers()
@@ -151,7 +169,12 @@ function placesTaken({ metadata: { namespace, uid } }: VirtualServer, api: ApiSe
  * Each existing server is held by exactly one object or was retained. If an object's server is gone, the object reports
  * it.
  */
-export function unaccounted(api: ApiServer, simulation: Simulation, { truth, ownership }: People): string[] {
+export function unaccounted(
+  api: ApiServer,
+  simulation: Simulation,
+  orders: Orders,
+  { truth, ownership }: People,
+): string[] {
   const held = new Map<number, VirtualServer>();
   const violations: string[] = [];
   for (const object of api.servers.list()) {
@@ -176,16 +199,12 @@ export function unaccounted(api: ApiServer, simulation: Simulation, { truth, own
       violations.push(`${keyOf(object)} holds server ${identifier}, which is gone`);
   }
   const retained = serversLeft(api, ownership);
-  const keys = new Set<unknown>(api.servers.changes.map(({ object }) => object.spec.sshKeys?.[0]));
-  const keyOfOrder = new Map(simulation.ledger.creates().map(({ serial, body }) => [serial, body.ssh_keys]));
   for (const { serial, identifier } of simulation.aliveServers()) {
-    const key = keyOfOrder.get(serial);
-    const isStranger = !keys.has(key) && !ownership.isAdopted(serial);
-    const isGivenUp = truth.abandoned.has(key) || truth.abandonedServers.has(serial) || ownership.misled.has(key);
+    const uid = orders.uidOf(serial) ?? '';
+    const isStranger = uid === '' && !ownership.isAdopted(serial);
+    const isGivenUp = truth.abandoned.has(uid) || truth.abandonedServers.has(serial) || ownership.misled.has(uid);
     if (!held.has(serial) && !retained.has(serial) && !isGivenUp && !isStranger)
-      violations.push(
-        `server ${identifier} (serial ${serial}, ordered for ${String(key)}) exists but no object holds it`,
-      );
+      violations.push(`server ${identifier} (serial ${serial}, ordered for ${uid}) exists but no object holds it`);
   }
   return violations;
 }
@@ -209,7 +228,7 @@ function serversLeft(api: ApiServer, ownership: Ownership): Set<number> {
 /** Without faults, the active process's caches must match the API server. */
 export function wronglyCached({ caches }: Pick<SimProcess, 'caches'>, api: ApiServer): string[] {
   if (caches === undefined) return [];
-  return (['servers', 'catalogs'] as const).flatMap((kind) => {
+  return (['servers', 'catalogs', 'sets'] as const).flatMap((kind) => {
     const version = (object: KubeObject): string => `${keyOf(object)} ${object.metadata.resourceVersion}`;
     const [cached, there] = [caches[kind].map(version), api[kind].list().map(version)];
     return [

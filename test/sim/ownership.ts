@@ -8,6 +8,7 @@ import { holdingOf } from '../../src/virtual-server/fleet/holding.ts';
 import type { ServerLife, Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer } from './api-server.ts';
 import { recordOf } from '../gen/records.ts';
+import type { Orders } from './orders.ts';
 
 /** The server that the object holds; undefined once the server was cancelled at its expiry. */
 export function identifierOf(object: VirtualServer): string | undefined {
@@ -46,8 +47,9 @@ export class Ownership {
   numbersRepeat = false;
   readonly #api: ApiServer;
   readonly #simulation: Simulation;
-  /** SSH keys of objects for which a person named another server than the one that was ordered for them. */
-  readonly misled = new Set<unknown>();
+  readonly #orders: Orders;
+  /** Uids of objects for which a person named another server than the one that was ordered for them. */
+  readonly misled = new Set<string>();
   /** By uid: serials of servers that the object adopted. */
   readonly #adopted = new Map<string, Set<number>>();
   readonly #asked = new Set<string>();
@@ -60,16 +62,16 @@ export class Ownership {
   readonly #read = new Set<number>();
   #seen = 0;
 
-  constructor(api: ApiServer, simulation: Simulation) {
+  constructor(api: ApiServer, simulation: Simulation, orders: Orders) {
     this.#api = api;
     this.#simulation = simulation;
+    this.#orders = orders;
     api.servers.listeners.add(() => this.#follow());
   }
 
-  /** Serials of the servers that were ordered for the object, found by its unique SSH key. */
-  orderedFor({ spec }: VirtualServer): Set<number> {
-    const creates = this.#simulation.ledger.creates().filter(({ body }) => body.ssh_keys === spec.sshKeys?.[0]);
-    return new Set(creates.map(({ serial }) => serial));
+  /** Serials of the servers that were ordered for the object. */
+  orderedFor({ metadata: { uid } }: VirtualServer): ReadonlySet<number> {
+    return this.#orders.of(uid);
   }
 
   /** Serials of all servers that rightfully belong, or belonged, to the object. */
@@ -129,7 +131,7 @@ export class Ownership {
       if (life === undefined) continue;
       if (!isAlive(life)) this.#adoptedTooLate.add(`${uid} ${life.serial}`);
       const ordered = this.orderedFor(object);
-      if (ordered.size > 0 && !ordered.has(life.serial)) this.misled.add(object.spec.sshKeys?.[0]);
+      if (ordered.size > 0 && !ordered.has(life.serial)) this.misled.add(uid);
       this.#adopted.set(uid, (this.#adopted.get(uid) ?? new Set<number>()).add(life.serial));
     }
     this.#seen = this.#api.servers.changes.length;

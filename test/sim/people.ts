@@ -11,6 +11,7 @@ import { CatalogPeople } from './catalogs.ts';
 import { Connections } from './connections.ts';
 import { OWN_ACCOUNT } from './misfortunes.ts';
 import { identifierOf, isUnconfirmed, Ownership } from './ownership.ts';
+import type { Orders } from './orders.ts';
 import type { Random } from './random.ts';
 import { Restorer } from './restorer.ts';
 import { Slips } from './slips.ts';
@@ -25,6 +26,15 @@ const NOTE_BYTES = 40_000;
 /** Key IDs of the account's two API keys. */
 const KEY_IDS = ['key', 'key-2'] as const;
 
+export interface PeopleParts {
+  api: ApiServer;
+  simulation: Simulation;
+  orders: Orders;
+  random: Random;
+  now: () => number;
+  tell: (what: string) => void;
+}
+
 export class People {
   /** Number of objects created so far. */
   lives = 0;
@@ -35,6 +45,7 @@ export class People {
     guardedAt: new Map(),
     extendedAt: new Map(),
     definitionDeletedAt: -Infinity,
+    setDefinitionDeletedAt: -Infinity,
   };
   readonly ownership: Ownership;
   readonly catalogs: CatalogPeople;
@@ -50,13 +61,13 @@ export class People {
   #secretVersion = 0;
   #keyId: (typeof KEY_IDS)[number] = 'key';
 
-  constructor(api: ApiServer, simulation: Simulation, random: Random, now: () => number, tell: (what: string) => void) {
+  constructor({ api, simulation, orders, random, now, tell }: PeopleParts) {
     this.#api = api;
     this.#simulation = simulation;
     this.#random = random;
     this.#now = now;
     this.#tell = tell;
-    this.ownership = new Ownership(api, simulation);
+    this.ownership = new Ownership(api, simulation, orders);
     const { truth, ownership } = this;
     this.#caretaker = new Caretaker({ api, simulation, truth, ownership, now, tell });
     const any = (): VirtualServer | undefined => this.#any();
@@ -147,7 +158,7 @@ export class People {
       withSpec({
         product: random.chance(0.1) ? 'vps-9gb' : random.pick(PRODUCTS),
         diskSize: random.pick([10, 20, 40]),
-        // Records in the provider's ledger which object a server was ordered for.
+        // Shows in the provider's ledger which object a server was ordered for.
         sshKeys: [`ssh-ed25519 AAAA serial-${this.lives + 1}`],
         deletionPolicy: random.chance(0.1) ? 'Retain' : 'Delete',
         deletionProtection: random.chance(0.05),

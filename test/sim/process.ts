@@ -14,6 +14,8 @@ import type { Exchange } from '../../src/provider/transport.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import type { ProbeResult } from '../../src/virtual-server/decision/reach.ts';
 import { SERVER_CATALOGS } from '../../src/server-catalog/resource.ts';
+import { createMembers } from '../../src/virtual-server-set/members.ts';
+import { VIRTUAL_SERVER_SETS } from '../../src/virtual-server-set/resource.ts';
 import { createKube } from '../../src/virtual-server/kube.ts';
 import { VIRTUAL_SERVERS } from '../../src/virtual-server/resource.ts';
 import { openJournal } from '../../src/virtual-server/journal/journal.ts';
@@ -22,13 +24,16 @@ import type { ApiServer } from './api-server.ts';
 import type { SimDisk } from './disk.ts';
 import { SimKubeHttp } from './kube-http.ts';
 import type { Network } from './network.ts';
+import type { Orders } from './orders.ts';
 import type { Random } from './random.ts';
+import type { SetWatch } from './set-watch.ts';
 import { SimWire } from './wire.ts';
 
 export interface ProcessParts {
   network: Network;
   api: ApiServer;
   simulation: Simulation;
+  orders: Orders;
   disk: SimDisk;
   setting: Setting;
   /** Reports every step, not only errors. */
@@ -39,6 +44,8 @@ export interface ProcessParts {
   staleBy: number;
   /** With leader election: the process's identity, and what to do when the lease is lost. */
   election?: { identity: string; onLost: () => void };
+  /** Follows the requests about sets; without it, the process ignores sets. */
+  sets?: SetWatch | undefined;
   /** Whether the process writes connection Secrets. */
   connectionSecrets: boolean;
   /** Offset of the process's wall clock (ms). */
@@ -108,18 +115,20 @@ export class SimProcess {
   #isEnding = false;
 
   constructor(parts: ProcessParts) {
-    const { network, api, staleBy } = parts;
+    const { network, api, staleBy, sets, skewMs, election } = parts;
     this.#network = network;
-    this.http = new SimKubeHttp({ network, api, owner: this.#owner, staleBy });
+    const follow = sets?.follower({ identity: election?.identity, skewMs });
+    this.http = new SimKubeHttp({ network, api, owner: this.#owner, staleBy, follow });
     this.#start(parts).catch((error: unknown) => {
       if (!this.#isEnding) parts.onFailedStart(error as Error);
     });
   }
 
   /** The process's caches; undefined during startup and on a standby. */
-  get caches(): { servers: readonly KubeObject[]; catalogs: readonly KubeObject[] } | undefined {
+  get caches(): Record<'servers' | 'catalogs' | 'sets', readonly KubeObject[]> | undefined {
     const vitals = this.#operator?.vitals();
-    return vitals?.phase === 'running' ? { servers: vitals.objects(), catalogs: vitals.catalogs() } : undefined;
+    if (vitals?.phase !== 'running') return undefined;
+    return { servers: vitals.objects(), catalogs: vitals.catalogs(), sets: vitals.sets() };
   }
 
   /** SIGKILL: requests that were sent arrive; their answers are lost. */
@@ -144,6 +153,7 @@ export class SimProcess {
   async #start({
     network,
     simulation,
+    orders,
     disk,
     setting,
     onLog,
@@ -176,14 +186,14 @@ export class SimProcess {
       warn: (message, fields) => log.warn(fields, message),
     });
     for (const what of disk.watch.forgotten(opened)) parts.onLoss(what);
-    const journal = disk.watch.watched(opened);
+    const journal = disk.watch.watched(opened, (uid) => orders.announce(uid));
     const provider = createProvider({
       baseUrl: simulation.baseUrl,
       authUrl: simulation.authUrl,
       createTimeoutMs: FLAGS.createTimeoutMs,
       qps: setting.flags.providerQps,
       timers,
-      transport: new SimWire(network, simulation, owner, parts.onExchange),
+      transport: new SimWire({ network, simulation, orders, owner, onExchange: parts.onExchange }),
     });
     const leases = createLeases(http, OPERATOR_NAMESPACE, 'vps-operator');
     const elector =
@@ -200,6 +210,13 @@ export class SimProcess {
         informer: createInformer(SERVER_CATALOGS, following),
         client: createClient(http, SERVER_CATALOGS),
       },
+      ...(parts.sets && {
+        sets: {
+          informer: createInformer(VIRTUAL_SERVER_SETS, following),
+          client: createClient(http, VIRTUAL_SERVER_SETS),
+          members: createMembers(http, VIRTUAL_SERVERS),
+        },
+      }),
       provider,
       journal,
       log,

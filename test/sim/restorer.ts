@@ -90,7 +90,7 @@ export class Restorer {
   }
 
   /**
-   * Copies an object into another namespace, as a restore does: same annotations and finalizers, another uid. Returns
+   * Copies an object into another namespace, as a restore does: same labels, annotations and finalizers, another uid. Returns
    * whether there was one to copy.
    */
   copy(serial: number): boolean {
@@ -104,6 +104,7 @@ export class Restorer {
       withAnnotations({ [RECORD_ANNOTATION]: record }),
     );
     manifest.metadata.finalizers = [FINALIZER];
+    if (object.metadata.labels !== undefined) manifest.metadata.labels = object.metadata.labels;
     this.#api.create(namespace, manifest);
     this.#tell(`copy ${object.metadata.namespace}/${object.metadata.name} to ${namespace}, serial ${serial}`);
     return true;
@@ -125,6 +126,7 @@ export class Restorer {
     for (const [uid, object] of newest) if (!kept.has(uid)) abandon(object, truth, ownership);
     this.#tell(`etcd is restored to its change ${to} of ${changes.length}`);
     this.#api.rollBack(to);
+    truth.setDefinitionDeletedAt = now();
     // Calls in flight may be based on a state that no longer exists.
     for (const uid of newest.keys()) {
       truth.guardedAt.set(uid, now());

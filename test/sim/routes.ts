@@ -1,5 +1,5 @@
 /**
- * The HTTP interface of the modeled API server, as far as the operator's client uses it: paths, pages, tables and merge
+ * The HTTP interface of the modeled API server, as far as the operator's client uses it: paths, pages, tables and
  * patches. test/integration/test-tools/sim-model.test.ts compares it with a real API server.
  */
 import {
@@ -7,7 +7,9 @@ import {
   API_VERSION,
   CATALOG_PLURAL,
   SERVER_DEFINITION,
+  SET_DEFINITION,
   SERVER_PLURAL,
+  SET_PLURAL,
 } from '../../src/api/names.ts';
 import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import { KubeError } from '../../src/kube/error.ts';
@@ -16,8 +18,16 @@ import type { KubeObject } from '../../src/kube/resource.ts';
 import type { NewSecret, SecretChanges, SecretObject } from '../../src/kube/secrets.ts';
 import type { EventInput } from '../../src/kube/events.ts';
 import type { Manifest } from '../gen/virtual-server.ts';
-import type { ApiServer, StoredLease } from './api-server.ts';
-import { frozen, keyOf, type ObjectStore, type PatchBody, type Stored } from './object-store.ts';
+import { notServed, type ApiServer, type SetSpecInput, type StoredLease } from './api-server.ts';
+import {
+  frozen,
+  keyOf,
+  type ObjectStore,
+  type PatchBody,
+  type PatchOperation,
+  type Preconditions,
+  type Stored,
+} from './object-store.ts';
 
 /** The state that all pages of one list show. */
 interface Snapshot {
@@ -26,10 +36,12 @@ interface Snapshot {
   objects: readonly Stored[];
 }
 
-type Request = Pick<CallOptions, 'path' | 'method' | 'query' | 'body' | 'accept' | 'maxBytes'>;
+type Request = Pick<CallOptions, 'path' | 'method' | 'query' | 'body' | 'contentType' | 'accept' | 'maxBytes'>;
 
 /** Number of snapshots to keep; continue tokens of older ones have expired. */
 const KEPT = 8;
+
+const JSON_PATCH = 'application/json-patch+json';
 
 const OURS = `/apis/${API_VERSION}/`;
 
@@ -60,6 +72,8 @@ export class Routes {
     if (kind === 'leases') return this.#lease(name, request);
     if (kind === 'events') return this.#api.events.push(body as EventInput);
     if (path.endsWith(`/customresourcedefinitions/${SERVER_DEFINITION}`)) return this.#definition();
+    if (path.endsWith(`/customresourcedefinitions/${SET_DEFINITION}`))
+      return this.#api.hasSets ? { metadata: { name: SET_DEFINITION } } : notFound(SET_DEFINITION);
     throw new Error(`the model knows no ${path}`);
   }
 
@@ -68,29 +82,42 @@ export class Routes {
     const parts = path.slice(OURS.length).split('/').map(decodeURIComponent);
     const namespace = parts[0] === 'namespaces' ? parts.splice(0, 2)[1] : undefined;
     const [plural = '', name, part] = parts;
-    const { servers, catalogs } = this.#api;
-    const stores: Partial<Record<string, unknown>> = { [SERVER_PLURAL]: servers, [CATALOG_PLURAL]: catalogs };
+    const { servers, catalogs, sets } = this.#api;
+    const stores: Partial<Record<string, unknown>> = {
+      [SERVER_PLURAL]: servers,
+      [CATALOG_PLURAL]: catalogs,
+      [SET_PLURAL]: sets,
+    };
     return { store: stores[plural] as ObjectStore<Stored>, namespace, name, part };
   }
 
   #object({ store, namespace, name, part }: Place, request: Request, staleBy: number): unknown {
-    const { method = 'GET', body } = request;
+    const { method = 'GET', body, contentType } = request;
+    if (!this.isServed(store)) throw notServed();
     if (name === undefined && method === 'GET') return this.#list(store, namespace, request, staleBy);
     if (namespace === undefined) throw new Error('the model supports writes only in namespaces');
     if (name === undefined) return this.#create(store, namespace, body);
     if (method === 'DELETE') {
-      store.delete(namespace, name);
+      store.delete(namespace, name, (body as { preconditions?: Preconditions } | undefined)?.preconditions);
       return undefined;
     }
+    if (contentType === JSON_PATCH) return store.patchJson(namespace, name, body as PatchOperation[]);
     if (method === 'PATCH')
       return store.patch(namespace, name, body as PatchBody, part === 'status' ? 'status' : 'object');
     return store.get(namespace, name) ?? notFound(name);
   }
 
+  /** A watch that has begun goes on while its kind is not installed, and reports what is installed later. */
+  isServed(store: ObjectStore<Stored>): boolean {
+    return store.plural !== SET_PLURAL || this.#api.hasSets;
+  }
+
   #create({ plural }: ObjectStore<Stored>, namespace: string, body: object | undefined): unknown {
     if (plural === SERVER_PLURAL) return this.#api.create(namespace, body as Manifest);
-    const { metadata, spec } = body as ServerCatalog;
-    return this.#api.createCatalog(namespace, metadata.name, spec);
+    const { metadata, spec } = body as { metadata: { name: string }; spec: object };
+    return plural === SET_PLURAL
+      ? this.#api.createSet(namespace, metadata.name, spec as SetSpecInput)
+      : this.#api.createCatalog(namespace, metadata.name, spec as ServerCatalog['spec']);
   }
 
   /** Returns one page, as objects or as a table; all pages of a list show the same snapshot. */
@@ -194,7 +221,7 @@ export function withoutNetwork(api: ApiServer): KubeHttp {
 
 /** Whether the call treats this 404 as an answer. */
 export function isAbsent(error: unknown, { absent }: CallOptions): boolean {
-  return absent !== undefined && error instanceof KubeError && error.code === 'NotFound';
+  return absent !== undefined && error instanceof KubeError && error.reason === 'NotFound';
 }
 
 export function expired(message: string): KubeError {

@@ -4,9 +4,11 @@ import { ApiServer } from './api-server.ts';
 import { SimDisk } from './disk.ts';
 import { drawProvider, Misfortunes, OTHER_ACCOUNT, OWN_ACCOUNT } from './misfortunes.ts';
 import type { Network } from './network.ts';
+import { Orders } from './orders.ts';
 import {
   falselyReported,
   notAtRest,
+  orderedOtherwise,
   orderedTwice,
   sentByAnother,
   tellsPasswords,
@@ -16,10 +18,13 @@ import {
   wronglySaid,
   type LogLine,
 } from './oracles.ts';
-import { OTHER_KEY, People } from './people.ts';
+import { NAMESPACES, OTHER_KEY, People } from './people.ts';
 import { drawSetting, SimProcess, type Setting } from './process.ts';
 import { Random } from './random.ts';
 import { Scheduler } from './scheduler.ts';
+import { SetPeople } from './set-people.ts';
+import { SetWatch } from './set-watch.ts';
+import { setsAtRest } from './sets-at-rest.ts';
 import { SecretWatch } from './secret-watch.ts';
 import { CALM, drawWeather } from './weather.ts';
 
@@ -28,6 +33,8 @@ export interface RunResult {
   lives: number;
   creates: number;
   crashes: number;
+  /** What operators did to the members of sets; undefined in a world without sets. */
+  members: SetWatch['done'] | undefined;
   /** Number of events that the scheduler fired. */
   events: number;
   violations: string[];
@@ -51,6 +58,10 @@ interface Replica {
 
 /** Delay before a process that could not open its journal restarts. */
 const RESTART_MS = 10_000;
+/** Share of the worlds, 0 to 1, that have VirtualServerSets. */
+const WITH_SETS = 0.4;
+/** Distinguishes the random numbers of sets from those of the rest of the world. */
+const SETS_SEED = 0x5e75;
 const START = Date.parse('2026-01-01T00:00:00Z');
 const MINUTE = 60_000;
 /** Writing log lines takes time, so only one run in this many writes all of them, for the check on their content. */
@@ -70,6 +81,7 @@ class SimWorld {
   readonly #network: Network;
   readonly #api: ApiServer;
   readonly #simulation: Simulation;
+  readonly #orders = new Orders();
   readonly #setting: Setting;
   readonly #people: People;
   readonly #misfortunes: Misfortunes;
@@ -82,6 +94,8 @@ class SimWorld {
   /** Share of the processes, 0 to 1, that write connection Secrets. */
   #flagged: number;
   readonly #secrets: SecretWatch;
+  /** Only in a world with sets. */
+  readonly #sets: { people: SetPeople; watch: SetWatch; random: Random } | undefined;
   #processes = 0;
   #crashes = 0;
   #cancels = 0;
@@ -112,7 +126,14 @@ class SimWorld {
       recordRequests: false,
     });
     const tell = (what: string): void => this.#tell(what);
-    this.#people = new People(this.#api, this.#simulation, this.#random, () => scheduler.now, tell);
+    this.#people = new People({
+      api: this.#api,
+      simulation: this.#simulation,
+      orders: this.#orders,
+      random: this.#random,
+      now: () => scheduler.now,
+      tell,
+    });
     this.#misfortunes = new Misfortunes({
       simulation: this.#simulation,
       random: this.#random,
@@ -124,6 +145,7 @@ class SimWorld {
     });
     this.#flagged = this.#random.pick([1, 1, 1, 0.5, 0]);
     this.#secrets = new SecretWatch(this.#api, () => scheduler.now, this.#flagged === 1);
+    this.#sets = this.#withSets(tell);
     this.#replicas = (this.#random.chance(0.5) ? ['alone'] : ['left', 'right']).map((name) => {
       const replica = { name, disk: new SimDisk(), skewMs: this.#random.int(-60_000, 60_000) };
       return Object.assign(replica, { process: this.#start(replica, 0) });
@@ -134,6 +156,7 @@ class SimWorld {
   async storm(actions: number): Promise<void> {
     for (let i = 0; i < actions; i++) {
       this.#people.act();
+      if (this.#sets?.random.chance(0.8) === true) this.#sets.people.act();
       if (this.#isWorse && this.#random.chance(0.4)) this.#misfortunes.act();
       this.#changeWeather();
       this.#strike();
@@ -153,37 +176,57 @@ class SimWorld {
     // More than an hour, so that hourly retries happen and the operator gives up on tasks that outlast it.
     for (let round = 0; round < 12; round++) {
       this.#people.tidy();
+      this.#sets?.people.tidy();
       await this.#pass(15 * MINUTE);
     }
     const { maxServersPerNamespace } = this.#setting.flags;
     this.#violations.push(...notAtRest(this.#api, this.#people.ownership, maxServersPerNamespace));
-    this.#violations.push(...unaccounted(this.#api, this.#simulation, this.#people), ...this.#people.catalogs.atRest());
+    this.#violations.push(...unaccounted(this.#api, this.#simulation, this.#orders, this.#people));
+    this.#violations.push(...this.#people.catalogs.atRest());
     this.#violations.push(...this.#secrets.atRest(this.#simulation, isOn), ...tellsPasswords(this.#api));
-    const [changes, read] = [this.#api.servers.changes.length, this.#api.catalogs.changes.length];
+    this.#violations.push(...setsAtRest(this.#api));
+    const { servers, catalogs, sets } = this.#api;
+    const [changes, read, written] = [servers, catalogs, sets].map((store) => store.changes.length);
     const { writes } = this.#secrets;
     await this.#pass(35 * MINUTE);
-    for (const { object } of this.#api.servers.changes.slice(changes)) {
+    for (const { object } of servers.changes.slice(changes)) {
       this.#violations.push(
         `${object.metadata.namespace}/${object.metadata.name} was written although nothing had changed`,
       );
     }
     for (const { process } of this.#replicas) this.#violations.push(...wronglyCached(process, this.#api));
-    if (this.#api.catalogs.changes.length > read)
-      this.#violations.push('a catalog was written although nothing had changed');
+    if (catalogs.changes.length !== read) this.#violations.push('a catalog was written although nothing had changed');
+    if (sets.changes.length !== written) this.#violations.push('a set was written although nothing had changed');
     if (this.#secrets.writes > writes) this.#violations.push('a Secret was written although nothing had changed');
-    this.#violations.push(...orderedTwice(this.#simulation, this.#people), ...this.#secrets.violations);
+    this.#violations.push(...orderedTwice(this.#api, this.#people), ...this.#secrets.violations);
+    this.#violations.push(...(this.#sets?.watch.violations ?? []));
+    this.#violations.push(...orderedOtherwise(this.#simulation, this.#orders, this.#api));
   }
 
   end(): RunResult {
     for (const { process } of this.#replicas) process.kill();
     return {
       seed: this.#seed,
-      lives: this.#people.lives,
+      lives: this.#people.lives + (this.#sets?.watch.done.created ?? 0),
+      members: this.#sets?.watch.done,
       creates: this.#simulation.ledger.creates().length,
       crashes: this.#crashes,
       events: this.#scheduler.fired,
       violations: [...new Set(this.#violations)],
       trace: this.#trace,
+    };
+  }
+
+  /** A world without sets behaves as if they did not exist: they have their own random numbers. */
+  #withSets(tell: (what: string) => void) {
+    const random = new Random(this.#seed ^ SETS_SEED);
+    if (!random.chance(WITH_SETS)) return undefined;
+    const [api, orders, people, now] = [this.#api, this.#orders, this.#people, (): number => this.#scheduler.now];
+    const { truth } = people;
+    return {
+      random,
+      people: new SetPeople({ api, random, truth, namespaces: NAMESPACES, now, tell }),
+      watch: new SetWatch({ api, simulation: this.#simulation, orders, people, now }),
     };
   }
 
@@ -194,10 +237,12 @@ class SimWorld {
       network: this.#network,
       api: this.#api,
       simulation: this.#simulation,
+      orders: this.#orders,
       disk,
       setting: this.#setting,
       staleBy,
       skewMs,
+      sets: this.#sets?.watch,
       connectionSecrets: this.#random.chance(this.#flagged),
       verbose: this.#tracing || this.#seed % LOGGED === 0,
       onLog: (line) => this.#hear({ replica: identity, ...line }),

@@ -65,8 +65,8 @@ export class Slips {
     const { truth, random } = this.#parts;
     const { attempt } = recordOf(object) ?? {};
     if (attempt === undefined || random.chance(0.7)) return;
-    const key = object.spec.sshKeys?.[0];
-    truth.again.set(key, (truth.again.get(key) ?? new Set()).add(attempt));
+    const { uid } = object.metadata;
+    truth.again.set(uid, (truth.again.get(uid) ?? new Set()).add(attempt));
     this.#abandon(object);
     this.#annotate(object, NOT_CREATED_ANNOTATION, attempt);
   }

@@ -5,21 +5,29 @@ import { ProviderError } from '../../src/provider/errors/provider-error.ts';
 import type { Answer, Exchange, Wire } from '../../src/provider/transport.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import type { Network } from './network.ts';
+import type { Orders } from './orders.ts';
 
 const TIMEOUT_MS = 30_000;
 
-export class SimWire implements Wire {
-  readonly #network: Network;
-  readonly #simulation: Simulation;
-  readonly #owner: object;
+export interface WireParts {
+  network: Network;
+  simulation: Simulation;
+  orders: Orders;
+  /** The process that sends. */
+  owner: object;
   /** Called with each exchange when it is sent. */
-  readonly #leaves: (exchange: Exchange) => void;
+  onExchange: (exchange: Exchange) => void;
+}
 
-  constructor(network: Network, simulation: Simulation, owner: object, leaves: (exchange: Exchange) => void) {
-    this.#network = network;
-    this.#simulation = simulation;
-    this.#owner = owner;
-    this.#leaves = leaves;
+export class SimWire implements Wire {
+  readonly #parts: WireParts;
+  readonly #network: Network;
+  readonly #owner: object;
+
+  constructor(parts: WireParts) {
+    this.#parts = parts;
+    this.#network = parts.network;
+    this.#owner = parts.owner;
   }
 
   send(exchange: Exchange): Promise<Answer> {
@@ -61,7 +69,8 @@ export class SimWire implements Wire {
 
   #exchange(exchange: Exchange, signal: AbortSignal): Promise<Answer> {
     const { scheduler, random, provider } = this.#network;
-    this.#leaves(exchange);
+    this.#parts.onExchange(exchange);
+    const orderer = exchange.operation === 'createServer' ? this.#parts.orders.ordering() : undefined;
     return new Promise((resolve, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
       const isLost = random.chance(provider.lost);
@@ -77,7 +86,7 @@ export class SimWire implements Wire {
           this.#answer({ status: answer, headers: {}, body: '' }, isLost, resolve);
           return;
         }
-        void this.#process(exchange).then((processed) => {
+        void this.#process(exchange, orderer).then((processed) => {
           const failed = answer !== undefined && processed.status < 300;
           this.#answer(failed ? { status: answer, headers: {}, body: '' } : processed, isLost, resolve);
         });
@@ -90,8 +99,11 @@ export class SimWire implements Wire {
     if (!isLost) scheduler.after(random.int(0, provider.delayMs), () => resolve(answer), this.#owner);
   }
 
-  async #process({ method, target, headers, body }: Exchange): Promise<Answer> {
-    const delivery = await this.#simulation.exchange({
+  /** `orderer`: the uid of the object that orders; undefined for any other request. */
+  async #process({ method, target, headers, body }: Exchange, orderer: string | undefined): Promise<Answer> {
+    const { simulation, orders } = this.#parts;
+    const before = simulation.ledger.creates().length;
+    const delivery = await simulation.exchange({
       method,
       path: target.path,
       authorization: headers.authorization,
@@ -100,6 +112,8 @@ export class SimWire implements Wire {
       sourceAddress: '127.0.0.1',
       connection: 0,
     });
+    const order = simulation.ledger.creates()[before];
+    if (orderer !== undefined && order !== undefined) orders.accepted(order.serial, orderer);
     if (delivery.kind !== 'answer' || typeof delivery.body !== 'string')
       throw new Error('the simulation does not order faults');
     return { status: delivery.status, headers: delivery.headers, body: delivery.body };

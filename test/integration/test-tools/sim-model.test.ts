@@ -1,7 +1,21 @@
 /** Compares the simulation's model of the API server with a real one: the same random sequences on both. */
 import { expect, inject, it, onTestFinished } from 'vitest';
-import { API_VERSION, FINALIZER, SERVER_PLURAL, RECORD_ANNOTATION } from '../../../src/api/names.ts';
+import {
+  API_VERSION,
+  FINALIZER,
+  SERVER_PLURAL,
+  RECORD_ANNOTATION,
+  SET_KIND,
+  SET_LABEL,
+} from '../../../src/api/names.ts';
 import type { VirtualServer, VirtualServerStatus } from '../../../src/api/virtual-server.ts';
+import type { VirtualServerSet } from '../../../src/api/virtual-server-set.ts';
+import { createClient } from '../../../src/kube/client.ts';
+import { collectionOf, pathOf } from '../../../src/kube/resource.ts';
+import { createMembers } from '../../../src/virtual-server-set/members.ts';
+import type { SetAction } from '../../../src/virtual-server-set/decision/action.ts';
+import { manifestOf } from '../../../src/virtual-server-set/decision/template.ts';
+import { VIRTUAL_SERVER_SETS } from '../../../src/virtual-server-set/resource.ts';
 import { createKube } from '../../../src/virtual-server/kube.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
 import { KubeError } from '../../../src/kube/error.ts';
@@ -114,9 +128,11 @@ async function answer(run: () => Promise<unknown>): Promise<unknown> {
 const isObject = (value: unknown): value is VirtualServer =>
   typeof value === 'object' && value !== null && 'spec' in value;
 
-function comparable({ metadata, spec, status }: VirtualServer): unknown {
-  const { name, generation, deletionTimestamp, finalizers, annotations } = metadata;
-  return { name, generation, deleting: deletionTimestamp !== undefined, finalizers, annotations, spec, status };
+function comparable({ metadata, spec, status }: VirtualServer | VirtualServerSet): unknown {
+  const { name, generation, deletionTimestamp, finalizers, annotations, labels, ownerReferences } = metadata;
+  const owners = ownerReferences?.map(({ uid: _uid, ...owner }) => owner);
+  const deleting = deletionTimestamp !== undefined;
+  return { name, generation, deleting, finalizers, annotations, labels, owners, spec, status };
 }
 
 it.each([1, 2, 3, 4, 5, 6])(
@@ -143,3 +159,78 @@ it.each([1, 2, 3, 4, 5, 6])(
     expect([...seen]).toEqual(expect.arrayContaining(['object', 'done', 'Conflict', 'NotFound']));
   },
 );
+
+/** One random step of the operator or of a user with the set `web` and its members; then what everything looks like. */
+async function setStep(http: KubeHttp, namespace: string, random: Random): Promise<unknown> {
+  const members = createMembers(http, VIRTUAL_SERVERS);
+  const sets = createClient(http, VIRTUAL_SERVER_SETS);
+  const kind = random.int(0, 11);
+  const ordinal = random.int(0, 2);
+  const value = random.int(0, 3);
+  const isStale = random.chance(0.15);
+  const isWrong = random.chance(0.1);
+  const contentType = 'application/merge-patch+json';
+  const patch = (path: string, body: object): Promise<unknown> =>
+    http.call({ method: 'PATCH', path, body, contentType });
+  const name = `web-${ordinal}`;
+  const [setPath, path] = [pathOf(VIRTUAL_SERVER_SETS, namespace, 'web'), pathOf(VIRTUAL_SERVERS, namespace, name)];
+  const set = await sets.get(namespace, 'web');
+  const object = await createKube(http).getVirtualServer(namespace, name);
+  const { uid = 'uid', resourceVersion = '1' } = object?.metadata ?? {};
+  const version = {
+    name,
+    uid: isWrong ? 'another-uid' : uid,
+    resourceVersion: isStale ? String(Number(resourceVersion) - 1) : resourceVersion,
+  };
+  const perform = (action: SetAction): Promise<void> =>
+    set === undefined ? Promise.resolve() : members.perform(set, action);
+  const act = (): Promise<unknown> => {
+    if (set === undefined) {
+      const spec = { replicas: value, template: { spec: virtualServer('template').spec } };
+      const body = { apiVersion: API_VERSION, kind: SET_KIND, metadata: { name: 'web' }, spec };
+      return http.call({ method: 'POST', path: collectionOf(VIRTUAL_SERVER_SETS, namespace), body });
+    }
+    if (kind <= 2) return perform({ type: 'create', manifest: manifestOf(set, ordinal) });
+    if (kind === 3) return perform({ type: 'delete', ...version });
+    if (kind === 4) return perform({ type: 'adopt', ...version });
+    if (kind === 5) return perform({ type: 'release', owner: isWrong ? 1 : 0, ...version });
+    if (kind === 6) {
+      const labels = { tier: value === 0 ? null : `t${value}` };
+      const spec = { sshCheck: value > 1 ? 'Proxy' : 'None', connectionSecretName: value === 1 ? null : `c${value}` };
+      return perform({ type: 'update', patch: { metadata: { labels, annotations: {} }, spec }, ...version });
+    }
+    if (kind === 7) return patch(path, { metadata: { labels: { [SET_LABEL]: value > 1 ? 'web' : null } } });
+    if (kind === 8) return patch(path, { metadata: { ownerReferences: null } });
+    if (kind === 9) return patch(setPath, { spec: { replicas: value } });
+    if (kind === 10) return patch(path, { metadata: { finalizers: value > 1 ? ['example.org/keep'] : null } });
+    const status = { ...set.status, replicas: value, observedGeneration: set.metadata.generation };
+    const at = {
+      ...set.metadata,
+      ...(isStale && { resourceVersion: String(Number(set.metadata.resourceVersion) - 1) }),
+    };
+    return sets.writeStatus(at, set.status, status);
+  };
+  const { signal } = new AbortController();
+  return [
+    await answer(act),
+    (await members.list(namespace, signal)).map(comparable),
+    await answer(() => sets.get(namespace, 'web')),
+  ];
+}
+
+it.each([1, 2])('the model answers the steps of a set like a real API server (seed %i)', async (seed) => {
+  const namespace = `sets-${process.pid}-${seed}`;
+  const sides = [
+    { http: withoutNetwork(new ApiServer(() => 0)), random: new Random(seed) },
+    { http: await real(namespace), random: new Random(seed) },
+  ];
+  const seen = new Set<string>();
+  for (let i = 0; i < 120; i++) {
+    const answers = [];
+    for (const { http, random } of sides) answers.push(await setStep(http, namespace, random));
+    expect({ step: i, answer: answers[0] }).toEqual({ step: i, answer: answers[1] });
+    const [first] = answers[1] as unknown[];
+    seen.add(typeof first === 'string' ? first : 'object');
+  }
+  expect([...seen]).toEqual(expect.arrayContaining(['object', 'done', 'Conflict', 'NotFound', 'Invalid']));
+});

@@ -8,11 +8,17 @@ const DAY_MS = 86_400_000;
 it(`loses no server and orders each server only once in ${LIVES} simulated lives`, async () => {
   const first = Math.floor(Date.now() / DAY_MS) * 1000;
   let lives = 0;
+  const members = { created: 0, deleted: 0 };
   for (let seed = first; lives < LIVES; seed++) {
     const result = await run({ seed });
     expect(result.violations, `replay: npm run test:sim -- --replay ${seed}`).toEqual([]);
     lives += result.lives;
+    members.created += result.members?.created ?? 0;
+    members.deleted += result.members?.deleted ?? 0;
   }
+  // Sets that never change anything would prove nothing.
+  expect(members.created).toBeGreaterThan(10);
+  expect(members.deleted).toBeGreaterThan(1);
   process.stdout.write(
     `simulation: ${lives} lives from seed ${first}; npm run test:sim -- --lives 100000 runs the full set\n`,
   );

@@ -1,0 +1,45 @@
+/** What must hold of every set once faults have stopped and people have resolved what they can. */
+import type { VirtualServerSet } from '../../src/api/virtual-server-set.ts';
+import { currentReason } from '../../src/controller/conditions.ts';
+import type { ApiServer } from './api-server.ts';
+import { keyOf } from './object-store.ts';
+import { isAlive, isUpdated, membersOf, readySince } from './set-members.ts';
+
+/** Reports sets that are not as their spec wants them, and each number of a status that is wrong. */
+export function setsAtRest(api: ApiServer): string[] {
+  return api.sets.list().flatMap((set) => [...wrongNumbers(set, api), ...notSettled(set, api)]);
+}
+
+function wrongNumbers(set: VirtualServerSet, api: ApiServer): string[] {
+  const { spec, status, metadata } = set;
+  const members = membersOf(set, api.servers.list());
+  const alive = members.filter(isAlive);
+  const ready = alive.filter((member) => readySince(member) !== undefined).length;
+  const running = members.filter((member) => member.status?.serverStatus === 'running');
+  const price = running.reduce((sum, member) => sum + (member.status?.price ?? 0), 0);
+  const right = {
+    replicas: alive.length,
+    terminatingReplicas: members.length - alive.length,
+    readyReplicas: ready,
+    updatedReplicas: alive.filter((member) => isUpdated(member, set)).length,
+    availableReplicas: ready,
+    unavailableReplicas: Math.max(0, spec.replicas - ready),
+    unresolvedReplicas: 0,
+    observedGeneration: metadata.generation,
+    ...(running.length > 0 && { price }),
+  };
+  const wrong = Object.entries(right).filter(([field, value]) => status?.[field as keyof typeof right] !== value);
+  return wrong.map(([field, value]) => `the status of set ${keyOf(set)} does not say that ${field} is ${value}`);
+}
+
+function notSettled(set: VirtualServerSet, api: ApiServer): string[] {
+  const { spec, status } = set;
+  const members = membersOf(set, api.servers.list());
+  const reason = currentReason(status?.conditions);
+  const isRolledOut = spec.strategy.type === 'OnDelete' || members.every((member) => isUpdated(member, set));
+  if (reason === 'Available' && members.length === spec.replicas && isRolledOut) return [];
+  // Another check compares the quota with the servers of the namespace.
+  if (members.some((member) => currentReason(member.status?.conditions) === 'ServerLimit')) return [];
+  const message = status?.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
+  return [`set ${keyOf(set)} did not settle with ${members.length} members: ${reason ?? 'no reason'}: ${message}`];
+}
