@@ -6,6 +6,7 @@ import type { Simulator } from '../../src/simulator/index.ts';
 import type { Request } from './labels.ts';
 import { recordOf } from '../gen/records.ts';
 import { checkConnectionWrite } from './secret-calls.ts';
+import { checkSetWrite } from './sets.ts';
 
 interface Patch {
   metadata?: { uid?: string; resourceVersion?: string; annotations?: object; finalizers?: unknown };
@@ -20,6 +21,8 @@ export function checkWrite(request: Request): string[] {
     const { metadata } = JSON.parse(body) as Patch;
     return metadata?.resourceVersion === undefined ? [`${method} ${path} carries no resourceVersion`] : [];
   }
+  const ofSet = checkSetWrite(request);
+  if (ofSet !== undefined) return ofSet;
   const isOfCatalog = path.includes(`/${CATALOG_PLURAL}/`);
   if ((!path.includes(`/${SERVER_PLURAL}/`) && !isOfCatalog) || method === 'GET') return [];
   const isStatus = path.split('?')[0]?.endsWith('/status') === true;

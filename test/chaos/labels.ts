@@ -11,12 +11,15 @@ import {
   FINALIZER,
   NOT_CREATED_ANNOTATION,
   RECORD_ANNOTATION,
+  SET_KIND,
 } from '../../src/api/names.ts';
 import { parseRecord } from '../../src/api/record.ts';
 import type { ServerCatalog, ServerCatalogStatus } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import type { VirtualServerSet } from '../../src/api/virtual-server-set.ts';
 import { stateOfCatalog } from './catalogs.ts';
 import { connectionLabel, connectionOf } from './secret-calls.ts';
+import { setLabel } from './sets.ts';
 
 export interface Request {
   method: string;
@@ -29,6 +32,8 @@ export interface Request {
 export interface World {
   /** The namespace's catalog, if there is one. */
   readonly catalog: ServerCatalog | undefined;
+  /** The namespace's set, if there is one. */
+  readonly set: VirtualServerSet | undefined;
   object(name: string): VirtualServer | undefined;
   /** The object that holds this identifier or task. */
   holder(what: { identifier: string } | { task: number }): VirtualServer | undefined;
@@ -73,6 +78,8 @@ export function kubeLabel(request: Request, world: World): string {
     return name === DEFAULT_API_KEY_SECRET ? 'kube:GET-secret' : `kube:GET-secret:${name}`;
   }
   if (route.endsWith('/events')) return `kube:POST-event:${eventReason(body)}`;
+  const ofSet = setLabel(request, world.set, stateOf(world.object(parts.at(-1) ?? '')));
+  if (ofSet !== undefined) return ofSet;
   if (route.endsWith('/virtualservers')) return query.includes('watch=true') ? 'kube:WATCH' : 'kube:LIST';
   if (route.endsWith(`/${CATALOG_PLURAL}`)) {
     // Without a catalog, lists and watches of catalogs are equivalent.
@@ -102,6 +109,7 @@ export function serviceLabel({ method, path, body }: Request, world: World): str
 
 function eventReason(body: string): string {
   const { reason = '', regarding } = JSON.parse(body) as { reason?: string; regarding?: { kind?: string } };
+  if (regarding?.kind === SET_KIND) return `set:${reason}`;
   return regarding?.kind === CATALOG_KIND ? `catalog:${reason}` : reason;
 }
 

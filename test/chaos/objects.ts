@@ -5,14 +5,20 @@
 import { currentReason } from '../../src/controller/conditions.ts';
 import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import type { VirtualServerSet } from '../../src/api/virtual-server-set.ts';
 import type { KubeObject } from '../../src/kube/resource.ts';
 import type { Simulator } from '../../src/simulator/index.ts';
 import type { World } from './labels.ts';
+import { allowedBy } from './sets.ts';
 import { recordOf } from '../gen/records.ts';
 
 export class KnownObjects implements World {
   /** The catalog written last; no scenario has more than one. */
   catalog: ServerCatalog | undefined;
+  /** The set written last; no scenario has more than one. */
+  set: VirtualServerSet | undefined;
+  /** How many servers the set has allowed at most so far. */
+  mostAllowed: number | undefined;
   readonly #byName = new Map<string, VirtualServer>();
   readonly #gone = new Set<string>();
   /** Its ledger shows by SSH key which object a server was ordered for. */
@@ -33,6 +39,11 @@ export class KnownObjects implements World {
 
   sawCatalog(catalog: ServerCatalog): void {
     if (this.catalog === undefined || isNewer(catalog, this.catalog)) this.catalog = catalog;
+  }
+
+  sawSet(set: VirtualServerSet): void {
+    this.mostAllowed = Math.max(this.mostAllowed ?? 0, allowedBy(set));
+    if (this.set === undefined || isNewer(set, this.set)) this.set = set;
   }
 
   gone({ metadata: { name, uid } }: VirtualServer): void {

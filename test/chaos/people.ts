@@ -6,14 +6,20 @@ import {
   CATALOG_PLURAL,
   DEFAULT_API_KEY_SECRET,
   SERVER_PLURAL,
+  SET_KIND,
+  SET_PLURAL,
 } from '../../src/api/names.ts';
 import type { ServerCatalog } from '../../src/api/server-catalog.ts';
-import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import type { VirtualServer, VirtualServerSpec } from '../../src/api/virtual-server.ts';
+import type { VirtualServerSet, VirtualServerSetSpec } from '../../src/api/virtual-server-set.ts';
 import type { KubeHttp } from '../../src/kube/http.ts';
 import { createSecrets, type SecretObject } from '../../src/kube/secrets.ts';
 import { DEFAULT_KEY, type Key } from '../../src/simulator/index.ts';
 import { virtualServer, withAnnotations, withSpec, type Manifest } from '../gen/virtual-server.ts';
 import type { KnownObjects } from './objects.ts';
+
+/** What a scenario says of a set. */
+type SetManifestSpec = Pick<VirtualServerSetSpec, 'replicas'> & { template: { spec: Partial<VirtualServerSpec> } };
 
 const MERGE_PATCH = 'application/merge-patch+json';
 
@@ -89,6 +95,24 @@ export class People {
     this.#objects.sawCatalog(answer as ServerCatalog);
   }
 
+  async applySet(name: string, spec: SetManifestSpec): Promise<void> {
+    const { template, ...rest } = spec;
+    const full = { ...virtualServer('template').spec, ...template.spec };
+    const body = {
+      apiVersion: API_VERSION,
+      kind: SET_KIND,
+      metadata: { name },
+      spec: { ...rest, template: { spec: full } },
+    };
+    this.#objects.sawSet((await this.#http.call({ method: 'POST', path: this.#sets(), body })) as VirtualServerSet);
+  }
+
+  async editSet(spec: Partial<SetManifestSpec>): Promise<void> {
+    const path = `${this.#sets()}/${this.#objects.set?.metadata.name ?? ''}`;
+    const answer = await this.#http.call({ method: 'PATCH', path, body: { spec }, contentType: MERGE_PATCH });
+    this.#objects.sawSet(answer as VirtualServerSet);
+  }
+
   /** The catalogs as the API server returns them now. */
   async catalogs(): Promise<ServerCatalog[]> {
     return ((await this.#http.call({ path: this.#catalogs() })) as { items: ServerCatalog[] }).items;
@@ -102,6 +126,7 @@ export class People {
   /** Removes everything that a plan has left behind. */
   async removeAll(): Promise<void> {
     if (this.#objects.catalog !== undefined) await this.#http.call({ method: 'DELETE', path: this.#catalogs() });
+    if (this.#objects.set !== undefined) await this.#http.call({ method: 'DELETE', path: this.#sets() });
     for (const { metadata } of (await this.list()).items) {
       await this.#patch(metadata.name, { metadata: { finalizers: null } });
       await this.remove(metadata.name);
@@ -120,6 +145,10 @@ export class People {
 
   #catalogs(): string {
     return `/apis/${API_VERSION}/namespaces/${this.#namespace}/${CATALOG_PLURAL}`;
+  }
+
+  #sets(): string {
+    return `/apis/${API_VERSION}/namespaces/${this.#namespace}/${SET_PLURAL}`;
   }
 
   #path(name = ''): string {

@@ -9,6 +9,7 @@ import { CONNECTIONS } from './connections.ts';
 import { jsonAnswer, type Answer, type Exchange } from './exchange.ts';
 import { FEATURES } from './features.ts';
 import { recordOf } from '../gen/records.ts';
+import { SETS } from './sets.ts';
 import type { Stage } from './stage.ts';
 import { WORSE } from './worse.ts';
 
@@ -230,5 +231,6 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
   ...CONNECTIONS,
   ...FEATURES,
+  ...SETS,
   ...WORSE,
 };

@@ -1,13 +1,15 @@
 /** All requests of a plan's operators: labeled, checked, and then hit by the plan's fault or passed on. */
-import { CATALOG_PLURAL, SERVER_PLURAL } from '../../src/api/names.ts';
+import { CATALOG_PLURAL, SERVER_KIND, SERVER_PLURAL, SET_PLURAL } from '../../src/api/names.ts';
 import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import type { VirtualServerSet } from '../../src/api/virtual-server-set.ts';
 import type { Simulator } from '../../src/simulator/index.ts';
 import type { Answer, Exchange, Passing } from './exchange.ts';
 import { checkServiceCall, checkWrite } from './guards.ts';
 import { kubeLabel, serviceLabel, stateOf } from './labels.ts';
 import type { KnownObjects } from './objects.ts';
 import type { Replica } from './replica.ts';
+import { checkLimit } from './sets.ts';
 
 /** Handles a request instead of passing it on; returns true if it did. */
 export type Interceptor = (label: string, exchange: Passing, sender: Replica) => Promise<boolean>;
@@ -100,6 +102,7 @@ export class Traffic {
     exchange.onForward(async (forward) => {
       // Checks the state at the very moment at which the provider acts.
       if (exchange.method !== 'GET') violated(checkServiceCall(exchange, (await list()).items, simulator));
+      if (orderedBy(exchange) !== undefined) violated(checkLimit(simulator.aliveServers().length, objects.mostAllowed));
       return forward();
     });
     if (provider !== undefined) exchange.onForward((forward) => provider(exchange, forward));
@@ -147,7 +150,7 @@ export class Traffic {
   /** A process that has not led yet must neither list nor watch objects. */
   async #checkStandby(exchange: Exchange, { name, pid }: Replica): Promise<void> {
     const kind = exchange.path.split('?')[0]?.split('/').at(-1) ?? '';
-    const isInforming = exchange.method === 'GET' && [SERVER_PLURAL, CATALOG_PLURAL].includes(kind);
+    const isInforming = exchange.method === 'GET' && [SERVER_PLURAL, CATALOG_PLURAL, SET_PLURAL].includes(kind);
     if (!this.#options.elects || !isInforming || pid === undefined || this.#led.has(pid)) return;
     // A process's last requests may arrive after its successor has taken over; their connection is closed then.
     await new Promise((resolve) => setTimeout(resolve, LAST_WORDS_MS));
@@ -157,7 +160,12 @@ export class Traffic {
   #learn({ method, path }: Exchange, { status, body }: Answer, sender: Replica): void {
     if (status >= 300 || method === 'GET') return;
     const { objects } = this.#options;
-    if (path.includes(`/${SERVER_PLURAL}/`)) objects.saw(JSON.parse(body.toString()) as VirtualServer);
+    if (path.includes(`/${SERVER_PLURAL}`)) {
+      const object = JSON.parse(body.toString()) as VirtualServer;
+      // An immediate deletion is answered with a Status.
+      if (object.kind === SERVER_KIND) objects.saw(object);
+    }
+    if (path.includes(`/${SET_PLURAL}/`)) objects.sawSet(JSON.parse(body.toString()) as VirtualServerSet);
     if (path.includes(`/${CATALOG_PLURAL}/`)) objects.sawCatalog(JSON.parse(body.toString()) as ServerCatalog);
     if (path.includes('/leases')) {
       const { spec } = JSON.parse(body.toString()) as { spec?: { holderIdentity?: string } };

@@ -1,0 +1,139 @@
+/** Scenarios with a VirtualServerSet of at most one replica, and how its requests are labeled and checked. */
+import { randomUUID } from 'node:crypto';
+import { SERVER_PLURAL, SET_KIND, SET_PLURAL } from '../../src/api/names.ts';
+import type { VirtualServerSet } from '../../src/api/virtual-server-set.ts';
+import { currentReason } from '../../src/controller/conditions.ts';
+import { limitsOf } from '../../src/virtual-server-set/decision/limits.ts';
+import { begin, isCreate } from './acts.ts';
+import { jsonAnswer } from './exchange.ts';
+import type { Request } from './labels.ts';
+import type { Scenario, Unusual } from './scenarios.ts';
+import type { Stage } from './stage.ts';
+
+const routeOf = ({ path }: Request): string => path.split('?')[0] ?? '';
+
+/** The set's state in a few words for labels, each after a plus sign. */
+function stateOfSet({ spec, status, metadata }: VirtualServerSet): string {
+  const isCurrent = status?.observedGeneration === metadata.generation;
+  const words = [
+    `want${spec.replicas}`,
+    ...(status?.conditions === undefined ? [] : [`has${status.replicas ?? 0}`, currentReason(status.conditions)]),
+    ...(isCurrent ? [] : ['edited']),
+  ];
+  return words.map((word) => `+${word ?? ''}`).join('');
+}
+
+/** The label of a request that only the controller of sets sends; undefined for any other. `state`: of the member. */
+export function setLabel(request: Request, set: VirtualServerSet | undefined, state: string): string | undefined {
+  const { method, path, body } = request;
+  const route = routeOf(request);
+  const isWatch = path.includes('watch=true');
+  if (route.endsWith(`/${SET_PLURAL}`)) {
+    // Without a set, lists and watches of sets are equivalent.
+    if (set === undefined) return 'kube:READ-sets';
+    return isWatch ? 'kube:WATCH-sets' : 'kube:LIST-sets';
+  }
+  if (set === undefined) return undefined;
+  const suffix = `:set${stateOfSet(set)}`;
+  if (route.includes(`/${SET_PLURAL}/`)) return `kube:${method}-set${suffix}`;
+  if (route.endsWith(`/${SERVER_PLURAL}`) && !isWatch) return `kube:${method}-members${suffix}`;
+  const isMember = method === 'DELETE' || (method === 'PATCH' && 'spec' in (JSON.parse(body) as object));
+  return route.includes(`/${SERVER_PLURAL}/`) && isMember ? `kube:${method}-member:${state}${suffix}` : undefined;
+}
+
+/** Undefined if the request is not one of the controller of sets. */
+export function checkSetWrite(request: Request): string[] | undefined {
+  const { method, path, body } = request;
+  const route = routeOf(request);
+  if (method === 'GET') return undefined;
+  if (route.includes(`/${SET_PLURAL}`))
+    return method === 'PATCH' && route.endsWith('/status') ? [] : [`the operator sent ${method} ${path}`];
+  if (method === 'POST' && route.endsWith(`/${SERVER_PLURAL}`)) {
+    const { ownerReferences = [] } = (JSON.parse(body) as { metadata: { ownerReferences?: { kind: string }[] } })
+      .metadata;
+    return ownerReferences[0]?.kind === SET_KIND ? [] : [`${method} ${path} creates an object without a set`];
+  }
+  if (method !== 'DELETE' || !route.includes(`/${SERVER_PLURAL}/`)) return undefined;
+  const { preconditions } = JSON.parse(body) as { preconditions?: { uid?: string; resourceVersion?: string } };
+  const isExact = preconditions?.uid !== undefined && preconditions.resourceVersion !== undefined;
+  return isExact ? [] : [`${method} ${path} does not name a version`];
+}
+
+/** `alive`: how many servers exist when another order arrives; `most`: what the set has allowed at most so far. */
+export function checkLimit(alive: number, most: number | undefined): string[] {
+  if (most === undefined || alive < most) return [];
+  return [`a create arrives although ${alive} servers exist, and the set allows ${most}`];
+}
+
+export const allowedBy = ({ spec }: VirtualServerSet): number => limitsOf(spec).servers;
+
+/** A key of its own for each template, so that each server shows for which template it was ordered. */
+const template = (): { spec: { sshKeys: string[] } } => ({
+  spec: { sshKeys: [`ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA web-${randomUUID()}`] },
+});
+
+async function settles(stage: Stage, replicas: number): Promise<void> {
+  const isSettled = (): boolean => {
+    const { metadata, status } = stage.objects.set ?? {};
+    const isCurrent = status?.observedGeneration === metadata?.generation;
+    return isCurrent && currentReason(status?.conditions) === 'Available' && status?.replicas === replicas;
+  };
+  await stage.until(`the set to be Available with ${replicas} replicas`, isSettled);
+}
+
+async function emptied(stage: Stage): Promise<void> {
+  await stage.people.editSet({ replicas: 0 });
+  await settles(stage, 0);
+  if (stage.objects.all().length > 0) stage.violations.push('the set says that it has no members, but it has');
+}
+
+const firstOrderIsLost: Unusual = async (exchange, forward, stage) => {
+  if (!isCreate(exchange) || stage.simulator.ledger.creates().length > 0) return forward();
+  await forward();
+  return jsonAnswer(503, {});
+};
+
+export const SETS: Readonly<Record<string, Scenario>> = {
+  'set-scaled': {
+    async act(stage) {
+      await begin(stage);
+      await stage.people.applySet('web', { replicas: 1, template: template() });
+      await stage.rests('web-0');
+      await settles(stage, 1);
+      await emptied(stage);
+    },
+  },
+  'set-rolled-out': {
+    async act(stage) {
+      await begin(stage);
+      await stage.people.applySet('web', { replicas: 1, template: template() });
+      await stage.rests('web-0');
+      await settles(stage, 1);
+      await stage.people.editSet({ template: template() });
+      await stage.rests('web-1');
+      await stage.gone('web-0');
+      await settles(stage, 1);
+      await emptied(stage);
+    },
+  },
+  'set-unresolved': {
+    provider: firstOrderIsLost,
+    async act(stage) {
+      stage.peopleLook = false;
+      await begin(stage);
+      await stage.people.applySet('web', { replicas: 1, template: template() });
+      await stage.reaches('web-0', 'CreateOutcomeUnknown');
+      // Whatever the set wants now, it orders nothing until the first order is resolved.
+      await stage.people.editSet({ template: template() });
+      await stage.until(
+        'the set to say so',
+        () => currentReason(stage.objects.set?.status?.conditions) === 'MemberUnresolved',
+      );
+      stage.peopleLook = true;
+      await stage.rests('web-1');
+      await stage.gone('web-0');
+      await settles(stage, 1);
+      await emptied(stage);
+    },
+  },
+};
