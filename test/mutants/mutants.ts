@@ -350,6 +350,27 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/cli/restored.test.ts'],
   },
   {
+    name: 'makes the plugin write a revision over a template that changed since',
+    file: 'src/cli/vps/cluster.ts',
+    find: 'if (now?.uid !== uid || now.generation !== generation)',
+    replace: 'if (now?.uid !== uid)',
+    tests: ['--project', 'integration', 'test/integration/plugin/rollout.test.ts'],
+  },
+  {
+    name: 'makes the plugin call a rollout finished before the operator has seen the change',
+    file: 'src/cli/vps/set-progress.ts',
+    find: 'return !isDeleting && isCurrent(set) && ',
+    replace: 'return !isDeleting && ',
+    tests: ['--project', 'unit', 'test/unit/cli/sets.test.ts'],
+  },
+  {
+    name: 'makes the plugin call a set gone while its members exist',
+    file: 'src/cli/vps/commands/wait-set.ts',
+    find: 'set === undefined && members.length === 0',
+    replace: 'set === undefined && members.length >= 0',
+    tests: ['--project', 'integration', 'test/integration/plugin/sets.test.ts'],
+  },
+  {
     name: 'lets a standby reconcile before it leads',
     file: 'src/wiring.ts',
     find: 'await election?.acquire();',
@@ -977,8 +998,15 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'drops a rolled-back attempt because a later one exists',
     file: 'src/virtual-server/decision/record.ts',
-    find: "if (task === undefined && (record.mode === 'adopt' || record.settled?.includes(attempt) === true)) return record;",
+    find: "if (task === undefined && (record.mode === 'adopt' || isSettled)) return record;",
     replace: "if (task === undefined && (record.mode === 'adopt' || record.attempt !== undefined)) return record;",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/record.test.ts'],
+  },
+  {
+    name: 'takes an attempt that you resolved back from the journal of another process',
+    file: 'src/virtual-server/decision/record.ts',
+    find: 'if (!holdsSomething(record) && !isSettled) {',
+    replace: 'if (!holdsSomething(record)) {',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/record.test.ts'],
   },
   {
@@ -1112,6 +1140,20 @@ export const MUTANTS: Mutant[] = [
     file: 'src/virtual-server/decision/checks/cancellation.ts',
     find: "if (definition !== 'kept' && definition !== 'deletionAllowed')",
     replace: "if (definition === 'deleting')",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/visit/perform.test.ts'],
+  },
+  {
+    name: 'cancels the members of sets while the CRD of sets is being deleted by mistake',
+    file: 'src/virtual-server/decision/checks/cancellation.ts',
+    find: 'kind === SET_KIND',
+    replace: 'kind === SET_KIND && false',
+    tests: ['--project', 'unit', 'test/unit/virtual-server/visit/perform.test.ts'],
+  },
+  {
+    name: 'cancels the members of sets after the CRD of sets is gone',
+    file: 'src/virtual-server/decision/checks/cancellation.ts',
+    find: "if (setDefinition !== 'kept' && setDefinition !== 'deletionAllowed')",
+    replace: "if (setDefinition === 'deleting' || setDefinition === 'forbidden')",
     tests: ['--project', 'unit', 'test/unit/virtual-server/visit/perform.test.ts'],
   },
   {
