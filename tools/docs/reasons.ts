@@ -2,9 +2,10 @@
  * Fills the generated parts of docs/reference/reasons.md: the list of reasons, and below the heading of each reason its
  * message, as the operator's own code writes it, and what the reason does to the conditions.
  */
-import { REASONS, type Meaning, type Reason } from '../../src/api/conditions.ts';
+import { REASONS, SET_REASONS, type AnyReason, type Meaning } from '../../src/api/conditions.ts';
 import type { Condition } from '../../src/api/meta.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { setEvents, setStates } from '../../test/gen/set-states.ts';
 import { farewells, states, type State } from '../../test/gen/states.ts';
 import { anchorOf, table } from './table.ts';
 
@@ -44,9 +45,11 @@ function firstSentence(prose: string): string {
   return sentence.replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1');
 }
 
+const MEANINGS = { ...REASONS, ...SET_REASONS };
+
 function meaningOf(reason: string): Partial<Meaning> {
-  if (!Object.hasOwn(REASONS, reason)) throw new Error(`reasons.md has a paragraph on ${reason}, which is no reason`);
-  return REASONS[reason as Reason];
+  if (!Object.hasOwn(MEANINGS, reason)) throw new Error(`reasons.md has a paragraph on ${reason}, which is no reason`);
+  return MEANINGS[reason as AnyReason];
 }
 
 interface Shown {
@@ -62,12 +65,26 @@ interface Shown {
 const OF_READY = ['Ready', 'Reconciling', 'Stalled'];
 const STATES = states();
 const FAREWELLS = farewells();
+const SET_STATES = setStates();
+const SET_EVENTS = setEvents();
 
-/** What users see of a reason: the state of that name in test/gen/states.ts, or the Event that outlives the object. */
+/**
+ * What users see of a reason: the state of that name in test/gen/states.ts or test/gen/set-states.ts, or the Event that no
+ * condition has.
+ */
 function shown(reason: string): Shown {
-  const [farewell] = FAREWELLS[reason] ?? [];
-  if (farewell !== undefined)
-    return { message: farewell.note, aside: [], isReadyInDeletion: false, event: farewell.type };
+  const event = FAREWELLS[reason]?.[0] ?? SET_EVENTS[reason];
+  if (event !== undefined) return { message: event.note, aside: [], isReadyInDeletion: false, event: event.type };
+  return Object.hasOwn(SET_REASONS, reason) ? shownBySet(reason) : shownByServer(reason);
+}
+
+function shownBySet(reason: string): Shown {
+  const ready = SET_STATES[reason]?.status?.conditions?.find((condition) => condition.reason === reason);
+  if (ready === undefined) throw new Error(`test/gen/set-states.ts has no state with ${reason}`);
+  return { message: ready.message, aside: [], isReadyInDeletion: false, event: undefined };
+}
+
+function shownByServer(reason: string): Shown {
   const first = STATES[reason];
   if (first === undefined) throw new Error(`test/gen/states.ts has no state with ${reason}`);
   const own = conditionsWith(first, reason);

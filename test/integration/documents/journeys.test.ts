@@ -10,7 +10,7 @@ import { startSimulator, type Simulator } from '../../../src/simulator/index.ts'
 import { readManifests, withOwnKey } from '../../../tools/demo/manifests.ts';
 import { startEmptyCluster } from '../deploy/cluster.ts';
 import { startPod } from '../deploy/pod.ts';
-import { blocksOf, createShell, executable, patternOf, steady, type Block } from '../support/document.ts';
+import { blocksOf, createShell, executable, followSection, type Block } from '../support/document.ts';
 import { createWorld } from '../support/world.ts';
 
 const read = (path: string): Promise<string> => readFile(join(import.meta.dirname, '../../..', path), 'utf8');
@@ -38,15 +38,7 @@ async function setOut(): Promise<Journey> {
     namespace: 'default',
     replace: { 'https://api.example.org': simulator.baseUrl, 'https://auth.example.org': simulator.authUrl },
   });
-  const follow = async (page: string, heading: string): Promise<string> => {
-    let said = '';
-    let last = '';
-    for (const block of blocksOf(page, heading)) {
-      if (executable(block)) said += last = await shell.run(block);
-      else if (block.language === 'text') expect(steady(last)).toMatch(patternOf(block.text));
-    }
-    return said;
-  };
+  const follow = (page: string, heading: string): Promise<string> => followSection(shell, page, heading);
   return { follow, simulator, startOperator: () => startPod(cluster, ['--poll-interval=100ms']) };
 }
 

@@ -7,7 +7,7 @@ import { chmod, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { parse, stringify } from 'yaml';
 import { withOwnKey } from '../../../tools/demo/manifests.ts';
 
@@ -75,7 +75,7 @@ interface Reader {
   env?: Record<string, string>;
 }
 
-interface Shell {
+export interface Shell {
   /** Rejects if a command fails. Resolves with its output. */
   run(block: Block): Promise<string>;
 }
@@ -107,4 +107,18 @@ export async function createShell(reader: Reader): Promise<Shell> {
       return (await promisify(execFile)('sh', ['-euc', command], options)).stdout;
     },
   };
+}
+
+/**
+ * Executes the `yaml` and `sh` blocks of a section in order, and compares each `text` block with the output of the block
+ * before. Resolves with the whole output.
+ */
+export async function followSection(shell: Shell, page: string, heading: string): Promise<string> {
+  let said = '';
+  let last = '';
+  for (const block of blocksOf(page, heading)) {
+    if (executable(block)) said += last = await shell.run(block);
+    else if (block.language === 'text') expect(steady(last)).toMatch(patternOf(block.text));
+  }
+  return said;
 }

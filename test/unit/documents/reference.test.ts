@@ -6,14 +6,16 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { INPUT_ANNOTATIONS } from '../../../src/api/annotations.ts';
-import { REASONS } from '../../../src/api/conditions.ts';
+import { REASONS, SET_REASONS } from '../../../src/api/conditions.ts';
 import * as names from '../../../src/api/names.ts';
 import { catalogSpecSchema, catalogStatusSchema } from '../../../src/api/server-catalog.ts';
+import { setSpecSchema, setStatusSchema } from '../../../src/api/virtual-server-set.ts';
 import { specSchema, statusSchema } from '../../../src/api/virtual-server.ts';
 import { generatedPages } from '../../../tools/docs/main.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
 const read = (path: string): Promise<string> => readFile(join(ROOT, path), 'utf8');
+const reasons = Object.keys({ ...REASONS, ...SET_REASONS });
 const annotations = Object.entries(names)
   .filter(([constant]) => constant.endsWith('_ANNOTATION'))
   .map(([, name]) => name);
@@ -28,7 +30,7 @@ describe('docs/reference/reasons.md', async () => {
   const paragraphs = [...page.matchAll(/^### (.*)\n([^]*?)(?=^##|$(?![^]))/gm)];
 
   it('has exactly one paragraph for each reason', () => {
-    expect(paragraphs.map(([, reason = '']) => reason).sort()).toEqual(Object.keys(REASONS).sort());
+    expect(paragraphs.map(([, reason = '']) => reason).sort()).toEqual([...reasons].sort());
   });
 
   it.each(paragraphs.map(([, reason = '', text = '']) => [reason, text]))(
@@ -40,7 +42,7 @@ describe('docs/reference/reasons.md', async () => {
 
   it('lists each reason once, with a link to its paragraph', () => {
     const listed = [...page.matchAll(/^\| \[`(\w+)`\]\(#(\w+)\) \| \S/gm)];
-    expect(listed.map(([, reason = '']) => reason).sort()).toEqual(Object.keys(REASONS).sort());
+    expect(listed.map(([, reason = '']) => reason).sort()).toEqual([...reasons].sort());
     for (const [, reason = '', anchor] of listed) expect(anchor).toBe(reason.toLowerCase());
   });
 });
@@ -49,7 +51,7 @@ it.each(['README.md', 'docs/reference/reasons.md'])('%s lists no reason that doe
   const tables = [...(await read(file)).matchAll(/^\| reason .*\n(?:\|.*\n)+/gm)];
   const listed = tables.flatMap(([table]) => [...table.matchAll(/^\| \[?`(\w+)`/gm)].map(([, reason = '']) => reason));
   expect(listed).not.toEqual([]);
-  expect(listed.filter((reason) => !(reason in REASONS))).toEqual([]);
+  expect(listed.filter((reason) => !reasons.includes(reason))).toEqual([]);
 });
 
 describe('docs/reference/annotations.md', async () => {
@@ -72,6 +74,8 @@ describe('docs/reference/annotations.md', async () => {
 it.each([
   ['VirtualServer spec', specSchema],
   ['VirtualServer status', statusSchema],
+  ['VirtualServerSet spec', setSpecSchema],
+  ['VirtualServerSet status', setStatusSchema],
   ['ServerCatalog spec', catalogSpecSchema],
   ['ServerCatalog status', catalogStatusSchema],
 ])('docs/reference/api.md has every field of %s', async (heading, { shape }) => {
