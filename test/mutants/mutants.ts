@@ -1282,4 +1282,11 @@ export const MUTANTS: Mutant[] = [
     replace: 'let outside = 0;',
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
   },
+  {
+    name: 'waits for the clock of another replica without minReadySeconds',
+    file: 'src/virtual-server-set/decision/plan.ts',
+    find: '(minReadyMs === 0 || readyAt + minReadyMs <= now);',
+    replace: 'readyAt + minReadyMs <= now;',
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
+  },
 ];

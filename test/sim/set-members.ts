@@ -65,5 +65,6 @@ export function readySince({ status }: VirtualServer): number | undefined {
 
 export function isAvailable(member: VirtualServer, { spec }: VirtualServerSet, now: number): boolean {
   const since = readySince(member);
-  return isAlive(member) && since !== undefined && since + spec.minReadySeconds * 1000 <= now;
+  const minReadyMs = spec.minReadySeconds * 1000;
+  return isAlive(member) && since !== undefined && (minReadyMs === 0 || since + minReadyMs <= now);
 }

@@ -107,7 +107,9 @@ export function situationOf(
   const minReadyMs = spec.minReadySeconds * 1000;
   const alive = members.filter(({ deleting }) => !deleting);
   const isUpdated = (member: Member): boolean => member.revision === revision;
-  const isAvailable = ({ readyAt }: Member): boolean => readyAt !== undefined && readyAt + minReadyMs <= now;
+  // Another replica wrote the time by its own clock. Without a wait, no clock matters.
+  const isAvailable = ({ readyAt }: Member): boolean =>
+    readyAt !== undefined && (minReadyMs === 0 || readyAt + minReadyMs <= now);
   const [updated, outdated] = [alive.filter(isUpdated), alive.filter((member) => !isUpdated(member))];
   const unresolved = members.filter((member) => member.unresolved !== undefined);
   const blocked = updated.filter((member) => member.blocked !== undefined);

@@ -229,6 +229,12 @@ describe('a rollout', () => {
     expect(does(plan(shape, [old, { forSeconds: 60 }]))).toEqual(['delete web-0']);
   });
 
+  it('needs no clock without minReadySeconds: another replica may have written the time', () => {
+    const ahead = plan({ ...NEW, replicas: 1 }, [{ forSeconds: -3600 }]);
+    expect([reasonOf(ahead), ahead.status.availableReplicas]).toEqual(['Available', 1]);
+    expect(does(plan({ ...NEW, replicas: 1 }, [OLD, { forSeconds: -3600 }]))).toEqual(['delete web-0']);
+  });
+
   it('stops while a member is unresolved', () => {
     expect(does(plan({ ...NEW, replicas: 2 }, [OLD, OLD, { reason: 'CreateOutcomeUnknown' }]))).toEqual([]);
   });
