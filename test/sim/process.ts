@@ -117,7 +117,8 @@ export class SimProcess {
   constructor(parts: ProcessParts) {
     const { network, api, staleBy, sets, skewMs, election } = parts;
     this.#network = network;
-    const follow = sets?.follower({ identity: election?.identity, skewMs });
+    const suspend = (ms: number): void => this.suspend(ms);
+    const follow = sets?.follower({ identity: election?.identity, skewMs, suspend });
     this.http = new SimKubeHttp({ network, api, owner: this.#owner, staleBy, follow });
     this.#start(parts).catch((error: unknown) => {
       if (!this.#isEnding) parts.onFailedStart(error as Error);

@@ -23,7 +23,7 @@ import { drawSetting, SimProcess, type Setting } from './process.ts';
 import { Random } from './random.ts';
 import { Scheduler } from './scheduler.ts';
 import { SetPeople } from './set-people.ts';
-import { SetWatch } from './set-watch.ts';
+import { SetWatch, type Sender } from './set-watch.ts';
 import { setsAtRest } from './sets-at-rest.ts';
 import { SecretWatch } from './secret-watch.ts';
 import { CALM, drawWeather } from './weather.ts';
@@ -60,6 +60,8 @@ interface Replica {
 const RESTART_MS = 10_000;
 /** Share of the worlds, 0 to 1, that have VirtualServerSets. */
 const WITH_SETS = 0.4;
+/** Share of the looks at a set, 0 to 1, after which the process is suspended during the storm. */
+const SUSPENDED_AFTER_LOOK = 0.05;
 /** Distinguishes the random numbers of sets from those of the rest of the world. */
 const SETS_SEED = 0x5e75;
 const START = Date.parse('2026-01-01T00:00:00Z');
@@ -93,6 +95,7 @@ class SimWorld {
   readonly #replicas: Replica[];
   /** Share of the processes, 0 to 1, that write connection Secrets. */
   #flagged: number;
+  #isStormy = true;
   readonly #secrets: SecretWatch;
   /** Only in a world with sets. */
   readonly #sets: { people: SetPeople; watch: SetWatch; random: Random } | undefined;
@@ -166,6 +169,7 @@ class SimWorld {
 
   /** Faults stop and people resolve what they can; after that, nothing may be written. */
   async settle(): Promise<void> {
+    this.#isStormy = false;
     this.#network.kube = { ...CALM };
     this.#network.provider = { ...CALM };
     this.#network.silentSsh = 0;
@@ -223,10 +227,14 @@ class SimWorld {
     if (!random.chance(WITH_SETS)) return undefined;
     const [api, orders, people, now] = [this.#api, this.#orders, this.#people, (): number => this.#scheduler.now];
     const { truth } = people;
+    // What a process reads may be old when it acts on it, and another process may lead.
+    const onLook = ({ suspend }: Sender): void => {
+      if (this.#isStormy && random.chance(SUSPENDED_AFTER_LOOK)) suspend(random.int(1_000, MINUTE));
+    };
     return {
       random,
       people: new SetPeople({ api, random, truth, namespaces: NAMESPACES, now, tell }),
-      watch: new SetWatch({ api, simulation: this.#simulation, orders, people, now }),
+      watch: new SetWatch({ api, simulation: this.#simulation, orders, people, now, onLook }),
     };
   }
 

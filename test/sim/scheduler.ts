@@ -38,9 +38,12 @@ export class Scheduler {
     this.#dead.add(owner);
   }
 
-  /** Suspends the process like SIGSTOP. Events that fall due are fired in order as soon as it continues. */
+  /**
+   * Suspends the process like SIGSTOP. Events that fall due are fired in order as soon as it continues; if it is suspended
+   * already, that is when the longer suspension ends.
+   */
   stop(owner: object, ms: number): void {
-    this.#stoppedUntil.set(owner, this.now + ms);
+    this.#stoppedUntil.set(owner, Math.max(this.now + ms, this.#stoppedUntil.get(owner) ?? 0));
   }
 
   isDead(owner: object): boolean {

@@ -41,6 +41,11 @@ import {
 } from './set-members.ts';
 import { SetSlots, type SetSlotsParts } from './set-slots.ts';
 
+export interface SetWatchParts extends SetSlotsParts {
+  /** Called when a process has asked for what a set is to act on, and has no answer yet. */
+  onLook: (sender: Sender) => void;
+}
+
 /** What a visit has read, and what it did since. */
 interface Look {
   set: VirtualServerSet;
@@ -63,6 +68,8 @@ export interface Sender {
   identity: string | undefined;
   /** Offset of its clock (ms). */
   skewMs: number;
+  /** Like SIGSTOP, followed by SIGCONT after `ms`. */
+  suspend: (ms: number) => void;
 }
 
 /** How long a look may justify an action. */
@@ -79,7 +86,7 @@ export class SetWatch {
   readonly violations: string[] = [];
   /** What operators have done to members so far. */
   readonly done = { created: 0, deleted: 0, adopted: 0, released: 0, updated: 0 };
-  readonly #parts: SetSlotsParts;
+  readonly #parts: SetWatchParts;
   readonly #slots: SetSlots;
   /** By visit. */
   readonly #looks = new Map<unknown, Look>();
@@ -90,7 +97,7 @@ export class SetWatch {
   /** By namespace: when the API server refused a write to a member (ms since the epoch). */
   readonly #refused = new Map<string, number[]>();
 
-  constructor(parts: SetSlotsParts) {
+  constructor(parts: SetWatchParts) {
     this.#parts = parts;
     this.#slots = new SetSlots(parts);
     parts.orders.listeners.add((serial, uid) => this.#judgeOrder(serial, uid));
@@ -112,7 +119,11 @@ export class SetWatch {
         if (store.plural === SET_PLURAL) this.#read(reconcileID, answer as VirtualServerSet | undefined, since);
         else this.#listed(reconcileID, answer as { items: VirtualServer[] }, request);
       };
-      return { processed: (work) => work(), answered };
+      const processed = (work: () => unknown): unknown => {
+        if (store.plural === SERVER_PLURAL) this.#parts.onLook(sender);
+        return work();
+      };
+      return { processed, answered };
     }
     if (store.plural !== SERVER_PLURAL || (method === 'PATCH' && controller !== SET_SINGULAR)) return undefined;
     return this.#followWrite(sender, request, { namespace, name }, this.#looks.get(reconcileID));
