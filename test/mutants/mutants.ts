@@ -1289,4 +1289,40 @@ export const MUTANTS: Mutant[] = [
     replace: 'readyAt + minReadyMs <= now;',
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
   },
+  {
+    name: 'looks at the members of a set in the cache',
+    file: 'src/virtual-server-set/reconciler.ts',
+    find: 'objects: await members.list(namespace, stopping), live: true',
+    replace: 'objects: this.#options.known(set), live: true',
+  },
+  {
+    name: 'plans a set from its version in the cache',
+    file: 'src/virtual-server-set/reconciler.ts',
+    find: 'const set = await sets.get(namespace, name);',
+    replace: 'const set = (await sets.get(namespace, name)) && (arguments[0] as VirtualServerSet);',
+  },
+  {
+    name: 'acts on what it has read of a set long ago',
+    file: 'src/virtual-server-set/reconciler.ts',
+    find: ' || timers.monotonic() - seenAt > FRESH_MS',
+    replace: '',
+  },
+  {
+    name: 'acts on members while another process leads',
+    file: 'src/virtual-server-set/reconciler.ts',
+    find: ' || !leads()',
+    replace: '',
+  },
+  {
+    name: 'deletes another version of a member than it has read',
+    file: 'src/virtual-server-set/members.ts',
+    find: 'preconditions: { uid, resourceVersion }',
+    replace: 'preconditions: { uid }',
+  },
+  {
+    name: 'creates a refused member again every second',
+    file: 'src/virtual-server-set/reconciler.ts',
+    find: '{ requeueAfterMs: pauseMs, postponed: true }',
+    replace: '{ requeueAfterMs: pauseMs }',
+  },
 ];

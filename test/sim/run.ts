@@ -61,7 +61,7 @@ const RESTART_MS = 10_000;
 /** Share of the worlds, 0 to 1, that have VirtualServerSets. */
 const WITH_SETS = 0.4;
 /** Share of the looks at a set, 0 to 1, after which the process is suspended during the storm. */
-const SUSPENDED_AFTER_LOOK = 0.05;
+const SUSPENDED_AFTER_LOOK = 0.2;
 /** Distinguishes the random numbers of sets from those of the rest of the world. */
 const SETS_SEED = 0x5e75;
 const START = Date.parse('2026-01-01T00:00:00Z');
@@ -229,7 +229,7 @@ class SimWorld {
     const { truth } = people;
     // What a process reads may be old when it acts on it, and another process may lead.
     const onLook = ({ suspend }: Sender): void => {
-      if (this.#isStormy && random.chance(SUSPENDED_AFTER_LOOK)) suspend(random.int(1_000, MINUTE));
+      if (this.#isStormy && random.chance(SUSPENDED_AFTER_LOOK)) suspend(random.int(1_000, 40_000));
     };
     return {
       random,
