@@ -177,8 +177,11 @@ class SimWorld {
     this.#misfortunes.end();
     const isOn = this.#flagged === 1 || (this.#flagged > 0 && this.#random.chance(0.7));
     if (this.#flagged === 0.5) this.#restartAll(isOn);
-    // More than an hour, so that hourly retries happen and the operator gives up on tasks that outlast it.
-    for (let round = 0; round < 12; round++) {
+    // More than an hour, so that hourly retries happen and the operator gives up on tasks that outlast it. An expiry in
+    // this time can make room for a rollout, which replaces one server after the other.
+    let changes = -1;
+    for (let round = 0; round < 12 || (round < 24 && changes < this.#api.servers.changes.length); round++) {
+      changes = this.#api.servers.changes.length;
       this.#people.tidy();
       this.#sets?.people.tidy();
       await this.#pass(15 * MINUTE);
@@ -190,10 +193,10 @@ class SimWorld {
     this.#violations.push(...this.#secrets.atRest(this.#simulation, isOn), ...tellsPasswords(this.#api));
     this.#violations.push(...setsAtRest(this.#api));
     const { servers, catalogs, sets } = this.#api;
-    const [changes, read, written] = [servers, catalogs, sets].map((store) => store.changes.length);
+    const [served, read, written] = [servers, catalogs, sets].map((store) => store.changes.length);
     const { writes } = this.#secrets;
     await this.#pass(35 * MINUTE);
-    for (const { object } of servers.changes.slice(changes)) {
+    for (const { object } of servers.changes.slice(served)) {
       this.#violations.push(
         `${object.metadata.namespace}/${object.metadata.name} was written although nothing had changed`,
       );
