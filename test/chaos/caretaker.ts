@@ -1,10 +1,10 @@
 /** The simulated person who resolves parked objects, with annotations or with the kubectl plugin. */
 import { ADOPT_ANNOTATION, NOT_CREATED_ANNOTATION } from '../../src/api/names.ts';
 import type { Arena } from './arena.ts';
-import type { KnownObjects } from './objects.ts';
+import { isOrdering, sshKeysOf, type KnownObjects } from './objects.ts';
 import type { Panel } from './panel.ts';
 import type { People } from './people.ts';
-import { resolve } from './person.ts';
+import { asks, resolve } from './person.ts';
 import { runPlugin } from './plugin.ts';
 import type { Traffic } from './traffic.ts';
 
@@ -31,9 +31,12 @@ export class Caretaker {
   async look(): Promise<void> {
     const { objects, panel, people, traffic } = this.#options;
     for (const object of objects.all()) {
+      const keys = sshKeysOf(object);
+      const others = objects.all().filter((other) => other !== object && sshKeysOf(other) === keys);
       const annotations = resolve(object, {
-        serverOf: ({ spec }) => panel.serverOf(spec.sshKeys?.join('\n')),
-        onItsWay: ({ spec }) => traffic.isOnItsWay(spec.sshKeys?.join('\n')),
+        serverOf: () => panel.serverOf(object, others),
+        // The answer to another order with these keys may not be in its record yet.
+        onItsWay: () => traffic.isOnItsWay(keys) || others.some((other) => isOrdering(other) && !asks(other)),
       });
       if (annotations === undefined) continue;
       const words = this.hasPlugin ? wordsFor(annotations) : undefined;

@@ -2,6 +2,7 @@
 import { PAUSED_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { RETAINED_CONNECTION } from './connections.ts';
+import { emptied, isSettled, template } from './sets.ts';
 import type { Stage } from './stage.ts';
 
 export interface Gap {
@@ -9,6 +10,8 @@ export interface Gap {
   flags?: string[];
   /** Additional spec fields of the object. */
   spec?: Partial<VirtualServer['spec']>;
+  /** Applies something else than one object. */
+  begin?: (stage: Stage) => Promise<void>;
   /** Brings the object to the point where people act, unless they already have. Default: waits until it has settled. */
   lead?: (stage: Stage, acted: () => boolean) => Promise<void>;
   /** Must not wait for the operator. */
@@ -68,6 +71,22 @@ async function unpaused(stage: Stage): Promise<void> {
   await stage.gone(NAME);
 }
 
+/** A set of one member, which has settled unless people have acted before. */
+const SET_OF_ONE: Pick<Gap, 'begin' | 'lead'> = {
+  begin: (stage) => stage.people.applySet(NAME, { replicas: 1, template: template() }),
+  lead: (stage, acted) =>
+    stage.until('the set to settle', () => acted() || (stage.calm.isResting('web-0') && isSettled(stage, 1))),
+};
+
+async function replacedAndEmptied(stage: Stage): Promise<void> {
+  const isReplaced = (): boolean => {
+    const [member, ...others] = stage.objects.all();
+    return others.length === 0 && member?.metadata.deletionTimestamp === undefined && isSettled(stage, 1);
+  };
+  await stage.until('another member', isReplaced);
+  await emptied(stage);
+}
+
 export const GAPS: Readonly<Record<string, Gap>> = {
   deleted: {
     act: (stage) => stage.people.remove(NAME),
@@ -116,6 +135,22 @@ export const GAPS: Readonly<Record<string, Gap>> = {
       await stage.people.remove(NAME);
     },
     end: unpaused,
+  },
+  'set-scaled-down': {
+    ...SET_OF_ONE,
+    act: (stage) => stage.people.editSet({ replicas: 0 }),
+    end: emptied,
+  },
+  'set-edited': {
+    ...SET_OF_ONE,
+    act: (stage) => stage.people.editSet({ template: template() }),
+    end: replacedAndEmptied,
+  },
+  /** The set replaces a member that people delete. */
+  'set-member-deleted': {
+    ...SET_OF_ONE,
+    act: (stage) => stage.people.remove('web-0'),
+    end: replacedAndEmptied,
   },
   'retained-while-deleting': { lead: untilDeleting, act: retain, end: (stage) => stage.gone(NAME) },
   'protected-while-deleting': {

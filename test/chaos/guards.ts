@@ -4,6 +4,7 @@ import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { expiryOf } from '../../src/virtual-server/decision/expiry.ts';
 import type { Simulator } from '../../src/simulator/index.ts';
 import type { Request } from './labels.ts';
+import { sshKeysOf } from './objects.ts';
 import { recordOf } from '../gen/records.ts';
 import { checkConnectionWrite } from './secret-calls.ts';
 import { checkSetWrite } from './sets.ts';
@@ -56,16 +57,19 @@ export function checkServiceCall(
 
 function checkCreate(body: string, objects: readonly VirtualServer[], simulator: Simulator): string[] {
   const { ssh_keys } = JSON.parse(body) as { ssh_keys: unknown };
+  const asking = objects.filter((object) => sshKeysOf(object) === ssh_keys);
+  if (asking.length === 0) return [`a create arrives for ${String(ssh_keys)}, but no object asks for it`];
+  const claimed = asking.filter(
+    (object) => recordOf(object)?.attempt !== undefined && object.metadata.finalizers !== undefined,
+  );
   const alive = new Set(simulator.aliveServers().map((server) => server.identifier));
-  const earlier = simulator.ledger.creates().find((create) => create.body.ssh_keys === ssh_keys);
-  if (earlier !== undefined && alive.has(earlier.identifier))
-    return [`a second create arrives for ${String(ssh_keys)} although server ${earlier.identifier} exists`];
-  const object = objects.find(({ spec }) => spec.sshKeys?.join('\n') === ssh_keys);
-  if (object === undefined) return [`a create arrives for ${String(ssh_keys)}, but no object asks for it`];
-  const record = recordOf(object);
-  if (record?.attempt === undefined || object.metadata.finalizers === undefined)
-    return [`a create arrives for ${object.metadata.name}, which has no recorded attempt: ${JSON.stringify(record)}`];
-  return [];
+  const earlier = simulator.ledger
+    .creates()
+    .filter(({ identifier, body: { ssh_keys: keys } }) => keys === ssh_keys && alive.has(identifier))
+    .map(({ identifier }) => identifier);
+  if (earlier.length < claimed.length) return [];
+  const records = JSON.stringify(asking.map(recordOf));
+  return [`a create arrives for ${String(ssh_keys)} beside [${earlier.join(', ')}], but the records are ${records}`];
 }
 
 function checkCancel(identifier: string, objects: readonly VirtualServer[], simulator: Simulator): string[] {

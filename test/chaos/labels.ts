@@ -37,7 +37,7 @@ export interface World {
   object(name: string): VirtualServer | undefined;
   /** The object that holds this identifier or task. */
   holder(what: { identifier: string } | { task: number }): VirtualServer | undefined;
-  /** The object that ordered a server with this SSH key. */
+  /** The object that orders, or has ordered, a server with these SSH keys. */
   ordering(sshKeys: unknown): VirtualServer | undefined;
 }
 

@@ -21,6 +21,8 @@ export class KnownObjects implements World {
   mostAllowed: number | undefined;
   readonly #byName = new Map<string, VirtualServer>();
   readonly #gone = new Set<string>();
+  /** By SSH keys: the uids of all objects that have asked for a server with them; members of a set share them. */
+  readonly #asking = new Map<string, Set<string>>();
   /** Its ledger shows by SSH key which object a server was ordered for. */
   readonly #simulator: Simulator;
 
@@ -30,6 +32,8 @@ export class KnownObjects implements World {
 
   saw(object: VirtualServer): void {
     const { name, uid, deletionTimestamp, finalizers = [] } = object.metadata;
+    const keys = sshKeysOf(object);
+    this.#asking.set(keys, (this.#asking.get(keys) ?? new Set()).add(uid));
     const known = this.#byName.get(name);
     if (this.#gone.has(uid) || (known !== undefined && !isNewer(object, known))) return;
     // The write that removes the last finalizer returns an object that no longer exists.
@@ -81,8 +85,25 @@ export class KnownObjects implements World {
   }
 
   ordering(sshKeys: unknown): VirtualServer | undefined {
-    return this.all().find(({ spec }) => spec.sshKeys?.join('\n') === sshKeys);
+    const asking = this.all().filter((object) => sshKeysOf(object) === sshKeys);
+    return asking.find(isOrdering) ?? asking[0];
   }
+
+  /** How many objects have asked for a server with these SSH keys so far. */
+  asked(sshKeys: unknown): number {
+    return this.#asking.get(String(sshKeys))?.size ?? 0;
+  }
+}
+
+/** As an order sends them. */
+export function sshKeysOf({ spec }: VirtualServer): string {
+  return spec.sshKeys?.join('\n') ?? '';
+}
+
+/** Whether the object has an open attempt, of which it knows no result. */
+export function isOrdering(object: VirtualServer): boolean {
+  const { attempt, task, identifier } = recordOf(object) ?? {};
+  return attempt !== undefined && task === undefined && identifier === undefined;
 }
 
 function isNewer(a: KubeObject, b: KubeObject): boolean {

@@ -10,6 +10,8 @@ interface Ending {
   simulator: Simulator;
   objects: readonly VirtualServer[];
   replicas: readonly Replica[];
+  /** How many objects have asked for a server with these SSH keys. */
+  asked: (sshKeys: unknown) => number;
   /** SSH keys of objects whose servers must survive, and identifiers of such servers. */
   retained: ReadonlySet<unknown>;
   /** Strings that must not appear in a log. */
@@ -21,10 +23,12 @@ export function checkEnding(ending: Ending): string[] {
 }
 
 /** People in these plans set `not-created` only if nothing was created, so each object has at most one create. */
-function orderedTwice({ simulator }: Ending): string[] {
+function orderedTwice({ simulator, asked }: Ending): string[] {
   const counts = new Map<unknown, number>();
   for (const { body } of simulator.ledger.creates()) counts.set(body.ssh_keys, (counts.get(body.ssh_keys) ?? 0) + 1);
-  return [...counts].filter(([, n]) => n > 1).map(([key, n]) => `${n} servers were ordered for ${String(key)}`);
+  return [...counts]
+    .filter(([keys, n]) => n > asked(keys))
+    .map(([keys, n]) => `${n} servers were ordered with ${String(keys)}, for ${asked(keys)} objects`);
 }
 
 /** The existing servers must be exactly those that objects hold, plus the retained ones. */

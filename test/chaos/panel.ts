@@ -1,8 +1,10 @@
 /** The provider as people see it: which object a server was ordered for, and tasks that end after enough polls. */
+import { ADOPT_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
-import { DEFAULT_KEY, type Simulator } from '../../src/simulator/index.ts';
+import { DEFAULT_KEY, type CreateEntry, type Simulator } from '../../src/simulator/index.ts';
 import type { Lists } from './catalogs.ts';
 import { recordOf } from '../gen/records.ts';
+import { sshKeysOf } from './objects.ts';
 
 /** With two polls, the second one finds an object that knows its identifier. */
 const POLLS = 2;
@@ -66,11 +68,19 @@ export class Panel {
   }
 
   /**
-   * The existing server that was ordered with these keys. Completes its task, so that a person does not have to wait
-   * for it.
+   * The existing server that was ordered with the object's keys, and that none of the others with these keys holds or is
+   * to adopt. Completes its task, so that a person does not have to wait for it.
    */
-  serverOf(sshKeys: unknown): string | undefined {
-    const ordered = this.#simulator.ledger.creates().filter(({ body }) => body.ssh_keys === sshKeys);
+  serverOf(object: VirtualServer, others: readonly VirtualServer[]): string | undefined {
+    const isTaken = ({ identifier, task }: CreateEntry): boolean =>
+      others.some((other) => {
+        const record = recordOf(other);
+        const named = [record?.identifier, other.metadata.annotations?.[ADOPT_ANNOTATION]];
+        return named.includes(identifier) || (record?.task !== undefined && record.task === task);
+      });
+    const sshKeys = sshKeysOf(object);
+    const created = this.#simulator.ledger.creates().filter(({ body }) => body.ssh_keys === sshKeys);
+    const ordered = created.filter((create) => !isTaken(create));
     const found = this.#simulator
       .aliveServers()
       .find(({ identifier }) => ordered.some((create) => create.identifier === identifier));

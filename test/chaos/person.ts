@@ -15,16 +15,20 @@ interface Truth {
 /** Reasons for which an order waits for a person's answer. */
 const OPEN = new Set<string | undefined>(['CreateOutcomeUnknown', 'TaskNotFound', 'TaskFailed', 'TaskInUse']);
 
+/** Whether the object waits for a person's answer about its order. */
+export function asks({ status }: VirtualServer): boolean {
+  return OPEN.has(currentReason(status?.conditions));
+}
+
 /** Annotations to set; undefined if there is nothing to resolve. */
 export function resolve(object: VirtualServer, truth: Truth): Record<string, string> | undefined {
   const { annotations = {} } = object.metadata;
-  const reason = currentReason(object.status?.conditions);
   const { attempt, identifier: known, orphans } = object.status?.record ?? {};
   const handled = orphans?.map(orphanName).join(',');
   if (handled !== undefined && annotations[ORPHAN_HANDLED_ANNOTATION] !== handled)
     return { [ORPHAN_HANDLED_ANNOTATION]: handled };
   // A request that was cut off may arrive later than its sender knows.
-  if (!OPEN.has(reason) || attempt === undefined || truth.onItsWay(object)) return undefined;
+  if (!asks(object) || attempt === undefined || truth.onItsWay(object)) return undefined;
   const identifier = truth.serverOf(object);
   // The record names the server already, and the server exists.
   if (known !== undefined && identifier !== undefined) return undefined;

@@ -1,4 +1,4 @@
-/** Scenarios with a VirtualServerSet of at most one replica, and how its requests are labeled and checked. */
+/** Scenarios with a VirtualServerSet, and how its requests are labeled and checked. */
 import { randomUUID } from 'node:crypto';
 import { SERVER_PLURAL, SET_KIND, SET_PLURAL } from '../../src/api/names.ts';
 import type { VirtualServerSet } from '../../src/api/virtual-server-set.ts';
@@ -68,20 +68,21 @@ export function checkLimit(alive: number, most: number | undefined): string[] {
 export const allowedBy = ({ spec }: VirtualServerSet): number => limitsOf(spec).servers;
 
 /** A key of its own for each template, so that each server shows for which template it was ordered. */
-const template = (): { spec: { sshKeys: string[] } } => ({
+export const template = (): { spec: { sshKeys: string[] } } => ({
   spec: { sshKeys: [`ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA web-${randomUUID()}`] },
 });
 
-async function settles(stage: Stage, replicas: number): Promise<void> {
-  const isSettled = (): boolean => {
-    const { metadata, status } = stage.objects.set ?? {};
-    const isCurrent = status?.observedGeneration === metadata?.generation;
-    return isCurrent && currentReason(status?.conditions) === 'Available' && status?.replicas === replicas;
-  };
-  await stage.until(`the set to be Available with ${replicas} replicas`, isSettled);
+export function isSettled({ objects: { set } }: Stage, replicas: number): boolean {
+  const { metadata, status } = set ?? {};
+  const isCurrent = status?.observedGeneration === metadata?.generation;
+  return isCurrent && currentReason(status?.conditions) === 'Available' && status?.replicas === replicas;
 }
 
-async function emptied(stage: Stage): Promise<void> {
+export async function settles(stage: Stage, replicas: number): Promise<void> {
+  await stage.until(`the set to be Available with ${replicas} replicas`, () => isSettled(stage, replicas));
+}
+
+export async function emptied(stage: Stage): Promise<void> {
   await stage.people.editSet({ replicas: 0 });
   await settles(stage, 0);
   if (stage.objects.all().length > 0) stage.violations.push('the set says that it has no members, but it has');
@@ -99,6 +100,18 @@ export const SETS: Readonly<Record<string, Scenario>> = {
       await begin(stage);
       await stage.people.applySet('web', { replicas: 1, template: template() });
       await stage.rests('web-0');
+      await settles(stage, 1);
+      await emptied(stage);
+    },
+  },
+  'set-of-two': {
+    async act(stage) {
+      await begin(stage);
+      await stage.people.applySet('web', { replicas: 2, template: template() });
+      await stage.rests('web-0');
+      await stage.rests('web-1');
+      await settles(stage, 2);
+      await stage.people.editSet({ replicas: 1 });
       await settles(stage, 1);
       await emptied(stage);
     },

@@ -228,7 +228,7 @@ export class Stage {
         kind: 'failed',
         labels,
         why,
-        dump: dump({ objects: [objects, this.objects.catalog], simulator, labels, replicas }),
+        dump: dump({ objects: [objects, this.objects.catalog, this.objects.set], simulator, labels, replicas }),
       };
     } finally {
       await this.#close();
@@ -246,7 +246,8 @@ export class Stage {
     const { simulator, replicas, retained } = this;
     const { items: objects } = await this.people.list();
     const secrets = [...this.people.secrets, ...this.#tokens, SSH_KEY, PROXY_PASSWORD];
-    this.violations.push(...checkEnding({ simulator, objects, replicas, retained, secrets }));
+    const asked = (sshKeys: unknown): number => this.objects.asked(sshKeys);
+    this.violations.push(...checkEnding({ simulator, objects, replicas, asked, retained, secrets }));
     if (this.objects.catalog !== undefined)
       this.violations.push(...checkCatalogs(await this.people.catalogs(), await this.panel.lists()));
   }

@@ -34,6 +34,8 @@ export const stale: Part = {
     const gap = GAPS[name];
     const view = VIEWS.find((known) => known === point?.fault);
     if (gap === undefined || (point !== undefined && view === undefined)) return undefined;
+    // Other scenarios cover what a member asks the provider.
+    if (gap.begin !== undefined && point?.label.startsWith('provider:') === true) return undefined;
     return (arena, stage) => new StalePlan(gap, point?.label, view).run(arena, stage);
   },
 };
@@ -65,7 +67,7 @@ class StalePlan {
 
   async #act(stage: Stage): Promise<void> {
     await stage.people.putSecret();
-    await stage.people.apply('web', this.#gap.spec);
+    await (this.#gap.begin?.(stage) ?? stage.people.apply('web', this.#gap.spec));
     await stage.start();
     const acted = (): boolean => this.#acted;
     if (this.#gap.lead === undefined) await stage.until('the gap', () => acted() || stage.calm.isResting('web'));
