@@ -293,13 +293,22 @@ export class SetWatch {
     if (owner !== undefined && metadata.labels?.[SET_LABEL] === owner.name) this.#report(`${what} releases a member`);
   }
 
-  #judgeUpdate(what: string, { metadata }: VirtualServer, spec: object): void {
+  #judgeUpdate(what: string, member: VirtualServer, spec: object): void {
     this.done.updated += 1;
-    const owner = controllerOf(metadata);
-    if (owner === undefined || metadata.labels?.[SET_LABEL] !== owner.name)
-      this.#report(`${what} changes an object that is no member`);
+    const owner = controllerOf(member.metadata);
+    const isMember = owner !== undefined && member.metadata.labels?.[SET_LABEL] === owner.name;
+    if (!isMember && !this.#isRepeated(member)) this.#report(`${what} changes an object that is no member`);
     const other = Object.keys(spec).filter((field) => !WRITTEN_THROUGH.includes(field));
     if (other.length > 0) this.#report(`${what} changes ${other.join(', ')}`);
+  }
+
+  /** After a restore of etcd, the object got a version that it has had before, with other contents. */
+  #isRepeated(object: VirtualServer): boolean {
+    const { uid, resourceVersion } = object.metadata;
+    return this.#parts.api.servers.changes.some(
+      ({ object: other }) =>
+        other !== object && other.metadata.uid === uid && other.metadata.resourceVersion === resourceVersion,
+    );
   }
 
   #most(look: Look, limit: (limits: Limits) => number): number {
