@@ -54,8 +54,10 @@ export interface MemberShape {
   forSeconds?: number;
   ageSeconds?: number;
   deleting?: boolean;
-  /** What differs from the template. */
+  /** What differs from the present template; an order's fields differed in the template that it was created from. */
   spec?: Partial<VirtualServerSpec>;
+  /** What differs from the template that the member was created from, because a policy or you changed it. */
+  changed?: Partial<VirtualServerSpec>;
   annotations?: Record<string, string>;
   price?: number;
   /** Orders that the record has lost. */
@@ -67,7 +69,10 @@ export interface MemberShape {
 /** The member of the set with this number. */
 export function member(set: VirtualServerSet, ordinal: number, shape: MemberShape = {}): VirtualServer {
   const { reason = 'Available', message = `It is ${reason}`, forSeconds = 0, ageSeconds = 3600, price } = shape;
-  const { metadata, spec } = manifestOf(set, ordinal);
+  const { template } = set.spec;
+  const { deletionPolicy, deletionProtection } = template.spec;
+  const earlier = { ...template, spec: { ...template.spec, ...shape.spec, deletionPolicy, deletionProtection } };
+  const { metadata, spec } = manifestOf({ ...set, spec: { ...set.spec, template: earlier } }, ordinal);
   const { controller, kind, name, uid } = metadata.ownerReferences[0] ?? {};
   const base = stored(metadata.name);
   const since = NOW - forSeconds * 1000;
@@ -86,7 +91,7 @@ export function member(set: VirtualServerSet, ordinal: number, shape: MemberShap
       ownerReferences: [{ kind: kind ?? '', name: name ?? '', uid: uid ?? '', controller: controller === true }],
       ...(shape.deleting === true && { deletionTimestamp: '2026-01-02T00:00:00Z' }),
     },
-    spec: { ...spec, ...shape.spec },
+    spec: { ...spec, ...shape.spec, ...shape.changed },
     status: {
       observedGeneration: 1,
       ...(ordered && { record: { owner: base.metadata.uid, mode: 'create', attempt: 'a1' } }),

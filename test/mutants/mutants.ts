@@ -1325,4 +1325,10 @@ export const MUTANTS: Mutant[] = [
     find: '{ requeueAfterMs: pauseMs, postponed: true }',
     replace: '{ requeueAfterMs: pauseMs }',
   },
+  {
+    name: 'replaces members that an admission policy has changed',
+    file: 'src/virtual-server-set/decision/plan.ts',
+    find: 'member.revision === revision || member.createdFrom === shortName(revision);',
+    replace: 'member.revision === revision;',
+  },
 ];

@@ -1,8 +1,8 @@
 /**
  * A model of the API server's storage, as far as the operator can tell: VirtualServers, VirtualServerSets,
  * ServerCatalogs, Secrets, the Lease, Events, the CRDs of servers and sets, and etcd, which can be restored.
- * test/integration/test-tools/sim-model.test.ts compares it with a real API server. It leaves out admission: rights,
- * guards, and the rules of a schema besides the lock of an ordered server.
+ * test/integration/test-tools/sim-model.test.ts compares it with a real API server. It leaves out admission but for
+ * one policy: rights, guards, and the rules of a schema besides the lock of an ordered server.
  */
 import type * as z from 'zod';
 import { LOCKED_FIELDS } from '../../src/api/crd.ts';
@@ -19,6 +19,7 @@ import type { Manifest } from '../gen/virtual-server.ts';
 import { collectMembers } from './garbage-collector.ts';
 import { invalid, ObjectStore, type Change } from './object-store.ts';
 import { SecretStore } from './secret-store.ts';
+import { POLICY_KEY } from './set-members.ts';
 
 export type ServerChange = Change<VirtualServer>;
 /** What a person writes of a set. */
@@ -56,6 +57,8 @@ export class ApiServer {
   definition: DefinitionState = 'kept';
   /** Whether the CRD of sets is installed. Without finalizers on its objects, it is gone at once when it is deleted. */
   hasSets = true;
+  /** Whether a mutating admission policy adds `POLICY_KEY` to every member that a set creates. */
+  hasPolicy = false;
   #version = FIRST_VERSION;
   #uids = 0;
   /** Entry `n` is the backup after the first `n` changes of VirtualServers. */
@@ -87,6 +90,8 @@ export class ApiServer {
   }
 
   create(namespace: string, manifest: Manifest): VirtualServer {
+    const isMember = manifest.metadata.ownerReferences !== undefined;
+    const keys = isMember && this.hasPolicy ? [...(manifest.spec.sshKeys ?? []), POLICY_KEY] : manifest.spec.sshKeys;
     return this.servers.create({
       ...manifest,
       metadata: { ...manifest.metadata, namespace },
@@ -96,6 +101,7 @@ export class ApiServer {
         deletionProtection: false,
         sshCheck: 'None',
         ...manifest.spec,
+        ...(keys && { sshKeys: keys }),
       } as VirtualServer['spec'],
       status: { observedGeneration: -1 },
     });

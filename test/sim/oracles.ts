@@ -35,7 +35,7 @@ export function orderedOtherwise(simulation: Simulation, orders: Orders, api: Ap
     if (uid === undefined) return [];
     const versions = api.servers.changes.filter(({ object }) => object.metadata.uid === uid);
     const isRight = ({ object: { spec } }: ServerChange): boolean =>
-      body.product === spec.product && body.disk_size === spec.diskSize && body.ssh_keys === spec.sshKeys?.[0];
+      body.product === spec.product && body.disk_size === spec.diskSize && body.ssh_keys === spec.sshKeys?.join('\n');
     return versions.some(isRight) ? [] : [`the order of server ${serial} does not match its object ${uid}`];
   });
 }

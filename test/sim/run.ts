@@ -60,6 +60,8 @@ interface Replica {
 const RESTART_MS = 10_000;
 /** Share of the worlds, 0 to 1, that have VirtualServerSets. */
 const WITH_SETS = 0.4;
+/** Share of the worlds with sets, 0 to 1, in which a mutating admission policy changes what their members order. */
+const WITH_POLICY = 0.2;
 /** Share of the looks at a set, 0 to 1, after which the process is suspended during the storm. */
 const SUSPENDED_AFTER_LOOK = 0.2;
 /** Distinguishes the random numbers of sets from those of the rest of the world. */
@@ -230,6 +232,7 @@ class SimWorld {
     if (!random.chance(WITH_SETS)) return undefined;
     const [api, orders, people, now] = [this.#api, this.#orders, this.#people, (): number => this.#scheduler.now];
     const { truth } = people;
+    api.hasPolicy = random.chance(WITH_POLICY);
     // What a process reads may be old when it acts on it, and another process may lead.
     const onLook = ({ suspend }: Sender): void => {
       if (this.#isStormy && random.chance(SUSPENDED_AFTER_LOOK)) suspend(random.int(1_000, 40_000));

@@ -4,6 +4,7 @@ import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { VirtualServerSet, VirtualServerSetSpec } from '../../src/api/virtual-server-set.ts';
 import { currentReason } from '../../src/controller/conditions.ts';
 import { surgeOf } from '../gen/set-limits.ts';
+import type { ApiServer } from './api-server.ts';
 
 export type Limits = Pick<VirtualServerSetSpec, 'replicas'> & VirtualServerSetSpec['strategy']['rollingUpdate'];
 
@@ -49,12 +50,23 @@ export function membersOf(
   });
 }
 
+/** An SSH key that a mutating admission policy adds; a set asks for none like it. */
+export const POLICY_KEY = 'ssh-ed25519 AAAA policy';
+
 type Ordered = Pick<VirtualServer['spec'], 'product' | 'image' | 'diskSize' | 'sshKeys'>;
 
-export function isUpdated({ spec }: VirtualServer, { spec: { template } }: VirtualServerSet): boolean {
+/** Whether its spec is that of the template, or was when the set created it: you and a policy may have changed it since. */
+export function isUpdated(
+  { spec, metadata }: VirtualServer,
+  { spec: { template } }: VirtualServerSet,
+  api: Pick<ApiServer, 'servers'>,
+): boolean {
   const textOf = ({ product, image, diskSize, sshKeys }: Ordered): string =>
-    JSON.stringify([product, image, diskSize, sshKeys]);
-  return textOf(spec) === textOf(template.spec);
+    JSON.stringify([product, image, diskSize, sshKeys?.filter((key) => key !== POLICY_KEY)]);
+  const text = textOf(template.spec);
+  const created = api.servers.changes.find(({ object }) => object.metadata.uid === metadata.uid)?.object;
+  const wasCreatedSo = created?.metadata.ownerReferences !== undefined && textOf(created.spec) === text;
+  return wasCreatedSo || textOf(spec) === text;
 }
 
 /** Since when the member is Ready (ms since the epoch); undefined: it is not. */

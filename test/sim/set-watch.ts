@@ -256,16 +256,18 @@ export class SetWatch {
 
   /** A set deletes only what is too much or has an earlier template, and nothing of a rollout while it is stopped. */
   #judgeNeed(what: string, member: VirtualServer, look: Seen, now: number): void {
+    const { api } = this.#parts;
     const { set, deleted } = look;
     const members = membersOf(set, look.objects);
     const left = members.filter((other) => isAlive(other) && !deleted.has(other.metadata.uid));
     const isRolling =
-      set.spec.strategy.type === 'RollingUpdate' && members.some((other) => isAlive(other) && !isUpdated(other, set));
+      set.spec.strategy.type === 'RollingUpdate' &&
+      members.some((other) => isAlive(other) && !isUpdated(other, set, api));
     const isStopped = members.some(isUnresolved) && set.spec.replicas > 0;
     // New members that are not available reduce what a rollout may delete.
-    const bad = left.filter((other) => isUpdated(other, set) && !isAvailable(other, set, now)).length;
+    const bad = left.filter((other) => isUpdated(other, set, api) && !isAvailable(other, set, now)).length;
     const rolling = (limits: Limits): number =>
-      isUpdated(member, set) ? leastOf(limits) : Math.min(leastOf(limits) + bad, mostOf(limits));
+      isUpdated(member, set, api) ? leastOf(limits) : Math.min(leastOf(limits) + bad, mostOf(limits));
     const least = this.#least(look, !isRolling ? ({ replicas }) => replicas : isStopped ? mostOf : rolling);
     if (left.length < least)
       this.#report(`${what} leaves ${left.length} members, not ${least}: ${this.#picture(look)}`);

@@ -21,7 +21,7 @@ function wrongNumbers(set: VirtualServerSet, api: ApiServer): string[] {
     replicas: alive.length,
     terminatingReplicas: members.length - alive.length,
     readyReplicas: ready,
-    updatedReplicas: alive.filter((member) => isUpdated(member, set)).length,
+    updatedReplicas: alive.filter((member) => isUpdated(member, set, api)).length,
     availableReplicas: ready,
     unavailableReplicas: Math.max(0, spec.replicas - ready),
     unresolvedReplicas: 0,
@@ -36,7 +36,7 @@ function notSettled(set: VirtualServerSet, api: ApiServer): string[] {
   const { spec, status } = set;
   const members = membersOf(set, api.servers.list());
   const reason = currentReason(status?.conditions);
-  const isRolledOut = spec.strategy.type === 'OnDelete' || members.every((member) => isUpdated(member, set));
+  const isRolledOut = spec.strategy.type === 'OnDelete' || members.every((member) => isUpdated(member, set, api));
   if (reason === 'Available' && members.length === spec.replicas && isRolledOut) return [];
   // Another check compares the quota with the servers of the namespace.
   if (members.some((member) => currentReason(member.status?.conditions) === 'ServerLimit')) return [];

@@ -6,6 +6,7 @@ import { parseRecord, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { currentReason } from '../../controller/conditions.ts';
 import { revisionOf } from './revision.ts';
+import { createdFrom } from './template.ts';
 
 export interface Note {
   reason: Reason;
@@ -19,7 +20,10 @@ export interface Member {
   /** Undefined if the name is not one that the set gives. */
   ordinal: number | undefined;
   createdAt: number;
+  /** Of its spec, which an admission policy may have changed when it was created. */
   revision: string;
+  /** Short name of the revision that a set created it from; undefined for an adopted member. */
+  createdFrom: string | undefined;
   deleting: boolean;
   /** Since when the member is Ready (ms); undefined: it is not. */
   readyAt: number | undefined;
@@ -73,6 +77,7 @@ export function memberOf(object: VirtualServer, ordinal: number | undefined): Me
     ordinal,
     createdAt: Date.parse(metadata.creationTimestamp),
     revision: revisionOf(spec),
+    createdFrom: createdFrom(object),
     deleting,
     readyAt: ready?.status === 'True' && !deleting ? Date.parse(ready.lastTransitionTime) : undefined,
     slots: 1 + orphansIn(records),

@@ -5,7 +5,7 @@ import type { VirtualServerSet, VirtualServerSetStatus } from '../../api/virtual
 import type { Rejection, SetAction, Version } from './action.ts';
 import { limitsOf, nameOf, ordinalOf, poolOf, slotsOf, type Limits } from './limits.ts';
 import { memberOf, type Member } from './member.ts';
-import { revisionOf } from './revision.ts';
+import { revisionOf, shortName } from './revision.ts';
 import { statusOf } from './status.ts';
 import { changesFor, manifestOf } from './template.ts';
 import { victimsOf, type Victims } from './victims.ts';
@@ -43,6 +43,8 @@ export interface Situation {
   missing: number;
   /** Objects that are not members and have a name that the set could use. */
   taken: readonly string[];
+  /** Those that are being deleted, so that the set can use the name later. */
+  leaving: readonly string[];
   /** Free ordinals, lowest first. */
   free: readonly number[];
   victims: Victims;
@@ -69,13 +71,13 @@ export interface Groups {
   orphans: VirtualServer[];
   /** The set is their controller, but you took its label away. */
   released: VirtualServer[];
-  /** Names of everything else. */
-  others: Set<string>;
+  /** Everything else: whether it is being deleted, by name. */
+  others: Map<string, boolean>;
 }
 
 export function groupsOf(set: VirtualServerSet, objects: readonly VirtualServer[]): Groups {
   const { name, uid } = set.metadata;
-  const groups: Groups = { members: [], orphans: [], released: [], others: new Set() };
+  const groups: Groups = { members: [], orphans: [], released: [], others: new Map() };
   for (const object of objects) {
     const { metadata } = object;
     const controller = metadata.ownerReferences?.find((owner) => owner.controller === true);
@@ -85,7 +87,7 @@ export function groupsOf(set: VirtualServerSet, objects: readonly VirtualServer[
     const isOwn = controller?.uid === uid;
     if (isOwn && (isLabelled || isDeleting)) groups.members.push(memberOf(object, ordinal));
     else {
-      groups.others.add(metadata.name);
+      groups.others.set(metadata.name, isDeleting);
       if (isOwn) groups.released.push(object);
       else if ((metadata.ownerReferences ?? []).length === 0 && isLabelled && !isDeleting && ordinal !== undefined)
         groups.orphans.push(object);
@@ -106,7 +108,8 @@ export function situationOf(
   const revision = revisionOf(spec.template.spec);
   const minReadyMs = spec.minReadySeconds * 1000;
   const alive = members.filter(({ deleting }) => !deleting);
-  const isUpdated = (member: Member): boolean => member.revision === revision;
+  const isUpdated = (member: Member): boolean =>
+    member.revision === revision || member.createdFrom === shortName(revision);
   // Another replica wrote the time by its own clock. Without a wait, no clock matters.
   const isAvailable = ({ readyAt }: Member): boolean =>
     readyAt !== undefined && (minReadyMs === 0 || readyAt + minReadyMs <= now);
@@ -119,6 +122,7 @@ export function situationOf(
   const pool = Array.from({ length: poolOf(members, limits) }, (_, ordinal) => ordinal);
   const unused = pool.filter((ordinal) => !names.has(nameOf(metadata.name, ordinal)));
   const isTaken = (ordinal: number): boolean => others.has(nameOf(metadata.name, ordinal));
+  const taken = unused.filter(isTaken).map((ordinal) => nameOf(metadata.name, ordinal));
   return {
     set,
     now,
@@ -132,7 +136,8 @@ export function situationOf(
     blocked,
     rolling,
     missing: Math.max(0, limits.replicas - (rolling ? updated : alive).length),
-    taken: unused.filter(isTaken).map((ordinal) => nameOf(metadata.name, ordinal)),
+    taken: taken.filter((name) => others.get(name) !== true),
+    leaving: taken.filter((name) => others.get(name) === true),
     free: unused.filter((ordinal) => !isTaken(ordinal)),
     rejection,
     victims: victimsOf({ members: alive, isUpdated, isAvailable, rolling, stopped }, limits, spec.scaleDown.order),

@@ -19,7 +19,7 @@ export function statusOf(situation: Situation): { status: VirtualServerSetStatus
   const revisions = withTemplate(set);
   const updateRevision = shortName(revisionOf(spec.template.spec));
   const [earlier] = outdated;
-  const former = before?.currentRevision ?? (earlier && shortName(earlier.revision));
+  const former = before?.currentRevision ?? (earlier && (earlier.createdFrom ?? shortName(earlier.revision)));
   const counts = {
     replicas: alive.length,
     terminatingReplicas: members.length - alive.length,
@@ -54,35 +54,42 @@ export function statusOf(situation: Situation): { status: VirtualServerSetStatus
 
 type Counts = Record<'replicas' | 'terminatingReplicas' | 'updatedReplicas' | 'availableReplicas', number>;
 
-/** True if the set changed or made progress: a member that is lost is no progress. */
-function hasProgressed({ set: { metadata, status } }: Situation, counts: Counts): boolean {
+/** True if the set changed, made progress, or has something to do again: a member that is lost is no progress. */
+function hasProgressed(situation: Situation, counts: Counts): boolean {
+  const { metadata, status } = situation.set;
   if (status?.observedGeneration !== metadata.generation) return true;
   const wasComplete = status.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
   const isSame = (['replicas', 'terminatingReplicas', 'updatedReplicas'] as const).every(
     (count) => status[count] === counts[count],
   );
-  return wasComplete || !isSame || counts.availableReplicas > (status.availableReplicas ?? 0);
+  return (
+    (wasComplete && !isComplete(situation)) || !isSame || counts.availableReplicas > (status.availableReplicas ?? 0)
+  );
 }
 
 function verdictOf(situation: Situation, progressAt: number): Verdict<ReadyReason | SetReason> {
-  const { set, now, members, unresolved, blocked, missing, free, taken, victims, rejection } = situation;
+  const { set, now, members, unresolved, blocked, missing, free, taken, leaving, victims, rejection } = situation;
   if (set.metadata.deletionTimestamp !== undefined) return { reason: 'Deleting', message: words.deleting(situation) };
-  if (unresolved.length > 0) return { reason: 'MemberUnresolved', message: words.unresolved(situation) };
+  // An order in flight ends without you.
+  const parked = unresolved.filter((member) => !hasTrait(member.unresolved?.reason, 'calm'));
+  if (parked.length > 0) return { reason: 'MemberUnresolved', message: words.unresolved(parked) };
   if (blocked.length > 0) return { reason: 'MemberBlocked', message: words.blocked(situation) };
   if (rejection !== undefined) {
     const { action, message } = rejection;
     return { reason: 'MemberRejected', message: words.rejected(action.type, memberNameOf(action), message) };
   }
   if (isComplete(situation)) return { reason: 'Available', message: words.available(situation) };
-  const isWaiting = members.some(({ deleting }) => deleting) || victims.chosen.length > 0 || comesLater(situation);
+  const isLeaving = members.some(({ deleting }) => deleting) || leaving.length > 0 || victims.chosen.length > 0;
+  const isWaiting = isLeaving || unresolved.length > 0 || comesLater(situation);
   if (missing > 0 && free.length === 0 && taken.length > 0 && !isWaiting)
     return { reason: 'NameTaken', message: words.nameTaken(situation) };
   if (victims.kept.length > 0 && !isWaiting)
     return { reason: 'DeletionBlocked', message: words.deletionBlocked(situation) };
   const { progressDeadlineSeconds, paused } = set.spec;
+  const verdict = underWay(situation);
   if (!paused && now - progressAt >= progressDeadlineSeconds * 1000)
-    return { reason: 'ProgressDeadlineExceeded', message: words.overdue(situation, progressDeadlineSeconds) };
-  return underWay(situation);
+    return { reason: 'ProgressDeadlineExceeded', message: words.overdue(verdict, progressDeadlineSeconds) };
+  return verdict;
 }
 
 /** True if a postponed deletion waits for a member that can become available without you. */

@@ -28,6 +28,8 @@ interface Written {
   labels: Record<string, string>;
   annotations: Record<string, string>;
   spec: Through;
+  /** Short name of the revision that the set created the member from; undefined for an adopted one. */
+  revision?: string;
 }
 
 export interface OwnerReference {
@@ -59,14 +61,15 @@ export interface Manifest {
 export function manifestOf(set: VirtualServerSet, ordinal: number): Manifest {
   const { name, namespace } = set.metadata;
   const { spec } = set.spec.template;
-  const written = writtenTo(set, ordinal);
+  const revision = shortName(revisionOf(spec));
+  const written = { ...writtenTo(set, ordinal), revision };
   return {
     apiVersion: API_VERSION,
     kind: SERVER_KIND,
     metadata: {
       name: nameOf(name, ordinal),
       namespace,
-      labels: { ...written.labels, [SET_LABEL]: name, [REVISION_LABEL]: shortName(revisionOf(spec)) },
+      labels: { ...written.labels, [SET_LABEL]: name, [REVISION_LABEL]: revision },
       annotations: { ...written.annotations, [MEMBER_TEMPLATE_ANNOTATION]: JSON.stringify(written) },
       ownerReferences: [ownerOf(set)],
     },
@@ -98,12 +101,13 @@ export function changesFor(
   member: VirtualServer,
   ordinal: number | undefined,
 ): MemberPatch | undefined {
-  const next = writtenTo(set, ordinal);
-  const text = JSON.stringify(next);
   const before = member.metadata.annotations?.[MEMBER_TEMPLATE_ANNOTATION];
+  const written = parse(before);
+  const next: Written = { ...writtenTo(set, ordinal), ...(written?.revision && { revision: written.revision }) };
+  const text = JSON.stringify(next);
   if (before === text) return undefined;
   // An adopted object that no set wrote to keeps what it has.
-  const last = parse(before) ?? next;
+  const last = written ?? next;
   return {
     metadata: {
       labels: differences(last.labels, next.labels) as Record<string, string | null>,
@@ -114,6 +118,12 @@ export function changesFor(
     },
     spec: differences(last.spec, next.spec),
   };
+}
+
+/** Short name of the revision that a set created the member from; undefined if none did. */
+export function createdFrom({ metadata }: VirtualServer): string | undefined {
+  const revision: unknown = parse(metadata.annotations?.[MEMBER_TEMPLATE_ANNOTATION])?.revision;
+  return typeof revision === 'string' ? revision : undefined;
 }
 
 function parse(text: string | undefined): Written | undefined {

@@ -1,9 +1,13 @@
 /** The messages of a set. Pure. */
+import type { SetReason } from '../../api/conditions.ts';
 import { PAUSED_ANNOTATION, SET_LABEL } from '../../api/names.ts';
+import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
 import { durationText } from '../../base/duration.ts';
 import { quoted } from '../../base/shell.ts';
 import { ended } from '../../base/text.ts';
+import type { Verdict } from '../../controller/conditions.ts';
 import type { SetAction } from './action.ts';
+import { slotsOf } from './limits.ts';
 import type { Member, Note } from './member.ts';
 import type { Situation } from './plan.ts';
 
@@ -19,16 +23,24 @@ const servers = (count: number): string => `${count} ${count === 1 ? 'member' : 
 
 const note = ({ name }: Member, { reason, message }: Note): string => `${name} is ${reason}: ${ended(message)}`;
 
-export function deleting({ members }: Situation): string {
+export function deleting({ set, members, unresolved }: Situation): string {
   if (members.length === 0) return 'The set is being deleted, and has no members left';
+  const [open] = unresolved;
+  const held = members.find(({ kept }) => kept === 'protected' || kept === 'paused');
+  const first =
+    open?.unresolved !== undefined
+      ? `. It waits for you: ${note(open, open.unresolved)}`
+      : held !== undefined
+        ? `. It waits for you: ${held.name} is not deleted, because ${wayOut(set, held)}`
+        : '';
   return (
     `The set is being deleted. Kubernetes deletes its ${servers(members.length)}, and the operator cancels each server ` +
-    'by the rules of its member'
+    `by the rules of its member${first}`
   );
 }
 
 /** The member's own message has the command that resolves it, so it stands alone in front of the names. */
-export function unresolved({ unresolved: members }: Situation): string {
+export function unresolved(members: readonly Member[]): string {
   const [first, ...others] = members;
   const own = first?.unresolved === undefined ? '' : note(first, first.unresolved);
   const also = others.length === 0 ? '' : ` Also unresolved: ${list(others.map(({ name }) => name))}`;
@@ -58,9 +70,18 @@ export function rejected(type: SetAction['type'], name: string, message: string)
   return `The API server rejects ${what[type]} ${name}: ${ended(message)} The set keeps trying`;
 }
 
-export function nameTaken({ set, taken, missing }: Situation): string {
+export function nameTaken({ set, taken, missing, members, limits }: Situation): string {
   const { name, namespace } = set.metadata;
   const [first = ''] = taken;
+  // The set adopts an object only while fewer than `replicas` slots are filled.
+  if (slotsOf(members) >= limits.replicas) {
+    const spec = { strategy: { rollingUpdate: { maxUnavailable: 1 } } };
+    const patch = `\`kubectl patch vpsset ${name} -n ${namespace} --type merge -p ${quoted(JSON.stringify({ spec }))}\``;
+    return (
+      `${servers(missing)} to replace, but no name is free for a new one: objects that are not members have ${list(taken)}. ` +
+      `To let the set delete a member first, run ${patch}. If you delete ${first} instead, the operator cancels its server, and the set continues`
+    );
+  }
   const label = `\`kubectl label --overwrite vps ${first} -n ${namespace} ${quoted(`${SET_LABEL}=${name}`)}\``;
   return (
     `${servers(missing)} missing, but objects that are not members have their names: ${list(taken)}. To make ${first} a ` +
@@ -69,17 +90,22 @@ export function nameTaken({ set, taken, missing }: Situation): string {
 }
 
 export function deletionBlocked({ set, victims: { kept } }: Situation): string {
-  const { namespace } = set.metadata;
-  const [first] = kept;
-  const also = kept.length > 1 ? ` The same is true of ${list(kept.slice(1).map(({ name }) => name))}` : '';
+  const [first, ...others] = kept;
+  if (first === undefined) return '';
+  const also = others.length > 0 ? ` The same is true of ${list(others.map(({ name }) => name))}` : '';
+  return `The set cannot delete member ${first.name}: ${wayOut(set, first)}${also}`;
+}
+
+/** Why a member is kept, and the command that ends it. */
+function wayOut({ metadata: { namespace } }: VirtualServerSet, { name, kept = 'protected' }: Member): string {
   const patch = (spec: object): string =>
-    `\`kubectl patch vps ${first?.name ?? ''} -n ${namespace} --type merge -p ${quoted(JSON.stringify({ spec }))}\``;
+    `\`kubectl patch vps ${name} -n ${namespace} --type merge -p ${quoted(JSON.stringify({ spec }))}\``;
   const ways = {
     protected: `spec.deletionProtection is true. To let the set delete it, run ${patch({ deletionProtection: false })}.`,
     retained: `spec.deletionPolicy is Retain, so its server would keep running outside of the set. To let the set cancel it, run ${patch({ deletionPolicy: 'Delete' })}.`,
-    paused: `it is paused. To continue, run \`kubectl annotate vps ${first?.name ?? ''} -n ${namespace} ${PAUSED_ANNOTATION}-\`.`,
+    paused: `it is paused. To continue, run \`kubectl annotate vps ${name} -n ${namespace} ${PAUSED_ANNOTATION}-\`.`,
   };
-  return `The set cannot delete member ${first?.name ?? ''}: ${ways[first?.kept ?? 'protected']}${also}`;
+  return ways[kept];
 }
 
 /** What the set is waiting for, in one sentence. */
@@ -89,7 +115,7 @@ export function progress(situation: Situation): string {
     ? `${updated.length} of ${servers(limits.replicas)} have the current template`
     : `${alive.length} of ${servers(limits.replicas)} exist`;
   const booting = (rolling ? updated : alive).filter((member) => !isAvailable(member)).map(({ name }) => name);
-  const leaving = members.filter((member) => member.deleting).map(({ name }) => name);
+  const leaving = [...members.filter((member) => member.deleting).map(({ name }) => name), ...situation.leaving];
   const waits = [
     ...(booting.length > 0 ? [`${list(booting)} to become available`] : []),
     ...(leaving.length > 0 ? [`the cancellation of ${list(leaving)}`] : []),
@@ -108,8 +134,10 @@ export function unavailable({ set, alive, isAvailable }: Situation, worst: Membe
   return `${servers(count)} not available. ${note(worst, worstNote)}${replace}`;
 }
 
-export function overdue(situation: Situation, seconds: number): string {
-  return `No progress for ${durationText(seconds * 1000)}. ${ended(progress(situation))} The set keeps trying`;
+export function overdue({ reason, message }: Verdict<SetReason>, seconds: number): string {
+  // The set replaces no member that it has, so it can try nothing.
+  const then = reason === 'MembersUnavailable' ? '' : ' The set keeps trying';
+  return `No progress for ${durationText(seconds * 1000)}. ${ended(message)}${then}`;
 }
 
 export function available({ limits, outdated }: Situation): string {

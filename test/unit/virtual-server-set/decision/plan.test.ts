@@ -69,7 +69,7 @@ describe('scaling up', () => {
     expect(does(planSet(set, { objects, live: true }, NOW))).toEqual(['create web-0']);
   });
 
-  it.each(['CreateOutcomeUnknown', 'CreateInFlight', 'TaskNotFound', 'RecordConflict', 'IdentityUnproven'] as const)(
+  it.each(['CreateOutcomeUnknown', 'TaskNotFound', 'RecordConflict', 'IdentityUnproven'] as const)(
     'stops while a member is %s',
     (reason) => {
       const stopped = plan({ replicas: 3 }, [{ reason, message: 'Run `kubectl annotate vps web-0 x=y`' }]);
@@ -79,6 +79,15 @@ describe('scaling up', () => {
       expect(stopped.status.unresolvedReplicas).toBe(1);
     },
   );
+
+  it('stops while the answer to an order may still come, but needs nobody', () => {
+    const flying = plan({ replicas: 3 }, [{ reason: 'CreateInFlight' }]);
+    expect([does(flying), reasonOf(flying), flying.status.unresolvedReplicas]).toEqual([[], 'Scaling', 1]);
+    expect(messageOf(flying)).toContain('waiting for web-0 to become available');
+    expect(reasonOf(plan({ replicas: 3 }, [{ reason: 'CreateInFlight' }, { reason: 'TaskNotFound' }]))).toBe(
+      'MemberUnresolved',
+    );
+  });
 
   it('stops while an unresolved member is being deleted', () => {
     expect(does(plan({ replicas: 3 }, [{ reason: 'CreateOutcomeUnknown', deleting: true }]))).toEqual([]);
@@ -106,6 +115,16 @@ describe('scaling up', () => {
     const taken = plan({ replicas: 1, maxSurge: 0, maxUnavailable: 1 }, [], [stored('web-0')]);
     expect([does(taken), reasonOf(taken)]).toEqual([[], 'NameTaken']);
     expect(messageOf(taken)).toContain('`kubectl label --overwrite vps web-0 -n default vps-operator.dev/set=web`');
+  });
+
+  it('waits for the cancellation of an object that leaves one of its names', () => {
+    const leaving = ['web-0', 'web-1'].map((name) => {
+      const object = stored(name);
+      return { ...object, metadata: { ...object.metadata, deletionTimestamp: '2026-01-02T00:00:00Z' } };
+    });
+    const waiting = plan({ replicas: 1 }, [], leaving);
+    expect([does(waiting), reasonOf(waiting)]).toEqual([[], 'Scaling']);
+    expect(messageOf(waiting)).toContain('waiting for the cancellation of web-0, web-1');
   });
 
   it('takes at most 100 actions in one step', () => {
@@ -259,8 +278,30 @@ describe('a rollout', () => {
     expect(does(plan({ ...NEW, replicas: 5, maxSurge: '0%', maxUnavailable: '10%' }, five))).toHaveLength(1);
   });
 
-  it('replaces a member whose order you edited before it was sent', () => {
-    expect(does(plan({ replicas: 1 }, [{ spec: { diskSize: 40 } }]))).toEqual(['create web-1']);
+  it('keeps a member whose order a policy or you changed, until the template changes', () => {
+    const changed = { changed: { sshKeys: ['ssh-ed25519 AAAA bastion'] } };
+    const kept = plan({ replicas: 1 }, [changed]);
+    expect([does(kept), reasonOf(kept), kept.status.updatedReplicas]).toEqual([[], 'Available', 1]);
+    const old = plan({ replicas: 1 }, [{ ...OLD, ...changed }]);
+    expect([does(old), old.status.currentRevision === old.status.updateRevision]).toEqual([['create web-1'], false]);
+  });
+
+  it('replaces an adopted member with another spec', () => {
+    const set = webSet({ replicas: 1 });
+    const { metadata, ...rest } = member(set, 0, { changed: { diskSize: 40 } });
+    const adopted = { ...rest, metadata: { ...metadata, annotations: {} } };
+    expect(does(planSet(set, { objects: [adopted], live: true }, NOW))).toEqual(['update web-0', 'create web-1']);
+  });
+
+  it('says what lets it continue if a name that it needs is taken', () => {
+    const stuck = plan({ ...NEW, replicas: 2 }, [OLD, OLD], [stored('web-2')]);
+    expect([does(stuck), reasonOf(stuck)]).toEqual([[], 'NameTaken']);
+    expect(messageOf(stuck)).toContain(
+      `run \`kubectl patch vpsset web -n default --type merge -p '{"spec":{"strategy":{"rollingUpdate":{"maxUnavailable":1}}}}'\``,
+    );
+    expect(does(plan({ ...NEW, replicas: 2, maxUnavailable: 1 }, [OLD, OLD], [stored('web-2')]))).toEqual([
+      'delete web-1',
+    ]);
   });
 });
 
@@ -320,6 +361,29 @@ describe('an idle set', () => {
     const plan = planSet(deleting, { objects: [member(set, 0)], live: true }, NOW);
     expect([does(plan), reasonOf(plan)]).toEqual([[], 'Deleting']);
   });
+
+  it.each<[string, MemberShape, string]>([
+    [
+      'an unresolved order',
+      { reason: 'TaskNotFound', message: 'Resolve it', deleting: true },
+      'web-1 is TaskNotFound: Resolve it',
+    ],
+    [
+      'a protection',
+      { changed: { deletionProtection: true } },
+      'web-1 is not deleted, because spec.deletionProtection is true',
+    ],
+    [
+      'a pause',
+      { annotations: { [PAUSED_ANNOTATION]: 'true' }, deleting: true },
+      'run `kubectl annotate vps web-1 -n default vps-operator.dev/paused-`',
+    ],
+  ])('says that its deletion waits for %s', (_case, shape, words) => {
+    const set = webSet({ replicas: 2 });
+    const deleting = { ...set, metadata: { ...set.metadata, deletionTimestamp: '2026-01-02T00:00:00Z' } };
+    const objects = [member(set, 0, { deleting: true }), member(set, 1, shape)];
+    expect(messageOf(planSet(deleting, { objects, live: true }, NOW))).toContain(words);
+  });
 });
 
 describe('the status', () => {
@@ -348,6 +412,9 @@ describe('the status', () => {
     const objects = [member(set, 0), member(set, 1, { reason: 'Creating' })];
     const { status } = planSet(set, { objects, live: false }, NOW);
     expect(planSet({ ...set, status }, { objects, live: false }, NOW + 1000).status).toEqual(status);
+    const ready = { objects: [member(set, 0), member(set, 1)], live: false };
+    const first = planSet(set, ready, NOW);
+    expect(planSet({ ...set, status: first.status }, ready, NOW + 1000)).toEqual(first);
   });
 
   it('is Ready once every member is available and no other slot is filled', () => {
@@ -361,7 +428,15 @@ describe('the status', () => {
   it('gives the command that replaces a member whose server is gone', () => {
     const missing = plan({ replicas: 2 }, [{}, { reason: 'ServerMissing', message: 'Server s1 is gone' }]);
     expect([does(missing), reasonOf(missing)]).toEqual([[], 'MembersUnavailable']);
-    expect(messageOf(missing)).toContain('To replace it, run `kubectl delete vps web-1 -n default`');
+    const command = 'To replace it, run `kubectl delete vps web-1 -n default`';
+    expect(messageOf(missing)).toContain(command);
+    const set = webSet({ replicas: 2 });
+    const objects = [member(set, 0), member(set, 1, { reason: 'ServerMissing', message: 'Server s1 is gone' })];
+    const later = planSet({ ...set, status: missing.status }, { objects, live: false }, NOW + 3_600_000);
+    expect(reasonOf(later)).toBe('ProgressDeadlineExceeded');
+    expect(messageOf(later)).toMatch(/^No progress for 60 minutes/);
+    expect(messageOf(later)).toContain(command);
+    expect(messageOf(later)).not.toContain('keeps trying');
   });
 
   it('is Stalled after progressDeadlineSeconds without progress', () => {
