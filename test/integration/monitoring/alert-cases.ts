@@ -324,9 +324,9 @@ export const CASES: Record<string, AlertCase[]> = {
   ],
   VPSOperatorSetUnresolved: [
     {
-      sentence: 'fires at once',
+      sentence: 'fires after five minutes',
       change: { [members('unresolved')]: { leader: from(30, 0, 1) } },
-      minutes: 31,
+      minutes: 36,
       fires: ['VPSOperatorSetUnresolved'],
     },
     {
@@ -334,6 +334,12 @@ export const CASES: Record<string, AlertCase[]> = {
       change: { ...FAILOVER, [members('unresolved')]: { leader: '0x20 1x38 stale', standby: '_x59 1x400' } },
       minutes: 61,
       fires: ['VPSOperatorSetUnresolved'],
+    },
+    {
+      sentence: 'is silent while the answer to an order may still come',
+      change: { [members('unresolved')]: { leader: '0x30 1x3 0x400' } },
+      minutes: 34,
+      fires: [],
     },
     {
       sentence: 'is silent once the member is resolved',
