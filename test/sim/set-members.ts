@@ -62,10 +62,14 @@ export function isUpdated(
   api: Pick<ApiServer, 'servers'>,
 ): boolean {
   const textOf = ({ product, image, diskSize, sshKeys }: Ordered): string =>
-    JSON.stringify([product, image, diskSize, sshKeys?.filter((key) => key !== POLICY_KEY)]);
+    JSON.stringify([product, image, diskSize, sshKeys]);
+  const asked = ({ sshKeys, ...rest }: Ordered): Ordered => ({
+    ...rest,
+    ...(sshKeys && { sshKeys: sshKeys.filter((key) => key !== POLICY_KEY) }),
+  });
   const text = textOf(template.spec);
   const created = api.servers.changes.find(({ object }) => object.metadata.uid === metadata.uid)?.object;
-  const wasCreatedSo = created?.metadata.ownerReferences !== undefined && textOf(created.spec) === text;
+  const wasCreatedSo = created?.metadata.ownerReferences !== undefined && textOf(asked(created.spec)) === text;
   return wasCreatedSo || textOf(spec) === text;
 }
 
