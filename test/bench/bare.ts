@@ -1,6 +1,6 @@
 /** A bare API server client: makes the bench's own writes, and is the baseline for the operator. */
 import { Agent } from 'undici';
-import { API_VERSION, FINALIZER, SERVER_KIND, SERVER_PLURAL } from '../../src/api/names.ts';
+import { API_VERSION, FINALIZER, SERVER_KIND, SERVER_PLURAL, SET_KIND, SET_PLURAL } from '../../src/api/names.ts';
 import { loadCluster } from '../../src/kube/config.ts';
 
 const IN_FLIGHT = 32;
@@ -44,14 +44,22 @@ export async function createBare(kubeconfigPath: string): Promise<Bare> {
 export const collection = (namespace: string): string =>
   `/apis/${API_VERSION}/namespaces/${namespace}/${SERVER_PLURAL}`;
 
+export const setCollection = (namespace: string): string =>
+  `/apis/${API_VERSION}/namespaces/${namespace}/${SET_PLURAL}`;
+
+const SPEC = {
+  product: 'vps-1gb',
+  image: 'debian-13.qcow2/minimal',
+  diskSize: 20,
+  sshKeys: ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJd me@example.org'],
+};
+
 export function manifest(name: string): object {
-  const spec = {
-    product: 'vps-1gb',
-    image: 'debian-13.qcow2/minimal',
-    diskSize: 20,
-    sshKeys: ['ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJd me@example.org'],
-  };
-  return { apiVersion: API_VERSION, kind: SERVER_KIND, metadata: { name }, spec };
+  return { apiVersion: API_VERSION, kind: SERVER_KIND, metadata: { name }, spec: SPEC };
+}
+
+export function setManifest(name: string, replicas: number): object {
+  return { apiVersion: API_VERSION, kind: SET_KIND, metadata: { name }, spec: { replicas, template: { spec: SPEC } } };
 }
 
 /**

@@ -1,7 +1,8 @@
 /**
  * `npm run bench -- --count 1000`: the built operator orders that many servers, leaves them alone, and cancels them,
  * with a real API server and the simulated provider. Prints the operator's time, CPU, memory, writes and connections.
- * With `--restart`, also how soon a restarted operator orders for a new object, and how many calls it makes.
+ * With `--restart`, also how soon a restarted operator orders for a new object, and how many calls it makes. With `--set`, the
+ * servers are the members of one VirtualServerSet.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,7 +18,7 @@ import { startSimulator, type Simulator } from '../../src/simulator/index.ts';
 import { startControlPlane, type ControlPlane } from '../../tools/control-plane/control-plane.ts';
 import { bundle } from '../../tools/bundle.ts';
 import type { Result } from '../../tools/performance/results.ts';
-import { bareWrites, collection, createBare, manifest, type Bare } from './bare.ts';
+import { bareWrites, collection, createBare, manifest, setCollection, setManifest, type Bare } from './bare.ts';
 import { countRequests, difference, type RequestCounts } from './metrics.ts';
 import { parseOptions, type BenchOptions } from './options.ts';
 import { countConnections, cpuMs, peakMemoryMb } from './process-usage.ts';
@@ -70,11 +71,15 @@ async function bench({ options, folder, controlPlane, simulator, bare }: Parts):
       const { objects, events } = writesOf(writes, count, own);
       const writesText = `${objects.toFixed(2)} writes and ${events.toFixed(2)} Events an object`;
       report(name, `${seconds(took)}, ${(used / count).toFixed(2)} ms CPU an object, ${writesText}`);
+      if (options.set) report('', requestsOfSet(writes));
       return { seconds: took / 1000, writes: objects + events };
     };
     const path = collection(NAMESPACE);
-    const ready = await phase('create to Ready', count, async () => {
-      await bare.each(count, (index) => bare.send('POST', path, manifest(`server-${index}`)));
+    const sets = setCollection(NAMESPACE);
+    const own = options.set ? 0 : count;
+    const ready = await phase('create to Ready', own, async () => {
+      if (options.set) await bare.send('POST', sets, setManifest('server', count));
+      else await bare.each(count, (index) => bare.send('POST', path, manifest(`server-${index}`)));
       await fleet.until((objects, isReady) => isReady === count && objects === count, ALL_READY_MS);
     });
     report('ratio', `${((1000 * ready.seconds) / bareMs).toFixed(2)} times the time of the bare writes`);
@@ -91,8 +96,9 @@ async function bench({ options, folder, controlPlane, simulator, bare }: Parts):
       pid = operator.pid ?? 0;
     }
     const deleteCpu = await settledCpu(pid);
-    const gone = await phase('delete', count, async () => {
-      await bare.each(count, (index) => bare.send('DELETE', `${path}/server-${index}`));
+    const gone = await phase('delete', own, async () => {
+      if (options.set) await bare.send('PATCH', `${sets}/server`, { spec: { replicas: 0 } });
+      else await bare.each(count, (index) => bare.send('DELETE', `${path}/server-${index}`));
       if (options.restart) await bare.send('DELETE', `${path}/${NEWCOMER}`);
       await fleet.until((objects) => objects === 0, ALL_READY_MS);
     });
@@ -238,10 +244,17 @@ function follow(kubeconfigPath: string) {
 
 /** For each object. `own`: number of writes that the bench itself made. */
 function writesOf(counts: RequestCounts, count: number, own: number): { objects: number; events: number } {
-  const writes = [...counts].filter(([name, value]) => value > 0 && /^(POST|PUT|PATCH|APPLY|DELETE) /.test(name));
-  const ofObjects = writes.filter(([name]) => name.includes('virtualservers'));
-  const sum = (list: [string, number][]): number => list.reduce((total, [, value]) => total + value, 0);
-  return { objects: (sum(ofObjects) - own) / count, events: (sum(writes) - sum(ofObjects)) / count };
+  const of = (pattern: RegExp): number => sum(counts, new RegExp(`^(POST|PUT|PATCH|APPLY|DELETE) ${pattern.source}`));
+  return { objects: (of(/virtualservers(\/|$)/) - own) / count, events: of(/events$/) / count };
+}
+
+function requestsOfSet(counts: RequestCounts): string {
+  const [writes, looks] = [sum(counts, /^PATCH virtualserversets\/status$/), sum(counts, /^LIST virtualservers$/)];
+  return `${writes} writes of the set's status, ${looks} lists of VirtualServers`;
+}
+
+function sum(counts: RequestCounts, pattern: RegExp): number {
+  return [...counts].filter(([name]) => pattern.test(name)).reduce((total, [, value]) => total + value, 0);
 }
 
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;

@@ -8,6 +8,8 @@ export interface BenchOptions {
   idleSeconds: number;
   /** Also restarts the operator with all servers Ready, at the default rate of calls. */
   restart: boolean;
+  /** The servers are members of one VirtualServerSet, which is scaled from 0 to `count` and back. */
+  set: boolean;
   /** File for the figures, as `npm run performance` reads them. */
   json: string | undefined;
 }
@@ -22,6 +24,7 @@ export function parseOptions(args: string[]): BenchOptions {
       'idle-seconds': { type: 'string', default: '5' },
       'node-option': { type: 'string', multiple: true, default: [] },
       restart: { type: 'boolean', default: false },
+      set: { type: 'boolean', default: false },
       json: { type: 'string' },
     },
   });
@@ -29,7 +32,8 @@ export function parseOptions(args: string[]): BenchOptions {
     if (!/^[1-9]\d{0,5}$/.test(values[flag])) throw new Error(`--${flag} must be a whole number above 0`);
     return Number(values[flag]);
   };
-  const { restart, json, 'node-option': nodeOptions } = values;
+  const { restart, set, json, 'node-option': nodeOptions } = values;
   if (restart && json !== undefined) throw new Error('--json has the figures of one process: leave out --restart');
-  return { count: number('count'), idleSeconds: number('idle-seconds'), nodeOptions, restart, json };
+  if (set && (restart || json !== undefined)) throw new Error('--set goes with neither --restart nor --json');
+  return { count: number('count'), idleSeconds: number('idle-seconds'), nodeOptions, restart, set, json };
 }
