@@ -1,5 +1,8 @@
 /** One simulated run. The seed decides everything; the result is the number of lives and the violations. */
+import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { Simulation, type CancelEntry } from '../../src/simulator/index.ts';
+import { expiryOf } from '../../src/virtual-server/decision/expiry.ts';
+import { recordOf } from '../gen/records.ts';
 import { ApiServer } from './api-server.ts';
 import { SimDisk } from './disk.ts';
 import { drawProvider, Misfortunes, OTHER_ACCOUNT, OWN_ACCOUNT } from './misfortunes.ts';
@@ -68,6 +71,8 @@ const SUSPENDED_AFTER_LOOK = 0.2;
 const SETS_SEED = 0x5e75;
 const START = Date.parse('2026-01-01T00:00:00Z');
 const MINUTE = 60_000;
+/** For this long, nothing may be written to a world at rest (ms). */
+const REST_MS = 35 * MINUTE;
 /** Writing log lines takes time, so only one run in this many writes all of them, for the check on their content. */
 const LOGGED = 8;
 
@@ -182,7 +187,7 @@ class SimWorld {
     // More than an hour, so that hourly retries happen and the operator gives up on tasks that outlast it. An expiry in
     // this time can make room for a rollout, which replaces one server after the other.
     let changes = -1;
-    for (let round = 0; round < 12 || (round < 24 && changes < this.#api.servers.changes.length); round++) {
+    for (let round = 0; round < 12 || (round < 24 && this.#isRestless(changes)); round++) {
       changes = this.#api.servers.changes.length;
       this.#people.tidy();
       this.#sets?.people.tidy();
@@ -197,7 +202,7 @@ class SimWorld {
     const { servers, catalogs, sets } = this.#api;
     const [served, read, written] = [servers, catalogs, sets].map((store) => store.changes.length);
     const { writes } = this.#secrets;
-    await this.#pass(35 * MINUTE);
+    await this.#pass(REST_MS);
     for (const { object } of servers.changes.slice(served)) {
       this.#violations.push(
         `${object.metadata.namespace}/${object.metadata.name} was written although nothing had changed`,
@@ -210,6 +215,17 @@ class SimWorld {
     this.#violations.push(...orderedTwice(this.#api, this.#people), ...this.#secrets.violations);
     this.#violations.push(...(this.#sets?.watch.violations ?? []));
     this.#violations.push(...orderedOtherwise(this.#simulation, this.#orders, this.#api));
+  }
+
+  /** Whether an object was written after these changes, or will be soon because its server expires. */
+  #isRestless(changes: number): boolean {
+    const { servers } = this.#api;
+    const [from, to] = [this.#scheduler.now - 2 * MINUTE, this.#scheduler.now + REST_MS + 2 * MINUTE];
+    const expires = (object: VirtualServer): boolean => {
+      const end = expiryOf(object, recordOf(object)) ?? Infinity;
+      return end > from && end < to;
+    };
+    return servers.changes.length > changes || servers.list().some(expires);
   }
 
   end(): RunResult {
