@@ -91,6 +91,8 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
         body: options.body === undefined ? null : JSON.stringify(options.body),
         headersTimeout: 0,
         bodyTimeout: 0,
+        // undici closes the connection after a DELETE with a body, for servers that ignore the body.
+        ...(method === 'DELETE' && { reset: false }),
       });
       const date = Date.parse(String(answer.headers['date'] ?? ''));
       // A large body arrives long after its Date was set.

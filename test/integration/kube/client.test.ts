@@ -308,6 +308,17 @@ describe('every call', () => {
     expect(proxy.connections.total).toBeLessThanOrEqual(8);
   });
 
+  it('leaves its connection open after a DELETE with a body', async () => {
+    const http = createKubeHttp({ cluster: proxy.cluster, timeoutMs: 10_000 });
+    onTestFinished(() => http.close());
+    for (let n = 0; n < 3; n += 1) {
+      const { name, uid } = (await createOne()).metadata;
+      const path = `/apis/vps-operator.dev/v1alpha1/namespaces/${namespace}/virtualservers/${name}`;
+      await http.call({ method: 'DELETE', path, body: { preconditions: { uid } } });
+    }
+    expect(proxy.connections.total).toBe(1);
+  });
+
   it('ends at its deadline if no answer comes', async () => {
     const impatient = kubeWith({ cluster: proxy.cluster, timeoutMs: 200 });
     proxy.silent = true;
