@@ -54,6 +54,8 @@ export class ApiServer {
   lease: StoredLease | undefined;
   /** Number of etcd restores so far. */
   restores = 0;
+  /** When etcd was restored last (ms since the epoch); undefined: never. */
+  restoredAt: number | undefined;
   definition: DefinitionState = 'kept';
   /** Whether the CRD of sets is installed. Without finalizers on its objects, it is gone at once when it is deleted. */
   hasSets = true;
@@ -63,8 +65,10 @@ export class ApiServer {
   #uids = 0;
   /** Entry `n` is the backup after the first `n` changes of VirtualServers. */
   readonly #backups: Backup[] = [];
+  readonly #now: () => number;
 
   constructor(now: () => number) {
+    this.#now = now;
     const newVersion = (): string => this.newVersion();
     const newUid = (): string => `uid-${++this.#uids}`;
     const kindOfServers = { plural: SERVER_PLURAL, admit: () => this.#admit(), validate };
@@ -148,6 +152,7 @@ export class ApiServer {
     const backup = this.#backups[toChange];
     if (backup === undefined) throw new Error(`there was no change ${toChange}`);
     this.restores += 1;
+    this.restoredAt = this.#now();
     this.#version = backup.version;
     this.secrets.restore(backup.secrets);
     this.lease = backup.lease;

@@ -251,7 +251,7 @@ class SimWorld {
     api.hasPolicy = random.chance(WITH_POLICY);
     // What a process reads may be old when it acts on it, and another process may lead.
     const onLook = ({ suspend }: Sender): void => {
-      if (this.#isStormy && random.chance(SUSPENDED_AFTER_LOOK)) suspend(random.int(1_000, 40_000));
+      if (this.#isStormy && random.chance(SUSPENDED_AFTER_LOOK)) suspend(random.int(10_000, 30_000));
     };
     return {
       random,

@@ -75,6 +75,9 @@ export interface Sender {
 /** How long a look may justify an action. */
 const FRESH_MS = 30_000;
 
+/** Longer than every lease lasts (ms). */
+const RESTORED_MS = 300_000;
+
 /** The most writes to the members of one namespace that the API server may have to refuse in this time. */
 const MAX_REFUSALS = 150;
 const REFUSALS_MS = 600_000;
@@ -186,7 +189,9 @@ export class SetWatch {
   #judgeSend(what: string, { identity }: Sender, look: Look | undefined): Seen | undefined {
     const { api, now } = this.#parts;
     const holder = api.lease?.spec.holderIdentity;
-    if (identity !== undefined && holder !== identity && api.restores === 0)
+    // A restore gives the lease back to a former holder, while the last one still counts on it.
+    const isOfHolder = identity === undefined || holder === identity;
+    if (!isOfHolder && now() - (api.restoredAt ?? -Infinity) > RESTORED_MS)
       this.#report(`${what} was sent by ${identity} while ${holder ?? 'no process'} held the lease`);
     if (look?.objects === undefined) {
       this.#report(`${what} was sent without a live look at its set`);
