@@ -94,23 +94,24 @@ const firstOrderIsLost: Unusual = async (exchange, forward, stage) => {
   return jsonAnswer(503, {});
 };
 
+/** Begins with a set of members that have all settled. */
+async function beginWith(stage: Stage, members: readonly string[]): Promise<void> {
+  await begin(stage);
+  await stage.people.applySet('web', { replicas: members.length, template: template() });
+  for (const member of members) await stage.rests(member);
+  await settles(stage, members.length);
+}
+
 export const SETS: Readonly<Record<string, Scenario>> = {
   'set-scaled': {
     async act(stage) {
-      await begin(stage);
-      await stage.people.applySet('web', { replicas: 1, template: template() });
-      await stage.rests('web-0');
-      await settles(stage, 1);
+      await beginWith(stage, ['web-0']);
       await emptied(stage);
     },
   },
   'set-of-two': {
     async act(stage) {
-      await begin(stage);
-      await stage.people.applySet('web', { replicas: 2, template: template() });
-      await stage.rests('web-0');
-      await stage.rests('web-1');
-      await settles(stage, 2);
+      await beginWith(stage, ['web-0', 'web-1']);
       await stage.people.editSet({ replicas: 1 });
       await settles(stage, 1);
       await emptied(stage);
@@ -118,10 +119,7 @@ export const SETS: Readonly<Record<string, Scenario>> = {
   },
   'set-rolled-out': {
     async act(stage) {
-      await begin(stage);
-      await stage.people.applySet('web', { replicas: 1, template: template() });
-      await stage.rests('web-0');
-      await settles(stage, 1);
+      await beginWith(stage, ['web-0']);
       await stage.people.editSet({ template: template() });
       await stage.rests('web-1');
       await stage.gone('web-0');

@@ -153,9 +153,9 @@ function actionsOf(
     const owner = object.metadata.ownerReferences?.findIndex(({ uid }) => uid === set.metadata.uid) ?? 0;
     return { type: 'release', owner, ...versionOf(object) };
   });
-  for (const { object, ordinal } of alive) {
-    const patch = changesFor(set, object, ordinal);
-    if (patch !== undefined) quiet.push({ type: 'update', patch, ...versionOf(object) });
+  for (const member of alive) {
+    const patch = changesFor(set, member);
+    if (patch !== undefined) quiet.push({ type: 'update', patch, ...versionOf(member.object) });
   }
   const adopted = orphans.slice(0, Math.max(0, limits.replicas - slotsOf(members)));
   // The next step counts them.

@@ -10,6 +10,7 @@ import {
 import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
 import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
 import { nameOf } from './limits.ts';
+import type { Member } from './member.ts';
 import { revisionOf, shortName } from './revision.ts';
 
 /** The fields of a spec that may change after the order. */
@@ -98,16 +99,14 @@ export interface MemberPatch {
  */
 export function changesFor(
   set: VirtualServerSet,
-  member: VirtualServer,
-  ordinal: number | undefined,
+  { object, ordinal, createdFrom: revision }: Pick<Member, 'object' | 'ordinal' | 'createdFrom'>,
 ): MemberPatch | undefined {
-  const before = member.metadata.annotations?.[MEMBER_TEMPLATE_ANNOTATION];
-  const written = parse(before);
-  const next: Written = { ...writtenTo(set, ordinal), ...(written?.revision && { revision: written.revision }) };
+  const next: Written = { ...writtenTo(set, ordinal), ...(revision !== undefined && { revision }) };
   const text = JSON.stringify(next);
+  const before = object.metadata.annotations?.[MEMBER_TEMPLATE_ANNOTATION];
   if (before === text) return undefined;
   // An adopted object that no set wrote to keeps what it has.
-  const last = written ?? next;
+  const last = parse(before) ?? next;
   return {
     metadata: {
       labels: differences(last.labels, next.labels) as Record<string, string | null>,

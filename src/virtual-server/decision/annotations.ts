@@ -6,11 +6,9 @@ import { similarTo } from '../../base/similar.ts';
 const PREFIX = `${names.GROUP}/`;
 
 /** Every annotation of a VirtualServer in names.ts; the owner annotation belongs to connection Secrets instead. */
-const KNOWN: readonly string[] = [
-  ...Object.entries(names)
-    .filter(([constant]) => constant.endsWith('_ANNOTATION') && constant !== 'OWNER_ANNOTATION')
-    .map(([, name]) => name),
-];
+const KNOWN: readonly string[] = Object.entries(names)
+  .filter(([constant]) => constant.endsWith('_ANNOTATION') && constant !== 'OWNER_ANNOTATION')
+  .map(([, name]) => name);
 
 /** One sentence for each unknown annotation, with the annotation that was probably meant. */
 export function unknownAnnotations({ annotations = {} }: Pick<ObjectMeta, 'annotations'>): string[] {

@@ -7,6 +7,7 @@ import type { KubeHttp } from '../../../src/kube/http.ts';
 import { collectionOf } from '../../../src/kube/resource.ts';
 import { VIRTUAL_SERVERS } from '../../../src/virtual-server/resource.ts';
 import { planSet } from '../../../src/virtual-server-set/decision/plan.ts';
+import { memberOf } from '../../../src/virtual-server-set/decision/member.ts';
 import { changesFor, manifestOf } from '../../../src/virtual-server-set/decision/template.ts';
 import { adminHttp, createNamespace, kubectl, manifest } from '../kube/support.ts';
 
@@ -114,7 +115,7 @@ describe('labels and annotations of the template', () => {
     const member = await createClient(http, VIRTUAL_SERVERS).get(namespace, made.metadata.name);
     if (member === undefined) throw new Error('the member is gone');
     expect(member.metadata.annotations?.[MEMBER_TEMPLATE_ANNOTATION]?.length).toBeGreaterThan(14_000);
-    expect(changesFor(set, member, 19_999)).toBeUndefined();
+    expect(changesFor(set, memberOf(member, 19_999))).toBeUndefined();
   });
 
   it.each(['annotations', 'labels'])('are refused if the %s have one character more', async (what) => {
