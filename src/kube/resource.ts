@@ -20,8 +20,8 @@ export interface Resource<T extends KubeObject> {
 /** The annotations of a kind to keep in memory, each with its maximum number of characters. */
 export type KeptAnnotations = Readonly<Record<string, number>>;
 
-/** Maximum number of owners kept; usually there is one. */
-const MAX_OWNERS = 3;
+/** Maximum number of owners kept; usually there is one. A set recognizes its members by the one that is a controller. */
+const MAX_OWNERS = 16;
 
 /** Maximum number of mistyped annotations kept; a name has at most 317 characters. */
 const MAX_MISTYPED = 8;

@@ -15,7 +15,6 @@ export interface Members {
   perform(set: VirtualServerSet, action: SetAction): Promise<void>;
 }
 
-const JSON_PATCH = 'application/json-patch+json';
 const PAGE = { pageSize: 500, pageBytes: 8 * 1024 * 1024, objectBytes: 16 * 1024 * 1024 };
 
 export function createMembers(http: KubeHttp, resource: Resource<VirtualServer>): Members {
@@ -48,15 +47,10 @@ export function createMembers(http: KubeHttp, resource: Resource<VirtualServer>)
           await patch(action.patch.metadata, { spec: action.patch.spec });
           return;
         case 'release': {
-          // The cache has only parts of the other owners, so the list cannot be written as a whole.
-          const owner = `/metadata/ownerReferences/${action.owner}`;
-          const body = [
-            { op: 'test', path: '/metadata/uid', value: uid },
-            { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion },
-            { op: 'test', path: `${owner}/uid`, value: set.metadata.uid },
-            { op: 'remove', path: owner },
-          ];
-          await http.call({ method: 'PATCH', path, query, body, contentType: JSON_PATCH });
+          // What the operator keeps of an object does not have its owners in full.
+          const current = (await http.call({ method: 'GET', path })) as Pick<VirtualServer, 'metadata'>;
+          const owners = current.metadata.ownerReferences ?? [];
+          await patch({ ownerReferences: owners.filter((owner) => owner.uid !== set.metadata.uid) });
         }
       }
     },

@@ -126,7 +126,7 @@ export class SetReconciler implements Reconciler<VirtualServerSet> {
         log.info(fields, 'set acted on a member');
       } catch (error) {
         const failure = error as Error;
-        if (isOvertaken(failure, action)) log.debug({ ...fields, err: failure }, 'set was overtaken');
+        if (isOvertaken(failure)) log.debug({ ...fields, err: failure }, 'set was overtaken');
         else if (isRejection(failure)) {
           outcome.failure ??= failure;
           outcome.rejection ??= { action, message: failure.message };
@@ -154,8 +154,6 @@ const REJECTIONS: ReadonlySet<string> = new Set(['Invalid', 'Forbidden', 'Reject
 const isRejection = (error: Error): boolean => error instanceof KubeError && REJECTIONS.has(error.code);
 
 /** The object is another version than the plan saw, is gone, or has a name that was free. */
-function isOvertaken(error: unknown, { type }: SetAction): boolean {
-  if (!(error instanceof KubeError)) return false;
-  // A test of a JSON patch that fails answers 422.
-  return error.code === 'Conflict' || error.code === 'NotFound' || (error.code === 'Invalid' && type === 'release');
+function isOvertaken(error: Error): boolean {
+  return error instanceof KubeError && (error.code === 'Conflict' || error.code === 'NotFound');
 }

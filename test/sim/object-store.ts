@@ -35,13 +35,6 @@ export interface PatchBody {
   status?: object;
 }
 
-/** One operation of a JSON patch. */
-export interface PatchOperation {
-  op: 'test' | 'remove';
-  path: string;
-  value?: unknown;
-}
-
 /** The body of a DELETE: the version that is to be deleted. */
 export interface Preconditions {
   uid?: string | undefined;
@@ -133,24 +126,6 @@ export class ObjectStore<T extends Stored> {
     const edited = !isDeepStrictEqual(spec, object.spec);
     const generation = object.metadata.generation + (edited ? 1 : 0);
     return this.#replace(object, { ...object, spec, metadata: patched({ ...object.metadata, generation }, metadata) });
-  }
-
-  /** Applies a JSON patch; throws KubeError `Invalid` if a test fails. */
-  patchJson(namespace: string, name: string, operations: readonly PatchOperation[]): T {
-    const object = this.#existing(namespace, name);
-    const after = structuredClone<T>(object);
-    for (const { op, path, value } of operations) {
-      const keys = path.split('/').slice(1);
-      const last = keys.pop() ?? '';
-      const parent = keys.reduce<unknown>((at, key) => (at as Record<string, unknown> | undefined)?.[key], after);
-      const present = (parent as Record<string, unknown> | undefined)?.[last];
-      if (present === undefined || (op === 'test' && !isDeepStrictEqual(present, value)))
-        throw invalid(`testing path ${path} failed`);
-      if (op === 'remove' && Array.isArray(parent)) parent.splice(Number(last), 1);
-      else if (op === 'remove') Reflect.deleteProperty(parent as object, last);
-    }
-    if (after.metadata.ownerReferences?.length === 0) delete after.metadata.ownerReferences;
-    return this.#replace(object, after);
   }
 
   /** Replaces the status, like `kubectl replace --subresource=status` or a backup without status. */

@@ -19,15 +19,7 @@ import type { NewSecret, SecretChanges, SecretObject } from '../../src/kube/secr
 import type { EventInput } from '../../src/kube/events.ts';
 import type { Manifest } from '../gen/virtual-server.ts';
 import { notServed, type ApiServer, type SetSpecInput, type StoredLease } from './api-server.ts';
-import {
-  frozen,
-  keyOf,
-  type ObjectStore,
-  type PatchBody,
-  type PatchOperation,
-  type Preconditions,
-  type Stored,
-} from './object-store.ts';
+import { frozen, keyOf, type ObjectStore, type PatchBody, type Preconditions, type Stored } from './object-store.ts';
 
 /** The state that all pages of one list show. */
 interface Snapshot {
@@ -40,8 +32,6 @@ type Request = Pick<CallOptions, 'path' | 'method' | 'query' | 'body' | 'content
 
 /** Number of snapshots to keep; continue tokens of older ones have expired. */
 const KEPT = 8;
-
-const JSON_PATCH = 'application/json-patch+json';
 
 const OURS = `/apis/${API_VERSION}/`;
 
@@ -92,7 +82,7 @@ export class Routes {
   }
 
   #object({ store, namespace, name, part }: Place, request: Request, staleBy: number): unknown {
-    const { method = 'GET', body, contentType } = request;
+    const { method = 'GET', body } = request;
     if (!this.isServed(store)) throw notServed();
     if (name === undefined && method === 'GET') return this.#list(store, namespace, request, staleBy);
     if (namespace === undefined) throw new Error('the model supports writes only in namespaces');
@@ -101,7 +91,6 @@ export class Routes {
       store.delete(namespace, name, (body as { preconditions?: Preconditions } | undefined)?.preconditions);
       return undefined;
     }
-    if (contentType === JSON_PATCH) return store.patchJson(namespace, name, body as PatchOperation[]);
     if (method === 'PATCH')
       return store.patch(namespace, name, body as PatchBody, part === 'status' ? 'status' : 'object');
     return store.get(namespace, name) ?? notFound(name);

@@ -18,7 +18,14 @@
  * one of the versions of the set since the look. By the look, no more members are deleted than too many exist or the rollout
  * allows.
  */
-import { PAUSED_ANNOTATION, SERVER_PLURAL, SET_LABEL, SET_PLURAL, SET_SINGULAR } from '../../src/api/names.ts';
+import {
+  PAUSED_ANNOTATION,
+  SERVER_PLURAL,
+  SET_KIND,
+  SET_LABEL,
+  SET_PLURAL,
+  SET_SINGULAR,
+} from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { VirtualServerSet } from '../../src/api/virtual-server-set.ts';
 import { logFields } from '../../src/base/log-context.ts';
@@ -116,7 +123,8 @@ export class SetWatch {
     const { method = 'GET' } = request;
     if (namespace === undefined || part !== undefined) return undefined;
     if (method === 'GET') {
-      if (controller !== SET_SINGULAR) return undefined;
+      const isLook = store.plural === SET_PLURAL || name === undefined;
+      if (controller !== SET_SINGULAR || !isLook) return undefined;
       const since = this.#parts.now();
       const answered = (answer: unknown): void => {
         if (store.plural === SET_PLURAL) this.#read(reconcileID, answer as VirtualServerSet | undefined, since);
@@ -153,7 +161,8 @@ export class SetWatch {
   ): Follower {
     const { servers } = this.#parts.api;
     const { metadata: written, spec } = (body ?? {}) as PatchBody & { metadata?: { name?: string } };
-    const isAdoption = method === 'PATCH' && written?.ownerReferences !== undefined;
+    const owners = written?.ownerReferences ?? undefined;
+    const isAdoption = method === 'PATCH' && owners?.some(({ kind }) => kind === SET_KIND) === true;
     const what = `${method ?? ''} of ${namespace}/${name ?? written?.name ?? ''}`;
     const seen = isAdoption || method !== 'PATCH' ? this.#judgeSend(what, sender, look) : undefined;
     const judge = (before: VirtualServer | undefined, after: VirtualServer | undefined): void => {
@@ -161,7 +170,7 @@ export class SetWatch {
       else if (before === undefined) return;
       else if (method === 'DELETE') this.#judgeDelete(what, before, sender, seen);
       else if (isAdoption) this.#judgeAdoption(what, before, seen);
-      else if (Array.isArray(body)) this.#judgeRelease(what, before);
+      else if (owners !== undefined) this.#judgeRelease(what, before);
       else this.#judgeUpdate(what, before, spec ?? {});
     };
     return {

@@ -13,8 +13,7 @@ export interface Version {
 
 export type SetAction =
   | ({ type: 'adopt' } & Version)
-  /** `owner`: the place of the set in the list of owners. */
-  | ({ type: 'release'; owner: number } & Version)
+  | ({ type: 'release' } & Version)
   | ({ type: 'update'; patch: MemberPatch } & Version)
   | ({ type: 'delete' } & Version)
   | { type: 'create'; manifest: Manifest };

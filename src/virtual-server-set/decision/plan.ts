@@ -149,10 +149,7 @@ function actionsOf(
   { set, limits, members, alive, unresolved, blocked, missing, free, victims }: Situation,
   { orphans, released }: Groups,
 ): { quiet: SetAction[]; weighty: SetAction[] } {
-  const quiet: SetAction[] = released.map((object) => {
-    const owner = object.metadata.ownerReferences?.findIndex(({ uid }) => uid === set.metadata.uid) ?? 0;
-    return { type: 'release', owner, ...versionOf(object) };
-  });
+  const quiet: SetAction[] = released.map((object) => ({ type: 'release', ...versionOf(object) }));
   for (const member of alive) {
     const patch = changesFor(set, member);
     if (patch !== undefined) quiet.push({ type: 'update', patch, ...versionOf(member.object) });

@@ -72,7 +72,7 @@ function verdictOf(situation: Situation, progressAt: number): Verdict<ReadyReaso
   if (set.metadata.deletionTimestamp !== undefined) return { reason: 'Deleting', message: words.deleting(situation) };
   // An order in flight ends without you.
   const parked = unresolved.filter((member) => !hasTrait(member.unresolved?.reason, 'calm'));
-  if (parked.length > 0) return { reason: 'MemberUnresolved', message: words.unresolved(parked) };
+  if (parked.length > 0) return { reason: 'MemberUnresolved', message: words.unresolved(situation, parked) };
   if (blocked.length > 0) return { reason: 'MemberBlocked', message: words.blocked(situation) };
   if (rejection !== undefined) {
     const { action, message } = rejection;

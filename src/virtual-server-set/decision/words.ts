@@ -40,11 +40,17 @@ export function deleting({ set, members, unresolved }: Situation): string {
 }
 
 /** The member's own message has the command that resolves it, so it stands alone in front of the names. */
-export function unresolved(members: readonly Member[]): string {
+export function unresolved({ set, outdated }: Situation, members: readonly Member[]): string {
   const [first, ...others] = members;
-  const own = first?.unresolved === undefined ? '' : note(first, first.unresolved);
+  const own = first?.unresolved === undefined ? '' : note(first, first.unresolved) + abandoned(set, outdated, first);
   const also = others.length === 0 ? '' : ` Also unresolved: ${list(others.map(({ name }) => name))}`;
   return `The set orders nothing while a member is unresolved. ${own}${also}`;
+}
+
+/** Without its deletion, an answer that nothing was ordered would order a server that the set then replaces. */
+function abandoned({ metadata: { namespace } }: VirtualServerSet, outdated: readonly Member[], member: Member): string {
+  if (member.unresolved?.reason !== 'CreateOutcomeUnknown' || !outdated.includes(member)) return '';
+  return ` It has an earlier template. If you do not want its server, first run \`kubectl delete vps ${member.name} -n ${namespace} --wait=false\``;
 }
 
 /** The member's message is about its own spec, which the next rollout would replace. */

@@ -193,7 +193,7 @@ async function setStep(http: KubeHttp, namespace: string, random: Random): Promi
     if (kind <= 2) return perform({ type: 'create', manifest: manifestOf(set, ordinal) });
     if (kind === 3) return perform({ type: 'delete', ...version });
     if (kind === 4) return perform({ type: 'adopt', ...version });
-    if (kind === 5) return perform({ type: 'release', owner: isWrong ? 1 : 0, ...version });
+    if (kind === 5) return perform({ type: 'release', ...version });
     if (kind === 6) {
       const labels = { tier: value === 0 ? null : `t${value}` };
       const spec = { sshCheck: value > 1 ? 'Proxy' : 'None', connectionSecretName: value === 1 ? null : `c${value}` };
@@ -218,7 +218,7 @@ async function setStep(http: KubeHttp, namespace: string, random: Random): Promi
   ];
 }
 
-it.each([1, 2])('the model answers the steps of a set like a real API server (seed %i)', async (seed) => {
+it.each([2, 3])('the model answers the steps of a set like a real API server (seed %i)', async (seed) => {
   const namespace = `sets-${process.pid}-${seed}`;
   const sides = [
     { http: withoutNetwork(new ApiServer(() => 0)), random: new Random(seed) },

@@ -82,10 +82,17 @@ it('releases a member without its label, keeps its other owners, and adopts it a
   const { reconcile, names, patch, member } = await setWorld({ replicas: 1, paused: false });
   await reconcile();
   const { metadata } = await member('web-0');
-  const other = { apiVersion: 'v1', kind: 'ConfigMap', name: 'notes', uid: 'uid-of-notes' };
-  await patch('web-0', { metadata: { labels: null, ownerReferences: [other, ...(metadata.ownerReferences ?? [])] } });
+  const others = ['a', 'b', 'c', 'd'].map((name) => ({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    name,
+    uid: `uid-of-${name}`,
+  }));
+  await patch('web-0', {
+    metadata: { labels: null, ownerReferences: [...others, ...(metadata.ownerReferences ?? [])] },
+  });
   await reconcile();
-  expect((await member('web-0')).metadata.ownerReferences).toMatchObject([other]);
+  expect((await member('web-0')).metadata.ownerReferences).toEqual(others);
   expect(await names()).toEqual(['web-0', 'web-1']);
   await patch('web', { spec: { replicas: 2 } });
   await patch('web-0', { metadata: { labels: { [SET_LABEL]: 'web' }, ownerReferences: null } });

@@ -127,6 +127,17 @@ describe('the reconciler of sets', () => {
     expect(reasons).toEqual(['MemberRejected']);
   });
 
+  it('shows that a policy rejects the release of a member, and creates the next one all the same', async () => {
+    const own = member(webSet({ replicas: 1 }), 0);
+    const unlabelled = { ...own, metadata: { ...own.metadata, labels: {} } };
+    const refused = ({ type }: SetAction): Promise<void> =>
+      type === 'release' ? Promise.reject(new KubeError('Invalid', 'denied by a policy')) : Promise.resolve();
+    const { visit, done, reasons } = reconciling({ replicas: 1, objects: [unlabelled], perform: refused });
+    await expect(visit()).rejects.toThrow('denied by a policy');
+    expect(done).toEqual(['create web-1']);
+    expect(reasons).toEqual(['MemberRejected']);
+  });
+
   it('reports a step in one Event', async () => {
     const { visit, events } = reconciling();
     await visit();

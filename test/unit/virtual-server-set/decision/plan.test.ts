@@ -80,6 +80,15 @@ describe('scaling up', () => {
     },
   );
 
+  it.each<[string, MemberShape, boolean]>([
+    ['with an earlier template, how to give it up', { ...OLD, reason: 'CreateOutcomeUnknown' }, true],
+    ['with the present template, nothing of the kind', { reason: 'CreateOutcomeUnknown' }, false],
+    ['with an earlier template that may run, nothing of the kind', { ...OLD, reason: 'TaskNotFound' }, false],
+  ])('says of an unresolved member %s', (_case, shape, isSaid) => {
+    const command = 'first run `kubectl delete vps web-0 -n default --wait=false`';
+    expect(messageOf(plan({ replicas: 1 }, [shape])).includes(command)).toBe(isSaid);
+  });
+
   it('stops while the answer to an order may still come, but needs nobody', () => {
     const flying = plan({ replicas: 3 }, [{ reason: 'CreateInFlight' }]);
     expect([does(flying), reasonOf(flying), flying.status.unresolvedReplicas]).toEqual([[], 'Scaling', 1]);
