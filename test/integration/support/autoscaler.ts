@@ -7,7 +7,7 @@ import type { World } from './world.ts';
 interface Hpa {
   spec: {
     scaleTargetRef: object;
-    metrics: { type: string; external: { metric: object; target: object } }[];
+    metrics: { type: string; external: { metric: { name: string }; target: object } }[];
   };
   status?: {
     currentReplicas?: number;
@@ -18,17 +18,27 @@ interface Hpa {
 
 const EXAMPLE = join(import.meta.dirname, '../../../examples/sets/autoscaler.yaml');
 
-/** Scales from 1 to 3, without the pauses of the example; `target` replaces the example's target of 100 for each member. */
-export async function createAutoscaler(world: World, target?: object) {
+interface AutoscalerOptions {
+  /** Default: the example's target of 100 for each member. */
+  target?: object;
+  /** The metric describes an Ingress instead of nothing in the cluster. */
+  ofIngress?: boolean;
+}
+
+/** Scales from 1 to 3, without the pauses of the example. */
+export async function createAutoscaler(world: World, { target: given, ofIngress = false }: AutoscalerOptions = {}) {
   const example = parse(await readFile(EXAMPLE, 'utf8')) as Hpa;
   const spec = {
     ...example.spec,
     minReplicas: 1,
     maxReplicas: 3,
-    metrics: example.spec.metrics.map(({ type, external }) => ({
-      type,
-      external: { ...external, ...(target && { target }) },
-    })),
+    metrics: example.spec.metrics.map(({ external: { metric, target } }) => {
+      const measured = { metric, target: given ?? target };
+      const describedObject = { apiVersion: 'networking.k8s.io/v1', kind: 'Ingress', name: 'web' };
+      return ofIngress
+        ? { type: 'Object', object: { ...measured, describedObject } }
+        : { type: 'External', external: measured };
+    }),
     behavior: { scaleDown: { stabilizationWindowSeconds: 0 } },
   };
   const path = `/apis/autoscaling/v2/namespaces/${world.namespace}/horizontalpodautoscalers`;

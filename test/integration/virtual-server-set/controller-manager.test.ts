@@ -13,7 +13,7 @@ import { startControlPlane, type ControlPlane } from '../../../tools/control-pla
 import { installOperatorIdentity } from '../../../tools/control-plane/operator-identity.ts';
 import { virtualServer } from '../../gen/virtual-server.ts';
 import { createAutoscaler } from '../support/autoscaler.ts';
-import { startExternalMetrics, type ExternalMetrics } from '../support/external-metrics.ts';
+import { startMetricsAdapter, type MetricsAdapter } from '../support/metrics-adapter.ts';
 import { holdCancellations } from '../support/cancellations.ts';
 import { createSet } from '../support/sets.ts';
 import { createWorld, type World } from '../support/world.ts';
@@ -21,7 +21,7 @@ import { createWorld, type World } from '../support/world.ts';
 let controlPlane: ControlPlane;
 let operatorKubeconfigPath: string;
 let http: KubeHttp;
-let metrics: ExternalMetrics;
+let metrics: MetricsAdapter;
 
 beforeAll(async () => {
   const controllers = ['horizontal-pod-autoscaler-controller'];
@@ -33,7 +33,7 @@ beforeAll(async () => {
   controlPlane = await startControlPlane({ controllerManager: { controllers, flags } });
   operatorKubeconfigPath = await installOperatorIdentity(controlPlane.kubeconfigPath);
   http = createKubeHttp({ cluster: loadCluster(controlPlane.kubeconfigPath) });
-  metrics = await startExternalMetrics(http);
+  metrics = await startMetricsAdapter(http);
 });
 afterAll(async () => {
   metrics.stop();
@@ -70,14 +70,17 @@ const names = async (kubectl: Kubectl): Promise<string[]> =>
   (await kubectl('get', 'vps', '--output=jsonpath={.items[*].metadata.name}')).split(' ').filter(Boolean);
 
 describe.concurrent('the horizontal pod autoscaler', () => {
-  it.concurrent('scales a set up and down by an external metric per member', async ({ expect, onTestFinished }) => {
+  it.concurrent.for([
+    { what: 'an external metric', ofIngress: false },
+    { what: 'a metric of an Ingress', ofIngress: true },
+  ])('scales a set up and down by $what per member', async ({ ofIngress }, { expect, onTestFinished }) => {
     const active = {
       AbleToScale: expect.stringMatching(/^True/) as string,
       ScalingActive: expect.stringMatching(/^True/) as string,
     };
     const { world, get, waitForReason } = await setWorld(onTestFinished, { replicas: 1 });
     metrics.set(world.namespace, 100);
-    const autoscaler = await createAutoscaler(world);
+    const autoscaler = await createAutoscaler(world, { ofIngress });
     await expect.poll(autoscaler.status).toMatchObject({ currentReplicas: 1, desiredReplicas: 1, conditions: active });
     expect(ledger(world)).toEqual([1, 0, 1]);
 
@@ -103,7 +106,7 @@ describe.concurrent('the horizontal pod autoscaler', () => {
     async ({ expect, onTestFinished }) => {
       const { world } = await setWorld(onTestFinished, { replicas: 1 });
       metrics.set(world.namespace, 250);
-      const autoscaler = await createAutoscaler(world, { type: 'Value', value: '100' });
+      const autoscaler = await createAutoscaler(world, { target: { type: 'Value', value: '100' } });
       const failed = expect.stringMatching(/^False: .*no pods/) as string;
       await expect.poll(autoscaler.status).toMatchObject({ currentReplicas: 1, conditions: { ScalingActive: failed } });
       expect(ledger(world)).toEqual([1, 0, 1]);
