@@ -171,50 +171,9 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'leaves the identifier to the mirror of an object that is being deleted',
     file: 'src/virtual-server/decision/settle/task.ts',
-    find: "const isOnItsWay = isSame && verdict.reason === 'Creating';",
-    replace: 'const isOnItsWay = true;',
+    find: "const isInMirror = verdict.reason === 'Creating' && record.account === known.account && !isRefused;",
+    replace: 'const isInMirror = true;',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/settle'],
-  },
-  {
-    name: 'leaves the task to a mirror that does not have it',
-    file: 'src/virtual-server/decision/record.ts',
-    find: 'mirror.task === merged.task && (',
-    replace: '(',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/record.test.ts'],
-  },
-  {
-    name: 'leaves the identifier to a status that the API server refuses',
-    file: 'src/virtual-server/decision/record.ts',
-    find: '|| named?.told !== true)',
-    replace: '|| true)',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/record.test.ts'],
-  },
-  {
-    name: 'believes what the task of an earlier order has named',
-    file: 'src/virtual-server/decision/record.ts',
-    find: 'named.attempt === record.attempt && ',
-    replace: '',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/record.test.ts'],
-  },
-  {
-    name: 'cancels a server whose identifier only memory has',
-    file: 'src/virtual-server/decision/checks/cancellation.ts',
-    find: "notYetRecorded(view) ?? notYetOrGone(view, 'deleteServer')",
-    replace: "notYetOrGone(view, 'deleteServer')",
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/property.test.ts'],
-  },
-  {
-    name: 'writes a connection Secret for a server whose identifier only memory has',
-    file: 'src/virtual-server/decision/checks/living.ts',
-    find: 'object.spec.connectionSecretName === undefined ? undefined : notYetRecorded(view)',
-    replace: 'undefined',
-  },
-  {
-    name: 'keeps an accepted task in memory and journal only',
-    file: 'src/virtual-server/decision/settle/create.ts',
-    find: 'return { ...goes, status, events: eventsOf(object.status, status) };',
-    replace: 'return { ...goes, events: eventsOf(object.status, status) };',
-    tests: ['--project', 'unit', 'test/unit/virtual-server/decision/settle/create.test.ts'],
   },
   {
     name: 'forgets an accepted task when its record write conflicts',
@@ -1109,9 +1068,9 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'delays the first poll by an interval',
     file: 'src/virtual-server/decision/settle/create.ts',
-    find: 'const goes = goOn({ ...memo, failures: 0, toldAt: facts.monotonic });',
+    find: 'const goes = goOn({ ...memo, failures: 0 }, { record });',
     replace:
-      'const goes = { ...goOn({ ...memo, failures: 0, toldAt: facts.monotonic }), again: false, requeueAfterMs: facts.timing.pollMs };',
+      'const goes = { ...goOn({ ...memo, failures: 0 }, { record }), again: false, requeueAfterMs: facts.timing.pollMs };',
     tests: ['--project', 'unit', 'test/unit/virtual-server/decision/settle/create.test.ts'],
   },
   {

@@ -14,7 +14,7 @@ import {
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { currentReason } from '../../controller/conditions.ts';
 import { isPaused } from './inputs.ts';
-import type { Action, AttemptNote, Memo } from './types.ts';
+import type { Action, AttemptNote } from './types.ts';
 
 export type RecordView =
   /** Nothing was ever attempted for this object. */
@@ -38,7 +38,7 @@ export function holdsSomething(record: ServerRecord): boolean {
 }
 
 /** What is known about this object's server, from every place that stores it. */
-export function viewRecord(object: VirtualServer, notes: readonly AttemptNote[], named?: Memo['named']): RecordView {
+export function viewRecord(object: VirtualServer, notes: readonly AttemptNote[]): RecordView {
   const { uid, annotations, finalizers } = object.metadata;
   const copies = copiesOf(object);
   const { parsed, own, mirror } = copies;
@@ -59,42 +59,25 @@ export function viewRecord(object: VirtualServer, notes: readonly AttemptNote[],
     }
     return finalizers?.includes(FINALIZER) === true ? { kind: 'missing' } : { kind: 'none' };
   }
-  const noted = withNotes(copies.merged, notes, uid);
-  if ('problem' in noted) return { kind: 'conflict', ...noted };
-  const merged = withNamed(noted, named);
+  const merged = withNotes(copies.merged, notes, uid);
+  if ('problem' in merged) return { kind: 'conflict', ...merged };
   const held = finalizers?.includes(FINALIZER) === true || object.metadata.deletionTimestamp !== undefined;
   // A different key order is not a change, or two versions that run in turn would keep rewriting the record.
-  const isWritten =
-    own !== undefined && formatRecord(ofAnnotation(object, copies, merged, named)) === formatRecord(own);
+  const isWritten = own !== undefined && formatRecord(ofAnnotation(object, own, merged)) === formatRecord(own);
   return { kind: 'own', record: merged, stale: !isWritten || !held || isOutlived(mirror, merged) };
 }
 
-/** Adds the server that the task has named, until the object says it. */
-function withNamed(record: ServerRecord, named: Memo['named']): ServerRecord {
-  const isOfOrder = named !== undefined && named.attempt === record.attempt && named.task === record.task;
-  return isOfOrder && record.identifier === undefined ? { ...record, identifier: named.identifier } : record;
-}
-
 /**
- * What the annotation has to say. While the server is being created, the mirror alone may have the task, and memory alone
- * the identifier: the attempt in the annotation and the task in the mirror lead to both. The write that records the
- * fingerprint adds them. A paused or deleted object may wait for a long time, so its annotation gets them at once. So does
- * an object whose mirror does not keep them, because the API server refuses its status.
+ * What the annotation has to say. While the server is being created, the mirror alone may have the identifier: the task
+ * in the annotation leads to it. The write that records the fingerprint adds it. A paused or deleted object may wait for
+ * a long time, so its annotation gets the identifier at once.
  */
-function ofAnnotation(
-  object: VirtualServer,
-  { own, mirror }: Copies,
-  merged: ServerRecord,
-  named: Memo['named'],
-): ServerRecord {
-  const isOnItsWay = own?.attempt !== undefined && own.attempt === mirror?.attempt && own.identifier === undefined;
+function ofAnnotation(object: VirtualServer, own: ServerRecord, merged: ServerRecord): ServerRecord {
+  const isOnItsWay = own.task !== undefined && own.identifier === undefined;
   const waits = isPaused(object) || object.metadata.deletionTimestamp !== undefined;
   if (!isOnItsWay || waits || currentReason(object.status?.conditions) !== 'Creating') return merged;
-  const isKept = mirror.task === merged.task && (mirror.identifier === merged.identifier || named?.told !== true);
-  if (!isKept) return merged;
-  const { identifier: _identifier, ...withTask } = merged;
-  const { task: _task, ...withoutTask } = withTask;
-  return own.task === undefined ? withoutTask : withTask;
+  const { identifier: _identifier, ...rest } = merged;
+  return rest;
 }
 
 /** As much of the object's own record as can be read, even if annotation and mirror contradict each other. */

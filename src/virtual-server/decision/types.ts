@@ -47,10 +47,6 @@ export interface Memo {
   taskComplete?: string;
   /** The task, polled with this account, has named this server. */
   vouched?: { identifier: string; account: string };
-  /**
-   * The task of this order has named this server, which the object may not say yet. `told`: the status was to say it.
-   */
-  named?: { attempt: string | undefined; task: number | undefined; identifier: string; told: boolean };
   /** When the status last told the progress of the task, on the monotonic clock (ms). */
   toldAt?: number | undefined;
   /** The inputs when the provider was last asked about the task or the server, whatever it answered. */

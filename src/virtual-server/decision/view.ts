@@ -3,7 +3,7 @@ import type { ReadyReason } from '../../api/conditions.ts';
 import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { adoptionOf, inputsOf, saysGone, type Adoption } from './inputs.ts';
-import { knownRecord, viewRecord, type RecordView } from './record.ts';
+import { viewRecord, type RecordView } from './record.ts';
 import { isProvisioned } from './status.ts';
 import type { Action, Facts, Memo } from './types.ts';
 
@@ -29,7 +29,7 @@ export function withMemo<V extends View>(view: V, memo: Memo): V {
 }
 
 export function lookAt(object: VirtualServer, facts: Facts): View {
-  const record = viewRecord(object, facts.notes, facts.memo.named);
+  const record = viewRecord(object, facts.notes);
   return {
     object,
     facts,
@@ -70,15 +70,6 @@ export function withoutCredentials(view: View, action: Action['type']): Action |
 /** The action that must come before this call; undefined if the call can be made now. */
 export function notYet(view: View, action: Action['type']): Action | undefined {
   return notDue(view, action) ?? withoutCredentials(view, action);
-}
-
-/**
- * Writes down an identifier that only memory has, which nothing but a look at the server may rely on: a DELETE and a
- * connection Secret must not outlive what the object says. Undefined if the object says it.
- */
-export function notYetRecorded({ object, own }: OwnView): Action | undefined {
-  if (knownRecord(object)?.identifier === own.identifier) return undefined;
-  return { type: 'record', record: own, why: 'restored' };
 }
 
 /** Like `notYet`; but if no key is left to ask the provider with, your annotation that the server is gone is enough. */

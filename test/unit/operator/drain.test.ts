@@ -21,7 +21,6 @@ async function setUp() {
   const claimed = Promise.withResolvers<undefined>();
   const answer = Promise.withResolvers<undefined>();
   const records: string[] = [];
-  const mirrors: unknown[] = [];
   let creates = 0;
   const object = web();
   const kube = fakeKube({
@@ -35,7 +34,6 @@ async function setUp() {
       return { ...object, metadata: { ...metadata, annotations: annotations as Record<string, string> } };
     },
     writeStatus: ({ resourceVersion }, _previous, status) => {
-      mirrors.push(status.record);
       const annotations = { [RECORD_ANNOTATION]: records.at(-1) ?? '' };
       const metadata = {
         ...object.metadata,
@@ -82,12 +80,12 @@ async function setUp() {
     probe: () => Promise.reject(new Error('nothing asks for an SSH server here')),
     connections: new ConnectionSecrets({ secrets: undefined, kube, leads: () => true, log }),
   });
-  return { visits, object, claimed: claimed.promise, answer, records, mirrors, creates: () => creates };
+  return { visits, object, claimed: claimed.promise, answer, records, creates: () => creates };
 }
 
 describe('drain', () => {
   it('waits for a visit whose claim is still being written, its create and its record', async () => {
-    const { visits, object, claimed, answer, mirrors, creates } = await setUp();
+    const { visits, object, claimed, answer, records, creates } = await setUp();
     const visit = visits.visit(object);
     await claimed;
     let drained = false;
@@ -98,7 +96,7 @@ describe('drain', () => {
     answer.resolve(undefined);
     await drain;
     expect(creates()).toBe(1);
-    expect(mirrors.at(-1)).toMatchObject({ attempt: 'a1', task: 7 });
+    expect(JSON.parse(records.at(-1) ?? '')).toMatchObject({ attempt: 'a1', task: 7 });
     await visit;
   });
 

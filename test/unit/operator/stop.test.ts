@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { FINALIZER } from '../../../src/api/names.ts';
+import { FINALIZER, RECORD_ANNOTATION } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
 import { Operator } from '../../../src/operator.ts';
@@ -60,7 +60,8 @@ async function setUp() {
     timers.advance(ms);
     await settled();
   };
-  const task = (): number | undefined => object.status?.record?.task;
+  const task = (): unknown =>
+    (JSON.parse(object.metadata.annotations?.[RECORD_ANNOTATION] ?? '{}') as { task?: number }).task;
   return { answer, stop, pass, task, stopped: () => stopped };
 }
 

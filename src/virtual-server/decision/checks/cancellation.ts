@@ -6,7 +6,7 @@ import { SET_KIND } from '../../../api/names.ts';
 import { isSameAccount } from '../account.ts';
 import { isInDoubt, recognizeFor } from '../doubt.ts';
 import type { Action, Outcome } from '../types.ts';
-import { accountOf, notYetOrGone, notYetRecorded, type OwnView } from '../view.ts';
+import { accountOf, notYetOrGone, type OwnView } from '../view.ts';
 
 /**
  * The operator reads and recognizes the server first, since another server may have got the identifier. It then reads
@@ -15,7 +15,7 @@ import { accountOf, notYetOrGone, notYetRecorded, type OwnView } from '../view.t
  * garbage collector. If the deletion of all VirtualServers is allowed, so is that of members.
  */
 export function cancellation(view: OwnView, identifier: string): Action {
-  const first = notYetRecorded(view) ?? notYetOrGone(view, 'deleteServer');
+  const first = notYetOrGone(view, 'deleteServer');
   if (first !== undefined) return first;
   const { own: record, facts } = view;
   if (facts.cancellation?.identifier !== identifier) return { type: 'gather', what: 'server' };

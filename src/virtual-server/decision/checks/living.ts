@@ -4,7 +4,7 @@ import { cancellation } from './cancellation.ts';
 import { isToExpire } from '../expiry.ts';
 import { isProvisioned } from '../status.ts';
 import type { Action } from '../types.ts';
-import { notYet, notYetRecorded, withoutCredentials, type OwnView } from '../view.ts';
+import { notYet, withoutCredentials, type OwnView } from '../view.ts';
 
 /** The same guards as for a deletion: a live read, the lease, one holder, protection. */
 export function serverIsToExpire(view: OwnView): Action | undefined {
@@ -21,7 +21,6 @@ export function serverIsHeld(view: OwnView): Action | undefined {
   if (own.identifier === undefined) return undefined;
   // Fill in a wiped status at once, unless the last call failed.
   const known = isProvisioned(object.status) || facts.memo.failures > 0;
-  const writes = object.spec.connectionSecretName === undefined ? undefined : notYetRecorded(view);
-  const first = writes ?? (known ? notYet(view, 'readServer') : withoutCredentials(view, 'readServer'));
+  const first = known ? notYet(view, 'readServer') : withoutCredentials(view, 'readServer');
   return first ?? { type: 'readServer', record: own, identifier: own.identifier };
 }

@@ -23,7 +23,7 @@ export function settleCreate(at: View, record: ServerRecord, result: CreateOutco
   const { facts } = at;
   switch (result.kind) {
     case 'created':
-      return created(at, record, result.task);
+      return created(at, { ...record, task: result.task }, result.task);
     case 'notCreated': {
       const left = withoutAttempt(record);
       const verdict = {
@@ -53,18 +53,16 @@ export function settleCreate(at: View, record: ServerRecord, result: CreateOutco
   }
 }
 
-/**
- * Writes the task into the mirror only (record.ts), and polls the task at once: the sooner the identifier is known, the
- * less can be mistaken for the server.
- */
-function created({ object, facts }: View, claimed: ServerRecord, task: number): Next {
+/** Polls the task at once: the sooner the identifier is known, the less can be mistaken for the server. */
+function created({ object, facts }: View, record: ServerRecord, task: number): Next {
   const { next: _next, failures: _failures, ...memo } = facts.memo;
-  const record = { ...claimed, task };
+  const goes = goOn({ ...memo, failures: 0 }, { record });
+  const { record: _record, conditions: _conditions, observedGeneration: _generation, ...fields } = object.status ?? {};
+  if (Object.keys(fields).length === 0) return goes;
   const verdict = {
     reason: 'Creating',
     message: `Order accepted (task ${task}); the server is being created`,
   } as const;
   const status = compose(object, { record, fields: { task: taskField(task, undefined) }, verdict }, facts.now);
-  const goes = goOn({ ...memo, failures: 0, toldAt: facts.monotonic });
   return { ...goes, status, events: eventsOf(object.status, status) };
 }

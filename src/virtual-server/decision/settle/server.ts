@@ -104,7 +104,7 @@ function seen(at: View, known: ServerRecord, current: ServerRecord, found: Extra
   const verdict = reached?.verdict ?? verdictOf(server);
   const available = verdict.reason === 'Available';
   const record = available ? withReadyAt(object, current, facts) : current;
-  const { named: _named, ...memo } = recognized(facts.memo);
+  const memo = recognized(facts.memo);
   const rests = available && connection?.state !== 'failed';
   const pause = rests ? facts.timing.resyncMs : facts.timing.pollMs;
   const plan = { action: 'readServer', afterMs: jittered(pause, facts) } as const;

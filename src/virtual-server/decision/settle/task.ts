@@ -14,7 +14,7 @@ import { accountOf, isOverdue, withMemo, type View } from '../view.ts';
 import { namesOf, resolveAdvice, taskInUse, taskNotVisible, unprovenTask } from '../words.ts';
 
 export function settleTask(asked: View, record: ServerRecord, outcome: Outcome): Next {
-  const { vouched: _vouched, ...memo } = asked.facts.memo;
+  const { vouched: before, ...memo } = asked.facts.memo;
   const at = withMemo(asked, memo);
   switch (outcome.type) {
     case 'pending':
@@ -25,13 +25,16 @@ export function settleTask(asked: View, record: ServerRecord, outcome: Outcome):
         return goOn({ ...memo, readInstead: { why: 'renamed', named: outcome.identifier ?? '' } });
       if ('verdict' in named)
         return retryLater(at, 'pollTask', { record, verdict: named.verdict }, at.facts.timing.pollMs);
-      const knowing = withMemo(at, knowingServer(at, named));
-      const isSame = named.account === record.account;
-      if (outcome.type === 'pending') return pending(knowing, named, outcome.status, isSame);
-      const { readInstead: _readInstead, ...rest } = withoutDenials(knowing.facts.memo);
+      const vouched = vouchedBy(at, named);
+      if (outcome.type === 'pending') {
+        // The API server has refused the status that was to keep the identifier.
+        const isRefused = before !== undefined && before.identifier === named.identifier;
+        return pending(withMemo(at, vouched), named, outcome.status, { known: record, isRefused });
+      }
+      const { readInstead: _readInstead, ...rest } = withoutDenials(vouched);
       return goOn(
         { ...rest, failures: 0, taskComplete: named.identifier ?? outcome.identifier },
-        isSame ? {} : { record: named },
+        named === record ? {} : { record: named },
       );
     }
     case 'taskNotFound':
@@ -79,13 +82,10 @@ function withIdentifier(at: View, record: ServerRecord, identifier: string | und
 }
 
 /** The memo after a task has named a server. */
-function knowingServer({ facts }: View, { attempt, task, identifier }: ServerRecord): Memo {
-  if (identifier === undefined) return facts.memo;
+function vouchedBy({ facts }: View, { identifier }: ServerRecord): Memo {
   const account = accountOf(facts);
-  const { named: before } = facts.memo;
-  const told = before?.told === true && before.identifier === identifier && before.attempt === attempt;
-  const named = { attempt, task, identifier, told };
-  return { ...facts.memo, named, ...(account !== undefined && { vouched: { identifier, account } }) };
+  if (identifier === undefined || account === undefined) return facts.memo;
+  return { ...facts.memo, vouched: { identifier, account } };
 }
 
 const shorten = (text: string): string => (text.length > 64 ? `${cut(text, 64)}...` : text);
@@ -99,8 +99,14 @@ function mistaken(at: View, record: ServerRecord, problem: string): Next {
   );
 }
 
-/** `isSame`: the task was polled with the account of the record. */
-function pending(at: View, record: ServerRecord, message: string | undefined, isSame: boolean): Next {
+/** `known`: the record before the task answered. `isRefused`: the mirror cannot be written. */
+function pending(
+  at: View,
+  record: ServerRecord,
+  message: string | undefined,
+  { known, isRefused }: { known: ServerRecord; isRefused: boolean },
+): Next {
+  const isNew = record !== known;
   const settling = withMemo(at, withoutTaskDenials(at.facts.memo));
   const { object, facts, deleting } = settling;
   const task = record.task ?? 0;
@@ -108,7 +114,7 @@ function pending(at: View, record: ServerRecord, message: string | undefined, is
   const failed = saysFailure(message);
   // The task may never end, or its number may belong to another order now. Reading the server itself can tell.
   if ((overdue || failed) && record.identifier !== undefined && facts.memo.readInstead === undefined) {
-    return goOn({ ...facts.memo, readInstead: { why: 'overdue', message } }, { record });
+    return goOn({ ...facts.memo, readInstead: { why: 'overdue', message } }, isNew ? { record } : {});
   }
   const verdict = verdictOf(object, record, message, {
     deleting: deleting ? object.spec.deletionPolicy : undefined,
@@ -116,16 +122,15 @@ function pending(at: View, record: ServerRecord, message: string | undefined, is
     failed,
   });
   const parts = { record, fields: { task: taskField(task, message) }, verdict };
-  if (overdue) return retryLater(settling, 'pollTask', parts, facts.timing.pollMs, isSame ? undefined : record);
+  if (overdue) return retryLater(settling, 'pollTask', parts, facts.timing.pollMs, isNew ? record : undefined);
   const plan = { action: 'pollTask', afterMs: jittered(facts.timing.pollMs, facts) } as const;
-  const memo = { ...facts.memo, failures: 0 };
-  const isOnItsWay = isSame && verdict.reason === 'Creating';
-  if (isOnItsWay && isToldAlready(settling, task)) {
-    const { status: _status, ...silent } = rest(settling, parts, plan, memo);
-    return silent;
-  }
-  const told = { toldAt: facts.monotonic, ...(memo.named && { named: { ...memo.named, told: true } }) };
-  return rest(settling, parts, plan, { ...memo, ...told }, isOnItsWay ? undefined : record);
+  // The annotation may lack the identifier while the server is being created (record.ts): one write less.
+  const isInMirror = verdict.reason === 'Creating' && record.account === known.account && !isRefused;
+  const memo = { ...facts.memo, failures: 0, toldAt: facts.monotonic };
+  const next = rest(settling, parts, plan, memo, isNew && !isInMirror ? record : undefined);
+  if (isNew || verdict.reason !== 'Creating' || !isToldAlready(settling, task)) return next;
+  const { status: _status, ...silent } = next;
+  return { ...silent, memo: { ...next.memo, toldAt: facts.memo.toldAt } };
 }
 
 /** Where polls are frequent, progress is told only this often (ms), or after ten polls: each text costs a write. */

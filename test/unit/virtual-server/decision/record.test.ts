@@ -4,7 +4,7 @@ import type { ReadyReason } from '../../../../src/api/conditions.ts';
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import { withVerdict } from '../../../../src/controller/conditions.ts';
 import { knownRecord, viewRecord, type RecordView } from '../../../../src/virtual-server/decision/record.ts';
-import type { AttemptNote, Memo } from '../../../../src/virtual-server/decision/types.ts';
+import type { AttemptNote } from '../../../../src/virtual-server/decision/types.ts';
 import { ACCOUNT, ATTEMPTED, HELD, record, TASKED, UID, web, type Shape } from '../../../gen/decision.ts';
 
 const minted: AttemptNote = { attempt: 'a1', state: 'minted', account: ACCOUNT };
@@ -29,14 +29,10 @@ const because = (reason: ReadyReason): NonNullable<Shape['status']> => ({
   conditions: withVerdict([], { reason, message: 'as of now' }, 1, 0),
 });
 
-/** What a poll has found, and no status says yet. */
-const NAMED = { attempt: 'a1', task: 7, identifier: 'srv1', told: false };
-
 interface Case {
   reason: string;
   shape: Shape;
   notes?: AttemptNote[];
-  named?: Memo['named'];
   view: unknown;
 }
 
@@ -289,60 +285,9 @@ const cases: Case[] = [
     view: own(HELD, true),
   },
   {
-    reason: 'while the server is being created, the mirror alone may have the task',
-    shape: { annotated: ATTEMPTED, mirror: TASKED, status: because('Creating') },
-    view: own(TASKED, false),
-  },
-  {
-    reason: 'while the server is being created, the mirror alone may have task and identifier',
+    reason: 'the annotation gets the identifier if it has no task that leads there',
     shape: { annotated: ATTEMPTED, mirror: HELD, status: because('Creating') },
-    view: own(HELD, false),
-  },
-  {
-    reason: 'the annotation gets a task that the mirror does not have',
-    shape: { annotated: ATTEMPTED, mirror: ATTEMPTED, status: because('Creating') },
-    notes: [accepted],
-    view: own(TASKED, true),
-  },
-  {
-    reason: 'the annotation gets the task as soon as anything else is said of the server',
-    shape: { annotated: ATTEMPTED, mirror: TASKED, status: because('ServerNotVisible') },
-    view: own(TASKED, true),
-  },
-  {
-    reason: 'the annotation gets the task at once if the object is being deleted',
-    shape: { annotated: ATTEMPTED, mirror: TASKED, status: because('Creating'), deleting: true },
-    view: own(TASKED, true),
-  },
-  {
-    reason: 'memory alone may have the identifier that the task has named',
-    shape: { annotated: ATTEMPTED, mirror: TASKED, status: because('Creating') },
-    named: NAMED,
-    view: own(HELD, false),
-  },
-  {
-    reason: 'the annotation gets the identifier if the status that was to name it was not written',
-    shape: { annotated: ATTEMPTED, mirror: TASKED, status: because('Creating') },
-    named: { ...NAMED, told: true },
     view: own(HELD, true),
-  },
-  {
-    reason: 'the annotation gets the identifier from memory at once if the object is being deleted',
-    shape: { annotated: ATTEMPTED, mirror: TASKED, status: because('Creating'), deleting: true },
-    named: NAMED,
-    view: own(HELD, true),
-  },
-  {
-    reason: 'what the task of an earlier order has named does not count',
-    shape: { annotated: ATTEMPTED, mirror: TASKED, status: because('Creating') },
-    named: { ...NAMED, attempt: 'a0' },
-    view: own(TASKED, false),
-  },
-  {
-    reason: 'what another task has named does not count',
-    shape: { annotated: ATTEMPTED, mirror: TASKED, status: because('Creating') },
-    named: { ...NAMED, task: 6 },
-    view: own(TASKED, false),
   },
   {
     reason: 'the annotation gets whatever else the mirror alone knows',
@@ -443,13 +388,13 @@ const cases: Case[] = [
 ];
 
 describe('viewRecord', () => {
-  it.each(cases)('$reason', ({ shape, notes = [], named, view }) => {
-    expect(viewRecord(web(shape), notes, named)).toEqual(view);
+  it.each(cases)('$reason', ({ shape, notes = [], view }) => {
+    expect(viewRecord(web(shape), notes)).toEqual(view);
   });
 
   it('needs no further write once the merged record is written', () => {
-    for (const { shape, notes = [], named } of cases) {
-      const view = viewRecord(web(shape), notes, named);
+    for (const { shape, notes = [] } of cases) {
+      const view = viewRecord(web(shape), notes);
       if (view.kind !== 'own') continue;
       const after = viewRecord(
         web({ ...shape, annotated: view.record, mirror: view.record, finalizers: [FINALIZER] }),

@@ -1,7 +1,7 @@
 /** A claim that the API server applied and a proxy in between answered with 409. */
 import { currentReason } from '../../../../src/controller/conditions.ts';
 import { expect, it, vi } from 'vitest';
-import { FINALIZER } from '../../../../src/api/names.ts';
+import { FINALIZER, RECORD_ANNOTATION } from '../../../../src/api/names.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { openJournal } from '../../../../src/virtual-server/journal/journal.ts';
 import { Operator } from '../../../../src/operator.ts';
@@ -65,7 +65,7 @@ async function setUp(firstWrite: 'applied' | 'refused') {
     await new Promise((resolve) => setImmediate(resolve));
     timers.advance(1_000);
   };
-  const record = (): unknown => object.status?.record;
+  const record = (): unknown => JSON.parse(object.metadata.annotations?.[RECORD_ANNOTATION] ?? '{}');
   await vi.waitFor(async () => {
     await pass();
     expect(record()).toMatchObject({ task: 7 });

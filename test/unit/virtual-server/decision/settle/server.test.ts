@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ADOPT_ANNOTATION } from '../../../../../src/api/names.ts';
 import type { VirtualServer } from '../../../../../src/api/virtual-server.ts';
-import { withVerdict } from '../../../../../src/controller/conditions.ts';
 import { inputsOf } from '../../../../../src/virtual-server/decision/inputs.ts';
 import type { Action, Next, Outcome } from '../../../../../src/virtual-server/decision/types.ts';
 import {
@@ -43,7 +42,6 @@ const seen = (changes: Partial<typeof SERVER> = {}, account = ACCOUNT): Outcome 
   server: { ...SERVER, ...changes },
   account,
 });
-const CREATING = withVerdict([], { reason: 'Creating', message: 'as of now' }, 1, 0);
 const missing = (counts: boolean): Outcome => ({ type: 'serverNotFound', counts, detail: 'another key' });
 const HOUR_MS = 3_600_000;
 const overdue = facts({ now: NOW + HOUR_MS });
@@ -90,22 +88,9 @@ describe('settling a poll', () => {
   });
 
   it('records the identifier in the annotation if the status that named it could not be written', () => {
-    const next = settle(webWith(TASKED), poll, pending('srv1'), gathered());
-    expect(next).not.toHaveProperty('record');
-    const unwritten = webWith(TASKED, { status: { conditions: CREATING } });
-    const restored = { type: 'record', record: HELD, why: 'restored' };
-    expect(decide(unwritten, gathered({ memo: next.memo }))).toMatchObject(restored);
-  });
-
-  it('remembers the identifier, and writes it when the status is due', () => {
-    const told = webWith(TASKED, { status: { conditions: CREATING, task: { id: 7 }, observedGeneration: 1 } });
-    const first = settle(told, poll, pending('srv1'), gathered({ memo: memo({ toldAt: 0 }), monotonic: 1000 }));
-    expect(first).not.toHaveProperty('status');
-    const { next: _next, ...remembered } = first.memo;
-    const due = gathered({ memo: remembered, monotonic: 11_000 });
-    const again = decide(told, due);
-    expect(again).toEqual(pollHeld);
-    expect(settle(told, again, pending('srv1'), due).status).toMatchObject({ identifier: 'srv1', record: HELD });
+    const first = settle(webWith(TASKED), poll, pending('srv1'), gathered());
+    const second = settle(webWith(TASKED), poll, pending('srv1'), gathered({ memo: first.memo }));
+    expect([first.record, second.record]).toEqual([undefined, HELD]);
   });
 
   it.each<{ what: string; object: VirtualServer; outcome: Outcome }>([
@@ -139,13 +124,9 @@ describe('settling a poll', () => {
     expect(conditionsOf(next).Stalled).toBe('True ProviderProtocolError');
   });
 
-  it('continues with the server when the task is complete', () => {
+  it('continues with the server when the task is complete, and records its identifier', () => {
     const next = settled(webWith(TASKED), poll, { type: 'complete', identifier: 'srv1' });
-    expect(next).toMatchObject({ again: true, memo: { taskComplete: 'srv1' } });
-    expect(next).not.toHaveProperty('record');
-    const creating = webWith(TASKED, { status: { conditions: CREATING } });
-    expect(decide(creating, gathered({ memo: next.memo }))).toMatchObject({ type: 'readServer', identifier: 'srv1' });
-    expect(decide(webWith(TASKED), gathered({ memo: next.memo }))).toMatchObject({ type: 'record', record: HELD });
+    expect(next).toMatchObject({ again: true, record: HELD, memo: { taskComplete: 'srv1' } });
   });
 
   it('reads the server itself when the task has vanished', () => {
