@@ -63,6 +63,10 @@ function checkCreate(body: string, objects: readonly VirtualServer[], simulator:
     (object) => recordOf(object)?.attempt !== undefined && object.metadata.finalizers !== undefined,
   );
   const alive = new Set(simulator.aliveServers().map((server) => server.identifier));
+  // An object that has adopted a server holds that one, and claims no other.
+  for (const record of asking.map(recordOf)) {
+    if (record?.attempt === undefined && record?.identifier !== undefined) alive.delete(record.identifier);
+  }
   const earlier = simulator.ledger
     .creates()
     .filter(({ identifier, body: { ssh_keys: keys } }) => keys === ssh_keys && alive.has(identifier))
