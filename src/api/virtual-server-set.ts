@@ -181,7 +181,7 @@ export const setStatusSchema = z
     unavailableReplicas: count.optional().describe('How many available members are missing.'),
     unresolvedReplicas: count
       .optional()
-      .describe('Members that need you, because it is unknown which servers they hold.'),
+      .describe('Members for which it is unknown which servers they hold; all but those in CreateInFlight need you.'),
     currentRevision: revision.optional().describe('Short name of the revision before the rollout.'),
     updateRevision: revision.optional().describe('Short name of the revision of the template.'),
     revisions: z

@@ -77,8 +77,9 @@ async function bench({ options, folder, controlPlane, simulator, bare }: Parts):
     const path = collection(NAMESPACE);
     const sets = setCollection(NAMESPACE);
     const own = options.set ? 0 : count;
+    if (options.set) await bare.send('POST', sets, setManifest('server', 0));
     const ready = await phase('create to Ready', own, async () => {
-      if (options.set) await bare.send('POST', sets, setManifest('server', count));
+      if (options.set) await bare.send('PATCH', `${sets}/server`, { spec: { replicas: count } });
       else await bare.each(count, (index) => bare.send('POST', path, manifest(`server-${index}`)));
       await fleet.until((objects, isReady) => isReady === count && objects === count, ALL_READY_MS);
     });

@@ -36,7 +36,7 @@ const TROUBLES: Readonly<Record<string, Trouble>> = {
 
 const PLAYED = ['life', 'deleted-during-task', 'unknown-and-created', 'two-at-once'];
 /** Scenarios of one feature; other scenarios cover their remaining requests. */
-const FEATURES = ['catalog', 'connection', 'connection-expired', 'set-of-two', 'set-rolled-out'];
+const FEATURES = ['catalog', 'connection', 'connection-expired', 'set-of-two', 'set-scaled-up', 'set-rolled-out'];
 const BOUND_MS = 120_000;
 /** After this many requests, or this much silence (ms), the new leader has done all it can. */
 const ENOUGH_REQUESTS = 8;
@@ -57,7 +57,9 @@ export const replicas: Part = {
     const isTrustworthy = point?.label === 'provider:POST-servers:attempt' && scenario.provider === undefined;
     if (trouble?.earlyWord === true && !isTrustworthy) return undefined;
     const feature = FEATURES.includes(name) ? name.split('-', 1)[0] : undefined;
-    if (feature !== undefined && point?.label.includes(feature) === false) return undefined;
+    const isOfFeature = point === undefined || (feature !== undefined && point.label.includes(feature));
+    const isOrderOfMember = feature === 'set' && point?.label.startsWith('provider:POST-servers') === true;
+    if (feature !== undefined && !isOfFeature && !isOrderOfMember) return undefined;
     return (arena, stage) => new ReplicaPlan(scenario, point?.label, trouble).run(arena, stage);
   },
 };

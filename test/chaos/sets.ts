@@ -117,6 +117,15 @@ export const SETS: Readonly<Record<string, Scenario>> = {
       await emptied(stage);
     },
   },
+  'set-scaled-up': {
+    async act(stage) {
+      await beginWith(stage, ['web-0']);
+      await stage.people.editSet({ replicas: 2 });
+      await stage.rests('web-1');
+      await settles(stage, 2);
+      await emptied(stage);
+    },
+  },
   'set-rolled-out': {
     async act(stage) {
       await beginWith(stage, ['web-0']);

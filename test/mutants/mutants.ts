@@ -1213,6 +1213,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
   },
   {
+    name: 'gives the members of a set random names',
+    file: 'src/virtual-server-set/decision/template.ts',
+    find: 'name: nameOf(name, ordinal),',
+    replace: 'name: nameOf(name, ordinal + Math.floor(Math.random() * 1000)),',
+    tests: ['--project', 'unit', 'test/unit/virtual-server-set/decision'],
+  },
+  {
     name: 'does not count members of a set that are being deleted',
     file: 'src/virtual-server-set/decision/plan.ts',
     find: 'length: poolOf(members, limits) }',

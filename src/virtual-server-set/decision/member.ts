@@ -1,5 +1,5 @@
 /** What a set has to know about one of its members. Pure. */
-import { REASONS, type Reason } from '../../api/conditions.ts';
+import { hasTrait, REASONS, type Reason } from '../../api/conditions.ts';
 import { withoutPointer } from '../../api/documentation.ts';
 import { MEMBER_DELETE_FIRST_ANNOTATION, PAUSED_ANNOTATION, RECORD_ANNOTATION } from '../../api/names.ts';
 import { parseRecord, type ServerRecord } from '../../api/record.ts';
@@ -35,6 +35,8 @@ export interface Member {
   blocked: Note | undefined;
   /** Why it is not Ready; undefined if the member reports no reason. */
   trouble: Note | undefined;
+  /** The operator makes no calls for it. */
+  paused: boolean;
   /** Why the set must not delete it. */
   kept: 'protected' | 'retained' | 'paused' | undefined;
   deleteFirst: boolean;
@@ -84,6 +86,7 @@ export function memberOf(object: VirtualServer, ordinal: number | undefined): Me
     unresolved,
     blocked: isBlocked ? noteOf(object, currentReason(conditions)) : undefined,
     trouble: noteOf(object, currentReason(conditions)),
+    paused: isPaused(object),
     kept: keptOf(object),
     deleteFirst: isSet(metadata.annotations?.[MEMBER_DELETE_FIRST_ANNOTATION]),
     price: status?.serverStatus === 'running' && !isGone(object) ? status.price : undefined,
@@ -96,10 +99,17 @@ const isSet = (value: string | undefined): boolean => value !== undefined && val
 /** The status of a server that is gone still shows its last state. */
 const isGone = ({ status }: VirtualServer): boolean => currentReason(status?.conditions) === 'ServerMissing';
 
-function keptOf({ metadata, spec }: VirtualServer): Member['kept'] {
-  if (spec.deletionProtection) return 'protected';
-  if (spec.deletionPolicy === 'Retain') return 'retained';
-  return isSet(metadata.annotations?.[PAUSED_ANNOTATION]) ? 'paused' : undefined;
+const isPaused = ({ metadata }: VirtualServer): boolean => isSet(metadata.annotations?.[PAUSED_ANNOTATION]);
+
+function keptOf(object: VirtualServer): Member['kept'] {
+  if (object.spec.deletionProtection) return 'protected';
+  if (object.spec.deletionPolicy === 'Retain') return 'retained';
+  return isPaused(object) ? 'paused' : undefined;
+}
+
+/** Why a member is not on its way to Ready; undefined if it is. */
+export function troubleOf({ trouble }: Pick<Member, 'trouble'>): Note | undefined {
+  return hasTrait(trouble?.reason, 'calm') ? undefined : trouble;
 }
 
 function unresolvedOf(object: VirtualServer): Note | undefined {

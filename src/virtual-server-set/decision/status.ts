@@ -6,7 +6,7 @@ import { timestamp } from '../../base/timestamp.ts';
 import { withCondition, withVerdict, type Verdict } from '../../controller/conditions.ts';
 import { memberNameOf } from './action.ts';
 import { slotsOf } from './limits.ts';
-import type { Member, Note } from './member.ts';
+import { troubleOf } from './member.ts';
 import type { Situation } from './plan.ts';
 import { revisionOf, shortName, withTemplate } from './revision.ts';
 import * as words from './words.ts';
@@ -101,15 +101,9 @@ function comesLater({ alive, isAvailable, missing, free, victims: { postponed, k
 function underWay(situation: Situation): Verdict<SetReason> {
   const { alive, isAvailable, rolling, missing } = situation;
   if (rolling) return { reason: 'RollingOut', message: words.progress(situation) };
-  const worst = alive.filter((member) => !isAvailable(member)).flatMap(troubleOf)[0];
+  const worst = alive.find((member) => !isAvailable(member) && troubleOf(member) !== undefined);
   if (missing > 0 || worst === undefined) return { reason: 'Scaling', message: words.progress(situation) };
-  return { reason: 'MembersUnavailable', message: words.unavailable(situation, ...worst) };
-}
-
-/** A member that is not on its way to Ready. */
-function troubleOf(member: Member): [Member, Note][] {
-  const { trouble } = member;
-  return trouble === undefined || hasTrait(trouble.reason, 'calm') ? [] : [[member, trouble]];
+  return { reason: 'MembersUnavailable', message: words.unavailable(situation, worst) };
 }
 
 function isComplete({ limits, members, alive, isAvailable, rolling }: Situation): boolean {

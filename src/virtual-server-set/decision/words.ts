@@ -8,7 +8,7 @@ import { ended } from '../../base/text.ts';
 import type { Verdict } from '../../controller/conditions.ts';
 import type { SetAction } from './action.ts';
 import { slotsOf } from './limits.ts';
-import type { Member, Note } from './member.ts';
+import { troubleOf, type Member, type Note } from './member.ts';
 import type { Situation } from './plan.ts';
 
 const NAMED = 5;
@@ -120,24 +120,37 @@ export function progress(situation: Situation): string {
   const parts = rolling
     ? `${updated.length} of ${servers(limits.replicas)} have the current template`
     : `${alive.length} of ${servers(limits.replicas)} exist`;
-  const booting = (rolling ? updated : alive).filter((member) => !isAvailable(member)).map(({ name }) => name);
+  const booting = (rolling ? updated : alive).filter((member) => !isAvailable(member));
   const leaving = [...members.filter((member) => member.deleting).map(({ name }) => name), ...situation.leaving];
   const waits = [
-    ...(booting.length > 0 ? [`${list(booting)} to become available`] : []),
+    ...(booting.length > 0 ? [`${list(booting.map(({ name }) => name))} to become available`] : []),
     ...(leaving.length > 0 ? [`the cancellation of ${list(leaving)}`] : []),
     ...(victims.postponed.length > 0 ? ['enough available members before the next deletion'] : []),
   ];
   const rest = rolling ? `, ${outdated.length} an earlier one` : missing > 0 ? `, ${missing} missing` : '';
-  return waits.length === 0 ? `${parts}${rest}` : `${parts}${rest}; waiting for ${waits.join(', and for ')}`;
+  const text = waits.length === 0 ? `${parts}${rest}` : `${parts}${rest}; waiting for ${waits.join(', and for ')}`;
+  const why = delay(situation, booting);
+  return why === undefined ? text : `${text}. ${why}`;
 }
 
-export function unavailable({ set, alive, isAvailable }: Situation, worst: Member, worstNote: Note): string {
+/** Why a member takes longer than its server needs to start. */
+function delay({ set, unresolved: [open] }: Situation, booting: readonly Member[]): string | undefined {
+  if (open !== undefined) return `The set orders nothing until the outcome of ${open.name} is known`;
+  const paused = booting.find((member) => member.paused);
+  if (paused !== undefined) return `${paused.name} waits: ${wayOut(set, { ...paused, kept: 'paused' })}`;
+  const slow = booting.find((member) => troubleOf(member) !== undefined);
+  const trouble = slow && troubleOf(slow);
+  return slow && trouble && note(slow, trouble);
+}
+
+export function unavailable({ set, alive, isAvailable }: Situation, worst: Member): string {
+  const trouble = troubleOf(worst);
   const count = alive.filter((member) => !isAvailable(member)).length;
   const replace =
-    worstNote.reason === 'ServerMissing'
+    trouble?.reason === 'ServerMissing'
       ? ` To replace it, run \`kubectl delete vps ${worst.name} -n ${set.metadata.namespace}\``
       : '';
-  return `${servers(count)} not available. ${note(worst, worstNote)}${replace}`;
+  return `${servers(count)} not available. ${trouble === undefined ? '' : note(worst, trouble)}${replace}`;
 }
 
 export function overdue({ reason, message }: Verdict<SetReason>, seconds: number): string {

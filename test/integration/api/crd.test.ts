@@ -295,4 +295,15 @@ describe('kubectl', () => {
     }
     expect(await explain('spec.deletionPolicy')).toContain('Retain keeps it running');
   });
+
+  it('documents every field of a set for kubectl explain', async () => {
+    const tree = await kubectl('explain', 'vpsset', '--recursive');
+    const fields = ['scaleDown', 'maxSurge', 'minReadySeconds', 'progressDeadlineSeconds', 'unresolvedReplicas'];
+    for (const field of fields) expect(tree).toContain(`${field}\t<`);
+    const explain = (path: string) => kubectl('explain', `virtualserversets.${path}`);
+    const paths = ['spec', 'spec.template.spec', 'spec.strategy.rollingUpdate', 'spec.scaleDown', 'status'];
+    for (const path of [...paths, 'status.revisions', 'status.conditions'])
+      expect(await explain(path)).not.toContain('<no description>');
+    expect(await explain('spec.paused')).toContain('creates, changes and deletes no member');
+  });
 });

@@ -92,7 +92,9 @@ describe('scaling up', () => {
   it('stops while the answer to an order may still come, but needs nobody', () => {
     const flying = plan({ replicas: 3 }, [{ reason: 'CreateInFlight' }]);
     expect([does(flying), reasonOf(flying), flying.status.unresolvedReplicas]).toEqual([[], 'Scaling', 1]);
-    expect(messageOf(flying)).toContain('waiting for web-0 to become available');
+    expect(messageOf(flying)).toContain(
+      'waiting for web-0 to become available. The set orders nothing until the outcome of web-0 is known',
+    );
     expect(reasonOf(plan({ replicas: 3 }, [{ reason: 'CreateInFlight' }, { reason: 'TaskNotFound' }]))).toBe(
       'MemberUnresolved',
     );
@@ -114,6 +116,33 @@ describe('scaling up', () => {
 
   it('continues while members wait for the create limit', () => {
     expect(does(plan({ replicas: 2 }, [{ reason: 'CreateLimit', ordered: false }]))).toEqual(['create web-1']);
+  });
+
+  const waiting: MemberShape = { reason: 'CreateLimit', message: 'The namespace has its limit', ordered: false };
+  const paused: MemberShape = { reason: 'Pending', annotations: { [PAUSED_ANNOTATION]: 'true' } };
+
+  it.each<[string, Plan, string, string]>([
+    [
+      'while it scales',
+      plan({ replicas: 2 }, [waiting]),
+      'Scaling',
+      'web-0 is CreateLimit: The namespace has its limit.',
+    ],
+    [
+      'in a rollout',
+      plan({ replicas: 1, spec: { image: 'new/image' } }, [OLD, waiting]),
+      'RollingOut',
+      'web-1 is CreateLimit: The namespace has its limit.',
+    ],
+    [
+      'for a pause',
+      plan({ replicas: 1 }, [paused]),
+      'Scaling',
+      'web-0 waits: it is paused. To continue, run `kubectl annotate vps web-0 -n default vps-operator.dev/paused-`.',
+    ],
+  ])('says what a member waits for %s', (_case, planned, reason, text) => {
+    expect(reasonOf(planned)).toBe(reason);
+    expect(messageOf(planned)).toContain(text);
   });
 
   it('uses another free ordinal where an object that is no member has the name', () => {
