@@ -26,7 +26,7 @@ interface Found {
   variable: string;
 }
 
-interface Target {
+interface Destination {
   /** In lower case, without brackets and without a dot at the end. */
   host: string;
   port: number;
@@ -46,7 +46,7 @@ export function parseProxies(env: NodeJS.ProcessEnv, files: ReadonlyMap<string, 
   if (proxies.size === 0) return () => undefined;
   const exceptions = parseExceptions(read(NO_PROXY));
   return (origin) => {
-    const target = targetOf(origin);
+    const target = destinationOf(origin);
     return exceptions.some((matches) => matches(target)) ? undefined : proxies.get(new URL(origin).protocol);
   };
 }
@@ -83,13 +83,13 @@ function decoded(text: string, variable: string): string {
   }
 }
 
-function targetOf(origin: string): Target {
+function destinationOf(origin: string): Destination {
   const { protocol, hostname, port } = new URL(origin);
   const host = hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '');
   return { host, port: Number(port) || (protocol === 'https:' ? 443 : 80) };
 }
 
-function parseExceptions(given: Found | undefined): ((target: Target) => boolean)[] {
+function parseExceptions(given: Found | undefined): ((target: Destination) => boolean)[] {
   const { text = '', variable = NO_PROXY } = given ?? {};
   const entries = text.split(/[\s,]+/).filter((entry) => entry !== '');
   return entries.map((entry, index) => {
@@ -102,7 +102,7 @@ function parseExceptions(given: Found | undefined): ((target: Target) => boolean
 }
 
 /** Undefined if the entry has none of the forms of NO_PROXY_FORM. */
-function parseException(entry: string): ((target: Target) => boolean) | undefined {
+function parseException(entry: string): ((target: Destination) => boolean) | undefined {
   // An IPv6 address with a port needs brackets.
   const { bracketed, plain, port } =
     isIP(entry) === 6 || entry.includes('/')

@@ -26,7 +26,7 @@ interface FleetSummary {
   oldestDeletionMs: number;
 }
 
-interface Standee {
+interface WithConditions {
   status?: { conditions?: Condition[] | undefined };
 }
 
@@ -60,7 +60,7 @@ export function countFleet(objects: readonly VirtualServer[], now: number): Flee
 }
 
 /** The combinations that occur, in order of first occurrence. */
-export function countStandings(objects: readonly Standee[]): Standing[] {
+export function countStandings(objects: readonly WithConditions[]): Standing[] {
   const counts = new Map<string, Standing>();
   for (const object of objects) {
     const { ready, reason } = standing(object);
@@ -72,7 +72,7 @@ export function countStandings(objects: readonly Standee[]): Standing[] {
 }
 
 /** An object without conditions has not been visited yet, so it counts as Pending. */
-function standing({ status }: Standee): { ready: string; reason: string } {
+function standing({ status }: WithConditions): { ready: string; reason: string } {
   const ready = status?.conditions?.find(({ type }) => type === 'Ready')?.status ?? 'Unknown';
   const reason = currentReason(status?.conditions) ?? 'Pending';
   return { ready: READY.has(ready) ? ready : 'Unknown', reason: KNOWN.has(reason) ? reason : 'Other' };

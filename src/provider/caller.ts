@@ -5,7 +5,7 @@ import { ProviderError } from './errors/provider-error.ts';
 import { failed } from './operations.ts';
 import type { Redactor } from './redact.ts';
 import type { TokenSource } from './token.ts';
-import type { Answer, Exchange, Operation, Wire } from './transport.ts';
+import type { ProviderAnswer, Exchange, Operation, Wire } from './transport.ts';
 import type { Priority } from './types.ts';
 
 interface Call {
@@ -36,7 +36,7 @@ export class Caller {
   }
 
   /** As `authorized`, for a GET over shared connections. */
-  get(operation: Operation, target: Endpoint, priority: Priority): Promise<Answer> {
+  get(operation: Operation, target: Endpoint, priority: Priority): Promise<ProviderAnswer> {
     return this.authorized({ operation, method: 'GET', target }, priority, (exchange) => this.transport.send(exchange));
   }
 
@@ -44,7 +44,11 @@ export class Caller {
    * Resolves with any response except a 401. `send` sends one request.
    * Throws PROVIDER_UNAUTHORIZED after a second 401, and any error of the login or of `send`.
    */
-  async authorized(call: Call, priority: Priority, send: (exchange: Exchange) => Promise<Answer>): Promise<Answer> {
+  async authorized(
+    call: Call,
+    priority: Priority,
+    send: (exchange: Exchange) => Promise<ProviderAnswer>,
+  ): Promise<ProviderAnswer> {
     const first = await this.#once(call, priority, send);
     if (first.answer.status !== 401) return first.answer;
     this.tokens.drop(first.token);
@@ -60,8 +64,8 @@ export class Caller {
   async #once(
     call: Call,
     priority: Priority,
-    send: (exchange: Exchange) => Promise<Answer>,
-  ): Promise<{ answer: Answer; token: string }> {
+    send: (exchange: Exchange) => Promise<ProviderAnswer>,
+  ): Promise<{ answer: ProviderAnswer; token: string }> {
     // Fail before the wait if the key is refused. Ask again after it, since the token may have changed.
     await this.tokens.get();
     await this.#bucket.acquire(priority, this.#tenant);

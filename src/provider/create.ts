@@ -9,7 +9,7 @@ import { ProviderError, withheldError } from './errors/provider-error.ts';
 import { failure } from './failure.ts';
 import { failed } from './operations.ts';
 import { until } from '../base/until.ts';
-import type { Answer, Exchange } from './transport.ts';
+import type { ProviderAnswer, Exchange } from './transport.ts';
 import type { CreateOutcome, CreateServerRequest } from './types.ts';
 import { objectIn } from './wire.ts';
 
@@ -31,7 +31,7 @@ export async function createServer(
   const post = { isOut: false };
   try {
     return await caller.transport.within(timeoutMs, async (signal) => {
-      const send = async (exchange: Exchange): Promise<Answer> => {
+      const send = async (exchange: Exchange): Promise<ProviderAnswer> => {
         signal.throwIfAborted();
         // Checked in the same tick that writes the request: nothing may be sent after the deadline.
         const connected = () => {
@@ -68,7 +68,7 @@ function bodyOf(request: CreateServerRequest): string {
   return JSON.stringify({ product, image, ssh_keys: sshKeys, disk_size: diskSize });
 }
 
-function outcomeOf(answer: Answer, caller: Caller, endpoints: Endpoints): CreateOutcome {
+function outcomeOf(answer: ProviderAnswer, caller: Caller, endpoints: Endpoints): CreateOutcome {
   const { status } = answer;
   if (status >= 200 && status < 300) return accepted(answer, endpoints);
   const error = failure(answer, 'createServer', caller.redactor);
@@ -78,7 +78,7 @@ function outcomeOf(answer: Answer, caller: Caller, endpoints: Endpoints): Create
 }
 
 /** Only 202 is documented. A task in another 2xx response proves nothing, but helps to find the server. */
-function accepted({ status, body, headers }: Answer, endpoints: Endpoints): CreateOutcome {
+function accepted({ status, body, headers }: ProviderAnswer, endpoints: Endpoints): CreateOutcome {
   const inBody = toTask(objectIn(body).task);
   const inLocation = endpoints.taskOfLocation(headers.location);
   if (inBody !== undefined && inLocation !== undefined && inBody !== inLocation) {

@@ -3,7 +3,7 @@ import { ProviderError } from './errors/provider-error.ts';
 import { ResponseError } from './errors/response-error.ts';
 import { failed } from './operations.ts';
 import type { Redactor } from './redact.ts';
-import type { Answer, Operation } from './transport.ts';
+import type { ProviderAnswer, Operation } from './transport.ts';
 import { objectIn } from './wire.ts';
 
 const MAX_EXCERPT = 200;
@@ -12,7 +12,7 @@ const MAX_ERROR_BODY = 64 * 1024;
 const MAX_RETRY_AFTER_MS = 60 * 60 * 1000;
 
 /** The error for any response that the operation does not treat as a success. */
-export function failure(answer: Answer, operation: Operation, redactor: Redactor): ProviderError {
+export function failure(answer: ProviderAnswer, operation: Operation, redactor: Redactor): ProviderError {
   const { status } = answer;
   const words = excerpt(answer.body, redactor);
   const answered = `the provider answered ${status}`;
@@ -29,7 +29,7 @@ export function failure(answer: Answer, operation: Operation, redactor: Redactor
 }
 
 /** Like `failure`, but 404 and 410 mean that the server or task does not exist. */
-export function failureOf(answer: Answer, operation: Operation, redactor: Redactor): ProviderError {
+export function failureOf(answer: ProviderAnswer, operation: Operation, redactor: Redactor): ProviderError {
   const error = failure(answer, operation, redactor);
   return answer.status === 404 || answer.status === 410
     ? new ProviderError('PROVIDER_NOT_FOUND', error.message)

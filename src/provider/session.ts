@@ -7,7 +7,7 @@ import { ProviderError, withheldError } from './errors/provider-error.ts';
 import { failureOf } from './failure.ts';
 import { failed } from './operations.ts';
 import { readProducts, type Lists } from './lists.ts';
-import { bodyOf, type Answer } from './transport.ts';
+import { bodyOf, type ProviderAnswer } from './transport.ts';
 import type { Catalog, CreateOutcome, CreateServerRequest, Priority, Product } from './types.ts';
 import type { Server, Session, TaskState } from './types.ts';
 import { asObject, objectIn, parseJson, parseServer } from './wire.ts';
@@ -92,7 +92,7 @@ export class ProviderSession implements Session {
   }
 
   /** The server that a 303 names in its body or Location; the client never follows the redirect. */
-  #complete(answer: Answer): TaskState {
+  #complete(answer: ProviderAnswer): TaskState {
     const inBody = identifierIn(objectIn(answer.body));
     const inLocation = this.#endpoints.identifierOfLocation(answer.headers.location);
     if (inBody !== undefined && inLocation !== undefined && !isSameIdentifier(inBody, inLocation)) {

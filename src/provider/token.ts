@@ -6,7 +6,7 @@ import { excerpt, failure } from './failure.ts';
 import { failed } from './operations.ts';
 import type { Redactor } from './redact.ts';
 import { Refusals } from './refusals.ts';
-import type { Answer, Wire } from './transport.ts';
+import type { ProviderAnswer, Wire } from './transport.ts';
 import type { ApiKey } from './types.ts';
 import { asObject, objectIn, parseJson } from './wire.ts';
 
@@ -128,7 +128,7 @@ export class TokenSource {
     return { value, lifetimeMs, renewAt: start + lifetimeMs - margin(lifetimeMs) };
   }
 
-  #failed(answer: Answer): Error {
+  #failed(answer: ProviderAnswer): Error {
     const { status, body } = answer;
     const refused = status >= 400 && status < 500 && status !== 429 && objectIn(body).error === 'invalid_client';
     if (status !== 401 && !refused) return failure(answer, 'login', this.#redactor);

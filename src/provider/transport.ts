@@ -9,7 +9,7 @@ import { Dialer } from './dialer.ts';
 import type { ConnectorOptions } from './connector.ts';
 import type { Network } from './dialer.ts';
 import type { Endpoint } from './endpoints.ts';
-import { ProviderError } from './errors/provider-error.ts';
+import { ProviderError, type ProviderErrorCode } from './errors/provider-error.ts';
 import type { Redactor } from './redact.ts';
 
 export type Operation =
@@ -24,7 +24,7 @@ export interface Exchange {
   redactor: Redactor;
 }
 
-export interface Answer {
+export interface ProviderAnswer {
   status: number;
   headers: Record<string, string | string[] | undefined>;
   /** The body, or the error that cut it off. */
@@ -37,7 +37,7 @@ export interface RequestInfo {
   /** HTTP status, if there was a response. */
   status?: number;
   /** Code of the error, if there was no response or its body was cut off. */
-  code?: string;
+  code?: ProviderErrorCode;
   durationMs: number;
 }
 
@@ -60,9 +60,9 @@ const LIMITS = { allowH2: false, headersTimeout: 0, bodyTimeout: 0, maxResponseS
 /** The transport that the provider client uses; simulations supply their own. */
 export interface Wire {
   /** For calls that are safe to repeat. Throws ProviderError if no headers arrive. */
-  send(exchange: Exchange): Promise<Answer>;
+  send(exchange: Exchange): Promise<ProviderAnswer>;
   /** Sends the body at most once. Calls `connected` right before; if it throws, nothing is sent. */
-  sendFresh(exchange: Exchange, signal: AbortSignal, connected: () => void): Promise<Answer>;
+  sendFresh(exchange: Exchange, signal: AbortSignal, connected: () => void): Promise<ProviderAnswer>;
   /** Runs `work` with a signal that fires after `ms` or on close; the reason is a ProviderError. */
   within<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
   close(): Promise<void>;
@@ -88,7 +88,7 @@ export class Transport implements Wire {
   }
 
   /** Uses shared connections, for calls that are safe to repeat. Throws ProviderError if no headers arrive. */
-  async send(exchange: Exchange): Promise<Answer> {
+  async send(exchange: Exchange): Promise<ProviderAnswer> {
     const { redactor } = exchange;
     return this.#until(this.#options.timeoutMs, (deadline) =>
       this.#observed(exchange, async () => {
@@ -103,7 +103,7 @@ export class Transport implements Wire {
    * Opens a new connection, calls `connected`, then sends the request. If `connected` throws, nothing is sent. The body
    * is sent at most once, whatever happens to the connection.
    */
-  async sendFresh(exchange: Exchange, signal: AbortSignal, connected: () => void): Promise<Answer> {
+  async sendFresh(exchange: Exchange, signal: AbortSignal, connected: () => void): Promise<ProviderAnswer> {
     return this.#observed(exchange, async () => {
       const { origin } = exchange.target;
       const opening = this.#dialer.open(connectOptions(origin), signal);
@@ -184,16 +184,16 @@ export class Transport implements Wire {
     };
   }
 
-  async #answer(response: Dispatcher.ResponseData, redactor: Redactor): Promise<Answer> {
+  async #answer(response: Dispatcher.ResponseData, redactor: Redactor): Promise<ProviderAnswer> {
     const { statusCode: status, headers } = response;
     const body = await response.body.text().catch((error: unknown) => toProviderError(error, redactor));
     return { status, headers, body };
   }
 
-  async #observed(exchange: Exchange, run: () => Promise<Answer>): Promise<Answer> {
+  async #observed(exchange: Exchange, run: () => Promise<ProviderAnswer>): Promise<ProviderAnswer> {
     const { operation, redactor } = exchange;
     const start = this.#options.now();
-    const tell = (rest: { status?: number; code?: string }) =>
+    const tell = (rest: Pick<RequestInfo, 'status' | 'code'>) =>
       this.#options.onRequest?.({ operation, ...rest, durationMs: this.#options.now() - start });
     try {
       const answer = await run();
@@ -209,7 +209,7 @@ export class Transport implements Wire {
 }
 
 /** Returns the body; throws the error that cut it off. */
-export function bodyOf({ body }: Answer): string {
+export function bodyOf({ body }: ProviderAnswer): string {
   if (typeof body !== 'string') throw body;
   return body;
 }

@@ -13,7 +13,7 @@ import { KubeError } from '../kube/error.ts';
 import { isDeepEqual } from '../kube/merge-patch.ts';
 import { keyOf } from '../kube/resource.ts';
 import { eventsOf, memberNameOf, type Rejection, type SetAction } from './decision/action.ts';
-import { planSet, type Plan, type Seen } from './decision/plan.ts';
+import { planSet, type Plan, type Surroundings } from './decision/plan.ts';
 import type { Members } from './members.ts';
 
 /** The longest visit acts a hundred times, so a worker that waits for the API server must not hold up other sets. */
@@ -47,12 +47,12 @@ const FRESH_MS = 30_000;
 /** What a plan was made of. */
 interface Look {
   set: VirtualServerSet;
-  seen: Seen;
+  seen: Surroundings;
   plan: Plan;
 }
 
 /** What became of a plan. */
-interface Outcome {
+interface StepOutcome {
   done: SetAction[];
   /** The error that ended the step, or that of the first rejection. */
   failure?: Error;
@@ -114,9 +114,9 @@ export class SetReconciler implements Reconciler<VirtualServerSet> {
    * Another writer of an object wins: the next plan starts from there. A rejected action holds up no other member, but
    * after a rejected create, the API server would reject the next one too.
    */
-  async #act({ set, plan: { actions } }: Look, seenAt: number): Promise<Outcome> {
+  async #act({ set, plan: { actions } }: Look, seenAt: number): Promise<StepOutcome> {
     const { members, leads, progress, timers, log, stopping } = this.#options;
-    const outcome: Outcome = { done: [] };
+    const outcome: StepOutcome = { done: [] };
     for (const action of actions) {
       if (stopping.aborted || !leads() || timers.monotonic() - seenAt > FRESH_MS) break;
       const fields = { set: keyOf(set), action: action.type, member: memberNameOf(action) };

@@ -2,7 +2,7 @@
  * The provider's transport, connected directly to the simulator, over a network that delays, loses, and cuts requests.
  */
 import { ProviderError } from '../../src/provider/errors/provider-error.ts';
-import type { Answer, Exchange, Wire } from '../../src/provider/transport.ts';
+import type { ProviderAnswer, Exchange, Wire } from '../../src/provider/transport.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import type { Network } from './network.ts';
 import type { Orders } from './orders.ts';
@@ -30,11 +30,11 @@ export class SimWire implements Wire {
     this.#owner = parts.owner;
   }
 
-  send(exchange: Exchange): Promise<Answer> {
+  send(exchange: Exchange): Promise<ProviderAnswer> {
     return this.within(TIMEOUT_MS, (signal) => this.#exchange(exchange, signal));
   }
 
-  async sendFresh(exchange: Exchange, signal: AbortSignal, connected: () => void): Promise<Answer> {
+  async sendFresh(exchange: Exchange, signal: AbortSignal, connected: () => void): Promise<ProviderAnswer> {
     const { scheduler, random, provider } = this.#network;
     await new Promise<void>((resolve) => void scheduler.after(random.int(0, provider.delayMs), resolve, this.#owner));
     if (random.chance(provider.lost / 2)) throw new ProviderError('PROVIDER_UNREACHABLE', 'connection refused');
@@ -67,7 +67,7 @@ export class SimWire implements Wire {
     return Promise.resolve();
   }
 
-  #exchange(exchange: Exchange, signal: AbortSignal): Promise<Answer> {
+  #exchange(exchange: Exchange, signal: AbortSignal): Promise<ProviderAnswer> {
     const { scheduler, random, provider } = this.#network;
     this.#parts.onExchange(exchange);
     const orderer = exchange.operation === 'createServer' ? this.#parts.orders.ordering() : undefined;
@@ -94,13 +94,13 @@ export class SimWire implements Wire {
     });
   }
 
-  #answer(answer: Answer, isLost: boolean, resolve: (answer: Answer) => void): void {
+  #answer(answer: ProviderAnswer, isLost: boolean, resolve: (answer: ProviderAnswer) => void): void {
     const { scheduler, random, provider } = this.#network;
     if (!isLost) scheduler.after(random.int(0, provider.delayMs), () => resolve(answer), this.#owner);
   }
 
   /** `orderer`: the uid of the object that orders; undefined for any other request. */
-  async #process({ method, target, headers, body }: Exchange, orderer: string | undefined): Promise<Answer> {
+  async #process({ method, target, headers, body }: Exchange, orderer: string | undefined): Promise<ProviderAnswer> {
     const { simulation, orders } = this.#parts;
     const before = simulation.ledger.creates().length;
     const delivery = await simulation.exchange({

@@ -29,7 +29,7 @@ interface ResolveOptions {
   controllerManager?: boolean;
 }
 
-export type Progress = (line: string) => void;
+export type ProgressListener = (line: string) => void;
 
 const NEEDED = ['kube-apiserver', 'etcd', 'kubectl'];
 const CONTROLLER_MANAGER = 'kube-controller-manager';
@@ -40,7 +40,7 @@ const MODULE = join(import.meta.dirname, 'go.mod');
  * Downloads and builds stay in the cache, so only the first call on a machine takes long (a build takes minutes).
  * Throws one Error that names every attempt and what to install.
  */
-export async function resolveBinaries(progress: Progress, options: ResolveOptions = {}): Promise<Binaries> {
+export async function resolveBinaries(progress: ProgressListener, options: ResolveOptions = {}): Promise<Binaries> {
   const env = options.env ?? process.env;
   const wanted = options.controllerManager ? [...NEEDED, CONTROLLER_MANAGER] : NEEDED;
   if (env['KUBEBUILDER_ASSETS']) return given(resolve(env['KUBEBUILDER_ASSETS']), wanted);

@@ -12,12 +12,12 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { auditPolicy, type AuditLevel } from './audit.ts';
-import { resolveBinaries, type Progress } from './binaries.ts';
+import { resolveBinaries, type ProgressListener } from './binaries.ts';
 import { createProcessGroup, type ManagedProcess, type ProcessGroup } from './processes.ts';
 
 interface ControlPlaneOptions {
   /** Reports slow steps; default: silent. */
-  progress?: Progress;
+  progress?: ProgressListener;
   /**
    * Writes an audit log at this level for our objects and for Events, at Metadata for Secrets and Leases. Default:
    * none.

@@ -7,7 +7,7 @@ import type { ListedAdoption, ListedServer } from './csv.ts';
 import { heldServer, orderOf, recordOf } from './order.ts';
 import { verdict } from './readiness.ts';
 
-export type Outcome =
+export type RowOutcome =
   /** The command sets the annotation. */
   | 'write'
   /** The object already holds the server, or is annotated. */
@@ -20,11 +20,11 @@ export interface ListedRow extends ListedServer {
   object: VirtualServer | undefined;
   /** The server to adopt; for start-over, the server that the object leaves alone. */
   identifier: string | undefined;
-  outcome: Outcome;
+  outcome: RowOutcome;
   why: string;
 }
 
-type Judgement = [outcome: Outcome, why: string];
+type Judgement = [outcome: RowOutcome, why: string];
 
 /** `all`: every object in the namespaces of the list, since no two objects may hold one server. `now`: ms since the epoch. */
 export function planAdoptions(

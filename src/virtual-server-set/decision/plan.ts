@@ -11,7 +11,7 @@ import { changesFor, manifestOf } from './template.ts';
 import { victimsOf, type Victims } from './victims.ts';
 
 /** The VirtualServers of the set's namespace; `live`: listed at the API server for this step, not from a cache. */
-export interface Seen {
+export interface Surroundings {
   objects: readonly VirtualServer[];
   live: boolean;
 }
@@ -55,7 +55,7 @@ export interface Situation {
 const STEP = 100;
 
 /** `rejection`: what the API server answered to this plan, for the status. */
-export function planSet(set: VirtualServerSet, seen: Seen, now: number, rejection?: Rejection): Plan {
+export function planSet(set: VirtualServerSet, seen: Surroundings, now: number, rejection?: Rejection): Plan {
   const groups = groupsOf(set, seen.objects);
   const situation = situationOf(set, groups, now, rejection);
   const isIdle = set.metadata.deletionTimestamp !== undefined || set.spec.paused;

@@ -33,7 +33,7 @@ interface Written {
   revision?: string;
 }
 
-export interface OwnerReference {
+export interface ControllerReference {
   apiVersion: string;
   kind: string;
   name: string;
@@ -42,7 +42,7 @@ export interface OwnerReference {
   blockOwnerDeletion: true;
 }
 
-export function ownerOf({ metadata: { name, uid } }: VirtualServerSet): OwnerReference {
+export function ownerOf({ metadata: { name, uid } }: VirtualServerSet): ControllerReference {
   return { apiVersion: API_VERSION, kind: SET_KIND, name, uid, controller: true, blockOwnerDeletion: true };
 }
 
@@ -54,7 +54,7 @@ export interface Manifest {
     namespace: string;
     labels: Record<string, string>;
     annotations: Record<string, string>;
-    ownerReferences: OwnerReference[];
+    ownerReferences: ControllerReference[];
   };
   spec: VirtualServerSpec;
 }

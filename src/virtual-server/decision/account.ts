@@ -6,7 +6,7 @@ const SEPARATOR = '-';
 /** True if both name the same key ID at the same base URL. An unknown account equals no other. */
 export function isSameAccount(a: string | undefined, b: string | undefined): boolean {
   if (a === undefined || b === undefined) return false;
-  return a === b || ((serviceOf(a) === undefined || serviceOf(b) === undefined) && keyOf(a) === keyOf(b));
+  return a === b || ((providerOf(a) === undefined || providerOf(b) === undefined) && keyOf(a) === keyOf(b));
 }
 
 /**
@@ -14,10 +14,10 @@ export function isSameAccount(a: string | undefined, b: string | undefined): boo
  */
 export function isSameProvider(a: string | undefined, b: string | undefined): boolean {
   if (a === undefined || b === undefined) return false;
-  return isSameAccount(a, b) || (serviceOf(a) !== undefined && serviceOf(a) === serviceOf(b));
+  return isSameAccount(a, b) || (providerOf(a) !== undefined && providerOf(a) === providerOf(b));
 }
 
-function serviceOf(account: string): string | undefined {
+function providerOf(account: string): string | undefined {
   const end = account.indexOf(SEPARATOR);
   return end === -1 ? undefined : account.slice(0, end);
 }

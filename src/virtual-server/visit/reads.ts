@@ -41,13 +41,13 @@ export async function readServer(
  * What was found, or a double denial: whether it counts as a hint that the server or task is gone, and why not, with
  * what you can do about that.
  */
-type Answer<T> = { found: T } | { counts: boolean; detail: string };
+type Reading<T> = { found: T } | { counts: boolean; detail: string };
 
 /**
  * After a 404, checks for other causes, then asks once again, since a fault may have ended by then. `problem`: why a
  * denial proves nothing; undefined if it counts.
  */
-async function unlessDenied<T>(ask: () => Promise<T>, problem: () => Promise<string | undefined>): Promise<Answer<T>> {
+async function unlessDenied<T>(ask: () => Promise<T>, problem: () => Promise<string | undefined>): Promise<Reading<T>> {
   const attempt = async (): Promise<T | undefined> => {
     try {
       return await ask();

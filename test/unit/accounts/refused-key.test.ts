@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
 import { Operator } from '../../../src/operator.ts';
 import { createProvider } from '../../../src/provider/index.ts';
-import type { Answer, Wire } from '../../../src/provider/transport.ts';
+import type { ProviderAnswer, Wire } from '../../../src/provider/transport.ts';
 import { fakeKube } from '../../gen/doubles.ts';
 import { feedOf } from '../../gen/feed.ts';
 import { OPERATOR } from '../../gen/operator.ts';
@@ -25,7 +25,7 @@ async function running() {
   timers.chance = 0.5;
   const feed = feedOf(...NAMES.map((name) => stored(name)));
   const counts = { logins: 0, writes: 0 };
-  let login: Answer = REFUSED;
+  let login: ProviderAnswer = REFUSED;
   const transport: Wire = {
     send: ({ operation }) => {
       if (operation !== 'login') {

@@ -180,7 +180,8 @@ describe('metrics', () => {
     [{ operation: 'images', code: 'PROVIDER_UNREACHABLE' }, 'unreachable'],
     [{ operation: 'images', code: 'PROVIDER_PROTOCOL' }, 'protocol_error'],
     [{ operation: 'deleteServer', code: 'PROVIDER_WITHHELD' }, 'withheld'],
-    [{ operation: 'images', code: 'SOMETHING_NEW' }, 'unreachable'],
+    [{ operation: 'images', code: 'PROVIDER_RATE_LIMITED' }, 'rate_limited'],
+    [{ operation: 'images' }, 'unreachable'],
   ] as const)('label %j as %s', (info, result) => {
     expect(providerResult({ ...info, durationMs: 1 })).toBe(result);
   });

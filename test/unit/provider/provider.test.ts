@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createProvider } from '../../../src/provider/index.ts';
 import type { Operation } from '../../../src/provider/index.ts';
-import type { Answer, Wire } from '../../../src/provider/transport.ts';
+import type { ProviderAnswer, Wire } from '../../../src/provider/transport.ts';
 
 const URLS = { baseUrl: 'https://api.example.org', authUrl: 'https://auth.example.org' };
 
@@ -50,7 +50,7 @@ describe('the sessions of one key', () => {
   function setUp() {
     const sent: Operation[] = [];
     const transport: Wire = {
-      send: ({ operation }): Promise<Answer> => {
+      send: ({ operation }): Promise<ProviderAnswer> => {
         sent.push(operation);
         return Promise.resolve({ status: 200, headers: {}, body: JSON.stringify(BODIES[operation]) });
       },

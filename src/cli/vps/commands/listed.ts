@@ -4,7 +4,7 @@ import type { VirtualServer } from '../../../api/virtual-server.ts';
 import { agreed, print, tell, type Context } from '../context.ts';
 import { readAdoptions, readServers, type ListedServer } from '../csv.ts';
 import { CommandError, EXIT } from '../failure.ts';
-import { planAdoptions, planStartsOver, type ListedRow, type Outcome } from '../listed.ts';
+import { planAdoptions, planStartsOver, type ListedRow, type RowOutcome } from '../listed.ts';
 import { verdict } from '../readiness.ts';
 import { columns } from '../table.ts';
 import { clean } from '../terminal.ts';
@@ -88,7 +88,7 @@ async function carryOut(
   options: ListedOptions,
   task: Task,
 ): Promise<void> {
-  const steps: Record<Outcome, string> = { write: task.step, done: 'done', refused: 'refused' };
+  const steps: Record<RowOutcome, string> = { write: task.step, done: 'done', refused: 'refused' };
   const table = columns(
     HEADER,
     rows.map(({ namespace, name, object, identifier = '', outcome, why }) => {
