@@ -44,7 +44,7 @@ export function checkWrite(request: Request): string[] {
 }
 
 /** `objects`: all objects in the namespace, read just now. */
-export function checkServiceCall(
+export function checkProviderCall(
   { method, path, body }: Request,
   objects: readonly VirtualServer[],
   simulator: Simulator,

@@ -93,7 +93,7 @@ export function kubeLabel(request: Request, world: World): string {
   return isStatus ? `kube:PATCH-status:${state}:${reasonWritten(body)}` : `kube:PATCH-object:${state}:${written(body)}`;
 }
 
-export function serviceLabel({ method, path, body }: Request, world: World): string {
+export function providerLabel({ method, path, body }: Request, world: World): string {
   const [, kind, id] = /^\/beta\/(?:queue\/vps|vps\/(servers))\/(.+)$/.exec(path) ?? [];
   if (id === undefined) {
     const name = path.split('/').at(-1) ?? '';

@@ -35,7 +35,7 @@ interface Recordable {
   scenario: string;
 }
 
-export const SCENARIOS: readonly Recordable[] = PARTS.flatMap((part) =>
+export const RECORDABLE: readonly Recordable[] = PARTS.flatMap((part) =>
   part.scenarios.map((scenario) => ({ part, scenario })),
 );
 

@@ -2,7 +2,7 @@
 import type { Arena } from './arena.ts';
 import { Random } from '../sim/random.ts';
 import type { ChaosOptions } from './options.ts';
-import { enumerate, parsePlan, record, SCENARIOS, type Plan, type Recording } from './plans.ts';
+import { enumerate, parsePlan, record, RECORDABLE, type Plan, type Recording } from './plans.ts';
 
 interface Counts {
   passed: number;
@@ -56,7 +56,7 @@ function rate(done: number, startedAt: number): string {
 
 async function allPlans(arena: Arena, options: ChaosOptions, tell: Tell): Promise<Plan[]> {
   const { only, scenarios } = options;
-  const asked = SCENARIOS.filter(({ part, scenario }) => mayContain(`${part.name}/${scenario}/`, only));
+  const asked = RECORDABLE.filter(({ part, scenario }) => mayContain(`${part.name}/${scenario}/`, only));
   const wanted = shuffled(asked, options.seed).slice(0, scenarios);
   const recordings = await record(arena, wanted, (items, work) => sideBySide(items, options.jobs, work));
   for (const recording of recordings) tell(folding(recording));
@@ -64,7 +64,7 @@ async function allPlans(arena: Arena, options: ChaosOptions, tell: Tell): Promis
   const labels = recordings.reduce((sum, recording) => sum + new Set(recording.labels).size, 0);
   const plans = enumerate(recordings).filter(({ id }) => id.includes(only));
   tell(
-    `recorded ${wanted.length} of ${SCENARIOS.length} scenarios: ${requests} requests, folded to ${labels} labels, ${plans.length} plans`,
+    `recorded ${wanted.length} of ${RECORDABLE.length} scenarios: ${requests} requests, folded to ${labels} labels, ${plans.length} plans`,
   );
   return plans;
 }

@@ -5,8 +5,8 @@ import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { VirtualServerSet } from '../../src/api/virtual-server-set.ts';
 import type { Simulator } from '../../src/simulator/index.ts';
 import type { Answer, Exchange, Passing } from './exchange.ts';
-import { checkServiceCall, checkWrite } from './guards.ts';
-import { kubeLabel, serviceLabel, stateOf } from './labels.ts';
+import { checkProviderCall, checkWrite } from './guards.ts';
+import { kubeLabel, providerLabel, stateOf } from './labels.ts';
 import type { KnownObjects } from './objects.ts';
 import type { Replica } from './replica.ts';
 import { checkLimit } from './sets.ts';
@@ -101,7 +101,7 @@ export class Traffic {
     const { objects, list, simulator, violated, leader, provider } = this.#options;
     exchange.onForward(async (forward) => {
       // Checks the state at the very moment at which the provider acts.
-      if (exchange.method !== 'GET') violated(checkServiceCall(exchange, (await list()).items, simulator));
+      if (exchange.method !== 'GET') violated(checkProviderCall(exchange, (await list()).items, simulator));
       if (orderedBy(exchange) !== undefined) violated(checkLimit(simulator.aliveServers().length, objects.mostAllowed));
       return forward();
     });
@@ -112,7 +112,7 @@ export class Traffic {
     };
     count(1);
     try {
-      await this.#deal(serviceLabel(exchange, objects), exchange, leader());
+      await this.#deal(providerLabel(exchange, objects), exchange, leader());
     } finally {
       count(-1);
     }

@@ -4,10 +4,10 @@ import { connect, kubectl, until } from './support/cluster.ts';
 import { kill } from './support/kill.ts';
 import { install, isReady, pods, ready, theLeader } from './support/operator.ts';
 import { createServers } from './support/servers.ts';
-import { Service } from './support/simulator.ts';
+import { ProviderStandIn } from './support/simulator.ts';
 
 const http = connect();
-const service = new Service(http);
+const provider = new ProviderStandIn(http);
 beforeAll(() => install(http));
 afterAll(() => http.close());
 
@@ -27,7 +27,7 @@ it('continues with the standby when the leader is killed', async () => {
   expect(next.metadata.uid).not.toBe(old.metadata.uid);
   await ready(http);
   for (const name of ['before', 'after']) {
-    expect(await service.ordered(servers.sshKey(name))).toEqual([(await servers.get(name))?.status?.identifier]);
+    expect(await provider.ordered(servers.sshKey(name))).toEqual([(await servers.get(name))?.status?.identifier]);
   }
 });
 
@@ -54,5 +54,5 @@ it('continues while a node is drained, because only one replica may be evicted a
     await kubectl('uncordon', spec.nodeName);
   }
   await until('both replicas', () => ready(http));
-  expect(await service.ordered(servers.sshKey('web'))).toHaveLength(1);
+  expect(await provider.ordered(servers.sshKey('web'))).toHaveLength(1);
 });

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { apply, connect, kubectl } from './support/cluster.ts';
 import { inPod, install, installFile, NAMESPACE, ready, theLeader } from './support/operator.ts';
 import { createServers } from './support/servers.ts';
-import { Service } from './support/simulator.ts';
+import { ProviderStandIn } from './support/simulator.ts';
 
 const http = connect();
-const service = new Service(http);
+const provider = new ProviderStandIn(http);
 beforeAll(() => install(http));
 afterAll(() => http.close());
 
@@ -50,11 +50,11 @@ it('orders one server per object, reports it Ready, and cancels it', async () =>
   const servers = await createServers(http, 'life');
   await servers.apply('web');
   await kubectl('-n', servers.namespace, 'wait', '--for=condition=Ready', 'vps/web', '--timeout=120s');
-  const [identifier = ''] = await service.ordered(servers.sshKey('web'));
+  const [identifier = ''] = await provider.ordered(servers.sshKey('web'));
   expect((await servers.get('web'))?.status?.identifier).toBe(identifier);
   await servers.delete('web');
-  expect(await service.isAlive(identifier)).toBe(false);
-  expect(await service.ordered(servers.sshKey('web'))).toEqual([identifier]);
+  expect(await provider.isAlive(identifier)).toBe(false);
+  expect(await provider.ordered(servers.sshKey('web'))).toEqual([identifier]);
 });
 
 it('changes nothing when the manifest is applied again', async () => {

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { connect, kubectl } from './support/cluster.ts';
 import { deletePod, install, NAMESPACE, pods, ready } from './support/operator.ts';
 import { createServers, putApiKey } from './support/servers.ts';
-import { Service } from './support/simulator.ts';
+import { ProviderStandIn } from './support/simulator.ts';
 
 const http = connect();
-const service = new Service(http);
+const provider = new ProviderStandIn(http);
 beforeAll(() => install(http));
 afterAll(() => http.close());
 
@@ -17,9 +17,9 @@ it('cancels the servers of a deleted namespace although its Secret is gone', asy
   await servers.waitReady(...names);
   await servers.deleteNamespace();
   for (const name of names) {
-    const [identifier = '', ...others] = await service.ordered(servers.sshKey(name));
+    const [identifier = '', ...others] = await provider.ordered(servers.sshKey(name));
     expect(others).toEqual([]);
-    expect(await service.isAlive(identifier)).toBe(false);
+    expect(await provider.isAlive(identifier)).toBe(false);
   }
 });
 
@@ -39,9 +39,9 @@ it('cancels them with the fallback Secret when no replica remembers the key', as
   } finally {
     await kubectl('-n', NAMESPACE, 'delete', 'secret', fallback);
   }
-  const [identifier = '', ...others] = await service.ordered(servers.sshKey('web'));
+  const [identifier = '', ...others] = await provider.ordered(servers.sshKey('web'));
   expect(others).toEqual([]);
-  expect(await service.isAlive(identifier)).toBe(false);
+  expect(await provider.isAlive(identifier)).toBe(false);
   const uids = (await pods(http)).map(({ metadata }) => metadata.uid);
   expect(old.filter(({ metadata }) => uids.includes(metadata.uid))).toEqual([]);
 });

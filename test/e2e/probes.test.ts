@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { connect } from './support/cluster.ts';
 import { inPod, install, ready, type Pod } from './support/operator.ts';
 import { createServers } from './support/servers.ts';
-import { CREATE, Service } from './support/simulator.ts';
+import { CREATE, ProviderStandIn } from './support/simulator.ts';
 
 /** Longer than six consecutive liveness probes, after which the kubelet restarts a container. */
 const ATTACK_MS = 90_000;
@@ -23,7 +23,7 @@ const ATTACK = `
   setTimeout(() => { console.log(made); process.exit(); }, ${ATTACK_MS});`;
 
 const http = connect();
-const service = new Service(http);
+const provider = new ProviderStandIn(http);
 beforeAll(() => install(http));
 afterAll(() => http.close());
 
@@ -40,12 +40,12 @@ it('restarts no replica and orders each server once, despite 140 slow connection
   const servers = await createServers(http, 'probes');
   const before = await ready(http);
   const attacks = Promise.all(before.map((pod) => inPod(pod, ATTACK)));
-  const answer = await service.inject({ match: CREATE, action: { kind: 'hang', after: true } });
+  const answer = await provider.inject({ match: CREATE, action: { kind: 'hang', after: true } });
   await servers.apply('web');
   await answer.met();
   await answer.release();
   await servers.waitReady('web');
   for (const made of await attacks) expect(Number(made)).toBeGreaterThanOrEqual(140);
   expect(lives(await ready(http))).toEqual(lives(before));
-  expect(await service.ordered(servers.sshKey('web'))).toEqual([(await servers.get('web'))?.status?.identifier]);
+  expect(await provider.ordered(servers.sshKey('web'))).toEqual([(await servers.get('web'))?.status?.identifier]);
 });

@@ -5,18 +5,18 @@ import { connect, kubectl, until } from './support/cluster.ts';
 import { kill } from './support/kill.ts';
 import { deletePod, install, NAMESPACE, pods, ready, theLeader } from './support/operator.ts';
 import { createServers } from './support/servers.ts';
-import { CREATE, Service } from './support/simulator.ts';
+import { CREATE, ProviderStandIn } from './support/simulator.ts';
 
 /** How long the answer to a create is withheld; well below VPS_CREATE_TIMEOUT. */
 const HOLD_MS = 10_000;
 const http = connect();
-const service = new Service(http);
+const provider = new ProviderStandIn(http);
 beforeAll(() => install(http));
 afterAll(() => http.close());
 
 it('waits for the answer to a create and records it when the leader is deleted', async () => {
   const servers = await createServers(http, 'delete');
-  const answer = await service.inject({ match: CREATE, action: { kind: 'hang', after: true } });
+  const answer = await provider.inject({ match: CREATE, action: { kind: 'hang', after: true } });
   await servers.apply('web');
   await answer.met();
   const leader = await theLeader(http);
@@ -33,32 +33,32 @@ it('waits for the answer to a create and records it when the leader is deleted',
     (await pods(http)).every(({ metadata }) => metadata.uid !== leader.metadata.uid),
   );
   await ready(http);
-  expect(await service.ordered(servers.sshKey('web'))).toEqual([(await servers.get('web'))?.status?.identifier]);
+  expect(await provider.ordered(servers.sshKey('web'))).toEqual([(await servers.get('web'))?.status?.identifier]);
 });
 
 it('parks an order when the leader is killed during the create, and continues once a person has checked', async () => {
   const servers = await createServers(http, 'kill');
-  const answer = await service.inject({ match: CREATE, action: { kind: 'hang', after: true } });
+  const answer = await provider.inject({ match: CREATE, action: { kind: 'hang', after: true } });
   await servers.apply('web');
   await answer.met();
   await kill(await theLeader(http));
   await answer.release();
   await servers.waitForReason('web', 'CreateInFlight');
   await servers.waitForReason('web', 'CreateOutcomeUnknown');
-  const [identifier = '', ...others] = await service.ordered(servers.sshKey('web'));
+  const [identifier = '', ...others] = await provider.ordered(servers.sshKey('web'));
   await servers.annotate('web', 'adopt', identifier);
   await servers.waitReady('web');
   await ready(http);
   expect(others).toEqual([]);
-  expect(await service.ordered(servers.sshKey('web'))).toEqual([identifier]);
+  expect(await provider.ordered(servers.sshKey('web'))).toEqual([identifier]);
   await servers.delete('web');
-  expect(await service.isAlive(identifier)).toBe(false);
+  expect(await provider.isAlive(identifier)).toBe(false);
 });
 
 it('loses no order in a rolling update', async () => {
   const servers = await createServers(http, 'rolling');
   const names = Array.from({ length: 10 }, (_, index) => `web-${index}`);
-  await service.setTaskDuration(null);
+  await provider.setTaskDuration(null);
   try {
     await servers.apply(...names);
     for (const name of names) {
@@ -72,14 +72,14 @@ it('loses no order in a rolling update', async () => {
     const after = (await ready(http)).map(({ metadata }) => metadata.uid);
     expect(after.filter((uid) => before.includes(uid))).toEqual([]);
   } finally {
-    await service.setTaskDuration(2000);
-    await service.completeTasks();
+    await provider.setTaskDuration(2000);
+    await provider.completeTasks();
   }
   const all = [...names, 'late-0', 'late-1', 'late-2'];
   await servers.waitFor('late-2', 'a task', ({ status }) => status?.record?.task !== undefined);
-  await service.completeTasks();
+  await provider.completeTasks();
   await servers.waitReady(...all);
   for (const name of all) {
-    expect(await service.ordered(servers.sshKey(name))).toEqual([(await servers.get(name))?.status?.identifier]);
+    expect(await provider.ordered(servers.sshKey(name))).toEqual([(await servers.get(name))?.status?.identifier]);
   }
 });

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { connect, kubectl, run, setting, until } from './support/cluster.ts';
 import { install, installFile, NAMESPACE } from './support/operator.ts';
 import { createServers } from './support/servers.ts';
-import { Service } from './support/simulator.ts';
+import { ProviderStandIn } from './support/simulator.ts';
 
 const http = connect();
-const service = new Service(http);
+const provider = new ProviderStandIn(http);
 beforeAll(() => install(http));
 afterAll(() => http.close());
 
@@ -29,11 +29,11 @@ it('leaves servers alone when the operator is uninstalled, and manages them agai
     const path = `/api/v1/namespaces/${NAMESPACE}`;
     await until('the operator to be gone', async () => (await http.call({ path, absent: NAMESPACE })) === undefined);
     expect((await servers.get('web'))?.status?.identifier).toBe(identifier);
-    expect(await service.isAlive(identifier)).toBe(true);
+    expect(await provider.isAlive(identifier)).toBe(true);
   } finally {
     await install(http);
   }
   await servers.delete('web');
-  expect(await service.isAlive(identifier)).toBe(false);
-  expect(await service.ordered(servers.sshKey('web'))).toEqual([identifier]);
+  expect(await provider.isAlive(identifier)).toBe(false);
+  expect(await provider.ordered(servers.sshKey('web'))).toEqual([identifier]);
 });

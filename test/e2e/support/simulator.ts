@@ -14,7 +14,7 @@ interface Fault {
   release(): Promise<void>;
 }
 
-export class Service {
+export class ProviderStandIn {
   readonly #http: KubeHttp;
 
   constructor(http: KubeHttp) {

@@ -83,7 +83,7 @@ describe('a create that cannot reach the provider', () => {
   });
 
   it("claims nothing while the provider's name has no address", async () => {
-    const world = await createWorld({ flags: ['--base-url=http://service.invalid'] });
+    const world = await createWorld({ flags: ['--base-url=http://provider.invalid'] });
     await world.create(virtualServer('web'));
     const object = await world.waitForReason('web', 'ProviderUnavailable', 'Reconciling');
     expect(object.metadata.finalizers).toBeUndefined();

@@ -62,11 +62,11 @@ it(`opens few connections in ${LIVES} lives: one per watched kind and up to seve
   const creates = ledger.requests({ method: 'POST', route: '/beta/vps/servers' });
   expect(creates).toHaveLength(LIVES);
   const ofCreates = new Set(creates.map(({ connection }) => connection));
-  const toService = ledger.connections().length - ofCreates.size;
+  const toProvider = ledger.connections().length - ofCreates.size;
   console.log(`connections in ${LIVES} lives: ${proxy.connections.total} to the API server,`);
-  console.log(`to the provider ${ofCreates.size} of creates and ${toService} besides`);
+  console.log(`to the provider ${ofCreates.size} of creates and ${toProvider} besides`);
   expect(proxy.connections.total).toBeLessThanOrEqual(WATCHED_KINDS + 7);
-  expect(toService).toBeLessThan(10);
+  expect(toProvider).toBeLessThan(10);
   // Each create uses a new connection on which nothing else was ever sent.
   expect(ofCreates.size).toBe(LIVES);
   expect(ledger.requests().filter(({ connection }) => ofCreates.has(connection))).toHaveLength(LIVES);

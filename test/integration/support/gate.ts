@@ -32,11 +32,11 @@ export async function startGate(): Promise<Gate> {
         });
         return;
       }
-      const service = connect(gate.target, '127.0.0.1');
-      keep(service);
-      client.pipe(service).pipe(client);
-      client.on('close', () => service.destroy());
-      service.on('close', () => client.destroy());
+      const target = connect(gate.target, '127.0.0.1');
+      keep(target);
+      client.pipe(target).pipe(client);
+      client.on('close', () => target.destroy());
+      target.on('close', () => client.destroy());
     });
     server.listen(port, '127.0.0.1');
     await once(server, 'listening');

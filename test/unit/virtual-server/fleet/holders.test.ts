@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Holders, type AccountOf, type Holding } from '../../../../src/virtual-server/fleet/holders.ts';
 import type { Others } from '../../../../src/virtual-server/decision/types.ts';
 
-const ACCOUNT = 'service-key';
+const ACCOUNT = 'provider-key';
 const ASKING = { account: ACCOUNT };
 
 /** `ns/name` holds or follows what `changes` contain, with the key of the account. */
