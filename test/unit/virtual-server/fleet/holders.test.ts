@@ -90,7 +90,7 @@ describe('Holders', () => {
   });
 
   it.each([
-    { key: 'the key of another account', account: 'service-other', counts: false },
+    { key: 'the key of another account', account: 'provider-other', counts: false },
     { key: 'a key of the account that its record names', account: ACCOUNT, counts: true },
     { key: 'a key that the provider has not accepted', account: undefined, counts: false },
   ])('counts an object with $key: $counts', ({ account, counts }) => {
@@ -99,7 +99,7 @@ describe('Holders', () => {
     expect(withServer('srv1', 'u2')).toEqual(counts ? ['ns/a'] : []);
   });
 
-  it.each([undefined, 'service-other'])(
+  it.each([undefined, 'provider-other'])(
     'counts an object whose record the provider has confirmed, whatever its key (%s)',
     (own) => {
       const { holders, withServer } = setUp(() => own);
@@ -115,9 +115,9 @@ describe('Holders', () => {
   });
 
   it.each([
-    { asking: 'another key of the same base URL', account: 'service-other', isConfirmed: true, counts: true },
+    { asking: 'another key of the same base URL', account: 'provider-other', isConfirmed: true, counts: true },
     { asking: 'a key of another base URL', account: 'elsewhere-key', isConfirmed: true, counts: false },
-    { asking: 'another key of the same base URL', account: 'service-other', isConfirmed: false, counts: false },
+    { asking: 'another key of the same base URL', account: 'provider-other', isConfirmed: false, counts: false },
   ])('counts for $asking, confirmed $isConfirmed: $counts', ({ account, isConfirmed, counts }) => {
     const { holders, withServer } = setUp();
     holders.set('u1', holds('ns/a', 'srv1', { isConfirmed }));
@@ -125,9 +125,9 @@ describe('Holders', () => {
   });
 
   it('treats the same identifier in another account as another server, unless the fingerprints match', () => {
-    const { holders, withServer } = setUp(() => 'service-other');
+    const { holders, withServer } = setUp(() => 'provider-other');
     const fingerprint = { macs: ['00:00:5e:00:53:01'] };
-    holders.set('u1', holds('ns/a', 'srv1', { account: 'service-other', fingerprint }));
+    holders.set('u1', holds('ns/a', 'srv1', { account: 'provider-other', fingerprint }));
     expect(withServer('srv1', 'u2')).toEqual([]);
     expect(withServer('srv1', 'u2', { ...ASKING, fingerprint })).toEqual(['ns/a']);
     expect(withServer('srv1', 'u2', { ...ASKING, fingerprint: { macs: ['00:00:5e:00:53:02'] } })).toEqual([]);
@@ -136,7 +136,7 @@ describe('Holders', () => {
   it('shows an open order to another key of the same base URL', () => {
     const { holders } = setUp();
     holders.set('u1', holding('ns/a', { isOrdering: true }));
-    expect(holders.others('u2').ordering('service-other')).toEqual(['ns/a']);
+    expect(holders.others('u2').ordering('provider-other')).toEqual(['ns/a']);
   });
 
   it('treats the same task number in another account as another task', () => {
@@ -144,7 +144,7 @@ describe('Holders', () => {
     holders.set('u1', holding('ns/a', { task: 7, isOrdering: true }));
     expect(holders.others('u2').withTask(7, ACCOUNT)).toEqual(['ns/a']);
     expect(holders.others('u2').withTask(8, ACCOUNT)).toEqual([]);
-    expect(holders.others('u2').withTask(7, 'service-other')).toEqual([]);
+    expect(holders.others('u2').withTask(7, 'provider-other')).toEqual([]);
     expect(holders.others('u1').withTask(7, ACCOUNT)).toEqual([]);
     expect(holders.others('u2').ordering('elsewhere-key')).toEqual([]);
   });
