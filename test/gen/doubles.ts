@@ -1,12 +1,28 @@
 /**
- * Test doubles for the API server and a session: they run the given calls, answer routine ones, and reject all others.
+ * Test doubles: they run the given calls, answer routine ones, and reject all others.
  */
+import type { Secrets } from '../../src/kube/secrets.ts';
+import type { ConnectionSecrets } from '../../src/virtual-server/connection-secret/connection-secrets.ts';
+import type { Pace } from '../../src/virtual-server/fleet/pace.ts';
 import type { Kube } from '../../src/virtual-server/kube.ts';
 import type { Session } from '../../src/provider/types.ts';
+import type { choose } from '../../src/virtual-server/visit/choose.ts';
+import type { PerformRooms } from '../../src/virtual-server/visit/perform.ts';
 
 const refuse = (call: string) => (): never => {
   throw new Error(`${call} was not expected in this test`);
 };
+
+/** For classes, and for rooms that hold them: has only the given members; reading another one throws. */
+function only<T extends object>(of: string, given: Partial<T>): T {
+  return new Proxy(given, {
+    get(target, key): unknown {
+      // Whatever prints or compares a value asks for symbols.
+      if (typeof key === 'symbol' || key in target) return Reflect.get(target, key);
+      return refuse(`${of}.${key}`)();
+    },
+  }) as T;
+}
 
 export function fakeKube(calls: Partial<Kube>): Kube {
   return {
@@ -36,3 +52,17 @@ export function fakeSession(calls: Partial<Session>): Session {
     ...calls,
   };
 }
+
+export function fakeSecrets(calls: Partial<Secrets>): Secrets {
+  return { get: refuse('get'), create: refuse('create'), patch: refuse('patch'), ...calls };
+}
+
+export const fakeConnections = (calls: Partial<ConnectionSecrets>): ConnectionSecrets => only('connections', calls);
+
+export const fakePace = (calls: Partial<Pace>): Pace => only('pace', calls);
+
+/** What `choose`, `gather` and `perform` need. */
+type Rooms = Parameters<typeof choose>[3] & PerformRooms;
+
+export const fakeRooms = (rooms: Partial<Rooms>): Rooms =>
+  only<Rooms>('room', { progress: { mark: () => undefined }, ...rooms });

@@ -274,8 +274,9 @@ describe('ssh', () => {
     expect(() => sshDestination(proxy(hostname), false, '')).toThrow('no valid host name');
   });
 
-  it.each([0, -1, 65_536, 22.5, NaN, '22' as unknown as number])('rejects %j as the port of the proxy', (port) => {
-    expect(() => sshDestination(proxy('proxy.example.com', port), false, '')).toThrow(
+  it.each([0, -1, 65_536, 22.5, NaN, '22'])('rejects %j as the port of the proxy', (port) => {
+    const sshProxy = Object.assign({ hostname: 'proxy.example.com', port: 2222 }, { port });
+    expect(() => sshDestination(reached({ sshProxy }), false, '')).toThrow(
       /^status\.sshProxy\.port of web is .*, not a port from 1 to 65535$/,
     );
   });

@@ -11,7 +11,7 @@ import { ServerQuota } from '../../../src/virtual-server/fleet/server-quota.ts';
 import { Visits } from '../../../src/virtual-server/visit/visits.ts';
 import { Recorder } from '../../../src/controller/event-recorder.ts';
 import { createLogger } from '../../../src/base/logger.ts';
-import { fakeKube, fakeSession } from '../../gen/doubles.ts';
+import { fakeKube, fakePace, fakeSession } from '../../gen/doubles.ts';
 import { CATALOG, TIMING, web } from '../../gen/decision.ts';
 import { fakeProvider } from '../../gen/provider.ts';
 import { FakeTimers } from '../../gen/timers.ts';
@@ -74,7 +74,7 @@ async function setUp() {
     }),
     timers,
     objects: new Objects({ get: () => object }, holders, new ServerQuota(0)),
-    pace: { timing: () => TIMING } as unknown as ConstructorParameters<typeof Visits>[0]['pace'],
+    pace: fakePace({ timing: () => TIMING }),
     recorder: new Recorder(kube, timers, log),
     log,
     probe: () => Promise.reject(new Error('nothing asks for an SSH server here')),

@@ -187,7 +187,8 @@ describe('keys of a newer version', () => {
 });
 
 describe('a record that a newer version has written in a newer format', () => {
-  const strange = { ...HELD, format: 2, orphans: 'none', identifier: { of: 'srv1' }, readyAt: 7 };
+  const newer = { format: 2, orphans: 'none', identifier: { of: 'srv1' }, readyAt: 7 };
+  const strange = Object.assign({ ...HELD }, newer);
   const conditions = [
     {
       type: 'Expiring',
@@ -205,9 +206,8 @@ describe('a record that a newer version has written in a newer format', () => {
     ['after the expiry of the server', { spec: { expiresAt: '2026-01-01T00:00:00Z' } }],
   ])('is kept unchanged, and so are its conditions, %s', (_, shape) => {
     const text = JSON.stringify(strange);
-    const mirror = strange as unknown as ServerRecord;
     const status = { identifier: 'srv1', conditions: [...conditions] };
-    const before = webWith(HELD, { annotated: text, mirror, status, ...shape });
+    const before = webWith(HELD, { annotated: text, mirror: strange, status, ...shape });
     const given = gathered();
     const next = settle(before, decide(before, given), { type: 'done' }, given);
     expect(next.record).toBeUndefined();

@@ -1,9 +1,8 @@
 import { expect, it } from 'vitest';
-import type { Kube } from '../../../../src/virtual-server/kube.ts';
 import { choose } from '../../../../src/virtual-server/visit/choose.ts';
-import type { GatherRooms, VisitFacts } from '../../../../src/virtual-server/visit/gather.ts';
-import type { Session } from '../../../../src/provider/types.ts';
+import type { VisitFacts } from '../../../../src/virtual-server/visit/gather.ts';
 import { ACCOUNT, KNOWN, SERVER, gathered, webWith } from '../../../gen/decision.ts';
+import { fakeKube, fakeRooms, fakeSession } from '../../../gen/doubles.ts';
 import { FakeTimers } from '../../../gen/timers.ts';
 
 it('reads everything again for each cancellation of a visit', async () => {
@@ -13,13 +12,13 @@ it('reads everything again for each cancellation of a visit', async () => {
     calls.push(call);
     return Promise.resolve(value);
   };
-  const session: Partial<Session> = { account: ACCOUNT, readServer: () => called('server', SERVER) };
-  const kube: Partial<Kube> = {
+  const session = fakeSession({ account: ACCOUNT, readServer: () => called('server', SERVER) });
+  const kube = fakeKube({
     getVirtualServer: () => called('live', doomed),
     getDefinition: () => called('definition', 'kept' as const),
-  };
-  const room = { kube, timers: new FakeTimers(), objects: { saw: () => undefined } } as unknown as GatherRooms;
-  const into: VisitFacts = { session: session as Session };
+  });
+  const room = fakeRooms({ kube, timers: new FakeTimers(), objects: { saw: () => undefined } });
+  const into: VisitFacts = { session };
   const again = async (): Promise<string | undefined> => {
     const known = () => gathered(into.cancellation && { cancellation: into.cancellation });
     return (await choose(doomed, into, known, room))?.action.type;
@@ -32,10 +31,10 @@ it('ends if the object is gone, or if another one has its name', async () => {
   const doomed = webWith(KNOWN, { deleting: true, status: { serverStatus: 'running' } });
   const namesake = { ...doomed, metadata: { ...doomed.metadata, uid: 'another' } };
   for (const live of [undefined, namesake]) {
-    const session = { account: ACCOUNT, readServer: () => Promise.resolve(SERVER) } as unknown as Session;
+    const session = fakeSession({ account: ACCOUNT, readServer: () => Promise.resolve(SERVER) });
     const into: VisitFacts = { session };
-    const kube: Partial<Kube> = { getVirtualServer: () => Promise.resolve(live) };
-    const room = { kube, timers: new FakeTimers() } as unknown as GatherRooms;
+    const kube = fakeKube({ getVirtualServer: () => Promise.resolve(live) });
+    const room = fakeRooms({ kube, timers: new FakeTimers() });
     const known = () => gathered(into.cancellation && { cancellation: into.cancellation });
     expect(await choose(doomed, into, known, room)).toBeUndefined();
   }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { CONNECTION_SECRET_TYPE, OWNER_ANNOTATION, SET_KIND } from '../../../../src/api/names.ts';
-import type { SecretChanges, Secrets } from '../../../../src/kube/secrets.ts';
+import type { Secrets } from '../../../../src/kube/secrets.ts';
 import { ACCEPT_SERVER_ANNOTATION, RECONCILE_AT_ANNOTATION } from '../../../../src/api/names.ts';
 import type { ServerRecord } from '../../../../src/api/record.ts';
 import { ConnectionSecrets } from '../../../../src/virtual-server/connection-secret/connection-secrets.ts';
@@ -8,7 +8,7 @@ import { CreateLimit } from '../../../../src/virtual-server/fleet/create-limit.t
 import { Holders } from '../../../../src/virtual-server/fleet/holders.ts';
 import { openJournal } from '../../../../src/virtual-server/journal/journal.ts';
 import { choose } from '../../../../src/virtual-server/visit/choose.ts';
-import type { GatherRooms, VisitFacts } from '../../../../src/virtual-server/visit/gather.ts';
+import type { VisitFacts } from '../../../../src/virtual-server/visit/gather.ts';
 import { ServerQuota } from '../../../../src/virtual-server/fleet/server-quota.ts';
 import { lookAt } from '../../../../src/virtual-server/decision/view.ts';
 import { perform } from '../../../../src/virtual-server/visit/perform.ts';
@@ -17,11 +17,10 @@ import type { Condition } from '../../../../src/api/meta.ts';
 import type { Action, CancellationFacts, Facts, Memo, Outcome } from '../../../../src/virtual-server/decision/types.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
 import type { DefinitionState } from '../../../../src/kube/types.ts';
-import type { Kube } from '../../../../src/virtual-server/kube.ts';
 import { createLogger } from '../../../../src/base/logger.ts';
 import { ProviderError, withheldError } from '../../../../src/provider/errors/provider-error.ts';
 import { ResponseError } from '../../../../src/provider/errors/response-error.ts';
-import type { Product, Server, Session } from '../../../../src/provider/types.ts';
+import type { Product, Server, TaskState } from '../../../../src/provider/types.ts';
 import {
   ACCOUNT,
   ELSEWHERE,
@@ -37,6 +36,7 @@ import {
   memo,
   webWith,
 } from '../../../gen/decision.ts';
+import { fakeKube, fakeRooms, fakeSecrets, fakeSession } from '../../../gen/doubles.ts';
 import { FakeTimers } from '../../../gen/timers.ts';
 
 const denied: Error = new ProviderError('PROVIDER_NOT_FOUND', '404');
@@ -78,22 +78,23 @@ async function run(action: Action, answers: Answers, holders = new Holders(() =>
     calls.push(call);
     return value instanceof Error ? Promise.reject(value) : Promise.resolve(value as T);
   };
-  const session = {
+  const session = fakeSession({
     account,
     products: () => answer('products', [products]),
     readServer: () => answer('read', servers),
-    pollTask: () => answer('poll', tasks),
-    deleteServer: (_identifier: string, maySend: () => boolean) => {
+    pollTask: () => answer<TaskState>('poll', tasks),
+    deleteServer: async (_identifier: string, maySend: () => boolean) => {
       timers.advance(answers.waits ?? 0);
-      return maySend() ? answer('delete', [removed]) : Promise.reject(withheldError());
+      if (!maySend()) throw withheldError();
+      await answer('delete', [removed]);
     },
-  } as unknown as Session;
-  const kube = {
+  });
+  const kube = fakeKube({
     getVirtualServer: () => answer('live', [live]),
     getDefinition: () => answer('definition', [definition]),
     getSetDefinition: () => answer('setDefinition', [setDefinition]),
-  } as unknown as Kube;
-  const room = {
+  });
+  const room = fakeRooms({
     kube,
     objects: { saw: () => undefined },
     quota: new ServerQuota(0),
@@ -110,14 +111,14 @@ async function run(action: Action, answers: Answers, holders = new Holders(() =>
       leads: () => true,
       log: createLogger({ level: 'silent' }),
     }),
-  };
+  });
   const credentials = { ok: true, account } as const;
   const facts = (cancellation?: CancellationFacts): Facts =>
     gathered({ memo: memo(held), credentials, ...(cancellation && { cancellation }) });
   // Gather what a DELETE needs first, as in a visit.
   const into: VisitFacts = { session };
   const choice = deleting
-    ? await choose(object, into, () => facts(into.cancellation), room as unknown as GatherRooms)
+    ? await choose(object, into, () => facts(into.cancellation), room)
     : { view: lookAt(object, facts()), action };
   if (choice === undefined) throw new Error('the object is gone');
   const outcome: Outcome = await perform(choice.action, { view: choice.view, session }, room);
@@ -444,18 +445,22 @@ describe('a release', () => {
   const letGo = async (why: 'cancelled' | 'gone' | 'retained', deletionPolicy: 'Delete' | 'Retain') => {
     const object = webWith(KNOWN, { deleting: true, spec: { connectionSecretName: 'web-connection', deletionPolicy } });
     const metadata = { namespace: 'default', name: 'web-connection', uid: 'uid-of-secret', resourceVersion: '7' };
-    const data: Record<string, string | null> = { vncPassword: 'a password' };
-    const secrets = {
+    const data = { vncPassword: 'a password' };
+    let changed: Record<string, string | null> = data;
+    const secrets = fakeSecrets({
       get: () =>
         Promise.resolve({
           metadata: { ...metadata, annotations: { [OWNER_ANNOTATION]: UID } },
           type: CONNECTION_SECRET_TYPE,
           data,
         }),
-      patch: (_metadata: unknown, changes: SecretChanges) => Promise.resolve(Object.assign(data, changes.data)),
-    } as unknown as Secrets;
+      patch: (_metadata, changes) => {
+        changed = { ...changed, ...changes.data };
+        return Promise.resolve();
+      },
+    });
     await run({ type: 'release', why, record: KNOWN }, { object, secrets });
-    return data.vncPassword;
+    return changed.vncPassword;
   };
 
   it.each(['cancelled', 'gone'] as const)(

@@ -11,7 +11,7 @@ import { ServerQuota } from '../../../../src/virtual-server/fleet/server-quota.t
 import { Visits } from '../../../../src/virtual-server/visit/visits.ts';
 import { Recorder } from '../../../../src/controller/event-recorder.ts';
 import { createLogger } from '../../../../src/base/logger.ts';
-import { fakeKube } from '../../../gen/doubles.ts';
+import { fakeKube, fakePace } from '../../../gen/doubles.ts';
 import { TIMING, UID, record, web } from '../../../gen/decision.ts';
 import { fakeProvider } from '../../../gen/provider.ts';
 import { FakeTimers } from '../../../gen/timers.ts';
@@ -54,7 +54,7 @@ async function reasonsOf(annotations: Record<string, string>): Promise<(string |
     credentials: new Credentials({ kube, provider, timers, refreshMs: 1_000, operatorNamespace: undefined, onChange }),
     timers,
     objects: new Objects({ get: () => object }, holders, new ServerQuota(0)),
-    pace: { timing: () => TIMING } as unknown as ConstructorParameters<typeof Visits>[0]['pace'],
+    pace: fakePace({ timing: () => TIMING }),
     recorder: new Recorder(kube, timers, log),
     log,
     probe: () => Promise.reject(new Error('nothing asks for an SSH server here')),

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import type { Condition } from '../../../../../src/api/meta.ts';
-import type { Facts } from '../../../../../src/virtual-server/decision/types.ts';
 import {
   ACCOUNT,
   ATTEMPTED,
@@ -34,6 +33,8 @@ const condition = (reason: Condition['reason']): Condition => ({
   lastTransitionTime: '2026-01-01T00:00:00Z',
 });
 const credentials = { ok: true, account: ACCOUNT } as const;
+const { credentials: notRead, ...withoutCredentials } = gathered();
+const { createDelayMs, ...withoutDelay } = gathered();
 
 const FRUITLESS = [
   'TaskNotFound',
@@ -291,7 +292,7 @@ const cases: CheckCase[] = [
     check: 'serverIsToBeOrdered',
     reason: 'the operator makes no call and no claim while it cannot write the journal',
     object: fresh,
-    given: gathered({ journalProblem: 'no space left on device', credentials: undefined } as unknown as Facts),
+    given: facts({ ...withoutCredentials, journalProblem: 'no space left on device' }),
     action: {
       type: 'park',
       verdict: {
@@ -322,7 +323,7 @@ const cases: CheckCase[] = [
     check: 'serverIsToBeOrdered',
     reason: 'the create limit is checked last, since the check reserves',
     object: fresh,
-    given: facts({ ...gathered(), createDelayMs: undefined } as unknown as Facts),
+    given: facts(withoutDelay),
     action: { type: 'gather', what: 'createDelay' },
   },
   {
