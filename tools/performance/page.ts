@@ -48,18 +48,27 @@ export function picture(figures: readonly Figures[]): string {
   return plot(figures, NAMES, [READY, CPU, MEMORY]);
 }
 
+/** One table for each number of servers. */
 function tables(figures: readonly Figures[]): string {
   const sizes = [...new Set(figures.map(({ n }) => n))].sort((a, b) => a - b);
-  const columns = sizes.flatMap((n) => {
-    const own = figures.filter((figure) => figure.n === n);
-    return [...NAMES].flatMap(([peer, name]) => {
-      const found = own.find((figure) => figure.peer === peer);
-      return found === undefined ? [] : [{ title: `${n.toLocaleString('en')}: ${name}`, figures: found }];
-    });
+  return sizes
+    .map((n) =>
+      tableOf(
+        n,
+        figures.filter((figure) => figure.n === n),
+      ),
+    )
+    .join('\n\n');
+}
+
+function tableOf(n: number, figures: readonly Figures[]): string {
+  const columns = [...NAMES].flatMap(([peer, name]) => {
+    const found = figures.find((figure) => figure.peer === peer);
+    return found === undefined ? [] : [{ name, found }];
   });
   const rows = ROWS.map(({ title, value, places }) => [
     title,
-    ...columns.map((column) => value(column.figures)?.toFixed(places) ?? '-'),
+    ...columns.map(({ found }) => value(found)?.toFixed(places) ?? '-'),
   ]);
-  return table(['', ...columns.map(({ title }) => title)], rows);
+  return table([`${n.toLocaleString('en')} servers`, ...columns.map(({ name }) => name)], rows);
 }

@@ -43,12 +43,12 @@ describe('the performance page', () => {
     for (const [path, content] of pages) expect(await readFile(path, 'utf8'), path).toBe(content);
   });
 
-  it('has a column for each program and each number of servers, and a dash for what was not measured', () => {
+  it('has a table for each number of servers with a column for each program, and a dash for what was not measured', () => {
     const page =
       'before\n<!-- figures: `npm run performance` writes this part -->\nold\n<!-- end of figures -->\nafter';
     const figures = figuresOf(parsed(run('limit', 1000, 5.55), run('product', 1000, 20, { peakRssMb: 133 })));
     const text = withFigures(page, figures);
-    expect(text).toContain('|  | 1,000: vps-operator | 1,000: bare writes |');
+    expect(text).toContain('| 1,000 servers | vps-operator | bare writes |');
     expect(text).toContain('| peak memory (MB) | 133 | - |');
     expect(text).not.toContain('old');
     expect(() => withFigures('nothing', figures)).toThrow('the page needs');
