@@ -46,6 +46,7 @@ const OVERRIDES: Record<string, Schema> = {
   'provider.ca.key': { type: 'string', pattern: '^[-._a-zA-Z0-9]+$' },
   settings: settingsSchema(),
   existingConfigMap: NAMESPACED_NAME,
+  existingSecret: NAMESPACED_NAME,
   watchNamespaces: { type: 'array', uniqueItems: true, items: { type: 'string', maxLength: 63, pattern: NAME } },
   'image.repository': { type: 'string', minLength: 1 },
   'image.digest': { type: 'string', pattern: '^(sha256:[0-9a-f]{64})?$' },

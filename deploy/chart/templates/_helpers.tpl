@@ -57,6 +57,11 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "vps-operator.serviceA
 {{- end -}}
 {{- end -}}
 
+{{/* The value that names the user's own ConfigMap or Secret with all settings; empty if the chart creates the ConfigMap. */}}
+{{- define "vps-operator.existingSettings" -}}
+{{- if .Values.existingSecret -}}existingSecret{{- else if .Values.existingConfigMap -}}existingConfigMap{{- end -}}
+{{- end -}}
+
 {{- define "vps-operator.configName" -}}
 {{- .Values.existingConfigMap | default (printf "%s-config" (include "vps-operator.fullname" .)) -}}
 {{- end -}}
