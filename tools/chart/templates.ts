@@ -3,6 +3,7 @@
  * checks, alerts and dashboard. What differs between installations becomes an expression of Helm's templates.
  */
 import { parseAllDocuments, stringify } from 'yaml';
+import { FLAGS } from '../../src/config/flags.ts';
 import { kustomize } from '../manifests.ts';
 
 const MANIFESTS = 'deploy/manifests';
@@ -146,6 +147,7 @@ export async function generatedTemplates(kubectl: string): Promise<Record<string
         .filter(({ kind }) => kind === 'PrometheusRule')
         .map((one) => templated(one, { labels: [placeholder('moreLabels')] })),
     ),
+    'templates/generated/_defaults.tpl': `${HEADER}{{- define "vps-operator.createTimeout" -}}${FLAGS.createTimeoutMs.default}{{- end }}\n`,
     'templates/generated/_lists.tpl': definitions({
       'rules.vps-operator': rules(base, 'ClusterRole', 'vps-operator'),
       'rules.vps-operator-definition': rules(base, 'ClusterRole', 'vps-operator-definition'),

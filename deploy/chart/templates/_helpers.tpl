@@ -62,6 +62,19 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "vps-operator.serviceA
 {{- if .Values.existingSecret -}}existingSecret{{- else if .Values.existingConfigMap -}}existingConfigMap{{- end -}}
 {{- end -}}
 
+{{/* A duration such as 1h30m in ms; empty for other text, which the operator refuses. */}}
+{{- define "vps-operator.milliseconds" -}}
+{{- if regexMatch "^([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?$" . -}}
+{{- $units := dict "h" 3600000 "m" 60000 "s" 1000 "ms" 1 -}}
+{{- $sum := 0 -}}
+{{- range regexFindAll "[0-9]+(ms|[hms])" . -1 -}}
+{{- $unit := regexFind "[hms]+$" . -}}
+{{- $sum = add $sum (mul (trimSuffix $unit . | atoi) (get $units $unit)) -}}
+{{- end -}}
+{{- $sum -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "vps-operator.configName" -}}
 {{- .Values.existingConfigMap | default (printf "%s-config" (include "vps-operator.fullname" .)) -}}
 {{- end -}}
