@@ -122,8 +122,8 @@ export function schemaJson(values: string): string {
   const schema = schemaOf(contents, '', used) as { properties: Schema };
   const unused = Object.keys(OVERRIDES).filter((path) => !used.has(path));
   if (unused.length > 0) throw new Error(`values.yaml has no ${unused.join(', ')}`);
-  // Helm passes the globals of a parent chart to every chart.
-  schema.properties = { ...schema.properties, global: ANY_OBJECT };
+  // Helm passes the globals of a parent chart to every chart, and the value that its `condition` reads, by custom `enabled`.
+  schema.properties = { ...schema.properties, global: ANY_OBJECT, enabled: { type: 'boolean' } };
   return `${JSON.stringify({ $schema: 'http://json-schema.org/draft-07/schema#', ...schema }, undefined, 2)}\n`;
 }
 

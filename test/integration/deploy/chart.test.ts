@@ -1,9 +1,11 @@
 /** The Helm chart without an API server: its generated files, and that it renders the same objects as the manifests. */
 import { execFile } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
+import { stringify } from 'yaml';
 import { chartFiles, CHART, readme } from '../../../tools/chart/main.ts';
 import { goProgram } from '../../../tools/go-program.ts';
 import { GO_PROGRAMS } from '../../../tools/go-programs.ts';
@@ -199,6 +201,22 @@ describe('the chart', () => {
       expect(refusal).toContain('proxy.httpsProxy must be');
       expect(refusal).not.toContain('hidden');
     }
+  });
+
+  it('can be a dependency of another chart, with a condition and global values', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'vps-operator-parent-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    await cp(CHART, join(folder, 'charts/vps-operator'), { recursive: true });
+    const dependencies = [{ name: 'vps-operator', version: '*', condition: 'vps-operator.enabled' }];
+    const chart = { apiVersion: 'v2', name: 'platform', version: '1.0.0', dependencies };
+    await writeFile(join(folder, 'Chart.yaml'), stringify(chart));
+    const render = (...values: string[]): Promise<string> =>
+      helm.run('template', 'platform', folder, '--namespace', SYSTEM, ...set(['global.region=eu', ...values]));
+    const urls = ['baseUrl', 'authUrl'].map((name) => `vps-operator.provider.${name}=https://api.example.org`);
+    const rendered = manifestsIn(await render('vps-operator.enabled=true', ...urls));
+    expect(rendered.map(nameOf)).toContain(`Deployment ${SYSTEM}/platform-vps-operator`);
+    expect(manifestsIn(await render('vps-operator.enabled=false'))).toEqual([]);
+    await expect(render('vps-operator.enabled=true', 'vps-operator.replica=1', ...urls)).rejects.toThrow('replica');
   });
 
   it('has no finding of helm lint', async () => {
