@@ -94,7 +94,10 @@ const OVERRIDES: Record<string, Schema> = {
   podSecurityContext: ANY_OBJECT,
   commonLabels: LABELS,
   podLabels: LABELS,
-  extraEnv: OBJECTS,
+  extraEnv: {
+    type: 'array',
+    items: { type: 'object', required: ['name'], properties: { name: { type: 'string', minLength: 1 } } },
+  },
   extraVolumes: OBJECTS,
   extraVolumeMounts: OBJECTS,
 };

@@ -187,6 +187,7 @@ describe('the chart', () => {
     ["guards.operators={a'b}", '/guards/operators/0'],
     ['guards.operators={a"b}', '/guards/operators/0'],
     ['image.digest=sha256:1', '/image/digest'],
+    ['extraEnv[0].value=debug', "/extraEnv/0': missing property 'name'"],
     [String.raw`commonLabels.app\.kubernetes\.io/name=mine`, '/commonLabels/app.kubernetes.io~1name'],
     [String.raw`podLabels.app\.kubernetes\.io/component=mine`, '/podLabels/app.kubernetes.io~1component'],
     [String.raw`podLabels.helm\.sh/chart=mine`, '/podLabels/helm.sh~1chart'],
