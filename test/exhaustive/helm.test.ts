@@ -240,6 +240,35 @@ it('does not delete the CRD with servers, however often an uninstallation withou
   await remove();
 });
 
+it('cancels no server with crds.keep=false and the annotation, but deletes the objects, which wait for an operator', async () => {
+  await follow('Install', { '--create-namespace': '--create-namespace --set crds.keep=false' });
+  const pod = await roll();
+  await orderServer();
+  const [server] = simulator.aliveServers();
+  // In a cluster, Helm deletes the Deployment before the CRDs.
+  expect(await pod.stop()).toBe(0);
+  const crds = [CRD, 'virtualserversets.vps-operator.dev'];
+  await cluster.kubectl('annotate', 'crd', ...crds, 'vps-operator.dev/allow-deletion=true');
+  await follow('Uninstall');
+  await expect.poll(async () => (await read()).metadata.deletionTimestamp).toBeDefined();
+  expect(simulator.aliveServers()).toEqual([server]);
+  expect(simulator.ledger.cancels()).toEqual([]);
+
+  await follow('Install', {
+    '--create-namespace': '--set crds.enabled=false',
+    'kubectl label': 'kubectl label --overwrite',
+  });
+  const next = await roll();
+  await cluster.kubectl('wait', `crd/${CRD}`, '--for=delete', '--timeout=40s');
+  expect(simulator.aliveServers()).toEqual([]);
+  expect(simulator.ledger.creates()).toHaveLength(1);
+  await next.stop();
+  await follow('Uninstall');
+  const kinds = [...GUARD_KINDS, 'clusterrole', 'clusterrolebinding'].join(',');
+  await cluster.kubectl('delete', kinds, '--selector=app.kubernetes.io/component=guards');
+  await cluster.kubectl('delete', 'namespace', SYSTEM, TEAM, '--timeout=50s');
+});
+
 it('takes over an installation of kubectl, and keeps its server', async () => {
   await cluster.kubectl('apply', '--server-side', '-f', 'deploy/install.yaml', '-f', 'deploy/guards.yaml');
   const literals = [
