@@ -16,6 +16,8 @@ const ANY_OBJECT: Schema = { type: 'object' };
 const OBJECTS: Schema = { type: 'array', items: { type: 'object' } };
 const NAME = '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$';
 const NAMESPACED_NAME: Schema = { type: 'string', maxLength: 253, pattern: '^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$' };
+/** A key of a ConfigMap or Secret. */
+const KEY: Schema = { type: 'string', pattern: '^[-._a-zA-Z0-9]+$' };
 const URL_OR_EMPTY: Schema = { type: 'string', pattern: '^(https?://.+)?$' };
 const PROMETHEUS_DURATION: Schema = { type: 'string', pattern: '^([0-9]+(ms|[smhdwy]))+$' };
 
@@ -43,7 +45,7 @@ const OVERRIDES: Record<string, Schema> = {
   'provider.authUrl': URL_OR_EMPTY,
   'provider.ca.configMap': NAMESPACED_NAME,
   'provider.ca.secret': NAMESPACED_NAME,
-  'provider.ca.key': { type: 'string', pattern: '^[-._a-zA-Z0-9]+$' },
+  'provider.ca.key': KEY,
   settings: settingsSchema(),
   existingConfigMap: NAMESPACED_NAME,
   existingSecret: NAMESPACED_NAME,
@@ -64,6 +66,8 @@ const OVERRIDES: Record<string, Schema> = {
   // The names become part of an expression of the policies.
   'guards.operators': { type: 'array', items: { type: 'string', pattern: '^[^\'"\\\\\\s]+$' } },
   'metrics.secure.secretName': { type: 'string', minLength: 1 },
+  'metrics.serviceMonitor.tokenSecret.name': NAMESPACED_NAME,
+  'metrics.serviceMonitor.tokenSecret.key': KEY,
   'metrics.serviceMonitor.interval': PROMETHEUS_DURATION,
   'metrics.serviceMonitor.scrapeTimeout': PROMETHEUS_DURATION,
   'metrics.serviceMonitor.labels': LABELS,

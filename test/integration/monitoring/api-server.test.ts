@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
+import { HELM_BUILD_MS, LEAST, useHelm, type Helm } from '../deploy/helm.ts';
 import { established, ROOT, startEmptyCluster, type Cluster } from '../deploy/cluster.ts';
 
 /** The CRDs are not a package, so they are read from the module's source; the checksum is the one for go.sum. */
@@ -15,8 +16,10 @@ const PATH = 'deploy/manifests/overlays/monitoring';
 
 let cluster: Cluster;
 let folder: string;
+let helm: Helm;
 
 beforeAll(async () => {
+  helm = await useHelm();
   folder = await mkdtemp(join(tmpdir(), 'vps-operator-monitoring-'));
   const { stdout } = await promisify(execFile)('go', ['mod', 'download', '-json', MODULE], { cwd: folder });
   const { Dir, Sum } = JSON.parse(stdout) as { Dir: string; Sum: string };
@@ -28,9 +31,10 @@ beforeAll(async () => {
     await established((...args) => cluster.kubectl(...args), `crd/${kind}.monitoring.coreos.com`);
   }
   await cluster.kubectl('create', 'namespace', 'vps-operator-system');
-}, 300_000);
+}, HELM_BUILD_MS);
 afterAll(async () => {
   await cluster.stop();
+  await helm.remove();
   await rm(folder, { recursive: true });
 });
 
@@ -90,6 +94,27 @@ it('takes TLS and a token as docs/how-to/monitoring.md says', async () => {
   ]);
 });
 
+it('takes the token from a Secret if the chart says so', async () => {
+  const render = async (...values: string[]): Promise<string> => {
+    const on = ['serviceMonitor.enabled', 'secure.enabled'].map((name) => `--set=metrics.${name}=true`);
+    return helm.render('--values', LEAST, '--show-only=templates/servicemonitor.yaml', ...on, ...values);
+  };
+  const endpoint = { port: 'metrics', scheme: 'https' };
+  const credentials = { name: 'reader', key: 'token' };
+  for (const [values, token] of [
+    [[], { bearerTokenFile: '/var/run/secrets/kubernetes.io/serviceaccount/token' }],
+    [['--set=metrics.serviceMonitor.tokenSecret.name=reader'], { authorization: { credentials } }],
+  ] as const) {
+    const file = join(folder, 'chart.yaml');
+    await writeFile(file, await render(...values));
+    const args = ['create', '--dry-run=server', '--validate=strict', '-o', 'json', '-f', file];
+    const { spec } = JSON.parse(await cluster.kubectl(...args)) as Found;
+    expect(spec?.endpoints).toMatchObject([{ ...endpoint, ...token }]);
+    const [{ bearerTokenFile, authorization } = {}] = spec?.endpoints ?? [];
+    expect([bearerTokenFile, authorization].filter((one) => one !== undefined)).toHaveLength(1);
+  }
+});
+
 interface Found {
   kind: string;
   metadata: { name: string; namespace?: string; labels: Record<string, string> };
@@ -97,7 +122,7 @@ interface Found {
   spec?: {
     selector: { matchLabels: Record<string, string> };
     jobLabel?: string;
-    endpoints?: { port: string }[];
+    endpoints?: { port: string; bearerTokenFile?: string; authorization?: object }[];
     ports?: { name: string }[];
   };
 }
