@@ -228,6 +228,20 @@ describe('the labels', () => {
     expect(podOf(base).labels).toMatchObject(expected);
   });
 
+  it('of the namespace admit only restricted pods, by the oldest version that is supported, and report pods that the latest would refuse', () => {
+    const prefix = 'pod-security.kubernetes.io/';
+    const { labels } = base.find(({ kind }) => kind === 'Namespace')?.metadata ?? {};
+    const own = Object.entries(labels ?? {}).filter(([label]) => label.startsWith(prefix));
+    expect(Object.fromEntries(own.map(([label, value]) => [label.slice(prefix.length), value]))).toEqual({
+      enforce: 'restricted',
+      'enforce-version': 'v1.30',
+      audit: 'restricted',
+      'audit-version': 'latest',
+      warn: 'restricted',
+      'warn-version': 'latest',
+    });
+  });
+
   it.each(['overlays/namespaced', 'overlays/namespaced/watched', 'components/connection-secrets/watched'])(
     'of %s name the program',
     async (name) => {
