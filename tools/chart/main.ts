@@ -12,6 +12,7 @@ import { resolveBinaries } from '../control-plane/binaries.ts';
 import { dashboardJson } from '../dashboard/main.ts';
 import { goProgram } from '../go-program.ts';
 import { GO_PROGRAMS } from '../go-programs.ts';
+import { version } from '../image-build.ts';
 import { schemaJson } from './schema.ts';
 import { generatedTemplates } from './templates.ts';
 
@@ -24,12 +25,12 @@ export async function chartFiles(kubectl: string): Promise<Record<string, string
     ...(await generatedTemplates(kubectl)),
     'files/dashboard.json': dashboardJson(),
     'values.schema.json': schemaJson(await readFile(join(CHART, 'values.yaml'), 'utf8')),
-    'Chart.yaml': await chartYaml(),
+    'Chart.yaml': await chartYaml(await version()),
   };
 }
 
-async function chartYaml(): Promise<string> {
-  const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+/** The content of Chart.yaml for this version. */
+export async function chartYaml(version: string): Promise<string> {
   const document = parseDocument(await readFile(join(CHART, 'Chart.yaml'), 'utf8'));
   const { image } = parseDocument(await readFile(join(CHART, 'values.yaml'), 'utf8')).toJS() as {
     image: { repository: string };
@@ -40,6 +41,9 @@ async function chartYaml(): Promise<string> {
     ['annotations', 'artifacthub.io/images'],
     stringify([{ name: 'operator', image: `${image.repository}:${version}` }]),
   );
+  const prerelease = ['annotations', 'artifacthub.io/prerelease'];
+  if (version.includes('-')) document.setIn(prerelease, 'true');
+  else document.deleteIn(prerelease);
   const files = [CRD_FILE, SET_CRD_FILE, CATALOG_CRD_FILE];
   const crds = await Promise.all(files.map(async (file) => crdOf(await readFile(file, 'utf8'))));
   document.setIn(['annotations', 'artifacthub.io/crds'], stringify(crds, { lineWidth: 0 }));

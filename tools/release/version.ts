@@ -6,6 +6,7 @@ import { execFile } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { CHART, chartYaml } from '../chart/main.ts';
 import { ROOT, version } from '../image-build.ts';
 import { withRelease } from './changelog.ts';
 
@@ -63,5 +64,7 @@ export async function setVersion(to: string, date: Date): Promise<string[]> {
     await writeFile(join(ROOT, path), replaced);
     changed.push(path);
   }
+  // It also says whether the version is a prerelease.
+  await writeFile(join(CHART, 'Chart.yaml'), await chartYaml(to));
   return changed;
 }

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest';
-import { stringify } from 'yaml';
-import { chartFiles, CHART, readme } from '../../../tools/chart/main.ts';
+import { parse, stringify } from 'yaml';
+import { chartFiles, chartYaml, CHART, readme } from '../../../tools/chart/main.ts';
 import { goProgram } from '../../../tools/go-program.ts';
 import { GO_PROGRAMS } from '../../../tools/go-programs.ts';
 import { kustomize } from '../../../tools/manifests.ts';
@@ -240,6 +240,14 @@ describe('npm run chart', () => {
     for (const [name, text] of Object.entries(await chartFiles(inject('kubectl')))) {
       expect(await readFile(join(CHART, name), 'utf8'), `${name}: run npm run chart`).toBe(text);
     }
+  });
+
+  it('tells Artifact Hub about prereleases', async () => {
+    expect(parse(await chartYaml('1.2.3-rc.1'))).toMatchObject({
+      version: '1.2.3-rc.1',
+      annotations: { 'artifacthub.io/prerelease': 'true' },
+    });
+    expect(await chartYaml('1.2.3')).not.toContain('prerelease');
   });
 
   it('has generated its README', { timeout: HELM_BUILD_MS }, async () => {
