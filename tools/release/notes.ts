@@ -17,6 +17,14 @@ kubectl apply --server-side \\
   -f ${SITE}/releases/download/v${version}/guards.yaml
 \`\`\`
 
+With Helm:
+
+\`\`\`sh
+helm install vps-operator oci://ghcr.io/vps-operator/charts/vps-operator --version ${version} \\
+  --namespace vps-operator-system --create-namespace \\
+  --set provider.baseUrl=https://api.example.org --set provider.authUrl=https://auth.example.org
+\`\`\`
+
 [Install](${page('install.md')}) explains the settings, [Upgrade](${page('upgrade.md')}) how to move from an older version.
 
 ## Verify

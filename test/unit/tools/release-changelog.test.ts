@@ -66,6 +66,7 @@ describe('a release in the changelog', () => {
     const digest = `sha256:${'0123456789abcdef'.repeat(4)}`;
     const text = releaseNotes(withRelease(changelog, '97.98.99', DATE), 'ghcr.io/o/n:97.98.99', digest);
     expect(text).toContain('/releases/download/v97.98.99/install.yaml');
+    expect(text).toContain('oci://ghcr.io/vps-operator/charts/vps-operator --version 97.98.99');
     expect(text).toContain(`ghcr.io/o/n@${digest}`);
     expect(text).not.toContain('[Unreleased]');
   });
