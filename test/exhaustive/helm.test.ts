@@ -269,6 +269,20 @@ it('cancels no server with crds.keep=false and the annotation, but deletes the o
   await cluster.kubectl('delete', 'namespace', SYSTEM, TEAM, '--timeout=50s');
 });
 
+it('keeps the guards of an earlier revision with guards.enabled=false, as the notes say', async () => {
+  await follow('Install');
+  const before = await guards();
+  const release = ['vps-operator', '--namespace', SYSTEM, '--kubeconfig', cluster.controlPlane.kubeconfigPath];
+  const said = await helm.run('upgrade', ...release, CHART, '--reset-then-reuse-values', '--set=guards.enabled=false');
+  expect(said).toContain('Guards that an earlier revision installed stay');
+  expect(before).toContain('vps-operator-record');
+  const [, list = ''] = /^ {2}kubectl (get validatingadmissionpolicies .*)$/m.exec(said) ?? [];
+  expect(await cluster.kubectl(...list.split(' '), '-o', 'name')).toBe(before);
+  await follow('Uninstall');
+  await cluster.kubectl('create', 'namespace', TEAM);
+  await remove();
+});
+
 it('takes over an installation of kubectl, and keeps its server', async () => {
   await cluster.kubectl('apply', '--server-side', '-f', 'deploy/install.yaml', '-f', 'deploy/guards.yaml');
   const literals = [
