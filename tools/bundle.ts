@@ -85,8 +85,10 @@ const nodeCheck = (oldest: string): string => {
   );
 };
 
+/** The bundle of the kubectl plugin. */
+export const PLUGIN = 'kubectl-vps.js';
 /** The files in the bundle folder, without their source maps. */
-export const BUNDLES = ['operator.js', 'simulator.js', 'kubectl-vps.js'];
+export const BUNDLES = ['operator.js', 'simulator.js', PLUGIN];
 
 /** esbuild's report on which file of which package went into which bundle. */
 export const METAFILE = 'metafile.json';

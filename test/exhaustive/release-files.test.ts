@@ -9,10 +9,13 @@ import { parse } from 'yaml';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bundle, BUNDLES, METAFILE } from '../../tools/bundle.ts';
 import { imageName, ROOT, version } from '../../tools/image-build.ts';
+import { embeddedNode } from '../../tools/release/executable.ts';
 import { CHECKSUMS, writeRelease } from '../../tools/release/files.ts';
 import { executableOf, NODE_LICENSE, PLATFORMS, type Platform } from '../../tools/release/platforms.ts';
 
 const run = promisify(execFile);
+/** Version of Node in the image, another one than in the executables. */
+const IMAGE_NODE = '24.20.0';
 const DIGEST = `sha256:${'0123456789abcdef'.repeat(4)}`;
 
 interface Bill {
@@ -55,7 +58,7 @@ beforeAll(async () => {
   await mkdir(executables);
   for (const platform of PLATFORMS) await writeFile(join(executables, executableOf(platform)), textOf(platform));
   await writeFile(join(executables, NODE_LICENSE), 'the license of Node\n');
-  names = await writeRelease(out, { node: '24.21.0', digest: DIGEST, executables });
+  names = await writeRelease(out, { node: IMAGE_NODE, digest: DIGEST, executables });
   const built = join(folder, 'built');
   await bundle(built);
   ({ outputs } = JSON.parse(await readFile(join(built, METAFILE), 'utf8')) as Metafile);
@@ -120,7 +123,7 @@ describe('a release', () => {
     const incomplete = join(folder, 'incomplete');
     await cp(executables, incomplete, { recursive: true });
     await rm(join(incomplete, 'kubectl-vps-windows-arm64.exe'));
-    const release = writeRelease(join(folder, 'lacking'), { node: '24.21.0', executables: incomplete });
+    const release = writeRelease(join(folder, 'lacking'), { node: IMAGE_NODE, executables: incomplete });
     await expect(release).rejects.toThrow('lacks kubectl-vps-windows-arm64.exe');
   });
 
@@ -138,7 +141,7 @@ describe('a release', () => {
   });
 
   it('rejects an invalid digest', async () => {
-    const wrong = writeRelease(join(folder, 'wrong'), { node: '24.21.0', digest: 'latest' });
+    const wrong = writeRelease(join(folder, 'wrong'), { node: IMAGE_NODE, digest: 'latest' });
     await expect(wrong).rejects.toThrow('sha256:');
   });
 });
@@ -149,7 +152,8 @@ describe('the bill of materials', () => {
     const listed = components.map(
       (one) => `${one.group === undefined ? '' : `${one.group}/`}${one.name}@${one.version}`,
     );
-    expect(listed.sort()).toEqual([...(await packagesIn(name)), 'node@24.21.0'].sort());
+    const node = name === 'kubectl-vps' ? await embeddedNode() : IMAGE_NODE;
+    expect(listed.sort()).toEqual([...(await packagesIn(name)), `node@${node}`].sort());
     expect(components.filter(({ licenses }) => licenses === undefined)).toEqual([]);
   });
 

@@ -56,9 +56,14 @@ async function insert(path: string, blob: string): Promise<void> {
 
 /** The executable contains the Node that runs this, so it has to be the one in the bill of materials. */
 async function checkNode(): Promise<void> {
-  const wanted = (await readFile(join(ROOT, '.nvmrc'), 'utf8')).trim();
+  const wanted = await embeddedNode();
   const { node } = process.versions;
   if (node !== wanted) throw new Error(`the executable is built with Node ${wanted}; this is Node ${node}`);
+}
+
+/** The version of Node in the executables. */
+export async function embeddedNode(): Promise<string> {
+  return (await readFile(join(ROOT, '.nvmrc'), 'utf8')).trim();
 }
 
 /** The license is next to Node: in its archive for Windows or for other systems, or in the npm package. */

@@ -7,8 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
-import { bundle, BUNDLES, METAFILE } from '../bundle.ts';
+import { bundle, BUNDLES, METAFILE, PLUGIN } from '../bundle.ts';
 import { imageName, ROOT } from '../image-build.ts';
+import { embeddedNode } from './executable.ts';
 import { writeKrewManifest, type PluginArchive } from './krew.ts';
 import { executableOf, NODE_LICENSE, PLATFORMS, programOf } from './platforms.ts';
 import { writeBillOfMaterials } from './sbom.ts';
@@ -42,7 +43,8 @@ export async function writeRelease(out: string, { digest, node, executables }: R
     }
     for (const name of BUNDLES) {
       const bill = join(out, `${name.replace(/\.js$/, '')}-${version}.cdx.json`);
-      await writeBillOfMaterials(join(staging, METAFILE), name, node, bill);
+      const runtime = name === PLUGIN ? await embeddedNode() : node;
+      await writeBillOfMaterials(join(staging, METAFILE), name, runtime, bill);
     }
     await writeFile(join(out, 'install.yaml'), manifest);
     await copyFile(join(ROOT, 'deploy/guards.yaml'), join(out, 'guards.yaml'));
