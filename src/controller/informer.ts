@@ -1,7 +1,7 @@
 /** A cache of the objects of a kind that follows the API server and notifies handlers of every change. */
 import { realTimers } from '../base/timers.ts';
 import type { KubeHttp } from '../kube/http.ts';
-import { isDeepEqual } from '../kube/merge-patch.ts';
+import { isDeepEqual } from '../base/deep-equal.ts';
 import { runReflector, type ReflectorSink, type ReflectorTuning } from './reflector.ts';
 import { keyOf, type KubeObject, type Resource } from '../kube/resource.ts';
 import type { Informer, InformerHandler, KubeErrorCode } from '../kube/types.ts';

@@ -2,7 +2,7 @@
  * Tracks this process's own writes, which are newer than the cache until the watch catches up. The watch reports them
  * later, and that must not trigger a visit.
  */
-import { isDeepEqual } from '../kube/merge-patch.ts';
+import { isDeepEqual } from '../base/deep-equal.ts';
 import { keyOf, type KubeObject } from '../kube/resource.ts';
 import type { Informer } from '../kube/types.ts';
 import { isOlder } from '../kube/versions.ts';

@@ -1,4 +1,5 @@
 /** JSON merge patches (RFC 7396). */
+import { isDeepEqual, isObject } from '../base/deep-equal.ts';
 
 type Json = Record<string, unknown>;
 
@@ -18,19 +19,4 @@ export function mergePatch(previous: object, next: object): Json {
     patch[key] = isObject(value) && isObject(before[key]) ? mergePatch(before[key], value) : value;
   }
   return patch;
-}
-
-/** Compares JSON values; an `undefined` field counts as absent. */
-export function isDeepEqual(a: unknown, b: unknown): boolean {
-  if (a === b) return true;
-  if (Array.isArray(a) && Array.isArray(b)) {
-    return a.length === b.length && a.every((item, index) => isDeepEqual(item, b[index]));
-  }
-  if (!isObject(a) || !isObject(b)) return false;
-  const isEqual = (key: string): boolean => isDeepEqual(a[key], b[key]);
-  return Object.keys(a).every(isEqual) && Object.keys(b).every((key) => Object.hasOwn(a, key) || isEqual(key));
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -11,7 +11,7 @@ import type { Logger } from '../base/logger.ts';
 import type { Timers } from '../base/timers.ts';
 import type { Reconciler } from '../controller/controller.ts';
 import type { Recorder } from '../controller/event-recorder.ts';
-import { isDeepEqual } from '../kube/merge-patch.ts';
+import { isDeepEqual } from '../base/deep-equal.ts';
 import { keyOf } from '../kube/resource.ts';
 import type { Client } from '../kube/client.ts';
 import type { Informer } from '../kube/types.ts';

@@ -10,7 +10,7 @@ import type { Recorder } from '../controller/event-recorder.ts';
 import type { Progress } from '../controller/progress.ts';
 import type { Client } from '../kube/client.ts';
 import { KubeError } from '../kube/error.ts';
-import { isDeepEqual } from '../kube/merge-patch.ts';
+import { isDeepEqual } from '../base/deep-equal.ts';
 import { keyOf } from '../kube/resource.ts';
 import { eventsOf, memberNameOf, type Rejection, type SetAction } from './decision/action.ts';
 import { planSet, type Plan, type Surroundings } from './decision/plan.ts';

@@ -5,7 +5,7 @@ import { FINALIZER, RECORD_ANNOTATION } from '../../src/api/names.ts';
 import { parseRecord } from '../../src/api/record.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { holdsSomething } from '../../src/virtual-server/decision/record.ts';
-import { isDeepEqual } from '../../src/kube/merge-patch.ts';
+import { isDeepEqual } from '../../src/base/deep-equal.ts';
 import { virtualServer, withAnnotations, withSpec } from '../gen/virtual-server.ts';
 import type { ApiServer } from './api-server.ts';
 import { abandon } from './caretaker.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isDeepEqual, mergePatch } from '../../../src/kube/merge-patch.ts';
+import { mergePatch } from '../../../src/kube/merge-patch.ts';
 
 describe('mergePatch', () => {
   it.each([
@@ -30,15 +30,5 @@ describe('mergePatch', () => {
 
   it('removes the fields of an emptied object, because an empty object in a patch changes nothing', () => {
     expect(mergePatch({ a: { b: 1 } }, { a: {} })).toEqual({ a: { b: null } });
-  });
-});
-
-describe('isDeepEqual', () => {
-  it('distinguishes a list from an object and treats undefined as absent', () => {
-    expect(isDeepEqual([], {})).toBe(false);
-    expect(isDeepEqual({ a: undefined }, {})).toBe(true);
-    expect(isDeepEqual({ a: null }, {})).toBe(false);
-    expect(isDeepEqual([1, [2]], [1, [2]])).toBe(true);
-    expect(isDeepEqual([1, 2], [1])).toBe(false);
   });
 });
