@@ -26,6 +26,7 @@ import {
   SET_PLURAL,
   SET_SINGULAR,
 } from '../../src/api/names.ts';
+import { isDeepEqual } from '../../src/base/deep-equal.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { VirtualServerSet } from '../../src/api/virtual-server-set.ts';
 import { logFields } from '../../src/base/log-context.ts';
@@ -143,7 +144,10 @@ export class SetWatch {
   #read(visit: unknown, set: VirtualServerSet | undefined, since: number): void {
     const { api } = this.#parts;
     if (set === undefined) return;
-    const version = api.sets.changes.findLastIndex(({ object }) => object === set);
+    const { resourceVersion } = set.metadata;
+    const version = api.sets.changes.findLastIndex(
+      ({ object }) => object.metadata.resourceVersion === resourceVersion && isDeepEqual(object, set),
+    );
     this.#looks.set(visit, { set, version, since, restores: api.restores, deleted: new Set() });
   }
 

@@ -37,7 +37,8 @@ export class Objects implements ObjectStore<VirtualServer> {
 
   /** A version that a write or a live read returned. */
   saw(object: VirtualServer): void {
-    if (this.#writes.saw(object)) this.#index(object);
+    const isIndexed = this.#cache.get(keyOf(object)) === object;
+    if (this.#writes.saw(object) && !isIndexed) this.#index(object);
   }
 
   /** The informer has reported this version. */
@@ -45,8 +46,8 @@ export class Objects implements ObjectStore<VirtualServer> {
     const { uid } = object.metadata;
     this.#isThereAgain(keyOf(object), uid);
     if (previous !== undefined && !isNewer(object, previous)) this.#forgetPlan(uid);
-    this.#writes.told(object);
-    if (this.#writes.newestOf(object) === object) this.#index(object);
+    const isIndexed = this.#writes.told(object);
+    if (!isIndexed && this.#writes.newestOf(object) === object) this.#index(object);
   }
 
   /** Like `OwnWrites.onList`. */
