@@ -1,9 +1,10 @@
 /** Builds one record from the annotation, its mirror in status, the journal and memory. Pure. */
 import { FINALIZER, RECORD_ANNOTATION, START_OVER_ANNOTATION } from '../../api/names.ts';
+import { isDeepEqual } from '../../base/deep-equal.ts';
+import { Recent } from '../../base/recent.ts';
 import {
   MAX_SETTLED,
   RECORD_FORMAT,
-  formatRecord,
   heldIn,
   newerRecord,
   parseRecord,
@@ -63,7 +64,7 @@ export function viewRecord(object: VirtualServer, notes: readonly AttemptNote[])
   if ('problem' in merged) return { kind: 'conflict', ...merged };
   const held = finalizers?.includes(FINALIZER) === true || object.metadata.deletionTimestamp !== undefined;
   // A different key order is not a change, or two versions that run in turn would keep rewriting the record.
-  const isWritten = own !== undefined && formatRecord(ofAnnotation(object, own, merged)) === formatRecord(own);
+  const isWritten = own !== undefined && isDeepEqual(ofAnnotation(object, own, merged), own);
   return { kind: 'own', record: merged, stale: !isWritten || !held || isOutlived(mirror, merged) };
 }
 
@@ -98,21 +99,31 @@ interface Copies {
 }
 
 /** A visit asks about the same version many times. Bounded, since each entry takes about a kilobyte. */
-const RECENT = 64;
-const recent = new Map<VirtualServer, Copies>();
+const RECENT = 128;
+const recent = new Recent<VirtualServer, Copies>(RECENT);
+/** Most versions of an object have the same annotation, and one visit follows another after a pause. */
+const RECENT_TEXTS = 1024;
+const texts = new Recent<string, Copies['parsed']>(RECENT_TEXTS);
 
 function copiesOf(object: VirtualServer): Copies {
   const known = recent.get(object);
   if (known !== undefined) return known;
   const { uid, annotations } = object.metadata;
-  const parsed = parseRecord(annotations?.[RECORD_ANNOTATION]);
+  const parsed = parsedOf(annotations?.[RECORD_ANNOTATION]);
   const own = parsed.ok && parsed.record?.owner === uid ? parsed.record : undefined;
   const mirror = object.status?.record?.owner === uid ? object.status.record : undefined;
   const copies = { parsed, own, mirror, merged: mergeRecords(own, mirror) };
-  const [oldest] = recent.size < RECENT ? [] : recent.keys();
-  if (oldest !== undefined) recent.delete(oldest);
   recent.set(object, copies);
   return copies;
+}
+
+function parsedOf(text: string | undefined): Copies['parsed'] {
+  if (text === undefined) return parseRecord(text);
+  const known = texts.get(text);
+  if (known !== undefined) return known;
+  const parsed = parseRecord(text);
+  texts.set(text, parsed);
+  return parsed;
 }
 
 /** Later records win; records of other objects do not count. */
@@ -155,6 +166,8 @@ function mergeRecords(annotated: ServerRecord | undefined, mirror: ServerRecord 
       return { problem: `${field} is ${a} in the annotation and ${b} in status.record`, other: 'status.record' };
     }
   }
+  if (annotated.orphans === undefined && annotated.settled === undefined && isDeepEqual(annotated, mirror))
+    return annotated;
   const orphans = mergeOrphans(annotated.orphans, mirror.orphans);
   const settled = mergeSettled(annotated.settled, mirror.settled);
   const lists = { ...(orphans && { orphans }), ...(settled && { settled }) };
