@@ -73,31 +73,31 @@ export interface Facts extends GatheredFacts {
   /** ms on a clock that only moves forward. */
   monotonic: number;
   /** ms since the epoch by the API server's clock, if known. */
-  apiServerNow?: number;
+  apiServerNow?: number | undefined;
   memo: Memo;
   notes: readonly AttemptNote[];
   /** The attempt that this visit has claimed. */
-  claimed?: string;
+  claimed?: string | undefined;
   /** What other objects hold, as far as it may concern this one. */
   others: Others;
   timing: Timing;
   /** Why the journal cannot be written; nothing is ordered without it. Undefined if it can. */
-  journalProblem?: string;
+  journalProblem?: string | undefined;
   /** A number in [0, 1) for jitter. */
   jitter: number;
 }
 
 /** What a visit gathers on demand; undefined: not yet. */
 export interface GatheredFacts {
-  credentials?: { ok: true; account: string; note?: string } | Missing;
-  sshKeys?: { ok: true; text: string } | Missing;
-  catalog?: { ok: true; catalog: Catalog } | Missing;
+  credentials?: { ok: true; account: string; note?: string } | Missing | undefined;
+  sshKeys?: { ok: true; text: string } | Missing | undefined;
+  catalog?: { ok: true; catalog: Catalog } | Missing | undefined;
   /** ms until the namespace may create again; 0: now. */
-  createDelayMs?: number;
+  createDelayMs?: number | undefined;
   /** Whether the namespace may have one more server; `limit`: its maximum. */
-  place?: { free: boolean; limit: number };
+  place?: { free: boolean; limit: number } | undefined;
   /** Valid for one DELETE only. */
-  cancellation?: CancellationFacts;
+  cancellation?: CancellationFacts | undefined;
 }
 
 /** What was checked before a DELETE, in this order. */

@@ -24,7 +24,7 @@ export async function choose(
   factsOf: (object: VirtualServer) => Facts,
   room: GatherRooms & { progress?: Pick<Progress, 'mark'> },
 ): Promise<Choice | undefined> {
-  delete into.cancellation;
+  into.cancellation = undefined;
   let view = lookAt(first, factsOf(first));
   for (let count = 0; count < MAX_FACTS; count++) {
     room.progress?.mark();

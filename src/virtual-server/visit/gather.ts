@@ -115,7 +115,7 @@ async function readLive(view: View, into: VisitFacts, room: GatherRooms): Promis
   if (cancellation === undefined) throw new Error('the object is read live before its server');
   const liveAt = room.timers.monotonic();
   const live = await room.kube.getVirtualServer(namespace, name);
-  delete into.cancellation;
+  into.cancellation = undefined;
   if (live?.metadata.uid !== uid) return undefined;
   room.objects.saw(live);
   if (inputsOf(live) === view.inputs) into.cancellation = { ...cancellation, liveAt };

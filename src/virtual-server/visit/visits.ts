@@ -48,7 +48,7 @@ interface StepResult {
 
 interface Visit {
   gathered: VisitFacts;
-  claimed?: string;
+  claimed?: string | undefined;
   /** Call it when a visit that claims has ended. */
   ended?: () => void;
 }
@@ -137,8 +137,7 @@ export class Visits {
     const written = await this.#write(object, action, next);
     objects.remember(object.metadata.uid, next.memo);
     if (next.status !== undefined) this.#observeProvisioned(object.status, next.status);
-    if (next.claimed === undefined) delete visit.claimed;
-    else visit.claimed = next.claimed;
+    visit.claimed = next.claimed;
     recorder.record(SERVER_KIND, object, action.type, next.events);
     this.#log(written, action, outcome, next, timers.monotonic() - startedAt);
     return { next, object: written };
@@ -172,23 +171,25 @@ export class Visits {
   #facts(object: VirtualServer, { gathered, claimed }: Visit): Facts {
     const { journal, holders, objects, pace, timers } = this.#rooms;
     const { uid } = object.metadata;
-    const now = timers.now();
-    const { session: _session, ...known } = gathered;
-    const apiServerNow = this.#rooms.kube.serverTime();
-    const { problem: journalProblem } = journal;
+    const { credentials, sshKeys, catalog, createDelayMs, place, cancellation } = gathered;
     return {
-      now,
+      now: timers.now(),
       monotonic: timers.monotonic(),
-      ...(apiServerNow !== undefined && { apiServerNow }),
+      apiServerNow: this.#rooms.kube.serverTime(),
       memo: objects.memo(uid),
       // The attempt of this visit was not sent yet, which is no reason to drop it.
       notes: journal.entries(uid).filter((note) => note.attempt !== claimed || note.state !== 'minted'),
       others: holders.others(uid),
       timing: pace.timing(object.metadata.namespace, timers.monotonic()),
       jitter: timers.random(),
-      ...(claimed !== undefined && { claimed }),
-      ...(journalProblem !== undefined && { journalProblem }),
-      ...known,
+      claimed,
+      journalProblem: journal.problem,
+      credentials,
+      sshKeys,
+      catalog,
+      createDelayMs,
+      place,
+      cancellation,
     };
   }
 
