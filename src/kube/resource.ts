@@ -27,6 +27,8 @@ const RECENT = 128;
 /** Maximum number of owners kept; usually there is one. A set recognizes its members by the one that is a controller. */
 const MAX_OWNERS = 16;
 
+const OURS = `${GROUP}/`;
+
 /** Maximum number of mistyped annotations kept; a name has at most 317 characters. */
 const MAX_MISTYPED = 8;
 
@@ -74,7 +76,7 @@ export function keyOf({ metadata }: KubeObject): string {
 /** True for what `kept` drops from the objects of a list, at its path in the list. */
 export function isUnused([, , part, field, key]: JsonPath): boolean {
   if (part !== 'metadata') return false;
-  if (field === 'annotations') return typeof key === 'string' && !key.startsWith(`${GROUP}/`);
+  if (field === 'annotations') return typeof key === 'string' && !key.startsWith(OURS);
   if (field === 'labels') return key !== undefined && key !== SET_LABEL;
   if (field === 'ownerReferences') return Number(key) >= MAX_OWNERS;
   return field === 'managedFields';
@@ -88,15 +90,7 @@ function kept(metadata: ObjectMeta, bounds: KeptAnnotations): ObjectMeta {
   const { name, namespace, uid, resourceVersion, generation, creationTimestamp } = metadata;
   const { deletionTimestamp, finalizers, annotations = {}, labels = {}, ownerReferences = [] } = metadata;
   const set = labels[SET_LABEL];
-  // For mistyped annotations, the names are enough to report them.
-  const mistyped = Object.keys(annotations)
-    .filter((annotation) => annotation.startsWith(`${GROUP}/`) && !Object.hasOwn(bounds, annotation))
-    .slice(0, MAX_MISTYPED)
-    .map((annotation) => [annotation, ''] as const);
-  const ours = Object.entries(bounds).flatMap(([annotation, bound]) => {
-    const text = annotations[annotation];
-    return text === undefined ? [] : [[annotation, bounded(text, bound)] as const];
-  });
+  const ours = keptAnnotations(annotations, bounds);
   return {
     name,
     namespace,
@@ -112,8 +106,26 @@ function kept(metadata: ObjectMeta, bounds: KeptAnnotations): ObjectMeta {
         .map(({ kind, name, uid, controller }) => ({ kind, name, uid, ...(controller === true && { controller }) })),
     }),
     ...(set !== undefined && { labels: { [SET_LABEL]: set } }),
-    ...(ours.length + mistyped.length > 0 && { annotations: Object.fromEntries([...ours, ...mistyped]) }),
+    ...(ours !== undefined && { annotations: ours }),
   };
+}
+
+/** Undefined if none is kept. A loop, because this runs for each version of each object. */
+function keptAnnotations(
+  annotations: Readonly<Record<string, string>>,
+  bounds: KeptAnnotations,
+): Record<string, string> | undefined {
+  let ours: Record<string, string> | undefined;
+  let mistyped = 0;
+  for (const annotation in annotations) {
+    if (!annotation.startsWith(OURS)) continue;
+    const bound = Object.hasOwn(bounds, annotation) ? bounds[annotation] : undefined;
+    if (bound === undefined && (mistyped += 1) > MAX_MISTYPED) continue;
+    ours ??= {};
+    // For mistyped annotations, the names are enough to report them.
+    ours[annotation] = bound === undefined ? '' : bounded(annotations[annotation] ?? '', bound);
+  }
+  return ours;
 }
 
 /** The ellipsis makes a cut text invalid, including the last name in a list of names. */

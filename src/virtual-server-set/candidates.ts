@@ -33,8 +33,7 @@ export class Candidates {
   setsOf(object: VirtualServer): string[] {
     const { namespace, name } = object.metadata;
     const namesake = setOf(name);
-    const keys = new Set(claims(object));
-    if (namesake !== undefined) keys.add(`${namespace}/${namesake}`);
+    const keys = namesake === undefined ? claims(object) : new Set([...claims(object), `${namespace}/${namesake}`]);
     return [...keys].filter((key) => this.#options.sets.get(key) !== undefined);
   }
 
@@ -56,7 +55,11 @@ export class Candidates {
   }
 }
 
-function claims({ metadata: { namespace, labels, ownerReferences = [] } }: VirtualServer): string[] {
+const NONE: readonly string[] = [];
+
+function claims({ metadata: { namespace, labels, ownerReferences = [] } }: VirtualServer): readonly string[] {
+  // Most objects belong to no set.
+  if (labels === undefined && ownerReferences.length === 0) return NONE;
   const owners = ownerReferences.filter(({ kind, controller }) => kind === SET_KIND && controller === true);
   const label = labels?.[SET_LABEL];
   const names = new Set([...owners.map(({ name }) => name), ...(label === undefined ? [] : [label])]);

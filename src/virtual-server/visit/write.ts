@@ -1,8 +1,8 @@
 /**
  * Writes what a step changed: at most one metadata write and one status write, each bound to the version that was read.
  */
-import { isDeepStrictEqual } from 'node:util';
 import { FINALIZER, RECORD_ANNOTATION } from '../../api/names.ts';
+import { isDeepEqual } from '../../base/deep-equal.ts';
 import { formatRecord, type ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { Next } from '../decision/types.ts';
@@ -27,7 +27,7 @@ export async function write(
     newest = await room.kube.patchMetadata(versionOf(newest), patch);
     room.wrote(newest);
   }
-  if (next.status !== undefined && !isDeepStrictEqual(newest.status, next.status)) {
+  if (next.status !== undefined && !isDeepEqual(newest.status, next.status)) {
     newest = await room.kube.writeStatus(versionOf(newest), newest.status, next.status);
     room.wrote(newest);
   }
