@@ -17,7 +17,7 @@ const BOUND_MS = 90_000;
 export const crash: Part = {
   name: 'crash',
   scenarios: Object.keys(SCENARIOS),
-  faults: CRASH_FAULTS,
+  faultsAt: () => CRASH_FAULTS,
   run(name, point) {
     const scenario = SCENARIOS[name];
     const fault = CRASH_FAULTS.find((known) => known === point?.fault);

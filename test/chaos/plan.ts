@@ -12,7 +12,8 @@ export type Run = (arena: Arena, name: string) => Promise<Result>;
 export interface Part {
   readonly name: string;
   readonly scenarios: readonly string[];
-  readonly faults: readonly string[];
+  /** The faults that can hit a request with this label. */
+  faultsAt(label: string): readonly string[];
   /** Without label and fault: runs the scenario alone, to record its requests. Undefined: no such plan. */
   run(scenario: string, point?: { label: string; fault: string }): Run | undefined;
 }

@@ -23,7 +23,7 @@ export function parsePlan(id: string): Plan | undefined {
   const part = PARTS.find(({ name }) => name === partName);
   const fault = rest.at(-1) ?? '';
   const label = rest.slice(0, -1).join('/');
-  const known = part?.scenarios.includes(scenario) === true && part.faults.includes(fault) && label !== '';
+  const known = part?.scenarios.includes(scenario) === true && part.faultsAt(label).includes(fault) && label !== '';
   const run = known ? part.run(scenario, { label, fault }) : undefined;
   return run && { id, run };
 }
@@ -59,7 +59,7 @@ export async function record(
 export function enumerate(recordings: readonly Recording[]): Plan[] {
   return recordings.flatMap(({ part, scenario, labels }) =>
     [...new Set(labels)].flatMap((label) =>
-      part.faults.flatMap((fault) => parsePlan(`${part.name}/${scenario}/${label}/${fault}`) ?? []),
+      part.faultsAt(label).flatMap((fault) => parsePlan(`${part.name}/${scenario}/${label}/${fault}`) ?? []),
     ),
   );
 }

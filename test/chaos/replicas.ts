@@ -47,7 +47,7 @@ const PATIENT_CREATE = '--create-timeout=8s';
 export const replicas: Part = {
   name: 'replicas',
   scenarios: [...PLAYED, ...FEATURES],
-  faults: Object.keys(TROUBLES),
+  faultsAt: () => Object.keys(TROUBLES),
   run(name, point) {
     const scenario = SCENARIOS[name];
     const trouble = point && TROUBLES[point.fault];

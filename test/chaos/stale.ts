@@ -29,7 +29,7 @@ const QUIET_MS = 600;
 export const stale: Part = {
   name: 'stale',
   scenarios: Object.keys(GAPS),
-  faults: VIEWS,
+  faultsAt: () => VIEWS,
   run(name, point) {
     const gap = GAPS[name];
     const view = VIEWS.find((known) => known === point?.fault);
