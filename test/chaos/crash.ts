@@ -1,6 +1,7 @@
 /** Part 1: one operator, and one fault at one request of a scenario, after which the operator is restarted. */
 import type { Arena } from './arena.ts';
-import { CRASH_FAULTS, isKill, strike, type CrashFault } from './faults.ts';
+import { faultsAt, isKill, strike, type CrashFault } from './faults.ts';
+import { checkTunnel } from './oracles.ts';
 import type { Part, Result } from './plan.ts';
 import { SCENARIOS, type Scenario } from './scenarios.ts';
 import { Stage } from './stage.ts';
@@ -17,10 +18,10 @@ const BOUND_MS = 90_000;
 export const crash: Part = {
   name: 'crash',
   scenarios: Object.keys(SCENARIOS),
-  faultsAt: () => CRASH_FAULTS,
+  faultsAt,
   run(name, point) {
     const scenario = SCENARIOS[name];
-    const fault = CRASH_FAULTS.find((known) => known === point?.fault);
+    const fault = point && faultsAt(point.label).find((known) => known === point.fault);
     if (scenario === undefined || (point !== undefined && fault === undefined)) return undefined;
     return (arena, stage) => run(scenario, point && fault && { label: point.label, fault }, arena, stage);
   },
@@ -47,5 +48,9 @@ async function run(scenario: Scenario, point: Point | undefined, arena: Arena, n
     state = 'over';
     if (point !== undefined && !isKill(point.fault)) await stage.restart(stage.leader);
   };
-  return stage.play(scenario, () => point === undefined || state !== 'waiting');
+  const act = async (): Promise<void> => {
+    await scenario.act(stage);
+    if (point !== undefined && state !== 'waiting') stage.violations.push(...checkTunnel(point, stage.traffic.labels));
+  };
+  return stage.play({ act }, () => point === undefined || state !== 'waiting');
 }

@@ -2,7 +2,7 @@
 import { jsonAnswer, type Passing } from './exchange.ts';
 
 /** With `-node` the journal is lost too, as if the node itself had failed. */
-export const CRASH_FAULTS = [
+const FAULTS = [
   'kill-before',
   'kill-before-node',
   'kill-after',
@@ -12,7 +12,23 @@ export const CRASH_FAULTS = [
   'hang',
   'late',
 ] as const;
-export type CrashFault = (typeof CRASH_FAULTS)[number];
+
+/**
+ * What the proxy answers to a request for a tunnel, of which it forwards nothing. With `cut` the tunnel opens, and breaks
+ * when the client sends something.
+ */
+const TUNNEL_FAULTS = { 'refused-407': 407, 'refused-502': 502, 'refused-504': 504, cut: 200 } as const;
+
+export type CrashFault = (typeof FAULTS)[number] | keyof typeof TUNNEL_FAULTS;
+
+/** The faults that can hit a request with this label. */
+export function faultsAt(label: string): readonly CrashFault[] {
+  return isForTunnel(label) ? [...FAULTS, ...(Object.keys(TUNNEL_FAULTS) as CrashFault[])] : FAULTS;
+}
+
+export function isForTunnel(label: string): boolean {
+  return label.startsWith('proxy:');
+}
 
 /** Kills the process that sent the request with SIGKILL, and starts another one in its place. */
 type Kill = (options: { journal: boolean }) => Promise<void>;
@@ -58,5 +74,11 @@ export async function strike(fault: CrashFault, exchange: Passing, kill: Kill): 
       // The client has given up before the server receives the request.
       await exchange.left;
       await exchange.forward();
+      return;
+    case 'refused-407':
+    case 'refused-502':
+    case 'refused-504':
+    case 'cut':
+      exchange.reply(jsonAnswer(TUNNEL_FAULTS[fault], {}));
   }
 }

@@ -3,6 +3,7 @@ import type { ServerCatalog } from '../../src/api/server-catalog.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { Simulator } from '../../src/simulator/index.ts';
 import { shows, type Lists } from './catalogs.ts';
+import { isForTunnel, isKill, type CrashFault } from './faults.ts';
 import { recordOf } from '../gen/records.ts';
 import type { Replica } from './replica.ts';
 
@@ -59,6 +60,25 @@ export function checkCatalogs(catalogs: readonly ServerCatalog[], lists: Lists):
       ({ metadata: { name }, status }) =>
         `catalog ${name} does not match the provider's lists: ${JSON.stringify(status)}`,
     );
+}
+
+/**
+ * A process that got no tunnel knows that nothing was ordered, and orders later. A process whose order was written into
+ * a tunnel that broke does not know, and asks. `labels`: all requests of the operators.
+ */
+export function checkTunnel(
+  { label, fault }: { label: string; fault: CrashFault },
+  labels: readonly string[],
+): string[] {
+  if (!isForTunnel(label) || isKill(fault)) return [];
+  const expected = fault === 'cut' && label === 'proxy:CONNECT:attempt' ? 'CreateOutcomeUnknown' : undefined;
+  const shown = ['CreateOutcomeUnknown', 'CreateRejected'].find((reason) =>
+    labels.some((one) => one.endsWith(`:${reason}`)),
+  );
+  if (shown === expected) return [];
+  return [
+    `an order with the fault ${fault} of its tunnel shows ${shown ?? 'a retry'} instead of ${expected ?? 'a retry'}`,
+  ];
 }
 
 function saidTooMuch({ replicas, secrets }: Ending): string[] {

@@ -119,7 +119,8 @@ export class Stage {
     simulator.setOrigin(provider.origin);
     const sshHost = await SshHost.open((visit) => stage.traffic.toSshHost(visit, 'web'));
     const toProxy = (tunnel: Passing): Promise<void> => stage.traffic.toProxy(tunnel, 'web');
-    const tunnels = options.isProxied && (await Tunnels.open(toProxy));
+    const violated = (violation: string): void => void stage.violations.push(violation);
+    const tunnels = options.isProxied && (await Tunnels.open(toProxy, violated));
     const stage = new Stage(options, { simulator, provider, tokens, sshHost, tunnels });
     await stage.#open();
     return stage;

@@ -25,8 +25,11 @@ export class Tunnels {
     this.url = `http://${CREDENTIALS}@127.0.0.1:${(server.address() as AddressInfo).port}`;
   }
 
-  /** `onTunnel` decides what happens to a request for a tunnel. */
-  static async open(onTunnel: (tunnel: Passing) => Promise<void>): Promise<Tunnels> {
+  /** `onTunnel` decides what happens to a request for a tunnel; `violated` is called with violations. */
+  static async open(
+    onTunnel: (tunnel: Passing) => Promise<void>,
+    violated: (violation: string) => void,
+  ): Promise<Tunnels> {
     const sockets = new Set<Socket>();
     const keep = (socket: Socket): Socket => {
       sockets.add(socket);
@@ -35,7 +38,7 @@ export class Tunnels {
     const server = createServer();
     server.on('connection', keep);
     server.on('connect', (request: IncomingMessage) => {
-      onTunnel(new Tunnel(request, keep)).catch(() => request.socket.destroy());
+      onTunnel(new Tunnel(request, keep, violated)).catch(() => request.socket.destroy());
     });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -59,13 +62,19 @@ class Tunnel implements Passing {
   readonly #client: Socket;
   readonly #isAuthorized: boolean;
   readonly #keep: (socket: Socket) => Socket;
+  readonly #violated: (violation: string) => void;
   #target: Socket | undefined;
 
-  constructor({ url = '', headers, socket }: IncomingMessage, keep: (socket: Socket) => Socket) {
+  constructor(
+    { url = '', headers, socket }: IncomingMessage,
+    keep: (socket: Socket) => Socket,
+    violated: (violation: string) => void,
+  ) {
     this.path = url;
     this.#client = socket;
     this.#isAuthorized = headers['proxy-authorization'] === AUTHORIZATION;
     this.#keep = keep;
+    this.#violated = violated;
     this.left = new Promise((resolve) => socket.once('close', () => resolve()));
     // Reading is needed to notice that the client disconnects; a server's connections stay half open otherwise.
     socket.once('end', () => socket.destroy()).resume();
@@ -84,13 +93,17 @@ class Tunnel implements Passing {
     });
   }
 
+  /** A tunnel that opens although nothing was forwarded breaks when the client sends something. */
   reply({ status }: Answer): void {
-    if (status !== 200 || this.#target === undefined) {
-      this.#client.end(`HTTP/1.1 ${status} Refused\r\nContent-Length: 0\r\n\r\n`);
+    if (status !== 200) {
+      // The proxy leaves the connection open, so what the client sends over it arrives here.
+      this.#client.once('data', () => this.#violated(`bytes follow the ${status} of a proxy that opened no tunnel`));
+      this.#client.write(`HTTP/1.1 ${status} Refused\r\nContent-Length: 0\r\n\r\n`);
       return;
     }
+    if (this.#target === undefined) this.#client.once('data', () => this.breakOff());
     this.#client.write('HTTP/1.1 200 Connection established\r\n\r\n');
-    this.#client.pipe(this.#target).pipe(this.#client);
+    if (this.#target !== undefined) this.#client.pipe(this.#target).pipe(this.#client);
   }
 
   breakOff(): void {
