@@ -150,6 +150,21 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/config/proxy.test.ts'],
   },
   {
+    name: 'ignores an unknown file in the folder of settings',
+    file: 'src/config/settings.ts',
+    find: 'if (unknown !== undefined) throw new UnknownSetting(unknown);',
+    replace: "if (unknown === '') throw new UnknownSetting(unknown);",
+    tests: ['--project', 'unit', 'test/unit/config/config.test.ts', '-t', 'may not have a file VPS_POL_INTERVAL'],
+  },
+  {
+    name: 'sets the keys of the ConfigMap as variables of the environment too',
+    file: 'deploy/install.yaml',
+    find: '        name: operator\n        ports:',
+    replace:
+      '        name: operator\n        envFrom: [{ configMapRef: { name: vps-operator-config } }]\n        ports:',
+    tests: ['test/integration/deploy/life.test.ts', '-t', 'runs no code that a key'],
+  },
+  {
     name: 'trusts only the CAs of --provider-ca-file',
     file: 'src/provider/dialer.ts',
     find: "ca: [...getCACertificates('default'), ...certificates]",
