@@ -62,6 +62,11 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "vps-operator.serviceA
 {{- if .Values.existingSecret -}}existingSecret{{- else if .Values.existingConfigMap -}}existingConfigMap{{- end -}}
 {{- end -}}
 
+{{/* The variable of a setting: VPS_POLL_INTERVAL for pollInterval. */}}
+{{- define "vps-operator.variable" -}}
+VPS_{{ snakecase . | upper }}
+{{- end -}}
+
 {{/* A duration such as 1h30m in ms; empty for other text, which the operator refuses. */}}
 {{- define "vps-operator.milliseconds" -}}
 {{- if regexMatch "^([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?$" . -}}
