@@ -19,7 +19,7 @@ interface Suite {
   programs: Record<string, GoProgram>;
 }
 
-const SUITES: Record<string, Suite> = {
+export const SUITES = {
   /** For a check between two edits. */
   quick: { checks: CHECKS.filter(({ command }) => command === 'tsc'), projects: ['unit'], programs: {} },
   /** For a finished change. */
@@ -28,7 +28,7 @@ const SUITES: Record<string, Suite> = {
   exhaustive: { checks: [], projects: ['exhaustive'], programs: GO_PROGRAMS },
   /** Complete third-party tools against a real API server; Go builds them in many minutes. */
   gitops: { checks: [], projects: ['gitops'], programs: GITOPS_PROGRAMS },
-};
+} satisfies Record<string, Suite>;
 
 /** The project that needs neither Go programs nor a control plane. */
 const WITHOUT_GO = 'unit';
@@ -41,27 +41,42 @@ async function runTests(args: string[]): Promise<Counts> {
   return readCounts(report, await runProgram('vitest', ['run', ...reporters, ...args]));
 }
 
+/** What a whole run does: a test replaces both. */
+export interface Steps {
+  build(programs: Record<string, GoProgram>): Promise<void>;
+  test(projects: string[]): Promise<Counts>;
+}
+
+const STEPS: Steps = {
+  build: buildGoPrograms,
+  test: (projects) => runTests(projects.map((project) => `--project=${project}`)),
+};
+
 /** First what needs no Go, so that its result comes before the first builds, which take many minutes. */
-async function runWhole({ projects, programs }: Suite): Promise<Counts> {
+export async function runWhole({ projects, programs }: Suite, steps: Steps = STEPS): Promise<Counts> {
   const sum = { passed: 0, failed: 0 };
   const withGo = projects.filter((project) => project !== WITHOUT_GO);
   for (const group of [projects.filter((project) => project === WITHOUT_GO), withGo]) {
     if (group.length === 0) continue;
-    if (group === withGo) await buildGoPrograms(programs);
-    const { passed, failed } = await runTests(group.map((project) => `--project=${project}`));
+    if (group === withGo) await steps.build(programs);
+    const { passed, failed } = await steps.test(group);
     sum.passed += passed;
     sum.failed += failed;
   }
   return sum;
 }
 
-const [name = '', ...args] = process.argv.slice(2);
-const suite = SUITES[name];
-if (suite === undefined) throw new Error(`the first argument must be one of ${Object.keys(SUITES).join(', ')}`);
-const checks = await runChecks(suite.checks);
-const tests = args.length === 0 ? await runWhole(suite) : await runTests(args);
-const failed = checks.failed + tests.failed;
-console.log(`\nchecks: ${checks.passed} passed, ${checks.failed} failed`);
-console.log(`tests: ${tests.passed} passed, ${tests.failed} failed\n`);
-console.log(`${checks.passed + tests.passed} passed, ${failed} failed`);
-process.exitCode = failed === 0 ? 0 : 1;
+async function main(): Promise<void> {
+  const [name = '', ...args] = process.argv.slice(2);
+  const suite = (SUITES as Record<string, Suite>)[name];
+  if (suite === undefined) throw new Error(`the first argument must be one of ${Object.keys(SUITES).join(', ')}`);
+  const checks = await runChecks(suite.checks);
+  const tests = args.length === 0 ? await runWhole(suite) : await runTests(args);
+  const failed = checks.failed + tests.failed;
+  console.log(`\nchecks: ${checks.passed} passed, ${checks.failed} failed`);
+  console.log(`tests: ${tests.passed} passed, ${tests.failed} failed\n`);
+  console.log(`${checks.passed + tests.passed} passed, ${failed} failed`);
+  process.exitCode = failed === 0 ? 0 : 1;
+}
+
+if (import.meta.main) await main();
