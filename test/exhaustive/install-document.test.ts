@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { parseConfig } from '../../src/config/config.ts';
-import { startSimulator, DEFAULT_KEY } from '../../src/simulator/index.ts';
+import { startSimulator } from '../../src/simulator/index.ts';
 import { blocksOf, createShell, executable } from '../integration/support/document.ts';
 import { ROOT, startEmptyCluster, type Cluster } from '../integration/deploy/cluster.ts';
 import { startPod, SYSTEM } from '../integration/deploy/pod.ts';
@@ -52,11 +52,9 @@ it('leads through every way to install, from an empty cluster to an empty cluste
   expect(await cluster.kubectl('get', 'clusterrole,validatingadmissionpolicy', '-o', 'name')).not.toContain(SECRETS);
 
   await follow('Single namespaces');
-  const { keyId, secret } = DEFAULT_KEY;
-  const literals = [`--from-literal=keyId=${keyId}`, `--from-literal=secret=${secret}`];
-  await cluster.kubectl('create', 'secret', 'generic', 'vps-api-key', '-n', 'team-b', ...literals);
   await startPod(cluster, ['--poll-interval=100ms']);
-  await cluster.kubectl('apply', '-n', 'team-b', '-f', 'deploy/manifests/overlays/demo/server.yaml');
+  const demo = ['-n', 'team-b', '-f', 'deploy/manifests/overlays/demo/server.yaml'];
+  await cluster.kubectl('apply', ...demo);
   const objects = ['vps/web', 'vpscat/catalog'];
   await cluster.kubectl('wait', '-n', 'team-b', ...objects, '--for=condition=Ready', '--timeout=40s');
   const asks = '--patch={"spec":{"connectionSecretName":"web"}}';
@@ -72,7 +70,7 @@ it('leads through every way to install, from an empty cluster to an empty cluste
   );
   expect(rights).not.toMatch(/^virtualservers/m);
   expect(rights).not.toContain('secrets');
-  await cluster.kubectl('delete', '-n', 'team-b', 'vps/web', '--timeout=40s');
+  await cluster.kubectl('delete', ...demo, '--timeout=40s');
   expect(simulator.aliveServers()).toEqual([]);
 
   expect(await follow('Demo')).toContain('virtualserver.vps-operator.dev/web created');

@@ -3,9 +3,11 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, inject, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
+import { DEFAULT_API_KEY_SECRET } from '../../../src/api/names.ts';
 import { FLAGS } from '../../../src/config/flags.ts';
 import { parseConfig } from '../../../src/config/config.ts';
 import { parseDuration } from '../../../src/base/duration.ts';
+import { DEFAULT_KEY } from '../../../src/simulator/index.ts';
 import { INSTALL_FILES, installFiles, kustomization, kustomize } from '../../../tools/manifests.ts';
 import { ROOT } from './cluster.ts';
 
@@ -385,5 +387,15 @@ describe('the demo', () => {
     expect(find(demo, 'NetworkPolicy', 'vps-operator')?.spec).toHaveProperty('egress.2.to.0.namespaceSelector', {
       matchLabels: { 'kubernetes.io/metadata.name': service?.metadata.namespace },
     });
+  });
+
+  it('has its own API key, which only the simulator accepts, and replaces none of yours', async () => {
+    const [secret, ...users] = parseAllDocuments(
+      await readFile(join(ROOT, MANIFESTS, 'overlays/demo/server.yaml'), 'utf8'),
+    ).map((document) => document.toJS() as Manifest & { stringData?: object; spec: { apiKeySecretRef?: object } });
+    expect(secret).toMatchObject({ kind: 'Secret', stringData: DEFAULT_KEY });
+    expect(secret?.metadata.name).not.toBe(DEFAULT_API_KEY_SECRET);
+    expect(users.map(({ kind }) => kind)).toEqual(['ServerCatalog', 'VirtualServer']);
+    for (const { spec } of users) expect(spec.apiKeySecretRef).toEqual({ name: secret?.metadata.name });
   });
 });
