@@ -10,6 +10,7 @@ import { GO_PROGRAMS } from '../../../tools/go-programs.ts';
 import { REPOSITORY, ROOT } from '../../../tools/image-build.ts';
 
 interface Step {
+  name?: string;
   uses?: string;
   run?: string;
 }
@@ -115,5 +116,58 @@ describe('the workflows', () => {
   it('publish the image under the name that the manifests use', () => {
     const [image] = /^ {2}IMAGE: (\S+)$/m.exec(texts.join('\n'))?.slice(1) ?? [];
     expect(image).toBe(REPOSITORY);
+  });
+});
+
+describe('the last step of a release', () => {
+  const { run: script = '' } = steps.find(({ name }) => name === 'Publish the release') ?? {};
+
+  /** Runs the step with a gh that answers `release view` like this. Resolves with the commands that gh got after it. */
+  async function publish(
+    says: string,
+    code: number,
+  ): Promise<{ error: Error | null; said: string; commands: string[] }> {
+    const folder = await mkdtemp(join(tmpdir(), 'vps-operator-publish-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const log = join(folder, 'log');
+    await writeFile(log, '');
+    const gh = `#!/bin/sh
+if [ "$2" = view ]; then
+  ${code === 0 ? `echo '${says}'` : `echo '${says}' >&2`}
+  exit ${code}
+fi
+echo "$1 $2 $3" >> '${log}'
+`;
+    await writeFile(join(folder, 'gh'), gh, { mode: 0o755 });
+    const env = { PATH: `${folder}:${process.env['PATH']}`, GITHUB_REF_NAME: 'v1.2.3', PRERELEASE: 'false' };
+    // As GitHub runs a step whose shell is bash.
+    const args = ['--noprofile', '--norc', '-eo', 'pipefail', '-c', script];
+    const { error, said } = await new Promise<{ error: Error | null; said: string }>((resolve) => {
+      execFile('bash', args, { cwd: folder, env }, (error, stdout) => resolve({ error, said: stdout }));
+    });
+    return { error, said, commands: (await readFile(log, 'utf8')).split('\n').slice(0, -1) };
+  }
+
+  it('creates a draft, then publishes it', async () => {
+    const { error, commands } = await publish('release not found', 1);
+    expect(error).toBeNull();
+    expect(commands).toEqual(['release create v1.2.3', 'release edit v1.2.3']);
+  });
+
+  it('replaces the draft of an earlier run', async () => {
+    const { error, commands } = await publish('true', 0);
+    expect(error).toBeNull();
+    expect(commands).toEqual(['release delete v1.2.3', 'release create v1.2.3', 'release edit v1.2.3']);
+  });
+
+  it.each([
+    ['the release is published', 'false', 0, 'the release v1.2.3 is published already'],
+    ['gh fails for another reason', 'HTTP 502: Bad Gateway', 1, 'gh release view: HTTP 502: Bad Gateway'],
+    ['gh cannot log in', 'gh: To use GitHub CLI, set GH_TOKEN', 4, 'gh release view: gh: To use GitHub CLI'],
+  ])('changes nothing and fails if %s', async (_, says, code, told) => {
+    const { error, said, commands } = await publish(says, code);
+    expect(error).toMatchObject({ code: 1 });
+    expect(said).toContain(told);
+    expect(commands).toEqual([]);
   });
 });
