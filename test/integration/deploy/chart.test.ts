@@ -162,6 +162,18 @@ describe('the chart', () => {
     expect(having('helm.sh/resource-policy')).toHaveLength(17);
   });
 
+  it('gives commonLabels to every object that it can create, and to the pods', async () => {
+    const all = ['connectionSecrets', 'sshCheck', 'metrics.secure'].map((name) => `${name}.enabled=true`);
+    const values = set([...all, ...MONITORING, 'watchNamespaces={team-a}', 'commonLabels.team=platform']);
+    const rendered = manifestsIn(await helm.render('--values', LEAST, ...values));
+    expect(rendered.filter(({ metadata }) => metadata.labels?.['team'] !== 'platform').map(nameOf)).toEqual([]);
+    const kinds = new Set(rendered.map(({ kind }) => kind));
+    expect(kinds).toContain('ServiceMonitor');
+    expect(kinds.size).toBe(16);
+    const deployment = rendered.find(({ kind }) => kind === 'Deployment');
+    expect(deployment).toHaveProperty('spec.template.metadata.labels.team', 'platform');
+  });
+
   it('creates the ConfigMap that the Deployment mounts', async () => {
     const rendered = await helm.render('--values', LEAST, '--set=settings.resyncInterval=5m');
     const [config] = manifestsIn(rendered).filter(({ kind }) => kind === 'ConfigMap');
