@@ -244,7 +244,7 @@ describe('the labels', () => {
     });
   });
 
-  it.each(['overlays/namespaced', 'overlays/namespaced/watched', 'components/connection-secrets/watched'])(
+  it.each(['../crds', 'overlays/namespaced', 'overlays/namespaced/watched', 'components/connection-secrets/watched'])(
     'of %s name the program',
     async (name) => {
       for (const { kind, metadata } of await build(name))
