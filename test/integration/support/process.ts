@@ -19,10 +19,14 @@ interface OperatorProcess {
   terminate(): boolean;
 }
 
-/** Starts an operator of the world, which logs to the world's log. Killed, if necessary, when the test ends. */
-export function spawnOperator(world: World, flags: string[] = []): OperatorProcess {
+/**
+ * Starts an operator of the world, which logs to the world's log. Killed, if necessary, when the test ends. `env` is added to
+ * the environment of this process.
+ */
+export function spawnOperator(world: World, flags: string[] = [], env: Record<string, string> = {}): OperatorProcess {
   const child = spawn(process.execPath, [MAIN, ...world.operatorFlags(['--log-level=debug', ...flags])], {
     stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, ...env },
   });
   createInterface({ input: child.stdout }).on('line', (line) => world.logged(line));
   const exited = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)));
