@@ -113,6 +113,14 @@ describe('the workflows', () => {
     expect([...new Set([...used, 'version'])].sort()).toEqual(known.sort());
   });
 
+  it("push what identifies the chart's repository to where Artifact Hub reads it", async () => {
+    const [command = ''] = commands.filter((one) => one.startsWith('cosign upload blob'));
+    const [, file = '', type, tag] = /--files (\S+) [^]*--ct (\S+) "\$NAME:(\S+)"/.exec(command) ?? [];
+    expect(parse(await readFile(join(ROOT, file), 'utf8'))).toHaveProperty('ignore');
+    expect(type).toBe('application/vnd.cncf.artifacthub.repository-metadata.layer.v1.yaml');
+    expect(tag).toBe('artifacthub.io');
+  });
+
   it('publish the image under the name that the manifests use', () => {
     const [image] = /^ {2}IMAGE: (\S+)$/m.exec(texts.join('\n'))?.slice(1) ?? [];
     expect(image).toBe(REPOSITORY);
