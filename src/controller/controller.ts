@@ -27,7 +27,7 @@ export interface Reconciler<T> {
 /** The newest known versions of the objects of a kind, from the informer and from this process's own writes. */
 export interface ObjectStore<T> {
   newest(key: string): T | undefined;
-  told(object: T, previous: T | undefined): unknown;
+  told(object: T, previous: T | undefined): void;
   gone(last: T): void;
   /** As `OwnWrites.catchUp`. */
   catchUp(key: string, known: T | undefined): boolean;

@@ -46,16 +46,11 @@ export class OwnWrites<T extends KubeObject> {
     return true;
   }
 
-  /**
-   * The informer reported this version; usually it is the result of an own write, or older. Returns true if a write
-   * returned this very object, so the process knows it already.
-   */
-  told(object: T): boolean {
+  /** The informer reported this version; usually it is the result of an own write, or older. */
+  told(object: T): void {
     const written = this.#written.get(object.metadata.uid);
-    if (written?.object === object) return true;
     // Share the object with the cache: a second copy of the same version would double the memory.
     if (written !== undefined && isSame(object, written.object)) written.object = object;
-    return false;
   }
 
   gone(last: T): void {

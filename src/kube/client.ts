@@ -27,11 +27,11 @@ export function createClient<T extends KubeObject>(http: KubeHttp, resource: Res
   const { parse } = resource;
   const patch = async (path: string, body: object): Promise<T> => {
     const query = { fieldManager: FIELD_MANAGER };
-    return parse(await http.call({ method: 'PATCH', path, query, body, contentType: MERGE_PATCH, isWatched: true }));
+    return parse(await http.call({ method: 'PATCH', path, query, body, contentType: MERGE_PATCH }));
   };
   return {
     async get(namespace, name) {
-      const object = await http.call({ path: pathOf(resource, namespace, name), absent: name, isWatched: true });
+      const object = await http.call({ path: pathOf(resource, namespace, name), absent: name });
       return object === undefined ? undefined : parse(object);
     },
     patchMetadata: ({ namespace, name, uid, resourceVersion }, changes) =>

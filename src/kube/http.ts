@@ -6,7 +6,6 @@ import { until } from '../base/until.ts';
 import type { Cluster } from './config.ts';
 import { createConnections } from './connections.ts';
 import { errorOfAnswer, isAbsence, KubeError, networkError } from './error.ts';
-import { createParseOnce, parseJson } from './parse-once.ts';
 import { parsePartially, type JsonPath } from './partial-json.ts';
 
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
@@ -30,8 +29,6 @@ export interface CallOptions {
   /** True for parts of the body to leave out. The body may then have any size: only the rest is kept in memory. */
   isUnused?: (path: JsonPath) => boolean;
   signal?: AbortSignal;
-  /** True if a watch may report the same object: the answer is then parsed with `parse`. */
-  isWatched?: boolean;
   /** Name of an object that may be missing: a 404 about it returns `undefined` instead of throwing. */
   absent?: string;
 }
@@ -41,8 +38,6 @@ export interface KubeHttp {
   call(options: CallOptions): Promise<unknown>;
   /** A GET that streams its body; the deadline covers the time until the headers. Throws KubeError; so may the body. */
   stream(options: Pick<CallOptions, 'path' | 'query'> & { signal: AbortSignal }): Promise<AsyncIterable<Buffer>>;
-  /** Parses the text of an object in an event of a watch: see parse-once.ts. */
-  parse(text: string): unknown;
   /** The API server's clock (ms since the epoch), based on its last response; undefined before the first one. */
   serverTime(): number | undefined;
   close(): Promise<void>;
@@ -69,7 +64,6 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
   const { origin, pathname } = new URL(cluster.server);
   const prefix = pathname.replace(/\/+$/, '');
   const connections = createConnections(cluster);
-  const parseOnce = createParseOnce();
   /** The API server's clock minus the monotonic clock of this process (ms). */
   let clockOffset: number | undefined;
 
@@ -133,7 +127,7 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
       () => Promise.resolve(),
     );
     if (answer.cut !== undefined) throw answer.cut;
-    if (isSuccess(answer.statusCode)) return (options.isWatched === true ? parseOnce : parseJson)(answer.text);
+    if (isSuccess(answer.statusCode)) return parseJson(answer.text);
     requireAbsence(options, answer.statusCode, answer.text, answer.headers);
     return undefined;
   }
@@ -194,8 +188,6 @@ export function createKubeHttp({ cluster, timeoutMs = 15_000, onRequest }: KubeH
         throw errorOfAnswer(answer.statusCode, await readError(answer), retryAfter(answer.headers));
       }),
 
-    parse: parseOnce,
-
     serverTime: () => (clockOffset === undefined ? undefined : clockOffset + performance.now()),
 
     close: () => connections.close(),
@@ -231,4 +223,13 @@ async function readError(answer: Streamed): Promise<string> {
     if (size > MAX_ERROR_BYTES) break;
   }
   return Buffer.concat(chunks).toString();
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The parser's own message quotes the text, which may be a Secret.
+    throw new KubeError('BadResponse', 'the answer is not JSON');
+  }
 }

@@ -1,7 +1,6 @@
 /** Describes a kind to the client: the path of its objects, and the check of each response. */
 import { GROUP, SET_LABEL } from '../api/names.ts';
 import type { ObjectMeta } from '../api/meta.ts';
-import { Recent } from '../base/recent.ts';
 import { KubeError } from './error.ts';
 import type { JsonPath } from './partial-json.ts';
 
@@ -21,9 +20,6 @@ export interface Resource<T extends KubeObject> {
 /** The annotations of a kind to keep in memory, each with its maximum number of characters. */
 export type KeptAnnotations = Readonly<Record<string, number>>;
 
-/** How many objects are remembered with the values that they were made of. */
-const RECENT = 128;
-
 /** Maximum number of owners kept; usually there is one. A set recognizes its members by the one that is a controller. */
 const MAX_OWNERS = 16;
 
@@ -37,19 +33,13 @@ export function resource<T extends KubeObject>(
   { apiVersion, kind, plural }: Pick<Resource<T>, 'apiVersion' | 'kind' | 'plural'>,
   annotations: KeptAnnotations = {},
 ): Resource<T> {
-  // So that the answer to a write and its watch event become one object: see `KubeHttp.parse`.
-  const recent = new Recent<unknown, T>(RECENT);
   const parse = (value: unknown): T => {
-    const known = recent.get(value);
-    if (known !== undefined) return known;
     const object = value as T | null | undefined;
     const metadata = object?.metadata;
     if (!metadata?.name || !metadata.namespace || !metadata.uid || !metadata.resourceVersion) {
       throw new KubeError('BadResponse', `the answer is not a ${kind}`);
     }
-    const parsed = { ...object, metadata: kept(metadata, annotations) } as T;
-    recent.set(value, parsed);
-    return parsed;
+    return { ...object, metadata: kept(metadata, annotations) } as T;
   };
   return { apiVersion, kind, plural, parse };
 }

@@ -46,7 +46,7 @@ export async function watchOnce<T extends KubeObject>(
       for (const line of split(chunk)) {
         // A handler may stop the informer in the middle of a chunk.
         if (signal.aborted) return;
-        onEvent(parseEvent(line, resource, http));
+        onEvent(parseEvent(line, resource));
       }
     }
   } catch (error) {
@@ -58,12 +58,8 @@ export async function watchOnce<T extends KubeObject>(
   }
 }
 
-function parseEvent<T extends KubeObject>(
-  line: string,
-  { parse }: Resource<T>,
-  http: Pick<KubeHttp, 'parse'>,
-): WatchEvent<T> {
-  const { type, object } = parseChange(line, http) ?? parseLine(line);
+function parseEvent<T extends KubeObject>(line: string, { parse }: Resource<T>): WatchEvent<T> {
+  const { type, object } = parseLine(line);
   if (type === 'ADDED' || type === 'MODIFIED') return { type: 'upsert', object: parse(object) };
   if (type === 'DELETED') return { type: 'gone', object: parse(object) };
   if (type === 'ERROR') {
@@ -73,22 +69,6 @@ function parseEvent<T extends KubeObject>(
   const version = (object as { metadata?: { resourceVersion?: string } } | undefined)?.metadata?.resourceVersion;
   if (type === 'BOOKMARK' && version) return { type: 'bookmark', resourceVersion: version };
   throw new KubeError('BadResponse', 'the watch sent an event of an unknown form');
-}
-
-/** How the API server begins the event of a change; the object and one bracket follow. */
-const CHANGES = ['ADDED', 'MODIFIED'].map((type) => ({ type, start: `{"type":"${type}","object":` }));
-
-/** Undefined for other events, and for lines that are written in another way. */
-function parseChange(line: string, http: Pick<KubeHttp, 'parse'>): { type: string; object: unknown } | undefined {
-  const change = CHANGES.find(({ start }) => line.startsWith(start));
-  if (change === undefined || !line.endsWith('}')) return undefined;
-  const { type, start } = change;
-  try {
-    return { type, object: http.parse(line.slice(start.length, -1)) };
-  } catch {
-    // Another member follows the object.
-    return undefined;
-  }
 }
 
 function parseLine(line: string): { type?: string; object?: unknown } {

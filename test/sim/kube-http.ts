@@ -1,7 +1,6 @@
 /** KubeHttp connected to the modeled API server over a network that delays, loses, and cuts requests. */
 import { KubeError } from '../../src/kube/error.ts';
 import type { CallOptions, KubeHttp } from '../../src/kube/http.ts';
-import { createParseOnce } from '../../src/kube/parse-once.ts';
 import { notServed, type ApiServer } from './api-server.ts';
 import type { Network } from './network.ts';
 import type { ObjectStore, Stored } from './object-store.ts';
@@ -32,7 +31,6 @@ export interface KubeHttpParts {
 export class SimKubeHttp implements KubeHttp {
   readonly #parts: KubeHttpParts;
   readonly #routes: Routes;
-  readonly parse = createParseOnce();
   readonly #streams = new Map<WatchStream, ObjectStore<Stored>>();
   /** Number of etcd restores as of the last list of each kind. */
   readonly #restores = new Map<object, number>();
@@ -112,7 +110,7 @@ export class SimKubeHttp implements KubeHttp {
       throw new KubeError('Conflict', 'the object has been modified', { status: 409 });
     if (isAbsent(answer, options)) return undefined;
     if (answer instanceof KubeError) throw answer;
-    return options.isWatched === true ? this.parse(JSON.stringify(answer)) : answer;
+    return answer;
   }
 
   #answer(options: CallOptions, place: Place | undefined): unknown {

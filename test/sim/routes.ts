@@ -203,7 +203,6 @@ export function withoutNetwork(api: ApiServer): KubeHttp {
       }
     },
     stream: () => Promise.reject(new Error('this client does not support watches')),
-    parse: (text) => JSON.parse(text) as unknown,
     serverTime: () => undefined,
     close: () => Promise.resolve(),
   };

@@ -26,7 +26,6 @@ import {
   SET_PLURAL,
   SET_SINGULAR,
 } from '../../src/api/names.ts';
-import { isDeepEqual } from '../../src/base/deep-equal.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import type { VirtualServerSet } from '../../src/api/virtual-server-set.ts';
 import { logFields } from '../../src/base/log-context.ts';
@@ -144,10 +143,7 @@ export class SetWatch {
   #read(visit: unknown, set: VirtualServerSet | undefined, since: number): void {
     const { api } = this.#parts;
     if (set === undefined) return;
-    const { resourceVersion } = set.metadata;
-    const version = api.sets.changes.findLastIndex(
-      ({ object }) => object.metadata.resourceVersion === resourceVersion && isDeepEqual(object, set),
-    );
+    const version = api.sets.changes.findLastIndex(({ object }) => object === set);
     this.#looks.set(visit, { set, version, since, restores: api.restores, deleted: new Set() });
   }
 

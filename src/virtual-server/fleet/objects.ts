@@ -37,8 +37,7 @@ export class Objects implements ObjectStore<VirtualServer> {
 
   /** A version that a write or a live read returned. */
   saw(object: VirtualServer): void {
-    const isIndexed = this.#cache.get(keyOf(object)) === object;
-    if (this.#writes.saw(object) && !isIndexed) this.#index(object);
+    if (this.#writes.saw(object)) this.#index(object);
   }
 
   /** The informer has reported this version. */
@@ -46,8 +45,8 @@ export class Objects implements ObjectStore<VirtualServer> {
     const { uid } = object.metadata;
     this.#isThereAgain(keyOf(object), uid);
     if (previous !== undefined && !isNewer(object, previous)) this.#forgetPlan(uid);
-    const isIndexed = this.#writes.told(object);
-    if (!isIndexed && this.#writes.newestOf(object) === object) this.#index(object);
+    this.#writes.told(object);
+    if (this.#writes.newestOf(object) === object) this.#index(object);
   }
 
   /** Like `OwnWrites.onList`. */

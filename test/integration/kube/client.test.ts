@@ -1,8 +1,7 @@
 import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it, onTestFinished } from 'vitest';
 import { FINALIZER, SERVER_KIND, PAUSED_ANNOTATION, RECORD_ANNOTATION } from '../../../src/api/names.ts';
-import type { VirtualServer, VirtualServerStatus } from '../../../src/api/virtual-server.ts';
-import { createInformer } from '../../../src/controller/informer.ts';
+import type { VirtualServerStatus } from '../../../src/api/virtual-server.ts';
 import { createKube, type Kube } from '../../../src/virtual-server/kube.ts';
 import { loadCluster } from '../../../src/kube/config.ts';
 import { createKubeHttp, type KubeHttp } from '../../../src/kube/http.ts';
@@ -133,28 +132,6 @@ describe('patchMetadata', () => {
     const released = await kube.patchMetadata(versionOf(claimed), change);
     expect(released.metadata.finalizers).toBeUndefined();
     expect(released.metadata.annotations).toBeUndefined();
-  });
-
-  it('returns the very object that the watch reports, so that memory holds it once', async () => {
-    const watched = createKubeHttp({ cluster: proxy.cluster });
-    const informer = createInformer(VIRTUAL_SERVERS, { http: watched, namespaces: [namespace] });
-    onTestFinished(async () => {
-      await informer.stop();
-      await watched.close();
-    });
-    const object = await createOne();
-    informer.start();
-    await informer.synced();
-    const reported = new Promise<VirtualServer>((resolve) => {
-      informer.subscribe({
-        onUpsert: (_key, newer, previous) => {
-          if (newer.metadata.uid === object.metadata.uid && previous !== undefined) resolve(newer);
-        },
-        onGone: () => undefined,
-      });
-    });
-    const written = await createKube(watched).patchMetadata(versionOf(object), { finalizers: [FINALIZER] });
-    expect(await reported).toBe(written);
   });
 
   it('keeps annotations, labels and owner references of other clients, which it does not read', async () => {
