@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   ADOPT_ANNOTATION,
+  GROUP,
   NOT_CREATED_ANNOTATION,
   ORPHAN_HANDLED_ANNOTATION,
   PAUSED_ANNOTATION,
@@ -73,6 +74,16 @@ describe('the kept part of an object', () => {
     const kept = parsed(Object.fromEntries(names.map((name) => [name, '\ud83d\ude00'.repeat(LONG)])));
     expect(JSON.stringify(kept).length).toBeLessThan(60_000);
     expect(JSON.stringify(kept).isWellFormed()).toBe(true);
+  });
+
+  it('names only the first few mistyped annotations, without their values, and every known one', () => {
+    const mistyped = Array.from({ length: 100 }, (_, index) => `${GROUP}/mistyped-${index}`);
+    const names = [...mistyped, PAUSED_ANNOTATION];
+    const { annotations = {} } = parsed(Object.fromEntries(names.map((name) => [name, 'x']))).metadata;
+    expect(annotations).toEqual({
+      ...Object.fromEntries(mistyped.slice(0, 8).map((name) => [name, ''])),
+      [PAUSED_ANNOTATION]: 'x',
+    });
   });
 });
 
