@@ -1,29 +1,17 @@
 /** The real Argo CD, set up as in examples/argocd, manages servers from a Git repository. */
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { GROUP, SET_KIND, VERSION } from '../../src/api/names.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { GROUP, SERVER_KIND, SET_KIND, VERSION } from '../../src/api/names.ts';
 import { DEFAULT_KEY } from '../../src/simulator/index.ts';
 import { withOwnKey } from '../../tools/demo/manifests.ts';
 import { ROOT } from '../integration/gitops/judge.ts';
-import { kubectl } from '../integration/kube/support.ts';
 import { createWorld, type World } from '../integration/support/world.ts';
 import { hasRedis, startArgoCd, type ArgoCd } from './argo-programs.ts';
+import { argoIn } from './argo-world.ts';
 import { startGitServer, type GitServer } from './git-server.ts';
 import { setExample } from './set-example.ts';
 
-interface Application {
-  status?: {
-    health?: { status: string };
-    sync?: { status: string; revision: string };
-    operationState?: { message?: string };
-    resources?: { name: string; status: string; health?: { status: string; message?: string } }[];
-  };
-}
-
-const ARGO_MS = 40_000;
-const EXAMPLE_URL = 'https://git.example.org/platform/servers.git';
 const example = (name: string): Promise<string> => readFile(join(ROOT, 'examples', name), 'utf8');
 const NAME = 'simple';
 const SERVER = withOwnKey(await example('servers/simple.yaml'));
@@ -33,68 +21,28 @@ const SET = await setExample();
 /** Stays in Git when the server goes, so that the folder stays. */
 const CATALOG = { 'servers/catalog.yaml': await example('servers/catalog.yaml') };
 
-let git: GitServer;
-let argo: ArgoCd;
+let tools: { git: GitServer; argo: ArgoCd };
 
-async function argoIn(world: World, files: Record<string, string>) {
-  const repository = await git.create(world.namespace);
-  const inArgo = (...args: string[]): Promise<string> => kubectl('--namespace=argocd', ...args);
-  const annotate = (...annotations: string[]): Promise<string> =>
-    inArgo('annotate', '--overwrite', 'application/servers', ...annotations);
-  let revision = await repository.commit(files);
-  const folder = await mkdtemp(join(tmpdir(), 'vps-operator-argo-example-'));
-  for (const name of ['project', 'servers']) {
-    const text = (await example(`argocd/${name}.yaml`))
-      .replaceAll(EXAMPLE_URL, repository.url)
-      .replaceAll('namespace: default', `namespace: ${world.namespace}`);
-    await writeFile(join(folder, `${name}.yaml`), text);
-    await kubectl('apply', '-f', join(folder, `${name}.yaml`));
-  }
-  await rm(folder, { recursive: true });
-  onTestFinished(async () => {
-    await inArgo('delete', '--timeout=60s', 'application/servers', 'appproject/servers');
-  });
-  const application = async (): Promise<Application> =>
-    JSON.parse(await inArgo('get', 'application/servers', '--output=json')) as Application;
-  return {
-    application,
-    annotate,
-    /** Commits these files, without others, and makes Argo CD look. */
-    async push(changed: Record<string, string>): Promise<void> {
-      revision = await repository.commit(changed);
-      await annotate('argocd.argoproj.io/refresh=hard');
-    },
-    /** Waits until the Application has this state for the last commit. */
-    async until(health: string, sync: string): Promise<void> {
-      const state = async () => {
-        const { status } = await application();
-        return { health: status?.health?.status, sync: status?.sync?.status, revision: status?.sync?.revision };
-      };
-      await expect
-        .poll(state, { timeout: ARGO_MS, interval: 250 })
-        .toEqual({ health, sync, revision })
-        .catch((error: unknown) => {
-          throw new Error(argo.tail().slice(-3000), { cause: error });
-        });
-    },
-    resource: async () => (await application()).status?.resources?.find(({ name }) => name === NAME),
-  };
+/** Waits until the operator lets the object go. Argo CD deletes in the foreground, and no garbage collector runs here. */
+async function deletedInForeground(world: World): Promise<void> {
+  await world.waitFor(NAME, ({ metadata }) => metadata.finalizers?.join() === 'foregroundDeletion');
+  await world.patch(NAME, { metadata: { finalizers: null } });
+  await world.waitGone(NAME);
 }
 
 describe.skipIf(!hasRedis)('Argo CD', () => {
   beforeAll(async () => {
-    git = await startGitServer();
-    argo = await startArgoCd();
+    tools = { git: await startGitServer(), argo: await startArgoCd() };
   });
   afterAll(async () => {
-    await argo.stop();
-    await git.close();
+    await tools.argo.stop();
+    await tools.git.close();
   });
 
   it('orders a server once, restores what differs from Git, and cancels after a confirmation', async () => {
     const world = await createWorld({ simulator: { taskDurationMs: 3_000 } });
     const { ledger } = world.simulator;
-    const app = await argoIn(world, { ...CATALOG, 'servers/simple.yaml': labeled('web') });
+    const app = await argoIn(world, tools, { ...CATALOG, 'servers/simple.yaml': labeled('web') });
     await world.waitForReason(NAME, 'Creating');
     await app.until('Progressing', 'Synced');
     await app.until('Healthy', 'Synced');
@@ -107,15 +55,11 @@ describe.skipIf(!hasRedis)('Argo CD', () => {
     expect((await world.get(NAME))?.metadata.uid).toBe(before?.metadata.uid);
 
     await app.push(CATALOG);
-    const message = async () => (await app.application()).status?.operationState?.message;
-    await expect.poll(message, { timeout: ARGO_MS }).toMatch(/^Waiting for pruning confirmation of .*simple/);
+    await app.saying(/^Waiting for pruning confirmation of .*simple/);
     expect((await world.get(NAME))?.metadata.deletionTimestamp).toBeUndefined();
     expect(ledger.cancels()).toEqual([]);
-    await app.annotate(`argocd.argoproj.io/deletion-approved=${new Date().toISOString()}`);
-    await world.waitFor(NAME, ({ metadata }) => metadata.finalizers?.join() === 'foregroundDeletion');
-    // Argo CD deletes in the foreground, and no garbage collector runs here.
-    await world.patch(NAME, { metadata: { finalizers: null } });
-    await world.waitGone(NAME);
+    await app.confirm();
+    await deletedInForeground(world);
     await app.until('Healthy', 'Synced');
     expect(ledger.creates()).toHaveLength(1);
     expect(ledger.cancels()).toHaveLength(1);
@@ -124,9 +68,9 @@ describe.skipIf(!hasRedis)('Argo CD', () => {
 
   it('is Degraded with our message on a Stalled server, and Healthy when the problem is fixed', async () => {
     const world = await createWorld({ secret: false });
-    const app = await argoIn(world, { 'servers/simple.yaml': SERVER });
+    const app = await argoIn(world, tools, { 'servers/simple.yaml': SERVER });
     await app.until('Degraded', 'Synced');
-    expect((await app.resource())?.health?.message).toContain('vps-api-key');
+    expect((await app.resource(NAME))?.health?.message).toContain('vps-api-key');
     expect(world.simulator.ledger.creates()).toEqual([]);
     await world.putSecret('vps-api-key', DEFAULT_KEY);
     await app.until('Healthy', 'Synced');
@@ -135,15 +79,12 @@ describe.skipIf(!hasRedis)('Argo CD', () => {
 
   it('runs the actions pause and resume with its own command line', async () => {
     const world = await createWorld();
-    const app = await argoIn(world, { 'servers/simple.yaml': SERVER });
+    const app = await argoIn(world, tools, { 'servers/simple.yaml': SERVER });
     await app.until('Healthy', 'Synced');
-    // The command of docs/how-to/gitops.md.
-    const run = (action: string): Promise<string> =>
-      argo.cli('app', 'actions', 'run', 'servers', action, '--kind', 'VirtualServer', '--resource-name', NAME);
-    await run('pause');
+    await app.run('pause', SERVER_KIND, NAME);
     await world.waitForReason(NAME, 'Paused', 'Paused');
     await app.until('Suspended', 'Synced');
-    await run('resume');
+    await app.run('resume', SERVER_KIND, NAME);
     await app.until('Healthy', 'Synced');
     expect((await world.get(NAME))?.metadata.annotations).not.toHaveProperty(['vps-operator.dev/paused']);
     expect(world.simulator.ledger.creates()).toHaveLength(1);
@@ -153,17 +94,16 @@ describe.skipIf(!hasRedis)('Argo CD', () => {
   it('waits for a set, and scales it as the user interface does, which self-healing leaves alone', async () => {
     const world = await createWorld();
     const orders = (): number => world.simulator.ledger.creates().length;
-    const app = await argoIn(world, { 'servers/web.yaml': SET });
+    const app = await argoIn(world, tools, { 'servers/web.yaml': SET });
     await app.until('Healthy', 'Synced');
     expect(orders()).toBe(1);
 
     const target = { kind: SET_KIND, resourceName: 'web', namespace: world.namespace };
-    const scale = ['servers', 'scale', '--kind', SET_KIND, '--resource-name', 'web'];
-    await expect(argo.cli('app', 'actions', 'run', ...scale)).rejects.toThrow(
+    await expect(app.run('scale', SET_KIND, 'web')).rejects.toThrow(
       /replicas is missing: enter it in the user interface, or run `kubectl scale vpsset web -n /,
     );
     const run = (replicas: string): Promise<void> =>
-      argo.post('/api/v1/applications/servers/resource/actions/v2', {
+      tools.argo.post('/api/v1/applications/servers/resource/actions/v2', {
         ...{ ...target, group: GROUP, version: VERSION, action: 'scale' },
         resourceActionParameters: [{ name: 'replicas', value: replicas }],
       });
