@@ -42,11 +42,14 @@ export async function goProgram(program: GoProgram): Promise<string> {
   return path;
 }
 
+/** Lets Go download the newer Go that a go.mod requires: by default, the Go of some distributions does not. */
+export const goEnvironment = (): NodeJS.ProcessEnv => ({ ...process.env, GOTOOLCHAIN: 'auto' });
+
 async function build({ module, package: path }: GoProgram, out: string): Promise<void> {
   try {
     await promisify(execFile)('go', ['build', '-trimpath', '-ldflags', '-s -w', '-o', out, path], {
       cwd: module,
-      env: { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOWORK: 'off' },
+      env: { ...goEnvironment(), CGO_ENABLED: '0', GOFLAGS: '-mod=readonly', GOWORK: 'off' },
     });
   } catch (error) {
     const { code, stderr } = error as { code?: string | number; stderr?: string };

@@ -17,6 +17,7 @@ const NAME = 'simple';
 const SERVER = withOwnKey(await example('servers/simple.yaml'));
 const labeled = (team: string): string =>
   SERVER.replace('  name: simple\n', `  name: simple\n  labels: { team: ${team} }\n`);
+const UNMARKED = SERVER.replace(/^ {2}annotations:\n(?: {4}.*\n)+/m, '');
 const SET = await setExample();
 /** Stays in Git when the server goes, so that the folder stays. */
 const CATALOG = { 'servers/catalog.yaml': await example('servers/catalog.yaml') };
@@ -55,7 +56,7 @@ describe.skipIf(!hasRedis)('Argo CD', () => {
     expect((await world.get(NAME))?.metadata.uid).toBe(before?.metadata.uid);
 
     await app.push(CATALOG);
-    await app.saying(/^Waiting for pruning confirmation of .*simple/);
+    await app.saying(/^waiting for pruning confirmation of .*simple/);
     expect((await world.get(NAME))?.metadata.deletionTimestamp).toBeUndefined();
     expect(ledger.cancels()).toEqual([]);
     await app.confirm();
@@ -89,6 +90,21 @@ describe.skipIf(!hasRedis)('Argo CD', () => {
     expect((await world.get(NAME))?.metadata.annotations).not.toHaveProperty(['vps-operator.dev/paused']);
     expect(world.simulator.ledger.creates()).toHaveLength(1);
     expect(world.simulator.ledger.cancels()).toEqual([]);
+  });
+
+  it('asks before it prunes a server without our annotation, as the options of the Application say', async () => {
+    const world = await createWorld();
+    const app = await argoIn(world, tools, { ...CATALOG, 'servers/simple.yaml': UNMARKED });
+    await app.until('Healthy', 'Synced');
+    await app.push(CATALOG);
+    await app.saying(/^waiting for pruning confirmation of .*simple/);
+    await world.visited(NAME);
+    expect((await world.get(NAME))?.metadata.deletionTimestamp).toBeUndefined();
+    await app.confirm();
+    await deletedInForeground(world);
+    await app.until('Healthy', 'Synced');
+    expect(world.simulator.ledger.creates()).toHaveLength(1);
+    expect(world.simulator.ledger.cancels()).toHaveLength(1);
   });
 
   it('waits for a set, and scales it as the user interface does, which self-healing leaves alone', async () => {

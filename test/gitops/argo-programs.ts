@@ -1,7 +1,7 @@
 /** Argo CD's application-controller, repo-server and API server with a Redis, on the shared API server. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -42,19 +42,27 @@ export interface ArgoCd {
 }
 
 export async function startArgoCd(): Promise<ArgoCd> {
-  const crds = join(await moduleFolder(GITOPS_PROGRAMS.argoCd, 'github.com/argoproj/argo-cd/v3'), 'manifests/crds');
+  const source = await moduleFolder(GITOPS_PROGRAMS.argoCd, 'github.com/argoproj/argo-cd/v3');
+  const crds = join(source, 'manifests/crds');
   await kubectl('apply', '--server-side', '-k', crds);
   await established(kubectl, '-f', join(crds, 'application-crd.yaml'), '-f', join(crds, 'appproject-crd.yaml'));
   const folder = await mkdtemp(join(tmpdir(), 'vps-argo-'));
   await kubectl('create', 'namespace', NAMESPACE);
-  for (const object of OBJECTS) await applyText(folder, object);
+  for (const object of OBJECTS) {
+    await writeFile(join(folder, 'object.json'), object);
+    await kubectl('apply', `--namespace=${NAMESPACE}`, '-f', join(folder, 'object.json'));
+  }
   // The command of docs/how-to/gitops.md.
   const patch = ['--type=merge', '--patch-file', join(ROOT, 'examples/argocd/argocd-cm.yaml')];
   await kubectl('patch', 'configmap', 'argocd-cm', '--namespace', NAMESPACE, ...patch);
 
   const program = await goProgram(GITOPS_PROGRAMS.argoCd);
-  for (const name of ['tls', 'ssh', 'gpg']) await mkdir(join(folder, name));
+  for (const name of ['tls', 'ssh', 'gpg', 'bin']) await mkdir(join(folder, name));
+  // Argo CD's image has this script in its PATH.
+  const script = await readFile(join(source, 'hack/git-verify-wrapper.sh'));
+  await writeFile(join(folder, 'bin/git-verify-wrapper.sh'), script, { mode: 0o755 });
   const env = {
+    PATH: `${join(folder, 'bin')}:${process.env['PATH'] ?? ''}`,
     KUBECONFIG: inject('kubeconfigPath'),
     // For https://kubernetes.default.svc, the destination in the examples.
     ARGOCD_FAKE_IN_CLUSTER: 'true',
@@ -75,7 +83,7 @@ export async function startArgoCd(): Promise<ArgoCd> {
   };
   const programs = [
     startInBackground(REDIS, ['--port', `${redisPort}`, '--bind', '127.0.0.1', '--save', '', '--dir', folder], {}),
-    await start('repo-server', ['--address=127.0.0.1', `--port=${repoPort}`, '--disable-tls']),
+    await start('repo-server', ['--address=127.0.0.1', `--port=${repoPort}`, '--disable-tls', '--client-ca-path=']),
     // With the health and the message of each object in the status of the Application.
     await start('application-controller', [...cluster, ...toRepo, '--persist-resource-health']),
     await start('server', [
@@ -100,10 +108,13 @@ export async function startArgoCd(): Promise<ArgoCd> {
     const text = await response.text();
     if (!response.ok) throw new Error(text);
   };
-  const ready = (): Promise<string> =>
-    cli('version').catch((error: unknown) => {
+  const ready = async (): Promise<void> => {
+    await cli('version').catch((error: unknown) => {
       throw new Error(tail(), { cause: error });
     });
+    const ended = programs.find((each) => each.hasEnded());
+    if (ended !== undefined) throw new Error(ended.tail());
+  };
   const stopPrograms = async (): Promise<void> => {
     for (const each of programs) await each.stop();
   };
@@ -122,9 +133,4 @@ export async function startArgoCd(): Promise<ArgoCd> {
       await rm(folder, { recursive: true });
     },
   };
-}
-
-async function applyText(folder: string, text: string): Promise<void> {
-  await writeFile(join(folder, 'object.json'), text);
-  await kubectl('apply', `--namespace=${NAMESPACE}`, '-f', join(folder, 'object.json'));
 }

@@ -5,6 +5,7 @@ import { once } from 'node:events';
 export interface Background {
   /** The last lines of its output. */
   tail(): string;
+  hasEnded(): boolean;
   stop(): Promise<void>;
 }
 
@@ -22,6 +23,7 @@ export function startInBackground(path: string, args: string[], env: Record<stri
   const ended = once(child, 'close');
   return {
     tail: () => output,
+    hasEnded: () => child.exitCode !== null || child.signalCode !== null,
     async stop() {
       child.kill('SIGKILL');
       await ended;

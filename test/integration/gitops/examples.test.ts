@@ -86,7 +86,7 @@ describe('the examples', () => {
     const servers = texts.flatMap(objectsIn).filter(({ kind }) => kind === SERVER_KIND || kind === SET_KIND);
     expect(servers).toHaveLength(5);
     for (const { metadata } of servers) {
-      // Argo CD 3.2 ignores these options of an Application.
+      // Argo CD 3.2 ignores these options of an Application; 3.6 does not.
       expect(metadata.annotations?.['argocd.argoproj.io/sync-options']).toBe('Prune=confirm,Delete=confirm');
     }
   });
