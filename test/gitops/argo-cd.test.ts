@@ -2,9 +2,10 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { GROUP, SERVER_KIND, SET_KIND, VERSION } from '../../src/api/names.ts';
+import { CATALOG_KIND, GROUP, SERVER_KIND, SET_KIND, VERSION } from '../../src/api/names.ts';
 import { DEFAULT_KEY } from '../../src/simulator/index.ts';
 import { withOwnKey } from '../../tools/demo/manifests.ts';
+import { kubectlIn } from '../integration/gitops/applied-life.ts';
 import { ROOT } from '../integration/gitops/judge.ts';
 import { createWorld, type World } from '../integration/support/world.ts';
 import { hasRedis, startArgoCd, type ArgoCd } from './argo-programs.ts';
@@ -90,6 +91,73 @@ describe.skipIf(!hasRedis)('Argo CD', () => {
     expect((await world.get(NAME))?.metadata.annotations).not.toHaveProperty(['vps-operator.dev/paused']);
     expect(world.simulator.ledger.creates()).toHaveLength(1);
     expect(world.simulator.ledger.cancels()).toEqual([]);
+  });
+
+  it('reconciles, protects and retains a server by actions, which self-healing leaves alone', async () => {
+    const world = await createWorld();
+    const { ledger } = world.simulator;
+    const app = await argoIn(world, tools, { 'servers/simple.yaml': SERVER });
+    await app.until('Healthy', 'Synced');
+    const reads = (): number => ledger.requests({ method: 'GET', route: '/beta/vps/servers/{identifier}' }).length;
+    const before = reads();
+    await app.run('reconcile', SERVER_KIND, NAME);
+    await expect.poll(reads).toBe(before + 1);
+
+    await app.run('protect', SERVER_KIND, NAME);
+    await app.run('retain', SERVER_KIND, NAME);
+    const changed = { deletionProtection: true, deletionPolicy: 'Retain' };
+    await world.waitFor(NAME, ({ metadata, status }) => status?.observedGeneration === metadata.generation);
+    expect((await world.get(NAME))?.spec).toMatchObject(changed);
+    await app.push({ 'servers/simple.yaml': labeled('web') });
+    await world.waitFor(NAME, ({ metadata }) => metadata.labels?.['team'] === 'web');
+    await app.until('Healthy', 'Synced');
+    expect((await world.get(NAME))?.spec).toMatchObject(changed);
+    expect(ledger.creates()).toHaveLength(1);
+    expect(ledger.cancels()).toEqual([]);
+  });
+
+  it('pauses, resumes and protects a set by actions, which self-healing leaves alone', async () => {
+    const world = await createWorld();
+    const { ledger } = world.simulator;
+    // Self-healing restores what Git says.
+    const set = SET.replace('      deletionProtection: false\n', '');
+    const app = await argoIn(world, tools, { 'servers/web.yaml': set });
+    await app.until('Healthy', 'Synced');
+
+    await app.run('pause', SET_KIND, 'web');
+    await app.until('Suspended', 'Synced');
+    await kubectlIn(world)('scale', 'vpsset/web', '--replicas=2');
+    await app.push({ 'servers/web.yaml': set.replace('tier: web', 'tier: front') });
+    await app.until('Suspended', 'Synced');
+    expect((await world.get('web-0'))?.metadata.labels).toMatchObject({ tier: 'web' });
+    expect(ledger.creates()).toHaveLength(1);
+
+    await app.run('resume', SET_KIND, 'web');
+    await app.until('Healthy', 'Synced');
+    expect((await world.get('web-0'))?.metadata.labels).toMatchObject({ tier: 'front' });
+    expect(ledger.creates()).toHaveLength(2);
+
+    await app.run('protect', SET_KIND, 'web');
+    for (const name of ['web-0', 'web-1']) {
+      await world.waitFor(name, ({ spec }) => spec.deletionProtection);
+    }
+    await app.push({ 'servers/web.yaml': set.replace('tier: web', 'tier: back') });
+    await world.waitFor('web-1', ({ metadata }) => metadata.labels?.['tier'] === 'back');
+    await app.until('Healthy', 'Synced');
+    expect((await world.get('web-1'))?.spec.deletionProtection).toBe(true);
+    expect(ledger.creates()).toHaveLength(2);
+    expect(ledger.cancels()).toEqual([]);
+  });
+
+  it('reads the lists of a catalog again by the action reconcile', async () => {
+    const world = await createWorld();
+    const app = await argoIn(world, tools, CATALOG);
+    await app.until('Healthy', 'Synced');
+    const reads = (): number => world.simulator.ledger.requests({ method: 'GET', route: '/beta/vps/products' }).length;
+    const before = reads();
+    await app.run('reconcile', CATALOG_KIND, 'catalog');
+    await expect.poll(reads).toBe(before + 1);
+    await app.until('Healthy', 'Synced');
   });
 
   it('asks before it prunes a server without our annotation, as the options of the Application say', async () => {
