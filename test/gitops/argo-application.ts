@@ -8,7 +8,7 @@ interface Application {
   status?: {
     health?: { status: string };
     sync?: { status: string; revision: string };
-    operationState?: { message?: string };
+    operationState?: { message?: string; retryCount?: number };
     resources?: { name: string; status: string; health?: { status: string; message?: string } }[];
   };
 }
@@ -40,6 +40,12 @@ export function argoApplication(name: string, argo: ArgoCd, kubectl: (...args: s
     async saying(message: RegExp): Promise<void> {
       await poll(async () => (await read()).status?.operationState?.message)
         .toMatch(message)
+        .catch(explained);
+    },
+    /** Waits until a failed sync has been tried again. */
+    async triedAgain(): Promise<void> {
+      await poll(async () => (await read()).status?.operationState?.retryCount ?? 0)
+        .toBeGreaterThan(0)
         .catch(explained);
     },
     resource: async (resource: string) => (await read()).status?.resources?.find((each) => each.name === resource),

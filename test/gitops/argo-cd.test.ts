@@ -160,6 +160,25 @@ describe.skipIf(!hasRedis)('Argo CD', () => {
     await app.until('Healthy', 'Synced');
   });
 
+  it('holds a server back while the catalog of an earlier wave has a wrong key, and orders it once with the right key', async () => {
+    const world = await createWorld({ secret: false });
+    const { ledger } = world.simulator;
+    await world.putSecret('vps-api-key', { ...DEFAULT_KEY, secret: 'a-wrong-secret' });
+    const app = await argoIn(world, tools, { ...CATALOG, 'servers/simple.yaml': SERVER });
+    await app.until('Degraded', 'OutOfSync');
+    expect((await app.resource('catalog'))?.health).toMatchObject({ status: 'Degraded' });
+    await app.triedAgain();
+    expect(await world.get(NAME)).toBeUndefined();
+    expect(ledger.creates()).toEqual([]);
+    expect(ledger.logins({ ok: false })).not.toEqual([]);
+
+    await world.putSecret('vps-api-key', DEFAULT_KEY);
+    await app.until('Healthy', 'Synced');
+    await world.waitForReason(NAME, 'Available', 'Ready');
+    expect(ledger.creates()).toHaveLength(1);
+    expect(world.simulator.aliveServers()).toHaveLength(1);
+  });
+
   it('asks before it prunes a server without our annotation, as the options of the Application say', async () => {
     const world = await createWorld();
     const app = await argoIn(world, tools, { ...CATALOG, 'servers/simple.yaml': UNMARKED });
