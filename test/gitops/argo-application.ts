@@ -54,6 +54,22 @@ export function argoApplication(name: string, argo: ArgoCd, kubectl: (...args: s
       argo.cli('app', 'actions', 'run', name, action, '--kind', kind, '--resource-name', resource),
     /** Confirms a deletion with the command of docs/how-to/gitops.md. */
     confirm: () => argo.cli('app', 'confirm-deletion', name),
+    /** Deletes the Application so that Argo CD deletes its objects first; does not wait. */
+    async deleteWithObjects(): Promise<void> {
+      await setFinalizers(['resources-finalizer.argocd.argoproj.io']);
+      await inArgo('delete', '--wait=false', object);
+    },
+    /** Waits until Argo CD says that it needs a confirmation before it deletes an object, a regular expression. */
+    async waitingForConfirmation(object: string): Promise<void> {
+      await poll(() => Promise.resolve(argo.tail()))
+        .toMatch(new RegExp(`${object} requires manual confirmation to delete`))
+        .catch(explained);
+    },
+    async gone(): Promise<void> {
+      await poll(() => inArgo('get', object, '--ignore-not-found'))
+        .toBe('')
+        .catch(explained);
+    },
     /** Removes the Application without its objects, even if a test that failed has left it waiting for a confirmation. */
     async remove(): Promise<void> {
       await setFinalizers(null).catch(() => undefined);

@@ -194,6 +194,28 @@ describe.skipIf(!hasRedis)('Argo CD', () => {
     expect(world.simulator.ledger.cancels()).toHaveLength(1);
   });
 
+  it.each([
+    ['the annotation of the server says', SERVER],
+    ['the options of the Application say', UNMARKED],
+  ])('deletes no server with the Application before a confirmation, as %s', async (_, server) => {
+    const world = await createWorld();
+    const { ledger } = world.simulator;
+    const app = await argoIn(world, tools, { 'servers/simple.yaml': server });
+    await app.until('Healthy', 'Synced');
+    await app.deleteWithObjects();
+    await app.waitingForConfirmation(SERVER_KIND);
+    await world.visited(NAME);
+    expect((await world.get(NAME))?.metadata.deletionTimestamp).toBeUndefined();
+    expect(ledger.cancels()).toEqual([]);
+
+    await app.confirm();
+    await deletedInForeground(world);
+    await app.gone();
+    expect(ledger.creates()).toHaveLength(1);
+    expect(ledger.cancels()).toHaveLength(1);
+    expect(world.simulator.aliveServers()).toEqual([]);
+  });
+
   it('waits for a set, and scales it as the user interface does, which self-healing leaves alone', async () => {
     const world = await createWorld();
     const orders = (): number => world.simulator.ledger.creates().length;

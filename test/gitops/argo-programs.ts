@@ -85,7 +85,8 @@ export async function startArgoCd(): Promise<ArgoCd> {
     startInBackground(REDIS, ['--port', `${redisPort}`, '--bind', '127.0.0.1', '--save', '', '--dir', folder], {}),
     await start('repo-server', ['--address=127.0.0.1', `--port=${repoPort}`, '--disable-tls', '--client-ca-path=']),
     // With the health and the message of each object in the status of the Application.
-    await start('application-controller', [...cluster, ...toRepo, '--persist-resource-health']),
+    // It says only here that it waits for a confirmation before it deletes the objects of an Application.
+    await start('application-controller', [...cluster, ...toRepo, '--persist-resource-health', '--loglevel=info']),
     await start('server', [
       ...cluster,
       ...toRepo,

@@ -32,6 +32,7 @@ export async function argoIn(
       revision = await repository.commit(changed);
       await application.refresh();
     },
+    waitingForConfirmation: (kind: string) => application.waitingForConfirmation(`${kind} ${world.namespace} \\S+`),
     /** Waits until the Application has this state for the last commit. */
     until: (health: string, sync: string) => application.until(health, sync, revision),
   };
