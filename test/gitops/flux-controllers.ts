@@ -1,15 +1,14 @@
-/** Flux's source-controller and kustomize-controller, with their definitions, on the shared API server. */
+/** Flux's source-controller and kustomize-controller, with their definitions. */
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { inject } from 'vitest';
 import { freePort } from '../../tools/control-plane/control-plane.ts';
 import { goProgram, type GoProgram } from '../../tools/go-program.ts';
 import { GITOPS_PROGRAMS } from '../../tools/go-programs.ts';
 import { established } from '../integration/deploy/cluster.ts';
-import { kubectl } from '../integration/kube/support.ts';
 import { startInBackground } from './background.ts';
 import { moduleFolder } from './module-folder.ts';
+import { sharedCluster } from './tool-cluster.ts';
 
 const { fluxSource, fluxKustomize } = GITOPS_PROGRAMS;
 
@@ -19,7 +18,7 @@ export interface Flux {
   stop(): Promise<void>;
 }
 
-export async function startFlux(): Promise<Flux> {
+export async function startFlux({ kubeconfigPath, kubectl } = sharedCluster()): Promise<Flux> {
   const definitions = [await definitionsOf(fluxSource), await definitionsOf(fluxKustomize)];
   for (const folder of definitions) {
     await kubectl('apply', '--server-side', '-f', folder);
@@ -29,7 +28,7 @@ export async function startFlux(): Promise<Flux> {
   const artifacts = join(folder, 'artifacts');
   await mkdir(artifacts);
   // The folder of temporary files is their own: kustomize-controller removes from it what an earlier process has left.
-  const env = { KUBECONFIG: inject('kubeconfigPath'), RUNTIME_NAMESPACE: 'flux-system', HOME: folder, TMPDIR: folder };
+  const env = { KUBECONFIG: kubeconfigPath, RUNTIME_NAMESPACE: 'flux-system', HOME: folder, TMPDIR: folder };
   const common = ['--metrics-addr=127.0.0.1:0', '--health-addr=127.0.0.1:0', '--events-addr=', '--log-level=error'];
   const storage = `127.0.0.1:${await freePort()}`;
   const sourceFlags = [`--storage-path=${artifacts}`, `--storage-addr=${storage}`, `--storage-adv-addr=${storage}`];
