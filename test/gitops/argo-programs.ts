@@ -1,19 +1,19 @@
-/** Argo CD's application-controller, repo-server and API server with a Redis, on the shared API server. */
+/** Argo CD's application-controller, repo-server and API server with a Redis. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { inject, vi } from 'vitest';
+import { vi } from 'vitest';
 import { freePort } from '../../tools/control-plane/control-plane.ts';
 import { goProgram } from '../../tools/go-program.ts';
 import { GITOPS_PROGRAMS } from '../../tools/go-programs.ts';
 import { established } from '../integration/deploy/cluster.ts';
 import { ROOT } from '../integration/gitops/judge.ts';
-import { kubectl } from '../integration/kube/support.ts';
 import { startInBackground, type Background } from './background.ts';
 import { moduleFolder } from './module-folder.ts';
+import { sharedCluster } from './tool-cluster.ts';
 
 const REDIS = '/usr/bin/redis-server';
 
@@ -41,7 +41,7 @@ export interface ArgoCd {
   stop(): Promise<void>;
 }
 
-export async function startArgoCd(): Promise<ArgoCd> {
+export async function startArgoCd({ kubeconfigPath, kubectl } = sharedCluster()): Promise<ArgoCd> {
   const source = await moduleFolder(GITOPS_PROGRAMS.argoCd, 'github.com/argoproj/argo-cd/v3');
   const crds = join(source, 'manifests/crds');
   await kubectl('apply', '--server-side', '-k', crds);
@@ -63,7 +63,7 @@ export async function startArgoCd(): Promise<ArgoCd> {
   await writeFile(join(folder, 'bin/git-verify-wrapper.sh'), script, { mode: 0o755 });
   const env = {
     PATH: `${join(folder, 'bin')}:${process.env['PATH'] ?? ''}`,
-    KUBECONFIG: inject('kubeconfigPath'),
+    KUBECONFIG: kubeconfigPath,
     // For https://kubernetes.default.svc, the destination in the examples.
     ARGOCD_FAKE_IN_CLUSTER: 'true',
     ARGOCD_GPG_ENABLED: 'false',
@@ -76,7 +76,7 @@ export async function startArgoCd(): Promise<ArgoCd> {
   const [redisPort, repoPort, serverPort] = [await freePort(), await freePort(), await freePort()];
   const redis = `--redis=127.0.0.1:${redisPort}`;
   const toRepo = [`--repo-server=127.0.0.1:${repoPort}`, '--repo-server-plaintext'];
-  const cluster = [`--namespace=${NAMESPACE}`, `--kubeconfig=${inject('kubeconfigPath')}`];
+  const cluster = [`--namespace=${NAMESPACE}`, `--kubeconfig=${kubeconfigPath}`];
   const start = async (name: string, args: string[]): Promise<Background> => {
     const common = ['--loglevel=warn', redis, `--metrics-port=${await freePort()}`];
     return startInBackground(program, [...common, ...args], { ...env, ARGOCD_BINARY_NAME: `argocd-${name}` });
