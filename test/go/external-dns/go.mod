@@ -1,4 +1,6 @@
 // Requires what external-dns itself requires, in the same versions: `go mod tidy` would read the modules of all its tests.
+// Not 0.22.0: "reading github.com/exoscale/egoscale/v3 v3.1.44: 403 Forbidden: This module version is not available", and the
+// same for github.com/openshift/api v0.0.0-20260819011109-af5c920502e2.
 module vps-operator.dev/test/external-dns
 
 go 1.26.1

@@ -1,4 +1,6 @@
 // go.sum begins as the controller's own: it has the sums of what the checksum database does not answer for.
+// Not 1.9.6: "reading github.com/fluxcd/pkg/artifact v0.18.3: 403 Forbidden: This module version is not available"; and 1.10.1
+// needs v0.27.1 of it, with the same answer.
 module vps-operator.dev/test/flux-source
 
 go 1.26.0
