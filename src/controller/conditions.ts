@@ -114,7 +114,7 @@ export interface EventNote {
   note: string;
 }
 
-/** One Event when the current reason changes, and one for each condition in `types` whose reason changes. */
+/** One Event for a new current reason that is not silent, and one for each condition in `types` whose reason changes. */
 export function transitions(
   before: readonly Condition[] | undefined,
   after: readonly Condition[] | undefined,
@@ -122,7 +122,7 @@ export function transitions(
 ): EventNote[] {
   const events: EventNote[] = [];
   const reason = currentReason(after);
-  if (reason !== undefined && reason !== currentReason(before)) {
+  if (reason !== undefined && reason !== currentReason(before) && !hasTrait(reason, 'silent')) {
     const condition = after?.find((other) => other.reason === reason);
     events.push(eventOf({ reason, message: condition?.message ?? '' }));
   }

@@ -927,6 +927,13 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/visit/perform.test.ts'],
   },
   {
+    name: 'tells of every new order by an Event',
+    file: 'src/controller/conditions.ts',
+    find: " && !hasTrait(reason, 'silent')",
+    replace: '',
+    tests: ['--project', 'unit', 'test/unit/controller/conditions.test.ts'],
+  },
+  {
     name: 'takes an annotation that lacks what the mirror knows for up to date',
     file: 'src/virtual-server/decision/record.ts',
     find: 'own !== undefined && isDeepEqual(ofAnnotation(object, own, merged), own)',

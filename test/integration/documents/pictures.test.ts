@@ -40,7 +40,7 @@ const SCENES: Record<string, Scene> = {
     steps: [
       'kubectl apply -f server.yaml',
       async (world) => {
-        await eventOf(world, 'Creating');
+        await world.waitForReason('web', 'Creating', 'Ready');
         world.simulator.fleet.completeTask(FIRST_TASK);
       },
       'kubectl vps wait web',

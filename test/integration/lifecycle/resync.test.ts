@@ -110,7 +110,7 @@ describe('a Ready server that does not change', () => {
     const ready = await readyServer(world, 'web');
     // Events are written in the background, after the status.
     const told = async (): Promise<string[]> => (await world.events('web')).map(({ reason }) => reason);
-    await expect.poll(told).toEqual(['Creating', 'Available']);
+    await expect.poll(told).toEqual(['Available']);
     await readAgain(world, 1);
     const from = proxy.requests.length;
     await readAgain(world, 4);

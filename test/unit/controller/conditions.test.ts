@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { hasTrait, REASONS, type Reason } from '../../../src/api/conditions.ts';
+import { hasTrait, REASONS, type ReadyReason, type Reason } from '../../../src/api/conditions.ts';
 import { pointer, reasonPage } from '../../../src/api/documentation.ts';
 import { MAX_MESSAGE, type Condition } from '../../../src/api/meta.ts';
 import { timestamp } from '../../../src/base/timestamp.ts';
@@ -123,6 +123,18 @@ describe('the message of a condition', () => {
       expect(message.replaceAll(command, '')).not.toContain('`');
     },
   );
+});
+
+describe('transitions', () => {
+  const conditionsWith = (reason: ReadyReason): Condition[] => withVerdict([], { reason, message: '' }, 1, NOW);
+  const told = (from: ReadyReason, to: ReadyReason): string[] =>
+    transitions(conditionsWith(from), conditionsWith(to)).map(({ reason }) => reason);
+
+  it('has no Event for a new order, whose next reason has one', () => {
+    expect(told('Pending', 'Creating')).toEqual([]);
+    expect(told('Creating', 'Available')).toEqual(['Available']);
+    expect(told('Creating', 'TaskFailed')).toEqual(['TaskFailed']);
+  });
 });
 
 describe('currentReason', () => {
