@@ -17,7 +17,7 @@ export const CONDITION_TYPES = [
 export type Trait =
   /** Needs no attention: its Event is not a Warning, and its message points to no page. */
   | 'calm'
-  /** No Event tells of it: the next reason has one. An Event costs the API server a third of a write. */
+  /** No Event tells of it, because the next reason has one. */
   | 'silent'
   /** Fixing the Secret resolves it; the operator checks the Secret without calling the provider. */
   | 'aboutKey'

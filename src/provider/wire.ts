@@ -1,5 +1,6 @@
 /** Parses the provider's JSON leniently: ignores unknown fields and drops optional fields of a wrong type. */
 import * as z from 'zod';
+import { isObject } from '../base/deep-equal.ts';
 import { isSameIdentifier } from './endpoints.ts';
 import { ProviderError } from './errors/provider-error.ts';
 import { failed } from './operations.ts';
@@ -101,10 +102,6 @@ export function objectIn(text: unknown): Record<string, unknown> {
   } catch {
     return {};
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function elements<T>(body: unknown, operation: Operation, schema: z.ZodType<T>): T[] {

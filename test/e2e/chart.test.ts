@@ -10,7 +10,7 @@ import { ProviderStandIn } from './support/simulator.ts';
 const RELEASE = 'vps-operator';
 /** Name of what `helm test` creates, and deletes only after a success. */
 const HOOK = 'vps-operator-test';
-/** Longer than the steps of a test may wait one after the other, so that what ends the test still runs within it. */
+/** Longer than all steps of a test may wait in sum, so that the cleanup still runs within it. */
 const TIMEOUT_MS = 900_000;
 
 vi.setConfig({ testTimeout: TIMEOUT_MS });

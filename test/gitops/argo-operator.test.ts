@@ -1,5 +1,5 @@
 /**
- * The real Argo CD installs the operator as in examples/argocd, in a cluster of its own. The repository contains what
+ * The real Argo CD installs the operator as in examples/argocd, in a separate cluster. The repository contains what
  * kustomize makes of examples/operator: Argo CD would need the program kustomize.
  */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';

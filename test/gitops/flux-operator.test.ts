@@ -1,4 +1,4 @@
-/** Flux's real controllers install the operator as in examples/flux and examples/operator, in a cluster of their own. */
+/** Flux's real controllers install the operator as in examples/flux and examples/operator, in a separate cluster. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';

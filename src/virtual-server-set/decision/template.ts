@@ -9,6 +9,7 @@ import {
 } from '../../api/names.ts';
 import type { VirtualServer, VirtualServerSpec } from '../../api/virtual-server.ts';
 import type { VirtualServerSet } from '../../api/virtual-server-set.ts';
+import { isObject } from '../../base/deep-equal.ts';
 import { nameOf } from './limits.ts';
 import type { Member } from './member.ts';
 import { revisionOf, shortName } from './revision.ts';
@@ -129,13 +130,11 @@ function parse(text: string | undefined): Written | undefined {
   try {
     const value: unknown = JSON.parse(text ?? '');
     const { labels, annotations, spec } = (value ?? {}) as Partial<Record<keyof Written, unknown>>;
-    return [labels, annotations, spec].every(isMap) ? (value as Written) : undefined;
+    return [labels, annotations, spec].every(isObject) ? (value as Written) : undefined;
   } catch {
     return undefined;
   }
 }
-
-const isMap = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value);
 
 function differences(before: object, after: object): Record<string, unknown> {
   const [old, now] = [before as Record<string, unknown>, after as Record<string, unknown>];

@@ -110,7 +110,7 @@ function inProcess(arg: string, mounts: Mount[], folder: string): string {
     .replace(/(?<==).*/s, (value) => mounted(value, mounts, folder));
 }
 
-/** A path below a mounted folder as a path of this machine; any other text as it is. */
+/** A path below a mounted folder as a path of this machine; any other text unchanged. */
 function mounted(text: string, mounts: Mount[], folder: string): string {
   const mount = mounts.find(({ mountPath }) => text === mountPath || text.startsWith(`${mountPath}/`));
   return mount === undefined ? text : text.replace(mount.mountPath, join(folder, mount.name));
