@@ -94,7 +94,8 @@ export function exchange(
 
 const BYTE_ORDER_MARK = '\ufeff';
 
-function textOf(chunks: readonly Buffer[]): string {
+/** The bytes as UTF-8, without a byte order mark. */
+export function textOf(chunks: readonly Buffer[]): string {
   const text = Buffer.concat(chunks).toString();
   return text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text;
 }

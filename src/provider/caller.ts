@@ -1,80 +1,81 @@
-/** Authorized calls of one tenant with one API key: token, bucket, and one new login plus one retry after a 401. */
-import type { Bucket } from './bucket.ts';
+/** Authorized calls of one tenant with one API key: token, `--provider-qps`, connection; a new login after a 401. */
 import type { Endpoint } from './endpoints.ts';
 import { ProviderError } from './errors/provider-error.ts';
+import type { Line } from './line.ts';
 import { failed } from './operations.ts';
 import type { Redactor } from './redact.ts';
+import type { Holder } from './slots.ts';
 import type { TokenSource } from './token.ts';
-import type { ProviderAnswer, Exchange, Operation, Wire } from './transport.ts';
+import type { ProviderAnswer, Operation, Wire } from './transport.ts';
 import type { Priority } from './types.ts';
 
 interface Call {
   operation: Operation;
-  method: 'GET' | 'POST' | 'DELETE';
+  method: 'GET' | 'DELETE';
   target: Endpoint;
-  body?: string;
 }
 
 export class Caller {
   readonly redactor: Redactor;
   readonly tokens: TokenSource;
   readonly transport: Wire;
-  readonly #bucket: Bucket;
-  readonly #tenant: string;
+  readonly line: Line;
+  readonly holder: Holder;
 
-  constructor(redactor: Redactor, tokens: TokenSource, transport: Wire, bucket: Bucket, tenant = '') {
+  constructor(redactor: Redactor, tokens: TokenSource, transport: Wire, line: Line, holder: Holder) {
     this.redactor = redactor;
     this.tokens = tokens;
     this.transport = transport;
-    this.#bucket = bucket;
-    this.#tenant = tenant;
+    this.line = line;
+    this.holder = holder;
   }
 
   /** The same key for another tenant. */
   of(tenant: string): Caller {
-    return new Caller(this.redactor, this.tokens, this.transport, this.#bucket, tenant);
+    return new Caller(this.redactor, this.tokens, this.transport, this.line, { ...this.holder, tenant });
   }
 
-  /** As `authorized`, for a GET over shared connections. */
-  get(operation: Operation, target: Endpoint, priority: Priority): Promise<ProviderAnswer> {
-    return this.authorized({ operation, method: 'GET', target }, priority, (exchange) => this.transport.send(exchange));
+  /** Resolves with a token once this tenant may send one request. Throws any error of the login. */
+  async turn(priority: Priority): Promise<string> {
+    const { tenant } = this.holder;
+    // Fail before the wait if the key is refused. Ask again after it, since the token may have changed.
+    await this.tokens.get(tenant, priority);
+    await this.line.bucket.acquire(priority, tenant);
+    return this.tokens.get(tenant, priority);
   }
 
   /**
-   * Resolves with any response except a 401. `send` sends one request.
-   * Throws PROVIDER_UNAUTHORIZED after a second 401, and any error of the login or of `send`.
+   * Resolves with any response except a 401. Calls `check` after all waiting, right before each request; if it throws,
+   * nothing is sent.
+   * Throws PROVIDER_UNAUTHORIZED after a second 401, and any error of the login or of the transport.
    */
-  async authorized(
-    call: Call,
-    priority: Priority,
-    send: (exchange: Exchange) => Promise<ProviderAnswer>,
-  ): Promise<ProviderAnswer> {
-    const first = await this.#once(call, priority, send);
+  async call(call: Call, priority: Priority, check = (): void => undefined): Promise<ProviderAnswer> {
+    const first = await this.#once(call, priority, check);
     if (first.answer.status !== 401) return first.answer;
     this.tokens.drop(first.token);
-    const second = await this.#once(call, priority, send);
+    const second = await this.#once(call, priority, check);
     if (second.answer.status !== 401) return second.answer;
-    // Keep the token: the next call starts with it and renews it, so a refusing provider sees one login per call.
-    throw new ProviderError(
-      'PROVIDER_UNAUTHORIZED',
-      failed(call.operation, 'the provider refuses a token that it has just issued'),
-    );
+    throw unauthorized(call.operation);
   }
 
-  async #once(
-    call: Call,
-    priority: Priority,
-    send: (exchange: Exchange) => Promise<ProviderAnswer>,
-  ): Promise<{ answer: ProviderAnswer; token: string }> {
-    // Fail before the wait if the key is refused. Ask again after it, since the token may have changed.
-    await this.tokens.get();
-    await this.#bucket.acquire(priority, this.#tenant);
-    const token = await this.tokens.get();
-    const headers = {
-      authorization: `Bearer ${token}`,
-      ...(call.body !== undefined && { 'content-type': 'application/json' }),
-    };
-    const answer = await send({ ...call, headers, redactor: this.redactor });
-    return { answer, token };
+  async #once(call: Call, priority: Priority, check: () => void): Promise<{ answer: ProviderAnswer; token: string }> {
+    const token = await this.turn(priority);
+    const release = await this.line.calls.take(this.holder);
+    try {
+      check();
+      const headers = { authorization: `Bearer ${token}` };
+      return { answer: await this.transport.send({ ...call, headers, redactor: this.redactor }), token };
+    } finally {
+      release();
+    }
   }
+}
+
+/**
+ * For a second 401. Keep the token: the next call starts with it and renews it, so a refusing provider sees one login
+ * per call.
+ */
+export function unauthorized(operation: Operation): ProviderError {
+  const message = failed(operation, 'the provider refuses a token that it has just issued');
+  return new ProviderError('PROVIDER_UNAUTHORIZED', message);
 }

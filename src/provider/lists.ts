@@ -13,7 +13,7 @@ export class Lists {
   #catalog: { lists: Catalog; answeredAt: number } | undefined;
   #call: Promise<Catalog> | undefined;
 
-  /** `caller` belongs to no tenant: all tenants of the key share the result, and none should wait for another. */
+  /** `caller` stands for no tenant: all tenants of the key share the result, and none should wait for another. */
   constructor(caller: Caller, endpoints: Endpoints, now: () => number) {
     this.#caller = caller;
     this.#endpoints = endpoints;
@@ -51,7 +51,7 @@ export async function readProducts(caller: Caller, endpoints: Endpoints): Promis
 }
 
 async function readList(caller: Caller, operation: Operation, target: Endpoint): Promise<unknown> {
-  const answer = await caller.get(operation, target, 'high');
+  const answer = await caller.call({ operation, method: 'GET', target }, 'high');
   if (answer.status !== 200) throw failure(answer, operation, caller.redactor);
   return parseJson(bodyOf(answer), operation);
 }

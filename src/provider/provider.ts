@@ -1,12 +1,12 @@
 /** The provider client of one process: sessions per API key and tenant over one transport and one token bucket. */
 import { realTimers, type Timers } from '../base/timers.ts';
 import { accountOf } from './account.ts';
-import { Bucket } from './bucket.ts';
 import { Caller } from './caller.ts';
 import type { ConnectorOptions } from './connector.ts';
 import type { Network } from './dialer.ts';
 import { Endpoints } from './endpoints.ts';
 import { ProviderError } from './errors/provider-error.ts';
+import { createLine, type Line } from './line.ts';
 import { Lists } from './lists.ts';
 import { Redactor } from './redact.ts';
 import { ProviderSession } from './session.ts';
@@ -20,11 +20,14 @@ export interface ProviderOptions {
   /** An http or https URL; may have a path prefix and a trailing slash. */
   baseUrl: string;
   authUrl: string;
-  /** Timeout of each request, logins included, in milliseconds; default 30,000. */
+  /** Timeout of each request, logins included, from when it has a connection, in milliseconds; default 30,000. */
   timeoutMs?: number | undefined;
-  /** Timeout of a whole order (waiting, logins, connection and request), in milliseconds; default 120,000. */
+  /**
+   * Timeout of the wait for a turn, a token and a connection for an order, and again of the order itself, in milliseconds;
+   * default 120,000.
+   */
   createTimeoutMs?: number | undefined;
-  /** Requests per second of the process, not counting logins; also the burst, which is at least 1. */
+  /** Requests per second of the process, logins included; also the burst, which is at least 1. */
   qps: number;
   timers?: Timers | undefined;
   userAgent?: string | undefined;
@@ -54,7 +57,7 @@ export function createProvider(options: ProviderOptions): Provider {
 class HttpProvider implements Provider {
   readonly #endpoints: Endpoints;
   readonly #transport: Wire;
-  readonly #bucket: Bucket;
+  readonly #line: Line;
   readonly #createTimeoutMs: number;
   readonly #timers: Timers;
   readonly #onLogin: ((result: LoginResult) => void) | undefined;
@@ -68,7 +71,7 @@ class HttpProvider implements Provider {
     this.#onLogin = options.onLogin;
     this.#createTimeoutMs = createTimeoutMs;
     this.#endpoints = new Endpoints(options.baseUrl, options.authUrl);
-    this.#bucket = new Bucket({ qps, timers });
+    this.#line = createLine(qps, timers);
     this.#transport =
       options.transport ??
       new Transport({
@@ -107,7 +110,7 @@ class HttpProvider implements Provider {
   }
 
   async close(): Promise<void> {
-    this.#bucket.close(new ProviderError('PROVIDER_UNREACHABLE', 'the provider client is closed'));
+    this.#line.close(new ProviderError('PROVIDER_UNREACHABLE', 'the provider client is closed'));
     this.#keys.clear();
     await this.#transport.close();
   }
@@ -117,22 +120,23 @@ class HttpProvider implements Provider {
     const known = this.#keys.get(name);
     if (known) return known;
     const redactor = new Redactor(key);
+    const account = accountOf(this.#endpoints.base, key.keyId);
     const tokens = new TokenSource(key, {
       redactor,
       endpoints: this.#endpoints,
       transport: this.#transport,
+      line: this.#line,
+      account,
       timers: this.#timers,
       onLogin: this.#onLogin,
       onRecovered: () => {
         for (const listener of this.#recoveryListeners) listener(key);
       },
     });
-    const caller = new Caller(redactor, tokens, this.#transport, this.#bucket);
-    const shared = {
-      account: accountOf(this.#endpoints.base, key.keyId),
-      caller,
-      lists: new Lists(caller, this.#endpoints, () => this.#timers.monotonic()),
-    };
+    // What all tenants of the key share waits in a line of its own.
+    const caller = new Caller(redactor, tokens, this.#transport, this.#line, { tenant: account, account });
+    const lists = new Lists(caller, this.#endpoints, () => this.#timers.monotonic());
+    const shared = { account, caller, lists };
     this.#keys.set(name, shared);
     return shared;
   }

@@ -1,14 +1,14 @@
 /** The calls of types.ts for one API key and one tenant. */
 import type { Caller } from './caller.ts';
-import { createServer } from './create.ts';
 import { isIdentifier, isSameIdentifier } from './endpoints.ts';
-import type { Endpoints } from './endpoints.ts';
+import type { Endpoint, Endpoints } from './endpoints.ts';
 import { ProviderError, withheldError } from './errors/provider-error.ts';
 import { failureOf } from './failure.ts';
 import { failed } from './operations.ts';
+import { openOrder } from './order.ts';
 import { readProducts, type Lists } from './lists.ts';
-import { bodyOf, type ProviderAnswer } from './transport.ts';
-import type { Catalog, CreateOutcome, CreateServerRequest, Priority, Product } from './types.ts';
+import { bodyOf, type Operation, type ProviderAnswer } from './transport.ts';
+import type { Catalog, OpenOrder, Priority, Product } from './types.ts';
 import type { Server, Session, TaskState } from './types.ts';
 import { asObject, objectIn, parseJson, parseServer } from './wire.ts';
 
@@ -43,7 +43,7 @@ export class ProviderSession implements Session {
   }
 
   async ensureToken(): Promise<void> {
-    await this.#caller.tokens.get();
+    await this.#caller.tokens.get(this.#caller.holder.tenant, 'low');
   }
 
   catalog(maxAgeMs: number): Promise<Catalog> {
@@ -54,36 +54,35 @@ export class ProviderSession implements Session {
     return readProducts(this.#caller, this.#endpoints);
   }
 
-  createServer(request: CreateServerRequest, maySend = () => true): Promise<CreateOutcome> {
-    const deadline = this.#now() + this.#createTimeoutMs;
-    const inTime = () => this.#now() < deadline && maySend();
-    return createServer(this.#caller, this.#endpoints, request, this.#createTimeoutMs, inTime);
+  openOrder(): Promise<OpenOrder> {
+    const [caller, endpoints, timeoutMs, now] = [this.#caller, this.#endpoints, this.#createTimeoutMs, this.#now];
+    return openOrder({ caller, endpoints, timeoutMs, now });
   }
 
   async pollTask(task: number): Promise<TaskState> {
-    const answer = await this.#caller.get('pollTask', this.#endpoints.task(task), 'normal');
+    const answer = await this.#get('pollTask', this.#endpoints.task(task), 'normal');
     if (answer.status === 200) return this.#pending(asObject(parseJson(bodyOf(answer), 'pollTask'), 'pollTask'));
     if (answer.status === 303) return this.#complete(answer);
     throw failureOf(answer, 'pollTask', this.#caller.redactor);
   }
 
   async readServer(identifier: string, priority: Priority): Promise<Server> {
-    const answer = await this.#caller.get('readServer', this.#endpoints.server(identifier), priority);
+    const answer = await this.#get('readServer', this.#endpoints.server(identifier), priority);
     if (answer.status !== 200) throw failureOf(answer, 'readServer', this.#caller.redactor);
     return parseServer(parseJson(bodyOf(answer), 'readServer'), identifier);
   }
 
   async deleteServer(identifier: string, maySend = () => true): Promise<void> {
     const target = this.#endpoints.server(identifier);
-    const answer = await this.#caller.authorized(
-      { operation: 'deleteServer', method: 'DELETE', target },
-      'high',
-      (exchange) => {
-        if (!maySend()) throw withheldError();
-        return this.#caller.transport.send(exchange);
-      },
-    );
+    const check = (): void => {
+      if (!maySend()) throw withheldError();
+    };
+    const answer = await this.#caller.call({ operation: 'deleteServer', method: 'DELETE', target }, 'high', check);
     if (answer.status !== 200) throw failureOf(answer, 'deleteServer', this.#caller.redactor);
+  }
+
+  #get(operation: Operation, target: Endpoint, priority: Priority): Promise<ProviderAnswer> {
+    return this.#caller.call({ operation, method: 'GET', target }, priority);
   }
 
   #pending(body: Record<string, unknown>): TaskState {

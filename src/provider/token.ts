@@ -6,8 +6,9 @@ import { excerpt, failure } from './failure.ts';
 import { failed } from './operations.ts';
 import type { Redactor } from './redact.ts';
 import { Refusals } from './refusals.ts';
+import type { Line } from './line.ts';
 import type { ProviderAnswer, Wire } from './transport.ts';
-import type { ApiKey } from './types.ts';
+import type { ApiKey, Priority } from './types.ts';
 import { asObject, objectIn, parseJson } from './wire.ts';
 
 /** Used if the lifetime is missing or invalid; a 401 shows if it was too long. */
@@ -33,6 +34,8 @@ interface TokenOptions {
   redactor: Redactor;
   endpoints: Endpoints;
   transport: Wire;
+  line: Pick<Line, 'bucket' | 'logins'>;
+  account: string;
   timers: Timers;
   onLogin?: ((result: LoginResult) => void) | undefined;
   /** Called when the provider accepts a key that it refused before. */
@@ -43,6 +46,8 @@ export class TokenSource {
   readonly #authorization: string;
   readonly #endpoints: Endpoints;
   readonly #transport: Wire;
+  readonly #line: TokenOptions['line'];
+  readonly #account: string;
   readonly #redactor: Redactor;
   readonly #timers: Timers;
   readonly #refusals: Refusals;
@@ -53,24 +58,29 @@ export class TokenSource {
   #login: Promise<string> | undefined;
 
   constructor(key: ApiKey, options: TokenOptions) {
-    const { redactor, endpoints, transport, timers, onLogin = () => undefined, onRecovered } = options;
+    const { redactor, endpoints, transport, line, account, timers, onLogin = () => undefined, onRecovered } = options;
     // Raw instead of form-encoded as in OAuth: the provider documents <KEY_ID>:<SECRET>.
     this.#authorization = `Basic ${Buffer.from(`${key.keyId}:${key.secret}`, 'utf8').toString('base64')}`;
     this.#redactor = redactor;
     this.#endpoints = endpoints;
     this.#transport = transport;
+    this.#line = line;
+    this.#account = account;
     this.#timers = timers;
     this.#refusals = new Refusals(timers);
     this.#onLogin = onLogin;
     this.#onRecovered = onRecovered;
   }
 
-  /** Returns a token. Throws PROVIDER_INVALID_CREDENTIALS without a login until a refused key may be retried. */
-  async get(): Promise<string> {
+  /**
+   * Returns a token. A login waits in the line of the tenant that asks first, with the priority of its call.
+   * Throws PROVIDER_INVALID_CREDENTIALS without a login until a refused key may be retried.
+   */
+  async get(tenant: string, priority: Priority): Promise<string> {
     const refused = this.#refusals.pending();
     if (refused !== undefined) throw refused;
     if (this.#token && this.#timers.monotonic() < this.#token.renewAt) return this.#token.value;
-    this.#login ??= this.#renew().finally(() => (this.#login = undefined));
+    this.#login ??= this.#renew(tenant, priority).finally(() => (this.#login = undefined));
     return this.#login;
   }
 
@@ -89,9 +99,9 @@ export class TokenSource {
     this.#refusals.retrySoon();
   }
 
-  async #renew(): Promise<string> {
+  async #renew(tenant: string, priority: Priority): Promise<string> {
     try {
-      this.#token = await this.#logIn();
+      this.#token = await this.#waitAndLogIn(tenant, priority);
       this.#isAccepted = true;
       this.#onLogin('success');
       if (this.#refusals.end()) this.#onRecovered();
@@ -106,9 +116,19 @@ export class TokenSource {
     }
   }
 
+  async #waitAndLogIn(tenant: string, priority: Priority): Promise<Token> {
+    await this.#line.bucket.acquire(priority, tenant);
+    const release = await this.#line.logins.take({ tenant, account: this.#account });
+    try {
+      return await this.#logIn();
+    } finally {
+      release();
+    }
+  }
+
   async #logIn(): Promise<Token> {
     const start = this.#timers.monotonic();
-    const answer = await this.#transport.send({
+    const answer = await this.#transport.sendAlone({
       operation: 'login',
       method: 'POST',
       target: this.#endpoints.login,

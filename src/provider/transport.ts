@@ -1,5 +1,5 @@
 /** HTTP requests to the provider: deadline, size limit, no redirects, and failures as ProviderErrors. */
-import { Agent, Client } from 'undici';
+import { Agent } from 'undici';
 import type { Dispatcher } from 'undici';
 import { Deadline } from '../base/deadline.ts';
 import { exchange as collect } from '../base/exchange.ts';
@@ -10,6 +10,8 @@ import type { ConnectorOptions } from './connector.ts';
 import type { Network } from './dialer.ts';
 import type { Endpoint } from './endpoints.ts';
 import { ProviderError, type ProviderErrorCode } from './errors/provider-error.ts';
+import { CALL_CONNECTIONS } from './line.ts';
+import { isUsable, requestOn } from './own-connection.ts';
 import type { Redactor } from './redact.ts';
 
 export type Operation =
@@ -51,18 +53,29 @@ interface TransportOptions {
   network?: Network | undefined;
 }
 
-const CONNECTIONS_PER_ORIGIN = 8;
 const CONNECT_TIMEOUT_MS = 10_000;
 const MAX_RESPONSE = 8 * 1024 * 1024;
 /** The deadlines of this module cover the whole request, so undici's own timers are off. */
 const LIMITS = { allowH2: false, headersTimeout: 0, bodyTimeout: 0, maxResponseSize: MAX_RESPONSE };
 
+/** A connection that carries one request. */
+export interface Connection {
+  /**
+   * Sends the request at most once, whatever happens to the connection. Calls `before` in the tick that writes the
+   * request; if it throws, or the connection is closed by then, nothing is sent.
+   */
+  send(exchange: Exchange, signal: AbortSignal, before: () => void): Promise<ProviderAnswer>;
+  close(): void;
+}
+
 /** The transport that the provider client uses; simulations supply their own. */
 export interface Wire {
   /** For calls that are safe to repeat. Throws ProviderError if no headers arrive. */
   send(exchange: Exchange): Promise<ProviderAnswer>;
-  /** Sends the body at most once. Calls `connected` right before; if it throws, nothing is sent. */
-  sendFresh(exchange: Exchange, signal: AbortSignal, connected: () => void): Promise<ProviderAnswer>;
+  /** Opens a connection for one request. Throws ProviderError. */
+  connect(call: Pick<Exchange, 'operation' | 'target' | 'redactor'>, signal: AbortSignal): Promise<Connection>;
+  /** Like `send`, over a connection of its own: a POST may get informational answers first. */
+  sendAlone(exchange: Exchange): Promise<ProviderAnswer>;
   /** Runs `work` with a signal that fires after `ms` or on close; the reason is a ProviderError. */
   within<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T>;
   close(): Promise<void>;
@@ -93,45 +106,48 @@ export class Transport implements Wire {
     return this.#until(this.#options.timeoutMs, (deadline) =>
       this.#observed(exchange, async () => {
         const answer = await collect(this.#agent, this.#requestOptions(exchange), deadline);
+        // undici uses a connection again only after a cycle of the event loop; until then the caller keeps its place.
+        await new Promise((resolve) => setImmediate(resolve));
         const { statusCode: status, headers, text, cut } = answer;
         return { status, headers, body: cut === undefined ? text : toProviderError(cut, redactor) };
       }),
     );
   }
 
-  /**
-   * Opens a new connection, calls `connected`, then sends the request. If `connected` throws, nothing is sent. The body
-   * is sent at most once, whatever happens to the connection.
-   */
-  async sendFresh(exchange: Exchange, signal: AbortSignal, connected: () => void): Promise<ProviderAnswer> {
-    return this.#observed(exchange, async () => {
-      const { origin } = exchange.target;
-      const opening = this.#dialer.open(connectOptions(origin), signal);
-      const socket = await until(signal, opening).catch((error: unknown) => {
+  /** Opens a connection for one request. Throws ProviderError; no byte of the request was sent then. */
+  async connect(call: Pick<Exchange, 'operation' | 'target' | 'redactor'>, signal: AbortSignal): Promise<Connection> {
+    const socket = await this.#orReport(call, this.#options.now(), async () => {
+      const opening = this.#dialer.open(connectOptions(call.target.origin), signal);
+      return until(signal, opening).catch((error: unknown) => {
         opening.then((late) => late.destroy()).catch(() => undefined);
         throw error;
       });
-      // undici reconnects if it believes that a request was not sent yet; an order must never be sent twice.
-      let unused = true;
-      const client = new Client(origin, {
-        ...LIMITS,
-        pipelining: 0,
-        connect: (_options, callback) => {
-          const hand = () => (unused ? callback(null, socket) : callback(new Error('the connection is lost'), null));
-          // undici stalls if the callback runs synchronously.
-          queueMicrotask(() => {
-            hand();
-            unused = false;
-          });
-        },
-      });
+    });
+    // An error without a listener ends the process; `send` finds the connection unusable.
+    socket.on('error', () => undefined);
+    return {
+      send: (exchange, ends, before) =>
+        this.#observed(exchange, async () => {
+          if (!isUsable(socket)) throw new Error('the connection was closed before the request');
+          before();
+          const { method, target, body, redactor } = exchange;
+          const headers = this.#headersOf(exchange);
+          const request = { method, target, headers, body, maxBytes: MAX_RESPONSE, tooLarge };
+          const { text, cut, ...answer } = await requestOn(socket, request, ends);
+          return { ...answer, body: cut === undefined ? text : toProviderError(cut, redactor) };
+        }),
+      close: () => socket.destroy(),
+    };
+  }
+
+  /** Sends a request over a connection of its own, within the usual time. */
+  async sendAlone(exchange: Exchange): Promise<ProviderAnswer> {
+    return this.within(this.#options.timeoutMs, async (signal) => {
+      const connection = await this.connect(exchange, signal);
       try {
-        connected();
-        const response = await until(signal, client.request({ ...this.#requestOptions(exchange), signal }));
-        return await this.#answer(response, exchange.redactor);
+        return await connection.send(exchange, signal, () => undefined);
       } finally {
-        socket.destroy();
-        await client.destroy();
+        connection.close();
       }
     });
   }
@@ -161,7 +177,7 @@ export class Transport implements Wire {
   }
 
   #newAgent(): Agent {
-    return new Agent({ ...LIMITS, connections: CONNECTIONS_PER_ORIGIN, connect: this.#dialer.connect });
+    return new Agent({ ...LIMITS, connections: CALL_CONNECTIONS, connect: this.#dialer.connect });
   }
 
   #familyChanged(): void {
@@ -174,37 +190,41 @@ export class Transport implements Wire {
   }
 
   #requestOptions(exchange: Exchange): Dispatcher.RequestOptions & { origin: string } {
-    const { method, target, headers, body } = exchange;
+    const { method, target, body } = exchange;
     return {
       origin: target.origin,
       path: target.path,
       method,
-      headers: { accept: 'application/json', 'user-agent': this.#options.userAgent, ...headers },
+      headers: this.#headersOf(exchange),
       ...(body !== undefined && { body }),
     };
   }
 
-  async #answer(response: Dispatcher.ResponseData, redactor: Redactor): Promise<ProviderAnswer> {
-    const { statusCode: status, headers } = response;
-    const body = await response.body.text().catch((error: unknown) => toProviderError(error, redactor));
-    return { status, headers, body };
+  #headersOf({ headers }: Exchange): Record<string, string> {
+    return { accept: 'application/json', 'user-agent': this.#options.userAgent, ...headers };
   }
 
   async #observed(exchange: Exchange, run: () => Promise<ProviderAnswer>): Promise<ProviderAnswer> {
-    const { operation, redactor } = exchange;
     const start = this.#options.now();
-    const tell = (rest: Pick<RequestInfo, 'status' | 'code'>) =>
-      this.#options.onRequest?.({ operation, ...rest, durationMs: this.#options.now() - start });
+    const answer = await this.#orReport(exchange, start, run);
+    const { status, body } = answer;
+    this.#report(exchange, start, { status, ...(typeof body !== 'string' && { code: body.code }) });
+    return answer;
+  }
+
+  /** Reports a failure, as a ProviderError. */
+  async #orReport<T>(call: Pick<Exchange, 'operation' | 'redactor'>, start: number, run: () => Promise<T>): Promise<T> {
     try {
-      const answer = await run();
-      const { status, body } = answer;
-      tell({ status, ...(typeof body !== 'string' && { code: body.code }) });
-      return answer;
+      return await run();
     } catch (fault) {
-      const error = toProviderError(fault, redactor);
-      tell({ code: error.code });
+      const error = toProviderError(fault, call.redactor);
+      this.#report(call, start, { code: error.code });
       throw error;
     }
+  }
+
+  #report({ operation }: Pick<Exchange, 'operation'>, start: number, what: Pick<RequestInfo, 'status' | 'code'>): void {
+    this.#options.onRequest?.({ operation, ...what, durationMs: this.#options.now() - start });
   }
 }
 
@@ -223,15 +243,15 @@ function closedError(): ProviderError {
   return new ProviderError('PROVIDER_UNREACHABLE', 'the provider client is closed');
 }
 
+function tooLarge(): ProviderError {
+  return new ProviderError('PROVIDER_PROTOCOL', `the provider's answer is larger than ${MAX_RESPONSE} bytes`);
+}
+
 function toProviderError(fault: unknown, redactor: Redactor): ProviderError {
   if (fault instanceof ProviderError) return fault;
   const cause = redactor.cause(fault);
   const { code = '' } = cause as NodeJS.ErrnoException;
-  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') {
-    return new ProviderError('PROVIDER_PROTOCOL', `the provider's answer is larger than ${MAX_RESPONSE} bytes`, {
-      cause,
-    });
-  }
+  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') return tooLarge();
   if (code === 'UND_ERR_HEADERS_OVERFLOW' || code.startsWith('HPE_')) {
     return new ProviderError('PROVIDER_PROTOCOL', `the provider's answer is not HTTP: ${cause.message}`, { cause });
   }

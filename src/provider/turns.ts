@@ -13,10 +13,12 @@ export class Turns<T> {
     else line.push(item);
   }
 
-  /** Removes the oldest item of the next tenant. */
-  take(): T | undefined {
+  /** Removes the oldest item of the next tenant; passes over tenants whose oldest item `mayGo` refuses. */
+  take(mayGo: (item: T) => boolean = () => true): T | undefined {
     for (const [tenant, line] of this.#lines) {
-      const item = line.shift();
+      const [item] = line;
+      if (item === undefined || !mayGo(item)) continue;
+      line.shift();
       this.#lines.delete(tenant);
       if (line.length > 0) this.#lines.set(tenant, line);
       return item;

@@ -97,8 +97,28 @@ export interface Server {
  */
 export type Priority = 'high' | 'normal' | 'low' | 'lowest';
 
+/** An order that can be sent without a wait, for some seconds. */
+export interface OpenOrder {
+  /**
+   * Sends the order at most once, except for one retry after a 401. Throws only what `sending` and `unsent` reject with.
+   * Call it once.
+   */
+  send(request: CreateServerRequest, gate: OrderGate): Promise<CreateOutcome>;
+  close(): void;
+}
+
+/** What the sender of an order has to do and to allow. */
+export interface OrderGate {
+  /** Called in the tick that writes a request: if it returns false, the request is not sent (`notCreated`). */
+  maySend: () => boolean;
+  /** Must resolve before a request is written; the request follows at once. */
+  sending: () => Promise<void>;
+  /** The provider has refused the token of the request, so the request created nothing; a second one may follow. */
+  unsent: () => Promise<void>;
+}
+
 /**
- * One API key at the provider. All calls except `createServer` are safe to repeat and throw a ProviderError.
+ * One API key at the provider. All calls except orders are safe to repeat and throw a ProviderError.
  * Each call obtains or renews the token if needed; after a 401 it logs in again and retries once.
  */
 export interface Session {
@@ -113,10 +133,10 @@ export interface Session {
   /** A fresh read of the products list, which proves that the key and the URL work. */
   products(): Promise<Product[]>;
   /**
-   * Sends the order at most once, except for one retry after a 401; never throws. `maySend` is called right before a
-   * request is written; if it returns false, the request is not sent (`notCreated`).
+   * Waits for all that an order has to wait for: its turn, a token and a connection of its own. Throws ProviderError;
+   * nothing was sent then. Close what it resolves with.
    */
-  createServer(request: CreateServerRequest, maySend?: () => boolean): Promise<CreateOutcome>;
+  openOrder(): Promise<OpenOrder>;
   /** Throws PROVIDER_NOT_FOUND if the provider does not know the task. */
   pollTask(task: number): Promise<TaskState>;
   /** Throws PROVIDER_NOT_FOUND if the provider does not know the server. */

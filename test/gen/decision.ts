@@ -116,6 +116,7 @@ export function gathered(changes: Partial<Facts> = {}): Facts {
     catalog: { ok: true, catalog: CATALOG },
     place: { free: true, limit: 0 },
     createDelayMs: 0,
+    order: { ok: true },
     ...changes,
   });
 }

@@ -5,7 +5,7 @@ import type { Secrets } from '../../src/kube/secrets.ts';
 import type { ConnectionSecrets } from '../../src/virtual-server/connection-secret/connection-secrets.ts';
 import type { Pace } from '../../src/virtual-server/fleet/pace.ts';
 import type { Kube } from '../../src/virtual-server/kube.ts';
-import type { Session } from '../../src/provider/types.ts';
+import type { CreateOutcome, OpenOrder, Session } from '../../src/provider/types.ts';
 import type { choose } from '../../src/virtual-server/visit/choose.ts';
 import type { PerformRooms } from '../../src/virtual-server/visit/perform.ts';
 
@@ -45,13 +45,19 @@ export function fakeSession(calls: Partial<Session>): Session {
     ensureToken: () => Promise.resolve(),
     catalog: refuse('catalog'),
     products: refuse('products'),
-    createServer: refuse('createServer'),
+    openOrder: refuse('openOrder'),
     pollTask: refuse('pollTask'),
     readServer: refuse('readServer'),
     deleteServer: refuse('deleteServer'),
     ...calls,
   };
 }
+
+/** For `openOrder`: orders whose outcome `send` returns. */
+export const ordersWith = (send: () => Promise<CreateOutcome>): Session['openOrder'] => {
+  const order: OpenOrder = { send: (_request, { sending }) => sending().then(send), close: () => undefined };
+  return () => Promise.resolve(order);
+};
 
 export function fakeSecrets(calls: Partial<Secrets>): Secrets {
   return { get: refuse('get'), create: refuse('create'), patch: refuse('patch'), ...calls };

@@ -2,7 +2,7 @@
  * The provider's transport, connected directly to the simulator, over a network that delays, loses, and cuts requests.
  */
 import { ProviderError } from '../../src/provider/errors/provider-error.ts';
-import type { ProviderAnswer, Exchange, Wire } from '../../src/provider/transport.ts';
+import type { Connection, ProviderAnswer, Exchange, Wire } from '../../src/provider/transport.ts';
 import type { Simulation } from '../../src/simulator/index.ts';
 import type { Network } from './network.ts';
 import type { Orders } from './orders.ts';
@@ -34,12 +34,24 @@ export class SimWire implements Wire {
     return this.within(TIMEOUT_MS, (signal) => this.#exchange(exchange, signal));
   }
 
-  async sendFresh(exchange: Exchange, signal: AbortSignal, connected: () => void): Promise<ProviderAnswer> {
+  sendAlone(exchange: Exchange): Promise<ProviderAnswer> {
+    return this.send(exchange);
+  }
+
+  /** The connection may fail at once, or be lost before the request. */
+  async connect(_call: unknown, signal: AbortSignal): Promise<Connection> {
     const { scheduler, random, provider } = this.#network;
     await new Promise<void>((resolve) => void scheduler.after(random.int(0, provider.delayMs), resolve, this.#owner));
+    signal.throwIfAborted();
     if (random.chance(provider.lost / 2)) throw new ProviderError('PROVIDER_UNREACHABLE', 'connection refused');
-    connected();
-    return this.#exchange(exchange, signal);
+    return {
+      send: async (exchange, ends, before) => {
+        if (random.chance(provider.lost / 4)) throw new ProviderError('PROVIDER_UNREACHABLE', 'connection closed');
+        before();
+        return this.#exchange(exchange, ends);
+      },
+      close: () => undefined,
+    };
   }
 
   async within<T>(ms: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {

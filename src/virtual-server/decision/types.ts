@@ -94,6 +94,8 @@ export interface GatheredFacts {
   catalog?: { ok: true; catalog: Catalog } | Missing | undefined;
   /** ms until the namespace may create again; 0: now. */
   createDelayMs?: number | undefined;
+  /** Whether an order can be sent at once: it has a turn, a token and a connection. */
+  order?: { ok: true } | Missing | undefined;
   /** Whether the namespace may have one more server; `limit`: its maximum. */
   place?: { free: boolean; limit: number } | undefined;
   /** Valid for one DELETE only. */
@@ -142,6 +144,7 @@ export type GatherKind =
   | 'catalog'
   | 'place'
   | 'createDelay'
+  | 'order'
   /** For a cancellation: the server of the record, then the live object, then the definitions. */
   | 'server'
   | 'liveObject'

@@ -1,6 +1,6 @@
 /** Collects the facts that a decision asks for, one kind at a time. */
 import type { VirtualServer } from '../../api/virtual-server.ts';
-import { missing } from '../../accounts/decision/failure.ts';
+import { callProblem, missing, reasonOf } from '../../accounts/decision/failure.ts';
 import { readCatalog } from '../../accounts/read-catalog.ts';
 import { inputsOf } from '../decision/inputs.ts';
 import { holdsSomething } from '../decision/record.ts';
@@ -10,7 +10,7 @@ import { KubeError } from '../../kube/error.ts';
 import type { DefinitionState } from '../../kube/types.ts';
 import type { Kube } from '../kube.ts';
 import { ProviderError } from '../../provider/errors/provider-error.ts';
-import type { Session } from '../../provider/types.ts';
+import type { OpenOrder, Session } from '../../provider/types.ts';
 import type { CreateLimit } from '../fleet/create-limit.ts';
 import type { Objects } from '../fleet/objects.ts';
 import type { Credentials } from '../../accounts/credentials.ts';
@@ -31,9 +31,10 @@ export interface GatherRooms {
   objects: Pick<Objects, 'saw'>;
 }
 
-/** The facts of one visit; `session` belongs to the credentials. */
+/** The facts of one visit; `session` belongs to the credentials, `opened` to the order. */
 export interface VisitFacts extends GatheredFacts {
   session?: Session;
+  opened?: OpenOrder;
 }
 
 /** Resolves with the object to decide on next; undefined if it is gone. */
@@ -60,6 +61,9 @@ export async function gather(
       break;
     case 'createDelay':
       into.createDelayMs = room.limit.reserve(namespace, uid, room.timers.monotonic());
+      break;
+    case 'order':
+      await open(view, into, room);
       break;
     case 'server':
       into.cancellation = await showServer(view, sessionOf(into));
@@ -94,6 +98,18 @@ async function gatherCredentials({ object, own, inputs, deleting, facts }: View,
   const { session, note } = found;
   into.session = session;
   into.credentials = { ok: true, account: session.account, ...(note !== undefined && { note }) };
+}
+
+async function open({ object }: View, into: VisitFacts, { limit }: GatherRooms): Promise<void> {
+  try {
+    into.opened = await sessionOf(into).openOrder();
+    into.order = { ok: true };
+  } catch (error) {
+    const { namespace, uid } = object.metadata;
+    limit.giveBack(namespace, uid);
+    if (!(error instanceof ProviderError)) throw error;
+    into.order = missing(reasonOf(error), `Nothing was ordered: ${callProblem(error)}`, error.retryAfterMs);
+  }
 }
 
 /** Reads the server that may have to be cancelled. Discards what was read for an earlier DELETE. */

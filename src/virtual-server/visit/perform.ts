@@ -10,7 +10,7 @@ import type { Action, Outcome } from '../decision/types.ts';
 import type { View } from '../decision/view.ts';
 import { isProviderError, ProviderError } from '../../provider/errors/provider-error.ts';
 import { ResponseError } from '../../provider/errors/response-error.ts';
-import type { Session } from '../../provider/types.ts';
+import type { OpenOrder, Session } from '../../provider/types.ts';
 import type { ConnectionSecrets } from '../connection-secret/connection-secrets.ts';
 import type { CreateLimit } from '../fleet/create-limit.ts';
 import { pollTask, readServer } from './reads.ts';
@@ -35,10 +35,11 @@ export interface PerformRooms {
   connections: ConnectionSecrets;
 }
 
-/** What the action was decided on; `session` belongs to the credentials in its facts. */
+/** What the action was decided on; `session` belongs to the credentials in its facts, `opened` to the order. */
 export interface PerformTarget {
   view: View;
   session: Session | undefined;
+  opened?: OpenOrder | undefined;
 }
 
 export async function perform(action: Action, target: PerformTarget, room: PerformRooms): Promise<Outcome> {
@@ -106,9 +107,12 @@ async function create(
 ): Promise<Outcome> {
   const { namespace, uid } = target.view.object.metadata;
   const { attempt, request } = action;
-  const session = sessionOf(target);
-  await room.journal.sending(uid, attempt);
-  const result = await session.createServer(request, room.leads);
+  if (target.opened === undefined) throw new Error('an attempt was claimed before its order was opened');
+  const result = await target.opened.send(request, {
+    maySend: room.leads,
+    sending: () => room.journal.sending(uid, attempt),
+    unsent: () => room.journal.createdNothing(uid, attempt),
+  });
   if (result.kind === 'created') await room.journal.task(uid, attempt, result.task);
   if (result.kind === 'notCreated' || result.kind === 'refused') {
     room.limit.giveBack(namespace, uid);

@@ -91,6 +91,7 @@ export class Visits {
       throw new Error(`no end after ${MAX_STEPS} steps`);
     } finally {
       visit.ended?.();
+      visit.gathered.opened?.close();
       this.#rooms.holders.endReservation(uid, this.#rooms.objects.holding(uid, `${namespace}/${name}`));
       this.#rooms.quota.endReservation(uid);
     }
@@ -125,7 +126,8 @@ export class Visits {
     const { objects, recorder, timers } = this.#rooms;
     const { object } = view;
     const startedAt = timers.monotonic();
-    const outcome = await perform(action, { view, session: visit.gathered.session }, this.#rooms);
+    const { session, opened } = visit.gathered;
+    const outcome = await perform(action, { view, session, opened }, this.#rooms);
     this.#suspect(object, action, outcome);
     const next = settle({ ...view, facts: this.#facts(object, visit) }, action, outcome);
     if (action.type === 'release') {
@@ -171,7 +173,7 @@ export class Visits {
   #facts(object: VirtualServer, { gathered, claimed }: Visit): Facts {
     const { journal, holders, objects, pace, timers } = this.#rooms;
     const { uid } = object.metadata;
-    const { credentials, sshKeys, catalog, createDelayMs, place, cancellation } = gathered;
+    const { credentials, sshKeys, catalog, createDelayMs, place, order, cancellation } = gathered;
     return {
       now: timers.now(),
       monotonic: timers.monotonic(),
@@ -189,6 +191,7 @@ export class Visits {
       catalog,
       createDelayMs,
       place,
+      order,
       cancellation,
     };
   }

@@ -34,7 +34,8 @@ async function running() {
       counts.logins += 1;
       return Promise.resolve(login);
     },
-    sendFresh: () => Promise.reject(new Error('nothing can be ordered here')),
+    connect: () => Promise.reject(new Error('nothing can be ordered here')),
+    sendAlone: (exchange) => transport.send(exchange),
     within: (_ms, work) => work(new AbortController().signal),
     close: () => Promise.resolve(),
   };

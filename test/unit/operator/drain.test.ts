@@ -11,7 +11,7 @@ import { ServerQuota } from '../../../src/virtual-server/fleet/server-quota.ts';
 import { Visits } from '../../../src/virtual-server/visit/visits.ts';
 import { Recorder } from '../../../src/controller/event-recorder.ts';
 import { createLogger } from '../../../src/base/logger.ts';
-import { fakeKube, fakePace, fakeSession } from '../../gen/doubles.ts';
+import { fakeKube, fakePace, fakeSession, ordersWith } from '../../gen/doubles.ts';
 import { CATALOG, TIMING, web } from '../../gen/decision.ts';
 import { fakeProvider } from '../../gen/provider.ts';
 import { FakeTimers } from '../../gen/timers.ts';
@@ -46,10 +46,10 @@ async function setUp() {
   });
   const session = fakeSession({
     catalog: () => Promise.resolve(CATALOG),
-    createServer: () => {
+    openOrder: ordersWith(() => {
       creates += 1;
       return Promise.resolve({ kind: 'created', task: 7 });
-    },
+    }),
     pollTask: () => Promise.resolve({ state: 'pending' }),
   });
   const timers = new FakeTimers();

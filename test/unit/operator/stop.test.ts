@@ -4,7 +4,7 @@ import type { VirtualServer } from '../../../src/api/virtual-server.ts';
 import { openJournal } from '../../../src/virtual-server/journal/journal.ts';
 import { Operator } from '../../../src/operator.ts';
 import type { CreateOutcome } from '../../../src/provider/types.ts';
-import { fakeKube, fakeSession } from '../../gen/doubles.ts';
+import { fakeKube, fakeSession, ordersWith } from '../../gen/doubles.ts';
 import { CATALOG, web } from '../../gen/decision.ts';
 import { informerOfOne } from '../../gen/feed.ts';
 import { OPERATOR } from '../../gen/operator.ts';
@@ -34,10 +34,10 @@ async function setUp() {
   const answer = Promise.withResolvers<CreateOutcome>();
   const session = fakeSession({
     catalog: () => Promise.resolve(CATALOG),
-    createServer: () => {
+    openOrder: ordersWith(() => {
       sent.resolve(undefined);
       return answer.promise;
-    },
+    }),
   });
   const servers = informerOfOne(() => object);
   const timers = new FakeTimers();

@@ -9,14 +9,24 @@ import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { CreateOutcome } from '../../../src/provider/types.ts';
-import { listen, providerFor, refusingOrigin, REQUEST, sessionFor, startRaw, startStub } from './stub-provider.ts';
+import { realTimers } from '../../../src/base/timers.ts';
+import {
+  REQUEST,
+  listen,
+  providerFor,
+  refusingOrigin,
+  sessionFor,
+  startRaw,
+  startStub,
+  order,
+} from './stub-provider.ts';
 
 async function createAt(origin: string, options: { timeoutMs?: number; createTimeoutMs?: number } = {}) {
   const { authUrl } = await startStub();
   const session = sessionFor({ baseUrl: origin, authUrl }, options);
   // The create timeout includes the login, which must not use it up on a busy machine.
   await session.ensureToken();
-  return session.createServer(REQUEST);
+  return order(session);
 }
 
 /** Sends an order whose request `onRequest` handles; returns the outcome and the number of requests that arrived. */
@@ -57,7 +67,7 @@ describe('an order without a connection', () => {
     const { authUrl } = await startStub();
     const lookup = () => Promise.reject(Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' }));
     const session = sessionFor({ baseUrl: 'http://stub.invalid', authUrl }, { lookup });
-    const outcome = await session.createServer(REQUEST);
+    const outcome = await order(session);
     expect(outcome).toMatchObject({ kind: 'notCreated', error: { code: 'PROVIDER_UNREACHABLE' } });
   });
 
@@ -90,8 +100,132 @@ describe('an order without a connection', () => {
     const provider = providerFor(stub);
     const session = provider.session({ keyId: 'key', secret: 'secret' });
     await provider.close();
-    expect(await session.createServer(REQUEST)).toMatchObject({ kind: 'notCreated' });
+    expect(await order(session)).toMatchObject({ kind: 'notCreated' });
     expect(stub.seen).toEqual([]);
+  });
+});
+
+describe('an order with an open connection', () => {
+  async function opened(answer: (socket: Socket) => void) {
+    const { authUrl } = await startStub();
+    const sockets: Socket[] = [];
+    const requests: string[] = [];
+    const port = await listen(
+      createTcpServer((socket) => {
+        sockets.push(socket);
+        socket.on('data', (chunk: Buffer) => {
+          requests.push(chunk.toString());
+          answer(socket);
+        });
+      }),
+    );
+    const session = sessionFor({ baseUrl: `http://127.0.0.1:${port}`, authUrl });
+    const open = await session.openOrder();
+    await expect.poll(() => sockets).toHaveLength(1);
+    const [socket] = sockets;
+    if (socket === undefined) throw new Error('no connection');
+    return { open, socket, requests, connections: () => sockets.length };
+  }
+  const gate = { maySend: () => true, sending: () => Promise.resolve(), unsent: () => Promise.resolve() };
+  const accept = (socket: Socket) => void socket.end('HTTP/1.1 202 Accepted\r\nContent-Length: 10\r\n\r\n{"task":4}');
+
+  it('is sent over that connection, after the note that it is sent', async () => {
+    const { open, requests, connections } = await opened(accept);
+    const noted: number[] = [];
+    const sending = () => Promise.resolve(void noted.push(requests.length));
+    expect(await open.send(REQUEST, { ...gate, sending })).toEqual({ kind: 'created', task: 4 });
+    expect(noted).toEqual([0]);
+    expect([requests.length, connections()]).toEqual([1, 1]);
+  });
+
+  it('waits for nothing between the note and the request, above all not for --provider-qps', async () => {
+    const stub = await startStub();
+    stub.on('POST /beta/vps/servers', { status: 202, body: { task: 4 } });
+    // The burst is enough for the login and the order, and no timer fills the bucket again.
+    const session = sessionFor(stub, {
+      qps: 2,
+      timers: { ...realTimers, set: () => undefined },
+      createTimeoutMs: 5000,
+    });
+    const open = await session.openOrder();
+    expect(await open.send(REQUEST, gate)).toEqual({ kind: 'created', task: 4 });
+  });
+
+  it('keeps other orders of its namespace from being claimed until it is sent, but not those of another', async () => {
+    const stub = await startStub();
+    const provider = providerFor(stub, { qps: 10 });
+    const [mine, theirs] = ['mine', 'theirs'].map((name) => provider.session({ keyId: name, secret: 's' }, name));
+    if (mine === undefined || theirs === undefined) throw new Error('no session');
+    const first = await mine.openOrder();
+    let isSecondOpen = false;
+    const second = mine.openOrder().then((open) => {
+      isSecondOpen = true;
+      return open;
+    });
+    (await theirs.openOrder()).close();
+    expect(isSecondOpen).toBe(false);
+    stub.on('POST /beta/vps/servers', () => expect(stub.count('POST', '/beta/vps/servers')).toBe(1));
+    // The second order does not wait for the answer to the first.
+    void first.send(REQUEST, gate);
+    (await second).close();
+  });
+
+  it('is not created, and not sent, if the note fails', async () => {
+    const { open, requests } = await opened(accept);
+    const sending = () => Promise.reject(new Error('the disk is full'));
+    await expect(open.send(REQUEST, { ...gate, sending })).rejects.toThrow('the disk is full');
+    open.close();
+    expect(requests).toEqual([]);
+  });
+
+  it.each<[string, (socket: Socket) => void]>([
+    ['closes', (socket) => socket.end()],
+    ['resets', (socket) => socket.resetAndDestroy()],
+    ['answers on', (socket) => void socket.write('HTTP/1.1 408 Request Timeout\r\n\r\n')],
+  ])('is not created if the provider %s the connection before the request', async (_name, act) => {
+    const { open, socket, requests, connections } = await opened(accept);
+    act(socket);
+    // What the provider did has arrived when a later exchange between the same machines is over.
+    await startStub().then((stub) => sessionFor(stub).ensureToken());
+    expect(await open.send(REQUEST, gate)).toMatchObject({
+      kind: 'notCreated',
+      error: { code: 'PROVIDER_UNREACHABLE' },
+    });
+    expect([requests.length, connections()]).toEqual([0, 1]);
+  });
+
+  it('is not created, and not sent, if the claim took longer than the connection may wait', async () => {
+    const { authUrl, baseUrl, seen } = await startStub();
+    let now = 0;
+    const session = sessionFor({ baseUrl, authUrl }, { timers: { ...realTimers, monotonic: () => now } });
+    const open = await session.openOrder();
+    now = 10_000;
+    expect(await open.send(REQUEST, gate)).toMatchObject({ kind: 'notCreated', error: { code: 'PROVIDER_WITHHELD' } });
+    expect(seen.map(({ path }) => path)).toEqual(['/auth/login']);
+  });
+
+  it.each([
+    ['100 Continue', 'HTTP/1.1 100 Continue\r\n\r\n'],
+    ['102 Processing, twice', 'HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 102 Processing\r\n\r\n'],
+    ['103 Early Hints', 'HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\n\r\n'],
+  ])('is created if %s comes before the 202', async (_name, informational) => {
+    const { open } = await opened((socket) => {
+      socket.write(informational);
+      accept(socket);
+    });
+    expect(await open.send(REQUEST, gate)).toEqual({ kind: 'created', task: 4 });
+  });
+});
+
+describe('a login', () => {
+  it('succeeds if 100 Continue comes before its answer', async () => {
+    const raw = await startRaw((socket) => {
+      const body = '{"access_token":"t","expires_in":300}';
+      socket.end(`HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    });
+    const session = sessionFor({ baseUrl: raw.origin, authUrl: raw.origin });
+    await session.ensureToken();
+    expect(session.isAccepted).toBe(true);
   });
 });
 
@@ -140,16 +274,10 @@ describe('an order whose response is lost', () => {
     const arrived = Promise.withResolvers<undefined>();
     const raw = await startRaw(() => arrived.resolve(undefined));
     const provider = providerFor({ baseUrl: raw.origin, authUrl });
-    const outcome = provider.session({ keyId: 'key', secret: 'secret' }).createServer(REQUEST);
+    const outcome = order(provider.session({ keyId: 'key', secret: 'secret' }));
     await arrived.promise;
     await provider.close();
     expect(await outcome).toMatchObject({ kind: 'unknown', error: { code: 'PROVIDER_UNREACHABLE' } });
-  });
-
-  it('is unknown if the server closes the established connection before the request', async () => {
-    const port = await listen(createTcpServer((socket) => socket.destroy()));
-    const outcome = await createAt(`http://127.0.0.1:${port}`);
-    expect(outcome).toMatchObject({ kind: 'unknown', error: { code: 'PROVIDER_UNREACHABLE' } });
   });
 });
 
@@ -195,7 +323,7 @@ describe('an order that is accepted with a broken body', () => {
     const raw = await startRaw((socket) => socket.write('HTTP/1.1 401 No\r\nContent-Length: 50\r\n\r\n{'));
     const session = sessionFor({ baseUrl: raw.origin, authUrl: stub.authUrl }, { createTimeoutMs: 500 });
     await session.ensureToken();
-    expect(await session.createServer(REQUEST)).toMatchObject({ kind: 'notCreated' });
+    expect(await order(session)).toMatchObject({ kind: 'notCreated' });
     expect(stub.seen).toHaveLength(1);
     expect(raw.requests).toHaveLength(1);
   });

@@ -1,7 +1,7 @@
 /** The outcome of each response to an order: docs/concepts/design.md, "What an answer to the order means". */
 import { describe, expect, it } from 'vitest';
 import type { CreateOutcome } from '../../../src/provider/types.ts';
-import { providerFor, REQUEST, sessionFor, startStub } from './stub-provider.ts';
+import { providerFor, REQUEST, sessionFor, startStub, order } from './stub-provider.ts';
 import type { Reply, StubProvider } from './stub-provider.ts';
 
 const SERVERS = '/beta/vps/servers';
@@ -9,7 +9,7 @@ const SERVERS = '/beta/vps/servers';
 async function create(reply: Reply, prefix = ''): Promise<{ outcome: CreateOutcome; stub: StubProvider }> {
   const stub = await startStub(prefix);
   stub.on(`POST ${SERVERS}`, reply);
-  return { outcome: await sessionFor(stub).createServer(REQUEST), stub };
+  return { outcome: await order(sessionFor(stub)), stub };
 }
 
 describe('the request of an order', () => {
@@ -53,7 +53,7 @@ describe('an accepted order', () => {
   it.each(LOCATIONS)('takes the task from a Location that is %s', async (_name, location) => {
     const stub = await startStub('/p');
     stub.on(`POST ${SERVERS}`, { status: 202, headers: { location: location(stub.origin) } });
-    const outcome = await sessionFor(stub).createServer(REQUEST);
+    const outcome = await order(sessionFor(stub));
     expect(outcome).toEqual({ kind: 'created', task: 31 });
   });
 
@@ -172,9 +172,22 @@ describe('an order with a refused token', () => {
     stub.on(`POST ${SERVERS}`, (request, response) => {
       response.writeHead(request.headers.authorization === 'Bearer token-2' ? 202 : 401).end('{"task":3}');
     });
-    expect(await sessionFor(stub).createServer(REQUEST)).toEqual({ kind: 'created', task: 3 });
+    expect(await order(sessionFor(stub))).toEqual({ kind: 'created', task: 3 });
     expect(stub.count('POST', '/auth/login')).toBe(2);
     expect(stub.count('POST', SERVERS)).toBe(2);
+  });
+
+  it('notes that the first request created nothing before it waits for another login', async () => {
+    const stub = await startStub();
+    const steps: string[] = [];
+    stub.on('POST /auth/login', (_request, response) => {
+      steps.push('login');
+      response.end('{"access_token":"t","expires_in":300}');
+    });
+    stub.on(`POST ${SERVERS}`, { status: 401 });
+    const step = (name: string) => () => Promise.resolve(void steps.push(name));
+    await order(sessionFor(stub), { sending: step('sending'), unsent: step('unsent') });
+    expect(steps).toEqual(['login', 'sending', 'unsent', 'login', 'sending']);
   });
 
   it('is not created after a second 401', async () => {
@@ -190,7 +203,7 @@ describe('an order with a refused token', () => {
       stub.on('POST /auth/login', { status: 503 });
       response.writeHead(401).end();
     });
-    const outcome = await sessionFor(stub).createServer(REQUEST);
+    const outcome = await order(sessionFor(stub));
     expect(outcome).toMatchObject({ kind: 'notCreated', error: { code: 'PROVIDER_RESPONSE', status: 503 } });
   });
 
@@ -201,7 +214,7 @@ describe('an order with a refused token', () => {
       if (++posts === 1) response.writeHead(401).end();
       else response.destroy();
     });
-    expect(await sessionFor(stub).createServer(REQUEST)).toMatchObject({ kind: 'unknown' });
+    expect(await order(sessionFor(stub))).toMatchObject({ kind: 'unknown' });
   });
 });
 
@@ -215,7 +228,7 @@ describe('an order whose login fails', () => {
   ])('is not created, and nothing is sent: %j', async (reply, code) => {
     const stub = await startStub();
     stub.on('POST /auth/login', reply);
-    const outcome = await sessionFor(stub).createServer(REQUEST);
+    const outcome = await order(sessionFor(stub));
     expect(outcome).toMatchObject({ kind: 'notCreated', error: { code } });
     expect(stub.count('POST', SERVERS)).toBe(0);
   });
@@ -228,7 +241,7 @@ describe('an order whose login fails', () => {
     });
     const provider = providerFor(stub, { createTimeoutMs: 50 });
     const session = provider.session({ keyId: 'key', secret: 'secret' });
-    expect(await session.createServer(REQUEST)).toMatchObject({
+    expect(await order(session)).toMatchObject({
       kind: 'notCreated',
       error: { code: 'PROVIDER_TIMEOUT' },
     });

@@ -54,7 +54,8 @@ describe('the sessions of one key', () => {
         sent.push(operation);
         return Promise.resolve({ status: 200, headers: {}, body: JSON.stringify(BODIES[operation]) });
       },
-      sendFresh: () => Promise.reject(new Error('nothing is ordered here')),
+      connect: () => Promise.reject(new Error('nothing is ordered here')),
+      sendAlone: (exchange) => transport.send(exchange),
       within: (_ms, work) => work(new AbortController().signal),
       close: () => Promise.resolve(),
     };

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { excerpt } from '../../../src/provider/failure.ts';
 import { Redactor } from '../../../src/provider/redact.ts';
 import type { ApiKey } from '../../../src/provider/types.ts';
-import { errorOf, providerFor, REQUEST, sessionFor, startRaw, startStub } from './stub-provider.ts';
+import { errorOf, providerFor, REQUEST, sessionFor, startRaw, startStub, order } from './stub-provider.ts';
 
 const KEY: ApiKey = { keyId: 'key-id-4711', secret: 'hush:+%41/secret "ü"' };
 const BASIC = Buffer.from(`${KEY.keyId}:${KEY.secret}`).toString('base64');
@@ -61,7 +61,7 @@ describe('a provider error that echoes credentials', () => {
     expectClean(await errorOf(session.pollTask(5)));
     expectClean(await errorOf(session.products()));
     expectClean(await errorOf(session.deleteServer('a')));
-    const outcome = await session.createServer(REQUEST);
+    const outcome = await order(session);
     expectClean('error' in outcome && outcome.error);
   });
 
@@ -76,7 +76,7 @@ describe('a provider error that echoes credentials', () => {
       const raw = await startRaw((socket) => socket.end(answer));
       const session = sessionFor({ baseUrl: raw.origin, authUrl }, {}, KEY);
       expectClean(await errorOf(session.products()));
-      const outcome = await session.createServer(REQUEST);
+      const outcome = await order(session);
       expectClean('error' in outcome && outcome.error);
     }
   });

@@ -2,7 +2,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startSimulator } from '../../../src/simulator/index.ts';
 import type { SimulatorOptions } from '../../../src/simulator/index.ts';
-import { errorOf, providerFor } from './stub-provider.ts';
+import { errorOf, providerFor, order } from './stub-provider.ts';
 
 async function simulated(options: SimulatorOptions = {}) {
   const simulator = await startSimulator(options);
@@ -15,12 +15,16 @@ describe('at the simulated provider', () => {
   it.each([{}, { basePrefix: '/some/prefix' }])('a server is created, read and deleted: %j', async (options) => {
     const { session } = await simulated({ ...options, taskDurationMs: 1 });
     const { products, images, diskSizes } = await session.catalog(0);
-    const outcome = await session.createServer({
-      product: products[0]?.code ?? '',
-      image: images[0]?.name ?? '',
-      diskSize: diskSizes.ssd?.[0] ?? 0,
-      sshKeys: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFirst me@example.org',
-    });
+    const outcome = await order(
+      session,
+      {},
+      {
+        product: products[0]?.code ?? '',
+        image: images[0]?.name ?? '',
+        diskSize: diskSizes.ssd?.[0] ?? 0,
+        sshKeys: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIFirst me@example.org',
+      },
+    );
     if (outcome.kind !== 'created') throw new Error(`not created: ${outcome.kind}`);
     const completed = async (): Promise<string> => {
       const state = await session.pollTask(outcome.task);
@@ -35,12 +39,16 @@ describe('at the simulated provider', () => {
 
   it('an order is refused if the provider does not offer what it requests', async () => {
     const { session } = await simulated();
-    const outcome = await session.createServer({
-      product: 'none',
-      image: 'no/ne',
-      diskSize: 1,
-      sshKeys: 'ssh-ed25519 AAAA',
-    });
+    const outcome = await order(
+      session,
+      {},
+      {
+        product: 'none',
+        image: 'no/ne',
+        diskSize: 1,
+        sshKeys: 'ssh-ed25519 AAAA',
+      },
+    );
     expect(outcome).toMatchObject({ kind: 'refused' });
   });
 });

@@ -6,7 +6,16 @@ import type { AddressInfo, Server as TcpServer, Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 import { createProvider } from '../../../src/provider/index.ts';
 import type { ProviderOptions } from '../../../src/provider/index.ts';
-import type { ApiKey, CreateServerRequest, Provider, Session } from '../../../src/provider/types.ts';
+import { ProviderError } from '../../../src/provider/errors/provider-error.ts';
+import type {
+  ApiKey,
+  CreateOutcome,
+  CreateServerRequest,
+  OpenOrder,
+  OrderGate,
+  Provider,
+  Session,
+} from '../../../src/provider/types.ts';
 
 export const KEY: ApiKey = { keyId: 'key-id-1', secret: 'se:cret+%41-ünïcode' };
 export const REQUEST: CreateServerRequest = {
@@ -143,6 +152,23 @@ export function sessionFor(
   key: ApiKey = KEY,
 ): Session {
   return providerFor(urls, options).session(key);
+}
+
+/** Opens and sends an order. An order that could not be opened was not created. */
+export async function order(
+  session: Session,
+  gate: Partial<OrderGate> = {},
+  request = REQUEST,
+): Promise<CreateOutcome> {
+  let opened: OpenOrder;
+  try {
+    opened = await session.openOrder();
+  } catch (error) {
+    if (error instanceof ProviderError) return { kind: 'notCreated', error };
+    throw error;
+  }
+  const done = (): Promise<void> => Promise.resolve();
+  return opened.send(request, { maySend: () => true, sending: done, unsent: done, ...gate });
 }
 
 /** The error that a promise rejects with; throws if it resolves. */

@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { realTimers } from '../../../src/base/timers.ts';
 import type { ApiKey, ProviderErrorLike } from '../../../src/provider/types.ts';
+import { FakeTimers } from '../../gen/timers.ts';
 import { errorOf, KEY, providerFor, sessionFor, startStub } from './stub-provider.ts';
 import type { Reply, StubProvider } from './stub-provider.ts';
 
@@ -20,6 +21,10 @@ async function tokenStub(expiresIn: unknown, accepts: (token: string) => boolean
     response.writeHead(accepted ? 200 : 401).end('[]');
   });
   return stub;
+}
+
+function basic({ keyId, secret }: ApiKey): string {
+  return `Basic ${Buffer.from(`${keyId}:${secret}`).toString('base64')}`;
 }
 
 describe('the login', () => {
@@ -57,6 +62,62 @@ describe('the login', () => {
     await Promise.all(Array.from({ length: 50 }, () => session.products()));
     expect(stub.count('POST', LOGIN)).toBe(1);
     expect(stub.count('GET', PRODUCTS)).toBe(50);
+  });
+
+  it('waits for --provider-qps, namespace by namespace', async () => {
+    const stub = await startStub();
+    const timers = new FakeTimers();
+    const provider = providerFor(stub, { qps: 2, timers });
+    const keys = Array.from({ length: 20 }, (_, index) => ({ keyId: `theirs-${index}`, secret: 's' }));
+    const theirs = keys.map((key) => provider.session(key, 'theirs').ensureToken());
+    const logins = () => stub.count('POST', LOGIN);
+    await expect.poll(logins).toBe(2);
+    let isDone = false;
+    const mine = provider.session(KEY, 'mine').ensureToken();
+    void mine.then(() => (isDone = true));
+    timers.advance(500);
+    await expect.poll(logins).toBe(3);
+    timers.advance(500);
+    await mine;
+    expect([isDone, logins()]).toEqual([true, 4]);
+    for (let index = 0; index < 20; index++) timers.advance(500);
+    await Promise.all(theirs);
+    expect(logins()).toBe(21);
+  });
+
+  it('does not wait behind logins of another namespace that get no answer, and neither do other calls', async () => {
+    const stub = await tokenStub(300);
+    let hanging = 0;
+    const provider = providerFor(stub);
+    const mine = provider.session(KEY, 'mine');
+    await mine.ensureToken();
+    stub.on(`POST ${LOGIN}`, ({ headers }, response) => {
+      if (headers.authorization === basic({ keyId: 'late', secret: 's' })) response.end('{"access_token":"late"}');
+      else hanging += 1;
+    });
+    for (let index = 0; index < 100; index++) {
+      const theirs = provider.session({ keyId: `theirs-${index}`, secret: 's' }, 'theirs');
+      void theirs.ensureToken().catch(() => undefined);
+    }
+    await expect.poll(() => hanging).toBe(2);
+    // Nine calls at a time: more than the share of one namespace would leave to another.
+    await Promise.all(Array.from({ length: 9 }, () => mine.products()));
+    await provider.session({ keyId: 'late', secret: 's' }, 'mine').ensureToken();
+    expect(hanging).toBe(2);
+  });
+
+  it('takes no connection from the other calls of its namespace', async () => {
+    const stub = await tokenStub(300);
+    const provider = providerFor(stub);
+    const session = provider.session(KEY, 'mine');
+    await session.ensureToken();
+    stub.on(`POST ${LOGIN}`, () => undefined);
+    for (let index = 0; index < 20; index++) {
+      const other = provider.session({ keyId: `other-${index}`, secret: 's' }, 'mine');
+      void other.ensureToken().catch(() => undefined);
+    }
+    await expect.poll(() => stub.count('POST', LOGIN)).toBe(3);
+    expect(await session.products()).toEqual([]);
   });
 
   it('is sent once per key', async () => {

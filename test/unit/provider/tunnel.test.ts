@@ -7,7 +7,7 @@ import { parseProxies } from '../../../src/config/proxy.ts';
 import type { ProviderOptions } from '../../../src/provider/index.ts';
 import { noAnswer } from '../../../src/provider/reason.ts';
 import { refusing, startConnectProxy, type Behavior, type ConnectProxy } from '../../gen/connect-proxy.ts';
-import { errorOf, listen, refusingOrigin, REQUEST, sessionFor, startRaw, startStub } from './stub-provider.ts';
+import { errorOf, listen, refusingOrigin, sessionFor, startRaw, startStub, order } from './stub-provider.ts';
 
 const PASSWORD = 'pa55-of-the-proxy';
 const LOGIN_ONLY = { status: 200, body: [] };
@@ -56,7 +56,7 @@ describe('a proxy', () => {
       const session = sessionFor(provider, behind(proxy));
       expect(await session.products()).toEqual([]);
       const before = proxy.tunnels.length;
-      expect(await session.createServer(REQUEST)).toEqual({ kind: 'created', task: 4 });
+      expect(await order(session)).toEqual({ kind: 'created', task: 4 });
       // The order has a separate tunnel.
       expect(proxy.tunnels.length - before).toBe(1);
       expect(provider.requests).toEqual(['POST /auth/login', 'GET /beta/vps/products', 'POST /beta/vps/servers']);
@@ -90,7 +90,7 @@ describe('a proxy', () => {
     const proxy = await proxied();
     proxy.behavior = { cutAt: 'token' };
     const session = sessionFor(provider, behind(proxy));
-    expect(await session.createServer(REQUEST)).toEqual({ kind: 'created', task: 4 });
+    expect(await order(session)).toEqual({ kind: 'created', task: 4 });
     expect(proxy.cuts).toBe(0);
   });
 
@@ -105,8 +105,9 @@ describe('a proxy', () => {
     const session = sessionFor(stub, behind(proxy));
     await session.ensureToken();
     const before = proxy.tunnels.length;
-    expect(await session.createServer(REQUEST)).toEqual({ kind: 'created', task: 5 });
-    expect(proxy.tunnels.length - before).toBe(2);
+    expect(await order(session)).toEqual({ kind: 'created', task: 5 });
+    // One for each request of the order, and one for the login between them.
+    expect(proxy.tunnels.length - before).toBe(3);
   });
 });
 
@@ -137,7 +138,7 @@ describe('without a tunnel', () => {
     const session = sessionFor(stub, behind(proxy));
     await session.ensureToken();
     proxy.behavior = behavior;
-    const outcome = await session.createServer(REQUEST);
+    const outcome = await order(session);
     expect(outcome).toMatchObject({ kind: 'notCreated', error: { code: 'PROVIDER_UNREACHABLE' } });
     const { error } = outcome as { error: Error };
     expect(error.message).toMatch(message);
@@ -159,7 +160,7 @@ describe('without a tunnel', () => {
     const session = sessionFor(stub, behind({ origin: await refusingOrigin() }));
     const error = await errorOf(session.ensureToken());
     expect(error.message).toMatch(/the proxy of HTTP_PROXY cannot be reached: connect ECONNREFUSED/);
-    expect(await session.createServer(REQUEST)).toMatchObject({ kind: 'notCreated' });
+    expect(await order(session)).toMatchObject({ kind: 'notCreated' });
     expect(stub.seen).toEqual([]);
   });
 
@@ -170,7 +171,7 @@ describe('without a tunnel', () => {
     await session.ensureToken();
     proxy.behavior = 'silent';
     const open = proxy.connections;
-    const outcome = await session.createServer(REQUEST);
+    const outcome = await order(session);
     expect(outcome).toMatchObject({ kind: 'notCreated', error: { code: 'PROVIDER_TIMEOUT' } });
     // The operator does not wait any longer for a tunnel that it cannot use.
     await vi.waitFor(() => expect(proxy.connections).toBe(open));
@@ -199,7 +200,7 @@ describe('without a tunnel', () => {
     const session = sessionFor(provider, behind(proxy));
     await session.ensureToken();
     proxy.behavior = 'cut-at-first-byte';
-    expect(await session.createServer(REQUEST)).toMatchObject({ kind: 'notCreated' });
+    expect(await order(session)).toMatchObject({ kind: 'notCreated' });
     expect(proxy.cuts).toBe(1);
     expect(provider.requests).toEqual(['POST /auth/login']);
   });
@@ -210,7 +211,7 @@ describe('without a tunnel', () => {
       const proxyFor = parseProxies({ HTTPS_PROXY: proxy.origin });
       const session = sessionFor(provider, { network: { proxyFor } });
       expect((await errorOf(session.products())).message).toMatch(/certificate/);
-      expect(await session.createServer(REQUEST)).toMatchObject({ kind: 'notCreated' });
+      expect(await order(session)).toMatchObject({ kind: 'notCreated' });
     }
     expect(provider.requests).toEqual([]);
   });
@@ -221,7 +222,7 @@ describe('without a tunnel', () => {
     const session = sessionFor(await startSecureProvider(), behind(proxy));
     const error = await errorOf(session.products());
     expect(error.message).toMatch(/the proxy of HTTPS_PROXY cannot be reached: .*does not match certificate/);
-    expect(await session.createServer(REQUEST)).toMatchObject({ kind: 'notCreated' });
+    expect(await order(session)).toMatchObject({ kind: 'notCreated' });
     expect(proxy.tunnels).toEqual([]);
   });
 });
@@ -233,13 +234,13 @@ describe('a tunnel that is cut after the order was written', () => {
     const { authUrl } = await startStub();
     const session = sessionFor({ baseUrl: arrived.origin, authUrl }, behind(proxy));
     await session.ensureToken();
-    expect(await session.createServer(REQUEST)).toMatchObject({ kind: 'unknown' });
+    expect(await order(session)).toMatchObject({ kind: 'unknown' });
     expect(arrived.requests).toHaveLength(1);
 
     proxy.behavior = { cutAt: 'POST /beta/vps/servers' };
     await session.ensureToken();
     const before = proxy.tunnels.length;
-    expect(await session.createServer(REQUEST)).toMatchObject({ kind: 'unknown' });
+    expect(await order(session)).toMatchObject({ kind: 'unknown' });
     expect(proxy.cuts).toBe(1);
     expect(proxy.tunnels.length - before).toBe(1);
     expect(arrived.requests).toHaveLength(1);
@@ -250,7 +251,7 @@ describe('a private CA', () => {
   it('is trusted without a proxy too', async () => {
     const provider = await startSecureProvider();
     const trusting = sessionFor(provider, { network: { certificates: [ca.certificatePem] } });
-    expect(await trusting.createServer(REQUEST)).toEqual({ kind: 'created', task: 4 });
+    expect(await order(trusting)).toEqual({ kind: 'created', task: 4 });
     const error = await errorOf(sessionFor(provider).products());
     expect(error.message).toMatch(/^the provider cannot be reached: .*certificate/);
   });
@@ -262,6 +263,6 @@ describe('a private CA', () => {
     onTestFinished(() => setDefaultCACertificates(before));
     const network = { certificates: [other.certificatePem] };
     const session = sessionFor(await startSecureProvider(), { network });
-    expect(await session.createServer(REQUEST)).toEqual({ kind: 'created', task: 4 });
+    expect(await order(session)).toEqual({ kind: 'created', task: 4 });
   });
 });

@@ -25,7 +25,7 @@ export function serverIsToBeOrdered(view: View): Action | undefined {
   if (deleting || (own !== undefined && holdsSomething(own))) throw new Error('a server is held, or may be: no create');
   const first = notDue(view, 'gather') ?? journalIsUnavailable(facts) ?? withoutCredentials(view, 'gather');
   if (first !== undefined) return first;
-  const { sshKeys, catalog, place, createDelayMs } = facts;
+  const { sshKeys, catalog, place, createDelayMs, order } = facts;
   if (sshKeys === undefined) return gather('sshKeys');
   if (!sshKeys.ok) return missing(sshKeys);
   if (catalog === undefined) return gather('catalog');
@@ -48,6 +48,9 @@ export function serverIsToBeOrdered(view: View): Action | undefined {
       'The namespace has reached --max-creates-per-hour. The operator orders the server as soon as the limit allows it';
     return park('CreateLimit', message, { retry: 'gather', afterMs: createDelayMs });
   }
+  // The order waits before the claim. From the claim on, a crash may leave an order whose outcome nobody knows.
+  if (order === undefined) return gather('order');
+  if (!order.ok) return missing(order);
   if (facts.credentials?.ok !== true) throw new Error('credentials were checked above');
   return { type: 'claim', record: own, account: facts.credentials.account };
 }

@@ -8,7 +8,7 @@ import { openJournal } from '../../../../src/virtual-server/journal/journal.ts';
 import { Operator } from '../../../../src/operator.ts';
 import { createSshProbe } from '../../../../src/virtual-server/ssh/probe.ts';
 import type { ObjectVersion } from '../../../../src/kube/types.ts';
-import { fakeKube, fakeSession } from '../../../gen/doubles.ts';
+import { fakeKube, fakeSession, ordersWith } from '../../../gen/doubles.ts';
 import { ACCOUNT, CATALOG, SERVER } from '../../../gen/decision.ts';
 import { feedOf } from '../../../gen/feed.ts';
 import { OPERATOR } from '../../../gen/operator.ts';
@@ -78,7 +78,7 @@ it('silent hosts do not delay the SSH check of a new object in another namespace
   const session = fakeSession({
     account: ACCOUNT,
     catalog: () => Promise.resolve(CATALOG),
-    createServer: () => Promise.resolve({ kind: 'created', task: 7 }),
+    openOrder: ordersWith(() => Promise.resolve({ kind: 'created', task: 7 })),
     pollTask: () => Promise.resolve({ state: 'complete', identifier: NEW_SERVER }),
     readServer: (identifier) => {
       const { port } = identifier === NEW_SERVER ? answering : silent;

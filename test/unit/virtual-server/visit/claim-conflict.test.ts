@@ -6,7 +6,7 @@ import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { openJournal } from '../../../../src/virtual-server/journal/journal.ts';
 import { Operator } from '../../../../src/operator.ts';
 import { KubeError } from '../../../../src/kube/error.ts';
-import { fakeKube, fakeSession } from '../../../gen/doubles.ts';
+import { fakeKube, fakeSession, ordersWith } from '../../../gen/doubles.ts';
 import { CATALOG, UID, web } from '../../../gen/decision.ts';
 import { informerOfOne } from '../../../gen/feed.ts';
 import { OPERATOR } from '../../../gen/operator.ts';
@@ -47,7 +47,7 @@ async function setUp(firstWrite: 'applied' | 'refused') {
   const createServer = vi.fn(() => Promise.resolve({ kind: 'created', task: 7 } as const));
   const session = fakeSession({
     catalog: () => Promise.resolve(CATALOG),
-    createServer,
+    openOrder: ordersWith(createServer),
   });
   const timers = new FakeTimers();
   const journal = await openJournal({ dir: undefined });

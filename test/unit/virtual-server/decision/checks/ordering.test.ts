@@ -34,7 +34,7 @@ const condition = (reason: Condition['reason']): Condition => ({
 });
 const credentials = { ok: true, account: ACCOUNT } as const;
 const { credentials: notRead, ...withoutCredentials } = gathered();
-const { createDelayMs, ...withoutDelay } = gathered();
+const { createDelayMs, order, ...withoutDelay } = gathered();
 
 const FRUITLESS = [
   'TaskNotFound',
@@ -321,7 +321,7 @@ const cases: CheckCase[] = [
   },
   {
     check: 'serverIsToBeOrdered',
-    reason: 'the create limit is checked last, since the check reserves',
+    reason: 'the create limit is checked after all that costs no wait, since the check reserves',
     object: fresh,
     given: facts(withoutDelay),
     action: { type: 'gather', what: 'createDelay' },
@@ -332,6 +332,20 @@ const cases: CheckCase[] = [
     object: fresh,
     given: gathered({ createDelayMs: 9 }),
     action: park('CreateLimit', { retry: 'gather', afterMs: 9 }),
+  },
+  {
+    check: 'serverIsToBeOrdered',
+    reason: 'the order gets its turn, a token and a connection before the claim',
+    object: fresh,
+    given: facts({ ...withoutDelay, createDelayMs }),
+    action: { type: 'gather', what: 'order' },
+  },
+  {
+    check: 'serverIsToBeOrdered',
+    reason: 'the order has no connection',
+    object: fresh,
+    given: gathered({ order: { ok: false, reason: 'ProviderUnavailable', message: 'down', retryAfterMs: 7 } }),
+    action: park('ProviderUnavailable', { retry: 'gather', atLeastMs: 7 }),
   },
   {
     check: 'serverIsToBeOrdered',

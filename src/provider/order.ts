@@ -1,0 +1,168 @@
+/**
+ * Sends an order and classifies the response: docs/concepts/design.md, "What an answer to the order means". What follows
+ * for the object: virtual-server/decision/settle/create.ts.
+ */
+import { until } from '../base/until.ts';
+import { unauthorized, type Caller } from './caller.ts';
+import { toTask } from './endpoints.ts';
+import type { Endpoints } from './endpoints.ts';
+import { ProviderError, withheldError } from './errors/provider-error.ts';
+import { failure } from './failure.ts';
+import { failed } from './operations.ts';
+import type { Connection, ProviderAnswer } from './transport.ts';
+import type { CreateOutcome, CreateServerRequest, OpenOrder, OrderGate } from './types.ts';
+import { objectIn } from './wire.ts';
+
+/** The provider read the request and refused it. Without 408 and 409, which may follow a request that took effect. */
+const REFUSALS = new Set([400, 402, 403, 404, 405, 413, 415, 422]);
+/** Nothing is sent over a connection that has been open for longer, since the provider may be about to close it (ms). */
+const FRESH_MS = 10_000;
+
+interface OrderRooms {
+  caller: Caller;
+  endpoints: Endpoints;
+  /** How long it may take to open an order, and then again to send it and to receive the answer (ms). */
+  timeoutMs: number;
+  /** Monotonic clock (ms). */
+  now: () => number;
+}
+
+/** All that an order needs before it can be sent without a wait. */
+interface Ready {
+  token: string;
+  connection: Connection;
+  /** On the monotonic clock (ms). */
+  openedAt: number;
+  /** Lets another order be claimed. */
+  endClaim: () => void;
+  close: () => void;
+}
+
+/** Waits for a turn, a token and a connection. Throws ProviderError; nothing was sent then. */
+export async function openOrder(rooms: OrderRooms): Promise<OpenOrder> {
+  const { caller, timeoutMs, now } = rooms;
+  let ready = await getReady(rooms, timeoutMs);
+  return {
+    close: () => ready.close(),
+    send: async (request, gate) => {
+      const end = now() + timeoutMs;
+      const first = await post(rooms, ready, request, gate, end);
+      if (first.kind !== 'unauthorized') return first;
+      caller.tokens.drop(ready.token);
+      await gate.unsent();
+      try {
+        ready = await getReady(rooms, end - now());
+      } catch (error) {
+        return { kind: 'notCreated', error: asProviderError(error, caller) };
+      }
+      const second = await post(rooms, ready, request, gate, end);
+      return second.kind === 'unauthorized' ? { kind: 'notCreated', error: unauthorized('createServer') } : second;
+    },
+  };
+}
+
+async function getReady({ caller, endpoints, now }: OrderRooms, timeoutMs: number): Promise<Ready> {
+  const { transport, line, holder, redactor } = caller;
+  return transport.within(timeoutMs, async (signal) => {
+    const token = await until(signal, caller.turn('low'));
+    const taking = line.claims.take(holder);
+    const release = await until(signal, taking).catch((error: unknown) => {
+      taking.then((late) => late()).catch(() => undefined);
+      throw error;
+    });
+    try {
+      const connection = await transport.connect(
+        { operation: 'createServer', target: endpoints.servers, redactor },
+        signal,
+      );
+      const close = (): void => {
+        connection.close();
+        release();
+      };
+      return { token, connection, openedAt: now(), endClaim: release, close };
+    } catch (error) {
+      release();
+      throw error;
+    }
+  });
+}
+
+/** `unauthorized`: the provider refused the token, so that it created nothing. */
+async function post(
+  { caller, endpoints, now }: OrderRooms,
+  { token, connection, openedAt, endClaim, close }: Ready,
+  request: CreateServerRequest,
+  gate: OrderGate,
+  end: number,
+): Promise<CreateOutcome | { kind: 'unauthorized' }> {
+  await gate.sending();
+  // True once the request has been written.
+  const sent = { isOut: false };
+  try {
+    return await caller.transport.within(end - now(), async (signal) => {
+      // A process that was suspended may resume here before its timers fire.
+      const mayWrite = (): void => {
+        if (now() >= end || now() - openedAt >= FRESH_MS || !gate.maySend()) throw withheldError();
+        sent.isOut = true;
+        endClaim();
+      };
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+      const { redactor } = caller;
+      const exchange = { operation: 'createServer', method: 'POST', target: endpoints.servers, redactor } as const;
+      const answer = await connection.send({ ...exchange, headers, body: bodyOf(request) }, signal, mayWrite);
+      if (answer.status !== 401) return outcomeOf(answer, caller, endpoints);
+      sent.isOut = false;
+      signal.throwIfAborted();
+      return { kind: 'unauthorized' };
+    });
+  } catch (fault) {
+    return { kind: sent.isOut ? 'unknown' : 'notCreated', error: asProviderError(fault, caller) };
+  } finally {
+    close();
+  }
+}
+
+function bodyOf(request: CreateServerRequest): string {
+  const { product, image, sshKeys, diskSize } = request;
+  return JSON.stringify({ product, image, ssh_keys: sshKeys, disk_size: diskSize });
+}
+
+function outcomeOf(answer: ProviderAnswer, caller: Caller, endpoints: Endpoints): CreateOutcome {
+  const { status } = answer;
+  if (status >= 200 && status < 300) return accepted(answer, endpoints);
+  const error = failure(answer, 'createServer', caller.redactor);
+  if (status === 429) return { kind: 'notCreated', error };
+  if (REFUSALS.has(status)) return { kind: 'refused', status, error };
+  return { kind: 'unknown', error };
+}
+
+/** Only 202 is documented. A task in another 2xx response proves nothing, but helps to find the server. */
+function accepted({ status, body, headers }: ProviderAnswer, endpoints: Endpoints): CreateOutcome {
+  const inBody = toTask(objectIn(body).task);
+  const inLocation = endpoints.taskOfLocation(headers.location);
+  if (inBody !== undefined && inLocation !== undefined && inBody !== inLocation) {
+    return unknown(`the body names task ${inBody}, the Location task ${inLocation}`);
+  }
+  const task = inBody ?? inLocation;
+  if (status !== 202) {
+    const named = task === undefined ? 'names no task' : `names task ${task}`;
+    return {
+      ...unknown(`the provider answered ${status} instead of 202 and ${named}`),
+      ...(task !== undefined && { task }),
+    };
+  }
+  if (task !== undefined) return { kind: 'created', task };
+  if (typeof body !== 'string') return { kind: 'unknown', error: body };
+  return unknown('the provider accepted and named no task');
+}
+
+function unknown(what: string): Extract<CreateOutcome, { kind: 'unknown' }> {
+  return { kind: 'unknown', error: new ProviderError('PROVIDER_PROTOCOL', failed('createServer', what)) };
+}
+
+function asProviderError(fault: unknown, caller: Caller): ProviderError {
+  if (fault instanceof ProviderError) return fault;
+  return new ProviderError('PROVIDER_UNREACHABLE', failed('createServer', 'unexpected error'), {
+    cause: caller.redactor.cause(fault),
+  });
+}

@@ -1,0 +1,76 @@
+/**
+ * One request over a connection of its own. Uses node:http, because undici's Client connects again if it believes that a
+ * request was not sent yet, and ends the connection at a `100 Continue`; an order must be sent at most once, and its
+ * answer may follow any number of informational ones.
+ */
+import { request as httpRequest } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { textOf } from '../base/exchange.ts';
+import type { Endpoint } from './endpoints.ts';
+
+interface OwnRequest {
+  method: string;
+  target: Endpoint;
+  headers: Record<string, string>;
+  body?: string | undefined;
+  /** A larger answer is cut off with the error that `tooLarge` returns (bytes). */
+  maxBytes: number;
+  tooLarge: () => Error;
+}
+
+interface OwnAnswer {
+  status: number;
+  headers: IncomingMessage['headers'];
+  text: string;
+  /** Why `text` is only the beginning of the body. */
+  cut?: Error;
+}
+
+/** True if the connection can carry a request, as far as this side knows. Data that nobody asked for makes it unusable. */
+export function isUsable(socket: Socket): boolean {
+  return !socket.destroyed && socket.readable && socket.writable && socket.readableLength === 0;
+}
+
+/**
+ * Writes the request at once, and only once. Rejects if no final answer begins: with the reason of the signal, or with
+ * the error of the connection. Destroy the socket afterwards.
+ */
+export function requestOn(socket: Socket, options: OwnRequest, signal: AbortSignal): Promise<OwnAnswer> {
+  const { method, target, headers, body } = options;
+  return new Promise((resolve, reject) => {
+    const request = httpRequest({
+      createConnection: () => socket,
+      method,
+      path: target.path,
+      headers: { host: new URL(target.origin).host, ...headers },
+    });
+    const abort = (): void => void request.destroy(signal.reason as Error);
+    signal.addEventListener('abort', abort, { once: true });
+    request.once('response', (response) => resolve(collect(response, options, signal)));
+    request.once('error', reject);
+    request.once('close', () => {
+      signal.removeEventListener('abort', abort);
+      reject(new Error('the connection was closed without an answer'));
+    });
+    request.end(body);
+  });
+}
+
+function collect(response: IncomingMessage, options: OwnRequest, signal: AbortSignal): Promise<OwnAnswer> {
+  const { statusCode: status = 0, headers } = response;
+  const chunks: Buffer[] = [];
+  let size = 0;
+  return new Promise((resolve) => {
+    const end = (cut?: Error): void =>
+      resolve({ status, headers, text: textOf(chunks), ...(cut !== undefined && { cut }) });
+    response.on('data', (chunk: Buffer) => {
+      size += chunk.length;
+      chunks.push(chunk);
+      if (size > options.maxBytes) response.destroy(options.tooLarge());
+    });
+    response.once('end', () => end());
+    // A request that the signal ends reports that its connection was reset.
+    response.once('error', (error) => end(signal.aborted ? (signal.reason as Error) : error));
+  });
+}
