@@ -109,6 +109,7 @@ export const REASONS = {
   RecordMismatch: stuck('noCalls'),
   IdentifierInUse: blind('noCalls', 'hopeless'),
   AdoptInvalid: stuck(),
+  UnknownAnnotation: stuck('noCalls'),
   OrphanedServer: stuck('noCalls'),
   Reachable: aside('calm'),
   ConnectionSecretWritten: aside('calm'),

@@ -267,6 +267,7 @@ export function states(): Record<string, State> {
     RecordMismatch: seen('RecordMismatch', webWith(record({ owner: 'uid-of-the-original', identifier: 'srv1' }))),
     IdentifierInUse: seen('IdentifierInUse', ready, { others: others({ withServer: () => ['default/other'] }) }),
     AdoptInvalid: seen('AdoptInvalid', web({ annotations: { [ADOPT_ANNOTATION]: 'two words' } })),
+    UnknownAnnotation: seen('UnknownAnnotation', web({ annotations: { 'vps-operator.dev/adoptt': 'srv1' } })),
     AdoptIgnored: seen('AdoptIgnored', edited(ready, { annotations: { [ADOPT_ANNOTATION]: 'srv2' } }), { answers }),
     OrphanedServer: seen('OrphanedServer', webWith(orphaned), { memo: OVER, answers }),
     OrphanedServer_deleting: seen('OrphanedServer', webWith(orphaned, { deleting: true }), {

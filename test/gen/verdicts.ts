@@ -112,6 +112,7 @@ export const VERDICTS: Record<string, Verdict> = {
   RecordMismatch: stuck,
   IdentifierInUse: stuck,
   AdoptInvalid: stuck,
+  UnknownAnnotation: stuck,
   AdoptIgnored: healthy,
   OrphanedServer: { ...healthy, says: ['Ready', 'OrphanedServer'] },
   OrphanedServer_deleting: { ...stuck, kstatus: 'Terminating' },

@@ -779,6 +779,12 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/journal/journal.test.ts'],
   },
   {
+    name: 'orders for an object with an unknown annotation',
+    file: 'src/virtual-server/decision/checks/ordering.ts',
+    find: 'if (unknown.length === 0) return undefined;',
+    replace: 'if (unknown.length >= 0) return undefined;',
+  },
+  {
     name: 'claims a create while the journal cannot be written',
     file: 'src/virtual-server/decision/checks/ordering.ts',
     find: 'if (journalProblem === undefined) return undefined;',

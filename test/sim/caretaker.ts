@@ -9,6 +9,7 @@ import {
   START_OVER_ANNOTATION,
 } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { unknownAnnotations } from '../../src/virtual-server/decision/annotations.ts';
 import { orphanName } from '../../src/virtual-server/decision/inputs.ts';
 import type { AliveServer, Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer } from './api-server.ts';
@@ -98,6 +99,8 @@ export class Caretaker {
     // A request that was cut off may still arrive later, so a person waits before trusting what the provider shows.
     if (attemptedAt !== undefined && this.#now() - Date.parse(attemptedAt) < PATIENCE_MS) return;
     if (reason === undefined) return;
+    if (reason === 'UnknownAnnotation')
+      this.#annotate(object, Object.fromEntries(unknownAnnotations(object.metadata).map((name) => [name, null])));
     if (reason === 'RecordMismatch') this.#annotate(object, { [START_OVER_ANNOTATION]: object.metadata.uid });
     if (BLIND.has(reason)) this.#restoreKey(object);
     if (attempt !== undefined && identifier === undefined && OPEN.has(reason)) this.#resolveOrder(object, attempt);

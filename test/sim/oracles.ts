@@ -1,6 +1,7 @@
 /** Invariants of every simulated run. Each violation is one sentence. */
 import { currentReason } from '../../src/controller/conditions.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
+import { unknownAnnotations } from '../../src/virtual-server/decision/annotations.ts';
 import { expiryOf } from '../../src/virtual-server/decision/expiry.ts';
 import type { EventInput } from '../../src/kube/events.ts';
 import type { KubeObject } from '../../src/kube/resource.ts';
@@ -25,6 +26,18 @@ export function orderedTwice(api: ApiServer, { truth, ownership }: People): stri
     return count > 1 + (truth.again.get(uid)?.size ?? 0)
       ? [`${keyOf(object)} (${uid}) was ordered ${count} times`]
       : [];
+  });
+}
+
+/** The operator claims no order for a version of an object with an annotation that it does not know. */
+export function orderedUnasked({ servers: { changes } }: ApiServer): string[] {
+  const seen = new Set<string>();
+  return changes.flatMap(({ object }) => {
+    const { attempt } = recordOf(object) ?? {};
+    if (attempt === undefined || seen.has(attempt)) return [];
+    seen.add(attempt);
+    const [unknown] = unknownAnnotations(object.metadata);
+    return unknown === undefined ? [] : [`${keyOf(object)} with annotation ${unknown} claimed order ${attempt}`];
   });
 }
 

@@ -14,7 +14,7 @@ import { identifierOf, isUnconfirmed, Ownership } from './ownership.ts';
 import type { Orders } from './orders.ts';
 import type { Random } from './random.ts';
 import { Restorer } from './restorer.ts';
-import { Slips } from './slips.ts';
+import { MISTYPED, Slips } from './slips.ts';
 
 export const OTHER_KEY: Key = { keyId: 'other-key', secret: 'secret-0-other' };
 export const NAMESPACES = ['a', 'b'] as const;
@@ -175,10 +175,14 @@ export class People {
       : held && !isUnconfirmed(held)
         ? identifierOf(held)
         : undefined;
-    const adopting = elsewhere === undefined ? manifest : withAnnotations({ [ADOPT_ANNOTATION]: elsewhere })(manifest);
+    const annotation = random.chance(0.05) ? MISTYPED : ADOPT_ANNOTATION;
+    const named = elsewhere ?? (annotation === MISTYPED ? 'vs-nowhere' : undefined);
+    const adopting = named === undefined ? manifest : withAnnotations({ [annotation]: named })(manifest);
     const { metadata } = this.#api.create(namespace, adopting);
     this.lives += 1;
-    this.#tell(`create ${namespace}/${name} serial ${this.lives} ${metadata.uid} ${elsewhere ?? ''}`);
+    this.#tell(
+      `create ${namespace}/${name} serial ${this.lives} ${metadata.uid} ${named === undefined ? '' : `${annotation}=${named}`}`,
+    );
   }
 
   #delete(): void {

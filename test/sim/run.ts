@@ -12,6 +12,7 @@ import {
   falselyReported,
   notAtRest,
   orderedOtherwise,
+  orderedUnasked,
   orderedTwice,
   sentByAnother,
   tellsPasswords,
@@ -214,7 +215,7 @@ class SimWorld {
     if (this.#secrets.writes > writes) this.#violations.push('a Secret was written although nothing had changed');
     this.#violations.push(...orderedTwice(this.#api, this.#people), ...this.#secrets.violations);
     this.#violations.push(...(this.#sets?.watch.violations ?? []));
-    this.#violations.push(...orderedOtherwise(this.#simulation, this.#orders, this.#api));
+    this.#violations.push(...orderedOtherwise(this.#simulation, this.#orders, this.#api), ...orderedUnasked(this.#api));
   }
 
   /** Whether an object was written after these changes, or will be soon because its server expires. */

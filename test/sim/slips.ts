@@ -12,6 +12,9 @@ import { OWN_ACCOUNT } from './misfortunes.ts';
 import { identifierOf, isUnconfirmed } from './ownership.ts';
 import { recordOf } from '../gen/records.ts';
 
+/** A typing error of `adopt`. */
+export const MISTYPED = 'vps-operator.dev/adoptt';
+
 export class Slips {
   readonly #parts: Surroundings;
 
@@ -28,6 +31,7 @@ export class Slips {
       () => this.#adoptWrongly(object),
       () => this.#adoptWrongly(object),
       () => this.#mistypeAttempt(object),
+      () => this.#annotate(object, MISTYPED, identifierOf(object) ?? 'vs-nowhere'),
       () => this.#denyOrder(object),
       () => this.#sayGone(object),
       () => this.#acceptAnything(object),

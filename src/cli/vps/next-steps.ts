@@ -12,6 +12,7 @@ import {
 import type { Reason } from '../../api/conditions.ts';
 import { DOCUMENTATION, reasonPage } from '../../api/documentation.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
+import { annotationMeant, unknownAnnotations } from '../../virtual-server/decision/annotations.ts';
 import { retainedSpec } from '../../virtual-server/decision/commands.ts';
 import { orphanName } from '../../virtual-server/decision/inputs.ts';
 import { heldServer, orderOf, recordOf, unseenServer, type OrderState } from './order.ts';
@@ -91,6 +92,18 @@ const allowDeletion: Steps = (object, where) => {
     ? ['# install the CustomResourceDefinition again   # cancel the servers of all sets']
     : [`kubectl annotate crd ${definition}${where} ${ALLOW_DELETION_ANNOTATION}=true   # cancel all servers`];
 };
+const correctAnnotations: Steps = ({ metadata }, where) => {
+  const unknown = unknownAnnotations(metadata);
+  const removed = unknown.map((name) => `${name}-`).join(' ');
+  return [
+    ...unknown.flatMap((wrong) => {
+      const right = annotationMeant(wrong);
+      if (right === undefined) return [];
+      return [`kubectl annotate --overwrite vps ${metadata.name}${where} ${right}=VALUE ${wrong}-   # you meant this`];
+    }),
+    `kubectl annotate vps ${metadata.name}${where} ${removed}   # order a server`,
+  ];
+};
 const startOver: Steps = ({ metadata }, where) => [
   `kubectl annotate vps ${metadata.name}${where} ${START_OVER_ANNOTATION}=${metadata.uid}   # order a new server`,
 ];
@@ -152,6 +165,7 @@ const STEPS: Partial<Record<string, Steps>> = {
   IdentifierInUse: (object, where) =>
     heldServer(object) === undefined ? adopt(object, where) : [keepServer(object, where), ...remove(object, where)],
   AdoptInvalid: adopt,
+  UnknownAnnotation: correctAnnotations,
   RecordInvalid: say('ask an administrator to restore the earlier annotation'),
   RecordTooNew: say('run the newer version of the operator again'),
   RecordConflict: say('ask an administrator to correct the annotation'),

@@ -2,7 +2,7 @@
 import { timestamp } from '../../base/timestamp.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { ServerRecord } from '../../api/record.ts';
-import { unknownAnnotations } from '../../virtual-server/decision/annotations.ts';
+import { annotationMeant, unknownAnnotations } from '../../virtual-server/decision/annotations.ts';
 import { expiryOf } from '../../virtual-server/decision/expiry.ts';
 import type { EventView } from './cluster.ts';
 import { nextSteps } from './next-steps.ts';
@@ -40,7 +40,11 @@ export function screen(input: ScreenInput): string[] {
 }
 
 function warnings({ object, paint }: ScreenInput): string[] {
-  return unknownAnnotations(object.metadata).map((warning) => paint.bad(clean(warning)));
+  return unknownAnnotations(object.metadata).map((name) => {
+    const meant = annotationMeant(name);
+    const advice = meant === undefined ? 'it has no effect on a server that exists' : `did you mean ${meant}?`;
+    return paint.bad(clean(`Unknown annotation ${name}; ${advice}`));
+  });
 }
 
 function rows({ object, where }: ScreenInput): Row[] {

@@ -1,23 +1,19 @@
-/** Finds annotations with the operator's prefix that the operator does not know; most are typos. Pure. */
-import * as names from '../../api/names.ts';
+/** Finds annotations of a VirtualServer with the operator's prefix that the operator does not know; most are typos. Pure. */
+import { KNOWN_ANNOTATIONS } from '../../api/annotations.ts';
+import { GROUP, SERVER_PLURAL } from '../../api/names.ts';
 import type { ObjectMeta } from '../../api/meta.ts';
 import { similarTo } from '../../base/similar.ts';
 
-const PREFIX = `${names.GROUP}/`;
+const PREFIX = `${GROUP}/`;
+const KNOWN = KNOWN_ANNOTATIONS[SERVER_PLURAL] ?? [];
 
-/** Every annotation of a VirtualServer in names.ts; the owner annotation belongs to connection Secrets instead. */
-const KNOWN: readonly string[] = Object.entries(names)
-  .filter(([constant]) => constant.endsWith('_ANNOTATION') && constant !== 'OWNER_ANNOTATION')
-  .map(([, name]) => name);
-
-/** One sentence for each unknown annotation, with the annotation that was probably meant. */
 export function unknownAnnotations({ annotations = {} }: Pick<ObjectMeta, 'annotations'>): string[] {
-  return Object.keys(annotations)
-    .filter((name) => name.startsWith(PREFIX) && !KNOWN.includes(name))
-    .map((name) => {
-      const words = KNOWN.map((known) => known.slice(PREFIX.length));
-      const meant = similarTo(name.slice(PREFIX.length), words);
-      const advice = meant === undefined ? 'the operator ignores it' : `did you mean ${PREFIX}${meant}?`;
-      return `Unknown annotation ${name}; ${advice}`;
-    });
+  return Object.keys(annotations).filter((name) => name.startsWith(PREFIX) && !KNOWN.includes(name));
+}
+
+/** The annotation that was probably meant by an unknown one. */
+export function annotationMeant(name: string): string | undefined {
+  const words = KNOWN.map((known) => known.slice(PREFIX.length));
+  const meant = similarTo(name.slice(PREFIX.length), words);
+  return meant && PREFIX + meant;
 }

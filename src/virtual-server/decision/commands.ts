@@ -11,9 +11,13 @@ export function annotate({ metadata: { name, namespace } }: Named, annotation: s
   return `\`kubectl annotate --overwrite vps ${name} -n ${namespace} ${quoted(`${annotation}=${value}`)}\``;
 }
 
-/** Removes the annotation. */
-export function unannotate({ metadata: { name, namespace } }: Named, annotation: string): string {
-  return `\`kubectl annotate vps ${name} -n ${namespace} ${annotation}-\``;
+export function unannotate({ metadata: { name, namespace } }: Named, ...annotations: string[]): string {
+  return `\`kubectl annotate vps ${name} -n ${namespace} ${annotations.map((annotation) => `${annotation}-`).join(' ')}\``;
+}
+
+/** Sets the right annotation and removes the wrong one in one request: between two, the operator would act. */
+export function renameAnnotation({ metadata: { name, namespace } }: Named, wrong: string, right: string): string {
+  return `\`kubectl annotate --overwrite vps ${name} -n ${namespace} ${right}=VALUE ${wrong}-\``;
 }
 
 /** The guards (deploy/guards.yaml) let only this group change a record. */

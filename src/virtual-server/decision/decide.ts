@@ -58,7 +58,7 @@ export const CHAINS = {
   ]),
   ordering: chain(
     (view) => !view.deleting && !holds(view),
-    [ordering.timeIsOver, adoptionIsAsked, ordering.serverIsToBeOrdered],
+    [ordering.timeIsOver, adoptionIsAsked, ordering.annotationIsUnknown, ordering.serverIsToBeOrdered],
   ),
   living: chain(
     (view): view is OwnView => !view.deleting && holds(view),

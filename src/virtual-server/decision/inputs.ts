@@ -10,6 +10,7 @@ import {
 } from '../../api/names.ts';
 import type { Orphan, ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
+import { unknownAnnotations } from './annotations.ts';
 import { annotate } from './commands.ts';
 
 /** All that you can change, as one text. When the text changes, the operator acts at once, whatever was planned. */
@@ -19,6 +20,7 @@ export function inputsOf(object: VirtualServer): string {
     generation,
     deletionTimestamp !== undefined,
     ...INPUT_ANNOTATIONS.map((name) => annotations?.[name] ?? null),
+    ...unknownAnnotations(object.metadata),
   ]);
 }
 

@@ -47,6 +47,32 @@ describe('a new object that adopts', () => {
     expect(world.simulator.ledger.creates()).toEqual([]);
   });
 
+  it('reports a mistyped annotation, orders nothing, and adopts with the command of the message', async () => {
+    const world = await createWorld();
+    world.simulator.fleet.addServer('default', { identifier: 'old1' });
+    await world.create(virtualServer('web', withAnnotations({ 'vps-operator.dev/adoptt': 'old1' })));
+    const parked = await world.waitForReason('web', 'UnknownAnnotation', 'Stalled');
+    expect(stalledMessage(parked)).toContain('vps-operator.dev/adopt=VALUE vps-operator.dev/adoptt-`');
+    await world.visited('web');
+    await world.patch('web', {
+      metadata: { annotations: { 'vps-operator.dev/adopt': 'old1', 'vps-operator.dev/adoptt': null } },
+    });
+    expect((await world.waitForReason('web', 'Available', 'Ready')).status?.identifier).toBe('old1');
+    expect(world.simulator.ledger.creates()).toEqual([]);
+  });
+
+  it('orders at once when the mistyped annotation is removed, and keeps the server when it returns', async () => {
+    const world = await createWorld();
+    await world.create(virtualServer('web', withAnnotations({ 'vps-operator.dev/pausedd': 'true' })));
+    await world.waitForReason('web', 'UnknownAnnotation', 'Stalled');
+    await world.patch('web', { metadata: { annotations: { 'vps-operator.dev/pausedd': null } } });
+    await world.waitForReason('web', 'Available', 'Ready');
+    await world.annotate('web', { pausedd: 'true' });
+    await world.visited('web');
+    await world.waitForReason('web', 'Available', 'Ready');
+    expect(world.simulator.ledger.creates()).toHaveLength(1);
+  });
+
   it('reports AdoptInvalid for a value that is not an identifier, and orders no server', async () => {
     const world = await createWorld();
     await world.create(virtualServer('web', adopting('two words')));

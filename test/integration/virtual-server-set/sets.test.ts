@@ -2,6 +2,7 @@
 import { describe, expect, it } from 'vitest';
 import { API_VERSION, GROUP, SERVER_PLURAL, SET_LABEL } from '../../../src/api/names.ts';
 import type { VirtualServer } from '../../../src/api/virtual-server.ts';
+import { virtualServer, withAnnotations } from '../../gen/virtual-server.ts';
 import { holdCancellations } from '../support/cancellations.ts';
 import { CREATE } from '../support/creates.ts';
 import { createSet } from '../support/sets.ts';
@@ -71,6 +72,21 @@ describe('a set', () => {
       expect(await world.get('web-2')).toBeUndefined();
     },
   );
+
+  it('shows a member with a mistyped annotation, orders nothing for it, and continues once it is removed', async () => {
+    const world = await createWorld({ simulator: { taskDurationMs: 100 } });
+    const { metadata, ...manifest } = virtualServer('web-0', withAnnotations({ [`${GROUP}/pausedd`]: 'true' }));
+    await world.create({ ...manifest, metadata: { ...metadata, labels: { [SET_LABEL]: 'web' } } });
+    const { waitForReason } = await createSet(world, { replicas: 2 });
+    const { status } = await waitForReason('MemberBlocked');
+    expect(status?.conditions?.find(({ type }) => type === 'Stalled')?.message).toContain(
+      `web-0 is UnknownAnnotation: The operator does not know the annotation ${GROUP}/pausedd`,
+    );
+    expect(alive(world).length).toBeLessThan(2);
+    await world.patch('web-0', { metadata: { annotations: { [`${GROUP}/pausedd`]: null } } });
+    await waitForReason('Available');
+    expect(orders(world)).toBe(2);
+  });
 
   it('shows why the API server rejects a member, and creates it once it may', async () => {
     const { world, waitForReason, patch } = await setWorld({ replicas: 0 });

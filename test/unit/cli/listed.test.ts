@@ -10,7 +10,17 @@ const STATES = states();
 
 /** States in which the object holds no server, is not being deleted, and no order may still complete. */
 const ADOPTABLE = [
-  ...['new', 'fixed', 'Paused', 'Paused_fixed', 'Paused_stalled', 'AdoptInvalid', 'RecordMissing', 'RecordMismatch'],
+  ...[
+    'new',
+    'fixed',
+    'Paused',
+    'Paused_fixed',
+    'Paused_stalled',
+    'AdoptInvalid',
+    'UnknownAnnotation',
+    'RecordMissing',
+    'RecordMismatch',
+  ],
   ...['InvalidSpec', 'SSHKeyNotFound', 'CreateLimit', 'ServerLimit', 'JournalUnavailable', 'CreateRejected'],
   ...['SecretNotFound', 'SecretInvalid', 'SecretForbidden', 'InvalidCredentials', 'Unauthorized'],
   ...['ProviderUnavailable', 'ProviderRateLimited', 'ProviderProtocolError'],

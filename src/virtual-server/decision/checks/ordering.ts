@@ -1,7 +1,8 @@
 /** What must be in order before the operator orders a server. */
 import type { Missing } from '../../../accounts/decision/failure.ts';
 import { clockOf, expiryOf } from '../expiry.ts';
-import { edit } from '../commands.ts';
+import { annotationMeant, unknownAnnotations } from '../annotations.ts';
+import { edit, renameAnnotation, unannotate } from '../commands.ts';
 import { holdsSomething } from '../record.ts';
 import { specProblem } from '../spec.ts';
 import type { Action, Facts, GatherKind } from '../types.ts';
@@ -14,6 +15,22 @@ export function timeIsOver({ own, object, facts }: View): Action | undefined {
   return park(
     'Expired',
     `spec.expiresAt is in the past, so the operator orders and adopts nothing. To set a later time, run ${edit(object)}`,
+  );
+}
+
+/** Most are typos: ordering a server could be the opposite of what you asked for, such as to adopt one, or to wait. */
+export function annotationIsUnknown({ object }: View): Action | undefined {
+  const unknown = unknownAnnotations(object.metadata);
+  if (unknown.length === 0) return undefined;
+  const [is, them] = unknown.length === 1 ? ['annotation', 'the annotation'] : ['annotations', 'them'];
+  const corrections = unknown.flatMap((wrong) => {
+    const right = annotationMeant(wrong);
+    return right === undefined ? [] : [`If you mean ${right}, run ${renameAnnotation(object, wrong, right)}. `];
+  });
+  return park(
+    'UnknownAnnotation',
+    `The operator does not know the ${is} ${unknown.join(', ')}, so it orders nothing. ${corrections.join('')}` +
+      `To remove ${them} and let the operator order a server, run ${unannotate(object, ...unknown)}`,
   );
 }
 

@@ -1,40 +1,55 @@
 import { describe, expect, it } from 'vitest';
-import { unknownAnnotations } from '../../../../src/virtual-server/decision/annotations.ts';
+import { KNOWN_ANNOTATIONS } from '../../../../src/api/annotations.ts';
+import * as names from '../../../../src/api/names.ts';
+import { annotationMeant, unknownAnnotations } from '../../../../src/virtual-server/decision/annotations.ts';
+import { inputsOf } from '../../../../src/virtual-server/decision/inputs.ts';
 import { similarTo } from '../../../../src/base/similar.ts';
+import { web } from '../../../gen/decision.ts';
 
-const said = (...names: string[]): string[] =>
-  unknownAnnotations({ annotations: Object.fromEntries(names.map((name) => [name, ''])) });
+const unknown = (...annotations: string[]): string[] =>
+  unknownAnnotations({ annotations: Object.fromEntries(annotations.map((name) => [name, ''])) });
 
 describe("annotations with the operator's prefix", () => {
   it.each([
     ['adpot', 'adopt'],
+    ['adoptt', 'adopt'],
     ['Adopt', 'adopt'],
     ['notcreated', 'not-created'],
     ['pause', 'paused'],
     ['reconcile', 'reconcile-at'],
     ['servergone', 'server-gone'],
   ])('get a correction for a typo: %s', (typed, meant) => {
-    expect(said(`vps-operator.dev/${typed}`)).toEqual([
-      `Unknown annotation vps-operator.dev/${typed}; did you mean vps-operator.dev/${meant}?`,
-    ]);
+    expect(unknown(`vps-operator.dev/${typed}`)).toEqual([`vps-operator.dev/${typed}`]);
+    expect(annotationMeant(`vps-operator.dev/${typed}`)).toBe(`vps-operator.dev/${meant}`);
   });
 
-  it('are only called unknown if nothing is similar', () => {
-    expect(said('vps-operator.dev/team')).toEqual([
-      'Unknown annotation vps-operator.dev/team; the operator ignores it',
-    ]);
+  it('get no correction if nothing is similar', () => {
+    expect(unknown('vps-operator.dev/team')).toEqual(['vps-operator.dev/team']);
+    expect(annotationMeant('vps-operator.dev/team')).toBeUndefined();
   });
 
   it('are known if the operator reads or writes them', () => {
-    const names = ['adopt', 'not-created', 'start-over', 'paused', 'orphan-handled', 'server-gone', 'reconcile-at'];
-    expect(said(...[...names, 'record', 'template', 'delete-first'].map((name) => `vps-operator.dev/${name}`))).toEqual(
-      [],
-    );
-    expect(said('vps-operator.dev/owner')).toHaveLength(1);
+    const known = ['adopt', 'not-created', 'start-over', 'paused', 'orphan-handled', 'server-gone', 'reconcile-at'];
+    expect(
+      unknown(...[...known, 'record', 'template', 'delete-first'].map((name) => `vps-operator.dev/${name}`)),
+    ).toEqual([]);
+    expect(unknown('vps-operator.dev/owner')).toHaveLength(1);
+  });
+
+  it('are all known on some kind, except those of Secrets and of definitions', () => {
+    const { OWNER_ANNOTATION, ALLOW_DELETION_ANNOTATION, ...others } = names;
+    const all = Object.entries(others).flatMap(([constant, name]) => (constant.endsWith('_ANNOTATION') ? [name] : []));
+    expect(new Set(Object.values(KNOWN_ANNOTATIONS).flat())).toEqual(new Set(all));
+    expect(unknown(OWNER_ANNOTATION, ALLOW_DELETION_ANNOTATION)).toHaveLength(2);
+  });
+
+  it('change what the operator is told, even if it does not know them', () => {
+    expect(inputsOf(web({ annotations: { 'vps-operator.dev/adoptt': '' } }))).not.toBe(inputsOf(web()));
+    expect(inputsOf(web({ annotations: { 'example.org/adoptt': '' } }))).toBe(inputsOf(web()));
   });
 
   it('ignores annotations with other prefixes', () => {
-    expect(said('kubectl.kubernetes.io/last-applied-configuration', 'example.org/adpot', 'adpot')).toEqual([]);
+    expect(unknown('kubectl.kubernetes.io/last-applied-configuration', 'example.org/adpot', 'adpot')).toEqual([]);
     expect(unknownAnnotations({})).toEqual([]);
   });
 });

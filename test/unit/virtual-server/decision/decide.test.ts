@@ -165,6 +165,27 @@ describe('decide', () => {
       action: { type: 'claim', record: undefined, account: ACCOUNT },
     },
     {
+      reason: 'an object with start-over and a mistyped annotation does not order',
+      object: web({
+        annotated: foreign,
+        annotations: { [START_OVER_ANNOTATION]: UID, 'vps-operator.dev/adoptt': 'srv1' },
+      }),
+      given: gathered(),
+      action: park('UnknownAnnotation'),
+    },
+    {
+      reason: 'adopt beside a mistyped annotation adopts the server, which orders nothing',
+      object: web({ annotations: { [ADOPT_ANNOTATION]: 'srv1', 'vps-operator.dev/adoptt': 'srv1' } }),
+      given: gathered(),
+      action: { type: 'adopt', record: undefined, identifier: 'srv1' },
+    },
+    {
+      reason: 'an object with a mistyped annotation keeps what it holds, and follows its task',
+      object: webWith(TASKED, { annotations: { 'vps-operator.dev/adoptt': 'srv1' } }),
+      given: gathered(),
+      action: { type: 'pollTask', record: TASKED, task: 7 },
+    },
+    {
       reason: 'adopt on a lost record adopts the server',
       object: web({ finalizers: [FINALIZER], ...adopting('srv1') }),
       given: gathered(),

@@ -13,6 +13,7 @@ import {
   gathered,
   others,
   memo,
+  record,
   web,
   webWith,
 } from '../../../../gen/decision.ts';
@@ -254,6 +255,45 @@ const cases: CheckCase[] = [
     action: park('CreateOutcomeUnknown'),
   },
   { check: 'createOutcomeIsUnknown', reason: 'a task is known', object: webWith(TASKED), action: undefined },
+  {
+    check: 'annotationIsUnknown',
+    reason: 'a typo of adopt orders nothing, and the message has the commands that correct and remove it',
+    object: web({ annotations: { 'vps-operator.dev/adoptt': '' } }),
+    given: gathered(),
+    action: saying(
+      'If you mean vps-operator.dev/adopt, run `kubectl annotate --overwrite vps web -n default ' +
+        'vps-operator.dev/adopt=VALUE vps-operator.dev/adoptt-`. To remove the annotation and let the operator order a ' +
+        'server, run `kubectl annotate vps web -n default vps-operator.dev/adoptt-`',
+    ),
+  },
+  {
+    check: 'annotationIsUnknown',
+    reason: 'several unknown annotations are removed with one command',
+    object: web({ annotations: { 'vps-operator.dev/team': '', 'vps-operator.dev/owner': '' } }),
+    given: gathered(),
+    action: saying('`kubectl annotate vps web -n default vps-operator.dev/team- vps-operator.dev/owner-`'),
+  },
+  {
+    check: 'annotationIsUnknown',
+    reason: 'an order that you resolved is not sent again either',
+    object: webWith(record({ settled: ['a1'] }), { annotations: { 'vps-operator.dev/adoptt': '' } }),
+    given: gathered(),
+    action: park('UnknownAnnotation'),
+  },
+  {
+    check: 'annotationIsUnknown',
+    reason: 'an object that holds something continues',
+    object: webWith(TASKED, { annotations: { 'vps-operator.dev/adoptt': '' } }),
+    given: gathered(),
+    action: undefined,
+  },
+  {
+    check: 'annotationIsUnknown',
+    reason: 'known annotations and other prefixes do not matter',
+    object: web({ annotations: { 'vps-operator.dev/reconcile-at': '1', 'example.org/adoptt': '', adoptt: '' } }),
+    given: gathered(),
+    action: undefined,
+  },
   {
     check: 'serverIsToBeOrdered',
     reason: 'a refused create waits for a change, however long',
