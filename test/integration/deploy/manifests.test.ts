@@ -113,7 +113,7 @@ describe('the install files', () => {
     const kept = base.filter(
       ({ kind, metadata }) => kind === 'CustomResourceDefinition' || metadata.labels?.[COMPONENT] === 'guards',
     );
-    expect(kept).toHaveLength(17);
+    expect(kept).toHaveLength(21);
     for (const { metadata } of kept)
       expect(metadata.annotations).toMatchObject({
         'argocd.argoproj.io/sync-options': 'Prune=false,Delete=false',

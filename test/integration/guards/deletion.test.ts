@@ -172,9 +172,11 @@ describe('the policies', () => {
   it("pass the cluster's type checker", async () => {
     const ofBase = (await typeWarnings(guarded)).filter(([name]) => name !== 'vps-operator-connection-secrets');
     expect(ofBase).toEqual([
+      ['vps-operator-annotations', undefined],
       ['vps-operator-crd-deletion', undefined],
       ['vps-operator-deletion-protection', undefined],
       ['vps-operator-members', undefined],
+      ['vps-operator-mistakes', undefined],
       ['vps-operator-protection-lifted', undefined],
       ['vps-operator-record', undefined],
       ['vps-operator-set-deletion-protection', undefined],

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { stringify } from 'yaml';
 import { startControlPlane } from '../../../tools/control-plane/control-plane.ts';
 import { installOperatorIdentity } from '../../../tools/control-plane/operator-identity.ts';
-import { SET_KIND } from '../../../src/api/names.ts';
+import { GROUP, SET_KIND } from '../../../src/api/names.ts';
 import { virtualServer, withSpec } from '../../gen/virtual-server.ts';
 import type { Running } from './broker.ts';
 
@@ -149,6 +149,8 @@ async function waitUntilInForce({
   await until(root, status, denied);
   await until(root, ['delete', 'vpsset', 'probe', dry], denied);
   await until(root, ['delete', 'crd', 'virtualservers.vps-operator.dev', dry], denied);
+  await until(root, [...patch({ metadata: { annotations: { [`${GROUP}/mistyped`]: '' } } }), dry], denied);
+  await until(root, [...patch({ spec: { product: 'a b' } }), dry, '--warnings-as-errors'], ({ ok }) => !ok);
   await until(admin, status, denied);
   await until(intruder, status, denied);
   await until(editor, [...patch({ metadata: { labels: { a: 'b' } } }), dry], ({ ok }) => ok);
