@@ -1,4 +1,5 @@
 /** The maximum duration of one step of a visit; a longer step counts as stuck (controller/progress.ts). */
+import { CALLS_SHARE } from './provider/line.ts';
 import { PROBE_MS } from './virtual-server/ssh/probe.ts';
 
 export interface StepBounds {
@@ -12,12 +13,12 @@ export interface StepBounds {
 
 /**
  * Upper bounds for one step. After a 404, a DELETE reads the products list and the server again: three calls. Each may
- * log in, be refused, log in again and be retried: 12 requests, 6 of them through the bucket. A step reads at most 16
+ * log in, be refused, log in again and be retried: 6 calls and 6 logins, each with a token of the bucket. A step reads at most 16
  * Secrets (`sshKeysFrom`), or an object, or a Secret and its fallback, and writes twice: at most 20 calls. The visit of
  * a catalog, with its three lists, stays within these bounds.
  */
-const MAX_EXCHANGES = 12;
-const MAX_TOKENS = 6;
+const MAX_CALLS = 6;
+const MAX_LOGINS = 6;
 const MAX_KUBE_CALLS = 20;
 
 /**
@@ -26,7 +27,9 @@ const MAX_KUBE_CALLS = 20;
  */
 export function longestStepMs(bounds: StepBounds): number {
   const { workers, providerQps, createTimeoutMs, providerTimeoutMs, kubeTimeoutMs } = bounds;
-  const bucketMs = (workers * MAX_TOKENS * 1000) / providerQps;
+  const bucketMs = (workers * (MAX_CALLS + MAX_LOGINS) * 1000) / providerQps;
   // A probe waits only while other probes run, and each of those finishes a step.
-  return createTimeoutMs + MAX_EXCHANGES * providerTimeoutMs + MAX_KUBE_CALLS * kubeTimeoutMs + bucketMs + PROBE_MS;
+  // A call waits for those before it, which may all take their whole time. All calls of an account share one login.
+  const requests = MAX_CALLS * Math.ceil(workers / CALLS_SHARE) + MAX_LOGINS;
+  return createTimeoutMs + requests * providerTimeoutMs + MAX_KUBE_CALLS * kubeTimeoutMs + bucketMs + PROBE_MS;
 }

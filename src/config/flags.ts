@@ -98,7 +98,7 @@ export const FLAGS = {
   providerQps: {
     flag: 'provider-qps',
     value: 'NUMBER',
-    help: 'Maximum number of requests to the provider per second, for the whole process.',
+    help: 'Maximum number of requests to the provider per second, logins included, for the whole process.',
     form: 'a number above 0, such as 10 or 0.5',
     schema: decimal(/^\d+(\.\d+)?$/, Number.MIN_VALUE, Number.MAX_SAFE_INTEGER),
     default: '10',
@@ -127,13 +127,13 @@ export const FLAGS = {
   providerTimeoutMs: {
     ...durationFlag,
     flag: 'provider-timeout',
-    help: 'How long a request to the provider may take.',
+    help: 'How long a request to the provider may take. The time starts when the request has a connection.',
     default: '30s',
   },
   createTimeoutMs: {
     ...durationFlag,
     flag: 'create-timeout',
-    help: 'How long the request that orders a server may take. A request that takes longer may still have ordered the server. On SIGTERM the operator waits for this request.',
+    help: 'How long an order may wait for its turn and its connection, and then how long the request that orders a server may take. A request that takes longer may still have ordered the server. On SIGTERM the operator waits for this request.',
     default: '120s',
   },
   providerCaFile: {

@@ -36,3 +36,5 @@ export function createLine(qps: number, timers: Timers): Line {
 
 /** How many connections for calls there are; calls wait for one in `Line.calls`. */
 export const CALL_CONNECTIONS = CALLS.total;
+/** How many of them one tenant, or one account, may use at the same time. */
+export const CALLS_SHARE = CALLS.share;
