@@ -9,7 +9,13 @@ import { spawnOperator } from '../support/process.ts';
 import { condition, createWorld } from '../support/world.ts';
 
 const ORDERS = 24;
-const FLAGS = ['--provider-qps=10', '--create-timeout=2s', '--takeover-grace=1s', '--poll-interval=1s'];
+const FLAGS = [
+  '--provider-qps=10',
+  '--max-concurrent-reconciles=32',
+  '--create-timeout=2s',
+  '--takeover-grace=1s',
+  '--poll-interval=1s',
+];
 
 it.each([
   { end: 'is killed', keeps: true },
