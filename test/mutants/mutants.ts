@@ -428,6 +428,13 @@ export const MUTANTS: Mutant[] = [
     plan: 'crash/reachable/kube:LIST/error',
   },
   {
+    name: 'compares a mistyped name with every name of a long list',
+    file: 'src/base/similar.ts',
+    find: 'const some = group.slice(0, MAX_COMPARED - compared);',
+    replace: 'const some = group;',
+    tests: ['test/unit/virtual-server/decision/spec.test.ts'],
+  },
+  {
     name: 'treats a catalog whose last read failed as healthy',
     file: 'src/server-catalog/reconciler.ts',
     find: "const isInOrder = currentReason(status?.conditions) === 'Available';",

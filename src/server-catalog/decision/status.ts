@@ -107,7 +107,7 @@ function listsOf(catalog: Catalog): CatalogLists {
     .sort((a, b) => byText(a.name, b.name) || byText(a.description ?? '', b.description ?? ''));
   const diskSizes = Object.entries(catalog.diskSizes)
     .filter(([type]) => isName(type, CATALOG_BOUNDS.diskType))
-    .map(([type, sizes]) => ({ type, sizes: [...new Set(sizes)].filter((size) => size > 0).sort((a, b) => a - b) }))
+    .map(([type, sizes]) => ({ type, sizes: ascending(sizes.filter((size) => size > 0)) }))
     .sort((a, b) => byText(a.type, b.type));
   return {
     products: products.slice(0, MAX_ENTRIES),
@@ -117,6 +117,12 @@ function listsOf(catalog: Catalog): CatalogLists {
       .map(({ type, sizes }) => ({ type, sizes: sizes.slice(0, MAX_ENTRIES) })),
     counts: { products: products.length, images: images.length, diskSizes: sizesIn(diskSizes) },
   };
+}
+
+/** Each size once. A typed array sorts a very long list much faster, because it calls no function per comparison. */
+function ascending(sizes: readonly number[]): number[] {
+  const sorted = [...Float64Array.from(sizes).sort()];
+  return sorted.filter((size, index) => size !== sorted[index - 1]);
 }
 
 /** The message of Ready: how many entries there are, and how many of them are in status if those are fewer. */

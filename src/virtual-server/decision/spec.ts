@@ -1,7 +1,7 @@
-/** Compares a spec with the provider's own lists. Pure. */
-import { distance } from 'fastest-levenshtein';
+/** Compares a spec with the provider's own lists, which may be very long. Pure. */
 import type { VirtualServerSpec } from '../../api/virtual-server.ts';
 import type { Catalog } from '../../provider/types.ts';
+import { closest, MAX_COMPARED } from '../../base/similar.ts';
 import { cut } from '../../base/text.ts';
 
 const NEAREST = 5;
@@ -21,20 +21,20 @@ export function specProblem(spec: VirtualServerSpec, catalog: Catalog): string |
 
 function unknownName(field: string, value: string, offered: readonly string[]): string | undefined {
   if (offered.includes(value)) return undefined;
-  const far = (name: string): number => distance(value.toLowerCase(), name.toLowerCase());
-  const nearest = [...offered].sort((a, b) => far(a) - far(b));
-  return describe(field, `"${value}"`, nearest);
+  const what = offered.length > MAX_COMPARED ? 'some valid values' : 'nearest valid values';
+  return describe(field, `"${value}"`, what, closest(value, offered, NEAREST), offered.length);
 }
 
 function unknownSize(field: string, value: number, offered: readonly number[]): string | undefined {
   if (offered.includes(value)) return undefined;
-  const nearest = [...offered].sort((a, b) => Math.abs(value - a) - Math.abs(value - b));
-  return describe(field, String(value), nearest.map(String));
+  const far = (size: number): number => Math.abs(value - size);
+  const farthest = Float64Array.from(offered, far).sort()[Math.min(NEAREST, offered.length) - 1] ?? 0;
+  const nearest = offered.filter((size) => far(size) <= farthest).sort((a, b) => far(a) - far(b));
+  return describe(field, String(value), 'nearest valid values', nearest.slice(0, NEAREST).map(String), offered.length);
 }
 
-function describe(field: string, value: string, nearest: readonly string[]): string {
-  if (nearest.length === 0) return `${field} ${value} is not offered: the provider's list is empty`;
-  const shown = nearest.slice(0, NEAREST).map((text) => cut(text, 64));
-  const more = nearest.length > shown.length ? ` and ${nearest.length - shown.length} more` : '';
-  return `${field} ${value} is not offered; nearest valid values: ${shown.join(', ')}${more}`;
+function describe(field: string, value: string, what: string, values: readonly string[], offered: number): string {
+  if (offered === 0) return `${field} ${value} is not offered: the provider's list is empty`;
+  const more = offered > values.length ? ` and ${offered - values.length} more` : '';
+  return `${field} ${value} is not offered; ${what}: ${values.map((text) => cut(text, 64)).join(', ')}${more}`;
 }

@@ -1,6 +1,9 @@
-import { describe, expect, it } from 'vitest';
+import { distance } from 'fastest-levenshtein';
+import { describe, expect, it, vi } from 'vitest';
 import { specProblem } from '../../../../src/virtual-server/decision/spec.ts';
 import { CATALOG, web } from '../../../gen/decision.ts';
+
+vi.mock(import('fastest-levenshtein'), { spy: true });
 
 const { spec } = web();
 
@@ -36,6 +39,30 @@ describe('specProblem', () => {
     const problem = specProblem(spec, { ...CATALOG, products }) ?? '';
     expect(problem).toContain('and 45 more');
     expect(problem.length).toBeLessThan(500);
+  });
+
+  it.each([
+    ['many names', 150_000, (index: number): string => `vps-${100_000 + index}gb`],
+    ['long names', 50, (index: number): string => 'p'.repeat(100_000 + index)],
+  ])('compares few letters of %s, because that blocks the process', (_, length, code) => {
+    const products = Array.from({ length }, (_, index) => ({ code: code(index) }));
+    vi.mocked(distance).mockClear();
+    expect(specProblem(spec, { ...CATALOG, products })).toContain(` and ${length - 5} more`);
+    const compared = vi.mocked(distance).mock.calls.map(([, candidate]) => candidate.length);
+    expect(compared.reduce((sum, letters) => sum + letters, 0)).toBeLessThanOrEqual(2_000 * 12);
+  });
+
+  it('calls values the nearest only if it has compared all', () => {
+    const products = Array.from({ length: 3_000 }, (_, index) => ({ code: `vps-${1_000 + index}` }));
+    expect(specProblem(spec, { ...CATALOG, products })).toContain('is not offered; some valid values: vps-');
+  });
+
+  it('finds the nearest names among those of other lengths', () => {
+    const codes = ['vps', 'xxxxxxx', 'vps-1gb-large', 'yyyyyyyy', 'vps-1gb-l', 'zzzzzzz'];
+    const products = codes.map((code) => ({ code }));
+    expect(specProblem({ ...spec, product: 'vps-1gb' }, { ...CATALOG, products })).toContain(
+      'nearest valid values: vps-1gb-l, vps, vps-1gb-large, ',
+    );
   });
 
   it('reports that the provider offers nothing', () => {
