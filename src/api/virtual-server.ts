@@ -71,7 +71,9 @@ export const specSchema = ruled(
     deletionProtection: z
       .boolean()
       .default(false)
-      .describe('While true, the operator never cancels the server, and a deleted object waits.'),
+      .describe(
+        'While true, the operator never cancels the server, and the guards refuse to delete this object. If it is deleted anyway, it waits, unless deletionPolicy is Retain.',
+      ),
     sshCheck: z
       .enum(['None', 'Proxy', 'Direct'])
       .default('None')

@@ -48,6 +48,17 @@ describe('deletionProtection', () => {
     await succeed(guarded.editor, ['delete', 'vps', 'lifted']);
   });
 
+  it('does not threaten to cancel a server that deletionPolicy Retain keeps', async () => {
+    await objects.create('retained', withSpec({ deletionProtection: true, deletionPolicy: 'Retain' }));
+    const said = await refusal(guarded.editor, ['delete', 'vps', 'retained']);
+    expect(said).toContain(
+      'deleting this VirtualServer would leave its server running without an object that manages it. To allow the deletion, ' +
+        `run \`kubectl patch vps retained --namespace ${guarded.namespace} --type=merge --patch='{"spec":{"deletionProtection":false}}'\`. ` +
+        `See ${DOCUMENTATION}/how-to/protect.md`,
+    );
+    expect(said).not.toContain('cancel');
+  });
+
   it('ignores an object that is already being deleted', async () => {
     await objects.claimed('late');
     await succeed(guarded.editor, ['delete', 'vps', 'late', '--wait=false']);

@@ -388,8 +388,18 @@ describe('deletionProtection in the template of a set', () => {
     const lift = { spec: { template: { spec: { deletionProtection: false } } } };
     const place = `vpsset lifted --namespace ${guarded.namespace}`;
     expect(said).toContain(`run \`kubectl patch ${place} --type=merge --patch='${JSON.stringify(lift)}'\``);
-    expect(said).toContain(`run \`kubectl delete ${place} --cascade=orphan\``);
+    expect(said).toContain(`To keep the members and their servers, run \`kubectl delete ${place} --cascade=orphan\``);
     await succeed(guarded.editor, patch('lifted', lift).with(1, 'vpsset'));
     await succeed(guarded.editor, ['delete', 'vpsset', 'lifted']);
+  });
+
+  it('does not threaten to cancel servers that deletionPolicy Retain keeps', async () => {
+    await setCalled('retained', { deletionProtection: true, deletionPolicy: 'Retain' });
+    const said = await refusal(guarded.editor, ['delete', 'vpsset', 'retained']);
+    expect(said).toContain(
+      'would leave the servers of its members running without an object that manages them. To allow',
+    );
+    expect(said).not.toContain('cancel');
+    await succeed(guarded.root, ['delete', 'vpsset', 'retained', '--cascade=orphan']);
   });
 });

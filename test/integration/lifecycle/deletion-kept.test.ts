@@ -73,14 +73,14 @@ describe('deletionPolicy Retain', () => {
     expect(world.simulator.aliveServers()).toHaveLength(1);
   });
 
-  it('follows a task until the identifier is known, so the server that is left has a name', async () => {
+  it.each([false, true])('follows a task until the server is known, with deletionProtection %s', async (protect) => {
     const world = await createWorld({ simulator: { taskDurationMs: Infinity } });
     const nameless = world.simulator.faults.inject({
       match: { route: '/beta/queue/vps/{task}' },
       times: Infinity,
       action: { kind: 'body', body: { status: 'Installing OS, 1% complete' } },
     });
-    await world.create(virtualServer('web', retained));
+    await world.create(virtualServer('web', withSpec({ deletionPolicy: 'Retain', deletionProtection: protect })));
     await world.waitFor('web', ({ status }) => status?.task?.percent === 1);
     await world.delete('web');
     await world.waitForReason('web', 'Deleting', 'Ready');

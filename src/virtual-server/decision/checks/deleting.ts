@@ -21,8 +21,9 @@ export function serverIsRetained({ own, object }: OwnView): Action | undefined {
   return { type: 'release', why: 'retained', record: own };
 }
 
+/** The protection is about the cancellation. A server that will be retained needs none, even if it is still unknown. */
 export function serverIsProtected({ object }: View): Action | undefined {
-  if (!object.spec.deletionProtection) return undefined;
+  if (!object.spec.deletionProtection || object.spec.deletionPolicy === 'Retain') return undefined;
   return park('DeletionProtected', protectedMessage(object));
 }
 

@@ -85,6 +85,12 @@ const cases: CheckCase[] = [
   },
   {
     check: 'serverIsProtected',
+    reason: 'nothing would be cancelled under Retain',
+    object: webWith(TASKED, { deleting: true, spec: { deletionProtection: true, deletionPolicy: 'Retain' } }),
+    action: undefined,
+  },
+  {
+    check: 'serverIsProtected',
     reason: 'protection matters only for a deletion',
     object: webWith(HELD, { spec: { deletionProtection: true } }),
     action: undefined,
