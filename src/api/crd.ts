@@ -26,7 +26,7 @@ export const LOCKED_FIELDS = ['product', 'image', 'diskSize', 'sshKeys', 'sshKey
 /** Rules cannot see annotations, so this one uses the copy of the record in the status. */
 const NOT_ATTEMPTED = '!has(oldSelf.status) || !has(oldSelf.status.record) || !has(oldSelf.status.record.attempt)';
 const LOCKED =
-  ' cannot be changed after the server was ordered: make a new VirtualServer with the new value, then delete this one';
+  'which the order sent, cannot be changed after the server was ordered: make a new VirtualServer with the new values, then delete this one';
 
 /** One rule for all fields, because the API server evaluates each rule at the root at every write, also of status. */
 function lockRule(isRequired: (field: string) => boolean): ValidationRule {
@@ -35,15 +35,12 @@ function lockRule(isRequired: (field: string) => boolean): ValidationRule {
     const isSame = `${now} == ${before}`;
     return isRequired(field) ? isSame : `has(${now}) == has(${before}) && (!has(${now}) || ${isSame})`;
   });
-  // Naming all fields that differ would exceed the cost that the API server allows a message.
-  const changed = LOCKED_FIELDS.reduceRight(
-    (others, field, index) => `((${unchanged[index]}) ? ${others} : 'spec.${field}')`,
-    "'spec'",
-  );
+  // Neither `join` nor a list: the API server would estimate that they exceed the cost that it allows a message.
+  const changed = LOCKED_FIELDS.map((field, index) => `((${unchanged[index]}) ? '' : 'spec.${field}, ')`);
   return {
     rule: `${NOT_ATTEMPTED} || (${unchanged.join(' && ')})`,
-    message: LOCKED_FIELDS.join(', ') + LOCKED,
-    messageExpression: `${changed} + '${LOCKED}'`,
+    message: `${LOCKED_FIELDS.join(', ')}, ${LOCKED}`,
+    messageExpression: `${changed.join(' + ')} + '${LOCKED}'`,
     fieldPath: '.spec',
   };
 }

@@ -37,7 +37,7 @@ export const specSchema = ruled(
     image: matching(
       z.string().min(3).max(256),
       '^[^/\\s]+/\\S+$',
-      'image must have the form file/variant, e.g. debian-12/minimal',
+      'image must have the form file/variant, e.g. debian-13.qcow2/minimal',
     ).describe("Image name in the form file/variant, from the provider's list of images."),
     diskSize: z
       .int()

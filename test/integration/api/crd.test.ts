@@ -63,7 +63,7 @@ describe('spec', () => {
     },
   );
 
-  it.each(['debian-12/minimal', 'a/b', 'Ubuntu_24.04/lts/x'])('accepts the image "%s"', async (image) => {
+  it.each(['debian-13.qcow2/minimal', 'a/b', 'Ubuntu_24.04/lts/x'])('accepts the image "%s"', async (image) => {
     expect((await createWith({ image })).spec.image).toBe(image);
   });
 
@@ -71,7 +71,7 @@ describe('spec', () => {
     'rejects the image "%s"',
     async (image) => {
       await expect(createWith({ image })).rejects.toThrow(
-        'image must have the form file/variant, e.g. debian-12/minimal',
+        'image must have the form file/variant, e.g. debian-13.qcow2/minimal',
       );
     },
   );
@@ -110,22 +110,32 @@ describe('the lock on the fields of an order', () => {
   it.each(changes)('rejects another %s once there is an attempt, and says what to do', async (field, value) => {
     const object = await withStatus(await createWith({}), ATTEMPTED);
     await expect(edit(http, object, { spec: { [field]: value } })).rejects.toThrow(
-      `${field} cannot be changed after the server was ordered: make a new VirtualServer with the new value, then delete`,
+      `: spec.${field}, which the order sent, cannot be changed after the server was ordered: make a new VirtualServer with the ` +
+        'new values, then delete this one',
     );
-    await expect(edit(http, object, { spec: { [field]: value } })).rejects.toThrow(`spec.${field}`);
   });
 
-  it('names the first field that differs', async () => {
+  it('names every field that differs', async () => {
     const object = await withStatus(await createWith({}), ATTEMPTED);
     const spec = { image: 'debian-12/full', diskSize: 20, deletionProtection: true };
-    await expect(edit(http, object, { spec })).rejects.toThrow('spec.image cannot be changed after');
+    await expect(edit(http, object, { spec })).rejects.toThrow(
+      ': spec.image, spec.diskSize, which the order sent, cannot be changed after',
+    );
+    const all = Object.fromEntries(changes);
+    await expect(edit(http, object, { spec: all })).rejects.toThrow(
+      ': spec.product, spec.image, spec.diskSize, spec.sshKeys, spec.sshKeysFrom, which the order sent, cannot be changed after',
+    );
   });
 
   it('also rejects adding or removing a list of keys', async () => {
     const sshKeysFrom = [{ name: 'keys', key: 'key' }];
     const object = await withStatus(await createWith({ sshKeysFrom }), ATTEMPTED);
-    await expect(edit(http, object, { spec: { sshKeysFrom: null } })).rejects.toThrow('sshKeysFrom cannot be changed');
-    await expect(edit(http, object, { spec: { sshKeys: null } })).rejects.toThrow('sshKeys cannot be changed');
+    await expect(edit(http, object, { spec: { sshKeysFrom: null } })).rejects.toThrow(
+      'spec.sshKeysFrom, which the order sent, cannot',
+    );
+    await expect(edit(http, object, { spec: { sshKeys: null } })).rejects.toThrow(
+      'spec.sshKeys, which the order sent, cannot',
+    );
   });
 
   it.each([

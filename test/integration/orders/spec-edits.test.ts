@@ -34,16 +34,15 @@ describe('a spec that the provider does not offer', () => {
 
 describe('a spec whose server was ordered', () => {
   it.for([
-    ['product', { product: 'vps-2gb' }],
-    ['image', { image: 'debian-13.qcow2/docker' }],
-    ['diskSize', { diskSize: 40 }],
-    ['sshKeys', { sshKeys: null, sshKeysFrom: [{ name: 'keys', key: 'id' }] }],
-  ] as const)('is locked in %s, with a message that says what to do instead', async ([field, spec]) => {
+    ['spec.product', { product: 'vps-2gb' }],
+    ['spec.image, spec.diskSize', { image: 'debian-13.qcow2/docker', diskSize: 40 }],
+    ['spec.sshKeys, spec.sshKeysFrom', { sshKeys: null, sshKeysFrom: [{ name: 'keys', key: 'id' }] }],
+  ] as const)('is locked in %s, with a message that says what to do instead', async ([fields, spec]) => {
     const world = await createWorld({ simulator: { taskDurationMs: Infinity } });
     await world.create(virtualServer('web'));
     await world.waitForReason('web', 'Creating', 'Ready');
     await expect(world.patch('web', { spec })).rejects.toThrow(
-      `${field} cannot be changed after the server was ordered: make a new VirtualServer with the new value, then delete this one`,
+      `: ${fields}, which the order sent, cannot be changed after the server was ordered: make a new VirtualServer with the new values, then delete this one`,
     );
   });
 

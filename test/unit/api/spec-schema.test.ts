@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { specSchema } from '../../../src/api/virtual-server.ts';
+import { resolveOptions } from '../../../src/simulator/options.ts';
 import { goodSpec, invalidSpecs, validSpecs } from '../../gen/specs.ts';
 
 const firstIssue = (spec: object) => specSchema.safeParse(spec).error?.issues[0];
@@ -28,5 +29,10 @@ describe('the zod schema of a spec', () => {
     [{ connectionSecretName: 'keys', sshKeysFrom: [{ name: 'keys', key: 'me' }] }, 'must differ from the Secrets'],
   ])('rejects fields that conflict with each other: %j', (fields, words) => {
     expect(firstIssue({ ...goodSpec(), ...fields })?.message).toContain(words);
+  });
+
+  it('gives an image as an example that the demo accepts', () => {
+    const [, example] = /, e\.g\. (.+)$/.exec(firstIssue({ ...goodSpec(), image: 'debian' })?.message ?? '') ?? [];
+    expect(resolveOptions({}).images.map(({ name }) => name)).toContain(example);
   });
 });
