@@ -78,6 +78,7 @@ export const REASONS = {
   IdentityUnproven: unclear('hopeless', 'namedByYou', 'doubt', 'unseen'),
   ServerNotRunning: working('readAtPoll'),
   AddressPending: working('calm', 'readAtPoll'),
+  Booting: working('calm', 'silent', 'readAtPoll'),
   Unreachable: working('readAtPoll'),
   ServerMissing: stuck('doubt', 'unseen'),
   ServerNotVisible: unclear('hopeless', 'unseen'),

@@ -64,7 +64,7 @@ export const FEATURES: Readonly<Record<string, Scenario>> = {
       stage.sshHost.answers = false;
       await begin(stage);
       await stage.people.apply('web', { sshCheck: 'Proxy' });
-      await unanswered(stage);
+      await stage.reaches('web', 'Booting');
       await answered(stage);
       await unanswered(stage);
       await answered(stage);

@@ -199,6 +199,10 @@ export function states(): Record<string, State> {
     Reachable: seen('Reachable', edited(ready, { spec: { sshCheck: 'Proxy' } }), {
       answers: { readServer: probed({ ok: true, banner: 'SSH-2.0-OpenSSH_10.0' }) },
     }),
+    Booting: seen('Booting', webWith(HELD, { spec: { sshCheck: 'Proxy' } }), {
+      memo: OVER,
+      answers: { readServer: probed({ ok: false, why: 'connection refused' }) },
+    }),
     Unreachable: seen('Unreachable', edited(ready, { spec: { sshCheck: 'Proxy' } }), {
       answers: { readServer: probed({ ok: false, why: 'connection refused' }) },
     }),

@@ -71,6 +71,7 @@ export const VERDICTS: Record<string, Verdict> = {
   ServerNotRunning: working,
   AddressPending: working,
   Reachable: healthy,
+  Booting: working,
   Unreachable: working,
   ConnectionSecretWritten: healthy,
   ConnectionSecretsDisabled: { ...healthy, says: ['Ready', 'ConnectionSecret'] },

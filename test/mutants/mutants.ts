@@ -428,6 +428,13 @@ export const MUTANTS: Mutant[] = [
     plan: 'crash/reachable/kube:LIST/error',
   },
   {
+    name: 'treats a server that never answers as booting',
+    file: 'src/virtual-server/decision/reach.ts',
+    find: 'age >= 0 && age < BOOT_MS',
+    replace: 'age >= 0',
+    tests: ['test/unit/virtual-server/decision/reach.test.ts'],
+  },
+  {
     name: 'compares a mistyped name with every name of a long list',
     file: 'src/base/similar.ts',
     find: 'const some = group.slice(0, MAX_COMPARED - compared);',

@@ -1,5 +1,6 @@
 /** Where an SSH server should answer (`spec.sshCheck`), and what its answer means for Ready. Pure. */
 import type { Verdict } from '../../controller/conditions.ts';
+import type { ServerRecord } from '../../api/record.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { Server } from '../../provider/types.ts';
 import { isHost, serverFields, SSH_PORT } from './status.ts';
@@ -16,7 +17,7 @@ export type ProbeResult = { ok: true; banner: string } | { ok: false; why: strin
 /** The condition Reachable. */
 export interface Reachable {
   status: 'True' | 'False';
-  reason: 'Reachable' | 'Unreachable';
+  reason: 'Reachable' | 'Unreachable' | 'Booting';
   message: string;
 }
 
@@ -36,11 +37,29 @@ export function sshTarget({ spec, metadata }: VirtualServer, server: Server): Ss
   return undefined;
 }
 
-/** For a running server; undefined if `sshCheck` asks for nothing. */
+/** How long a server may take to boot (ms). Until then, it needs no attention if no SSH server answers. */
+const BOOT_MS = 5 * 60_000;
+
+/**
+ * True from the first check of a running server on, unless the object was Ready until now or adopted the server. The
+ * condition Reachable has the time of that check; a time in the future comes from another clock.
+ */
+function isBooting({ status }: VirtualServer, { mode }: ServerRecord, now: number): boolean {
+  const of = (name: string) => status?.conditions?.find(({ type }) => type === name);
+  if (mode === 'adopt' || of('Ready')?.status === 'True') return false;
+  const before = of('Reachable');
+  if (before === undefined) return true;
+  const age = now - Date.parse(before.lastTransitionTime);
+  return before.reason === 'Booting' && age >= 0 && age < BOOT_MS;
+}
+
+/** For a running server; undefined if `sshCheck` asks for nothing. `now` in ms since the epoch. */
 export function reach(
   object: VirtualServer,
+  record: ServerRecord,
   server: Server,
   probed: ProbeResult | undefined,
+  now: number,
 ): { verdict?: Verdict; reachable?: Reachable } | undefined {
   const { sshCheck } = object.spec;
   if (sshCheck !== 'Proxy' && sshCheck !== 'Direct') return undefined;
@@ -56,9 +75,11 @@ export function reach(
     const message = `An SSH server answers at ${where}: ${probed.banner}`;
     return { reachable: { status: 'True', reason: 'Reachable', message } };
   }
-  const message =
-    `Server ${server.identifier} is running, but no SSH server answers at ${where}: ${probed.why}. The operator keeps ` +
-    "checking. A server needs some minutes to boot; after that, check sshd and the firewall on the server's console";
-  const reason = 'Unreachable';
+  const reason = isBooting(object, record, now) ? 'Booting' : 'Unreachable';
+  const then =
+    reason === 'Booting'
+      ? `A server needs some minutes to boot. If none answers for ${BOOT_MS / 60_000} minutes, the reason becomes Unreachable`
+      : "If the server has not just been restarted, check sshd and the firewall on the server's console";
+  const message = `Server ${server.identifier} is running, but no SSH server answers at ${where}: ${probed.why}. The operator keeps checking. ${then}`;
   return { verdict: { reason, message }, reachable: { status: 'False', reason, message } };
 }

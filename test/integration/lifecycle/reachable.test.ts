@@ -72,11 +72,13 @@ describe('sshCheck', () => {
     const creating = await world.waitFor('web', ({ status }) => status?.identifier !== undefined);
     await moveProxy(world, 'web', 1);
     world.simulator.fleet.completeTask(creating.status?.record?.task ?? 0);
-    await world.waitForReason('web', 'Unreachable', 'Ready');
+    await world.waitForReason('web', 'Booting', 'Ready');
     expect((await world.get('web'))?.status?.ssh).toBe('root@127.0.0.1 -p 1');
     await moveProxy(world, 'web', await listen(saying(`${BANNER}\r\n`)));
     const ready = await world.waitForReason('web', 'Available', 'Ready');
     expect(condition(ready, 'Reachable')?.message).toContain(BANNER);
+    const warnings = (await world.events('web')).filter(({ type }) => type === 'Warning');
+    expect(warnings).toEqual([]);
   });
 
   it('also applies to an adopted server', async () => {

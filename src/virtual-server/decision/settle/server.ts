@@ -100,7 +100,7 @@ function seen(at: View, known: ServerRecord, current: ServerRecord, found: Extra
   const { facts, object } = at;
   const { server, probed, connection } = found;
   const fields = serverFields(server);
-  const reached = isRunning(server.status) ? reach(object, server, probed) : undefined;
+  const reached = isRunning(server.status) ? reach(object, current, server, probed, facts.now) : undefined;
   const verdict = reached?.verdict ?? verdictOf(server);
   const available = verdict.reason === 'Available';
   const record = available ? withReadyAt(object, current, facts) : current;

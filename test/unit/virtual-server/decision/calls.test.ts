@@ -33,6 +33,7 @@ describe('how often an object makes the operator call the provider', () => {
     { what: 'a missing server', object: webWith(HELD, running('ServerMissing')), calls: 'resync' },
     { what: 'a stopped server', object: webWith(HELD, running('ServerNotRunning')), calls: 'poll' },
     { what: 'a server without an address', object: webWith(HELD, running('AddressPending')), calls: 'poll' },
+    { what: 'a server that boots', object: webWith(HELD, running('Booting')), calls: 'poll' },
     { what: 'a server that does not answer', object: webWith(HELD, running('Unreachable')), calls: 'poll' },
     { what: 'a server without its key', object: webWith(HELD, running('SecretNotFound')), calls: 'none' },
     { what: 'a server held twice', object: webWith(HELD, running('IdentifierInUse')), calls: 'none' },

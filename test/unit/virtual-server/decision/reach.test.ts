@@ -5,7 +5,7 @@ import { sshTarget, type ProbeResult } from '../../../../src/virtual-server/deci
 import type { Action, Next } from '../../../../src/virtual-server/decision/types.ts';
 import { ProviderError } from '../../../../src/provider/errors/provider-error.ts';
 import type { Server } from '../../../../src/provider/types.ts';
-import { ACCOUNT, HELD, SERVER, TIMING, facts, webWith, settle } from '../../../gen/decision.ts';
+import { ACCOUNT, HELD, NOW, SERVER, TIMING, facts, webWith, settle } from '../../../gen/decision.ts';
 import { conditionsOf, settled } from './settle/support.ts';
 
 type SshCheck = VirtualServerSpec['sshCheck'];
@@ -17,13 +17,13 @@ const REFUSES: ProbeResult = { ok: false, why: 'connection refused' };
 const checked = (sshCheck: SshCheck): VirtualServer => webWith(HELD, { spec: { sshCheck } });
 /** The object after `next` is written. */
 const after = (object: VirtualServer, { status }: Next): VirtualServer => ({ ...object, ...(status && { status }) });
-const seen = (object: VirtualServer, probed?: ProbeResult, changes: Partial<Server> = {}): Next =>
-  settled(object, read, {
-    type: 'server',
-    server: { ...SERVER, ...changes },
-    account: ACCOUNT,
-    ...(probed && { probed }),
-  });
+const seen = (object: VirtualServer, probed?: ProbeResult, changes: Partial<Server> = {}, now = NOW): Next =>
+  settled(
+    object,
+    read,
+    { type: 'server', server: { ...SERVER, ...changes }, account: ACCOUNT, ...(probed && { probed }) },
+    facts({ now }),
+  );
 const messageOf = (next: Next, type: string): string =>
   next.status?.conditions?.find((condition) => condition.type === type)?.message ?? '';
 
@@ -78,6 +78,63 @@ describe('a server that is read with sshCheck', () => {
     expect(gone.events).toMatchObject([{ type: 'Warning', reason: 'Unreachable' }]);
     const back = seen(after(ready, gone), ANSWERS);
     expect(conditionsOf(back)).toEqual({ Ready: 'True Available', Reachable: 'True Reachable' });
+  });
+
+  describe('and that no SSH server answers for yet', () => {
+    const MINUTES = 60_000;
+    const booting = {
+      Ready: 'False Booting',
+      Reachable: 'False Booting',
+      Reconciling: 'True Booting',
+    };
+    const first = seen(checked('Proxy'), REFUSES);
+    const started = after(checked('Proxy'), first);
+
+    it('is booting for 5 minutes, without an Event, and is checked again soon', () => {
+      expect(conditionsOf(first)).toEqual(booting);
+      expect(messageOf(first, 'Ready')).toContain(
+        'no SSH server answers at proxy.example.com:20001: connection refused',
+      );
+      expect(first.requeueAfterMs).toBeLessThanOrEqual(TIMING.pollMs);
+      const later = seen(started, { ok: false, why: 'no connection within 5 s' }, {}, NOW + 4 * MINUTES);
+      expect(conditionsOf(later)).toEqual(booting);
+      expect([...(first.events ?? []), ...(later.events ?? [])]).toEqual([]);
+      const late = seen(after(started, later), REFUSES, {}, NOW + 5 * MINUTES);
+      expect(conditionsOf(late)).toMatchObject({ Ready: 'False Unreachable', Reachable: 'False Unreachable' });
+      expect(late.events).toMatchObject([{ type: 'Warning', reason: 'Unreachable' }]);
+      const still = seen(after(started, late), REFUSES, {}, NOW + 6 * MINUTES);
+      expect(conditionsOf(still)).toMatchObject({ Ready: 'False Unreachable' });
+    });
+
+    it('is Ready as soon as one answers', () => {
+      expect(conditionsOf(seen(started, ANSWERS))).toEqual({ Ready: 'True Available', Reachable: 'True Reachable' });
+    });
+
+    it('is not booting if it was Ready until you asked for the check', () => {
+      const { status } = seen(checked('None'));
+      const object = webWith(HELD, { spec: { sshCheck: 'Proxy' }, ...(status && { status }) });
+      expect(conditionsOf(seen(object, REFUSES))).toMatchObject({ Ready: 'False Unreachable' });
+    });
+
+    it('is not booting if the object adopted it', () => {
+      const adopted = { ...HELD, mode: 'adopt' as const };
+      const object = webWith(adopted, { spec: { sshCheck: 'Proxy' } });
+      const outcome = { type: 'server', server: SERVER, account: ACCOUNT, probed: REFUSES } as const;
+      const next = settled(object, { type: 'readServer', record: adopted, identifier: 'srv1' }, outcome);
+      expect(conditionsOf(next)).toMatchObject({ Ready: 'False Unreachable' });
+    });
+
+    it('is booting again once it was stopped and started', () => {
+      const ready = after(checked('Proxy'), seen(checked('Proxy'), ANSWERS));
+      const stopped = after(ready, seen(ready, undefined, { status: 'stopped' }));
+      expect(conditionsOf(seen(stopped, REFUSES))).toEqual(booting);
+    });
+
+    it('does not boot for longer because the clock was set back', () => {
+      expect(conditionsOf(seen(started, REFUSES, {}, NOW - 60 * MINUTES))).toMatchObject({
+        Ready: 'False Unreachable',
+      });
+    });
   });
 
   it('starts its ttl only once SSH answers', () => {
