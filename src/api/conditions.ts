@@ -15,7 +15,7 @@ export const CONDITION_TYPES = [
 
 /** Properties of an object while this is its current reason. */
 export type Trait =
-  /** Needs no attention: its Event is not a Warning, and its message points to no page. */
+  /** Needs no attention: its Event is not a Warning, and its message points to no page of its own. */
   | 'calm'
   /** No Event tells of it, because the next reason has one. */
   | 'silent'

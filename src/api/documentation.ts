@@ -11,13 +11,22 @@ export function reasonPage(reason: string): string {
 }
 
 /** The last sentence of a message. No full stop follows, because it would become part of the address. */
-export function pointer(reason: string): string {
-  return `See ${reasonPage(reason)}`;
+export function pointerTo(page: string): string {
+  return `See ${page}`;
 }
 
-const POINTER = new RegExp(String.raw`\s*\bSee ${REASONS_PAGE.replaceAll('.', String.raw`\.`)}#[a-z]+$`);
+export function pointer(reason: string): string {
+  return pointerTo(reasonPage(reason));
+}
+
+const POINTER = new RegExp(String.raw`\s*\bSee (${REASONS_PAGE.replaceAll('.', String.raw`\.`)}#[a-z]+)$`);
 
 /** The message without its last sentence, if that is a pointer. */
 export function withoutPointer(message: string): string {
   return message.replace(POINTER, '');
+}
+
+/** The page that the message points to; undefined if it points to none. */
+export function pageOf(message: string): string | undefined {
+  return POINTER.exec(message)?.[1];
 }

@@ -9,7 +9,7 @@ import {
   type Reason,
   type SetReason,
 } from '../api/conditions.ts';
-import { pointer, withoutPointer } from '../api/documentation.ts';
+import { pageOf, pointer, pointerTo, reasonPage, withoutPointer } from '../api/documentation.ts';
 import { MAX_MESSAGE, type Condition } from '../api/meta.ts';
 import { cut, ended } from '../base/text.ts';
 import { timestamp } from '../base/timestamp.ts';
@@ -17,6 +17,8 @@ import { timestamp } from '../base/timestamp.ts';
 export interface Verdict<R extends ReadyReason | SetReason = ReadyReason> {
   reason: R;
   message: string;
+  /** The reason that the message quotes of another object: it points to the page of that reason. */
+  quoted?: Reason | undefined;
 }
 
 const MEANINGS: Record<ReadyReason | SetReason, Meaning> = { ...REASONS, ...SET_REASONS };
@@ -32,7 +34,8 @@ export function withVerdict(
   now: number,
 ): Condition[] {
   const meaning = MEANINGS[verdict.reason];
-  const { message } = verdict;
+  const { quoted } = verdict;
+  const message = quoted === undefined ? verdict.message : `${ended(verdict.message)} ${pointer(quoted)}`;
   const ready = conditions.find((condition) => condition.type === 'Ready');
   const keeps = meaning.keepsReady === true && ready?.status === 'True';
   let result = conditions.filter((condition) => !OWN.has(condition.type));
@@ -74,13 +77,14 @@ function condition(
 }
 
 /**
- * The message that a reader meets: one that needs attention ends with the page of its reason. A message that already has
- * this end keeps it once, so the same text always gives the same message.
+ * The message that a reader meets: one that needs attention ends with the page of its reason. A message that already points
+ * to a page keeps it, so the same text always gives the same message.
  */
 function explained(reason: string, text: string): string {
   const words = cut(withoutPointer(text), Infinity);
-  if (hasTrait(reason, 'calm')) return shortened(words, MAX_MESSAGE);
-  const end = pointer(reason);
+  const page = pageOf(text) ?? (hasTrait(reason, 'calm') ? undefined : reasonPage(reason));
+  if (page === undefined) return shortened(words, MAX_MESSAGE);
+  const end = pointerTo(page);
   return `${shortened(ended(words), MAX_MESSAGE - end.length - 1)} ${end}`.trimStart();
 }
 

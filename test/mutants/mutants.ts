@@ -428,6 +428,20 @@ export const MUTANTS: Mutant[] = [
     plan: 'crash/reachable/kube:LIST/error',
   },
   {
+    name: 'holds a retained object for its protection',
+    file: 'src/virtual-server/decision/checks/deleting.ts',
+    find: "!object.spec.deletionProtection || object.spec.deletionPolicy === 'Retain'",
+    replace: '!object.spec.deletionProtection',
+    tests: ['test/unit/virtual-server/decision/checks/deleting.test.ts'],
+  },
+  {
+    name: 'points from the message of a set to the page of the set',
+    file: 'src/controller/conditions.ts',
+    find: 'const page = pageOf(text) ?? (',
+    replace: "const page = pageOf('') ?? (",
+    tests: ['test/unit/virtual-server-set/decision/plan.test.ts'],
+  },
+  {
     name: 'treats a server that never answers as booting',
     file: 'src/virtual-server/decision/reach.ts',
     find: 'age >= 0 && age < BOOT_MS',

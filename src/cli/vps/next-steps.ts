@@ -10,7 +10,7 @@ import {
   START_OVER_ANNOTATION,
 } from '../../api/names.ts';
 import type { Reason } from '../../api/conditions.ts';
-import { DOCUMENTATION, reasonPage } from '../../api/documentation.ts';
+import { DOCUMENTATION, pageOf, reasonPage } from '../../api/documentation.ts';
 import type { VirtualServer } from '../../api/virtual-server.ts';
 import { annotationMeant, unknownAnnotations } from '../../virtual-server/decision/annotations.ts';
 import { retainedSpec } from '../../virtual-server/decision/commands.ts';
@@ -191,10 +191,10 @@ function stepsFor(reason: string, order: OrderState): Steps | undefined {
   return both(word, OPEN_STEPS[reason] ?? STEPS[reason] ?? say());
 }
 
-/** The page about the reason; about a reason that only the plugin gives, its own page. */
-export function more(reason: string): string {
-  const page = reason === NOT_REPORTED ? `${DOCUMENTATION}/reference/kubectl-plugin.md#status` : reasonPage(reason);
-  return `# more: ${page}`;
+/** The page that the message points to, or else that of the reason; for a reason that only the plugin gives, its own page. */
+export function more(reason: string, message = ''): string {
+  const own = reason === NOT_REPORTED ? `${DOCUMENTATION}/reference/kubectl-plugin.md#status` : reasonPage(reason);
+  return `# more: ${pageOf(message) ?? own}`;
 }
 
 /**

@@ -15,7 +15,7 @@ const NAMED = 5;
 export function setSteps(situation: Situation, where: string): string[] {
   const { set, now } = situation;
   const { name } = set.metadata;
-  const reason = stalled(set)?.reason ?? setReadiness(set).reason;
+  const { reason, message } = stalled(set) ?? setReadiness(set);
   const [first, ...others] = troubled(situation);
   const firstSteps = first === undefined ? [] : nextSteps(first.object, where, now);
   const steps = [
@@ -26,7 +26,7 @@ export function setSteps(situation: Situation, where: string): string[] {
     ...back(situation, where),
   ];
   if (steps.length === 0 && stalled(set) === undefined) return [];
-  return [...new Set(steps), firstSteps.at(-1) ?? more(paused(set) ? 'Paused' : reason)];
+  return [...new Set(steps), firstSteps.at(-1) ?? (paused(set) ? more('Paused') : more(reason, message))];
 }
 
 /** The members that need the user or have a problem, the most urgent first. */

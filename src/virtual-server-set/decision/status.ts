@@ -69,11 +69,11 @@ function hasProgressed(situation: Situation, counts: Counts): boolean {
 
 function verdictOf(situation: Situation, progressAt: number): Verdict<ReadyReason | SetReason> {
   const { set, now, members, unresolved, blocked, missing, free, taken, leaving, victims, rejection } = situation;
-  if (set.metadata.deletionTimestamp !== undefined) return { reason: 'Deleting', message: words.deleting(situation) };
+  if (set.metadata.deletionTimestamp !== undefined) return { reason: 'Deleting', ...words.deleting(situation) };
   // An order in flight ends without you.
   const parked = unresolved.filter((member) => !hasTrait(member.unresolved?.reason, 'calm'));
-  if (parked.length > 0) return { reason: 'MemberUnresolved', message: words.unresolved(situation, parked) };
-  if (blocked.length > 0) return { reason: 'MemberBlocked', message: words.blocked(situation) };
+  if (parked.length > 0) return { reason: 'MemberUnresolved', ...words.unresolved(situation, parked) };
+  if (blocked.length > 0) return { reason: 'MemberBlocked', ...words.blocked(situation) };
   if (rejection !== undefined) {
     const { action, message } = rejection;
     return { reason: 'MemberRejected', message: words.rejected(action.type, memberNameOf(action), message) };
@@ -88,7 +88,7 @@ function verdictOf(situation: Situation, progressAt: number): Verdict<ReadyReaso
   const { progressDeadlineSeconds, paused } = set.spec;
   const verdict = underWay(situation);
   if (!paused && now - progressAt >= progressDeadlineSeconds * 1000)
-    return { reason: 'ProgressDeadlineExceeded', message: words.overdue(verdict, progressDeadlineSeconds) };
+    return { reason: 'ProgressDeadlineExceeded', ...words.overdue(verdict, progressDeadlineSeconds) };
   return verdict;
 }
 
@@ -100,10 +100,10 @@ function comesLater({ alive, isAvailable, missing, free, victims: { postponed, k
 
 function underWay(situation: Situation): Verdict<SetReason> {
   const { alive, isAvailable, rolling, missing } = situation;
-  if (rolling) return { reason: 'RollingOut', message: words.progress(situation) };
+  if (rolling) return { reason: 'RollingOut', ...words.progress(situation) };
   const worst = alive.find((member) => !isAvailable(member) && troubleOf(member) !== undefined);
-  if (missing > 0 || worst === undefined) return { reason: 'Scaling', message: words.progress(situation) };
-  return { reason: 'MembersUnavailable', message: words.unavailable(situation, worst) };
+  if (missing > 0 || worst === undefined) return { reason: 'Scaling', ...words.progress(situation) };
+  return { reason: 'MembersUnavailable', ...words.unavailable(situation, worst) };
 }
 
 function isComplete({ limits, members, alive, isAvailable, rolling }: Situation): boolean {

@@ -21,10 +21,13 @@ export function list(names: readonly string[]): string {
 
 const servers = (count: number): string => `${count} ${count === 1 ? 'member' : 'members'}`;
 
+/** A message, and the reason of a member whose message it quotes. */
+type Quotation = Pick<Verdict<SetReason>, 'message' | 'quoted'>;
+
 const note = ({ name }: Member, { reason, message }: Note): string => `${name} is ${reason}: ${ended(message)}`;
 
-export function deleting({ set, members, unresolved }: Situation): string {
-  if (members.length === 0) return 'The set is being deleted, and has no members left';
+export function deleting({ set, members, unresolved }: Situation): Quotation {
+  if (members.length === 0) return { message: 'The set is being deleted, and has no members left' };
   const [open] = unresolved;
   const held = members.find(({ kept }) => kept === 'protected' || kept === 'paused');
   const first =
@@ -33,18 +36,19 @@ export function deleting({ set, members, unresolved }: Situation): string {
       : held !== undefined
         ? `. It waits for you: ${held.name} is not deleted, because ${wayOut(set, held)}`
         : '';
-  return (
+  const message =
     `The set is being deleted. Kubernetes deletes its ${servers(members.length)}, and the operator cancels each server ` +
-    `by the rules of its member${first}`
-  );
+    `by the rules of its member${first}`;
+  return { message, quoted: open?.unresolved?.reason };
 }
 
 /** The member's own message has the command that resolves it, so it stands alone in front of the names. */
-export function unresolved({ set, outdated }: Situation, members: readonly Member[]): string {
+export function unresolved({ set, outdated }: Situation, members: readonly Member[]): Quotation {
   const [first, ...others] = members;
   const own = first?.unresolved === undefined ? '' : note(first, first.unresolved) + abandoned(set, outdated, first);
   const also = others.length === 0 ? '' : ` Also unresolved: ${list(others.map(({ name }) => name))}`;
-  return `The set orders nothing while a member is unresolved. ${own}${also}`;
+  const message = `The set orders nothing while a member is unresolved. ${own}${also}`;
+  return { message, quoted: first?.unresolved?.reason };
 }
 
 /** Without its deletion, an answer that nothing was ordered would order a server that the set then replaces. */
@@ -54,7 +58,7 @@ function abandoned({ metadata: { namespace } }: VirtualServerSet, outdated: read
 }
 
 /** The member's message is about its own spec, which the next rollout would replace. */
-export function blocked({ set, blocked: members }: Situation): string {
+export function blocked({ set, blocked: members }: Situation): Quotation {
   const { name, namespace } = set.metadata;
   const [first, ...others] = members;
   const reason = first?.blocked?.reason;
@@ -62,7 +66,8 @@ export function blocked({ set, blocked: members }: Situation): string {
   const template = isOfTemplate ? ` Correct spec.template: \`kubectl edit vpsset ${name} -n ${namespace}\`.` : '';
   const own = first?.blocked === undefined ? '' : note(first, first.blocked);
   const also = others.length === 0 ? '' : ` Also blocked: ${list(others.map((other) => other.name))}`;
-  return `The set creates no further members while one cannot be ordered.${template} ${own}${also}`;
+  const message = `The set creates no further members while one cannot be ordered.${template} ${own}${also}`;
+  return { message, quoted: reason };
 }
 
 export function rejected(type: SetAction['type'], name: string, message: string): string {
@@ -115,7 +120,7 @@ function wayOut({ metadata: { namespace } }: VirtualServerSet, { name, kept = 'p
 }
 
 /** What the set is waiting for, in one sentence. */
-export function progress(situation: Situation): string {
+export function progress(situation: Situation): Quotation {
   const { limits, alive, updated, members, isAvailable, rolling, missing, outdated, victims } = situation;
   const parts = rolling
     ? `${updated.length} of ${servers(limits.replicas)} have the current template`
@@ -130,33 +135,34 @@ export function progress(situation: Situation): string {
   const rest = rolling ? `, ${outdated.length} an earlier one` : missing > 0 ? `, ${missing} missing` : '';
   const text = waits.length === 0 ? `${parts}${rest}` : `${parts}${rest}; waiting for ${waits.join(', and for ')}`;
   const why = delay(situation, booting);
-  return why === undefined ? text : `${text}. ${why}`;
+  return why === undefined ? { message: text } : { ...why, message: `${text}. ${why.message}` };
 }
 
 /** Why a member takes longer than its server needs to start. */
-function delay({ set, unresolved: [open] }: Situation, booting: readonly Member[]): string | undefined {
-  if (open !== undefined) return `The set orders nothing until the outcome of ${open.name} is known`;
+function delay({ set, unresolved: [open] }: Situation, booting: readonly Member[]): Quotation | undefined {
+  if (open !== undefined) return { message: `The set orders nothing until the outcome of ${open.name} is known` };
   const paused = booting.find((member) => member.paused);
-  if (paused !== undefined) return `${paused.name} waits: ${wayOut(set, { ...paused, kept: 'paused' })}`;
+  if (paused !== undefined) return { message: `${paused.name} waits: ${wayOut(set, { ...paused, kept: 'paused' })}` };
   const slow = booting.find((member) => troubleOf(member) !== undefined);
   const trouble = slow && troubleOf(slow);
-  return slow && trouble && note(slow, trouble);
+  return slow && trouble && { message: note(slow, trouble), quoted: trouble.reason };
 }
 
-export function unavailable({ set, alive, isAvailable }: Situation, worst: Member): string {
+export function unavailable({ set, alive, isAvailable }: Situation, worst: Member): Quotation {
   const trouble = troubleOf(worst);
   const count = alive.filter((member) => !isAvailable(member)).length;
   const replace =
     trouble?.reason === 'ServerMissing'
       ? ` To replace it, run \`kubectl delete vps ${worst.name} -n ${set.metadata.namespace}\``
       : '';
-  return `${servers(count)} not available. ${trouble === undefined ? '' : note(worst, trouble)}${replace}`;
+  const message = `${servers(count)} not available. ${trouble === undefined ? '' : note(worst, trouble)}${replace}`;
+  return { message, quoted: trouble?.reason };
 }
 
-export function overdue({ reason, message }: Verdict<SetReason>, seconds: number): string {
+export function overdue({ reason, message, quoted }: Verdict<SetReason>, seconds: number): Quotation {
   // The set replaces no member that it has, so it can try nothing.
   const then = reason === 'MembersUnavailable' ? '' : ' The set keeps trying';
-  return `No progress for ${durationText(seconds * 1000)}. ${ended(message)}${then}`;
+  return { message: `No progress for ${durationText(seconds * 1000)}. ${ended(message)}${then}`, quoted };
 }
 
 export function available({ limits, outdated }: Situation): string {

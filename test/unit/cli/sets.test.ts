@@ -173,6 +173,17 @@ describe('the next steps of a set', () => {
     },
   );
 
+  it('lead to the page of the member that the set quotes, also if there is no command', () => {
+    const object = member(webSet({ replicas: 1 }), 0, { reason: 'Unreachable', message: 'no SSH server answers' });
+    const record = { owner: object.metadata.uid, mode: 'create' as const, identifier: 'vs1' };
+    const objects = [{ ...object, status: { ...object.status, record } }];
+    const { set, ...situation } = seen(webSet({ replicas: 1 }), objects);
+    const { status } = planSet(set, { objects, live: true }, NOW + 3_600_000);
+    expect(setSteps({ ...situation, set: { ...set, status } }, WHERE)).toEqual([
+      `# more: ${reasonPage('Unreachable')}`,
+    ]);
+  });
+
   it.each([
     ['protected', { spec: { deletionProtection: true } }, `'{"spec":{"deletionProtection":false}}'`],
     ['retained', { spec: { deletionPolicy: 'Retain' as const } }, `'{"spec":{"deletionPolicy":"Delete"}}'`],

@@ -102,6 +102,17 @@ describe('the message of a condition', () => {
     }
   });
 
+  it.each(['MemberBlocked', 'RollingOut'] as const)(
+    'of %s points to the page of the reason that it quotes',
+    (reason) => {
+      const message = 'web-3 is InvalidSpec: why';
+      const conditions = withVerdict([], { reason, message, quoted: 'InvalidSpec' }, 1, NOW);
+      const said = `web-3 is InvalidSpec: why. See ${reasonPage('InvalidSpec')}`;
+      expect(conditions.map((condition) => condition.message)).toEqual([said, said]);
+      expect(transitions([], conditions)[0]?.note).toBe(said);
+    },
+  );
+
   it('is the text of its Event, which keeps the page too', () => {
     const conditions = withVerdict([], { reason: 'InvalidSpec', message: '😀 Größe'.repeat(300) }, 1, NOW);
     const [event] = transitions([], conditions);

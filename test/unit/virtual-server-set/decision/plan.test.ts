@@ -7,6 +7,7 @@ import {
 } from '../../../../src/api/names.ts';
 import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
 import { setStatusSchema, type VirtualServerSet } from '../../../../src/api/virtual-server-set.ts';
+import { reasonPage } from '../../../../src/api/documentation.ts';
 import { planSet, type Plan } from '../../../../src/virtual-server-set/decision/plan.ts';
 import { member, NOW, webSet, type MemberShape, type SetShape } from '../../../gen/virtual-server-set.ts';
 import { stored } from '../../../gen/virtual-server.ts';
@@ -25,6 +26,46 @@ const does = ({ actions }: Plan): string[] =>
 const reasonOf = ({ status }: Plan): string | undefined =>
   status.conditions?.find(({ type }) => type === 'Ready')?.reason;
 const messageOf = ({ status }: Plan): string => status.conditions?.find(({ type }) => type === 'Ready')?.message ?? '';
+
+describe('the page that the message of a set ends with', () => {
+  const lost: MemberShape = {
+    reason: 'CreateOutcomeUnknown',
+    message: `Lost. See ${reasonPage('CreateOutcomeUnknown')}`,
+  };
+  const gone: MemberShape = { reason: 'ServerMissing', message: 'Gone' };
+  const silent: MemberShape = { reason: 'Unreachable', message: 'Silent' };
+  const wrong: MemberShape = { reason: 'InvalidSpec', message: 'Wrong', ordered: false };
+  const kept: MemberShape = { spec: { deletionProtection: true } };
+
+  it.each<[string, string, SetShape, MemberShape[], string]>([
+    ['MemberUnresolved', 'its unresolved member', { replicas: 2 }, [{}, lost], 'CreateOutcomeUnknown'],
+    ['MemberBlocked', 'its blocked member', { replicas: 2 }, [{}, wrong], 'InvalidSpec'],
+    ['MembersUnavailable', 'its unavailable member', { replicas: 2 }, [{}, gone], 'ServerMissing'],
+    ['Scaling', 'the member that it waits for', { replicas: 2 }, [silent], 'Unreachable'],
+    ['DeletionBlocked', 'its own reason', { replicas: 0 }, [kept], 'DeletionBlocked'],
+  ])('of %s is that of %s', (reason, _whose, shape, members, page) => {
+    const planned = plan(shape, members);
+    expect(reasonOf(planned)).toBe(reason);
+    expect(messageOf(planned).match(/See \S+/g)).toEqual([`See ${reasonPage(page)}`]);
+    expect(messageOf(planned)).toMatch(/See \S+$/);
+  });
+
+  it('stays that of the member after the deadline, and in a deletion', () => {
+    const set = webSet({ replicas: 2 });
+    const objects = [member(set, 0), member(set, 1, gone)];
+    const { status } = planSet(set, { objects, live: true }, NOW);
+    const later = planSet({ ...set, status }, { objects, live: true }, NOW + 3_600_000);
+    expect(reasonOf(later)).toBe('ProgressDeadlineExceeded');
+    expect(messageOf(later).match(/See \S+/g)).toEqual([`See ${reasonPage('ServerMissing')}`]);
+    const deleting = { ...set, metadata: { ...set.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
+    const waits = planSet(deleting, { objects: [member(set, 0, { ...lost, deleting: true })], live: true }, NOW);
+    expect(messageOf(waits)).toMatch(/ See \S+#createoutcomeunknown$/);
+  });
+
+  it('is missing if nothing needs attention', () => {
+    expect(messageOf(plan({ replicas: 2 }, [{}, { reason: 'Creating' }]))).not.toContain('See ');
+  });
+});
 
 describe('scaling up', () => {
   it('creates the lowest free ordinals', () => {

@@ -98,7 +98,7 @@ describe('a server that is read with sshCheck', () => {
       expect(first.requeueAfterMs).toBeLessThanOrEqual(TIMING.pollMs);
       const later = seen(started, { ok: false, why: 'no connection within 5 s' }, {}, NOW + 4 * MINUTES);
       expect(conditionsOf(later)).toEqual(booting);
-      expect([...(first.events ?? []), ...(later.events ?? [])]).toEqual([]);
+      expect([...first.events, ...later.events]).toEqual([]);
       const late = seen(after(started, later), REFUSES, {}, NOW + 5 * MINUTES);
       expect(conditionsOf(late)).toMatchObject({ Ready: 'False Unreachable', Reachable: 'False Unreachable' });
       expect(late.events).toMatchObject([{ type: 'Warning', reason: 'Unreachable' }]);
