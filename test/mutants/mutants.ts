@@ -384,8 +384,15 @@ export const MUTANTS: Mutant[] = [
   {
     name: 'ignores deletionProtection',
     file: 'src/virtual-server/decision/checks/deleting.ts',
-    find: 'if (!object.spec.deletionProtection) return undefined;',
+    find: "if (!object.spec.deletionProtection || object.spec.deletionPolicy === 'Retain') return undefined;",
     replace: 'if (object.metadata.name !== "") return undefined;',
+  },
+  {
+    name: 'holds a retained object for its protection',
+    file: 'src/virtual-server/decision/checks/deleting.ts',
+    find: "!object.spec.deletionProtection || object.spec.deletionPolicy === 'Retain'",
+    replace: '!object.spec.deletionProtection',
+    tests: ['test/unit/virtual-server/decision/checks/deleting.test.ts'],
   },
   {
     name: 'ignores Retain',
@@ -426,13 +433,6 @@ export const MUTANTS: Mutant[] = [
     find: "return { verdict: { reason, message }, reachable: { status: 'False', reason, message } };",
     replace: "return { reachable: { status: 'False', reason, message } };",
     plan: 'crash/reachable/kube:LIST/error',
-  },
-  {
-    name: 'holds a retained object for its protection',
-    file: 'src/virtual-server/decision/checks/deleting.ts',
-    find: "!object.spec.deletionProtection || object.spec.deletionPolicy === 'Retain'",
-    replace: '!object.spec.deletionProtection',
-    tests: ['test/unit/virtual-server/decision/checks/deleting.test.ts'],
   },
   {
     name: 'points from the message of a set to the page of the set',
