@@ -23,7 +23,8 @@ Usage: npm run simulator -- [flags]
   --task-numbering MODE  number tasks across all accounts (global, the default) or per account (account)
   --identifier-from MODE tasks show the identifier from their start (the default) or only at their end
   --identifier-case MODE as-is (the default), ignored, echo, upper-in-server or upper-in-task
-  --addresses MODE       servers show all (the default), no-macs or none of their MAC and IPv6 addresses
+  --addresses MODE       servers show all (the default), no-macs or none of their MAC and IPv6 addresses, or all show
+                         the same one: zero-macs, same-macs or link-local
   --create-status CODE   status of an accepted create: 200, 201 or 202 (the default)
   --panel-port N         port of the control panel (src/simulator/panel.ts), open to every client; off by default.
                          Its POST /world (src/simulator/world.ts) changes lags, modes and more at run time

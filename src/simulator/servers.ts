@@ -2,7 +2,7 @@
 import type { Settings } from './options.ts';
 import type { ServerObject } from './server-object.ts';
 import type { Task } from './tasks.ts';
-import type { Addresses } from './world-options.ts';
+import { LINK_LOCAL, SAME_MAC, ZERO_MAC, type Addresses } from './world-options.ts';
 
 interface End {
   at: number;
@@ -151,13 +151,12 @@ export class Servers {
   #shown({ object, shows }: SimulatedServer, asked: string): ServerObject {
     const identifier = this.#spelled(object.identifier, asked);
     if (shows === 'all' && identifier === object.identifier) return object;
-    const { admin_console: console, macs, ipv6 } = object;
+    const { admin_console: console } = object;
     return {
       ...object,
       identifier,
       admin_console: { ...console, username: console.username === object.identifier ? identifier : console.username },
-      macs: shows === 'all' ? macs : [],
-      ipv6: shows === 'none' ? [] : ipv6,
+      ...shownAddresses(object, shows),
     };
   }
 
@@ -181,5 +180,22 @@ export class Servers {
     const wanted = identifier.toLowerCase();
     for (const [key, server] of servers) if (key.toLowerCase() === wanted) return server;
     return undefined;
+  }
+}
+
+function shownAddresses({ macs, ipv6 }: ServerObject, shows: Addresses): Pick<ServerObject, 'macs' | 'ipv6'> {
+  switch (shows) {
+    case 'all':
+      return { macs, ipv6 };
+    case 'no-macs':
+      return { macs: [], ipv6 };
+    case 'none':
+      return { macs: [], ipv6: [] };
+    case 'zero-macs':
+      return { macs: [ZERO_MAC], ipv6 };
+    case 'same-macs':
+      return { macs: [SAME_MAC], ipv6 };
+    case 'link-local':
+      return { macs: [], ipv6: [LINK_LOCAL] };
   }
 }

@@ -28,9 +28,18 @@ export const IDENTIFIER_CASES = ['as-is', 'ignored', 'echo', 'upper-in-server', 
 export type IdentifierFrom = (typeof IDENTIFIER_FROM)[number];
 export const IDENTIFIER_FROM = ['start', 'end'] as const;
 
-/** Which addresses reads of a server show: `no-macs` empties `macs`, `none` also empties `ipv6`. */
+/**
+ * Which addresses reads of a server show: `no-macs` empties `macs`, `none` also empties `ipv6`. With the others, every
+ * server shows the same: `zero-macs` a hardware address of zeros, `same-macs` one that looks valid, `link-local` a
+ * link-local IPv6 address and no hardware address.
+ */
 export type Addresses = (typeof ADDRESSES)[number];
-export const ADDRESSES = ['all', 'no-macs', 'none'] as const;
+export const ADDRESSES = ['all', 'no-macs', 'none', 'zero-macs', 'same-macs', 'link-local'] as const;
+
+/** The addresses that every server shows with `zero-macs`, `same-macs` and `link-local`. */
+export const ZERO_MAC = '00:00:00:00:00:00';
+export const SAME_MAC = '52:54:ff:ff:ff:ff';
+export const LINK_LOCAL = 'fe80::1';
 
 /** The answer to an accepted create. */
 export interface CreateAnswer {

@@ -33,7 +33,7 @@ type Order = (simulation: Simulation, fields: Fields) => () => void;
  * | `identifierFrom` | `mode` | tasks show the identifier from `start` or at the `end` |
  * | `identifierCase` | `mode` | `as-is`, `ignored`, `echo`, `upper-in-server` or `upper-in-task` |
  * | `reuseIdentifier` | `identifier` `account?` `atNextCreate?` | a new server gets the identifier of a former server |
- * | `addresses` | `show` `identifier?` | `all`, `no-macs` or `none`; for one server, or for new servers |
+ * | `addresses` | `show` `identifier?` | one of `ADDRESSES`; for one server, or for new servers |
  * | `renumber` | `identifier` | the server gets other IPv6 addresses |
  * | `suspend` | `account` `how` `status?` | `how`: `login`, `calls` (all get `status`, 401 or 403) or `empty` |
  * | `resume` | `account` | ends the suspension |

@@ -1,5 +1,6 @@
 /** Faults of the simulated provider: it lags, fails, renumbers servers, suspends accounts, and gives false answers. */
 import type { Simulation, SimulationOptions } from '../../src/simulator/index.ts';
+import { ADDRESSES } from '../../src/simulator/world-options.ts';
 import type { Random } from './random.ts';
 
 const MINUTE = 60_000;
@@ -17,8 +18,11 @@ const ELSEWHERE = 'elsewhere';
 const PRODUCT = { code: 'vps-1gb', ram: 1024, cores: 1, price: 1 };
 
 /** Draws the provider's behavior for a whole run. */
-export function drawProvider(random: Random): Pick<SimulationOptions, 'taskNumbering' | 'identifierCase'> {
+export function drawProvider(
+  random: Random,
+): Pick<SimulationOptions, 'taskNumbering' | 'identifierCase' | 'addresses'> {
   return {
+    addresses: random.chance(0.7) ? 'all' : random.pick(ADDRESSES),
     taskNumbering: random.pick(['global', 'account']),
     identifierCase: random.pick(['as-is', 'as-is', 'ignored', 'echo', 'upper-in-server', 'upper-in-task']),
   };
@@ -77,11 +81,13 @@ export class Misfortunes {
       () => this.#answerOtherwise(),
       () => this.#giveBack(),
       () => this.#giveBack(),
+      () => this.#replace(),
+      () => this.#replace(),
       () => this.#renumber(),
       () => this.#orderElsewhere(),
       () => this.#restartCounter(),
       () => this.#simulation.fleet.setIdentifierFrom(random.pick(['start', 'end'])),
-      () => this.#simulation.fleet.setAddresses(random.pick(['all', 'all', 'no-macs', 'none'])),
+      () => this.#simulation.fleet.setAddresses(random.pick(['all', 'all', ...ADDRESSES])),
     ];
     random.pick(acts)();
   }
@@ -211,6 +217,21 @@ export class Misfortunes {
     if (random.chance(0.5)) fleet.reuseAtNextCreate(identifier);
     else fleet.reuseIdentifier(identifier, random.pick([OWN_ACCOUNT, OTHER_ACCOUNT]));
     this.#tell(`identifier ${identifier} comes back`);
+  }
+
+  /** Removes a server and gives its identifier to another server at once, so that no 404 shows that it is gone. */
+  #replace(): void {
+    const random = this.#random;
+    const { fleet } = this.#simulation;
+    const alive = this.#simulation
+      .aliveServers()
+      .filter(({ identifier, serial }) => this.#isRecognized(serial) && !this.#givenBack.has(identifier));
+    if (alive.length === 0) return;
+    const { identifier } = random.pick(alive);
+    this.#givenBack.add(identifier);
+    fleet.removeServer(identifier);
+    fleet.reuseIdentifier(identifier, random.pick([OWN_ACCOUNT, OTHER_ACCOUNT]));
+    this.#tell(`server ${identifier} is removed, and another one gets its identifier`);
   }
 
   #renumber(): void {

@@ -8,7 +8,7 @@ import type { KubeObject } from '../../src/kube/resource.ts';
 import type { Exchange } from '../../src/provider/transport.ts';
 import type { ServerLife, Simulation } from '../../src/simulator/index.ts';
 import type { ApiServer, ServerChange } from './api-server.ts';
-import { identifierOf, isAlive, type Ownership } from './ownership.ts';
+import { identifierOf, isAlive, isSame, type Ownership } from './ownership.ts';
 import { annotatedRecordOf, recordOf } from '../gen/records.ts';
 import { keyOf } from './object-store.ts';
 import type { Orders } from './orders.ts';
@@ -84,6 +84,8 @@ export function wronglyCancelled(
   if (asking.length === 1 && holders.length === 1) return undefined;
   // The object may have been released while its DELETE was in flight.
   if (holders.length === 0 && releasedJustNow(serial, api, ownership, truth, now)) return undefined;
+  const sameName = api.servers.list().filter((object) => isSame(identifier, identifierOf(object)));
+  if (holders.length === 0 && sameName.some((object) => ownership.seemsUnique(object))) return undefined;
   return `server ${identifier} (serial ${serial}) was cancelled while it was held by [${holders.map(describe).join(', ')}]`;
 }
 

@@ -2,13 +2,17 @@
  * Who owns a server, according to the provider's ledger and people's actions. Keyed by serial, since identifiers can be
  * reused.
  */
-import { ADOPT_ANNOTATION } from '../../src/api/names.ts';
+import { ACCEPT_SERVER_ANNOTATION, ADOPT_ANNOTATION } from '../../src/api/names.ts';
 import type { VirtualServer } from '../../src/api/virtual-server.ts';
 import { holdingOf } from '../../src/virtual-server/fleet/holding.ts';
 import type { ServerLife, Simulation } from '../../src/simulator/index.ts';
+import { SAME_MAC, ZERO_MAC } from '../../src/simulator/world-options.ts';
 import type { ApiServer } from './api-server.ts';
 import { recordOf } from '../gen/records.ts';
 import type { Orders } from './orders.ts';
+
+/** After this time every operator has seen a version of an object: a watch freezes for at most 10 minutes (ms). */
+const KNOWN_AFTER_MS = 20 * 60_000;
 
 /** The server that the object holds; undefined once the server was cancelled at its expiry. */
 export function identifierOf(object: VirtualServer): string | undefined {
@@ -60,6 +64,10 @@ export class Ownership {
   readonly #adoptedTooLate = new Set<string>();
   /** Serials of servers that an operator has read for their object and can recognize by the object's record. */
   readonly #read = new Set<number>();
+  /** Serials of servers that showed addresses when they were read: the operator cancels no other server in their place. */
+  readonly #addressed = new Set<number>();
+  /** By uid: since when the object has held a server that shows the same hardware address as others (ms). */
+  readonly #alikeSince = new Map<string, number>();
   #seen = 0;
 
   constructor(api: ApiServer, simulation: Simulation, orders: Orders) {
@@ -110,17 +118,47 @@ export class Ownership {
     return this.#adoptedTooLate.has(`${uid} ${serial}`);
   }
 
+  /**
+   * Whether an operator could distinguish this server from another one with the same identifier: in order to look at it,
+   * or at least to cancel it, if its object is being deleted.
+   */
   isRecognized(serial: number): boolean {
-    return this.#read.has(serial);
+    if (this.#read.has(serial)) return true;
+    const holder = this.#api.servers.list().find((object) => this.serverOf(object)?.serial === serial);
+    // A person's word counts for a later server too if no address tells the two apart.
+    const isAccepted = holder?.metadata.annotations?.[ACCEPT_SERVER_ANNOTATION] !== undefined;
+    return this.#addressed.has(serial) && holder?.metadata.deletionTimestamp !== undefined && !isAccepted;
+  }
+
+  /**
+   * Whether an operator could not know that the only address of the object's server is not its own: no other object with
+   * the same key has shown it for long enough (documented limit).
+   */
+  seemsUnique(object: VirtualServer): boolean {
+    const { metadata, spec } = object;
+    if (!this.#alikeSince.has(metadata.uid)) return false;
+    const knownAt = this.#simulation.now() - KNOWN_AFTER_MS;
+    return !this.#api.servers.list().some((other) => {
+      const isBeside = other.metadata.uid !== metadata.uid && other.metadata.namespace === metadata.namespace;
+      const hasSameKey = other.spec.apiKeySecretRef.name === spec.apiKeySecretRef.name;
+      return isBeside && hasSameKey && (this.#alikeSince.get(other.metadata.uid) ?? Infinity) < knownAt;
+    });
   }
 
   #follow(): void {
-    for (const { object } of this.#api.servers.changes.slice(this.#seen)) {
+    for (const { object, deleted } of this.#api.servers.changes.slice(this.#seen)) {
       const record = recordOf(object);
-      // Without a hardware address, a server cannot be told apart from a later one with the same name.
       const serial = this.serverOf(object)?.serial ?? -1;
-      if (record?.fingerprint?.macs !== undefined) this.#read.add(serial);
-      else this.#read.delete(serial);
+      const { macs = [], ipv6 = [] } = record?.fingerprint ?? {};
+      // Without a hardware address of its own, a server may be taken for a later one with the same name, except by a
+      // cancellation.
+      const isAlike = macs.includes(SAME_MAC);
+      put(this.#read, serial, macs.some((mac) => mac !== ZERO_MAC) && !isAlike);
+      put(this.#addressed, serial, macs.length + ipv6.length > 0);
+      const holdsAlike = isAlike && !deleted && identifierOf(object) !== undefined && record?.missingAt === undefined;
+      const since = this.#alikeSince.get(object.metadata.uid) ?? this.#simulation.now();
+      if (holdsAlike) this.#alikeSince.set(object.metadata.uid, since);
+      else this.#alikeSince.delete(object.metadata.uid);
       if (record?.mode !== 'adopt' || record.identifier === undefined) continue;
       const { identifier } = record;
       const { uid } = object.metadata;
@@ -139,3 +177,8 @@ export class Ownership {
 }
 
 export const isAlive = ({ state }: ServerLife): boolean => state === 'creating' || state === 'running';
+
+function put(serials: Set<number>, serial: number, isIn: boolean): void {
+  if (isIn) serials.add(serial);
+  else serials.delete(serial);
+}

@@ -164,6 +164,16 @@ describe('the addresses of a server', () => {
     fleet.showAddresses(identifier, 'all');
     expect(await read(mine, identifier)).toMatchObject({ macs, ipv6 });
   });
+
+  it.each([
+    { addresses: 'zero-macs', shown: { macs: ['00:00:00:00:00:00'] } },
+    { addresses: 'same-macs', shown: { macs: ['52:54:ff:ff:ff:ff'] } },
+    { addresses: 'link-local', shown: { macs: [], ipv6: ['fe80::1'] } },
+  ] as const)('can be the same for all servers: $addresses', async ({ addresses, shown }) => {
+    const { read, mine, fleet } = await world({ addresses });
+    for (const { identifier } of [fleet.addServer('default'), fleet.addServer('default')])
+      expect(await read(mine, identifier)).toMatchObject(shown);
+  });
 });
 
 describe('the history', () => {
