@@ -35,7 +35,7 @@ const orphanSchema = open({
 const addresses = z.array(z.string().max(MAX_FINGERPRINT_TEXT)).max(MAX_FINGERPRINT);
 const fingerprintSchema = open({
   macs: addresses.optional().describe('Hardware addresses.'),
-  ipv6: addresses.optional().describe('IPv6 addresses, if the provider shows no hardware address.'),
+  ipv6: addresses.optional().describe('IPv6 addresses, if no hardware address identifies the server.'),
 }).describe(
   'What tells the server from another one with its identifier; empty where the provider shows nothing of it.',
 );

@@ -87,6 +87,7 @@ export const TIMING = { pollMs: 60_000, resyncMs: 600_000, takeoverMs: 180_000, 
 /** No other object holds anything. */
 export const others = (changes: Partial<Others> = {}): Others => ({
   withServer: () => [],
+  withAddress: () => [],
   withTask: () => [],
   ordering: () => [],
   ...changes,

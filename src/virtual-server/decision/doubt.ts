@@ -19,10 +19,10 @@ export function isInDoubt(object: VirtualServer, { denials, unrecognized, taskCo
 /** Whether a server that was just read is the one in the record. `use`: the purpose, unless there is doubt. */
 export function recognizeFor(
   use: 'cancel' | 'look',
-  { object, facts: { memo } }: View,
+  { object, facts: { memo, others } }: View,
   record: ServerRecord,
   { server, account }: Extract<Outcome, { type: 'server' }>,
 ): Recognition {
   const purpose = isInDoubt(object, memo) ? 'doubt' : use;
-  return recognize(object, asVouched(record, account, memo), server, account, purpose);
+  return recognize(object, asVouched(record, account, memo), server, account, purpose, others);
 }

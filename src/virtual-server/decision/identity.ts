@@ -1,33 +1,48 @@
 /** Whether the server that the provider shows is the server of this object. Pure. */
 import { ACCEPT_SERVER_ANNOTATION } from '../../api/names.ts';
 import { MAX_FINGERPRINT, type Fingerprint, type ServerRecord } from '../../api/record.ts';
-import { BOUNDS, type VirtualServer } from '../../api/virtual-server.ts';
+import type { VirtualServer } from '../../api/virtual-server.ts';
 import type { Server } from '../../provider/types.ts';
 import { isSameAccount } from './account.ts';
-import type { Memo } from './types.ts';
+import { hardwareIn, ipv6In, shownIn } from './addresses.ts';
+import type { Memo, Others } from './types.ts';
+import { namesOf } from './words.ts';
 
 type Addresses = Pick<Server, 'macs' | 'ipv6'>;
 
-const normal = (values: readonly string[]): string[] =>
-  [...new Set(values.map((value) => value.trim().toLowerCase().replaceAll('-', ':')))]
-    .filter((value) => value !== '' && value.length <= BOUNDS.address && value.isWellFormed())
-    .sort();
-
-/** Hardware addresses if there are any, else IPv6 addresses, which may change during the life of a server. */
+/**
+ * Hardware addresses if there are any, else IPv6 addresses, which may change during the life of a server. If no address
+ * can identify a server, the record keeps what was shown: nothing proves later that a server is this one.
+ */
 export function fingerprintOf({ macs, ipv6 }: Addresses): Fingerprint {
-  const hardware = normal(macs).slice(0, MAX_FINGERPRINT);
-  if (hardware.length > 0) return { macs: hardware };
-  const addresses = normal(ipv6).slice(0, MAX_FINGERPRINT);
-  return addresses.length > 0 ? { ipv6: addresses } : {};
+  const identifying = ofOneKind({ macs: hardwareIn(macs), ipv6: ipv6In(ipv6) });
+  return identifying ?? ofOneKind({ macs: shownIn(macs), ipv6: shownIn(ipv6) }) ?? {};
 }
+
+function ofOneKind({ macs, ipv6 }: Addresses): Fingerprint | undefined {
+  if (macs.length > 0) return { macs: macs.slice(0, MAX_FINGERPRINT) };
+  return ipv6.length > 0 ? { ipv6: ipv6.slice(0, MAX_FINGERPRINT) } : undefined;
+}
+
+/** The addresses of a record that can identify its server. */
+export const identifyingIn = ({ macs = [], ipv6 = [] }: Fingerprint): string[] => [
+  ...hardwareIn(macs),
+  ...ipv6In(ipv6),
+];
 
 /** `unknown`: one side shows too little, or both show only IPv6 addresses and none in common, which proves nothing. */
 export function compare(known: Fingerprint | undefined, shown: Addresses): 'same' | 'different' | 'unknown' {
-  const meets = (values: readonly string[], others: readonly string[]): boolean =>
-    values.some((value) => others.includes(value));
-  const macs = normal(shown.macs);
-  if (known?.macs !== undefined && macs.length > 0) return meets(known.macs, macs) ? 'same' : 'different';
-  return known?.ipv6 !== undefined && meets(known.ipv6, normal(shown.ipv6)) ? 'same' : 'unknown';
+  const { isHardware, common } = inCommon(known, shown);
+  if (common.length > 0) return 'same';
+  return isHardware ? 'different' : 'unknown';
+}
+
+/** The addresses that both show; `isHardware`: both show hardware addresses, and these alone count. */
+function inCommon(known: Fingerprint | undefined, shown: Addresses): { isHardware: boolean; common: string[] } {
+  const [was, is] = [hardwareIn(known?.macs ?? []), hardwareIn(shown.macs)];
+  if (was.length > 0 && is.length > 0) return { isHardware: true, common: was.filter((mac) => is.includes(mac)) };
+  const ipv6 = ipv6In(shown.ipv6);
+  return { isHardware: false, common: ipv6In(known?.ipv6 ?? []).filter((address) => ipv6.includes(address)) };
 }
 
 /** True if two records describe the same server, as far as their fingerprints can tell. */
@@ -60,8 +75,8 @@ export type Purpose = 'cancel' | 'doubt' | 'look';
 /**
  * Whether a server that was just read is the one in the record. The fingerprint must match after a change of the key,
  * before a DELETE, and for a server that had counted as gone or was denied; your annotation replaces the match. If the
- * first read showed nothing to compare, or there was none, identifier and account are enough, unless the server counted
- * as gone.
+ * first read showed no addresses, or there was none, identifier and account are enough, unless the server counted as
+ * gone.
  */
 export function recognize(
   object: VirtualServer,
@@ -69,23 +84,31 @@ export function recognize(
   server: Server,
   account: string,
   purpose: Purpose,
+  others: Pick<Others, 'withAddress'>,
 ): Recognition {
-  const seen = fingerprintOf(server);
   const likeness = compare(record.fingerprint, server);
+  const shared = sharedAddress(object, record, server, account, others);
+  const isProven = likeness === 'same' && shared === undefined;
   const isOwnAccount = record.account === undefined || isSameAccount(record.account, account);
-  const word = `${record.identifier ?? ''}@${seen.macs?.[0] ?? seen.ipv6?.[0] ?? account}`;
+  const word = `${record.identifier ?? ''}@${hardwareIn(server.macs)[0] ?? ipv6In(server.ipv6)[0] ?? account}`;
   const isAccepted = isAcceptedWord(object, word);
-  const isPlausible = likeness === 'unknown' && isOwnAccount && record.missingAt === undefined;
-  if (isAccepted || likeness === 'same' || (isPlausible && isEnough(record.fingerprint, purpose))) {
+  const isPlausible = likeness !== 'different' && isOwnAccount && record.missingAt === undefined;
+  if (isAccepted || isProven || (isPlausible && isEnough(record.fingerprint, purpose))) {
     const { missingAt, ...present } = record;
     const known = missingAt === undefined ? record : present;
-    const isKnown = !isAccepted && known.fingerprint !== undefined && !isPoorer(known.fingerprint, seen);
+    const seen = fingerprintOf(server);
+    const isKnown = !isAccepted && known.fingerprint !== undefined && !isRicher(seen, known.fingerprint, isProven);
     const current = isKnown ? known : { ...known, fingerprint: seen };
     return { ok: true, record: isOwnAccount && known.account !== undefined ? current : { ...current, account } };
   }
   if (likeness === 'different') {
-    const [was = '', is = ''] = [record.fingerprint?.macs?.join(', '), seen.macs?.join(', ')];
+    const [was, is] = [record.fingerprint?.macs ?? [], server.macs].map((macs) => hardwareIn(macs).join(', '));
     return { ok: false, isOther: true, why: `its hardware address is ${is}, the object's server had ${was}`, word };
+  }
+  if (shared !== undefined) {
+    const { address, holder } = shared;
+    const why = `it has the address ${address}, but the server of ${holder} has it too, so the address proves nothing`;
+    return { ok: false, isOther: false, why, word };
   }
   const why = isOwnAccount
     ? 'nothing that it shows proves that it is the same one as before'
@@ -93,17 +116,43 @@ export function recognize(
   return { ok: false, isOther: false, why, word };
 }
 
+/** An address of the record that another server of the account shows too, unless one of its addresses is its own. */
+function sharedAddress(
+  object: VirtualServer,
+  { identifier = '', fingerprint }: ServerRecord,
+  server: Server,
+  account: string,
+  others: Pick<Others, 'withAddress'>,
+): { address: string; holder: string } | undefined {
+  const shown = inCommon(fingerprint, server).common.map((address) => ({
+    address,
+    holders: others.withAddress(address, { identifier, account }),
+  }));
+  const [first] = shown;
+  if (first === undefined || shown.some(({ holders }) => holders.length === 0)) return undefined;
+  const { address, holders } = first;
+  const holder = holders.find((one) => one.startsWith(`${object.metadata.namespace}/`)) ?? holders[0] ?? '';
+  return { address, holder: namesOf([holder], object) };
+}
+
 /** Whether identifier and account are enough when nothing can be compared. */
 function isEnough(known: Fingerprint | undefined, purpose: Purpose): boolean {
   if (known === undefined || purpose === 'look') return true;
-  return purpose === 'cancel' && known.macs === undefined && known.ipv6 === undefined;
+  return purpose === 'cancel' && isBlank(known);
+}
+
+/** True if the first read showed no address, not even one that identifies nothing. */
+const isBlank = ({ macs, ipv6 }: Fingerprint): boolean => macs === undefined && ipv6 === undefined;
+
+/**
+ * True if `seen` tells more than the record does. Unless it was proven that both are of one server, or nothing was ever
+ * shown, the record stays: a server that was only looked at must not become one that may be cancelled.
+ */
+function isRicher(seen: Fingerprint, known: Fingerprint, isProven: boolean): boolean {
+  return (isProven && known.macs === undefined && seen.macs !== undefined) || (isBlank(known) && !isBlank(seen));
 }
 
 /** True if the annotation accepts exactly this word. */
 export function isAcceptedWord(object: VirtualServer, word: string): boolean {
   return object.metadata.annotations?.[ACCEPT_SERVER_ANNOTATION] === word;
-}
-
-function isPoorer(known: Fingerprint, seen: Fingerprint): boolean {
-  return known.macs === undefined && (seen.macs !== undefined || (known.ipv6 === undefined && seen.ipv6 !== undefined));
 }

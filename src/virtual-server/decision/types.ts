@@ -122,6 +122,8 @@ type Asker = Pick<ServerRecord, 'account' | 'fingerprint'> & { held?: true };
 export interface Others {
   /** Objects that hold the server. */
   withServer: (identifier: string, asker: Asker) => readonly string[];
+  /** Objects with a key of the account that hold another server, which shows this address too. */
+  withAddress: (address: string, asker: Pick<ServerRecord, 'account' | 'identifier'>) => readonly string[];
   /** Objects that follow the task with this number to its end. */
   withTask: (task: number, account: string | undefined) => readonly string[];
   /** Objects that have ordered a server and do not know its identifier yet, but will. */

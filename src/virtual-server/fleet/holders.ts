@@ -6,7 +6,7 @@
  */
 import type { ServerRecord } from '../../api/record.ts';
 import { isSameAccount, isSameProvider } from '../decision/account.ts';
-import { isOtherFingerprint, isSameFingerprint } from '../decision/identity.ts';
+import { identifyingIn, isOtherFingerprint, isSameFingerprint } from '../decision/identity.ts';
 import type { Others } from '../decision/types.ts';
 
 export interface Holding {
@@ -37,6 +37,7 @@ export class Holders {
   /** Uids by what they hold. Identifiers are host labels, so case does not matter. */
   readonly #byIdentifier = new Index<string>();
   readonly #byTask = new Index<number>();
+  readonly #byAddress = new Index<string>();
   readonly #ordering = new Set<string>();
   readonly #reserved = new Set<string>();
 
@@ -93,6 +94,15 @@ export class Holders {
               isMaybe(account, holding) ||
               isSameFingerprint(fingerprint, holding.fingerprint)),
         ),
+      // The key decides, not the record: whoever has a key of the account can cancel the server anyway, but a forged record
+      // must not stop the cancellation of another tenant's server.
+      withAddress: (address, { account, identifier }) =>
+        named(
+          this.#byAddress.of(address),
+          (holding) =>
+            isSameAccount(account, this.#accountOf(holding.namespace, holding.secret)) &&
+            holding.identifier?.toLowerCase() !== identifier?.toLowerCase(),
+        ),
       withTask: (task, account) => named(this.#byTask.of(task), (holding) => isOf(account, holding)),
       ordering: (account) =>
         named(this.#ordering, (holding) => isOf(account, holding) || isSameProvider(account, holding.account)),
@@ -109,8 +119,11 @@ export class Holders {
   }
 
   #put(uid: string, holding: Holding | undefined): void {
-    this.#byIdentifier.put(uid, holding?.identifier?.toLowerCase());
-    this.#byTask.put(uid, holding?.task);
+    const { identifier, task, fingerprint } = holding ?? {};
+    this.#byIdentifier.put(uid, identifier === undefined ? [] : [identifier.toLowerCase()]);
+    this.#byTask.put(uid, task === undefined ? [] : [task]);
+    // Without an identifier the server is gone, and the provider may give its addresses to the next one.
+    this.#byAddress.put(uid, identifier === undefined || fingerprint === undefined ? [] : identifyingIn(fingerprint));
     if (holding?.isOrdering === true) this.#ordering.add(uid);
     else this.#ordering.delete(uid);
     if (holding === undefined) this.#byUid.delete(uid);
@@ -118,27 +131,29 @@ export class Holders {
   }
 }
 
-/** Uids by one value each. */
+/** Uids by their values. */
 class Index<V> {
   readonly #byValue = new Map<V, Set<string>>();
-  readonly #byUid = new Map<string, V>();
+  readonly #byUid = new Map<string, readonly V[]>();
 
   of(value: V): Iterable<string> {
     return this.#byValue.get(value) ?? [];
   }
 
-  put(uid: string, value: V | undefined): void {
-    const before = this.#byUid.get(uid);
-    if (before === value) return;
-    if (before !== undefined) {
-      const uids = this.#byValue.get(before);
-      uids?.delete(uid);
-      if (uids?.size === 0) this.#byValue.delete(before);
-      this.#byUid.delete(uid);
+  put(uid: string, values: readonly V[]): void {
+    const before = this.#byUid.get(uid) ?? [];
+    for (const value of before) if (!values.includes(value)) this.#remove(uid, value);
+    for (const value of values) {
+      const uids = this.#byValue.get(value) ?? new Set<string>();
+      this.#byValue.set(value, uids.add(uid));
     }
-    if (value === undefined) return;
-    this.#byUid.set(uid, value);
-    const uids = this.#byValue.get(value) ?? new Set<string>();
-    this.#byValue.set(value, uids.add(uid));
+    if (values.length === 0) this.#byUid.delete(uid);
+    else this.#byUid.set(uid, values);
+  }
+
+  #remove(uid: string, value: V): void {
+    const uids = this.#byValue.get(value);
+    uids?.delete(uid);
+    if (uids?.size === 0) this.#byValue.delete(value);
   }
 }

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { VirtualServer } from '../../../../src/api/virtual-server.ts';
+import type { Others } from '../../../../src/virtual-server/decision/types.ts';
 import { ACCEPT_SERVER_ANNOTATION } from '../../../../src/api/names.ts';
 import { MAX_FINGERPRINT, recordSchema, type Fingerprint, type ServerRecord } from '../../../../src/api/record.ts';
 import {
@@ -8,18 +10,95 @@ import {
   recognize,
   type Purpose,
 } from '../../../../src/virtual-server/decision/identity.ts';
-import { ACCOUNT, ELSEWHERE, HELD, KNOWN, OTHER_KEY, SERVER, record, web } from '../../../gen/decision.ts';
+import { ACCOUNT, ELSEWHERE, HELD, KNOWN, OTHER_KEY, SERVER, others, record, web } from '../../../gen/decision.ts';
 
 const MAC = '00:00:5e:00:53:01';
 const OTHER_MAC = '00:00:5e:00:53:ff';
 const IPV6 = '2001:db8::1';
+const ZERO = '00:00:00:00:00:00';
+const LINK_LOCAL = 'fe80::1';
 const shown = (macs: string[], ipv6: string[] = []) => ({ macs, ipv6 });
+
+describe('an address that identifies nothing', () => {
+  it.each([
+    ZERO,
+    '00-00-00-00-00-00',
+    '0:0:0:0:0:0',
+    '0000.0000.0000',
+    '000000000000',
+    'FF:FF:FF:FF:FF:FF',
+    '01:00:5e:00:00:fb',
+    '1:0:5e:0:0:fb',
+    '0100.5e00.00fb',
+    '33:33:00:00:00:01',
+    '-',
+    '',
+  ])('is the hardware address "%s"', (mac) => {
+    expect(fingerprintOf(shown([mac, MAC]))).toEqual({ macs: [MAC] });
+    expect(fingerprintOf(shown([mac], [IPV6]))).toEqual({ ipv6: [IPV6] });
+    expect(compare({ macs: [mac] }, shown([mac]))).toBe('unknown');
+    expect(compare({ macs: [mac] }, shown([MAC]))).toBe('unknown');
+    expect(compare({ macs: [MAC] }, shown([mac]))).toBe('unknown');
+    expect(compare({ macs: [MAC, mac] }, shown([OTHER_MAC, mac]))).toBe('different');
+  });
+
+  it.each([
+    '::',
+    '0:0:0:0:0:0:0:0',
+    '::/0',
+    '::1',
+    '0:0:0:0:0:0:0:1/128',
+    LINK_LOCAL,
+    'FE80:0000::0001',
+    'fe80::1%eth0',
+    'fe80::1/64',
+    'febf::1',
+    'ff02::1',
+    'ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff',
+    '::ffff:0.0.0.0',
+    '::ffff:127.0.0.1',
+    '::FFFF:7F00:1',
+    '::ffff:169.254.0.1',
+    '::ffff:224.0.0.1',
+    '127.0.0.1',
+    '255.255.255.255',
+  ])('is the IPv6 address %s', (address) => {
+    expect(fingerprintOf(shown([], [address, IPV6]))).toEqual({ ipv6: [IPV6] });
+    expect(compare({ ipv6: [address] }, shown([], [address]))).toBe('unknown');
+  });
+
+  it.each(['52:54:00:00:00:01', '02:00:00:00:00:01', 'fe:ff:ff:ff:ff:ff', 'nic-17', '00000000:00000001'])(
+    'is not the hardware address %s',
+    (mac) => expect(compare({ macs: [mac] }, shown([mac.toUpperCase()]))).toBe('same'),
+  );
+
+  it.each(['2001:db8::1', 'fd00::1', 'fec0::1', '::ffff:192.0.2.1', '192.0.2.1', 'host-17'])(
+    'is not the IPv6 address %s',
+    (address) => expect(compare({ ipv6: [address] }, shown([], [address.toUpperCase()]))).toBe('same'),
+  );
+});
 
 describe('the fingerprint', () => {
   it.each<{ reason: string; of: ReturnType<typeof shown>; is: Fingerprint }>([
     { reason: 'hardware addresses if there are any', of: shown([MAC], [IPV6]), is: { macs: [MAC] } },
     { reason: 'IPv6 addresses otherwise', of: shown([], [IPV6]), is: { ipv6: [IPV6] } },
+    {
+      reason: 'IPv6 addresses if the hardware address is a placeholder',
+      of: shown([ZERO], [IPV6]),
+      is: { ipv6: [IPV6] },
+    },
     { reason: 'empty if nothing is shown', of: shown([]), is: {} },
+    { reason: 'what is shown if it identifies nothing', of: shown([ZERO], [LINK_LOCAL]), is: { macs: [ZERO] } },
+    {
+      reason: 'what is shown of IPv6 if it identifies nothing',
+      of: shown([], [LINK_LOCAL]),
+      is: { ipv6: [LINK_LOCAL] },
+    },
+    {
+      reason: 'the same for every spelling of an IPv6 address',
+      of: shown([], ['2001:DB8:0:0::1', '2001:db8::1/64', IPV6]),
+      is: { ipv6: [IPV6] },
+    },
     { reason: 'the same for every spelling', of: shown([' 00-00-5E-00-53-01', MAC, '']), is: { macs: [MAC] } },
     { reason: 'the same in any order', of: shown([OTHER_MAC, MAC]), is: { macs: [MAC, OTHER_MAC] } },
     {
@@ -52,6 +131,8 @@ describe('comparing fingerprints', () => {
     { known: { ipv6: [IPV6] }, of: shown([], [IPV6]), is: 'same' },
     { known: { ipv6: [IPV6] }, of: shown([OTHER_MAC], [IPV6]), is: 'same' },
     { known: { ipv6: [IPV6] }, of: shown([], ['2001:db8::2']), is: 'unknown' },
+    { known: { ipv6: ['2001:DB8:0:0::1'] }, of: shown([], [`${IPV6}/64`]), is: 'same' },
+    { known: { macs: [ZERO] }, of: shown([ZERO], [IPV6]), is: 'unknown' },
     { known: {}, of: shown([MAC]), is: 'unknown' },
     { known: undefined, of: shown([MAC]), is: 'unknown' },
   ])('finds $known and $of to be $is', ({ known, of, is }) => {
@@ -78,7 +159,7 @@ describe('recognizing a server', () => {
     account = ACCOUNT,
     object = web(),
     purpose: Purpose = 'look',
-  ): ReturnType<typeof recognize> => recognize(object, own, { ...SERVER, ...changes }, account, purpose);
+  ): ReturnType<typeof recognize> => recognize(object, own, { ...SERVER, ...changes }, account, purpose, others());
 
   it.each<{ reason: string; own: ServerRecord; changes?: object; account?: string; becomes: ServerRecord }>([
     { reason: 'the first server that it sees', own: HELD, becomes: KNOWN },
@@ -134,6 +215,10 @@ describe('recognizing a server', () => {
   const bare = { ...HELD, fingerprint: {} };
   const addressed = { ...HELD, fingerprint: { ipv6: [IPV6] } };
   const moved = { macs: [], ipv6: ['2001:db8::2'] };
+  const zero = { ...HELD, fingerprint: { macs: [ZERO] } };
+  const zeros = { macs: [ZERO], ipv6: [] };
+  const local = { ...HELD, fingerprint: { ipv6: [LINK_LOCAL] } };
+  const locals = { macs: [], ipv6: [LINK_LOCAL] };
   it.each<{ reason: string; own: ServerRecord; changes: object; enoughFor: Purpose[] }>([
     { reason: 'no earlier read', own: HELD, changes: {}, enoughFor: ['look', 'doubt', 'cancel'] },
     { reason: 'a first read that showed nothing', own: bare, changes: {}, enoughFor: ['look', 'cancel'] },
@@ -141,6 +226,15 @@ describe('recognizing a server', () => {
     { reason: 'a known hardware address that is not shown', own: KNOWN, changes: blank, enoughFor: ['look'] },
     { reason: 'known IPv6 addresses, while others are shown', own: addressed, changes: moved, enoughFor: ['look'] },
     { reason: 'known IPv6 addresses that are not shown', own: addressed, changes: blank, enoughFor: ['look'] },
+    { reason: 'a first read that showed a placeholder', own: zero, changes: zeros, enoughFor: ['look'] },
+    { reason: 'a first read that showed a placeholder, now an address', own: zero, changes: {}, enoughFor: ['look'] },
+    { reason: 'a first read that showed only a link-local address', own: local, changes: locals, enoughFor: ['look'] },
+    {
+      reason: 'a known hardware address, while a placeholder is shown',
+      own: KNOWN,
+      changes: zeros,
+      enoughFor: ['look'],
+    },
     { reason: 'another hardware address', own: KNOWN, changes: other, enoughFor: [] },
   ])('accepts identifier and account with $reason for: $enoughFor', ({ own, changes, enoughFor }) => {
     const purposes: Purpose[] = ['look', 'doubt', 'cancel'];
@@ -187,10 +281,85 @@ describe('recognizing a server', () => {
     expect(known(own, changes, account, accepts('srv1')).ok).toBe(false);
   });
 
+  it.each<{ reason: string; own: ServerRecord; changes?: object }>([
+    { reason: 'only placeholders before', own: zero },
+    { reason: 'only placeholders, then and now', own: local, changes: locals },
+    { reason: 'other IPv6 addresses before', own: addressed, changes: { ipv6: ['2001:db8::2'] } },
+  ])('does not learn the addresses of a server that showed $reason', ({ own, changes = {} }) => {
+    const result = known(own, changes);
+    expect(result.ok && result.record).toBe(own);
+  });
+
+  it('learns the addresses of a server that had shown none', () => {
+    const result = known(bare, {});
+    expect(result.ok && result.record).toEqual(KNOWN);
+  });
+
+  it('gives an annotation value without an address if none identifies the server', () => {
+    const refused = known(zero, zeros, ACCOUNT, web(), 'cancel');
+    expect(refused).toMatchObject({ ok: false, word: `srv1@${ACCOUNT}` });
+    expect(known(zero, zeros, ACCOUNT, accepts(`srv1@${ACCOUNT}`), 'cancel').ok).toBe(true);
+  });
+
   it('gives an annotation value that accepts only one server', () => {
     const refused = known(KNOWN, other);
     const word = refused.ok ? '' : refused.word;
     expect(word).toBe(`srv1@${OTHER_MAC}`);
     expect(known(KNOWN, { macs: ['00:00:5e:00:53:fe'] }, ACCOUNT, accepts(word)).ok).toBe(false);
+  });
+});
+
+describe('an address that another server shows too', () => {
+  const missing = { ...KNOWN, missingAt: '2026-01-01T12:00:00Z' };
+  const asked = (
+    own: ServerRecord,
+    purpose: Purpose,
+    given: { object?: VirtualServer; changes?: object; account?: string; holders?: Record<string, string[]> } = {},
+  ): ReturnType<typeof recognize> => {
+    const { object = web(), changes = {}, account = ACCOUNT, holders = { [MAC]: ['default/other'] } } = given;
+    const withAddress: Others['withAddress'] = (address, asker) =>
+      asker.identifier === 'srv1' && asker.account === account ? (holders[address] ?? []) : [];
+    return recognize(object, own, { ...SERVER, ...changes }, account, purpose, others({ withAddress }));
+  };
+
+  it('is enough to look at the server, and leaves the record unchanged', () => {
+    const result = asked(KNOWN, 'look');
+    expect(result.ok && result.record).toBe(KNOWN);
+  });
+
+  it.each<{ reason: string; own: ServerRecord; purpose: Purpose; account?: string }>([
+    { reason: 'to cancel it', own: KNOWN, purpose: 'cancel' },
+    { reason: 'after a 404', own: KNOWN, purpose: 'doubt' },
+    { reason: 'under another key', own: KNOWN, purpose: 'look', account: OTHER_KEY },
+    { reason: 'after the server had counted as gone', own: missing, purpose: 'look' },
+  ])('does not prove the identity $reason, until you accept the server', ({ own, purpose, account = ACCOUNT }) => {
+    const refused = asked(own, purpose, { account });
+    expect(refused).toMatchObject({ ok: false, isOther: false, word: `srv1@${MAC}` });
+    expect(refused).toHaveProperty('why', expect.stringContaining(`address ${MAC}, but the server of default/other`));
+    const object = web({ annotations: { [ACCEPT_SERVER_ANNOTATION]: `srv1@${MAC}` } });
+    expect(asked(own, purpose, { account, object })).toEqual({ ok: true, record: { ...KNOWN, account } });
+  });
+
+  it('still tells the server from one with another hardware address', () => {
+    expect(asked(KNOWN, 'look', { changes: { macs: [OTHER_MAC] } })).toMatchObject({ ok: false, isOther: true });
+  });
+
+  it('does not matter if the server shows another known address that is only its own', () => {
+    const own = { ...HELD, fingerprint: { macs: [MAC, OTHER_MAC] } };
+    expect(asked(own, 'cancel', { changes: { macs: [MAC, OTHER_MAC] } }).ok).toBe(true);
+  });
+
+  it('teaches no hardware address', () => {
+    const own = { ...HELD, fingerprint: { ipv6: [IPV6] } };
+    const result = asked(own, 'look', { holders: { [IPV6]: ['default/other'] } });
+    expect(result.ok && result.record).toBe(own);
+  });
+
+  it('names an object of the same namespace, and none of another one', () => {
+    const names = (holders: string[]) => asked(KNOWN, 'cancel', { holders: { [MAC]: holders } });
+    expect(names(['a/first', 'default/other'])).toHaveProperty('why', expect.stringContaining('default/other'));
+    const hidden = names(['a/first', 'b/second']);
+    expect(hidden).toHaveProperty('why', expect.stringContaining('an object in another namespace'));
+    expect(JSON.stringify(hidden)).not.toContain('first');
   });
 });

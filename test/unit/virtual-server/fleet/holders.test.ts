@@ -133,6 +133,55 @@ describe('Holders', () => {
     expect(withServer('srv1', 'u2', { ...ASKING, fingerprint: { macs: ['00:00:5e:00:53:02'] } })).toEqual([]);
   });
 
+  describe('an address', () => {
+    const MAC = '00:00:5e:00:53:01';
+    const asking = { account: ACCOUNT, identifier: 'srv1' };
+    const shows = (key: string, identifier: string, macs = [MAC], changes: Partial<Holding> = {}): Holding =>
+      holds(key, identifier, { fingerprint: { macs }, ...changes });
+
+    it('leads to the objects that hold another server with it', () => {
+      const { holders } = setUp();
+      holders.set('u1', shows('ns/a', 'srv1'));
+      holders.set('u2', shows('ns/b', 'srv2'));
+      holders.set('u3', shows('ns/c', 'srv3', ['00:00:5e:00:53:02', MAC]));
+      holders.set('u4', shows('ns/d', 'SRV1'));
+      holders.set('u5', holds('ns/e', 'srv5', { fingerprint: { ipv6: ['2001:DB8:0::1'] } }));
+      expect(holders.others('u1').withAddress(MAC, asking)).toEqual(['ns/b', 'ns/c']);
+      expect(holders.others('u1').withAddress('2001:db8::1', asking)).toEqual(['ns/e']);
+      expect(holders.others('u1').withAddress('00:00:5e:00:53:03', asking)).toEqual([]);
+    });
+
+    it('leads to no object whose server is gone or shows other addresses now', () => {
+      const { holders } = setUp();
+      holders.set('u2', shows('ns/b', 'srv2'));
+      holders.set('u3', shows('ns/c', 'srv3'));
+      holders.set('u4', shows('ns/d', 'srv4'));
+      holders.set('u2', { ...shows('ns/b', 'srv2'), identifier: undefined });
+      holders.set('u3', shows('ns/c', 'srv3', ['00:00:5e:00:53:02']));
+      holders.set('u4', undefined);
+      expect(holders.others('u1').withAddress(MAC, asking)).toEqual([]);
+      expect(holders.others('u1').withAddress('00:00:5e:00:53:02', asking)).toEqual(['ns/c']);
+    });
+
+    it('leads to an object that was last read with another key, once its Secret has a key of this account', () => {
+      const { holders } = setUp();
+      holders.set('u2', shows('ns/b', 'srv2', [MAC], { account: 'provider-old', isConfirmed: true }));
+      expect(holders.others('u1').withAddress(MAC, asking)).toEqual(['ns/b']);
+    });
+
+    it.each([
+      { whose: 'another account', account: 'provider-other', key: 'provider-other' },
+      { whose: 'this account, according to a record alone', account: ACCOUNT, key: 'provider-other' },
+      { whose: 'this account, without a key', account: ACCOUNT, key: undefined },
+    ])('leads to no object of $whose, confirmed or not', ({ account, key }) => {
+      const { holders } = setUp(() => key);
+      for (const isConfirmed of [true, false]) {
+        holders.set('u2', shows('ns/b', 'srv2', [MAC], { account, isConfirmed }));
+        expect(holders.others('u1').withAddress(MAC, asking)).toEqual([]);
+      }
+    });
+  });
+
   it('shows an open order to another key of the same base URL', () => {
     const { holders } = setUp();
     holders.set('u1', holding('ns/a', { isOrdering: true }));

@@ -186,6 +186,7 @@ describe('a cancellation', () => {
   const blank = { ...SERVER, macs: [], ipv6: [] };
   const stranger = { ...SERVER, macs: ['00:00:5e:00:53:ff'] };
   const bare = { ...HELD, fingerprint: {} };
+  const zero = { ...HELD, fingerprint: { macs: ['00:00:00:00:00:00'] } };
   const sent = ['read', 'live', 'definition', 'delete'];
   const doomed = (own: ServerRecord, reason?: Condition['reason'], annotations: Record<string, string> = {}) => {
     const conditions: Condition[] = [
@@ -229,6 +230,7 @@ describe('a cancellation', () => {
   it.each([
     { reason: 'shows another hardware address', own: KNOWN, server: stranger },
     { reason: 'shows none of its known addresses', own: KNOWN, server: blank },
+    { reason: 'shows and showed only zeros', own: zero, server: { ...blank, macs: zero.fingerprint.macs } },
     { reason: 'shows no addresses under another key', own: KNOWN, account: OTHER_KEY, server: blank },
     { reason: 'was never read, under another key', own: HELD, account: OTHER_KEY, server: SERVER },
     {

@@ -114,6 +114,36 @@ describe('a server that may be another one', () => {
   });
 });
 
+describe('a server whose address another server shows too', () => {
+  const shared = { others: others({ withAddress: () => ['default/other'] }) };
+  const given = { ...shared, answers: { readServer: seen(), deleteServer: seen() } };
+
+  it('stays Ready while its object lives', () => {
+    const next = settle(living(), readOf(KNOWN), seen(), gathered(shared));
+    expect(conditionsOf(next).Ready).toBe('True Available');
+    expect(next).not.toHaveProperty('record');
+  });
+
+  it('is not cancelled before you accept it', () => {
+    const cancellation = { identifier: 'srv1', shown: seen() };
+    const object = living(KNOWN, { deleting: true });
+    expect(decide(object, gathered({ ...shared, cancellation }))).toMatchObject({ leave: { ok: false } });
+    const kept = visit(object, given).object;
+    const condition = kept?.status?.conditions?.find(({ reason }) => reason === 'IdentityUnproven');
+    expect(condition?.message).toContain('the server of default/other has it too');
+    const word = /accept-server=([^`]+)/.exec(condition?.message ?? '')?.[1] ?? '';
+    const accepted = living(KNOWN, { deleting: true, ...accepting(word) });
+    expect(decide(accepted, gathered({ ...shared, cancellation }))).toEqual({ type: 'gather', what: 'liveObject' });
+  });
+
+  it('is cancelled without help once the other server is gone', () => {
+    const { object, memo: held } = visit(living(KNOWN, { deleting: true }), given);
+    const cancellation = { identifier: 'srv1', shown: seen() };
+    const later = gathered({ memo: held, cancellation, now: NOW + TIMING.resyncMs });
+    expect(decide(object ?? living(), later)).toEqual({ type: 'gather', what: 'liveObject' });
+  });
+});
+
 describe('a server that had counted as gone', () => {
   it('is Ready again if its hardware address proves that it is the same server', () => {
     const next = settled(living(sealed), readOf(sealed), seen());
