@@ -68,6 +68,16 @@ export class Fleet {
     return this.#servers.find(account, identifier);
   }
 
+  /** Undefined if a GET does not show the account such a server; `whileCreating`: it shows one that is being created. */
+  read(account: string, identifier: string, whileCreating: boolean): FoundServer | undefined {
+    const found = this.find(account, identifier);
+    const isShown =
+      found?.state === 'ready' || found?.state === 'cancelled' || (found?.state === 'creating' && whileCreating);
+    if (!found || !isShown) return undefined;
+    this.#servers.read(found.serial);
+    return found;
+  }
+
   /** Cancels the server, and hides the task if it was still creating the server. */
   cancel(account: string, identifier: string): void {
     const server = this.#servers.alive(identifier);
@@ -217,7 +227,8 @@ export class Fleet {
     const serial = ++this.#serial;
     const object = newServerObject(identifier, serial, product, diskSize);
     const shows = this.#settings.addresses;
-    const server = { serial, account, task: undefined, readyAt: -Infinity, object, shows, renumbered: 0 };
+    const ready = { task: undefined, readyAt: -Infinity };
+    const server = { serial, account, ...ready, object, shows, renumbered: 0, wasRead: false };
     return this.#servers.add(server);
   }
 }

@@ -22,6 +22,7 @@ export interface SimulatedServer {
   shows: Addresses;
   /** How often its IPv6 addresses were changed. */
   renumbered: number;
+  wasRead: boolean;
   end?: End;
 }
 
@@ -39,6 +40,8 @@ export interface AliveServer {
 export interface ServerLife extends Omit<AliveServer, 'state'> {
   state: AliveServer['state'] | End['how'];
   endedAt: number | undefined;
+  /** Whether a GET has shown it. */
+  wasRead: boolean;
   /** Undefined unless a DELETE ended it. */
   cancelledBy: string | undefined;
 }
@@ -48,6 +51,7 @@ export interface ServerLife extends Omit<AliveServer, 'state'> {
  * reads do not show the server yet. `cancelled`: it is gone, but reads still show it.
  */
 export interface FoundServer {
+  serial: number;
   state: 'creating' | 'lagging' | 'ready' | 'cancelled';
   object: ServerObject;
 }
@@ -109,10 +113,16 @@ export class Servers {
 
   find(account: string, identifier: string): FoundServer | undefined {
     const server = this.#lookUp(this.#alive, identifier);
-    if (server?.account === account) return { state: this.#stateOf(server), object: this.#shown(server, identifier) };
+    if (server?.account === account) return this.#found(server, this.#stateOf(server), identifier);
     const gone = this.#lookUp(this.#gone, identifier);
     if (gone?.account !== account || !this.#isStillShown(gone)) return undefined;
-    return { state: 'cancelled', object: this.#shown(gone, identifier) };
+    return this.#found(gone, 'cancelled', identifier);
+  }
+
+  /** A GET has shown the server. */
+  read(serial: number): void {
+    const server = this.#all.get(serial);
+    if (server) server.wasRead = true;
   }
 
   listAlive(account?: string): AliveServer[] {
@@ -125,10 +135,14 @@ export class Servers {
 
   history(): ServerLife[] {
     return Array.from(this.#all.values(), (server) => {
-      const { end } = server;
+      const { end, wasRead } = server;
       const described = this.#describe(server);
-      return { ...described, state: end?.how ?? described.state, endedAt: end?.at, cancelledBy: end?.by };
+      return { ...described, state: end?.how ?? described.state, endedAt: end?.at, cancelledBy: end?.by, wasRead };
     });
+  }
+
+  #found(server: SimulatedServer, state: FoundServer['state'], asked: string): FoundServer {
+    return { serial: server.serial, state, object: this.#shown(server, asked) };
   }
 
   #describe(server: SimulatedServer): AliveServer {

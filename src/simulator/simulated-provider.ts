@@ -157,12 +157,9 @@ export class SimulatedProvider {
   }
 
   #read(account: string, identifier: string): WireResponse {
-    const found = this.#fleet.find(account, identifier);
-    if (found?.state === 'ready' || found?.state === 'cancelled') return json(200, found.object);
-    if (found?.state === 'creating' && this.#settings.readDuringTask === 200) {
-      return json(200, { ...found.object, status: 'installing' });
-    }
-    return this.#refuse(404, '/beta/vps/servers/{identifier}');
+    const found = this.#fleet.read(account, identifier, this.#settings.readDuringTask === 200);
+    if (!found) return this.#refuse(404, '/beta/vps/servers/{identifier}');
+    return json(200, found.state === 'creating' ? { ...found.object, status: 'installing' } : found.object);
   }
 
   #cancel(account: string, identifier: string): WireResponse {

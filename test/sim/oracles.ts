@@ -84,6 +84,7 @@ export function wronglyCancelled(
   if (asking.length === 1 && holders.length === 1) return undefined;
   // The object may have been released while its DELETE was in flight.
   if (holders.length === 0 && releasedJustNow(serial, api, ownership, truth, now)) return undefined;
+  if (holders.length === 0 && ownership.tookOver(serial, now - UNDER_WAY_MS)) return undefined;
   const sameName = api.servers.list().filter((object) => isSame(identifier, identifierOf(object)));
   if (holders.length === 0 && sameName.some((object) => ownership.seemsUnique(object))) return undefined;
   return `server ${identifier} (serial ${serial}) was cancelled while it was held by [${holders.map(describe).join(', ')}]`;

@@ -131,6 +131,19 @@ export class Ownership {
   }
 
   /**
+   * Whether the server got its identifier from one that ended later than `since`, and no read has shown it: a DELETE for the
+   * earlier one may have been in flight (documented limit).
+   */
+  tookOver(serial: number, since: number): boolean {
+    const lives = this.#simulation.fleet.history();
+    const life = lives.find((one) => one.serial === serial);
+    if (life === undefined || life.wasRead) return false;
+    return lives.some(
+      (one) => one.serial < serial && isSame(one.identifier, life.identifier) && (one.endedAt ?? 0) > since,
+    );
+  }
+
+  /**
    * Whether an operator could not know that the only address of the object's server is not its own: no other object with
    * the same key has shown it for long enough (documented limit).
    */
