@@ -15,6 +15,7 @@ export type { Clock } from './clock.ts';
 export type { FaultAction, FaultHandle, FaultInput, FaultMatch } from './faults.ts';
 export { createHandler } from './handler.ts';
 export type * from './ledger.ts';
+export { CANCEL_BODIES } from './lies.ts';
 export { DEFAULT_KEY } from './options.ts';
 export type { Key, SimulatedProduct, SimulationOptions } from './options.ts';
 export type { Route } from './routes.ts';

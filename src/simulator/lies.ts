@@ -1,4 +1,4 @@
-/** False answers and short lists: untrue statements of the provider within a time window. */
+/** False answers, short lists and odd answers to a DELETE: untrue statements of the provider within a time window. */
 import type { Clock } from './clock.ts';
 import type { Route, RouteMatch } from './routes.ts';
 
@@ -32,6 +32,19 @@ export interface ShortList extends TimeWindow {
   account?: string;
 }
 
+/** What a DELETE gets instead of the documented message; `message` has the documented form, and says nothing of use. */
+export const CANCEL_BODIES = ['html', 'error', 'empty', 'message'] as const;
+
+/** A DELETE that would be answered with 200 gets 200 with this body. */
+export interface CancelAnswer extends TimeWindow {
+  body: (typeof CANCEL_BODIES)[number];
+  /** Whether the DELETE cancels the server all the same; false by default. */
+  cancels?: boolean;
+  /** The decoded identifier in the path. */
+  param?: string;
+  account?: string;
+}
+
 export interface LieHandle {
   /** How many answers have been changed. */
   readonly count: number;
@@ -57,6 +70,7 @@ export class Lies {
   readonly #clock: Clock;
   readonly #answers = new Set<Lie<FalseAnswer>>();
   readonly #lists = new Set<Lie<ShortList>>();
+  readonly #cancels = new Set<Lie<CancelAnswer>>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -72,10 +86,15 @@ export class Lies {
     return tell(this.#lists, list);
   }
 
-  /** Ends every false answer and every short list. */
+  /** If several match a DELETE, the first one decides. */
+  answerCancels(answer: CancelAnswer): LieHandle {
+    return tell(this.#cancels, answer);
+  }
+
   end(): void {
     this.#answers.clear();
     this.#lists.clear();
+    this.#cancels.clear();
   }
 
   /** The status of the false answer; undefined for a true answer. */
@@ -102,6 +121,18 @@ export class Lies {
       return told.keep;
     }
     return Infinity;
+  }
+
+  /** What this DELETE gets; undefined for the documented answer. */
+  cancelAnswer(param: string, account: string): CancelAnswer | undefined {
+    for (const lie of this.#current(this.#cancels)) {
+      const { told } = lie;
+      if (told.param !== undefined && told.param !== param) continue;
+      if (told.account !== undefined && told.account !== account) continue;
+      lie.count += 1;
+      return told;
+    }
+    return undefined;
   }
 
   *#current<Told extends TimeWindow>(lies: ReadonlySet<Lie<Told>>): Generator<Lie<Told>> {

@@ -3,7 +3,7 @@ import type { Accounts } from './accounts.ts';
 import type { Fleet } from './fleet.ts';
 import type { RequestEntry } from './ledger.ts';
 import { Lies } from './lies.ts';
-import type { FalseAnswer, FalseStatus, LieHandle, List, ShortList } from './lies.ts';
+import type { CancelAnswer, FalseAnswer, FalseStatus, LieHandle, List, ShortList } from './lies.ts';
 import { listBody } from './lists.ts';
 import type { Settings, SimulatedImage, SimulatedProduct } from './options.ts';
 import type { Route, RouteMatch } from './routes.ts';
@@ -58,7 +58,12 @@ export class SimulatedProvider {
     return this.#lies.shorten(list);
   }
 
-  /** Ends every false answer and every short list. */
+  /** Answers a DELETE with 200 and another body within a time window; it cancels only with `cancels`. */
+  answerCancels(answer: CancelAnswer): LieHandle {
+    return this.#lies.answerCancels(answer);
+  }
+
+  /** Ends every false answer, every short list and every odd answer to a DELETE. */
   endLies(): void {
     this.#lies.end();
   }
@@ -167,8 +172,10 @@ export class SimulatedProvider {
     const status = this.#cancelStatus(state);
     if (status === 404) return this.#refuse(404, '/beta/vps/servers/{identifier}');
     if (status === 409) return this.#error(409, 'The server is still being created');
-    if (state !== 'cancelled') this.#fleet.cancel(account, identifier);
-    return json(200, { message: 'The server has been unprovisioned' });
+    const lie = this.#lies.cancelAnswer(identifier, account);
+    const cancels = lie === undefined || lie.cancels === true;
+    if (cancels && state !== 'cancelled') this.#fleet.cancel(account, identifier);
+    return lie === undefined ? json(200, { message: 'The server has been unprovisioned' }) : oddAnswer(lie.body);
   }
 
   #cancelStatus(state: FoundServer['state'] | undefined): 200 | 404 | 409 {
@@ -228,6 +235,19 @@ export class SimulatedProvider {
       case 'text':
         return { status, headers: { 'content-type': 'text/plain' }, body: message };
     }
+  }
+}
+
+function oddAnswer(body: CancelAnswer['body']): WireResponse {
+  switch (body) {
+    case 'html':
+      return { status: 200, headers: { 'content-type': 'text/html' }, body: '<html><body>Maintenance</body></html>' };
+    case 'error':
+      return json(200, { error: 'The server is locked' });
+    case 'empty':
+      return { status: 200, headers: {}, body: '' };
+    case 'message':
+      return json(200, { message: 'The server is locked' });
   }
 }
 

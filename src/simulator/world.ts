@@ -1,6 +1,6 @@
 /** `POST /world` of the control panel: breaks and restores the promises of the provider at run time. */
 import { Fields, WrongOrderError } from './fields.ts';
-import type { TimeWindow } from './lies.ts';
+import { CANCEL_BODIES, type TimeWindow } from './lies.ts';
 import type { Route } from './routes.ts';
 import type { Simulation } from './simulation.ts';
 import { ADDRESSES, IDENTIFIER_CASES, IDENTIFIER_FROM, TASK_NUMBERINGS } from './world-options.ts';
@@ -26,7 +26,8 @@ type Order = (simulation: Simulation, fields: Fields) => () => void;
  * | `lag` | `taskMs?` `serverMs?` `cancelMs?` `cancelAgain?` | reads lag behind; omitted fields keep their values |
  * | `falsify` | `route` `status` `method?` `param?` `account?` `fromMs?` `untilMs?` or `forMs?` | false answers |
  * | `shorten` | `list` `keep` `account?` `fromMs?` `untilMs?` or `forMs?` | a list shows its first `keep` entries |
- * | `endLies` | none | ends every false answer and every short list |
+ * | `cancelAnswer` | `body` `cancels?` `param?` `account?` `fromMs?` `untilMs?` or `forMs?` | a DELETE gets 200 with `html`, `error`, `empty` or `message`, and cancels nothing unless `cancels` |
+ * | `endLies` | none | ends every false answer, every short list and every `cancelAnswer` |
  * | `taskNumbering` | `mode` | `global` or `account` |
  * | `restartTaskCounter` | `account?` | later creates reuse earlier task numbers |
  * | `failTask` | `task` `account?` `text?` `identifier?` | the task fails; `identifier: false` omits the identifier |
@@ -63,6 +64,13 @@ const ORDERS: Record<string, Order> = {
     const account = fields.maybeText('account');
     const window = timeWindow(simulation, fields);
     return () => void simulation.provider.shorten({ ...what, ...given({ account }), ...window });
+  },
+  cancelAnswer: (simulation, fields) => {
+    const body = fields.choice('body', CANCEL_BODIES);
+    const more = { cancels: fields.maybeFlag('cancels'), param: fields.maybeText('param') };
+    const account = fields.maybeText('account');
+    const window = timeWindow(simulation, fields);
+    return () => void simulation.provider.answerCancels({ body, ...given({ ...more, account }), ...window });
   },
   endLies:
     ({ provider }) =>
