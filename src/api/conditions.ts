@@ -84,6 +84,7 @@ export const REASONS = {
   ServerNotVisible: unclear('hopeless', 'unseen'),
   Deleting: working('calm', 'taskMayRun'),
   DeletionProtected: stuck('noCalls', 'taskMayRun'),
+  CancellationUnconfirmed: blind(),
   CRDDeleting: blind(),
   CRDForbidden: blind(),
   Expired: stuck('noCalls'),

@@ -10,7 +10,7 @@ import { readProducts, type Lists } from './lists.ts';
 import { bodyOf, type Operation, type ProviderAnswer } from './transport.ts';
 import type { Catalog, OpenOrder, Priority, Product } from './types.ts';
 import type { Server, Session, TaskState } from './types.ts';
-import { asObject, objectIn, parseJson, parseServer } from './wire.ts';
+import { asObject, objectIn, parseJson, parseMessage, parseServer } from './wire.ts';
 
 interface SessionOptions {
   account: string;
@@ -72,13 +72,14 @@ export class ProviderSession implements Session {
     return parseServer(parseJson(bodyOf(answer), 'readServer'), identifier);
   }
 
-  async deleteServer(identifier: string, maySend = () => true): Promise<void> {
+  async deleteServer(identifier: string, maySend = () => true): Promise<string> {
     const target = this.#endpoints.server(identifier);
     const check = (): void => {
       if (!maySend()) throw withheldError();
     };
     const answer = await this.#caller.call({ operation: 'deleteServer', method: 'DELETE', target }, 'high', check);
     if (answer.status !== 200) throw failureOf(answer, 'deleteServer', this.#caller.redactor);
+    return this.#caller.redactor.clean(parseMessage(parseJson(bodyOf(answer), 'deleteServer')));
   }
 
   #get(operation: Operation, target: Endpoint, priority: Priority): Promise<ProviderAnswer> {

@@ -142,10 +142,11 @@ export interface Session {
   /** Throws PROVIDER_NOT_FOUND if the provider does not know the server. */
   readServer(identifier: string, priority: Priority): Promise<Server>;
   /**
-   * Cancels a server; resolves if the provider answers 200. Throws PROVIDER_NOT_FOUND if the provider does not know the
-   * server, and PROVIDER_WITHHELD without a request if `maySend`, called after all waiting, returns false.
+   * Asks to cancel a server; resolves with the message of the documented answer, which alone proves nothing. Throws
+   * PROVIDER_PROTOCOL for any other 200, PROVIDER_NOT_FOUND if the provider does not know the server, and
+   * PROVIDER_WITHHELD without a request if `maySend`, called after all waiting, returns false.
    */
-  deleteServer(identifier: string, maySend?: () => boolean): Promise<void>;
+  deleteServer(identifier: string, maySend?: () => boolean): Promise<string>;
 }
 
 /** The provider client of one process: one base URL, one token bucket, one source address. */

@@ -54,11 +54,17 @@ export function parseImages(body: unknown): Image[] {
   return elements(body, 'images', imageSchema);
 }
 
-/** Sizes by disk type, without malformed entries. Throws PROVIDER_PROTOCOL if the response is not an object. */
+/**
+ * Sizes by disk type, without malformed entries. Throws PROVIDER_PROTOCOL if the response is not an object, or an object
+ * without any list, such as an error.
+ */
 export function parseDiskSizes(body: unknown): Record<string, number[]> {
-  const sizes = Object.entries(asObject(body, 'diskSizes')).flatMap(([type, values]) =>
+  const entries = Object.entries(asObject(body, 'diskSizes'));
+  const sizes = entries.flatMap(([type, values]) =>
     Array.isArray(values) ? [[type, values.filter((value) => Number.isSafeInteger(value))]] : [],
   );
+  if (entries.length > 0 && sizes.length === 0)
+    throw new ProviderError('PROVIDER_PROTOCOL', failed('diskSizes', 'the answer lists no disk sizes'));
   return Object.fromEntries(sizes) as Record<string, number[]>;
 }
 
@@ -76,6 +82,13 @@ export function parseServer(body: unknown, identifier: string): Server {
     adminConsole,
     sshProxy,
   };
+}
+
+/** The text of the documented answer to a DELETE. Throws PROVIDER_PROTOCOL for anything else. */
+export function parseMessage(body: unknown): string {
+  const { message } = asObject(body, 'deleteServer');
+  if (typeof message === 'string') return message;
+  throw new ProviderError('PROVIDER_PROTOCOL', failed('deleteServer', 'the answer has no message'));
 }
 
 /** Throws PROVIDER_PROTOCOL without the parser's own message, which quotes the text. */

@@ -93,7 +93,8 @@ export function kubeLabel(request: Request, world: World): string {
   return isStatus ? `kube:PATCH-status:${state}:${reasonWritten(body)}` : `kube:PATCH-object:${state}:${written(body)}`;
 }
 
-export function providerLabel({ method, path, body }: Request, world: World): string {
+/** `isAsked`: the provider was already asked to cancel the server in the path. */
+export function providerLabel({ method, path, body }: Request, world: World, isAsked: boolean): string {
   const [, kind, id] = /^\/beta\/(?:queue\/vps|vps\/(servers))\/(.+)$/.exec(path) ?? [];
   if (id === undefined) {
     const name = path.split('/').at(-1) ?? '';
@@ -104,7 +105,8 @@ export function providerLabel({ method, path, body }: Request, world: World): st
     return `provider:${method}-${name}${beside(world)}`;
   }
   if (kind === undefined) return `provider:GET-task:${stateOf(world.holder({ task: Number(id) }))}`;
-  return `provider:${method}-server:${stateOf(world.holder({ identifier: decodeURIComponent(id) }))}`;
+  const again = isAsked ? ':asked' : '';
+  return `provider:${method}-server:${stateOf(world.holder({ identifier: decodeURIComponent(id) }))}${again}`;
 }
 
 function eventReason(body: string): string {

@@ -43,6 +43,8 @@ export class Traffic {
   readonly #writes = new Map<string, number>();
   /** By SSH key: number of creates in flight between the operator and the provider. */
   readonly #onTheirWay = new Map<unknown, number>();
+  /** Paths of the servers that the provider was asked to cancel. */
+  readonly #asked = new Set<string>();
   /** Processes that have held the Lease. */
   readonly #led = new Set<number | undefined>();
   #intercepting = 0;
@@ -110,9 +112,11 @@ export class Traffic {
     const count = (by: 1 | -1): void => {
       if (sshKeys !== undefined) this.#onTheirWay.set(sshKeys, (this.#onTheirWay.get(sshKeys) ?? 0) + by);
     };
+    const label = providerLabel(exchange, objects, this.#asked.has(exchange.path));
+    if (exchange.method === 'DELETE') this.#asked.add(exchange.path);
     count(1);
     try {
-      await this.#deal(providerLabel(exchange, objects), exchange, leader());
+      await this.#deal(label, exchange, leader());
     } finally {
       count(-1);
     }

@@ -152,6 +152,12 @@ function connections(): [string, State][] {
   ]);
 }
 
+const unconfirmed = {
+  type: 'unconfirmed',
+  said: 'The server is locked',
+  shown: { type: 'server', server: SERVER, account: ACCOUNT },
+} as const;
+
 /** The name of a state begins with the reason; a suffix after an underscore distinguishes variants. */
 export function states(): Record<string, State> {
   const answers = { readServer: server() };
@@ -238,6 +244,14 @@ export function states(): Record<string, State> {
     Deleting: seen('Deleting', webWith(TASKED, { deleting: true }), { answers: polled }),
     Deleting_unavailable: seen('ProviderUnavailable', doomed, {
       answers: { deleteServer: failed(CALL_PROBLEMS.ProviderUnavailable) },
+    }),
+    Deleting_unconfirmed: seen('Deleting', doomed, { answers: { deleteServer: unconfirmed } }),
+    CancellationUnconfirmed: seen('CancellationUnconfirmed', doomed, {
+      memo: {
+        ...OVER,
+        cancelAnswered: { identifier: 'srv1', said: unconfirmed.said, since: -60_000, askedAt: -60_000 },
+      },
+      answers: { deleteServer: unconfirmed },
     }),
     CRDDeleting: seen('CRDDeleting', doomed, { answers: { deleteServer: heldBack('deleting') } }),
     CRDForbidden: seen('CRDForbidden', doomed, { answers: { deleteServer: heldBack('forbidden') } }),

@@ -90,6 +90,8 @@ export const VERDICTS: Record<string, Verdict> = {
 
   Deleting: { ...working, kstatus: 'Terminating' },
   Deleting_unavailable: { ...working, kstatus: 'Terminating' },
+  Deleting_unconfirmed: { ...working, kstatus: 'Terminating' },
+  CancellationUnconfirmed: { ...stuck, kstatus: 'Terminating' },
   CRDDeleting: { ...stuck, kstatus: 'Terminating' },
   CRDForbidden: { ...stuck, kstatus: 'Terminating' },
   HasOwners: healthy,

@@ -1115,6 +1115,40 @@ export const MUTANTS: Mutant[] = [
     tests: ['--project', 'unit', 'test/unit/virtual-server/visit/perform.test.ts'],
   },
   {
+    name: 'takes any 200 to a DELETE as a cancellation',
+    file: 'src/provider/session.ts',
+    find: "return this.#caller.redactor.clean(parseMessage(parseJson(bodyOf(answer), 'deleteServer')));",
+    replace:
+      "return this.#caller.redactor.clean(target.path === '' ? parseMessage(parseJson(bodyOf(answer), 'deleteServer')) : '');",
+    tests: ['--project', 'unit', 'test/unit/provider/calls.test.ts'],
+  },
+  {
+    name: 'releases an object although a read after the DELETE still shows its server',
+    file: 'src/virtual-server/visit/perform.ts',
+    find: 'if (after === undefined || isConfirmed(target.view, record, shown.server, after))',
+    replace: 'if (after === undefined || isConfirmed(target.view, record, shown.server, after) || said !== after.type)',
+  },
+  {
+    name: 'does not ask again when the read after a DELETE failed',
+    file: 'src/virtual-server/visit/perform.ts',
+    find: "if (error instanceof ProviderError) return { type: 'failed', error, said };",
+    replace: "if (error instanceof ProviderError) return { type: 'cancelled' };",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/visit/perform.test.ts'],
+  },
+  {
+    name: 'does not ask again for a server whose cancellation is unconfirmed',
+    file: 'src/virtual-server/decision/settle/unconfirmed.ts',
+    find: "{ action: 'deleteServer', afterMs }, memo)",
+    replace: "{ action: 'deleteServer', afterMs: Infinity }, memo)",
+  },
+  {
+    name: 'believes a denial after a DELETE for a server that was not shown before either',
+    file: 'src/virtual-server/visit/perform.ts',
+    find: "return { type: 'unconfirmed', said, shown };",
+    replace: "return { type: 'cancelled' };",
+    tests: ['--project', 'unit', 'test/unit/virtual-server/visit/perform.test.ts'],
+  },
+  {
     name: 'treats a refused DELETE like one whose answer was lost',
     file: 'src/virtual-server/visit/perform.ts',
     find: 'if (error instanceof ProviderError && mayHaveActed(error))',

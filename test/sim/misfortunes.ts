@@ -1,6 +1,7 @@
 /** Faults of the simulated provider: it lags, fails, renumbers servers, suspends accounts, and gives false answers. */
 import type { Simulation, SimulationOptions } from '../../src/simulator/index.ts';
 import { ADDRESSES } from '../../src/simulator/world-options.ts';
+import { CANCEL_BODIES } from '../../src/simulator/index.ts';
 import type { Random } from './random.ts';
 
 const MINUTE = 60_000;
@@ -75,6 +76,8 @@ export class Misfortunes {
       () => this.#refuse(),
       () => this.#refuse(),
       () => this.#shorten(),
+      () => this.#answerCancels(),
+      () => this.#answerCancels(),
       () => this.#fail(),
       () => this.#fail(),
       () => this.#suspend(),
@@ -153,6 +156,24 @@ export class Misfortunes {
     const untilMs = this.#now() + random.int(1_000, 10 * MINUTE);
     this.#simulation.provider.shorten({ list, keep, untilMs });
     this.#tell(`${list} shows ${keep} entries until ${new Date(untilMs).toISOString()}`);
+  }
+
+  /**
+   * Answers a DELETE with 200 and a body that is not documented, or does not mean that the server is cancelled. Beside a
+   * documented 200, one denial is proof, so the two lies never meet (documented limit).
+   */
+  #answerCancels(): void {
+    const random = this.#random;
+    const body = random.pick(CANCEL_BODIES);
+    const cancels = random.chance(0.3);
+    const isBelieved = body === 'message' && !cancels;
+    if (isBelieved && this.#now() < this.#absenceAgainAt) return;
+    const untilMs = this.#now() + random.int(1_000, 10 * MINUTE);
+    if (isBelieved) this.#absenceAgainAt = untilMs + BETWEEN_ABSENCES_MS;
+    this.#simulation.provider.answerCancels({ body, cancels, untilMs });
+    this.#tell(
+      `a DELETE gets 200 with ${body} and ${cancels ? 'cancels' : 'cancels nothing'} until ${new Date(untilMs).toISOString()}`,
+    );
   }
 
   #fail(): void {

@@ -172,6 +172,7 @@ const STEPS: Partial<Record<string, Steps>> = {
   RecordMissing: both(adopt, adoptRestored, letGo),
   RecordMismatch: both(adopt, adoptRestored, startOver),
   DeletionProtected: both(unprotect, retain),
+  CancellationUnconfirmed: both(say("cancel the server in the provider's control panel"), retain),
   CRDDeleting: both(retain, allowDeletion),
 } satisfies Partial<Record<Reason | typeof NOT_REPORTED | 'AbsenceUnproven' | 'IdentityUnproven', Steps>>;
 

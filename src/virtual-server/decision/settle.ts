@@ -4,7 +4,9 @@ import { eventOf, type Verdict } from '../../controller/conditions.ts';
 import type { Reason } from '../../api/conditions.ts';
 import { unknownIn, type ServerRecord } from '../../api/record.ts';
 import { capitalized } from '../../base/text.ts';
+import { withoutDenials } from './absence.ts';
 import { compose, eventsOf } from './compose.ts';
+import { heard } from './confirmation.ts';
 import { connectionCondition } from './connection.ts';
 import { callProblem, reasonOf } from '../../accounts/decision/failure.ts';
 import { untilExpiry } from './expiry.ts';
@@ -69,7 +71,7 @@ function recordOf({ object, own }: View): ServerRecord | undefined {
   return own ?? object.status?.record;
 }
 
-function failed(at: View, action: Action, { error, cancelAsked }: Extract<Outcome, { type: 'failed' }>): Next {
+function failed(at: View, action: Action, { error, cancelAsked, said }: Extract<Outcome, { type: 'failed' }>): Next {
   const { object, facts, deleting } = at;
   const record = recordOf(at);
   const isAbout = action.type === 'readServer' || action.type === 'deleteServer' || action.type === 'pollTask';
@@ -80,7 +82,14 @@ function failed(at: View, action: Action, { error, cancelAsked }: Extract<Outcom
     message: capitalized(callProblem(error, adviceOf(at, action, record))),
   };
   const isAsked = action.type === 'deleteServer' && cancelAsked === true;
-  const memo = { ...facts.memo, ...(isAsked && { cancelAsked: action.identifier }) };
+  const isAnswered = action.type === 'deleteServer' && said !== undefined;
+  // The server was shown right before the DELETE, and denials count only without a 200 in between.
+  const isShown = action.type === 'deleteServer' && action.leave.ok && action.leave.shown.type === 'server';
+  const memo = {
+    ...(isShown ? withoutDenials(facts.memo) : facts.memo),
+    ...(isAsked && { cancelAsked: action.identifier }),
+    ...(isAnswered && { cancelAnswered: heard(facts, action.identifier, said) }),
+  };
   return retryLater(withMemo(at, memo), action.type, { record, verdict }, error.retryAfterMs);
 }
 

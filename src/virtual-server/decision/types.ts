@@ -31,6 +31,16 @@ export interface Denials {
   counted: number;
 }
 
+/** The documented 200 to a DELETE: the provider's word that the server is cancelled, and not proof (confirmation.ts). */
+export interface CancelWord {
+  identifier: string;
+  /** The message in the answer. */
+  said: string;
+  /** When the first and the last of these answers came, on the monotonic clock (ms). */
+  since: number;
+  askedAt: number;
+}
+
 /** What the process remembers about an object between visits; losing it costs calls, never safety. */
 export interface Memo {
   /**
@@ -56,8 +66,10 @@ export interface Memo {
    */
   readInstead?:
     { why: 'taskNotFound' } | { why: 'renamed'; named: string } | { why: 'overdue'; message: string | undefined };
-  /** A DELETE for this identifier was answered with 200. */
+  /** A DELETE for this identifier was answered with the documented 200, and what the provider shows confirms it. */
   cancelled?: string;
+  /** The provider's word, while it is unconfirmed. */
+  cancelAnswered?: CancelWord;
   /** A DELETE for this identifier was sent, and its answer was lost. */
   cancelAsked?: string;
   /** The absence of this identifier is proven, without a 200 to a DELETE. */
@@ -217,14 +229,20 @@ export type Outcome =
   | { type: 'serverNotFound'; counts: boolean; detail: string }
   /** Other objects hold the server that was to be adopted. */
   | { type: 'held'; holders: readonly string[] }
+  /** The documented 200 to a DELETE, confirmed by a read after it. */
   | { type: 'cancelled' }
+  /** The documented 200 with the message `said`; `shown`: what the provider shows, which does not confirm it. */
+  | { type: 'unconfirmed'; said: string; shown: Extract<Outcome, { type: 'server' | 'serverNotFound' }> }
   /**
    * The operator cancels nothing while the CustomResourceDefinition of VirtualServers (`servers`) or of the sets that own
    * the object (`sets`) is being deleted by mistake, or may be.
    */
   | { type: 'heldBack'; of: 'servers' | 'sets'; definition: 'deleting' | 'missing' | 'forbidden' }
-  /** `cancelAsked`: a DELETE was sent, and its answer was lost or proves nothing. */
-  | { type: 'failed'; error: ProviderErrorLike; cancelAsked?: true };
+  /**
+   * `cancelAsked`: a DELETE was sent, and its answer was lost or proves nothing. `said`: the documented 200 to a DELETE
+   * had this message, and the read after it failed.
+   */
+  | { type: 'failed'; error: ProviderErrorLike; cancelAsked?: true; said?: string };
 
 /** What to write, what to remember, and when to come back. */
 export interface Next {

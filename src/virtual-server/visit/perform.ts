@@ -3,6 +3,7 @@
  * object itself. Outcomes are plain data; everything that an action needs to know was gathered before.
  */
 import type { ServerRecord } from '../../api/record.ts';
+import { isConfirmed } from '../decision/confirmation.ts';
 import { recognizeFor } from '../decision/doubt.ts';
 import { fingerprintOf } from '../decision/identity.ts';
 import { sshTarget } from '../decision/reach.ts';
@@ -13,7 +14,7 @@ import { ResponseError } from '../../provider/errors/response-error.ts';
 import type { OpenOrder, Session } from '../../provider/types.ts';
 import type { ConnectionSecrets } from '../connection-secret/connection-secrets.ts';
 import type { CreateLimit } from '../fleet/create-limit.ts';
-import { pollTask, readServer } from './reads.ts';
+import { pollTask, readAgain, readServer } from './reads.ts';
 import type { Holders } from '../fleet/holders.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { SshProbe } from '../ssh/probe.ts';
@@ -74,7 +75,7 @@ async function call(action: Action, target: PerformTarget, room: PerformRooms): 
     case 'readServer':
       return lookedAt(await read(action.identifier, action.record.account, target), action.record, target.view, room);
     case 'deleteServer':
-      return deleteServer(action, sessionOf(target), room);
+      return deleteServer(action, target, room);
     case 'gather':
       throw new Error('facts are gathered before anything is performed');
   }
@@ -160,17 +161,18 @@ async function lookedAt(outcome: Outcome, record: ServerRecord, view: View, room
 
 /** Everything that a DELETE needs was checked before: see `cancellation` in decision/checks/cancellation.ts. */
 async function deleteServer(
-  { identifier, leave }: Extract<Action, { type: 'deleteServer' }>,
-  session: Session,
+  action: Extract<Action, { type: 'deleteServer' }>,
+  target: PerformTarget,
   room: PerformRooms,
 ): Promise<Outcome> {
+  const { identifier, leave } = action;
   if (!leave.ok) return leave.outcome;
   const { shown, liveAt } = leave;
+  let said: string;
   try {
     // A process that was suspended since the live read must not act on outdated facts.
     const maySend = (): boolean => room.leads() && room.timers.monotonic() - liveAt < LIVE_READ_MS;
-    await session.deleteServer(identifier, maySend);
-    return { type: 'cancelled' };
+    said = await sessionOf(target).deleteServer(identifier, maySend);
   } catch (error) {
     if (!isProviderError(error, 'PROVIDER_NOT_FOUND')) {
       if (error instanceof ProviderError && mayHaveActed(error)) return { type: 'failed', error, cancelAsked: true };
@@ -178,6 +180,23 @@ async function deleteServer(
     }
     if (shown.type !== 'server') return shown;
     throw new ResponseError(404, 'Cancelling the server failed: the provider answered 404 for a server that it shows');
+  }
+  return confirm(action.record, shown, said, target);
+}
+
+/** Reads the server once more, since the provider's word alone proves nothing. `shown`: as read before the DELETE. */
+async function confirm(record: ServerRecord, shown: Outcome, said: string, target: PerformTarget): Promise<Outcome> {
+  if (shown.type !== 'server') {
+    if (shown.type !== 'serverNotFound') throw new Error('a DELETE was sent for a server that was not looked for');
+    return { type: 'unconfirmed', said, shown };
+  }
+  try {
+    const after = await readAgain(shown.server.identifier, sessionOf(target));
+    if (after === undefined || isConfirmed(target.view, record, shown.server, after)) return { type: 'cancelled' };
+    return { type: 'unconfirmed', said, shown: after };
+  } catch (error) {
+    if (error instanceof ProviderError) return { type: 'failed', error, said };
+    throw error;
   }
 }
 

@@ -6,7 +6,7 @@ import { isProvisioned } from '../decision/status.ts';
 import type { Outcome } from '../decision/types.ts';
 import { noProducts, OTHER_KEY } from '../decision/words.ts';
 import { ResponseError } from '../../provider/errors/response-error.ts';
-import type { Session } from '../../provider/types.ts';
+import type { Priority, Session } from '../../provider/types.ts';
 
 export async function pollTask(task: number, account: string | undefined, session: Session): Promise<Outcome> {
   const poll = async (): Promise<Outcome> => {
@@ -27,14 +27,24 @@ export async function readServer(
 ): Promise<Outcome> {
   const isResync = metadata.deletionTimestamp === undefined && isProvisioned(status);
   const priority = isResync ? 'lowest' : 'high';
-  // Keep the spelling that works in calls, however the provider spells it.
-  const read = async (): Promise<Outcome> => ({
-    type: 'server',
-    server: { ...(await session.readServer(identifier, priority)), identifier },
-    account: session.account,
-  });
-  const asked = await unlessDenied(read, () => problemOf(session, account));
+  const asked = await unlessDenied(
+    () => show(identifier, priority, session),
+    () => problemOf(session, account),
+  );
   return 'detail' in asked ? { type: 'serverNotFound', ...asked } : asked.found;
+}
+
+/** One read without further checks, right after a DELETE; undefined if the provider denies the server. */
+export async function readAgain(identifier: string, session: Session): Promise<ShownServer | undefined> {
+  return unlessNotFound(() => show(identifier, 'high', session));
+}
+
+type ShownServer = Extract<Outcome, { type: 'server' }>;
+
+/** Keeps the spelling that works in calls, however the provider spells it. */
+async function show(identifier: string, priority: Priority, session: Session): Promise<ShownServer> {
+  const server = await session.readServer(identifier, priority);
+  return { type: 'server', server: { ...server, identifier }, account: session.account };
 }
 
 /**
@@ -48,20 +58,21 @@ type Reading<T> = { found: T } | { counts: boolean; detail: string };
  * denial proves nothing; undefined if it counts.
  */
 async function unlessDenied<T>(ask: () => Promise<T>, problem: () => Promise<string | undefined>): Promise<Reading<T>> {
-  const attempt = async (): Promise<T | undefined> => {
-    try {
-      return await ask();
-    } catch (error) {
-      if (isProviderError(error, 'PROVIDER_NOT_FOUND')) return undefined;
-      throw error;
-    }
-  };
-  const first = await attempt();
+  const first = await unlessNotFound(ask);
   if (first !== undefined) return { found: first };
   const detail = await problem();
   if (detail !== undefined) return { counts: false, detail };
-  const second = await attempt();
+  const second = await unlessNotFound(ask);
   return second === undefined ? { counts: true, detail: 'the provider answers 404 for it' } : { found: second };
+}
+
+async function unlessNotFound<T>(ask: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (isProviderError(error, 'PROVIDER_NOT_FOUND')) return undefined;
+    throw error;
+  }
 }
 
 async function problemOf(session: Session, account: string | undefined): Promise<string | undefined> {

@@ -196,7 +196,7 @@ describe('reading a server', () => {
       const stub = await startStub('/prefix');
       const path = `/beta/vps/servers/${encodeURIComponent(identifier)}`;
       stub.on(`GET ${path}`, { status: 200, body: { identifier } });
-      stub.on(`DELETE ${path}`, { status: 200, body: {} });
+      stub.on(`DELETE ${path}`, { status: 200, body: { message: 'cancelled' } });
       const session = sessionFor(stub);
       expect(await session.readServer(identifier, 'low')).toMatchObject({ identifier });
       await session.deleteServer(identifier);
@@ -222,10 +222,28 @@ describe('reading a server', () => {
 });
 
 describe('deleting a server', () => {
-  it.each(['{"message":"ok"}', '', 'garbage', '[]'])('succeeds with 200, whatever the body is: %j', async (body) => {
+  it('returns the message of the documented answer', async () => {
+    const stub = await startStub();
+    stub.on(`DELETE ${SERVER}`, { status: 200, body: { message: 'is being\nremoved', more: 1 } });
+    expect(await sessionFor(stub).deleteServer('abc')).toBe('is being removed');
+    expect(stub.count('DELETE', SERVER)).toBe(1);
+  });
+
+  it.each([
+    '',
+    'garbage',
+    '<html><body>Maintenance</body></html>',
+    '[]',
+    'null',
+    '"ok"',
+    '{}',
+    '{"error":"locked"}',
+    '{"message":5}',
+    '{"message":"cut o',
+  ])('fails on 200 with a body that is not documented: %j', async (body) => {
     const stub = await startStub();
     stub.on(`DELETE ${SERVER}`, { status: 200, body });
-    await sessionFor(stub).deleteServer('abc');
+    expect(await errorOf(sessionFor(stub).deleteServer('abc'))).toMatchObject({ code: 'PROVIDER_PROTOCOL' });
     expect(stub.count('DELETE', SERVER)).toBe(1);
   });
 

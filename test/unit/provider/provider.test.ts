@@ -34,7 +34,7 @@ describe('the sessions of one key', () => {
   const KEY = { keyId: 'key-4711', secret: 'secret-4711' };
   const BODIES: Partial<Record<Operation, unknown>> = {
     login: { access_token: 'token', expires_in: 3600 },
-    deleteServer: {},
+    deleteServer: { message: 'cancelled' },
     products: [],
     images: [],
     diskSizes: {},

@@ -4,6 +4,7 @@
  */
 import { SET_KIND } from '../../../api/names.ts';
 import { isSameAccount } from '../account.ts';
+import { isAskedLately } from '../confirmation.ts';
 import { isInDoubt, recognizeFor } from '../doubt.ts';
 import type { Action, Outcome } from '../types.ts';
 import { accountOf, notYetOrGone, type OwnView } from '../view.ts';
@@ -23,6 +24,7 @@ export function cancellation(view: OwnView, identifier: string): Action {
   const action = { type: 'deleteServer', record, identifier } as const;
   if (!isRecognized(view, shown) && !mayBeUnseen(view, shown))
     return { ...action, leave: { ok: false, outcome: shown } };
+  if (isAskedLately(facts, identifier)) return { ...action, leave: { ok: false, outcome: shown } };
   if (liveAt === undefined) return { type: 'gather', what: 'liveObject' };
   if (definition === undefined) return { type: 'gather', what: 'definition' };
   if (definition !== 'kept' && definition !== 'deletionAllowed')

@@ -8,6 +8,7 @@ import { denied, graceOf, isProven, pauseOf, unprovenVerdict, withoutDenials } f
 import { heldMessage } from '../checks/adoption.ts';
 import { adopt } from '../commands.ts';
 import { compose } from '../compose.ts';
+import { heard, withoutWord, wordOn } from '../confirmation.ts';
 import { connectionCondition } from '../connection.ts';
 import { isToExpire, withReadyAt } from '../expiry.ts';
 import { recognizeFor } from '../doubt.ts';
@@ -19,6 +20,7 @@ import { isRunning, reach } from '../reach.ts';
 import { mergeOrphans, newRecord, settledWith } from '../record.ts';
 import { invisible, renamed, unseen, vanished } from './task.ts';
 import { isProvisioned, serverFields } from '../status.ts';
+import { unconfirmed } from './unconfirmed.ts';
 import { cut } from '../../../base/text.ts';
 import type { Action, Memo, Next, Outcome } from '../types.ts';
 import { withMemo, type View } from '../view.ts';
@@ -104,7 +106,7 @@ function seen(at: View, known: ServerRecord, current: ServerRecord, found: Extra
   const verdict = reached?.verdict ?? verdictOf(server);
   const available = verdict.reason === 'Available';
   const record = available ? withReadyAt(object, current, facts) : current;
-  const memo = recognized(facts.memo);
+  const memo = withoutWord(recognized(facts.memo));
   const rests = available && connection?.state !== 'failed';
   const pause = rests ? facts.timing.resyncMs : facts.timing.pollMs;
   const plan = { action: 'readServer', afterMs: jittered(pause, facts) } as const;
@@ -153,6 +155,8 @@ function absent(
   const goes = object.metadata.deletionTimestamp !== undefined || isToExpire(object, record, facts);
   const denials = outcome.counts ? denied(facts, `server ${identifier}`) : facts.memo.denials;
   const memo = { ...facts.memo, failures: 0, ...(denials && { denials }) };
+  if (goes && outcome.counts && wordOn(memo, record.identifier) !== undefined)
+    return goOn({ ...memo, cancelled: identifier });
   const grace = graceOf(object, record, facts);
   const isGone = saysGone(object, record) || (outcome.counts && denials && isProven(denials, grace, facts));
   if (isGone === true && goes) return goOn({ ...memo, gone: identifier });
@@ -233,10 +237,15 @@ export function settleDelete(at: View, action: Extract<Action, { type: 'deleteSe
       return goOn({ ...facts.memo, cancelled: identifier });
     case 'serverNotFound':
       return absent(at, record, 'deleteServer', outcome);
+    case 'unconfirmed':
+      return settleUnconfirmed(at, action, outcome);
     case 'server': {
       const known = recognizeFor('cancel', at, record, outcome);
-      if (known.ok) throw new Error('a server that was recognized is cancelled at once');
-      return notRecognized(at, record, 'deleteServer', known);
+      const word = wordOn(facts.memo, identifier);
+      if (!known.ok && known.isOther && word !== undefined) return goOn({ ...facts.memo, cancelled: identifier });
+      if (!known.ok) return notRecognized(at, record, 'deleteServer', known);
+      if (word === undefined) throw new Error('a server that was recognized is cancelled at once');
+      return unconfirmed(at, record, word, outcome.server);
     }
     case 'heldBack': {
       const plan = { action: 'deleteServer', afterMs: jittered(facts.timing.pollMs, facts) } as const;
@@ -248,4 +257,16 @@ export function settleDelete(at: View, action: Extract<Action, { type: 'deleteSe
     default:
       throw new Error(`outcome ${outcome.type} does not belong to a cancellation`);
   }
+}
+
+/** A denial confirms nothing if the provider did not show the server before the DELETE either: it may still appear. */
+function settleUnconfirmed(
+  at: View,
+  { record, identifier }: Extract<Action, { type: 'deleteServer' }>,
+  { said, shown }: Extract<Outcome, { type: 'unconfirmed' }>,
+): Next {
+  const { facts } = at;
+  if (shown.type === 'serverNotFound')
+    return absent(withMemo(at, { ...facts.memo, cancelAsked: identifier }), record, 'deleteServer', shown);
+  return unconfirmed(at, record, heard(facts, identifier, said), shown.server);
 }

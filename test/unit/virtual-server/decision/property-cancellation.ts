@@ -27,13 +27,16 @@ export interface Scene {
  */
 export async function cancel(scene: Scene): Promise<(Choice & { outcome: Outcome }) | undefined> {
   const { object, live, facts, account, shown, remove } = scene;
+  let isCancelled = false;
   const session: Partial<Session> = {
     account,
-    readServer: () => serverOf(shown),
+    readServer: () => (isCancelled ? Promise.reject(new ProviderError('PROVIDER_NOT_FOUND', '404')) : serverOf(shown)),
     products: () => Promise.resolve(shown.type === 'serverNotFound' && !shown.counts ? [] : CATALOG.products),
     deleteServer: () => {
       const removed = remove();
-      return removed.type === 'cancelled' ? Promise.resolve() : Promise.reject(errorOf(removed));
+      isCancelled = removed.type === 'cancelled';
+      const isAnswered = isCancelled || removed.type === 'unconfirmed';
+      return isAnswered ? Promise.resolve('done') : Promise.reject(errorOf(removed));
     },
   };
   const room: Partial<PerformRooms & GatherRooms> = {

@@ -26,6 +26,8 @@ export class World {
   readonly #tasks = new Set<string>();
   /** False denials since the server was last shown. */
   #fault: { since: number; count: number } | undefined;
+  /** A DELETE that cancelled nothing was answered with the documented 200. */
+  #hasLied = false;
 
   constructor(random: () => number) {
     this.#random = random;
@@ -122,6 +124,10 @@ export class World {
       if (this.#chance(0.5)) server.state = 'gone';
       return failed;
     }
+    // The documented 200, but nothing is cancelled. Beside it, a false 404 would be proof (documented limit).
+    this.#hasLied ||= this.#fault === undefined && this.#chance(0.1);
+    if (this.#hasLied && this.#chance(0.5))
+      return { type: 'unconfirmed', said: 'done', shown: this.#show(identifier, server.mac) };
     server.state = 'gone';
     return { type: 'cancelled' };
   }
@@ -131,12 +137,13 @@ export class World {
     return `ee:${this.#realm(this.key)}:${identifier.replaceAll('-', '')}`;
   }
 
-  #show(identifier: string, mac: string): Outcome {
+  #show(identifier: string, mac: string): Extract<Outcome, { type: 'server' }> {
     const macs = this.#chance(0.8) ? [mac] : [];
     return { type: 'server', server: { ...SERVER, identifier, macs, ipv6: [`2001:db8::${mac}`] }, account: this.key };
   }
 
   #isFaulty({ now, wasRead }: Asking): boolean {
+    if (this.#hasLied) return false;
     const fault = this.#fault ?? { since: now, count: 0 };
     const longest = TIMING.absenceMs * (wasRead ? 1 : UNSEEN_PERIODS);
     const isAllowed = fault.count < 2 || now - fault.since < longest;

@@ -51,6 +51,8 @@ interface Answers {
   account?: string;
   /** The answer to a DELETE. */
   removed?: Error | 'cancelled';
+  /** What a read after the documented answer to a DELETE finds; by default nothing. */
+  after?: Server | Error;
   /** The object that holds the server, as the cache knows it and as a live read returns it. */
   object?: VirtualServer;
   live?: VirtualServer;
@@ -72,6 +74,7 @@ async function run(action: Action, answers: Answers, holders = new Holders(() =>
   const { object = webWith(known, { deleting, status: READY }), held = {} } = answers;
   const { live = object, definition = 'kept', setDefinition = 'kept' } = answers;
   const calls: string[] = [];
+  let isAnswered = false;
   const timers = new FakeTimers();
   const answer = <T>(call: string, values: (T | Error)[]): Promise<T> => {
     const value = values[calls.filter((other) => other === call).length] ?? values.at(-1);
@@ -81,12 +84,14 @@ async function run(action: Action, answers: Answers, holders = new Holders(() =>
   const session = fakeSession({
     account,
     products: () => answer('products', [products]),
-    readServer: () => answer('read', servers),
+    readServer: () => answer('read', isAnswered ? [answers.after ?? denied] : servers),
     pollTask: () => answer<TaskState>('poll', tasks),
     deleteServer: async (_identifier: string, maySend: () => boolean) => {
       timers.advance(answers.waits ?? 0);
       if (!maySend()) throw withheldError();
-      await answer('delete', [removed]);
+      const said = await answer('delete', [removed]);
+      isAnswered = true;
+      return said;
     },
   });
   const kube = fakeKube({
@@ -187,7 +192,7 @@ describe('a cancellation', () => {
   const stranger = { ...SERVER, macs: ['00:00:5e:00:53:ff'] };
   const bare = { ...HELD, fingerprint: {} };
   const zero = { ...HELD, fingerprint: { macs: ['00:00:00:00:00:00'] } };
-  const sent = ['read', 'live', 'definition', 'delete'];
+  const sent = ['read', 'live', 'definition', 'delete', 'read'];
   const doomed = (own: ServerRecord, reason?: Condition['reason'], annotations: Record<string, string> = {}) => {
     const conditions: Condition[] = [
       { type: 'Stalled', status: 'True', reason: reason ?? 'Available', message: '', lastTransitionTime: TIME },
@@ -280,7 +285,7 @@ describe('a cancellation', () => {
     it('is sent if the definition of sets is kept too', async () => {
       const { outcome, calls } = await run(cancel, { ...cancelled, object });
       expect(outcome).toEqual({ type: 'cancelled' });
-      expect(calls).toEqual(['read', 'live', 'definition', 'setDefinition', 'delete']);
+      expect(calls).toEqual(['read', 'live', 'definition', 'setDefinition', 'delete', 'read']);
     });
 
     it.each([
@@ -311,10 +316,10 @@ describe('a cancellation', () => {
     await expect(run(cancel, { servers: [SERVER], removed: 'cancelled', definition })).rejects.toThrow('down');
   });
 
-  it('cancels a server that reads do not show yet', async () => {
+  it('asks to cancel a server that reads do not show yet, whose absence then proves nothing', async () => {
     const object = doomed(HELD);
     const { outcome, calls } = await run(of(HELD), { removed: 'cancelled', object });
-    expect(outcome).toEqual({ type: 'cancelled' });
+    expect(outcome).toMatchObject({ type: 'unconfirmed', said: 'cancelled', shown: { type: 'serverNotFound' } });
     expect(calls).toEqual(['read', 'products', 'read', 'live', 'definition', 'delete']);
   });
 
@@ -400,6 +405,43 @@ describe('a cancellation', () => {
   ])('may have been carried out when its DELETE fails with $error.message: $asked', async ({ error, asked }) => {
     const { outcome } = await run(cancel, { servers: [SERVER], removed: error });
     expect(outcome).toEqual({ type: 'failed', error, ...(asked && { cancelAsked: true }) });
+  });
+
+  it.each([
+    { what: 'nothing', after: denied },
+    { what: 'the server, which no longer runs', after: { ...SERVER, status: 'cancelled' } },
+    { what: 'another server', after: stranger },
+  ])('has cancelled the server if a read after the documented answer shows $what', async ({ after }) => {
+    const { outcome } = await run(cancel, { servers: [SERVER], removed: 'cancelled', after });
+    expect(outcome).toEqual({ type: 'cancelled' });
+  });
+
+  it.each([
+    { what: 'the running server', before: SERVER, after: SERVER },
+    { what: 'a running server without addresses', before: SERVER, after: blank },
+    { what: 'no status', before: SERVER, after: { ...SERVER, status: undefined } },
+    {
+      what: 'a server that did not run before either',
+      before: { ...SERVER, status: 'stopped' },
+      after: { ...SERVER, status: 'stopped' },
+    },
+  ])('proves nothing if a read after the documented answer shows $what', async ({ before, after }) => {
+    const { outcome } = await run(cancel, { servers: [before], removed: 'cancelled', after });
+    expect(outcome).toMatchObject({ type: 'unconfirmed', said: 'cancelled', shown: { type: 'server', server: after } });
+  });
+
+  it('remembers the documented answer if the read after it fails', async () => {
+    const after = new ResponseError(503, 'down');
+    const { outcome, calls } = await run(cancel, { servers: [SERVER], removed: 'cancelled', after });
+    expect(outcome).toEqual({ type: 'failed', error: after, said: 'cancelled' });
+    expect(calls).toEqual(sent);
+  });
+
+  it('asks again without a DELETE while the last documented answer is recent', async () => {
+    const cancelAnswered = { identifier: 'srv1', said: 'locked', since: 0, askedAt: 0 };
+    const { outcome, calls } = await run(cancel, { servers: [SERVER], held: { cancelAnswered } });
+    expect(outcome).toMatchObject({ type: 'server', server: SERVER });
+    expect(calls).toEqual(['read']);
   });
 
   it('sends no DELETE if the server cannot be read', async () => {

@@ -3,6 +3,7 @@ import { ADOPT_ANNOTATION } from '../../../../../src/api/names.ts';
 import type { VirtualServer } from '../../../../../src/api/virtual-server.ts';
 import { inputsOf } from '../../../../../src/virtual-server/decision/inputs.ts';
 import type { Action, Next, Outcome } from '../../../../../src/virtual-server/decision/types.ts';
+import { ProviderError } from '../../../../../src/provider/errors/provider-error.ts';
 import {
   ACCOUNT,
   ATTEMPTED,
@@ -298,7 +299,7 @@ describe('settling an adoption', () => {
 describe('settling a cancellation', () => {
   const deleting = webWith(HELD, { deleting: true });
 
-  it('takes a successful DELETE as proof at once', () => {
+  it('takes a DELETE that a read has confirmed as proof at once', () => {
     expect(settled(deleting, cancel, { type: 'cancelled' })).toEqual({
       memo: { failures: 0, cancelled: 'srv1', looked: inputsOf(deleting) },
       events: [],
@@ -340,5 +341,106 @@ describe('settling a cancellation', () => {
     expect(next.memo).not.toHaveProperty('cancelled');
     expect(next).not.toHaveProperty('record');
     expect(next.memo.next?.action).toBe('deleteServer');
+  });
+});
+
+describe('a server that is still shown after the documented answer to a DELETE', () => {
+  const doomed = webWith(KNOWN, { deleting: true });
+  const expired = webWith(KNOWN, { spec: { expiresAt: '2026-01-01T00:00:00Z' } });
+  const remove: Action = { type: 'deleteServer', record: KNOWN, identifier: 'srv1', leave: LEAVE };
+  const look: Action = { ...remove, leave: { ok: false, outcome: seen() } };
+  const still: Outcome = {
+    type: 'unconfirmed',
+    said: 'locked',
+    shown: { type: 'server', server: SERVER, account: ACCOUNT },
+  };
+  const after = (ms: number, before: Next['memo']) => facts({ now: NOW + ms, memo: before });
+  const known = facts({ memo: memo({ taskComplete: 'srv1' }) });
+  const first = settle(doomed, remove, still, known);
+  const reasonOf = (next: Next) => conditionsOf(next).Stalled ?? conditionsOf(next).Reconciling;
+
+  it('keeps its object, which asks again after a poll interval, without a Warning for a short lag', () => {
+    expect(first).not.toHaveProperty('record');
+    expect(first.memo).not.toHaveProperty('cancelled');
+    expect(first.memo.next).toMatchObject({ action: 'deleteServer', at: NOW + TIMING.pollMs });
+    expect(first.events).toMatchObject([{ type: 'Normal', reason: 'Deleting' }]);
+    expect(message(first)).toContain('answered 200 ("locked")');
+  });
+
+  it.each([
+    { what: 'deleted', object: doomed, keeps: '"deletionPolicy":"Retain"' },
+    { what: 'expired', object: expired, keeps: '"deletionPolicy":"Retain","expiresAt":null' },
+  ])('is reported after a poll interval, with what you can do, if its object is $what', ({ object, keeps }) => {
+    const next = settle(object, look, seen(), after(TIMING.pollMs, settle(object, remove, still, known).memo));
+    expect(reasonOf(next)).toBe('True CancellationUnconfirmed');
+    expect(next.events).toContainEqual(expect.objectContaining({ type: 'Warning', reason: 'CancellationUnconfirmed' }));
+    const text = next.status?.conditions?.find(({ type }) => type === 'Stalled')?.message;
+    expect(text).toContain(keeps);
+    expect(text).toContain('Next check in 60 s');
+    expect(next.memo.next).toMatchObject({ action: 'deleteServer' });
+  });
+
+  it.each([
+    { ms: 74_999, type: 'deleteServer', leave: false },
+    { ms: 75_000, type: 'deleteServer', leave: true },
+  ])('gets another DELETE no sooner than a quarter of the grace period later ($ms ms)', ({ ms, type, leave }) => {
+    expect(decide(doomed, gathered({ now: NOW + ms, memo: first.memo }))).toMatchObject({ type, leave: { ok: leave } });
+  });
+
+  it('is cancelled once a single counted denial follows', () => {
+    const next = settle(doomed, look, missing(true), after(TIMING.pollMs, first.memo));
+    expect(next).toMatchObject({ again: true, memo: { cancelled: 'srv1' } });
+    const action = decide(doomed, after(TIMING.pollMs, next.memo));
+    expect(action).toMatchObject({ type: 'release', why: 'cancelled' });
+  });
+
+  it('is cancelled once another server is shown in its place', () => {
+    const next = settle(doomed, look, seen({ macs: ['00:00:5e:00:53:ff'] }), after(TIMING.pollMs, first.memo));
+    expect(next.memo.cancelled).toBe('srv1');
+  });
+
+  it('has expired once a single counted denial follows', () => {
+    const held = settle(expired, remove, still, known).memo;
+    const next = settle(expired, look, missing(true), after(TIMING.pollMs, held));
+    expect(decide(expired, after(TIMING.pollMs, next.memo))).toMatchObject({ type: 'record', why: 'expired' });
+  });
+
+  it('is not cancelled by a denial that does not count', () => {
+    const next = settle(doomed, look, missing(false), after(TIMING.pollMs, first.memo));
+    expect(next.memo).not.toHaveProperty('cancelled');
+    expect(next.memo.cancelAnswered).toEqual(first.memo.cancelAnswered);
+  });
+
+  it('is read again after a failure, and the answer is remembered', () => {
+    const error = new ProviderError('PROVIDER_TIMEOUT', '60 s');
+    const next = settle(doomed, remove, { type: 'failed', error, said: 'locked' }, facts({}));
+    expect(next.memo.next?.action).toBe('deleteServer');
+    const later = settle(doomed, look, missing(true), after(TIMING.pollMs, next.memo));
+    expect(later.memo.cancelled).toBe('srv1');
+  });
+
+  it('needs the whole proof again if its object lives on', () => {
+    const alive = webWith(KNOWN, {});
+    const next = settle(alive, read, seen(), after(TIMING.pollMs, first.memo));
+    expect(next.memo).not.toHaveProperty('cancelAnswered');
+  });
+
+  it('is not cancelled by a denial if it was never shown before the DELETE either', () => {
+    const unseen: Outcome = {
+      type: 'unconfirmed',
+      said: 'ok',
+      shown: { type: 'serverNotFound', counts: true, detail: '' },
+    };
+    const next = settle(webWith(HELD, { deleting: true }), cancel, unseen, facts({}));
+    expect(next.memo).toMatchObject({ cancelAsked: 'srv1', denials: { counted: 1 } });
+    expect(next.memo).not.toHaveProperty('cancelled');
+    expect(reasonOf(next)).toBe('True AbsenceUnproven');
+  });
+
+  it('was shown before a DELETE whose answer was lost, so earlier denials no longer count', () => {
+    const error = new ProviderError('PROVIDER_TIMEOUT', '60 s');
+    const held = memo({ denials: denials('server srv1') });
+    const next = settle(doomed, remove, { type: 'failed', error, cancelAsked: true }, facts({ memo: held }));
+    expect(next.memo).not.toHaveProperty('denials');
   });
 });
