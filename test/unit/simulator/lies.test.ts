@@ -132,3 +132,25 @@ describe('a short list', () => {
     expect((await call(PRODUCTS, { token: await login(OTHER) })).json).toEqual([]);
   });
 });
+
+describe('an odd answer to a DELETE', () => {
+  it.each([
+    { body: 'html', text: 'html' },
+    { body: 'error', text: '"error"' },
+    { body: 'empty', text: '' },
+    { body: 'message', text: '"message"' },
+  ] as const)('with $body has status 200, and cancels only if it is told to', async ({ body, text }) => {
+    const { call, token, simulation, provider } = await world();
+    const { identifier } = simulation.fleet.addServer('default');
+    const remove = () => call(`${SERVERS}/${identifier}`, { method: 'DELETE', token });
+    const lie = provider.answerCancels({ body });
+    const answer = await remove();
+    expect(answer.status).toBe(200);
+    expect(answer.text).toContain(text);
+    expect(simulation.aliveServers()).toHaveLength(1);
+    lie.remove();
+    provider.answerCancels({ body, cancels: true });
+    expect((await remove()).text).toBe(answer.text);
+    expect(simulation.aliveServers()).toEqual([]);
+  });
+});

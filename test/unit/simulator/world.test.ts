@@ -59,6 +59,17 @@ describe('POST /world', () => {
     expect((await world.call(PRODUCTS, { token })).json).toHaveLength(4);
   });
 
+  it('answers a DELETE with 200 and cancels nothing until the lies end', async () => {
+    const { identifier } = simulation.fleet.addServer('default');
+    await order({ cancelAnswer: { body: 'message', param: identifier, forMs: 1_000 } });
+    const remove = () => world.call(`/beta/vps/servers/${identifier}`, { method: 'DELETE', token });
+    expect((await remove()).status).toBe(200);
+    expect(simulation.aliveServers()).toHaveLength(1);
+    await order({ endLies: {} });
+    await remove();
+    expect(simulation.aliveServers()).toEqual([]);
+  });
+
   it('numbers tasks per account, restarts counters, and completes the newest task of an account', async () => {
     await order({ taskNumbering: { mode: 'account' }, addKey: { keyId: 'o', secret: 'o', account: 'other' } });
     await world.create(token);
