@@ -48,14 +48,20 @@ export function requestOn(socket: Socket, options: OwnRequest, signal: AbortSign
     const abort = (): void => void request.destroy(signal.reason as Error);
     signal.addEventListener('abort', abort, { once: true });
     request.once('response', (response) => resolve(collect(response, options, signal)));
-    request.once('error', reject);
+    request.once('error', (error) => reject(isHangUp(error) ? closedError() : error));
     request.once('close', () => {
       signal.removeEventListener('abort', abort);
-      reject(new Error('the connection was closed without an answer'));
+      reject(closedError());
     });
     request.end(body);
   });
 }
+
+/** What node:http says of a connection that the other side closed before the answer. */
+const isHangUp = (error: Error): boolean => error.message === 'socket hang up';
+
+/** In the words of undici, which sends the other calls. */
+const closedError = (): Error => new Error('other side closed');
 
 function collect(response: IncomingMessage, options: OwnRequest, signal: AbortSignal): Promise<OwnAnswer> {
   const { statusCode: status = 0, headers } = response;

@@ -23,14 +23,13 @@ it.each<{ calls: string; hangs: FaultMatch; key: (index: number) => object }>([
   const flags = ['--provider-timeout=10m', '--create-timeout=10m', '--provider-qps=100', '--resync-interval=1s'];
   const world = await createWorld({
     flags,
-    watch: 'all',
     operator: false,
     secret: false,
     simulator: { accounts, taskDurationMs: 100 },
   });
   const others = await createWorld({ operator: false, secret: false });
   await world.putSecret('vps-api-key', { keyId: 'my-key', secret: 'my-secret' });
-  await world.startOperator();
+  await world.startOperator({ flags: ['--watch-namespace', others.namespace] });
   onTestFinished(() => world.stopOperator());
   await world.create(virtualServer('before'));
   await world.waitForReason('before', 'Available');
