@@ -140,6 +140,12 @@ export class Fleet {
     this.#servers.alive(identifier).shows = addresses;
   }
 
+  /** Reads show all addresses of this server. After `same-macs` they show no hardware address: it never becomes another. */
+  showOwnAddresses(identifier: string): void {
+    const { shows } = this.#servers.alive(identifier);
+    this.showAddresses(identifier, shows === 'same-macs' ? 'no-macs' : 'all');
+  }
+
   /** For new servers. */
   setAddresses(addresses: Addresses): void {
     this.#settings.addresses = addresses;

@@ -64,7 +64,8 @@ export const FEATURES: Readonly<Record<string, Scenario>> = {
       stage.sshHost.answers = false;
       await begin(stage);
       await stage.people.apply('web', { sshCheck: 'Proxy' });
-      await stage.reaches('web', 'Booting');
+      // An object that adopts its server after a lost order does not know that the server is booting.
+      await stage.reaches('web', 'Booting', 'Unreachable');
       await answered(stage);
       await unanswered(stage);
       await answered(stage);

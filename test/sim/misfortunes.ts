@@ -103,7 +103,7 @@ export class Misfortunes {
     fleet.setLag({ taskMs: 0, serverMs: 0, cancelMs: 0 });
     fleet.setIdentifierFrom('start');
     fleet.setAddresses('all');
-    for (const { identifier } of this.#simulation.aliveServers()) fleet.showAddresses(identifier, 'all');
+    for (const { identifier } of this.#simulation.aliveServers()) fleet.showOwnAddresses(identifier);
     for (const account of [OWN_ACCOUNT, OTHER_ACCOUNT]) if (accounts.suspension(account)) accounts.resume(account);
   }
 
